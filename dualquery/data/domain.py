@@ -1,0 +1,61 @@
+"""The structure of the bits: which bits make up which column. Public, and all that queries need."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solvers import Groups
+
+
+@dataclass(frozen=True, eq=False)
+class Domain:
+    """Columns as consecutive runs of bits.
+
+    A column of one bit is binary: both values of the bit are legal. A column of two or more bits is
+    one-hot: exactly one of its bits is 1 in a legal record.
+
+    Parameters
+    ----------
+    offsets
+        int64, shape ``(columns + 1,)``, increasing, starting at 0: column ``j`` owns the bits
+        ``offsets[j] .. offsets[j + 1] - 1``.
+    """
+
+    offsets: NDArray[np.int64]
+
+    @property
+    def columns(self) -> int:
+        """Number of columns of the user's table."""
+        return len(self.offsets) - 1
+
+    @property
+    def bits(self) -> int:
+        """Number of bits of a record (d in the papers)."""
+        return int(self.offsets[-1])
+
+    @cached_property
+    def sizes(self) -> NDArray[np.int64]:
+        """Bits of each column, int64, shape ``(columns,)``."""
+        return np.diff(self.offsets)
+
+    @cached_property
+    def column_of_bit(self) -> NDArray[np.int32]:
+        """Column of each bit, int32, shape ``(bits,)``."""
+        return np.repeat(np.arange(self.columns, dtype=np.int32), self.sizes)
+
+    @cached_property
+    def groups(self) -> Groups:
+        """The exactly-one groups: one for each column of two or more bits."""
+        hot = np.flatnonzero(self.sizes > 1)
+        indptr = np.concatenate(([0], np.cumsum(self.sizes[hot])))
+        members = np.flatnonzero(self.sizes[self.column_of_bit] > 1).astype(np.int32)
+        return Groups(indptr=indptr, members=members)
+
+    @staticmethod
+    def binary(bits: int) -> Domain:
+        """Return the domain of ``bits`` binary columns."""
+        return Domain(np.arange(bits + 1, dtype=np.int64))

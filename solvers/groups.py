@@ -1,0 +1,35 @@
+"""Exactly-one groups of attributes, stored as one flat array."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """Disjoint sets of attributes; in a legal record exactly one attribute of each set is 1.
+
+    Parameters
+    ----------
+    indptr
+        int64, shape ``(groups + 1,)``: group ``g`` is ``members[indptr[g]:indptr[g + 1]]``.
+    members
+        int32, attribute numbers; no attribute twice.
+    """
+
+    indptr: NDArray[np.int64]
+    members: NDArray[np.int32]
+
+    def __len__(self) -> int:
+        return len(self.indptr) - 1
+
+    def __getitem__(self, group: int) -> NDArray[np.int32]:
+        return self.members[self.indptr[group] : self.indptr[group + 1]]
+
+    @staticmethod
+    def none() -> Groups:
+        """Return the empty set of groups."""
+        return Groups(np.zeros(1, np.int64), np.zeros(0, np.int32))
