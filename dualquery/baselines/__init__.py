@@ -1,0 +1,1 @@
+"""The trivial mechanisms that every result is printed beside, each at its best."""

@@ -1,0 +1,1 @@
+"""The command line. Only light imports here: heavy libraries load when a command needs them."""

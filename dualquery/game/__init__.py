@@ -1,0 +1,1 @@
+"""DualQuery: the zero-sum game between a private query player and a record player."""

@@ -1,0 +1,1 @@
+"""Queries: workloads of signed conjunctions, their text, their exact answers, their sensitivity."""

@@ -1,0 +1,63 @@
+"""Answers of any conjunction from a release that exists already: post-processing, free of charge."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dualquery.errors import BadInputError
+
+if TYPE_CHECKING:
+    from dualquery.folder import Release
+
+
+def answer_queries(release: Release | str | Path, queries: Sequence[str]) -> list[dict[str, Any]]:
+    """Answer conjunctions given as text.
+
+    Parameters
+    ----------
+    release
+        A release or its folder.
+    queries
+        Conjunctions over the release's schema, such as ``age=30-35 & sex!=Female``.
+
+    Returns
+    -------
+    list of dict
+        ``query``, ``answer`` (share of the rows, in [0, 1]) and ``source``: ``released`` when the query is
+        in the workload, else ``synthetic``.
+
+    Raises
+    ------
+    BadInputError
+        If a query cannot be read, or is not in the workload of a release without records.
+    """
+    from dualquery.folder import Release, load_release
+    from dualquery.queries.text import parse_query
+    from dualquery.queries.workload import Workload
+
+    loaded = release if isinstance(release, Release) else load_release(release)
+    found = []
+    for text in queries:
+        literals = np.sort(parse_query(text, loaded.schema))
+        wanted = np.full(max(loaded.workload.way, len(literals)), -1, dtype=np.int32)
+        wanted[: len(literals)] = literals
+        at = np.zeros(0, dtype=np.int64)
+        if len(wanted) == loaded.workload.way:
+            at = np.flatnonzero((loaded.workload.literals == wanted).all(axis=1))
+        if len(at):
+            found.append(
+                {"query": text, "answer": float(loaded.answers[at[0]]), "source": "released"}
+            )
+        elif loaded.records is not None:
+            single = Workload(literals[None, :], loaded.schema.domain)
+            share = float(single.answers_on(loaded.records)[0])
+            found.append({"query": text, "answer": share, "source": "synthetic"})
+        else:
+            raise BadInputError(
+                f"{text!r} is not in the workload, and this release has no synthetic records"
+            )
+    return found

@@ -1,0 +1,237 @@
+"""The main job in one call: a table goes in, a private release comes out."""
+
+from __future__ import annotations
+
+import datetime
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dualquery.errors import BadInputError
+from dualquery.mechanism import Budget, Mechanism, Outcome, Plan, Session, Task
+from dualquery.privacy.accountants import best
+from dualquery.privacy.budget import check_budget, default_delta
+from dualquery.privacy.curator import Curator, numerical_assumptions
+from dualquery.privacy.events import Neighbours, events_of
+from dualquery.privacy.randomness import randomness
+from dualquery.privacy.statement import PrivacyStatement
+from dualquery.progress import NO_PROGRESS, Progress
+from dualquery.registry import configure
+from dualquery.versions import versions
+
+if TYPE_CHECKING:
+    from dualquery.data.load import Dataset
+    from dualquery.data.schema import Schema
+    from dualquery.folder import Release
+    from dualquery.queries.request import WorkloadRequest
+    from dualquery.queries.workload import Workload
+
+
+@dataclass(frozen=True, kw_only=True)
+class BudgetRequest:
+    """The budget as asked for; `resolve` completes it once the number of rows is known."""
+
+    epsilon: float = 1.0
+    delta: float | None = None
+    accountant: str = "auto"
+    neighbours: str = "replace-one"
+
+    def resolve(self, mechanism: Mechanism, n: int) -> tuple[Budget, tuple[str, ...]]:
+        """Return the budget and remarks on it: delta is 1/n^2, or 0 for a pure mechanism."""
+        delta = self.delta
+        if delta is None:
+            delta = 0.0 if mechanism.pure else default_delta(n)
+        notes = check_budget(self.epsilon, delta, n)
+        neighbours = Neighbours.parse(self.neighbours)
+        return Budget(self.epsilon, delta, self.accountant, neighbours), notes
+
+
+def release(
+    table: Any = "adult",
+    *,
+    schema: Schema | str | Path | None = None,
+    columns: Sequence[str | int] | str | None = None,
+    queries: int | str | Path | Workload = 100_000,
+    way: int = 3,
+    signed: bool = True,
+    workload_seed: int = 0,
+    query_columns: Sequence[str | int] | str | None = None,
+    marginals: int | None = None,
+    max_cells: int | None = None,
+    mechanism: str = "dualquery",
+    options: Mapping[str, Any] | None = None,
+    epsilon: float = 1.0,
+    delta: float | None = None,
+    neighbours: str = "replace-one",
+    accountant: str = "auto",
+    seed: int | None = None,
+    threads: int | None = None,
+    progress: Progress = NO_PROGRESS,
+) -> Release:
+    """Answer a workload about a private table, and make synthetic records, under privacy.
+
+    Parameters
+    ----------
+    table
+        A built-in name, a path, ``FORMAT:PATH``, or a Polars, pandas, NumPy or SciPy table.
+    schema
+        The declared columns: a schema, a built-in name or a path. Without one, categories and
+        buckets are taken from the data and the release states no guarantee.
+    columns
+        Names, positions or ranges of the columns to read.
+    queries, way, signed, workload_seed, query_columns, marginals, max_cells
+        The workload: see `WorkloadRequest`. ``queries`` may be a `Workload` itself.
+    mechanism, options
+        The mechanism's name, and values for the fields of its configuration.
+    epsilon, delta, neighbours, accountant
+        The budget. ``delta`` defaults to 1/n^2 (0 for mechanisms of pure epsilon).
+    seed
+        For experiments only: makes the run reproducible and the release not private.
+    threads
+        Threads for all parts; None for one a core. Results do not depend on it.
+    progress
+        Told about phases and rounds.
+
+    Returns
+    -------
+    Release
+
+    Raises
+    ------
+    BadInputError
+        If anything asked for cannot be; nothing private has been drawn then.
+
+    Examples
+    --------
+    >>> import dualquery
+    >>> released = dualquery.release("adult", queries=1000, epsilon=1.0)  # doctest: +SKIP
+    >>> released.save("my-release")  # doctest: +SKIP
+    """
+    from dualquery.data.load import load
+    from dualquery.queries.request import WorkloadRequest
+    from dualquery.queries.workload import Workload
+
+    configured = configure(mechanism, options or {})
+    wanted = BudgetRequest(
+        epsilon=epsilon, delta=delta, accountant=accountant, neighbours=neighbours
+    )
+    wanted.resolve(configured, 2)  # what is wrong whatever the table must fail before it is read
+    request = WorkloadRequest(
+        queries=queries if not isinstance(queries, Workload) else 1,
+        way=way,
+        signed=signed,
+        seed=workload_seed,
+        columns=query_columns,
+        marginals=marginals,
+        max_cells=max_cells,
+    )
+    progress.phase("reading the table")
+    data = load(table, schema, columns)
+    budget, notes = wanted.resolve(configured, data.n)
+    progress.phase("making the workload")
+    workload = queries if isinstance(queries, Workload) else request.build(data.schema, data.n)
+    task = Task(workload, data.n)
+    return _release(data, task, configured, budget, notes, seed, threads, progress)
+
+
+def _release(
+    data: Dataset,
+    task: Task,
+    mechanism: Mechanism,
+    budget: Budget,
+    notes: tuple[str, ...],
+    seed: int | None,
+    threads: int | None,
+    progress: Progress,
+) -> Release:
+    """Plan on public facts, run on the curator, and put the result together."""
+    from dualquery.folder import Release
+
+    progress.phase("planning")
+    plan = mechanism.plan(task, budget)
+    privacy = statement(plan, budget, data, seed)
+    outcome = run(data, task, mechanism, plan, seed, threads or os.cpu_count() or 1, progress)
+    return Release(
+        mechanism=mechanism.name,
+        parameters=plan.parameters,
+        options={
+            "epsilon": budget.epsilon,
+            "delta": budget.delta,
+            "accountant": budget.accountant,
+            "neighbours": budget.neighbours.value,
+            "seed": seed,
+        },
+        privacy=privacy,
+        schema=data.schema,
+        n=data.n,
+        workload=task.workload,
+        answers=outcome.answers,
+        records=outcome.records,
+        trace=outcome.trace,
+        solver=outcome.solver,
+        notes=(*data.notes, *notes),
+        versions=versions(),
+        created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+    )
+
+
+def run(
+    data: Dataset,
+    task: Task,
+    mechanism: Mechanism,
+    plan: Plan,
+    seed: int | None,
+    threads: int,
+    progress: Progress = NO_PROGRESS,
+) -> Outcome:
+    """Let the private room read the rows, and the mechanism run on it."""
+    statistics = mechanism.statistics(task.workload)
+    curator = None
+    if statistics is not None:
+        progress.phase("evaluating the queries")
+        curator = Curator(
+            data.records, statistics, plan.schedule, randomness(seed), threads=threads
+        )
+    progress.phase(f"running {mechanism.name}")
+    session = Session(threads=threads, public_seed=seed, progress=progress.step)
+    return mechanism.run(task, plan, curator, session)
+
+
+def statement(
+    plan: Plan, budget: Budget, data: Dataset, seed: int | None
+) -> PrivacyStatement:
+    """Price the plan's schedule, and say what the release will guarantee or why it will not.
+
+    The plan is priced here again, whoever made it, so that no mechanism can state a guarantee
+    that its schedule does not have.
+
+    Raises
+    ------
+    RuntimeError
+        If the schedule costs more than the budget: a fault of the mechanism.
+    """
+    accountant, cost = best(plan.schedule, budget.delta, plan.accountant)
+    if cost > budget.epsilon:
+        raise RuntimeError(
+            f"the plan costs epsilon {cost:g} by {accountant.name}, above {budget.epsilon:g}"
+        )
+    reasons = []
+    if seed is not None:
+        reasons.append("a seed was given, so the noise can be undone")
+    if not data.schema.declared:
+        reasons.append(
+            "the schema was taken from the data; declare it (dualquery schema drafts it)"
+        )
+    if reasons:
+        return PrivacyStatement.not_private(*reasons)
+    looked = bool(events_of(plan.schedule))
+    return PrivacyStatement(
+        private=True,
+        epsilon=budget.epsilon if looked else 0.0,
+        delta=budget.delta if looked else 0.0,
+        accountant=accountant.name,
+        assumptions=(accountant.assumptions, *data.notes),
+        numerical_assumptions=numerical_assumptions(plan.schedule),
+    )

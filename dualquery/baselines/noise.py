@@ -1,0 +1,64 @@
+"""One noisy measurement of a whole workload: the plan and the draw that several baselines share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualquery.mechanism import Budget, Plan
+from dualquery.privacy.calibrate import calibrate_gaussian_scale, laplace_scale
+from dualquery.privacy.curator import Curator
+from dualquery.privacy.events import DiscreteGaussianNoise, LaplaceNoise
+from dualquery.queries.sensitivity import differing_queries
+from dualquery.queries.workload import Workload
+
+
+@dataclass(frozen=True)
+class NoisePlan:
+    """Which noise, and how much (its scale, in rows)."""
+
+    noise: str
+    scale: float
+
+    @staticmethod
+    def of(plan: Plan) -> NoisePlan:
+        """Read the noise out of a mechanism's plan."""
+        return NoisePlan(plan.parameters["noise"], plan.parameters["scale"])
+
+
+def plan_noise(statistics: Workload, budget: Budget, parameters: Mapping[str, Any]) -> Plan:
+    """Spend a budget on one measurement: Gaussian noise when delta > 0, else Laplace.
+
+    The sensitivity is the proven bound on the number of queries on which two records can differ:
+    D of them move by one row each, so L1 = D and L2 = sqrt(D).
+    """
+    differing = differing_queries(statistics)
+    public = {**parameters, "differing_queries": differing.count, "bound": differing.method}
+    if budget.delta > 0:
+        sensitivity = math.sqrt(differing.count)
+        scale = calibrate_gaussian_scale(budget.epsilon, budget.delta, sensitivity)
+        return Plan(
+            schedule=(DiscreteGaussianNoise(sensitivity, scale),),
+            accountant="zcdp",
+            parameters={**public, "noise": "discrete gaussian", "scale": scale},
+        )
+    scale = laplace_scale(budget.epsilon, differing.count)
+    return Plan(
+        schedule=(LaplaceNoise(differing.count / scale),),
+        accountant="advanced",
+        parameters={**public, "noise": "discrete laplace", "scale": scale},
+    )
+
+
+def measure(curator: Curator | None, plan: NoisePlan) -> NDArray[np.int64]:
+    """Draw the planned measurement."""
+    if curator is None:
+        raise RuntimeError("a noisy measurement needs a curator")
+    if plan.noise == "discrete gaussian":
+        return curator.measure_gaussian(plan.scale)
+    return curator.measure_laplace(plan.scale)

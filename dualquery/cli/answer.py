@@ -1,0 +1,36 @@
+"""``dualquery answer``: ask a release."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dualquery.cli.terminal import Terminal
+
+
+def answer(
+    release: Annotated[Path, typer.Argument(help="Folder of a release.")],
+    queries: Annotated[
+        list[str], typer.Argument(help="Conjunctions, such as 'age=30-35 & sex!=Female'.")
+    ],
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+) -> None:
+    """Answer conjunctions from a release; costs no privacy.
+
+    A query of the release's workload gets its released answer; any other is answered on the
+    synthetic records, with no promise of its error.
+
+    Example:
+
+      dualquery answer my-release "age=30-35 & sex=Female & income=>50K"
+    """
+    from dualquery.answering import answer_queries
+
+    terminal = Terminal(machine=as_json)
+    found = answer_queries(release, queries)
+    terminal.emit({"answers": found})
+    if not as_json:
+        for line in found:
+            typer.echo(f"{line['answer']:.6f}\t{line['source']}\t{line['query']}")

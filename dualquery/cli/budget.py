@@ -1,0 +1,116 @@
+"""``dualquery budget``: what parameters cost, or what a budget allows, by every accountant."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dualquery.cli.terminal import Terminal
+from dualquery.errors import BadInputError
+
+if TYPE_CHECKING:
+    from dualquery.privacy.accountants import Accountant
+
+
+def budget(
+    rows: Annotated[int, typer.Option("--rows", "-n", help="Number of rows of the table.")],
+    rounds: Annotated[int | None, typer.Option(help="T.")] = None,
+    samples: Annotated[int | None, typer.Option(help="Queries drawn a round.")] = None,
+    eta: Annotated[float | None, typer.Option(help="Learning rate.")] = None,
+    epsilon: Annotated[
+        float | None, typer.Option(help="Budget; with it, leave one of T, s, eta out.")
+    ] = None,
+    delta: Annotated[float | None, typer.Option(help="Default 1/n^2.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+) -> None:
+    """Show every accountant side by side for DualQuery's parameters. Looks at no data.
+
+    With rounds, samples and eta: the epsilon of each accountant. With --epsilon and two of the
+    three: the third that each accountant allows.
+
+    Examples:
+
+      dualquery budget -n 30162 --rounds 40 --samples 1000 --eta 0.8 --delta 0.001
+
+      dualquery budget -n 30162 --rounds 40 --samples 1000 --epsilon 1 --delta 0.001
+    """
+    from rich.table import Table
+
+    from dualquery.privacy.accountants import ACCOUNTANTS
+    from dualquery.privacy.budget import check_budget, default_delta
+
+    used = default_delta(rows) if delta is None else delta
+    warnings = check_budget(1.0 if epsilon is None else epsilon, used, rows)
+    parameters = {"rounds": rounds, "samples": samples, "eta": eta}
+    missing = [name for name, value in parameters.items() if value is None]
+    if len(missing) != (0 if epsilon is None else 1):
+        raise BadInputError(
+            "give --rounds, --samples and --eta, or --epsilon and two of them; "
+            f"found {'no' if epsilon is None else 'an'} --epsilon and {3 - len(missing)} of the three"
+        )
+    sought = missing[0] if missing else "epsilon"
+    lines = [
+        {"accountant": each.name, **_price(each, sought, parameters, epsilon, used, rows)}
+        for each in ACCOUNTANTS
+    ]
+    terminal = Terminal(machine=as_json)
+    terminal.emit(
+        {
+            "rows": rows,
+            "delta": used,
+            "epsilon": epsilon,
+            **parameters,
+            "neighbours": "replace-one",
+            "solved_for": sought,
+            "accountants": lines,
+            "warnings": list(warnings),
+        }
+    )
+    if not as_json:
+        for warning in warnings:
+            terminal.console.print(f"note: {warning}", style="yellow")
+        shown = ", ".join(f"{k} {v:g}" for k, v in parameters.items() if v is not None)
+        title = f"n {rows:,}, delta {used:.3g}, replace-one; {shown}"
+        if epsilon is not None:
+            title += f", epsilon {epsilon:g}"
+        table = Table("accountant", sought, "rests on", title=title)
+        for line in lines:
+            value = line[sought]
+            text = "-" if value is None else f"{value:,}" if isinstance(value, int) else f"{value:.4g}"
+            table.add_row(line["accountant"], text, line["remark"])
+        terminal.console.print(table)
+
+
+def _price(
+    accountant: Accountant,
+    sought: str,
+    parameters: dict[str, Any],
+    epsilon: float | None,
+    delta: float,
+    rows: int,
+) -> dict[str, Any]:
+    """Find what is sought by one accountant, or why it cannot say."""
+    from dualquery.privacy.calibrate import calibrate_rounds, calibrate_samples, calibrate_step
+    from dualquery.privacy.events import GameSchedule
+
+    rounds, samples, eta = parameters["rounds"], parameters["samples"], parameters["eta"]
+    if epsilon is None:
+        schedule = GameSchedule(rounds, samples, eta, rows)
+        reason = accountant.supports(schedule, delta)
+        if reason is not None:
+            return {sought: None, "remark": reason}
+        return {sought: accountant.epsilon(schedule, delta), "remark": accountant.assumptions}
+    try:
+        if sought == "eta":
+            found = calibrate_step(epsilon, delta, rows, rounds, samples, accountant.name)
+            value: float = found.schedule.step
+        elif sought == "samples":
+            found = calibrate_samples(epsilon, delta, rows, rounds, eta, accountant.name)
+            value = found.schedule.samples
+        else:
+            found = calibrate_rounds(epsilon, delta, rows, samples, eta, accountant.name)
+            value = found.schedule.rounds
+    except BadInputError as error:
+        return {sought: None, "remark": str(error)}
+    return {sought: value, "remark": accountant.assumptions}

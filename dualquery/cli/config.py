@@ -1,0 +1,57 @@
+"""``--config``: a TOML file that mirrors a command's options; the command line wins."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import typer
+from click.core import ParameterSource
+
+from dualquery.errors import BadInputError
+
+
+def apply_config(context: typer.Context, path: Path | None) -> dict[str, Any]:
+    """Return the command's effective parameters by name.
+
+    Parameters
+    ----------
+    context
+        The running command.
+    path
+        The configuration file, or None.
+
+    Raises
+    ------
+    BadInputError
+        If the file cannot be read, or has a key or a value that the command does not take.
+    """
+    values = dict(context.params)
+    if path is None:
+        return values
+    try:
+        stored = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise BadInputError(f"--config {path}: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise BadInputError(f"--config {path} is not valid TOML: {error}") from error
+    parameters = {parameter.name: parameter for parameter in context.command.params}
+    aliases = {"iterations": "rounds", "json": "as_json", "o": "option"}
+    for key, value in stored.items():
+        name = key.replace("-", "_")
+        name = aliases.get(name, name)
+        parameter = parameters.get(name)
+        if name == "positive" and isinstance(value, bool):
+            name, value, parameter = "signed", not value, parameters["signed"]
+        if parameter is None or name == "config":
+            raise BadInputError(f"--config {path}: unknown option {key!r}")
+        if context.get_parameter_source(name) is not ParameterSource.DEFAULT:
+            continue
+        if name == "option" and isinstance(value, dict):
+            value = [f"{k}={v}" for k, v in value.items()]
+        try:
+            values[name] = parameter.type_cast_value(context, value)
+        except Exception as error:
+            raise BadInputError(f"--config {path}: {key} = {value!r}: {error}") from error
+    return values

@@ -1,0 +1,56 @@
+"""``dualquery evaluate``: a release against its table. Not private."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dualquery.cli.terminal import Terminal, set_threads
+
+
+def evaluate(
+    release: Annotated[Path, typer.Argument(help="Folder of a release.")],
+    table: Annotated[str, typer.Argument(help="The private table: NAME, PATH or FORMAT:PATH.")],
+    seed: Annotated[int, typer.Option(help="Seed of the baselines' noise.")] = 0,
+    threads: Annotated[int | None, typer.Option(help="Default one a core.", min=1)] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Errors only.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Say more.")] = False,  # noqa: ARG001
+) -> None:
+    """Compare a release with its table and with trivial baselines. The output is NOT PRIVATE.
+
+    Example:
+
+      dualquery evaluate release-20261120T101500Z adult
+    """
+    terminal = Terminal(machine=as_json, quiet=quiet)
+    set_threads(threads)
+
+    from rich.table import Table
+
+    from dualquery.evaluation import evaluate as run_evaluation
+
+    with terminal.progress() as progress:
+        found = run_evaluation(release, table, threads=threads, seed=seed, progress=progress)
+    terminal.emit(found)
+    console = terminal.console
+    console.print(found["warning"], style="bold white on red")
+    guarantee = f"epsilon {found['epsilon']:g}, delta {found['delta']:.3g}, {found['neighbours']}"
+    lines = Table(
+        "answers from",
+        "max error",
+        "mean error",
+        title=f"{found['queries']:,} queries on {found['rows']:,} rows; {guarantee}",
+    )
+    rows = [(f"[bold]{found['mechanism']}[/bold] (this release)", found)]
+    if found["synthetic"] is not None:
+        rows.append(("its synthetic records", found["synthetic"]))
+    rows += [
+        (f"baseline: {name}" + (f" ({line['noise']} noise)" if "noise" in line else ""), line)
+        for name, line in found["baselines"].items()
+    ]
+    for name, line in rows:
+        lines.add_row(name, f"{line['max_error']:.4f}", f"{line['mean_error']:.5f}")
+    console.print(lines)

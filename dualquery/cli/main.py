@@ -1,0 +1,101 @@
+"""Entry point of the command line: the commands, and what an exception becomes."""
+
+from __future__ import annotations
+
+import sys
+from importlib.metadata import entry_points
+from typing import Annotated
+
+import typer
+
+from dualquery.cli.answer import answer
+from dualquery.cli.budget import budget
+from dualquery.cli.evaluate import evaluate
+from dualquery.cli.release import release
+from dualquery.cli.schema import schema
+from dualquery.cli.solvers import solvers
+from dualquery.errors import BadInputError
+from dualquery.versions import __version__
+
+DONE, FAULT, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+ENTRY_POINTS = "dualquery.commands"
+
+app = typer.Typer(
+    name="dualquery",
+    help="Publish answers and synthetic data about very many attributes, under differential privacy.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for command in (release, evaluate, answer, budget, solvers, schema):
+    app.command()(command)
+
+
+@app.callback()
+def common(
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version and exit.", is_eager=True)
+    ] = False,
+) -> None:
+    """Publish answers and synthetic data about very many attributes, under differential privacy."""
+    if version:
+        typer.echo(f"dualquery {__version__}")
+        raise typer.Exit
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command line and return its exit code.
+
+    Parameters
+    ----------
+    arguments
+        Without the program's name; None for those of the process.
+    """
+    for entry in entry_points(group=ENTRY_POINTS):
+        app.command(name=entry.name)(entry.load())
+    given = sys.argv[1:] if arguments is None else arguments
+    try:
+        code = typer.main.get_command(app)(given, prog_name="dualquery", standalone_mode=False)
+        return code if isinstance(code, int) else DONE
+    except KeyboardInterrupt:
+        return _stop("interrupted: nothing was written", INTERRUPTED)
+    except BaseException as error:
+        return _explain(error, verbose="--verbose" in given)
+
+
+def _explain(error: BaseException, *, verbose: bool) -> int:
+    """Turn an exception into one plain line and an exit code."""
+    import click
+
+    from solvers.errors import SolverError
+
+    if isinstance(error, click.exceptions.Abort):
+        return _stop("interrupted: nothing was written", INTERRUPTED)
+    if isinstance(error, click.exceptions.Exit):
+        return error.exit_code
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
+        typer.echo(error.ctx.get_help() if error.ctx else "", err=True)
+        return _stop("no command given", BAD_INPUT)
+    if isinstance(error, click.ClickException):
+        return _stop(error.format_message(), BAD_INPUT)
+    if isinstance(error, (BadInputError, SolverError)):
+        return _stop(str(error), BAD_INPUT)
+    if isinstance(error, MemoryError):
+        return _stop("not enough memory for this; take fewer queries or columns", BAD_INPUT)
+    if not isinstance(error, Exception):
+        raise error
+    if verbose:
+        import traceback
+
+        traceback.print_exception(error)
+    return _stop(
+        f"internal fault: {type(error).__name__}: {error} (--verbose shows where)", FAULT
+    )
+
+
+def _stop(message: str, code: int) -> int:
+    """Print the last line of a failed command."""
+    print(f"error: {' '.join(message.split())}", file=sys.stderr)
+    return code

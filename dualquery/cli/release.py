@@ -1,0 +1,234 @@
+"""``dualquery release``: the main job."""
+
+from __future__ import annotations
+
+import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dualquery.cli.config import apply_config
+from dualquery.cli.terminal import Terminal, set_threads
+from dualquery.errors import BadInputError
+
+if TYPE_CHECKING:
+    from dualquery.folder import Release
+
+DATA, WORKLOAD, MECHANISM, BUDGET, RUN = "Data", "Workload", "Mechanism", "Budget", "Run and output"
+
+
+def release(
+    context: typer.Context,
+    data: Annotated[
+        str, typer.Argument(help="A built-in data set, PATH or FORMAT:PATH.", metavar="[DATA]")
+    ] = "adult",
+    schema: Annotated[
+        str | None,
+        typer.Option(help="Declared columns: a file or a built-in name.", rich_help_panel=DATA),
+    ] = None,
+    columns: Annotated[
+        str | None,
+        typer.Option(help="Columns to read: names, positions, ranges.", rich_help_panel=DATA),
+    ] = None,
+    queries: Annotated[
+        str,
+        typer.Option(
+            help="How many random conjunctions; or 'all'; or a file of queries.",
+            rich_help_panel=WORKLOAD,
+        ),
+    ] = "100000",
+    way: Annotated[int, typer.Option(help="Literals a query.", rich_help_panel=WORKLOAD)] = 3,
+    signed: Annotated[
+        bool,
+        typer.Option("--signed/--positive", help="Negated literals too.", rich_help_panel=WORKLOAD),
+    ] = True,
+    workload_seed: Annotated[
+        int, typer.Option(help="Seed of the public workload.", rich_help_panel=WORKLOAD)
+    ] = 0,
+    query_columns: Annotated[
+        str | None,
+        typer.Option(help="Columns that queries may use.", rich_help_panel=WORKLOAD),
+    ] = None,
+    marginals: Annotated[
+        int | None,
+        typer.Option(help="Random whole marginals, every cell a query.", rich_help_panel=WORKLOAD),
+    ] = None,
+    max_cells: Annotated[
+        int | None,
+        typer.Option(help="Most cells a marginal; default n.", rich_help_panel=WORKLOAD),
+    ] = None,
+    mechanism: Annotated[
+        str, typer.Option(help="How to answer.", rich_help_panel=MECHANISM)
+    ] = "dualquery",
+    option: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--option",
+            "-o",
+            help="A field of the mechanism's configuration.",
+            metavar="KEY=VALUE",
+            rich_help_panel=MECHANISM,
+        ),
+    ] = None,
+    rounds: Annotated[
+        int | None,
+        typer.Option("--rounds", "--iterations", help="T.", rich_help_panel=MECHANISM),
+    ] = None,
+    samples: Annotated[
+        int | None, typer.Option(help="Queries drawn a round.", rich_help_panel=MECHANISM)
+    ] = None,
+    eta: Annotated[
+        float | None, typer.Option(help="Learning rate.", rich_help_panel=MECHANISM)
+    ] = None,
+    repetitions: Annotated[
+        int | None, typer.Option(help="For mechanisms that repeat.", rich_help_panel=MECHANISM)
+    ] = None,
+    solver: Annotated[
+        str | None,
+        typer.Option(help="Best-response back-end; default auto.", rich_help_panel=MECHANISM),
+    ] = None,
+    solver_timeout: Annotated[
+        float | None,
+        typer.Option(help="Seconds a best response; default 20.", rich_help_panel=MECHANISM),
+    ] = None,
+    epsilon: Annotated[float, typer.Option(help="Privacy loss.", rich_help_panel=BUDGET)] = 1.0,
+    delta: Annotated[
+        float | None,
+        typer.Option(help="Default 1/n^2; 0 for pure mechanisms.", rich_help_panel=BUDGET),
+    ] = None,
+    neighbours: Annotated[
+        str, typer.Option(help="replace-one (n public).", rich_help_panel=BUDGET)
+    ] = "replace-one",
+    accountant: Annotated[
+        str,
+        typer.Option(help="auto, paper, advanced, zcdp or exact.", rich_help_panel=BUDGET),
+    ] = "auto",
+    seed: Annotated[
+        int | None,
+        typer.Option(help="For experiments: reproducible, NOT private.", rich_help_panel=RUN),
+    ] = None,
+    threads: Annotated[
+        int | None, typer.Option(help="Default one a core.", min=1, rich_help_panel=RUN)
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="New folder; default release-<UTC time>.", rich_help_panel=RUN),
+    ] = None,
+    config: Annotated[
+        Path | None,
+        typer.Option(help="TOML file that mirrors these options.", rich_help_panel=RUN),
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="One JSON object on stdout.", rich_help_panel=RUN)
+    ] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="Errors only.", rich_help_panel=RUN)
+    ] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Say more.", rich_help_panel=RUN)
+    ] = False,
+) -> None:
+    """Release private answers and synthetic records of a table.
+
+    Examples:
+
+      dualquery release
+
+      dualquery release survey.csv --schema survey.json --epsilon 0.5 --out survey-release
+
+      dualquery release adult --schema adult-paper --queries 100000 --delta 0.001
+
+      dualquery release fimi:baskets.dat.gz --columns 0-999 --way 2 -o free=coins
+    """
+    given = apply_config(context, config)
+    terminal = Terminal(machine=as_json, quiet=given["quiet"])
+    set_threads(given["threads"])
+
+    from dualquery.api import release as make_release
+    from dualquery.folder import reserve
+
+    target = given["out"] or Path(default_name())
+    with reserve(target) as folder:
+        with terminal.progress() as progress:
+            made = make_release(
+                given["data"],
+                schema=given["schema"],
+                columns=given["columns"],
+                queries=parse_queries(given["queries"]),
+                way=given["way"],
+                signed=given["signed"],
+                workload_seed=given["workload_seed"],
+                query_columns=given["query_columns"],
+                marginals=given["marginals"],
+                max_cells=given["max_cells"],
+                mechanism=given["mechanism"],
+                options=mechanism_options(given),
+                epsilon=given["epsilon"],
+                delta=given["delta"],
+                neighbours=given["neighbours"],
+                accountant=given["accountant"],
+                seed=given["seed"],
+                threads=given["threads"],
+                progress=progress,
+            )
+            progress.phase("writing the release")
+            folder.write(made)
+    summary = made.summary()
+    terminal.emit({"release": str(target), **{k: v for k, v in summary.items() if k != "schema"}})
+    if not as_json:
+        show(terminal, made, target)
+
+
+def default_name() -> str:
+    """Return the default name of a release folder."""
+    return f"release-{datetime.datetime.now(datetime.UTC):%Y%m%dT%H%M%SZ}"
+
+
+def parse_queries(text: str | int) -> int | str:
+    """Read ``--queries``: a number, ``all`` or a file."""
+    try:
+        return int(str(text).replace("_", ""))
+    except ValueError:
+        if text == "all" or Path(str(text)).is_file():
+            return str(text)
+        raise BadInputError(
+            f"--queries is {text!r}; give a number, 'all', or the path of a file with a query a line"
+        ) from None
+
+
+def mechanism_options(given: dict[str, Any]) -> dict[str, Any]:
+    """Gather ``-o`` and its shorthands."""
+    options: dict[str, Any] = {}
+    for pair in given["option"] or []:
+        key, equals, value = pair.partition("=")
+        if not equals or not key:
+            raise BadInputError(f"-o {pair!r}: write it as key=value")
+        if key in options:
+            raise BadInputError(f"-o {key} is given twice")
+        options[key] = value
+    for name in ("rounds", "samples", "eta", "repetitions", "solver", "solver_timeout"):
+        if given[name] is not None:
+            if name in options:
+                raise BadInputError(f"{name} is given twice, as -o {name} and as an option")
+            options[name] = given[name]
+    return options
+
+
+def show(terminal: Terminal, made: Release, target: Path) -> None:
+    """Show a release to a person."""
+    from rich.panel import Panel
+    from rich.table import Table
+
+    console = terminal.console
+    style = "green" if made.privacy.private else "bold red"
+    console.print(Panel(made.privacy.text(), title="Privacy", border_style=style))
+    for note in made.notes:
+        console.print(f"note: {note}", style="yellow")
+    table = Table("query", "released answer", title=f"{len(made.workload):,} answers, the first few")
+    for line in made.answer_table.head(5).iter_rows(named=True):
+        table.add_row(line["query"], f"{line['answer']:.4f}")
+    console.print(table)
+    if made.records is not None:
+        console.print(f"{len(made.records):,} synthetic records in the table's own columns")
+    console.print(f"written to [bold]{target}[/bold]")

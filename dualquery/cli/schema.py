@@ -1,0 +1,51 @@
+"""``dualquery schema``: draft a schema for the user to check and declare."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dualquery.cli.terminal import Terminal
+from dualquery.errors import BadInputError
+
+
+def schema(
+    table: Annotated[str, typer.Argument(help="NAME, PATH or FORMAT:PATH.")],
+    columns: Annotated[
+        str | None, typer.Option(help="Columns to describe: names, positions, ranges.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="New file; the screen when left out.")
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Errors only.")] = False,
+) -> None:
+    """Draft a schema from a table, to be checked by hand.
+
+    The draft takes categories and buckets from the data, so using it as it is would leak them.
+    Check every value against public knowledge, then set "declared" to true.
+
+    Example:
+
+      dualquery schema survey.csv --out survey.json
+    """
+    from dualquery.data.load import choose_schema
+    from dualquery.data.schema_files import format_schema, write_schema
+    from dualquery.data.sources import source_of
+
+    terminal = Terminal(quiet=quiet)
+    if out is not None and out.exists():
+        raise BadInputError(f"{out} exists already; name another file with --out")
+    with terminal.progress() as progress:
+        progress.phase("reading the table")
+        drafted = choose_schema(source_of(table), None, columns)
+    if out is None:
+        typer.echo(format_schema(drafted.to_dict()), nl=False)
+        return
+    write_schema(drafted, out)
+    state = "declared already" if drafted.declared else "a draft: check it, then declare it"
+    terminal.console.print(
+        f"{len(drafted.column_names):,} columns, {drafted.domain.bits:,} bits: {state}; "
+        f"written to [bold]{out}[/bold]"
+    )

@@ -1,0 +1,92 @@
+"""What goes to the operator's terminal: progress and tables on stderr, one JSON object on stdout."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from dualquery.progress import Progress
+
+THREAD_VARIABLES = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "NUMBA_NUM_THREADS",
+    "POLARS_MAX_THREADS",
+)
+
+
+@dataclass
+class Terminal:
+    """How a command talks. One for each invocation."""
+
+    machine: bool = False
+    quiet: bool = False
+
+    @property
+    def console(self) -> Console:
+        """Where people read: stdout, or stderr when stdout belongs to a machine."""
+        from rich.console import Console
+
+        return Console(stderr=self.machine, quiet=self.quiet, highlight=False)
+
+    def emit(self, value: Any) -> None:
+        """Print one JSON object on stdout when a machine asked for it."""
+        if self.machine:
+            json.dump(value, sys.stdout, indent=2, allow_nan=False)
+            sys.stdout.write("\n")
+
+    @contextmanager
+    def progress(self) -> Iterator[Progress]:
+        """Show phases and rounds with an estimate of the time left, on stderr."""
+        from rich.console import Console
+        from rich.progress import (
+            BarColumn,
+            MofNCompleteColumn,
+            SpinnerColumn,
+            TextColumn,
+            TimeRemainingColumn,
+        )
+        from rich.progress import Progress as Bar
+
+        bar = Bar(
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=30),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(),
+            console=Console(stderr=True),
+            transient=True,
+            disable=self.quiet,
+        )
+        with bar:
+            yield _Bar(bar)
+
+
+class _Bar:
+    """A progress bar as a listener of a run."""
+
+    def __init__(self, bar: Any) -> None:
+        self._bar = bar
+        self._task = bar.add_task("starting", total=None)
+
+    def phase(self, name: str) -> None:
+        self._bar.reset(self._task, total=None, description=name)
+
+    def step(self, done: int, total: int) -> None:
+        self._bar.update(self._task, completed=done, total=total)
+
+
+def set_threads(threads: int | None) -> None:
+    """Tell every library how many threads to use; must come before they are imported."""
+    if threads is not None:
+        for variable in THREAD_VARIABLES:
+            os.environ[variable] = str(threads)

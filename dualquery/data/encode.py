@@ -1,0 +1,250 @@
+"""From the user's values to bits, a block of rows at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualquery.data.columns import Binary, Categorical, Column, Numeric, suggest
+from dualquery.data.readers.source import ItemRows
+from dualquery.data.schema import ItemSchema, TableSchema
+from dualquery.errors import BadInputError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+# Codes of cells that set no bit; local bits are never negative.
+MISSING = -1
+UNPARSABLE = -2
+OUTSIDE = -3
+
+
+@dataclass(frozen=True, eq=False)
+class BitRows:
+    """Encoded rows as lists of the bits that are 1.
+
+    Parameters
+    ----------
+    indptr
+        int64, shape ``(rows + 1,)``, starting at 0.
+    bits
+        int32, the bits of row ``r`` at ``indptr[r] .. indptr[r + 1] - 1``.
+    """
+
+    indptr: NDArray[np.int64]
+    bits: NDArray[np.int32]
+
+
+def encode_frame(schema: TableSchema, frame: pl.DataFrame, label: str, first_row: int) -> BitRows:
+    """Return the bits of a block of a table.
+
+    Parameters
+    ----------
+    schema
+        What the columns are.
+    frame
+        Has the schema's columns, of any type that may hold their values.
+    label, first_row
+        For messages: the table, and the 1-based number of the block's first row.
+
+    Raises
+    ------
+    BadInputError
+        If a cell is not what the schema says: the first such row and its first such column.
+    """
+    codes = np.empty((frame.height, len(schema.columns)), np.int32)
+    for number, column in enumerate(schema.columns):
+        codes[:, number] = local_codes(column, frame[column.name], schema.missing_values, label)
+    rows = np.arange(first_row, first_row + frame.height)
+    if schema.drop_incomplete:
+        complete = np.all(codes != MISSING, axis=1)
+        codes, rows = codes[complete], rows[complete]
+    for number, column in enumerate(schema.columns):
+        if not isinstance(column, Binary) and column.missing_bit is not None:
+            codes[codes[:, number] == MISSING, number] = column.missing_bit
+    if np.any(codes < 0):
+        row, number = (int(place) for place in np.argwhere(codes < 0)[0])
+        column = schema.columns[number]
+        value = frame[column.name][int(rows[row]) - first_row]
+        fault = _fault(column, value, int(codes[row, number]))
+        raise BadInputError(f"{label}: row {rows[row]}, column {column.name!r}: {fault}")
+    binary = np.array([isinstance(column, Binary) for column in schema.columns])
+    ones = ~binary | (codes == 1)
+    codes[:, binary] = 0
+    codes += schema.domain.offsets[:-1].astype(np.int32)
+    return BitRows(_pointers(ones.sum(axis=1)), codes[ones])
+
+
+def encode_items(schema: ItemSchema, rows: ItemRows, label: str, first_row: int) -> BitRows:
+    """Return the bits of a block of rows of items.
+
+    Parameters
+    ----------
+    schema
+        Which items there are.
+    rows
+        The items of each row.
+    label, first_row
+        For messages: the file, and the 1-based number of the block's first row.
+
+    Raises
+    ------
+    BadInputError
+        If an item is not in the schema, and the schema does not leave such items out.
+    """
+    bits = np.searchsorted(schema.items, rows.items)
+    known = schema.items[np.minimum(bits, len(schema.items) - 1)] == rows.items
+    if np.all(known):
+        return BitRows(rows.indptr, bits.astype(np.int32))
+    if schema.outside == "error":
+        at = int(np.argmin(known))
+        row = first_row + int(np.searchsorted(rows.indptr, at, side="right")) - 1
+        raise BadInputError(
+            f"{label}: row {row}: item {rows.items[at]} is not among the {len(schema.items):,} "
+            f"items of the schema {schema.name!r}; declare it, or set outside to drop"
+        )
+    kept = np.concatenate(([0], np.cumsum(known)))
+    return BitRows(kept[rows.indptr], bits[known].astype(np.int32))
+
+
+def local_codes(
+    column: Column, values: pl.Series, missing_values: tuple[str, ...], label: str
+) -> NDArray[np.int32]:
+    """Return the local bit of each value, or `MISSING`, `UNPARSABLE`, `OUTSIDE`.
+
+    For a binary column the result is the value of the bit, 0 or 1. What the column's choices make
+    of missing values is the caller's business; the other choices have been applied.
+
+    Raises
+    ------
+    BadInputError
+        If the type of the values is one that no column can hold, such as lists.
+    """
+    check_type(column.name, values, label)
+    missing = missing_mask(values, missing_values)
+    if isinstance(column, Numeric):
+        codes = _bucket_codes(column, values, missing)
+    else:
+        codes = _named_codes(column.codes, values)
+        if isinstance(column, Categorical) and column.other_bit is not None:
+            codes[codes == OUTSIDE] = column.other_bit
+    codes[missing] = MISSING
+    return codes
+
+
+def check_type(column: str, values: pl.Series, label: str) -> None:
+    """Check that values are texts, numbers, truth values or dates.
+
+    Raises
+    ------
+    BadInputError
+        If not.
+    """
+    import polars as pl
+
+    if values.dtype.is_nested() or values.dtype in (pl.Object, pl.Binary):
+        raise BadInputError(
+            f"{label}: column {column!r} has type {values.dtype}, which cannot become bits; leave "
+            "it out with --columns, or store numbers or texts"
+        )
+
+
+def missing_mask(values: pl.Series, missing_values: tuple[str, ...]) -> NDArray[np.bool_]:
+    """Return which values are null, NaN or one of the texts that stand for a missing value."""
+    import polars as pl
+
+    missing = values.is_null()
+    if values.dtype.is_float():
+        missing |= values.is_nan().fill_null(False)
+    elif values.dtype == pl.String:
+        missing |= values.is_in(list(missing_values)).fill_null(False)
+    elif values.dtype in (pl.Categorical, pl.Enum):
+        missing |= values.cast(pl.String).is_in(list(missing_values)).fill_null(False)
+    return missing.to_numpy()
+
+
+def to_numbers(values: pl.Series) -> NDArray[np.float64]:
+    """Return values as numbers, NaN where they are none. Blanks around a number are allowed."""
+    import polars as pl
+
+    if values.dtype.is_numeric() or values.dtype == pl.Boolean:
+        numbers = values.cast(pl.Float64)
+    else:
+        numbers = values.cast(pl.String).str.strip_chars().cast(pl.Float64, strict=False)
+    return numbers.fill_null(float("nan")).to_numpy()
+
+
+def _bucket_codes(
+    column: Numeric, values: pl.Series, missing: NDArray[np.bool_]
+) -> NDArray[np.int32]:
+    numbers = to_numbers(values)
+    edges = np.array(column.edges)
+    codes = np.searchsorted(edges, numbers, side="right").astype(np.int32) - 1
+    codes[numbers == edges[-1]] = column.buckets - 1
+    outside = (numbers < edges[0]) | (numbers > edges[-1])
+    codes[outside] = OUTSIDE
+    if column.outside == "clip":
+        codes[numbers < edges[0]] = 0
+        codes[numbers > edges[-1]] = column.buckets - 1
+    unparsable = ~np.isfinite(numbers)
+    if column.integer:
+        unparsable |= numbers != np.floor(numbers)
+    codes[unparsable & ~missing] = UNPARSABLE if column.unparsable == "error" else MISSING
+    return codes
+
+
+def _named_codes(codes: Mapping[str, int], values: pl.Series) -> NDArray[np.int32]:
+    """Return the code of each value's text; numbers are compared as numbers ("1" is 1.0)."""
+    import polars as pl
+
+    keys: list[str] | list[float]
+    if values.dtype.is_numeric():
+        by_number: dict[float, int] = {}
+        for text, code in codes.items():
+            try:
+                by_number.setdefault(float(text), code)
+            except ValueError:
+                continue
+        keys, bits = list(by_number), list(by_number.values())
+        texts = values.cast(pl.Float64)
+    else:
+        keys, bits = list(codes), list(codes.values())
+        texts = values.cast(pl.String)
+    if not keys:
+        return np.full(len(values), OUTSIDE, np.int32)
+    found = texts.replace_strict(keys, bits, default=OUTSIDE, return_dtype=pl.Int32)
+    return found.to_numpy().copy()
+
+
+def _pointers(counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    return np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
+
+
+def _fault(column: Column, value: object, code: int) -> str:
+    """Return what is wrong with a cell and what to do."""
+    if code == MISSING:
+        fix = (
+            "declare the column as categorical with missing set to category"
+            if isinstance(column, Binary)
+            else "set missing to category in the schema, or drop_incomplete to true"
+        )
+        return f"the value is missing ({value!r}); {fix}"
+    if code == UNPARSABLE:
+        expected = (
+            "a whole number" if isinstance(column, Numeric) and column.integer else "a number"
+        )
+        return (
+            f"{value!r} is not {expected}; correct it, or set unparsable to missing in the schema"
+        )
+    if isinstance(column, Numeric):
+        return (
+            f"{value!r} is outside the schema's range, {column.edges[0]:g} to "
+            f"{column.edges[-1]:g}; correct it, widen the edges, or set outside to clip"
+        )
+    known = suggest(str(value), list(column.codes))
+    fix = "" if isinstance(column, Binary) else ", or set outside to other"
+    return f"{value!r} is not in the schema ({known}); correct it, declare it{fix}"

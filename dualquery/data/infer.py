@@ -1,0 +1,180 @@
+"""Schemas drafted from the data: not declared, so a release made with one is not private."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dualquery.data.columns import Binary, Categorical, Column, Numeric
+from dualquery.data.encode import check_type, missing_mask, to_numbers
+from dualquery.data.readers.source import ItemSource, TableSource
+from dualquery.data.schema import ItemSchema, TableSchema
+from dualquery.data.selection import MAX_ITEMS, Selection, select_columns
+from dualquery.errors import BadInputError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+MAX_CATEGORIES = 64
+"""A column with more distinct values is numeric, or cannot be drafted."""
+
+BUCKETS = 16
+MISSING_VALUES = ("",)
+
+
+def draft_table_schema(source: TableSource, columns: Selection | None = None) -> TableSchema:
+    """Return a schema for a table, in one pass over it.
+
+    A column with at most 64 distinct values is categorical (one that holds only 0 and 1, or truth
+    values, is binary). One with more, most of them numbers, gets 16 buckets of equal width between
+    its smallest and largest number. Missing values, and texts among numbers, get a category.
+
+    Parameters
+    ----------
+    source
+        The table.
+    columns
+        Which of its columns to take; None for all.
+
+    Raises
+    ------
+    BadInputError
+        If a column has more than 64 distinct values that are not numbers, or the table has no rows.
+    """
+    names = list(source.columns())
+    if columns is not None:
+        names = [names[position] for position in select_columns(columns, names)]
+    seen = {name: _Values(name, source.label) for name in names}
+    empty = True
+    for frame in source.frames(names):
+        empty = empty and not frame.height
+        for name in names:
+            seen[name].add(frame[name])
+    if empty:
+        raise BadInputError(f"{source.label}: no rows below the header")
+    return TableSchema(
+        columns=tuple(values.column() for values in seen.values()),
+        name="taken from the data",
+        declared=False,
+        missing_values=MISSING_VALUES,
+    )
+
+
+def draft_item_schema(source: ItemSource) -> ItemSchema:
+    """Return the schema of a source of items: those its format fixes, else those that occur.
+
+    Raises
+    ------
+    BadInputError
+        If no item occurs.
+    """
+    width = source.width()
+    if width is not None:
+        return ItemSchema.numbered(width, name=f"0-{width - 1}")
+    items = np.zeros(0, np.int64)
+    for rows in source.item_rows():
+        items = np.union1d(items, rows.items)
+        if len(items) > MAX_ITEMS:
+            raise BadInputError(
+                f"{source.label}: more than {MAX_ITEMS:,} items; choose some with --columns"
+            )
+    if not len(items):
+        raise BadInputError(f"{source.label}: no row has any item; declare them with --columns")
+    return ItemSchema(items, name="taken from the data", declared=False)
+
+
+@dataclass
+class _Values:
+    """What has been seen of one column: never more than a few of its distinct values."""
+
+    name: str
+    label: str
+    texts: set[str] = field(default_factory=set)
+    words: set[str] = field(default_factory=set)
+    many: bool = False
+    missing: bool = False
+    whole: bool = True
+    boolean: bool = True
+    low: float = math.inf
+    high: float = -math.inf
+
+    def add(self, values: pl.Series) -> None:
+        """Take in the values of a block."""
+        import polars as pl
+
+        check_type(self.name, values, self.label)
+        self.boolean &= values.dtype == pl.Boolean
+        distinct = values.unique()
+        absent = missing_mask(distinct, MISSING_VALUES)
+        self.missing |= bool(absent.any())
+        distinct = distinct.filter(pl.Series(~absent))
+        numbers = to_numbers(distinct)
+        finite = np.isfinite(numbers)
+        texts = _texts(distinct)
+        self.words.update(texts.filter(pl.Series(~finite)).head(MAX_CATEGORIES + 1))
+        if len(self.words) > MAX_CATEGORIES:
+            raise BadInputError(
+                f"{self.label}: column {self.name!r} has more than {MAX_CATEGORIES} distinct "
+                "values that are not numbers; leave it out with --columns, or declare its "
+                "categories in a schema (with outside set to other for the rare ones)"
+            )
+        if not self.many:
+            self.texts.update(texts.head(MAX_CATEGORIES + 1))
+            self.many = len(self.texts) > MAX_CATEGORIES
+        if finite.any():
+            found = numbers[finite]
+            self.low = min(self.low, float(found.min()))
+            self.high = max(self.high, float(found.max()))
+            self.whole = self.whole and bool(np.all(found == np.floor(found)))
+
+    def column(self) -> Column:
+        """Return the column that the values suggest."""
+        if self.many:
+            return self._numeric()
+        if not self.missing and self.boolean:
+            return Binary(self.name, zero="false", one="true")
+        if not self.missing and self.texts and self.texts <= {"0", "1"}:
+            return Binary(self.name)
+        constant = len(self.texts) + self.missing < 2
+        return Categorical(
+            self.name,
+            values=tuple((text,) for text in sorted(self.texts, key=_order)),
+            missing="category" if self.missing else "error",
+            # A constant column needs a second bit to be a group.
+            outside="other" if constant else "error",
+        )
+
+    def _numeric(self) -> Numeric:
+        weights = np.linspace(0, 1, BUCKETS + 1)
+        edges = np.unique(self.low * (1 - weights) + self.high * weights)
+        strays = self.missing or bool(self.words)
+        return Numeric(
+            self.name,
+            edges=tuple(edges.tolist()),
+            integer=self.whole,
+            missing="category" if strays else "error",
+            unparsable="missing" if self.words else "error",
+        )
+
+
+def _texts(values: pl.Series) -> pl.Series:
+    """Return values as texts, whole numbers without a point."""
+    import polars as pl
+
+    if values.dtype.is_float():
+        whole = values.round().eq(values) & (values.abs() < 2.0**53)
+        return values.cast(pl.String).zip_with(
+            ~whole, values.cast(pl.Int64, strict=False).cast(pl.String)
+        )
+    return values.cast(pl.String)
+
+
+def _order(text: str) -> tuple[bool, float, str]:
+    """Return the key that sorts numbers by value and before words."""
+    try:
+        return False, float(text), text
+    except ValueError:
+        return True, 0.0, text

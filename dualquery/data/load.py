@@ -1,0 +1,193 @@
+"""A source and a schema become records: the one pass in which private rows are read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualquery.data.columns import Binary, suggest
+from dualquery.data.encode import BitRows, encode_frame, encode_items
+from dualquery.data.infer import draft_item_schema, draft_table_schema
+from dualquery.data.readers.source import ItemRows, ItemSource, Source, TableSource
+from dualquery.data.records import Records, RecordsBuilder
+from dualquery.data.schema import ItemSchema, Schema, TableSchema
+from dualquery.data.schema_files import load_schema
+from dualquery.data.selection import Selection, select_items
+from dualquery.data.sources import source_of
+from dualquery.errors import BadInputError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+# Rows are encoded in pieces of so many cells, so that a wide table needs no more memory.
+_CELLS = 1 << 23
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """Private records with their public schema.
+
+    Parameters
+    ----------
+    records
+        The rows as bits. Private.
+    schema
+        What the bits mean; ``schema.declared`` tells whether a release may call itself private.
+    source
+        What messages call the data.
+    notes
+        Sentences for the release and the user about how the data were taken in. They depend on
+        public choices only, never on a row.
+    """
+
+    records: Records
+    schema: TableSchema | ItemSchema
+    source: str
+    notes: tuple[str, ...] = ()
+
+    @property
+    def n(self) -> int:
+        """Number of records, public."""
+        return self.records.n
+
+
+def load(
+    data: object,
+    schema: Schema | str | Path | None = None,
+    columns: Selection | None = None,
+) -> Dataset:
+    """Read data into records.
+
+    Parameters
+    ----------
+    data
+        Anything that `dualquery.data.sources.source_of` takes.
+    schema
+        A schema, the name of a built-in one, or the path of a schema file. None takes the schema
+        that the data imply (built-in data, ``kdd99``, formats whose file fixes the items), and else
+        drafts one from the data, which is not declared.
+    columns
+        Which columns or items to keep (``--columns``); None for all. A list of items given here
+        declares them.
+
+    Raises
+    ------
+    BadInputError
+        If the data, the schema or the selection is not as it should be, or there is no row.
+    """
+    source = source_of(data)
+    chosen = choose_schema(source, schema, columns)
+    builder = RecordsBuilder(chosen.domain.bits)
+    for rows in encoded_blocks(source, chosen):
+        builder.append_ones(rows.indptr, rows.bits)
+    records = builder.build()
+    if not records.n:
+        which = "no complete rows" if _drops_rows(chosen) else "no rows"
+        raise BadInputError(f"{source.label}: {which}, so there is nothing to release")
+    return Dataset(records, chosen, source.label, _notes(source, chosen))
+
+
+def choose_schema(
+    source: Source,
+    schema: Schema | str | Path | None = None,
+    columns: Selection | None = None,
+) -> TableSchema | ItemSchema:
+    """Return the schema with which `load` reads a source; it may take a pass over the data."""
+    given = load_schema(schema) if isinstance(schema, str | Path) else schema
+    if given is None and isinstance(source, TableSource):
+        if source.implied_schema is None:
+            return draft_table_schema(source, columns)
+        given = load_schema(source.implied_schema)
+    if given is None and isinstance(source, ItemSource):
+        if columns is not None and source.width() is None:
+            items = select_items(columns)
+            return ItemSchema(items, name="selected items", outside="drop")
+        given = draft_item_schema(source)
+    if not isinstance(given, TableSchema | ItemSchema):
+        raise BadInputError(f"schema of type {type(given).__name__}; a schema is expected")
+    return given if columns is None else given.restrict(columns)
+
+
+def encoded_blocks(source: Source, schema: TableSchema | ItemSchema) -> Iterator[BitRows]:
+    """Yield the rows of a source as bits, block by block.
+
+    Raises
+    ------
+    BadInputError
+        If the source lacks a column of the schema, or a value is not what the schema says.
+    """
+    first_row = 1
+    if isinstance(source, ItemSource):
+        if isinstance(schema, TableSchema):
+            raise BadInputError(
+                f"{source.label}: its rows are numbered items, but the schema {schema.name!r} "
+                "describes named columns; give a schema of items or leave it out"
+            )
+        for rows in source.item_rows():
+            yield encode_items(schema, rows, source.label, first_row)
+            first_row += len(rows)
+        return
+    names = _present_columns(source, schema)
+    step = max(64, _CELLS // len(names))
+    for frame in source.frames(names):
+        for piece in frame.iter_slices(step):
+            if isinstance(schema, TableSchema):
+                yield encode_frame(schema, piece, source.label, first_row)
+            else:
+                rows = _item_rows(piece, schema.items, source.label, first_row)
+                yield encode_items(schema, rows, source.label, first_row)
+            first_row += piece.height
+
+
+def _present_columns(source: TableSource, schema: TableSchema | ItemSchema) -> list[str]:
+    """Return the names of the schema's columns, all of which the table must have."""
+    present = list(source.columns())
+    names = list(schema.column_names)
+    known = set(present)
+    for name in names:
+        if name not in known:
+            raise BadInputError(
+                f"{source.label}: there is no column {name!r}, which the schema {schema.name!r} "
+                f"describes; {suggest(name, present)}"
+            )
+    return names
+
+
+def _item_rows(
+    frame: pl.DataFrame, items: NDArray[np.int64], label: str, first_row: int
+) -> ItemRows:
+    """Return the rows of a table with one 0/1 column an item, in the order of ``items``."""
+    binary = TableSchema(tuple(map(Binary, frame.columns)))
+    rows = encode_frame(binary, frame, label, first_row)
+    return ItemRows(rows.indptr, items[rows.bits])
+
+
+def _drops_rows(schema: TableSchema | ItemSchema) -> bool:
+    return isinstance(schema, TableSchema) and schema.drop_incomplete
+
+
+def _notes(source: Source, schema: TableSchema | ItemSchema) -> tuple[str, ...]:
+    notes = []
+    if not schema.declared:
+        notes.append(
+            "The schema was taken from the data, so a release is not private until it is declared."
+        )
+    if _drops_rows(schema):
+        notes.append(
+            "Rows with a missing value are left out by a public filter; neighbouring tables are "
+            "defined after it."
+        )
+    if isinstance(source, TableSource):
+        described = set(schema.column_names)
+        left_out = [name for name in source.columns() if name not in described]
+        if left_out:
+            shown = ", ".join(left_out[:12]) + (", ..." if len(left_out) > 12 else "")
+            notes.append(f"Columns left out: {shown}.")
+    elif isinstance(schema, ItemSchema) and schema.outside == "drop":
+        notes.append("Items outside the schema are left out of the records.")
+    return tuple(notes)

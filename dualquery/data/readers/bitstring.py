@@ -1,0 +1,88 @@
+"""``bitstring``: a histogram; each line is a cell as 0s and 1s, a tab, and how often it occurs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualquery.data.readers.integers import LINE_FEED, parse_integers
+from dualquery.data.readers.source import ItemRows
+from dualquery.data.readers.stream import CHUNK_BYTES, FilePath, line_chunks
+from dualquery.errors import BadInputError
+
+_TAB = 9
+_SPACE = 32
+
+
+@dataclass(frozen=True)
+class BitstringSource:
+    """A file of cells and counts; each cell stands for as many rows as its count says.
+
+    Parameters
+    ----------
+    path, label
+        The file, and what messages call it.
+    chunk_bytes
+        How much text is held at a time.
+    block_rows
+        At most so many rows make a block, however large the counts are.
+    """
+
+    path: FilePath
+    label: str
+    chunk_bytes: int = CHUNK_BYTES
+    block_rows: int = 1 << 14
+
+    def width(self) -> int | None:
+        """Return the number of bits of the first cell."""
+        return self._width
+
+    @cached_property
+    def _width(self) -> int:
+        _, chunk = next(line_chunks(self.path, self.label, self.chunk_bytes))
+        bits, tab, _ = chunk.split(b"\n", 1)[0].partition(b"\t")
+        if not bits or not tab:
+            raise self._fault(1)
+        return len(bits)
+
+    def item_rows(self) -> Iterator[ItemRows]:
+        """Yield the rows, each cell repeated as its count says."""
+        for first_line, chunk in line_chunks(self.path, self.label, self.chunk_bytes):
+            cells, counts = self._parse(np.frombuffer(chunk, np.uint8), first_line)
+            ends = np.cumsum(counts)
+            total = int(ends[-1]) if len(ends) else 0
+            for start in range(0, total, self.block_rows):
+                rows = np.arange(start, min(start + self.block_rows, total))
+                yield ItemRows.of_dense(cells[np.searchsorted(ends, rows, side="right")])
+
+    def _parse(
+        self, text: NDArray[np.uint8], first_line: int
+    ) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+        """Return the cells, uint8 ``(lines, width)``, and their counts, int64 ``(lines,)``."""
+        ends = np.flatnonzero(text == LINE_FEED)
+        starts = np.concatenate(([0], ends[:-1] + 1))
+        short = ends - starts <= self._width
+        if np.any(short):
+            raise self._fault(first_line + int(np.argmax(short)))
+        places = starts[:, None] + np.arange(self._width)
+        cells = text[places]
+        wrong = np.any((cells | 1) != ord("1"), axis=1) | (text[starts + self._width] != _TAB)
+        if np.any(wrong):
+            raise self._fault(first_line + int(np.argmax(wrong)))
+        rest = text.copy()
+        rest[places] = _SPACE
+        counts = parse_integers(rest, self.label, first_line)
+        several = np.diff(counts.indptr) != 1
+        if np.any(several):
+            raise self._fault(first_line + int(np.argmax(several)))
+        return cells & np.uint8(1), counts.values
+
+    def _fault(self, line: int) -> BadInputError:
+        expected = f"{self._width} bits" if line > 1 else "bits"
+        return BadInputError(
+            f"{self.label}: line {line}: expected {expected} as 0s and 1s, a tab, and a whole count"
+        )

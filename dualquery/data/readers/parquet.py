@@ -1,0 +1,112 @@
+"""``parquet``: a table, or in the long form one list of item ids a row."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import io
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from dualquery.data.readers.memory import BLOCK_ROWS, check_names, rows_of_lists
+from dualquery.data.readers.source import ItemRows, ItemSource, TableSource
+from dualquery.data.readers.stream import FilePath, open_bytes
+from dualquery.errors import BadInputError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_PARQUET_MAGIC = b"PAR1"
+
+
+def open_parquet(
+    path: FilePath, label: str, block_rows: int = BLOCK_ROWS
+) -> TableSource | ItemSource:
+    """Return the source for a parquet file: the long form if its only column holds lists.
+
+    Raises
+    ------
+    BadInputError
+        If the file is no parquet file, or two of its columns have the same name.
+    """
+    import pyarrow as pa
+
+    with _open(path, label) as file:
+        schema = file.schema_arrow
+    if len(schema) == 1 and (
+        pa.types.is_list(schema.types[0]) or pa.types.is_large_list(schema.types[0])
+    ):
+        return LongParquetSource(path, label, block_rows)
+    check_names(schema.names, label)
+    return ParquetSource(path, label, tuple(schema.names), block_rows=block_rows)
+
+
+@dataclass(frozen=True)
+class ParquetSource:
+    """A parquet file with one value a cell."""
+
+    path: FilePath
+    label: str
+    names: tuple[str, ...]
+    implied_schema: str | None = None
+    block_rows: int = BLOCK_ROWS
+
+    def columns(self) -> Sequence[str]:
+        """Return the names of the columns."""
+        return self.names
+
+    def frames(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
+        """Yield the rows of some columns block by block, with their types."""
+        import polars as pl
+
+        for batch in _batches(self.path, self.label, self.block_rows, list(columns)):
+            yield pl.DataFrame(pl.from_arrow(batch))
+
+
+@dataclass(frozen=True)
+class LongParquetSource:
+    """A parquet file whose rows are lists of item ids."""
+
+    path: FilePath
+    label: str
+    block_rows: int = BLOCK_ROWS
+
+    def width(self) -> int | None:
+        """Return None: the format does not say which items there are."""
+        return None
+
+    def item_rows(self) -> Iterator[ItemRows]:
+        """Yield the rows block by block; a null list is an empty row."""
+        import polars as pl
+
+        first_row = 1
+        for batch in _batches(self.path, self.label, self.block_rows, None):
+            lists = pl.DataFrame(pl.from_arrow(batch)).to_series()
+            yield rows_of_lists(lists, self.label, first_row)
+            first_row += len(lists)
+
+
+def _batches(
+    path: FilePath, label: str, block_rows: int, columns: list[str] | None
+) -> Iterator[Any]:
+    with _open(path, label) as file:
+        yield from file.iter_batches(block_rows, columns=columns, use_threads=False)
+
+
+@contextlib.contextmanager
+def _open(path: FilePath, label: str) -> Iterator[Any]:
+    """Open a parquet file, from disk or, if it is gzipped, from memory: it is read by seeking."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    with open_bytes(path, label) as stream:
+        magic = stream.read(4)
+        if magic != _PARQUET_MAGIC:
+            raise BadInputError(f"{label}: not a parquet file (it starts with {magic!r})")
+        stream.seek(0)
+        zipped = isinstance(getattr(stream, "raw", None), gzip.GzipFile)
+        try:
+            yield pq.ParquetFile(io.BytesIO(stream.read()) if zipped else stream)
+        except pa.ArrowException as fault:
+            raise BadInputError(f"{label}: damaged parquet file ({fault})") from None

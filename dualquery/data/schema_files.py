@@ -1,0 +1,90 @@
+"""Schemas in files: JSON or TOML is read, JSON is written."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from dualquery.data.builtin import SCHEMAS, schema_path
+from dualquery.data.readers.stream import FilePath
+from dualquery.data.schema import ItemSchema, TableSchema, schema_from_dict
+from dualquery.errors import BadInputError
+
+
+def load_schema(name_or_path: str | Path) -> TableSchema | ItemSchema:
+    """Return a built-in schema, or the one in a file.
+
+    Parameters
+    ----------
+    name_or_path
+        ``adult``, ``adult-paper``, ``kdd99``, or the path of a JSON file or of a TOML file (ending
+        ``.toml``). A file is a declaration: its schema is declared unless it says otherwise.
+
+    Raises
+    ------
+    BadInputError
+        If there is no such schema, the file cannot be read, or what it says is no schema.
+    """
+    if name_or_path in SCHEMAS:
+        path: FilePath = schema_path(str(name_or_path))
+    else:
+        path = Path(name_or_path)
+        if not path.is_file():
+            raise BadInputError(
+                f"{name_or_path}: there is no such schema file; the built-in schemas are "
+                f"{', '.join(SCHEMAS)}"
+            )
+    try:
+        fields = _parse(path)
+        schema = schema_from_dict(fields)
+    except BadInputError as fault:
+        raise BadInputError(f"{name_or_path}: {fault}") from None
+    return schema if "name" in fields else replace(schema, name=Path(path.name).stem)
+
+
+def write_schema(schema: TableSchema | ItemSchema, path: str | Path) -> None:
+    """Write a schema as a JSON file for the user to check.
+
+    The file does not say where the schema came from: whoever hands it in declares it.
+
+    Raises
+    ------
+    BadInputError
+        If the file cannot be written.
+    """
+    fields = schema.to_dict()
+    del fields["declared"]
+    try:
+        Path(path).write_text(format_schema(fields), encoding="utf-8")
+    except OSError as fault:
+        raise BadInputError(f"{path}: cannot be written ({fault.strerror})") from None
+
+
+def format_schema(fields: Mapping[str, object]) -> str:
+    """Return a schema's dictionary as JSON, one line a column."""
+    lines = []
+    for key, value in fields.items():
+        if key == "columns" and isinstance(value, list):
+            rows = ",\n".join("    " + json.dumps(row, ensure_ascii=False) for row in value)
+            lines.append(f'  "columns": [\n{rows}\n  ]')
+        else:
+            lines.append(f"  {json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}")
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def _parse(path: FilePath) -> Mapping[str, object]:
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+        fields = tomllib.loads(text) if path.name.lower().endswith(".toml") else json.loads(text)
+    except OSError as fault:
+        raise BadInputError(f"cannot be read ({fault.strerror})") from None
+    except UnicodeDecodeError:
+        raise BadInputError("not UTF-8 text; convert the file to UTF-8") from None
+    except (json.JSONDecodeError, tomllib.TOMLDecodeError) as fault:
+        raise BadInputError(f"neither JSON nor (with the ending .toml) TOML: {fault}") from None
+    if not isinstance(fields, dict):
+        raise BadInputError(f"a schema is a table of keys, found {type(fields).__name__}")
+    return fields

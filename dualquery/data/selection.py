@@ -1,0 +1,111 @@
+"""The texts of ``--columns`` and of item lists: names, positions, item ids and ranges of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualquery.data.columns import suggest
+from dualquery.errors import BadInputError
+
+Selection: TypeAlias = str | Sequence[str | int]
+"""One text with commas, or a sequence of names, numbers and ranges such as ``"0-99"``."""
+
+MAX_ITEMS = 2**24
+"""More item ids than this in one list are taken for a slip (they would need 128 MiB)."""
+
+_RANGE = re.compile(r"(\d{1,18})(?:-(\d{1,18}))?")
+
+
+def select_columns(selection: Selection, names: Sequence[str]) -> list[int]:
+    """Return the positions of the selected columns, increasing, each once.
+
+    Parameters
+    ----------
+    selection
+        What to keep. A name wins over a 0-based position of the same spelling.
+    names
+        Names of all columns.
+
+    Raises
+    ------
+    BadInputError
+        If nothing is selected, or a token is no column.
+    """
+    positions = {name: position for position, name in enumerate(names)}
+    chosen: set[int] = set()
+    for token in _tokens(selection):
+        bounds = _range(token)
+        if token in positions:
+            chosen.add(positions[token])
+        elif bounds is None:
+            raise BadInputError(f"columns: there is no column {token!r}; {suggest(token, names)}")
+        elif bounds[1] >= len(names):
+            raise BadInputError(
+                f"columns: {token!r} reaches beyond the last position, {len(names) - 1}"
+            )
+        else:
+            chosen.update(range(bounds[0], bounds[1] + 1))
+    return sorted(chosen)
+
+
+def select_items(selection: Selection) -> NDArray[np.int64]:
+    """Return the item ids that a selection names.
+
+    Returns
+    -------
+    int64, strictly increasing, at least one.
+
+    Raises
+    ------
+    BadInputError
+        If nothing is selected, a token is neither an id nor a range, or the list is longer than
+        `MAX_ITEMS`.
+    """
+    bounds = []
+    for token in _tokens(selection):
+        found = _range(token)
+        if found is None:
+            raise BadInputError(
+                f"items: {token!r} is neither an item id nor a range of them such as 0-999"
+            )
+        bounds.append(found)
+    total = sum(last - first + 1 for first, last in bounds)
+    if total > MAX_ITEMS:
+        raise BadInputError(f"items: {total:,} ids selected; at most {MAX_ITEMS:,} are possible")
+    return np.unique(np.concatenate([np.arange(a, b + 1, dtype=np.int64) for a, b in bounds]))
+
+
+def format_items(items: NDArray[np.int64]) -> str:
+    """Return increasing item ids as a text of ranges, such as ``0-17769,20000``."""
+    starts = np.flatnonzero(np.diff(items, prepend=items[0] - 2) != 1)
+    ends = np.append(starts[1:], len(items)) - 1
+    pairs = zip(items[starts].tolist(), items[ends].tolist(), strict=True)
+    return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in pairs)
+
+
+def _tokens(selection: Selection) -> list[str]:
+    if isinstance(selection, str):
+        tokens = [token.strip() for token in selection.split(",")]
+    else:
+        tokens = list(map(str, selection))
+    kept = [token for token in tokens if token]
+    if not kept:
+        raise BadInputError("columns: nothing is selected; give names, positions or item ids")
+    return kept
+
+
+def _range(token: str) -> tuple[int, int] | None:
+    """Return the bounds of ``7`` or ``3-9``, None if the token is neither."""
+    match = _RANGE.fullmatch(token)
+    if match is None:
+        return None
+    first = int(match[1])
+    last = int(match[2] or first)
+    if last < first:
+        raise BadInputError(f"columns: the range {token!r} ends before it starts")
+    return first, last

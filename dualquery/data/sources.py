@@ -1,0 +1,137 @@
+"""``NAME | FORMAT:PATH | PATH``: what the data argument of the command line means."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dualquery.data.builtin import DATASETS, dataset_path
+from dualquery.data.readers.bitstring import BitstringSource
+from dualquery.data.readers.csv import CsvSource
+from dualquery.data.readers.fimi import FimiSource
+from dualquery.data.readers.kdd99 import open_kdd99
+from dualquery.data.readers.matrix import MatrixSource
+from dualquery.data.readers.memory import DenseSource, SparseSource, frame_of_pandas, frame_source
+from dualquery.data.readers.npz import NpzSource
+from dualquery.data.readers.parquet import open_parquet
+from dualquery.data.readers.source import ItemSource, Source, TableSource
+from dualquery.data.readers.stream import FilePath
+from dualquery.errors import BadInputError
+
+
+@dataclass(frozen=True)
+class Format:
+    """A format of data files.
+
+    Parameters
+    ----------
+    description
+        One line for the help.
+    extensions
+        Endings of file names that mean this format, lower case; each also with ``.gz``.
+    open
+        Returns the source for a path, given what messages are to call it.
+    """
+
+    description: str
+    extensions: tuple[str, ...]
+    open: Callable[[FilePath, str], Source]
+
+
+FORMATS: dict[str, Format] = {
+    "csv": Format("comma-separated text with a header", (".csv",), CsvSource),
+    "parquet": Format("a table, or one list of item ids a row", (".parquet",), open_parquet),
+    "fimi": Format("item ids separated by spaces, one row a line", (".dat",), FimiSource),
+    "matrix": Format("rows of 0 and 1, comma or space, no header", (), MatrixSource),
+    "bitstring": Format("bits, a tab and a count a line", (), BitstringSource),
+    "npz": Format("a SciPy sparse matrix", (".npz",), NpzSource),
+    "kdd99": Format("KDD Cup 99 as the DualQuery authors prepared it", (), open_kdd99),
+}
+
+
+def parse_source(text: str) -> Source:
+    """Return the source that a text names.
+
+    Parameters
+    ----------
+    text
+        Name of a built-in data set, ``FORMAT:PATH``, or a path whose ending tells the format. A
+        prefix that is no format is part of the path.
+
+    Raises
+    ------
+    BadInputError
+        If there is no such file, or its format cannot be told.
+    """
+    if text in DATASETS:
+        return CsvSource(dataset_path(text), text, implied_schema=DATASETS[text])
+    prefix, colon, rest = text.partition(":")
+    if colon and prefix in FORMATS:
+        if not rest:
+            raise BadInputError(f"{text}: a path is expected after the colon")
+        return FORMATS[prefix].open(_existing(rest, text), text)
+    path = _existing(text, text)
+    ending = path.name.lower().removesuffix(".gz")
+    for form in FORMATS.values():
+        if ending.endswith(form.extensions):
+            return form.open(path, text)
+    raise BadInputError(
+        f"{text}: the format cannot be told from the name; write FORMAT:{text} with one of "
+        f"{', '.join(FORMATS)}"
+    )
+
+
+def source_of(data: object) -> Source:
+    """Return data as a source.
+
+    Parameters
+    ----------
+    data
+        A text as for `parse_source`, a path, a NumPy matrix or SciPy sparse matrix of 0s and 1s,
+        a Polars or pandas DataFrame, or a source.
+
+    Raises
+    ------
+    BadInputError
+        If the data are of another type, or not as their reader expects.
+    """
+    if isinstance(data, str):
+        return parse_source(data)
+    if isinstance(data, Path):
+        return parse_source(str(data))
+    if isinstance(data, TableSource | ItemSource):
+        return data
+    if isinstance(data, np.ndarray):
+        return DenseSource(data)
+    return _object(data)
+
+
+def _object(data: Any) -> Source:
+    """Return an object of a library that need not be imported for those who do not use it."""
+    package = type(data).__module__.partition(".")[0]
+    kind = type(data).__name__
+    if package == "scipy" and hasattr(data, "tocsr"):
+        return SparseSource(data)
+    if package == "polars" and kind == "DataFrame":
+        return frame_source(data, "table")
+    if package == "pandas" and kind == "DataFrame":
+        return frame_of_pandas(data, "table")
+    hint = "; call .collect() first" if kind == "LazyFrame" else ""
+    raise BadInputError(
+        f"data of type {kind} cannot be read{hint}: a path, a NumPy or SciPy matrix of 0s and 1s, "
+        "or a Polars or pandas DataFrame is expected"
+    )
+
+
+def _existing(path: str, text: str) -> Path:
+    found = Path(path)
+    if found.is_file():
+        return found
+    if found.is_dir():
+        raise BadInputError(f"{text}: a folder, not a file")
+    named = f"; the built-in data sets are {', '.join(DATASETS)}" if path == text else ""
+    raise BadInputError(f"{text}: there is no such file{named}")

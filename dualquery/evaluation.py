@@ -1,0 +1,129 @@
+"""How far a release is from the truth, beside the trivial baselines. **Not private.**
+
+For the operator who holds the table. Every baseline runs through the same code as a release, at the
+release's own epsilon and delta, from a fixed seed.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualquery.mechanism import Budget, Task
+from dualquery.privacy.events import Neighbours
+from dualquery.progress import NO_PROGRESS, Progress
+from dualquery.registry import configure
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from dualquery.folder import Release
+
+WARNING = "NOT PRIVATE: computed from the exact answers; for the holder of the table only"
+BASELINES = ("zero", "uniform", "independent", "gaussian")
+
+
+@dataclass(frozen=True)
+class Errors:
+    """Distances between released and exact answers, both shares of the rows in [0, 1]."""
+
+    max_error: float
+    mean_error: float
+    rmse: float
+
+    @staticmethod
+    def between(answers: NDArray[np.float64], truth: NDArray[np.float64]) -> Errors:
+        """Compare two float64 arrays of shape ``(m,)``."""
+        off = np.abs(answers - truth)
+        return Errors(float(off.max()), float(off.mean()), float(np.sqrt(np.mean(off**2))))
+
+    def brief(self) -> dict[str, float]:
+        """Return the two errors that every line of a comparison shows."""
+        return {"max_error": self.max_error, "mean_error": self.mean_error}
+
+
+def evaluate(
+    release: Release | str | Path,
+    table: Any,
+    *,
+    threads: int | None = None,
+    seed: int = 0,
+    progress: Progress = NO_PROGRESS,
+) -> dict[str, Any]:
+    """Compare a release with its table. The result is **not private**.
+
+    Parameters
+    ----------
+    release
+        A release or its folder.
+    table
+        The table, as `dualquery.release` takes it; read with the release's own schema.
+    threads
+        Threads; None for one a core.
+    seed
+        Seed of the baselines' noise.
+    progress
+        Told about phases.
+
+    Returns
+    -------
+    dict
+        ``max_error``, ``mean_error``, ``rmse`` of the released answers; ``synthetic`` for the records'
+        own answers (None without records); ``baselines``; the budget; a warning.
+
+    Raises
+    ------
+    BadInputError
+        If the release or the table cannot be read or do not fit each other.
+    """
+    from dualquery.api import run
+    from dualquery.data.load import load
+    from dualquery.folder import Release, load_release
+
+    cores = threads or os.cpu_count() or 1
+    loaded = release if isinstance(release, Release) else load_release(release)
+    progress.phase("reading the table")
+    data = load(table, loaded.schema)
+    workload = loaded.workload
+    progress.phase("evaluating the queries")
+    truth = workload.counts(data.records, threads=cores) / data.n
+    synthetic = None
+    if loaded.records is not None:
+        answers = workload.answers_on(loaded.records, threads=cores)
+        synthetic = Errors.between(answers, truth).brief()
+
+    task = Task(workload, data.n)
+    budget = Budget(
+        loaded.options["epsilon"],
+        loaded.options["delta"],
+        neighbours=Neighbours.parse(loaded.options["neighbours"]),
+    )
+    baselines: dict[str, Any] = {}
+    for name in BASELINES:
+        progress.phase(f"baseline {name}")
+        # At delta 0 there is no Gaussian noise; the baseline of that name is then Laplace noise.
+        used = "laplace" if name == "gaussian" and budget.delta == 0 else name
+        mechanism = configure(used, {})
+        plan = mechanism.plan(task, budget)
+        outcome = run(data, task, mechanism, plan, seed, cores)
+        baselines[name] = Errors.between(outcome.answers, truth).brief()
+        if used != name:
+            baselines[name]["noise"] = used
+    errors = Errors.between(loaded.answers, truth)
+    return {
+        "warning": WARNING,
+        **errors.brief(),
+        "rmse": errors.rmse,
+        "queries": len(workload),
+        "rows": data.n,
+        "mechanism": loaded.mechanism,
+        "epsilon": budget.epsilon,
+        "delta": budget.delta,
+        "neighbours": budget.neighbours.value,
+        "synthetic": synthetic,
+        "baselines": baselines,
+    }

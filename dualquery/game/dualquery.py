@@ -1,0 +1,142 @@
+"""DualQuery (Gaboardi, Gallego Arias, Hsu, Roth and Wu, ICML 2014), Algorithm 1.
+
+The query player runs multiplicative weights over the workload, closed under complement, inside the
+private room. Each round it shows a sample of queries, and the record player answers with the one
+record that satisfies most of them: a problem that needs no privacy. The records, in equal shares,
+are the synthetic data.
+
+Two notes on the paper's text. Algorithm 1 prints the update as ``exp(-eta A(q, x))`` with a payoff that
+the query player maximises; as in the authors' own code, the weight of a query must *rise* with
+``q(D) - q(x)``. And round 1 needs no sample: the weights are uniform, a query and its complement
+cancel for every record, and any public record is a best response in expectation.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualquery.game.free import free_record
+from dualquery.game.options import GameOptions
+from dualquery.game.parameters import choose_parameters
+from dualquery.mechanism import Budget, Outcome, Plan, Session, Task
+from dualquery.privacy.curator import Curator
+from dualquery.privacy.events import GameSchedule
+from dualquery.queries.workload import Workload
+from solvers import BestResponse, Solution, get_solver
+
+
+@dataclass(frozen=True, kw_only=True)
+class DualQuery(GameOptions):
+    """Multiplicative weights over queries; records are best responses."""
+
+    name: ClassVar[str] = "dualquery"
+    pure: ClassVar[bool] = False
+
+    def statistics(self, workload: Workload) -> Workload:
+        """Hold the workload's own answers."""
+        return workload
+
+    def plan(self, task: Task, budget: Budget) -> Plan:
+        """Fix rounds, samples and step from public facts (see `parameters`)."""
+        get_solver(self.solver)  # an unknown solver must fail before any work
+        chosen = choose_parameters(self, task, budget)
+        game = chosen.schedule
+        return Plan(
+            schedule=game,
+            accountant=chosen.accountant,
+            parameters={
+                "rounds": game.rounds,
+                "samples": game.samples,
+                "eta": game.step,
+                "chosen_by": chosen.reason,
+                "solver": self.solver,
+                "solver_timeout": self.solver_timeout,
+                "free": self.free,
+                "burn_in": self.burn_in,
+            },
+        )
+
+    def run(self, task: Task, plan: Plan, curator: Curator | None, session: Session) -> Outcome:
+        """Play the game."""
+        game = plan.schedule
+        if curator is None or not isinstance(game, GameSchedule):
+            raise TypeError("DualQuery runs on a curator and a plan of its own")
+        domain = task.workload.domain
+        solver = get_solver(self.solver)
+        generator = np.random.default_rng(session.public_seed)
+        nothing = np.zeros(domain.bits, dtype=np.bool_)
+        records = [free_record(domain, nothing, self.free, generator)]
+        trace: list[dict[str, Any]] = []
+
+        curator.begin_game(game.step)
+        curator.reweight(records[0])
+        for number in range(2, game.rounds + 1):
+            sample = curator.sample_queries(game.samples)
+            sampled = task.workload.literals[sample.queries]
+            problem = BestResponse.from_sample(domain.bits, sampled, sample.signs, domain.groups)
+            mentioned = mentioned_attributes(problem)
+            default = free_record(domain, mentioned, self.free, generator, previous=records[-1])
+            response = solver.solve(
+                problem,
+                time_limit=self.solver_timeout,
+                threads=session.threads,
+                seed=int(generator.integers(2**31)),
+                hint=records[-1],
+                default=default,
+            )
+            curator.reweight(response.record)
+            records.append(response.record)
+            trace.append(trace_line(number, game.samples, problem, mentioned, response))
+            session.progress(number, game.rounds)
+
+        synthetic = np.stack(records[int(self.burn_in * game.rounds) :])
+        return Outcome(
+            answers=task.workload.answers_on(synthetic, threads=session.threads),
+            records=synthetic,
+            trace=tuple(trace),
+            solver=solver_totals(trace),
+        )
+
+
+def mentioned_attributes(problem: BestResponse) -> NDArray[np.bool_]:
+    """Return which attributes some term mentions, bool, shape ``(d,)``."""
+    mentioned = np.zeros(problem.attributes, dtype=np.bool_)
+    mentioned[problem.terms[problem.terms >= 0] >> 1] = True
+    return mentioned
+
+
+def solver_totals(trace: list[dict[str, Any]]) -> dict[str, Any]:
+    """Add up the rounds' best responses: how many ended how, and the seconds they took."""
+    ends = Counter(line["status"] for line in trace)
+    return {
+        "rounds": dict(ends),
+        "seconds": sum(line["seconds"] for line in trace),
+        "slowest_seconds": max((line["seconds"] for line in trace), default=0.0),
+    }
+
+
+def trace_line(
+    number: int,
+    samples: int,
+    problem: BestResponse,
+    mentioned: NDArray[np.bool_],
+    response: Solution,
+) -> dict[str, Any]:
+    """Describe a round by what is public: the sample, its problem and the solver's answer."""
+    return {
+        "round": number,
+        "samples": samples,
+        "terms": len(problem.weights),
+        "attributes": int(np.count_nonzero(mentioned)),
+        "solver": response.solver,
+        "status": response.status.name.lower(),
+        "objective": response.objective,
+        "bound": response.bound if np.isfinite(response.bound) else None,
+        "incumbent_seconds": response.incumbent_seconds,
+        "seconds": response.seconds,
+    }

@@ -1,0 +1,115 @@
+"""What a mechanism is: a frozen configuration that plans on public facts, then runs on a curator.
+
+DualQuery, the baselines and third parties' mechanisms share this protocol. ``plan`` sees public
+facts only and fixes the schedule of private events; the accountant prices it; ``run`` gets a
+curator that refuses everything beyond that schedule. Third parties add a mechanism through the
+entry-point group ``dualquery.mechanisms``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualquery.privacy.events import Neighbours, Schedule
+
+if TYPE_CHECKING:
+    from dualquery.privacy.curator import Curator
+    from dualquery.queries.workload import Workload
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """The public facts: what is asked, and of how many rows."""
+
+    workload: Workload
+    n: int
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What may be spent, and how it is counted."""
+
+    epsilon: float
+    delta: float
+    accountant: str = "auto"
+    neighbours: Neighbours = Neighbours.REPLACE_ONE
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A mechanism's decision, made before any private value is read.
+
+    Parameters
+    ----------
+    schedule
+        The private events to come; the guarantee is computed for exactly these.
+    accountant
+        Name of the accountant that priced the schedule.
+    parameters
+        Effective parameters, JSON-able, for the release.
+    """
+
+    schedule: Schedule
+    accountant: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What a mechanism gives back. All of it is differentially private or public.
+
+    Parameters
+    ----------
+    answers
+        float64, shape ``(m,)``, in [0, 1]: an answer for every query of the workload.
+    records
+        uint8, shape ``(r, d)``, or None for a mechanism that makes none: synthetic records.
+    trace
+        One JSON-able line a round.
+    solver
+        Totals over the rounds' best responses, if there were any.
+    """
+
+    answers: NDArray[np.float64]
+    records: NDArray[np.uint8] | None = None
+    trace: tuple[Mapping[str, Any], ...] = ()
+    solver: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Session:
+    """How a run is carried out; changes its speed and its report, never its privacy."""
+
+    threads: int = 1
+    public_seed: int | None = None
+    progress: Callable[[int, int], None] = lambda done, total: None  # noqa: E731
+
+
+class Mechanism(Protocol):
+    """The protocol. Implementations are frozen dataclasses; their fields are the user's options."""
+
+    name: ClassVar[str]
+    pure: ClassVar[bool]
+
+    def statistics(self, workload: Workload) -> Workload | None:
+        """Return the queries whose exact answers the curator must hold (None: no data needed)."""
+        ...
+
+    def plan(self, task: Task, budget: Budget) -> Plan:
+        """Fix parameters and schedule from public facts.
+
+        Raises
+        ------
+        BadInputError
+            If the options contradict each other or no parameters fit the budget.
+        """
+        ...
+
+    def run(self, task: Task, plan: Plan, curator: Curator | None, session: Session) -> Outcome:
+        """Carry out the plan."""
+        ...

@@ -1,0 +1,283 @@
+"""What a private run releases, as a list of events fixed before any private value is read.
+
+An *event* is one differentially private release; a *schedule* is the tuple of events of a run in
+their order. What an event releases may depend on everything released before it (adaptive
+composition), but its cost may not: the schedule is public. Events carry no arithmetic beyond their
+own parameters; :mod:`dualquery.privacy.accountants` turns a schedule into a guarantee.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import Enum
+
+from dualquery.errors import BadInputError
+
+WEIGHT_ERROR = 2.0**-44
+"""Largest relative error, as a log-ratio, of the integer weight of a query.
+
+The sampler draws exactly from integer weights, and each integer weight is within a factor
+``exp(+-WEIGHT_ERROR)`` of the real weight that multiplicative weights defines. 44 bits leave room
+in 64-bit integers for the rounding of ``exp`` and of the scaled product, and the charge stays far
+below every range that a useful schedule has.
+"""
+
+RANGE_SLACK = 4.0 * WEIGHT_ERROR
+"""Added to the range of every sampled query to pay for `WEIGHT_ERROR`.
+
+The log-ratio of one query's weights on two neighbouring data sets moves by at most two errors, and
+the range is the difference of two such log-ratios (the normalising constants cancel).
+"""
+
+
+class Neighbours(Enum):
+    """Which pairs of data sets the guarantee protects."""
+
+    REPLACE_ONE = "replace-one"
+    """One record is replaced by another; the number of records n is public."""
+
+    ADD_REMOVE = "add-remove"
+    """One record is added or removed. Reserved: not implemented yet."""
+
+    @staticmethod
+    def parse(text: str) -> Neighbours:
+        """Return the relation named ``text``.
+
+        Raises
+        ------
+        BadInputError
+            If the name is unknown, or the relation is not implemented yet.
+        """
+        try:
+            relation = Neighbours(text)
+        except ValueError:
+            raise BadInputError(
+                f"--neighbours: {text!r} is not a neighbouring relation; use 'replace-one'."
+            ) from None
+        relation.require_implemented()
+        return relation
+
+    def require_implemented(self) -> None:
+        """Raise `BadInputError` unless events can be accounted under this relation."""
+        if self is not Neighbours.REPLACE_ONE:
+            raise BadInputError(
+                f"--neighbours: {self.value!r} is not implemented yet; use 'replace-one' "
+                "(one record replaced, the number of records public)."
+            )
+
+
+@dataclass(frozen=True)
+class SampledQueries:
+    """Independent draws from one exponential mechanism of bounded range.
+
+    The draws of one event come from the same distribution; the distribution of the next event may
+    depend on them.
+
+    Parameters
+    ----------
+    range
+        Largest difference, over outcomes, of the log-ratio of the probabilities that two
+        neighbouring data sets give to an outcome (Dong, Durfee, Rogers 2020, Definition 3.1);
+        finite, >= 0.
+    draws
+        Number of independent draws, >= 1.
+
+    Raises
+    ------
+    BadInputError
+        If a parameter is out of its range.
+    """
+
+    range: float
+    draws: int
+
+    def __post_init__(self) -> None:
+        _require_finite("the range of a sampled query", self.range, minimum=0.0)
+        _require_count("the number of draws", self.draws)
+
+
+@dataclass(frozen=True)
+class GaussianNoise:
+    """A vector released with independent Gaussian noise in every coordinate.
+
+    The noise is that of the continuous Gaussian; rounding after the noise is post-processing and
+    allowed. For noise drawn from the *discrete* Gaussian use `DiscreteGaussianNoise`: its exact
+    guarantee is not that of the continuous one.
+
+    Parameters
+    ----------
+    sensitivity
+        Largest Euclidean distance between the vectors of two neighbouring data sets; >= 0.
+    scale
+        Standard deviation of the noise, in the same units; > 0.
+
+    Raises
+    ------
+    BadInputError
+        If a parameter is out of its range.
+    """
+
+    sensitivity: float
+    scale: float
+
+    def __post_init__(self) -> None:
+        _require_finite("the sensitivity of Gaussian noise", self.sensitivity, minimum=0.0)
+        _require_positive("the scale of Gaussian noise", self.scale)
+
+
+@dataclass(frozen=True)
+class DiscreteGaussianNoise:
+    """A vector on a grid released with independent discrete Gaussian noise on the same grid.
+
+    Concentrated differential privacy holds with the constant of the continuous Gaussian
+    (Canonne, Kamath, Steinke 2020, Theorem 14); its (epsilon, delta) curve is not proven to lie
+    below the continuous one's, so `exact` refuses it.
+
+    Parameters
+    ----------
+    sensitivity
+        Largest Euclidean distance between the vectors of two neighbouring data sets; >= 0.
+    scale
+        Scale parameter sigma of the noise, in the same units; > 0.
+
+    Raises
+    ------
+    BadInputError
+        If a parameter is out of its range.
+    """
+
+    sensitivity: float
+    scale: float
+
+    def __post_init__(self) -> None:
+        _require_finite("the sensitivity of Gaussian noise", self.sensitivity, minimum=0.0)
+        _require_positive("the scale of Gaussian noise", self.scale)
+
+
+@dataclass(frozen=True)
+class LaplaceNoise:
+    """A mechanism of pure ``epsilon``-differential privacy, such as Laplace or geometric noise.
+
+    Parameters
+    ----------
+    epsilon
+        Pure guarantee of the mechanism; finite, >= 0.
+
+    Raises
+    ------
+    BadInputError
+        If ``epsilon`` is out of its range.
+    """
+
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        _require_finite("the epsilon of Laplace noise", self.epsilon, minimum=0.0)
+
+
+Event = SampledQueries | GaussianNoise | DiscreteGaussianNoise | LaplaceNoise
+
+
+@dataclass(frozen=True)
+class GameSchedule:
+    """DualQuery (Gaboardi et al. 2014, Algorithm 1) with a constant number of samples and step.
+
+    Parameters
+    ----------
+    rounds
+        T: records that the data player plays, >= 1.
+    samples
+        s: queries sampled in each round after the first, >= 1.
+    step
+        eta: step of multiplicative weights; finite, > 0.
+    n
+        Number of private records, public; >= 2.
+
+    Raises
+    ------
+    BadInputError
+        If a parameter is out of its range.
+    """
+
+    rounds: int
+    samples: int
+    step: float
+    n: int
+
+    def __post_init__(self) -> None:
+        _require_count("the number of rounds", self.rounds)
+        _require_count("the number of samples a round", self.samples)
+        _require_positive("the step", self.step)
+        if self.n < 2:
+            raise BadInputError(f"The number of records is {self.n}; at least 2 are needed.")
+
+    def events(self) -> tuple[Event, ...]:
+        """Return the private draws of rounds 2 to T; round 1 reads nothing private.
+
+        In round 1 the weights are uniform, so a query cancels its complement and a public record
+        is a best response. Before round t the log-weight of a query has gathered
+        ``step * (q(D) - q(x))`` from t - 1 records x, and its complement the negative. Replacing
+        one of n records moves q(D) by at most 1/n either way, so log-weights move by at most
+        ``step * (t - 1) / n`` up or down and the range is twice that.
+        """
+        return tuple(
+            SampledQueries(2.0 * self.step * played / self.n + RANGE_SLACK, self.samples)
+            for played in range(1, self.rounds)
+        )
+
+
+Schedule = GameSchedule | tuple[Event, ...]
+"""A whole run: DualQuery's own parameters, or any tuple of events in their order."""
+
+
+def events_of(schedule: Schedule) -> tuple[Event, ...]:
+    """Return the events of ``schedule`` in their order."""
+    return schedule.events() if isinstance(schedule, GameSchedule) else schedule
+
+
+def pure_epsilon(event: Event) -> float:
+    """Return the pure (delta = 0) cost of ``event``; infinite for Gaussian noise.
+
+    A draw of range r is r-differentially private: some outcome is at least as likely on either data
+    set, so all log-ratios lie within r of 0.
+    """
+    match event:
+        case SampledQueries(range=width, draws=draws):
+            return width * draws
+        case LaplaceNoise(epsilon=epsilon):
+            return epsilon
+        case GaussianNoise() | DiscreteGaussianNoise():
+            return 0.0 if event.sensitivity == 0 else math.inf
+
+
+def zcdp_rho(event: Event) -> float:
+    """Return the cost of ``event`` in zero-concentrated differential privacy.
+
+    A draw of range r costs r^2 / 8 (Cesar and Rogers 2021, Lemma 3.2), Gaussian noise
+    sensitivity^2 / (2 scale^2), a pure mechanism epsilon^2 / 2 (Bun and Steinke 2016).
+    """
+    match event:
+        case SampledQueries(range=width, draws=draws):
+            return draws * width * width / 8.0
+        case LaplaceNoise(epsilon=epsilon):
+            return epsilon * epsilon / 2.0
+        case GaussianNoise() | DiscreteGaussianNoise():
+            return (event.sensitivity / event.scale) ** 2 / 2.0
+
+
+def _require_finite(what: str, value: float, minimum: float) -> None:
+    if not (math.isfinite(value) and value >= minimum):
+        raise BadInputError(
+            f"{what.capitalize()} is {value}; a finite number >= {minimum:g} is needed."
+        )
+
+
+def _require_positive(what: str, value: float) -> None:
+    if not (math.isfinite(value) and value > 0):
+        raise BadInputError(f"{what.capitalize()} is {value}; a finite number > 0 is needed.")
+
+
+def _require_count(what: str, value: int) -> None:
+    if value < 1:
+        raise BadInputError(f"{what.capitalize()} is {value}; a whole number >= 1 is needed.")

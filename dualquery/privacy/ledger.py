@@ -1,0 +1,63 @@
+"""What was promised and what has been spent: every private draw is entered before it is made."""
+
+from __future__ import annotations
+
+from dualquery.privacy.events import (
+    DiscreteGaussianNoise,
+    Event,
+    GaussianNoise,
+    LaplaceNoise,
+    SampledQueries,
+    Schedule,
+    events_of,
+)
+
+
+class Ledger:
+    """Checks each charge against the schedule that the guarantee was computed for.
+
+    The guarantee of a release belongs to its schedule, a sequence of events fixed before any
+    private value is read. A charge is allowed when the next scheduled event covers it; anything
+    else is a fault of the mechanism and is refused before the draw, so a release can never have
+    cost more than it states. Nothing is ever given back.
+    """
+
+    def __init__(self, schedule: Schedule) -> None:
+        self._schedule = events_of(schedule)
+        self._spent = 0
+
+    @property
+    def spent(self) -> int:
+        """Number of scheduled events already charged."""
+        return self._spent
+
+    def charge(self, event: Event) -> None:
+        """Enter an event that is about to happen.
+
+        Raises
+        ------
+        RuntimeError
+            If the schedule is used up or its next event does not cover this one.
+        """
+        if self._spent == len(self._schedule):
+            raise RuntimeError(f"the budget is spent: {event} is not on the schedule")
+        planned = self._schedule[self._spent]
+        if not covers(planned, event):
+            raise RuntimeError(f"{event} would cost more than the scheduled {planned}")
+        self._spent += 1
+
+
+def covers(planned: Event, event: Event) -> bool:
+    """Return whether ``event`` is of the planned kind and no larger in any of its parameters."""
+    match planned, event:
+        case SampledQueries(), SampledQueries():
+            return event.range <= planned.range and event.draws <= planned.draws
+        case (GaussianNoise(), GaussianNoise()) | (
+            DiscreteGaussianNoise(),
+            DiscreteGaussianNoise(),
+        ):
+            return event.sensitivity <= planned.sensitivity and event.scale >= planned.scale
+        case LaplaceNoise(), LaplaceNoise():
+            return event.epsilon <= planned.epsilon
+        case _:
+            return False

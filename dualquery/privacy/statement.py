@@ -1,0 +1,129 @@
+"""What a release says about its own privacy."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from dualquery.errors import BadInputError
+
+REPLACE_ONE_TEXT = "replace one record, n public"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrivacyStatement:
+    """The guarantee of a release, or the reasons why it has none.
+
+    Parameters
+    ----------
+    private
+        Whether the release has a guarantee at all.
+    epsilon, delta
+        The guarantee; None when not private.
+    accountant
+        Name of the accountant; None when not private.
+    assumptions
+        Sentences the guarantee rests on: theorems, and filters applied before the data counted.
+    numerical_assumptions
+        Sentences on floating point and randomness.
+    neighbours
+        Which pairs of data sets are protected.
+    reasons_not_private
+        Why there is no guarantee; empty exactly when private.
+
+    Raises
+    ------
+    BadInputError
+        If a private statement lacks its guarantee or a non-private one has one or lacks a reason.
+    """
+
+    private: bool
+    epsilon: float | None = None
+    delta: float | None = None
+    accountant: str | None = None
+    assumptions: tuple[str, ...] = ()
+    numerical_assumptions: tuple[str, ...] = ()
+    neighbours: str = REPLACE_ONE_TEXT
+    reasons_not_private: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.private:
+            if not self.reasons_not_private:
+                raise BadInputError("A release that is not private must say why.")
+            if (self.epsilon, self.delta, self.accountant) != (None, None, None):
+                raise BadInputError(
+                    "A release that is not private states no (epsilon, delta); found "
+                    f"({self.epsilon}, {self.delta}) by {self.accountant}."
+                )
+            return
+        if self.reasons_not_private:
+            raise BadInputError(
+                f"A private release has no reasons against it; found {self.reasons_not_private}."
+            )
+        if self.epsilon is None or self.delta is None or self.accountant is None:
+            raise BadInputError(
+                "A private release needs epsilon, delta and an accountant; found "
+                f"{self.epsilon}, {self.delta}, {self.accountant}."
+            )
+        if not (math.isfinite(self.epsilon) and self.epsilon >= 0 and 0 <= self.delta < 1):
+            raise BadInputError(
+                f"({self.epsilon}, {self.delta}) is no guarantee: epsilon must be finite and >= 0, "
+                "delta in [0, 1)."
+            )
+
+    @staticmethod
+    def not_private(*reasons: str) -> PrivacyStatement:
+        """Return the statement of a release without a guarantee, for the given reasons."""
+        return PrivacyStatement(private=False, reasons_not_private=reasons)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the statement as JSON-able data; no (epsilon, delta) when not private."""
+        if not self.private:
+            return {"private": False, "reasons_not_private": list(self.reasons_not_private)}
+        return {
+            "private": True,
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "neighbours": self.neighbours,
+            "accountant": self.accountant,
+            "assumptions": list(self.assumptions),
+            "numerical_assumptions": list(self.numerical_assumptions),
+        }
+
+    @staticmethod
+    def from_dict(data: dict[str, Any]) -> PrivacyStatement:
+        """Return the statement that `to_dict` wrote."""
+        if not data["private"]:
+            return PrivacyStatement.not_private(*data["reasons_not_private"])
+        return PrivacyStatement(
+            private=True,
+            epsilon=data["epsilon"],
+            delta=data["delta"],
+            neighbours=data["neighbours"],
+            accountant=data["accountant"],
+            assumptions=tuple(data["assumptions"]),
+            numerical_assumptions=tuple(data["numerical_assumptions"]),
+        )
+
+    def text(self) -> str:
+        """Return the statement as one paragraph."""
+        if not self.private:
+            return f"This release is not private: {'; '.join(self.reasons_not_private)}."
+        # Upwards, so that the printed figures are a guarantee as well.
+        sentences = [
+            f"This release is ({_round_up(self.epsilon)}, {_round_up(self.delta)})-differentially "
+            f"private (neighbours: {self.neighbours}; accountant: {self.accountant}).",
+            *self.assumptions,
+            *self.numerical_assumptions,
+        ]
+        return " ".join(sentences)
+
+
+def _round_up(value: float | None) -> str:
+    """Return ``value`` with six significant digits, never rounded down."""
+    if not value:
+        return "0"
+    digits = 5 - math.floor(math.log10(value))
+    text = f"{value:.6g}"
+    return text if float(text) >= value else f"{value + 0.5 * 10.0**-digits:.6g}"

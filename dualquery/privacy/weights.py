@@ -1,0 +1,151 @@
+"""Multiplicative weights over the queries, and exact draws from them (the query player).
+
+The class of queries is closed under complement, implicitly: one integer score a query holds both,
+
+    S_q = sum over past records x of (c_q - n q(x)),    c_q = n q(D),
+
+so that after rounds with step eta the query has log-weight ``(eta / n) S_q`` and its complement the
+negative of it (Algorithm 1 of the DualQuery paper, with the sign that raises the weight of a query
+which the records so far under-serve).
+
+**Draws are exact.** A 53-bit uniform on rounded floating-point weights would be off by more in total
+variation, over a whole run, than a delta of 1/n^2 allows. Here scores are integers, so neighbours
+differ in them exactly as the proof says. Weights are 80-bit integers, added without rounding, and a
+draw is a uniform integer below their sum, by rejection from whole random words. What remains is the
+relative error of a single integer weight:
+
+- ``exp`` of a product: one rounding of an argument of at most 24 (2^-48.4) and the library's
+  ``exp``, taken to be within 8 units in the last place (2^-49);
+- the floor to 80 bits of a share of at least e^-24 (2^-45.4).
+
+Together they stay below ``WEIGHT_ERROR`` = 2^-44, and the schedule charges 4 times that for every draw.
+Log-weights are clamped from below at the largest minus 24. Clamping is a maximum of functions that
+each move by at most eta K / n between neighbours, so the range of a draw stays the same.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualquery.privacy import weights_kernels as kernels
+from dualquery.privacy.randomness import Randomness
+
+MOST_QUERIES = 1 << 25
+"""Above this, sums of weights could overflow their two words."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Queries drawn from the weights: differentially private, hence public once drawn.
+
+    Parameters
+    ----------
+    queries
+        int64, shape ``(draws,)``: positions in the workload, in increasing order.
+    signs
+        int8, shape ``(draws,)``: +1 for the query itself, -1 for its complement.
+    """
+
+    queries: NDArray[np.int64]
+    signs: NDArray[np.int8]
+
+
+class QueryWeights:
+    """The query player's distribution. Private: lives in the curator and never leaves it.
+
+    Parameters
+    ----------
+    counts
+        int64, shape ``(m,)``: number of rows that satisfy each query, exact.
+    n
+        Number of rows (public).
+    step
+        Learning rate eta of every round.
+    """
+
+    def __init__(self, counts: NDArray[np.int64], n: int, step: float) -> None:
+        if len(counts) > MOST_QUERIES:
+            raise ValueError(f"{len(counts):,} queries; the weights hold at most {MOST_QUERIES:,}")
+        self._counts = np.ascontiguousarray(counts, dtype=np.int64)
+        self._scores = np.zeros(len(counts), dtype=np.int64)
+        self._n = n
+        self._step = step
+        self._records = 0
+
+    @property
+    def range(self) -> float:
+        """Bounded range of one draw: replacing a row moves a log-weight by eta K / n at most."""
+        return 2.0 * self._step * self._records / self._n
+
+    def update(self, truth: NDArray[np.uint8]) -> None:
+        """Move every weight by one round.
+
+        Parameters
+        ----------
+        truth
+            uint8, shape ``(m,)``: value of every query on the round's record.
+        """
+        kernels.add_round(self._scores, self._counts, truth, self._n)
+        self._records += 1
+
+    def sample(self, draws: int, randomness: Randomness) -> Sample:
+        """Draw queries independently, each with probability proportional to its integer weight."""
+        unit = self._step / self._n
+        largest = kernels.largest_magnitude(self._scores)
+        blocks = -(-len(self._scores) // kernels.BLOCK)
+        high = np.empty(blocks + 1, dtype=np.uint64)
+        low = np.empty(blocks + 1, dtype=np.uint64)
+        kernels.cumulative_sums(self._scores, largest, unit, high, low)
+        draw_high, draw_low = uniform_below(int(high[-1]), int(low[-1]), draws, randomness)
+        queries = np.empty(draws, dtype=np.int64)
+        signs = np.empty(draws, dtype=np.int8)
+        found = kernels.look_up(
+            self._scores, largest, unit, high, low, draw_high, draw_low, queries, signs
+        )
+        if found != draws:
+            raise RuntimeError("a block of query weights changed between its sum and its draw")
+        return Sample(queries, signs)
+
+
+def uniform_below(
+    high: int, low: int, count: int, randomness: Randomness
+) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    """Return exact uniform integers below ``high * 2^42 + low``, sorted, as pairs of limbs.
+
+    Bits beyond the bound's length are dropped and values not below it are drawn again, so no value
+    is favoured; at least half of the proposals are kept.
+
+    Parameters
+    ----------
+    high, low
+        Limbs of the bound; ``low < 2^42`` and ``high >= 1``.
+    count
+        How many integers.
+    randomness
+        Source of uniform words.
+
+    Returns
+    -------
+    tuple of uint64 arrays, shape ``(count,)``
+        High and low limbs.
+    """
+    spare = np.uint64(64 - high.bit_length())
+    spare_low = np.uint64(64 - kernels.LOW_BITS)
+    kept_high: list[NDArray[np.uint64]] = []
+    kept_low: list[NDArray[np.uint64]] = []
+    missing = count
+    while missing > 0:
+        words = randomness.words(2 * (2 * missing + 8))
+        h = words[0::2] >> spare
+        l = words[1::2] >> spare_low
+        below = (h < np.uint64(high)) | ((h == np.uint64(high)) & (l < np.uint64(low)))
+        kept_high.append(h[below][:missing])
+        kept_low.append(l[below][:missing])
+        missing -= len(kept_high[-1])
+    all_high = np.concatenate(kept_high) if kept_high else np.zeros(0, np.uint64)
+    all_low = np.concatenate(kept_low) if kept_low else np.zeros(0, np.uint64)
+    order = np.lexsort((all_low, all_high))
+    return all_high[order], all_low[order]

@@ -1,0 +1,136 @@
+"""Numba kernels of the query player: integer weights, their exact sums, and the lookup of draws.
+
+A weight is an 80-bit integer, ``floor(exp(x) 2^80)`` for ``x`` in ``[-CLAMP, 0]``, held as two limbs of
+38 and 42 bits so that sums of up to 2^26 weights fit two 64-bit words exactly.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+HIGH_BITS = 38
+LOW_BITS = 42
+LOW_MASK = (1 << LOW_BITS) - 1
+CLAMP = 24.0
+"""Log-weights lie within this of the largest: the floor holds e^-24 of the largest weight."""
+BLOCK = 64
+"""Queries a block: sums are kept per block, and only blocks that were hit are walked again."""
+
+
+@njit("void(int64[::1], int64[::1], uint8[::1], int64)", nogil=True, cache=True)
+def add_round(
+    scores: NDArray[np.int64], counts: NDArray[np.int64], truth: NDArray[np.uint8], n: int
+) -> None:
+    """Add ``n (q(D) - q(x))`` to every score, in place."""
+    for query in range(len(scores)):
+        scores[query] += counts[query] - n * np.int64(truth[query])
+
+
+@njit("int64(int64[::1])", nogil=True, cache=True)
+def largest_magnitude(scores: NDArray[np.int64]) -> int:
+    """Return ``max |score|``: the largest score of the class closed under complement."""
+    largest = np.int64(0)
+    for score in scores:
+        largest = max(largest, abs(score))
+    return largest
+
+
+@njit("UniTuple(uint64, 2)(int64, int64, float64)", nogil=True, cache=True, inline="never")
+def weight(score: int, largest: int, unit: float) -> tuple[int, int]:
+    """Return the two limbs of the integer weight of one query of the closed class."""
+    # Both products by a power of two, the difference and the floors are exact in binary floating point.
+    share = math.exp(max(-unit * np.float64(largest - score), -CLAMP))
+    scaled = share * np.float64(1 << HIGH_BITS)
+    high = math.floor(scaled)
+    low = math.floor((scaled - high) * np.float64(1 << LOW_BITS))
+    return np.uint64(high), np.uint64(low)
+
+
+@njit("UniTuple(uint64, 2)(int64[::1], int64, int64, float64)", nogil=True, cache=True)
+def block_sum(
+    scores: NDArray[np.int64], block: int, largest: int, unit: float
+) -> tuple[int, int]:
+    """Return the limbs of the sum of a block's weights, queries and complements."""
+    high = np.uint64(0)
+    low = np.uint64(0)
+    for query in range(block * BLOCK, min((block + 1) * BLOCK, len(scores))):
+        for score in (scores[query], -scores[query]):
+            h, l = weight(score, largest, unit)
+            high += h
+            low += l
+    return high + (low >> np.uint64(LOW_BITS)), low & np.uint64(LOW_MASK)
+
+
+@njit("void(int64[::1], int64, float64, uint64[::1], uint64[::1])", nogil=True, cache=True)
+def cumulative_sums(
+    scores: NDArray[np.int64],
+    largest: int,
+    unit: float,
+    high: NDArray[np.uint64],
+    low: NDArray[np.uint64],
+) -> None:
+    """Fill ``high, low`` (blocks + 1 long) with the exact sum of the weights before each block."""
+    high[0] = np.uint64(0)
+    low[0] = np.uint64(0)
+    for block in range(len(high) - 1):
+        h, l = block_sum(scores, block, largest, unit)
+        total = low[block] + l
+        high[block + 1] = high[block] + h + (total >> np.uint64(LOW_BITS))
+        low[block + 1] = total & np.uint64(LOW_MASK)
+
+
+@njit(
+    "int64(int64[::1], int64, float64, uint64[::1], uint64[::1], uint64[::1], uint64[::1],"
+    " int64[::1], int8[::1])",
+    nogil=True,
+    cache=True,
+)
+def look_up(
+    scores: NDArray[np.int64],
+    largest: int,
+    unit: float,
+    high: NDArray[np.uint64],
+    low: NDArray[np.uint64],
+    draw_high: NDArray[np.uint64],
+    draw_low: NDArray[np.uint64],
+    queries: NDArray[np.int64],
+    signs: NDArray[np.int8],
+) -> int:
+    """Find the query under each draw, draws sorted upwards; return how many were found.
+
+    The result is the number of draws unless a block's weights do not add up to the sum that they
+    were drawn from, which the caller must treat as a fault.
+    """
+    draws = len(draw_high)
+    draw = 0
+    for block in range(len(high) - 1):
+        end_high = high[block + 1]
+        end_low = low[block + 1]
+        if draw == draws:
+            break
+        if draw_high[draw] > end_high or (
+            draw_high[draw] == end_high and draw_low[draw] >= end_low
+        ):
+            continue
+        at_high = high[block]
+        at_low = low[block]
+        for query in range(block * BLOCK, min((block + 1) * BLOCK, len(scores))):
+            for sign in (1, -1):
+                h, l = weight(sign * scores[query], largest, unit)
+                at_low += l
+                at_high += h + (at_low >> np.uint64(LOW_BITS))
+                at_low &= np.uint64(LOW_MASK)
+                while draw < draws and (
+                    draw_high[draw] < at_high
+                    or (draw_high[draw] == at_high and draw_low[draw] < at_low)
+                ):
+                    queries[draw] = query
+                    signs[draw] = sign
+                    draw += 1
+        if at_high != end_high or at_low != end_low:
+            return -1
+    return draw

@@ -1,0 +1,81 @@
+"""Which queries a user asks for, before the schema is known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dualquery.errors import BadInputError
+
+if TYPE_CHECKING:
+    from dualquery.data.schema import Schema
+    from dualquery.queries.workload import Workload
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkloadRequest:
+    """A public description of a workload; `build` makes the queries for a schema.
+
+    Parameters
+    ----------
+    queries
+        A number of random conjunctions, ``"all"`` for every cell of every marginal, or the path of a
+        file with a query a line.
+    way
+        Literals a query (k).
+    signed
+        Whether literals may be negated.
+    seed
+        Seed of the random choice. Public, and apart from the seed of the release.
+    columns
+        Names, positions or ranges of the columns that queries may use; None for all.
+    marginals
+        Instead of ``queries``: a number of random whole k-way marginals.
+    max_cells
+        With ``marginals``: the most cells a marginal may have; None for the number of rows.
+    """
+
+    queries: int | str | Path = 100_000
+    way: int = 3
+    signed: bool = True
+    seed: int = 0
+    columns: Sequence[str | int] | str | None = None
+    marginals: int | None = None
+    max_cells: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.way < 1:
+            raise BadInputError(f"--way is {self.way}; a query needs at least 1 literal")
+        if isinstance(self.queries, int) and self.queries < 1:
+            raise BadInputError(f"--queries is {self.queries}; ask for at least 1")
+        if self.marginals is not None and self.marginals < 1:
+            raise BadInputError(f"--marginals is {self.marginals}; ask for at least 1")
+        if self.max_cells is not None and (self.marginals is None or self.max_cells < 1):
+            raise BadInputError("--max-cells goes with --marginals and is at least 1")
+
+    def build(self, schema: Schema, n: int) -> Workload:
+        """Make the queries.
+
+        Raises
+        ------
+        BadInputError
+            If the schema has too few columns or queries, or the file has a faulty line.
+        """
+        from dualquery.queries.files import read_queries
+        from dualquery.queries.marginals import all_marginals, random_marginals
+        from dualquery.queries.random import random_conjunctions
+
+        domain = schema.domain
+        columns = None if self.columns is None else schema.select(self.columns)
+        if self.marginals is not None:
+            cells = n if self.max_cells is None else self.max_cells
+            return random_marginals(domain, self.marginals, self.way, cells, self.seed, columns)
+        if self.queries == "all":
+            return all_marginals(domain, self.way, self.signed, columns)
+        if isinstance(self.queries, int):
+            return random_conjunctions(
+                domain, self.queries, self.way, self.signed, self.seed, columns
+            )
+        return read_queries(self.queries, schema)

@@ -1,0 +1,408 @@
+"""Proven bounds on the number of queries of a workload that can differ between two records.
+
+Replacing one record of a table changes the count of a query by at most 1, and only if the query
+tells the two records apart. So the vector of all counts has L1 sensitivity at most B and L2
+sensitivity at most sqrt(B) under replace-one, where B bounds
+
+    D(x, x') = #{q : q(x) != q(x')}    over all legal records x, x'.
+
+B is a function of the workload and the domain only: no data are read. It is a privacy constant, so
+everything that decides it is either integer arithmetic or floating point with a stated margin.
+
+The literals are first rewritten over the *values* of the columns: a binary column has two values,
+and "not b" on it (or on a one-hot column of two bits) says that it has the other one. What remains
+is, for each query, a set of *positive* literals "column = value" and a set of *negative* ones
+"column != value" on columns of three or more values. Write a, b, .. for the 0/1 indicators of the
+positive literals' values and A, B, .. for those that the negative literals exclude. All bounds use
+
+    f_q = 1 - q  for a query without positive literals,  f_q = q  for any other,
+    D(x, x') <= sum_q f_q(x) + f_q(x').                                              (1)
+
+Different methods suit different workloads; each is valid for all of them, and so is the smallest.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from math import comb
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualquery.data.domain import Domain
+from dualquery.queries.workload import Workload
+
+Int64 = NDArray[np.int64]
+
+# Fractions of a query are integers in this unit; it is divisible by 1 .. 12.
+_UNIT = 27_720
+# The pairwise tables hold the square of this number of entries (32 MiB).
+_PAIRWISE_VALUES = 2_048
+# Entries of tables that message passing may visit, and its sweeps at most.
+_PAIRWISE_VISITS = 2 * 10**9
+_PAIRWISE_SWEEPS = 100
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A proven bound on the number of queries that differ between two legal records.
+
+    Parameters
+    ----------
+    count
+        Queries, at least 0. Under replace-one the counts of all queries have L1 sensitivity at most
+        ``count`` and L2 sensitivity at most ``sqrt(count)``.
+    method
+        The argument that proves it: ``"queries"`` (there are no more), ``"column sets"``,
+        ``"pairwise"``, ``"spectral"``; or two of them with `` + `` between: the first for the
+        queries that the spectral bound covers, the second for the others.
+    """
+
+    count: int
+    method: str
+
+
+def differing_queries(workload: Workload, threads: int = 1) -> Bound:
+    """Bound the number of queries on which two legal records can differ.
+
+    The smallest of the number of (non-constant) queries, `column_set_bound`, `pairwise_bound`, and
+    `sensitivity_spectral.spectral_bound` for the queries on binary columns plus one of the former
+    for the rest: two sets of queries differ on at most the sum of what each differs on.
+
+    Parameters
+    ----------
+    workload
+        Conjunctions of any width over any domain.
+    threads
+        Methods that may run at the same time; the result does not depend on it.
+
+    Returns
+    -------
+    Bound
+        The bound, at most the number of queries. The same on every run for the same workload, but
+        for the last digits of floating point in the spectral bound, which all are valid.
+    """
+    conjunctions = Conjunctions.of_workload(workload)
+    binary = conjunctions.on_binary_columns
+    parts = [(_spectral, binary), (_combinatorial, ~binary)]
+    with ThreadPoolExecutor(threads) as pool:
+        whole = pool.submit(_combinatorial, conjunctions)
+        split = [
+            pool.submit(bound, conjunctions.subset(part)) for bound, part in parts if part.any()
+        ]
+    addends = [addend.result() for addend in split]
+    total = Bound(
+        sum(addend.count for addend in addends), " + ".join(addend.method for addend in addends)
+    )
+    return min(whole.result(), total, key=lambda bound: bound.count)
+
+
+def differing_one_way(domain: Domain) -> int:
+    """Return the largest number of bits in which two legal records differ.
+
+    A one-hot column changes in none or two of its bits, a binary one in at most its one bit, and
+    all columns may change at once: the number is exact.
+    """
+    return int(np.minimum(domain.sizes, 2).sum())
+
+
+@dataclass(frozen=True, eq=False)
+class Conjunctions:
+    """Non-constant conjunctions over the values of columns; see the module's docstring.
+
+    Parameters
+    ----------
+    positive, negative
+        int32, shape ``(m, k)``: values that a query's columns must, or must not, have; no value
+        twice in a row; the padding -1 stands on the left.
+    offsets
+        int64, shape ``(columns + 1,)``: column ``c`` has the values
+        ``offsets[c] .. offsets[c + 1] - 1``, of which a legal record takes exactly one.
+    """
+
+    positive: NDArray[np.int32]
+    negative: NDArray[np.int32]
+    offsets: Int64
+
+    def __len__(self) -> int:
+        return len(self.positive)
+
+    @staticmethod
+    def of_workload(workload: Workload) -> Conjunctions:
+        """Rewrite a workload over values, and leave out what no query can see.
+
+        A query whose positive literals ask for two values of one column is false on all legal
+        records and is dropped. Columns that no query uses are dropped, and of the values of a
+        one-hot column that no query mentions, which are alike to all queries, one is kept.
+        """
+        codes, domain = workload.literals, workload.domain
+        used, bit, negated = codes >= 0, codes >> 1, codes & 1
+        sizes = np.maximum(domain.sizes, 2)
+        offsets = np.concatenate(([0], np.cumsum(sizes)))
+        column = domain.column_of_bit[bit]
+        within = bit - domain.offsets[column]
+        two_valued = sizes[column] == 2
+        # The single bit of a binary column stands for its second value.
+        within = np.where(two_valued, within ^ negated ^ (domain.sizes[column] == 1), within)
+        value = (offsets[column] + within).astype(np.int32)
+        asked = used & (two_valued | (negated == 0))
+        positive = np.sort(np.where(asked, value, -1), axis=1)
+        negative = np.sort(np.where(used & ~asked, value, -1), axis=1)
+
+        repeated = (positive[:, 1:] == positive[:, :-1]) & (positive[:, 1:] >= 0)
+        positive[:, 1:][repeated] = -1
+        positive.sort(axis=1)
+        column_of_value = np.repeat(np.arange(domain.columns), sizes)
+        asked_column = np.where(positive >= 0, column_of_value[positive], -1)
+        clash = (asked_column[:, 1:] == asked_column[:, :-1]) & (asked_column[:, 1:] >= 0)
+        possible = ~clash.any(axis=1)
+        return Conjunctions(positive[possible], negative[possible], offsets)._compressed()
+
+    def _compressed(self) -> Conjunctions:
+        values = int(self.offsets[-1])
+        mentioned = np.zeros(values + 1, bool)
+        mentioned[self.positive] = mentioned[self.negative] = True
+        mentioned = mentioned[:-1]
+        sizes, column = np.diff(self.offsets), self.column_of_value
+        mentions = np.bincount(column[mentioned], minlength=len(sizes))
+        kept = mentioned | ((sizes == 2) & (mentions > 0))[column]
+        unmentioned = np.flatnonzero(~kept & ((sizes > 2) & (mentions > 0))[column])
+        _, first = np.unique(column[unmentioned], return_index=True)
+        kept[unmentioned[first]] = True
+        renumbered = np.full(values + 1, -1, np.int32)
+        renumbered[:-1][kept] = np.arange(np.count_nonzero(kept))
+        new_sizes = np.bincount(column[kept], minlength=len(sizes))
+        return Conjunctions(
+            renumbered[self.positive],
+            renumbered[self.negative],
+            np.concatenate(([0], np.cumsum(new_sizes[new_sizes > 0]))),
+        )
+
+    def subset(self, chosen: NDArray[np.bool_]) -> Conjunctions:
+        """Return the chosen queries, over the same values."""
+        return Conjunctions(self.positive[chosen], self.negative[chosen], self.offsets)
+
+    @property
+    def values(self) -> int:
+        """Number of values of all columns."""
+        return int(self.offsets[-1])
+
+    @cached_property
+    def column_of_value(self) -> Int64:
+        """Column of each value, int64, shape ``(values,)``."""
+        columns = np.arange(len(self.offsets) - 1, dtype=np.int64)
+        return np.repeat(columns, np.diff(self.offsets))
+
+    @cached_property
+    def positives(self) -> Int64:
+        """Positive literals of each query, int64, shape ``(m,)``."""
+        literals: Int64 = np.sum(self.positive >= 0, axis=1, dtype=np.int64)
+        return literals
+
+    @cached_property
+    def negatives(self) -> Int64:
+        """Negative literals of each query, int64, shape ``(m,)``."""
+        literals: Int64 = np.sum(self.negative >= 0, axis=1, dtype=np.int64)
+        return literals
+
+    @cached_property
+    def on_binary_columns(self) -> NDArray[np.bool_]:
+        """Queries with a positive literal and all of these on columns of two values, shape (m,)."""
+        wide = np.append((np.diff(self.offsets) > 2)[self.column_of_value], False)
+        return (self.positives > 0) & ~wide[self.positive].any(axis=1)
+
+    def positive_values(self, queries: NDArray[np.bool_], count: int) -> NDArray[np.int32]:
+        """Return the positive values of the chosen queries, which have ``count`` each."""
+        return self.positive[queries][:, self.positive.shape[1] - count :]
+
+    def count_values(self, values: NDArray[np.int32]) -> Int64:
+        """Return how often each value occurs, leaving out padding; int64, shape ``(values,)``."""
+        return np.bincount(values[values >= 0], minlength=self.values).astype(np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnSets:
+    """Queries with ``p`` positive literals, grouped by the columns of these.
+
+    Parameters
+    ----------
+    set_of_query
+        int64, shape ``(queries,)``.
+    columns
+        int64, shape ``(sets, p)``.
+    two_fullest
+        int64, shape ``(sets,)``: of the cells (one value a column) of each set, the number of
+        queries in the fullest and in the second fullest, added.
+    """
+
+    set_of_query: Int64
+    columns: Int64
+    two_fullest: Int64
+
+    @staticmethod
+    def of_values(values: NDArray[np.int32], column_of_value: Int64) -> ColumnSets:
+        """Group the rows of ``values`` (sorted values, shape ``(queries, p)``, no padding)."""
+        columns = column_of_value[values]
+        _, cell_row, cell_of_query, count = np.unique(
+            _row_keys(values, len(column_of_value)),
+            return_index=True,
+            return_inverse=True,
+            return_counts=True,
+        )
+        _, set_row, set_of_cell = np.unique(
+            _row_keys(columns[cell_row], len(column_of_value)),
+            return_index=True,
+            return_inverse=True,
+        )
+        return ColumnSets(
+            set_of_cell[cell_of_query],
+            columns[cell_row][set_row],
+            _two_largest(count, set_of_cell, len(set_row)),
+        )
+
+
+def _row_keys(rows: NDArray[np.integer], base: int) -> Int64:
+    """Return a number for each row, the same for equal rows only; entries are in [0, base)."""
+    keys = rows[:, 0].astype(np.int64)
+    for entry in rows.T[1:]:
+        if keys.max(initial=0) >= 2**62 // base:
+            keys = np.unique(keys, return_inverse=True)[1].astype(np.int64)
+        keys = keys * base + entry
+    return keys
+
+
+def _two_largest(amount: Int64, owner: Int64, owners: int) -> Int64:
+    """Return for each owner the sum of its two largest amounts (its only one if it has one)."""
+    order = np.lexsort((-amount, owner))
+    start = np.searchsorted(owner[order], np.arange(owners + 1))
+    rank = np.arange(len(order)) - start[owner[order]]
+    leading = order[rank < 2]
+    return np.bincount(owner[leading], amount[leading], owners).astype(np.int64)
+
+
+def _spectral(conjunctions: Conjunctions) -> Bound:
+    from dualquery.queries.sensitivity_spectral import spectral_bound
+
+    count = spectral_bound(conjunctions)
+    if count is None or count >= len(conjunctions):
+        return Bound(len(conjunctions), "queries")
+    return Bound(count, "spectral")
+
+
+def _combinatorial(conjunctions: Conjunctions) -> Bound:
+    bounds = [Bound(len(conjunctions), "queries")]
+    if len(conjunctions):
+        bounds.append(Bound(column_set_bound(conjunctions), "column sets"))
+        if conjunctions.values <= _PAIRWISE_VALUES:
+            bounds.append(Bound(pairwise_bound(conjunctions), "pairwise"))
+    return min(bounds, key=lambda bound: bound.count)
+
+
+def column_set_bound(conjunctions: Conjunctions) -> int:
+    """Bound the differing queries by a sum over the sets of columns that positive literals use.
+
+    Take the queries whose positive literals lie on one set S of columns; x has a cell (one value
+    for each column of S), and x' has one. A query can be true at x or x' only if it asks for that
+    record's cell, so the queries of S that differ all lie in these at most two cells, and there are
+    at most as many as in the two fullest ones.
+
+    A query without positive literals differs only if one record has one of its excluded values A
+    and the other has none of its excluded values; so for some literal, in some column c, exactly
+    one of x_c and x'_c equals A. Count the query in the cell A of the set {c}, for each of its
+    literals: again the two fullest cells of {c}, now holding both kinds, bound what c adds (if
+    x_c = x'_c only the queries with a positive literal in that one cell count). Instead, all
+    queries without positive literals may be counted as differing.
+
+    A whole marginal has one query in each cell and adds 2.
+    """
+    positives = conjunctions.positives
+    excluding = positives == 0
+    excluded = conjunctions.count_values(conjunctions.negative[excluding])
+    asked = conjunctions.count_values(conjunctions.positive[positives == 1])
+    column, columns = conjunctions.column_of_value, len(conjunctions.offsets) - 1
+    bound = min(
+        int(_two_largest(excluded + asked, column, columns).sum()),
+        int(_two_largest(asked, column, columns).sum()) + int(np.count_nonzero(excluding)),
+    )
+    for count in range(2, positives.max(initial=0) + 1):
+        values = conjunctions.positive_values(positives == count, count)
+        if len(values):
+            bound += int(ColumnSets.of_values(values, column).two_fullest.sum())
+    return bound
+
+
+def pairwise_bound(conjunctions: Conjunctions) -> int:
+    """Bound the differing queries by a dual bound on a pairwise model over the columns.
+
+    f_q of (1) is at most a sum of terms in one and two columns:
+
+    - no positive literal, excluded values A_1 .. A_j: the indicator of a union is at most
+      sum A_i minus the pairs along any spanning tree on them (Hunter, "An upper bound for the
+      probability of a union", J. Appl. Prob. 1976); the average over all trees is
+      sum A_i - (2/j) sum A_i A_i';
+    - one positive literal a, excluded B_1 .. B_r: a (1 - max B_i) <= a - (1/r) sum a B_i;
+    - two: a b;
+    - p >= 3: a product of p indicators is at most that of any two of them, so at most their mean
+      over all C(p, 2) pairs. Queries that fill many cells of one set of columns, as those of a
+      marginal do, are left out of the model and cost the two fullest cells of
+      `column_set_bound`; any choice is valid, here the one that is cheaper on average.
+
+    Pairs inside one column are left out where they would be subtracted. With U the sum of all
+    terms, D(x, x') <= U(x) + U(x') <= 2 max U over all choices of one value a column, and max U is
+    at most the sum of the maxima of all tables, after any messages (`sensitivity_kernels`). All of
+    it is in integers; fractions of a query are rounded up when added, down when subtracted.
+    """
+    from dualquery.queries.sensitivity_kernels import pass_messages, reparametrised_bound
+
+    positives, negatives = conjunctions.positives, conjunctions.negatives
+    values, column = conjunctions.values, conjunctions.column_of_value
+    table = np.zeros(values * values, np.int64)
+
+    def add(pairs: NDArray[np.int32], amount: int) -> None:
+        first, second = pairs.astype(np.int64)
+        apart = (first >= 0) & (second >= 0)
+        apart[apart] = column[first[apart]] != column[second[apart]]
+        places = np.minimum(first, second)[apart] * values + np.maximum(first, second)[apart]
+        table[:] += amount * np.bincount(places, minlength=len(table))
+
+    excluding = positives == 0
+    unary = _UNIT * (
+        conjunctions.count_values(conjunctions.negative[excluding])
+        + conjunctions.count_values(conjunctions.positive[positives == 1])
+    )
+    for j in range(2, negatives[excluding].max(initial=0) + 1):
+        excluded = conjunctions.negative[excluding & (negatives == j)]
+        for pair in combinations(excluded.T[-j:], 2):
+            add(np.array(pair), -(2 * _UNIT // j))
+    for r in range(1, negatives[positives == 1].max(initial=0) + 1):
+        chosen = (positives == 1) & (negatives == r)
+        for excluded in conjunctions.negative[chosen].T[-r:]:
+            add(np.array([conjunctions.positive[chosen, -1], excluded]), -(_UNIT // r))
+    left_out = 0
+    for p in range(2, positives.max(initial=0) + 1):
+        asked = conjunctions.positive_values(positives == p, p)
+        if p > 2 and len(asked):
+            sets = ColumnSets.of_values(asked, column)
+            apart = sets.two_fullest <= _average_pair_cost(sets, np.diff(conjunctions.offsets))
+            left_out += int(sets.two_fullest[apart].sum())
+            asked = asked[~apart[sets.set_of_query]]
+        for pair in combinations(asked.T, 2):
+            add(np.array(pair), -(-_UNIT // comb(p, 2)))
+
+    square = table.reshape(values, values)
+    square += square.T.copy()
+    messages = np.zeros((len(conjunctions.offsets) - 1, values), np.int64)
+    sweeps = min(_PAIRWISE_SWEEPS, 1 + _PAIRWISE_VISITS // (2 * len(table)))
+    pass_messages(square, unary, conjunctions.offsets, messages, sweeps)
+    largest = int(reparametrised_bound(square, unary, conjunctions.offsets, messages))
+    return left_out + 2 * largest // _UNIT
+
+
+def _average_pair_cost(sets: ColumnSets, sizes: Int64) -> NDArray[np.float64]:
+    """Return twice what the pairs of a set's queries add to an average record, by set."""
+    queries = np.bincount(sets.set_of_query, minlength=len(sets.columns))
+    cells = np.array([a * b for a, b in combinations(sizes[sets.columns].T, 2)])
+    return 2 * queries * np.mean(1 / cells, axis=0, dtype=np.float64)

@@ -1,0 +1,226 @@
+"""Queries as text: ``age=30-35 & sex!=Female & !flag``.
+
+A query is one or more literals joined by ``&``. A literal is ``column=value``, ``column!=value``,
+or the bare name of a binary column; a leading ``!`` negates it. A name or value that contains
+``&``, a quotation mark or spaces at its ends (a name also: ``=``, ``!`` or ``#``) stands in double
+quotation marks, in which a quotation mark is doubled. Spaces around names, values and ``&`` mean
+nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from dualquery.errors import BadInputError
+from dualquery.queries.repeats import first_occurrences
+from dualquery.queries.workload import Workload
+
+if TYPE_CHECKING:
+    from dualquery.data.schema import Schema
+
+_QUOTED = r'"(?:[^"]|"")*"'
+_PIECE = rf'(?:[^&"]|{_QUOTED})+'
+_LINE = rf"^{_PIECE}(?:&{_PIECE})*$"
+_LITERAL = re.compile(
+    rf'\s*(?P<bang>!?)\s*(?P<name>{_QUOTED}|[^"=]*?)\s*'
+    rf'(?:(?P<relation>!?=)\s*(?P<value>{_QUOTED}|[^"]*?)\s*)?',
+    re.DOTALL,
+)
+_NAME_NEEDS_QUOTES = r'[&"=!#]|^\s|\s$|^$'
+_VALUE_NEEDS_QUOTES = r'[&"]|^\s|\s$|^$'
+
+
+def parse_query(text: str, schema: Schema) -> NDArray[np.int32]:
+    """Return the literals of one query.
+
+    Parameters
+    ----------
+    text
+        The query, as this module describes.
+    schema
+        Knows the columns and their values.
+
+    Returns
+    -------
+    int32, shape ``(k,)``: literal codes ``2 * bit + negated``, increasing.
+
+    Raises
+    ------
+    BadInputError
+        When the text is no query, a column or value is unknown, or the query is never true.
+    """
+    query: NDArray[np.int32] = _parse([text], schema, lambda _: "query")[0]
+    return query
+
+
+def parse_workload(texts: Sequence[str], schema: Schema) -> Workload:
+    """Return the workload of a user's list of queries, in its order.
+
+    Raises
+    ------
+    BadInputError
+        As `parse_query`, naming the position in the list, from 1; also when a query is repeated.
+    """
+    return workload_of_texts(texts, schema, "list", lambda i: f"query {i + 1}")
+
+
+def workload_of_texts(
+    texts: Sequence[str] | pl.Series, schema: Schema, source: str, place: Callable[[int], str]
+) -> Workload:
+    """Return the workload of a list of queries, whose entry ``i`` messages call ``place(i)``.
+
+    Raises
+    ------
+    BadInputError
+        As `parse_query`; also when a query is repeated.
+    """
+    literals = _parse(texts, schema, place)
+    first = first_occurrences(literals, 2 * schema.domain.bits)
+    repeated = np.flatnonzero(first != np.arange(len(first)))
+    if len(repeated):
+        again = int(repeated[0])
+        raise BadInputError(
+            f"{place(again)}: {texts[again]!r} is the same query as {place(int(first[again]))}; "
+            "leave one of them out"
+        )
+    return Workload(literals, schema.domain, {"kind": "list", "source": source})
+
+
+def print_queries(literals: NDArray[np.int32], schema: Schema) -> pl.Series:
+    """Return queries as text that `parse_query` reads back.
+
+    Parameters
+    ----------
+    literals
+        int32, shape ``(m, k)``: literal codes, each row padded with -1.
+    schema
+        Knows the columns and their values.
+
+    Returns
+    -------
+    String series ``query`` of length ``m``.
+    """
+    domain = schema.domain
+    names = pl.Series(list(schema.column_names), dtype=pl.String)[domain.column_of_bit]
+    labels = schema.bit_labels()
+    bits = pl.select(
+        name=names,
+        # A label is the column's name, an equals sign and the value.
+        value=labels.str.slice(names.str.len_chars() + 1),
+        binary=pl.Series(domain.sizes[domain.column_of_bit] == 1),
+    ).with_columns(
+        name=_quoted("name", _NAME_NEEDS_QUOTES), value=_quoted("value", _VALUE_NEEDS_QUOTES)
+    )
+    positive, negated = bits.select(
+        positive=pl.when("binary").then("name").otherwise(pl.format("{}={}", "name", "value")),
+        negated=pl.when("binary")
+        .then(pl.format("!{}", "name"))
+        .otherwise(pl.format("{}!={}", "name", "value")),
+    ).get_columns()
+    printed = positive.append(negated)
+    place = np.where(literals < 0, -1, (literals >> 1) + (literals & 1) * domain.bits)
+    columns = [
+        printed.gather(pl.Series(column).replace(-1, None)).alias(str(j))
+        for j, column in enumerate(place.T)
+    ]
+    return (
+        pl.DataFrame(columns)
+        .select(query=pl.concat_str(pl.all(), separator=" & ", ignore_nulls=True))
+        .to_series()
+    )
+
+
+def _quoted(column: str, needs_quotes: str) -> pl.Expr:
+    text = pl.col(column)
+    doubled = text.str.replace_all('"', '""', literal=True)
+    return pl.when(text.str.contains(needs_quotes)).then(pl.format('"{}"', doubled)).otherwise(text)
+
+
+def _parse(
+    texts: Sequence[str] | pl.Series, schema: Schema, place: Callable[[int], str]
+) -> NDArray[np.int32]:
+    """Return the literals of many queries, int32 ``(m, k)``, sorted, padded with -1."""
+    lines = pl.Series("line", texts, dtype=pl.String)
+    broken = (~lines.str.contains(_LINE)).fill_null(True).arg_true()
+    if len(broken):
+        row = int(broken[0])
+        raise BadInputError(
+            f"{place(row)}: {lines[row]!r} is no query: a literal is missing beside an '&', or a "
+            "quotation mark is not closed; write, for instance, age=30-35 & sex!=Female"
+        )
+    pieces = (
+        pl.DataFrame({"row": np.arange(len(lines)), "piece": lines.str.extract_all(_PIECE)})
+        .explode("piece")
+        .with_columns(pl.col("piece").str.strip_chars())
+    )
+    distinct = pieces.group_by("piece", maintain_order=True).agg(pl.col("row").first())
+    codes = [
+        _literal(piece, schema, place, row) for piece, row in distinct.iter_rows()
+    ]  # over the distinct literals only, however many queries there are
+    coded = pieces.join(
+        distinct.select("piece", code=pl.Series(codes, dtype=pl.Int32)),
+        on="piece",
+        maintain_order="left",
+    )
+    rows = coded["row"].to_numpy()
+    lengths = np.bincount(rows, minlength=len(lines))
+    literals = np.full((len(lines), lengths.max(initial=0)), -1, np.int32)
+    literals[rows, np.arange(len(rows)) - (np.cumsum(lengths) - lengths)[rows]] = coded["code"]
+    literals = _sort(literals)
+    literals[:, 1:][literals[:, 1:] == literals[:, :-1]] = -1  # x & x is x
+    literals = _sort(literals)
+    _refuse_contradictions(literals, lines, schema, place)
+    return literals[:, (literals >= 0).any(axis=0)]
+
+
+def _sort(literals: NDArray[np.int32]) -> NDArray[np.int32]:
+    # As unsigned numbers the padding -1 is the largest and goes to the right.
+    return np.sort(literals.view(np.uint32), axis=1).view(np.int32)
+
+
+def _literal(piece: str, schema: Schema, place: Callable[[int], str], row: int) -> int:
+    match = _LITERAL.fullmatch(piece)
+    if match is None or not match["name"]:
+        raise BadInputError(
+            f"{place(row)}: {piece!r} is no literal; write column=value, column!=value, flag or "
+            '!flag, with double quotation marks around a whole name or value, as in "a & b"=1'
+        )
+    value = match["value"]
+    try:
+        code = schema.literal(_unquoted(match["name"]), None if value is None else _unquoted(value))
+    except BadInputError as error:
+        message = str(error).removeprefix("query: ")
+        raise BadInputError(f"{place(row)}: {message}") from None
+    return code ^ (match["bang"] == "!") ^ (match["relation"] == "!=")
+
+
+def _unquoted(text: str) -> str:
+    return text[1:-1].replace('""', '"') if text.startswith('"') else text
+
+
+def _refuse_contradictions(
+    literals: NDArray[np.int32], lines: pl.Series, schema: Schema, place: Callable[[int], str]
+) -> None:
+    """Raise for a query that no legal record satisfies because two of its literals exclude it."""
+    columns = schema.domain.column_of_bit[literals >> 1]
+    positive = (literals >= 0) & (literals & 1 == 0)
+    for j in range(1, literals.shape[1]):
+        later, earlier = literals[:, j], literals[:, j - 1]
+        opposite = (later >= 0) & (later >> 1 == earlier >> 1)
+        # Sorted literals of one column are neighbours, up to negated ones: compare with all before.
+        exclusive = positive[:, j] & (
+            positive[:, :j] & (columns[:, :j] == columns[:, j : j + 1])
+        ).any(axis=1)
+        wrong = np.flatnonzero(opposite | exclusive)
+        if len(wrong):
+            row = int(wrong[0])
+            raise BadInputError(
+                f"{place(row)}: {lines[row]!r} is never true: it asks for two things of the column "
+                f"{schema.column_names[columns[row, j]]!r} that exclude each other"
+            )

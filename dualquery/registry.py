@@ -1,0 +1,100 @@
+"""Mechanisms by name: the built-in table, then third parties' entry points."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import typing
+from collections.abc import Mapping
+from dataclasses import fields
+from importlib.metadata import entry_points
+from typing import Any
+
+from dualquery.errors import BadInputError
+from dualquery.mechanism import Mechanism
+
+BUILT_IN: Mapping[str, str] = {
+    "dualquery": "dualquery.game.dualquery:DualQuery",
+    "gaussian": "dualquery.baselines.noisy_answers:Gaussian",
+    "laplace": "dualquery.baselines.noisy_answers:Laplace",
+    "independent": "dualquery.baselines.independent:Independent",
+    "uniform": "dualquery.baselines.uniform:Uniform",
+    "zero": "dualquery.baselines.zero:Zero",
+}
+ENTRY_POINTS = "dualquery.mechanisms"
+
+
+def mechanism_names() -> list[str]:
+    """Return the names of all mechanisms that can be used here."""
+    return [*BUILT_IN, *(e.name for e in entry_points(group=ENTRY_POINTS) if e.name not in BUILT_IN)]
+
+
+def mechanism_class(name: str) -> type[Any]:
+    """Return the configuration class of a mechanism.
+
+    Raises
+    ------
+    BadInputError
+        If there is none of that name.
+    """
+    if name in BUILT_IN:
+        module, _, attribute = BUILT_IN[name].partition(":")
+        found: type[Any] = getattr(importlib.import_module(module), attribute)
+        return found
+    for entry in entry_points(group=ENTRY_POINTS, name=name):
+        loaded: type[Any] = entry.load()
+        return loaded
+    known = ", ".join(mechanism_names())
+    raise BadInputError(f"unknown mechanism {name!r}; known: {known}")
+
+
+def configure(name: str, options: Mapping[str, Any]) -> Mechanism:
+    """Build a mechanism from option names and values; values may be text.
+
+    Parameters
+    ----------
+    name
+        The mechanism.
+    options
+        Fields of its configuration, as given by the user.
+
+    Raises
+    ------
+    BadInputError
+        If an option is unknown to the mechanism or its value does not fit.
+    """
+    cls = mechanism_class(name)
+    hints = typing.get_type_hints(cls)
+    known = [field.name for field in fields(cls)]
+    values: dict[str, Any] = {}
+    for key, value in options.items():
+        if key not in known:
+            close = difflib.get_close_matches(key, known, n=1)
+            guess = f"; did you mean {close[0]!r}?" if close else ""
+            listed = ", ".join(known) or "none"
+            raise BadInputError(
+                f"mechanism {name!r} has no option {key!r}{guess} (its options: {listed})"
+            )
+        values[key] = _parse(key, value, hints[key]) if isinstance(value, str) else value
+    mechanism: Mechanism = cls(**values)
+    return mechanism
+
+
+def _parse(key: str, text: str, hint: Any) -> Any:
+    """Read an option's text as the type that its field declares."""
+    allowed = [h for h in typing.get_args(hint) if h is not type(None)] or [hint]
+    if typing.get_origin(hint) is typing.Literal:
+        allowed = [str]
+    for kind in allowed:
+        if kind is str or typing.get_origin(kind) is typing.Literal:
+            return text
+        if kind is bool:
+            if text.lower() in ("true", "false"):
+                return text.lower() == "true"
+            continue
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    names = " or ".join(getattr(kind, "__name__", str(kind)) for kind in allowed)
+    raise BadInputError(f"option {key}={text!r} is not a valid {names}")

@@ -1,0 +1,72 @@
+"""The fit and sample that users of other synthesizers know."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dualquery.api import release
+from dualquery.errors import BadInputError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from dualquery.folder import Release
+
+
+class Synthesizer:
+    """Makes synthetic rows from a private table.
+
+    Parameters
+    ----------
+    epsilon
+        Privacy budget.
+    delta
+        None for 1/n^2.
+    options
+        Anything else that `dualquery.release` takes, such as ``schema`` or ``queries``.
+
+    Examples
+    --------
+    >>> from dualquery import Synthesizer
+    >>> rows = Synthesizer(epsilon=1.0, schema="adult").fit_sample(table)  # doctest: +SKIP
+    """
+
+    def __init__(self, epsilon: float = 1.0, delta: float | None = None, **options: Any) -> None:
+        self._options = {"epsilon": epsilon, "delta": delta, **options}
+        self._release: Release | None = None
+
+    def fit(self, table: Any) -> Synthesizer:
+        """Spend the budget on a table; `sample` costs nothing after that."""
+        made = release(table, **self._options)
+        if made.records is None:
+            raise BadInputError(f"mechanism {made.mechanism!r} makes no synthetic records")
+        self._release = made
+        return self
+
+    @property
+    def release(self) -> Release:
+        """The release behind the samples, with its privacy statement."""
+        if self._release is None:
+            raise BadInputError("call fit before sample")
+        return self._release
+
+    def sample(self, n: int, *, seed: int | None = None) -> pl.DataFrame:
+        """Return ``n`` rows in the user's columns, drawn evenly from the synthetic records.
+
+        Each record is taken equally often, but for a random remainder, in random order.
+        """
+        made = self.release
+        if n < 0 or made.records is None:
+            raise BadInputError(f"cannot sample {n} rows; ask for 0 or more")
+        generator = np.random.default_rng(seed)
+        records = len(made.records)
+        rows = np.concatenate([generator.permutation(records) for _ in range(-(-n // records))] or [[]])
+        chosen = generator.permutation(rows[:n].astype(np.int64))
+        return made.schema.decode(made.records[chosen])
+
+    def fit_sample(self, table: Any, n: int | None = None) -> pl.DataFrame:
+        """Fit and sample, by default as many rows as the table has."""
+        self.fit(table)
+        return self.sample(self.release.n if n is None else n)

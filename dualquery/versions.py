@@ -1,0 +1,21 @@
+"""The versions that a result depends on."""
+
+from __future__ import annotations
+
+import platform
+from importlib.metadata import PackageNotFoundError, version
+
+__version__ = "0.1.0"
+
+RELEVANT = ("numpy", "numba", "scipy", "polars", "opendp", "dp-accounting", "cryptography")
+
+
+def versions() -> dict[str, str]:
+    """Return name -> version of this package, of Python and of the libraries that matter."""
+    found = {"dualquery": __version__, "python": platform.python_version()}
+    for name in RELEVANT:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = "unknown"
+    return found

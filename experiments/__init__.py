@@ -1,0 +1,1 @@
+"""Reproducible measurements: one file an experiment, ``python -m experiments NAME``."""

@@ -1,0 +1,197 @@
+"""OR-Tools' CP-SAT."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solvers.backends.formulated import formulation_named
+from solvers.formulation import Formulation
+from solvers.kernel_solver import Budget, Ending, KernelSolver, Outcome
+from solvers.problem import BestResponse, LinearConstraint
+from solvers.protocol import Capability
+
+_ENDINGS = {
+    "OPTIMAL": Ending.PROVEN,
+    "FEASIBLE": Ending.STOPPED,
+    "UNKNOWN": Ending.STOPPED,
+    "INFEASIBLE": Ending.INFEASIBLE,
+    "MODEL_INVALID": Ending.FAILED,
+}
+"""Name of the ``CpSolverStatus`` -> ours."""
+
+_BUILD_SECONDS_PER_TERM = 20e-6
+
+_LARGEST_SUM = 2**52
+"""Bound on the sum of absolute integer coefficients: CP-SAT works in 64 bits."""
+_DECIMALS = 9
+"""Most decimal places tried before real numbers are rounded."""
+
+
+class CpSat(KernelSolver):
+    """Clause learning with a linear relaxation, by CP-SAT.
+
+    Always one worker at ``linearization_level`` 2: with more, the workers' own settings override the
+    level and the linear relaxation, which gives the proofs, is lost. The objective is in integers: see
+    :func:`integer_scaled`.
+
+    Parameters
+    ----------
+    argument
+        ``disaggregated`` (or empty) or ``aggregated``.
+    """
+
+    name: ClassVar[str] = "cpsat"
+    capabilities: ClassVar[frozenset[Capability]] = frozenset(
+        {
+            Capability.EXACT,
+            Capability.BOUND,
+            Capability.GROUPS,
+            Capability.LINEAR_CONSTRAINTS,
+            Capability.HINT,
+            Capability.SEED,
+        }
+    )
+    module: ClassVar[str] = "ortools"
+    distribution: ClassVar[str] = "ortools"
+
+    def __init__(self, argument: str = "") -> None:
+        self.formulation = formulation_named(self.name, argument)
+
+    def build_seconds(self, kernel: BestResponse) -> float:
+        """Estimate how long writing and parsing the model takes."""
+        return _BUILD_SECONDS_PER_TERM * len(kernel.terms)
+
+    def search(
+        self, kernel: BestResponse, budget: Budget, start: NDArray[np.uint8] | None
+    ) -> Outcome:
+        """Solve the model, from the start if there is one."""
+        from ortools.sat.python import cp_model
+
+        weights, scale, error = integer_scaled(kernel.weights)
+        model = cp_model.CpModel()
+        model.proto.parse_text_format(_model_text(kernel, weights, self.formulation, start))
+        solver = cp_model.CpSolver()
+        solver.parameters.num_workers = 1
+        solver.parameters.linearization_level = 2
+        solver.parameters.random_seed = budget.seed % 2**31
+        solver.parameters.catch_sigint_signal = False
+        solver.parameters.max_time_in_seconds = budget.remaining()
+        found: list[float] = []
+
+        class Watch(cp_model.CpSolverSolutionCallback):  # type: ignore[misc]
+            def on_solution_callback(self) -> None:
+                found.append(budget.elapsed())
+
+        status = solver.solve(model, Watch())
+        ending = _ENDINGS.get(solver.status_name(status), Ending.FAILED)
+        bound = np.inf
+        if ending in (Ending.PROVEN, Ending.STOPPED):
+            # Of the minimised negative; the error is what rounding the weights may have hidden.
+            bound = kernel.constant + (error - solver.best_objective_bound) / scale
+        response = solver.response_proto
+        if len(response.solution) == 0:
+            return Outcome(ending, None, bound)
+        values = np.fromiter(response.solution, np.int64, len(response.solution))
+        record = values[: kernel.attributes].astype(np.uint8)
+        return Outcome(ending, record, bound, found[-1] if found else None)
+
+
+def integer_scaled(values: NDArray[np.float64]) -> tuple[NDArray[np.int64], float, float]:
+    """Bring real numbers to integers.
+
+    Exactly so for integers (divided by their common divisor) and for decimals of up to 9 places whose
+    integers add up to less than 2**52. Other numbers are scaled by a power of 2 so that their sum is
+    below 2**52, and rounded.
+
+    Returns
+    -------
+    integers, scale, error
+        ``integers`` are about ``scale * values``; ``error`` bounds how far a sum of any of them is
+        from ``scale`` times the sum of the values.
+    """
+    total = float(np.abs(values).sum())
+    if total == 0.0:
+        return np.zeros(len(values), np.int64), 1.0, 0.0
+    for places in range(_DECIMALS + 1):
+        scaled = values * 10.0**places
+        integers = np.rint(scaled)
+        if total * 10.0**places >= _LARGEST_SUM:
+            break
+        if np.allclose(scaled, integers, rtol=1e-15, atol=0.0):
+            exact = integers.astype(np.int64)
+            divisor = int(np.gcd.reduce(np.abs(exact)))
+            return exact // divisor, 10.0**places / divisor, 0.0
+    scale = float(2.0 ** (52 - np.frexp(total)[1] - 1))
+    integers = np.rint(values * scale)
+    return integers.astype(np.int64), scale, float(np.abs(values * scale - integers).sum())
+
+
+def _model_text(
+    kernel: BestResponse,
+    weights: NDArray[np.int64],
+    formulation: Formulation,
+    start: NDArray[np.uint8] | None,
+) -> str:
+    """Return the model as a text protocol buffer, the fastest way in from Python.
+
+    A literal is a variable number or, negated, minus that number minus 1: ``~`` of it.
+    """
+    attributes = kernel.attributes
+    widths = (kernel.terms >= 0).sum(axis=1).tolist()
+    literals = np.where(kernel.terms & 1, ~(kernel.terms >> 1), kernel.terms >> 1).tolist()
+    single = (weights > 0) & (formulation is Formulation.AGGREGATED)
+    lines = ["variables { domain: [0, 1] }\n" * (attributes + len(weights))]
+    for term, (row, width, positive, aggregated) in enumerate(
+        zip(literals, widths, (weights > 0).tolist(), single.tolist(), strict=True), attributes
+    ):
+        true = row[:width]
+        if aggregated:
+            lines.append(_at_least_times(true, term))
+        elif positive:
+            lines.append(
+                f"constraints {{ enforcement_literal: {term} bool_and {{ literals: {true} }} }}"
+            )
+        else:
+            false = [~literal for literal in true]
+            lines.append(f"constraints {{ bool_or {{ literals: {[term, *false]} }} }}")
+    members = kernel.groups.members.tolist()
+    for first, last in pairwise(kernel.groups.indptr.tolist()):
+        lines.append(f"constraints {{ exactly_one {{ literals: {members[first:last]} }} }}")
+    lines += [_linear(constraint) for constraint in kernel.constraints]
+    if len(weights):
+        columns = list(range(attributes, attributes + len(weights)))
+        lines.append(f"objective {{ vars: {columns} coeffs: {(-weights).tolist()} }}")
+    if start is not None:
+        hinted = list(range(attributes))
+        lines.append(f"solution_hint {{ vars: {hinted} values: {start.tolist()} }}")
+    return "\n".join(lines)
+
+
+def _at_least_times(true: list[int], term: int) -> str:
+    """``sum of literals - k c >= 0``."""
+    variables = [literal if literal >= 0 else ~literal for literal in true]
+    signs = [1 if literal >= 0 else -1 for literal in true]
+    negated = signs.count(-1)
+    return (
+        f"constraints {{ linear {{ vars: {[*variables, term]} coeffs: {[*signs, -len(true)]} "
+        f"domain: [{-negated}, {len(true)}] }} }}"
+    )
+
+
+def _linear(constraint: LinearConstraint) -> str:
+    coefficients, scale, error = integer_scaled(constraint.coefficients)
+    allowed = error + scale * constraint.slack
+    total = int(np.abs(coefficients).sum())
+    # Rounded inwards, but never past a sum that the constraint itself allows.
+    lower = max(np.ceil(scale * constraint.lower - allowed), -total)
+    upper = min(np.floor(scale * constraint.upper + allowed), total)
+    if lower > upper:
+        return "constraints { bool_or { literals: [] } }"
+    return (
+        f"constraints {{ linear {{ vars: {constraint.attributes.tolist()} "
+        f"coeffs: {coefficients.tolist()} domain: [{int(lower)}, {int(upper)}] }} }}"
+    )

@@ -1,0 +1,83 @@
+"""HiGHS, the one inside SciPy (``highspy`` and OR-Tools cannot be imported together)."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solvers.backends.formulated import formulation_named
+from solvers.formulation import formulate, objective_scale
+from solvers.kernel_solver import Budget, Ending, KernelSolver, Outcome
+from solvers.problem import BestResponse
+from solvers.protocol import Capability
+
+_ENDINGS = {
+    0: Ending.PROVEN,  # optimal
+    1: Ending.STOPPED,  # time, iteration or node limit
+    2: Ending.INFEASIBLE,
+    3: Ending.FAILED,  # unbounded: impossible in 0-1 variables
+    4: Ending.FAILED,  # numerical difficulties and others
+}
+"""``scipy.optimize.milp``'s status -> ours."""
+
+_BUILD_SECONDS_PER_TERM = 2e-6
+
+
+class Highs(KernelSolver):
+    """Branch and cut by ``scipy.optimize.milp``.
+
+    SciPy passes on neither hint, seed nor thread count.
+
+    Parameters
+    ----------
+    argument
+        ``disaggregated`` (or empty) or ``aggregated``.
+    """
+
+    name: ClassVar[str] = "highs"
+    capabilities: ClassVar[frozenset[Capability]] = frozenset(
+        {
+            Capability.EXACT,
+            Capability.BOUND,
+            Capability.GROUPS,
+            Capability.LINEAR_CONSTRAINTS,
+        }
+    )
+    module: ClassVar[str] = "scipy"
+    distribution: ClassVar[str] = "scipy"
+
+    def __init__(self, argument: str = "") -> None:
+        self.formulation = formulation_named(self.name, argument)
+
+    def build_seconds(self, kernel: BestResponse) -> float:
+        """Estimate how long the arrays take to build and to load."""
+        return _BUILD_SECONDS_PER_TERM * len(kernel.terms)
+
+    def search(
+        self,
+        kernel: BestResponse,
+        budget: Budget,
+        start: NDArray[np.uint8] | None,  # noqa: ARG002
+    ) -> Outcome:
+        """Solve the 0-1 program from scratch."""
+        from scipy.optimize import Bounds, LinearConstraint, milp
+
+        model = formulate(kernel, self.formulation)
+        scale = objective_scale(kernel.weights)
+        result = milp(
+            c=-scale * model.objective,
+            integrality=np.ones(model.columns),
+            bounds=Bounds(0.0, 1.0),
+            constraints=LinearConstraint(model.sparse_matrix(), model.lower, model.upper),
+            # The default gap of 1e-4 would stop short of the optimum.
+            options={"time_limit": max(budget.remaining(), 1e-3), "mip_rel_gap": 0.0},
+        )
+        bound = np.inf
+        if result.mip_dual_bound is not None and np.isfinite(result.mip_dual_bound):
+            bound = model.constant - result.mip_dual_bound / scale
+        record = None
+        if result.x is not None:
+            record = (result.x[: model.attributes] > 0.5).astype(np.uint8)
+        return Outcome(_ENDINGS.get(result.status, Ending.FAILED), record, bound)

@@ -1,0 +1,213 @@
+"""Local search: anytime, in milliseconds, the default.
+
+Up to a thousand attributes in the kernel: tabu search with one-flip and one-hot group moves over
+maintained scores. Above: simulated annealing over the same scores, then descent. Both end after
+a number of steps that depends on the problem only, so that without a time limit in the way the
+answer is a function of problem, hint and seed. Linear constraints are kept by making legal moves
+only, so regions of feasible records that no single move connects are not left.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solvers.errors import SolverError
+from solvers.kernel_solver import Budget, Ending, KernelSolver, Outcome
+from solvers.problem import BestResponse
+from solvers.protocol import Capability
+
+if TYPE_CHECKING:
+    from solvers.backends.local_search_kernels import SearchState
+
+_TABU_ATTRIBUTES = 1000
+"""A scan costs about 2 ns an attribute: above this size annealing gets further in the same time."""
+
+_TABU_STEPS_PER_TERM = 4
+_LEAST_TABU_STEPS = 1000
+_TENURE = 10
+_PATIENCE = 50
+
+_PROPOSALS_PER_ATTRIBUTE = 50
+_PROPOSALS_BEYOND = 14
+"""Proposals per attribute of the kernels that would otherwise take above a tenth of a second."""
+_MANY_PROPOSALS = 600_000
+_HOTTEST = 0.17
+"""First temperature in units of the mean absolute weight times the root of an attribute's mean number
+of literals: the size of a typical score."""
+_COOLING = 0.2
+"""Last temperature, as a share of the first."""
+
+_CHUNK_WORK = 5_000_000
+"""Attributes looked at between two looks at the clock: some milliseconds."""
+
+
+class LocalSearch(KernelSolver):
+    """Tabu search or annealing, depending on size; takes no argument."""
+
+    name: ClassVar[str] = "local-search"
+    capabilities: ClassVar[frozenset[Capability]] = frozenset(
+        {Capability.GROUPS, Capability.LINEAR_CONSTRAINTS, Capability.HINT, Capability.SEED}
+    )
+    module: ClassVar[str] = "numba"
+    distribution: ClassVar[str] = "numba"
+
+    def __init__(self, argument: str = "") -> None:
+        if argument:
+            raise SolverError(f"local-search takes no argument; found {argument!r}")
+
+    def search(
+        self, kernel: BestResponse, budget: Budget, start: NDArray[np.uint8] | None
+    ) -> Outcome:
+        """Improve the start, or a greedy record, for a number of steps set by the kernel's size."""
+        if start is None and kernel.constraints:
+            return Outcome(Ending.STOPPED)
+        record, found = improve(kernel, start, budget)
+        return Outcome(Ending.STOPPED, record, found=found)
+
+
+def improve(
+    kernel: BestResponse, start: NDArray[np.uint8] | None, budget: Budget
+) -> tuple[NDArray[np.uint8], float]:
+    """Return a record at least as good as the start, and the seconds from the call to finding it.
+
+    Parameters
+    ----------
+    kernel
+        Canonical, non-empty terms.
+    start
+        uint8, shape ``(attributes,)``: a feasible record; needed if there are linear constraints.
+    budget
+        Deadline and seed.
+    """
+    from solvers.backends import local_search_kernels as kernels
+
+    record = greedy_record(kernel)
+    if start is not None and not (
+        kernel.feasible(record) and kernel.value(record) > kernel.value(start)
+    ):
+        record = start
+    if len(kernel.terms) == 0:
+        return record, budget.elapsed()
+    state = _initial_state(kernel, record, budget.seed)
+    kernels.initialise(state)
+    kernels.descend(state, 5)
+    if kernel.attributes <= _TABU_ATTRIBUTES:
+        found = _tabu(kernel, state, budget)
+    else:
+        found = _anneal(kernel, state, budget)
+    return state.best_record, found
+
+
+def greedy_record(problem: BestResponse) -> NDArray[np.uint8]:
+    """Return a legal record in which each attribute follows the weight of the literals on it.
+
+    A literal of a term of k literals counts with the term's weight times ``2 ** (1 - k)``: the change
+    in the term's expected weight over uniformly random other attributes, up to a factor.
+    """
+    codes = problem.terms
+    share = problem.weights * 0.5 ** ((codes >= 0).sum(axis=1) - 1)
+    signed = np.where(codes & 1, -share[:, None], share[:, None])
+    real = codes >= 0
+    pull = np.bincount(codes[real] >> 1, signed[real], minlength=problem.attributes)
+    record = (pull > 0).astype(np.uint8)
+    groups = problem.groups
+    if len(groups):
+        sizes = np.diff(groups.indptr)
+        pulls = pull[groups.members]
+        strongest = np.repeat(np.maximum.reduceat(pulls, groups.indptr[:-1]), sizes)
+        candidates = np.flatnonzero(pulls == strongest)
+        group = np.repeat(np.arange(len(groups)), sizes)[candidates]
+        first = np.ones(len(group), np.bool_)
+        first[1:] = group[1:] != group[:-1]
+        record[groups.members] = 0
+        record[groups.members[candidates[first]]] = 1
+    return record
+
+
+def _tabu(kernel: BestResponse, state: SearchState, budget: Budget) -> float:
+    from solvers.backends import local_search_kernels as kernels
+
+    steps = _LEAST_TABU_STEPS + _TABU_STEPS_PER_TERM * len(kernel.terms)
+    chunk = max(_CHUNK_WORK // kernel.attributes, 1)
+    best = float(kernel.weights[kernel.weights > 0].sum())
+    found = budget.elapsed()
+    while steps > 0 and state.value[1] < best and time.perf_counter() < budget.deadline:
+        before = state.value[1]
+        kernels.tabu_search(state, min(chunk, steps), _TENURE, _PATIENCE)
+        steps -= chunk
+        if state.value[1] > before:
+            found = budget.elapsed()
+    return found
+
+
+def _anneal(kernel: BestResponse, state: SearchState, budget: Budget) -> float:
+    from solvers.backends import local_search_kernels as kernels
+
+    n = kernel.attributes
+    proposals = min(_PROPOSALS_PER_ATTRIBUTE * n, _MANY_PROPOSALS + _PROPOSALS_BEYOND * n)
+    crowding = math.sqrt(len(state.occurrences) / n)
+    hottest = _HOTTEST * float(np.abs(kernel.weights).mean()) * crowding
+    made = 0
+    while made < proposals and time.perf_counter() < budget.deadline:
+        chunk = min(_CHUNK_WORK // 50, proposals - made)
+        temperature = hottest * _COOLING ** (made / proposals)
+        kernels.anneal(state, chunk, temperature, _COOLING ** (1 / proposals))
+        made += chunk
+    kernels.descend(state, 50)
+    return budget.elapsed()
+
+
+def _initial_state(kernel: BestResponse, record: NDArray[np.uint8], seed: int) -> SearchState:
+    from solvers.backends.local_search_kernels import SearchState
+
+    n, terms = kernel.attributes, len(kernel.terms)
+    groups = kernel.groups
+    group_of = np.full(n, -1, np.int32)
+    group_of[groups.members] = np.repeat(
+        np.arange(len(groups), dtype=np.int32), np.diff(groups.indptr)
+    )
+    row_starts, rows, coefficients = _constraint_columns(kernel)
+    return SearchState(
+        terms=kernel.terms,
+        weights=kernel.weights,
+        starts=np.zeros(n + 1, np.int64),
+        occurrences=np.zeros(int(np.count_nonzero(kernel.terms >= 0)), np.int32),
+        record=record.copy(),
+        false_count=np.zeros(terms, np.int32),
+        false_sum=np.zeros(terms, np.int64),
+        scores=np.zeros(n),
+        group_of=group_of,
+        group_starts=groups.indptr,
+        group_members=groups.members,
+        chosen=groups.members[record[groups.members] == 1],
+        row_starts=row_starts,
+        rows=rows,
+        coefficients=coefficients,
+        activity=np.array([c.activity(record) for c in kernel.constraints], np.float64),
+        lower=np.array([c.lower - c.slack for c in kernel.constraints], np.float64),
+        upper=np.array([c.upper + c.slack for c in kernel.constraints], np.float64),
+        tabu_until=np.zeros(n, np.int64),
+        best_record=record.copy(),
+        value=np.zeros(2),
+        clock=np.zeros(2, np.int64),
+        rng=np.random.SeedSequence(seed).generate_state(1, np.uint64) | np.uint64(1),
+    )
+
+
+def _constraint_columns(
+    kernel: BestResponse,
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]:
+    """Return the constraint matrix by columns: starts, row numbers, coefficients."""
+    rows = kernel.constraints
+    attributes = np.concatenate([np.zeros(0, np.int64), *(row.attributes for row in rows)])
+    coefficients = np.concatenate([np.zeros(0), *(row.coefficients for row in rows)])
+    numbers = np.repeat(np.arange(len(rows), dtype=np.int32), [len(row.attributes) for row in rows])
+    order = np.argsort(attributes, kind="stable")
+    starts = np.zeros(kernel.attributes + 1, np.int64)
+    np.cumsum(np.bincount(attributes, minlength=kernel.attributes), out=starts[1:])
+    return starts, numbers[order], coefficients[order]

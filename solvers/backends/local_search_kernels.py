@@ -1,0 +1,393 @@
+"""Compiled loops of the local search: maintained flip scores, tabu search, annealing, descent.
+
+A *move* is named by one attribute: it flips a free attribute, or makes the attribute the chosen
+member of its group. A group move flips two attributes, and its score is the sum of their two flip
+scores; where one term holds literals on both of them that sum is a guess, but a flip accounts
+exactly, so the tracked value never departs from the true one.
+
+All randomness comes from a generator whose state is in the search: searches in several threads do
+not disturb each other.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit, types
+from numpy.typing import NDArray
+
+
+class SearchState(NamedTuple):
+    """A search over ``n`` attributes and ``J`` terms; all arrays but the first two change in place."""
+
+    terms: NDArray[np.int32]
+    """(J, k): literal codes, padded with -1, distinct attributes within a row."""
+    weights: NDArray[np.float64]
+    """(J,)"""
+    starts: NDArray[np.int64]
+    """(n + 1,): where the literals on each attribute start in ``occurrences``."""
+    occurrences: NDArray[np.int32]
+    """Literals by attribute, each as ``2 * term + negated``."""
+    record: NDArray[np.uint8]
+    """(n,): the current record, always legal for groups and constraints."""
+    false_count: NDArray[np.int32]
+    """(J,): false literals of each term."""
+    false_sum: NDArray[np.int64]
+    """(J,): sum of their attributes; a term with one false literal names it without a scan."""
+    scores: NDArray[np.float64]
+    """(n,): what flipping each attribute alone would add to the objective."""
+    group_of: NDArray[np.int32]
+    """(n,): group of each attribute, or -1."""
+    group_starts: NDArray[np.int64]
+    group_members: NDArray[np.int32]
+    chosen: NDArray[np.int32]
+    """The member of each group that is 1."""
+    row_starts: NDArray[np.int64]
+    """(n + 1,): where each attribute's column of the constraint matrix starts."""
+    rows: NDArray[np.int32]
+    coefficients: NDArray[np.float64]
+    activity: NDArray[np.float64]
+    """The sum of each linear constraint, kept between ``lower`` and ``upper``."""
+    lower: NDArray[np.float64]
+    upper: NDArray[np.float64]
+    tabu_until: NDArray[np.int64]
+    """(n,): the step before which a move on the attribute is tabu."""
+    best_record: NDArray[np.uint8]
+    value: NDArray[np.float64]
+    """(2,): the current record's value and the best one's."""
+    clock: NDArray[np.int64]
+    """(2,): steps made, and the step of the last improvement or kick."""
+    rng: NDArray[np.uint64]
+    """(1,): state of the generator, not 0."""
+
+
+_int32s, _int64s, _float64s = types.int32[::1], types.int64[::1], types.float64[::1]
+_STATE = types.NamedTuple(
+    (
+        types.int32[:, ::1], _float64s, _int64s, _int32s, types.uint8[::1], _int32s, _int64s,
+        _float64s, _int32s, _int64s, _int32s, _int32s, _int64s, _int32s, _float64s, _float64s,
+        _float64s, _float64s, _int64s, types.uint8[::1], _float64s, _int64s, types.uint64[::1],
+    ),
+    SearchState,
+)  # fmt: skip
+
+_SHIFT_11 = np.uint64(11)
+_SHIFT_12 = np.uint64(12)
+_SHIFT_25 = np.uint64(25)
+_SHIFT_27 = np.uint64(27)
+_SHIFT_32 = np.uint64(32)
+_MULTIPLIER = np.uint64(2685821657736338717)
+_UNIT = 1.0 / 9007199254740992.0
+
+_KICK_DRAWS = 30
+"""Random draws made to find a term that a kick can repair."""
+
+
+@njit(types.uint64(types.uint64[::1]), nogil=True, cache=True)
+def _next(rng):
+    """Advance an xorshift64* generator (Vigna 2016, "An experimental exploration of ...")."""
+    x = rng[0]
+    x ^= x >> _SHIFT_12
+    x ^= x << _SHIFT_25
+    x ^= x >> _SHIFT_27
+    rng[0] = x
+    return x * _MULTIPLIER
+
+
+@njit(types.int64(types.uint64[::1], types.int64), nogil=True, cache=True)
+def _below(rng, bound):
+    """Return a random integer in ``0 .. bound - 1``, for ``0 < bound < 2**31``."""
+    return np.int64(((_next(rng) >> _SHIFT_32) * np.uint64(bound)) >> _SHIFT_32)
+
+
+@njit(types.float64(types.uint64[::1]), nogil=True, cache=True)
+def _uniform(rng):
+    return np.float64(_next(rng) >> _SHIFT_11) * _UNIT
+
+
+@njit(types.void(_STATE), nogil=True, cache=True)
+def initialise(state):
+    """Fill occurrences, counts and scores (all zero before) for the state's record."""
+    terms, weights, record = state.terms, state.weights, state.record
+    starts, occurrences, scores = state.starts, state.occurrences, state.scores
+    n = record.shape[0]
+    for j in range(terms.shape[0]):
+        for i in range(terms.shape[1]):
+            code = terms[j, i]
+            if code < 0:
+                break
+            starts[(code >> 1) + 1] += 1
+    for a in range(n):
+        starts[a + 1] += starts[a]
+    filled = starts[:n].copy()
+    for j in range(terms.shape[0]):
+        count = 0
+        total = 0
+        for i in range(terms.shape[1]):
+            code = terms[j, i]
+            if code < 0:
+                break
+            a = code >> 1
+            occurrences[filled[a]] = 2 * j + (code & 1)
+            filled[a] += 1
+            if record[a] == (code & 1):
+                count += 1
+                total += a
+        state.false_count[j] = count
+        state.false_sum[j] = total
+        if count == 1:
+            scores[total] += weights[j]
+        elif count == 0:
+            state.value[0] += weights[j]
+            for i in range(terms.shape[1]):
+                code = terms[j, i]
+                if code < 0:
+                    break
+                scores[code >> 1] -= weights[j]
+    state.value[1] = state.value[0]
+
+
+@njit(types.void(_STATE, types.int32), nogil=True, cache=True)
+def _flip(state, attribute):
+    """Flip one attribute and bring counts, scores and value up to date."""
+    terms, weights, scores = state.terms, state.weights, state.scores
+    false_count, false_sum = state.false_count, state.false_sum
+    change = 0.0
+    before = state.record[attribute]
+    state.record[attribute] = 1 - before
+    width = terms.shape[1]
+    for at in range(state.starts[attribute], state.starts[attribute + 1]):
+        occurrence = state.occurrences[at]
+        j = occurrence >> 1
+        count = false_count[j]
+        if before == (occurrence & 1):
+            # The literal becomes true.
+            false_count[j] = count - 1
+            false_sum[j] -= attribute
+            if count == 1:
+                w = weights[j]
+                change += w
+                for i in range(width):
+                    code = terms[j, i]
+                    if code < 0:
+                        break
+                    scores[code >> 1] -= w
+                scores[attribute] -= w
+            elif count == 2:
+                scores[false_sum[j]] += weights[j]
+        else:
+            # The literal becomes false.
+            if count == 0:
+                w = weights[j]
+                change -= w
+                for i in range(width):
+                    code = terms[j, i]
+                    if code < 0:
+                        break
+                    scores[code >> 1] += w
+                scores[attribute] += w
+            elif count == 1:
+                scores[false_sum[j]] -= weights[j]
+            false_count[j] = count + 1
+            false_sum[j] += attribute
+    state.value[0] += change
+
+
+@njit(types.boolean(_STATE, types.int32, types.int32), nogil=True, cache=True)
+def _shift_activity(state, attribute, leaving):
+    """Carry the constraints' activities through a move, unless one of them would be violated.
+
+    ``leaving`` is the member that the move unsets, or -1. Returns False, and changes nothing, if
+    the move is illegal. Only the constraints that the move touches need a look.
+    """
+    rows, coefficients, activity = state.rows, state.coefficients, state.activity
+    sign = 1.0 - 2.0 * state.record[attribute]
+    for at in range(state.row_starts[attribute], state.row_starts[attribute + 1]):
+        activity[rows[at]] += sign * coefficients[at]
+    if leaving >= 0:
+        for at in range(state.row_starts[leaving], state.row_starts[leaving + 1]):
+            activity[rows[at]] -= coefficients[at]
+    legal = True
+    for a in (attribute, leaving):
+        if a >= 0:
+            for at in range(state.row_starts[a], state.row_starts[a + 1]):
+                row = rows[at]
+                if activity[row] < state.lower[row] or activity[row] > state.upper[row]:
+                    legal = False
+    if not legal:
+        for at in range(state.row_starts[attribute], state.row_starts[attribute + 1]):
+            activity[rows[at]] -= sign * coefficients[at]
+        if leaving >= 0:
+            for at in range(state.row_starts[leaving], state.row_starts[leaving + 1]):
+                activity[rows[at]] += coefficients[at]
+    return legal
+
+
+@njit(types.boolean(_STATE, types.int32), nogil=True, cache=True)
+def _is_legal(state, attribute):
+    """Tell whether no constraint forbids a move."""
+    if state.activity.shape[0] == 0:
+        return True
+    group = state.group_of[attribute]
+    leaving = state.chosen[group] if group >= 0 else np.int32(-1)
+    if not _shift_activity(state, attribute, leaving):
+        return False
+    rows, coefficients, activity = state.rows, state.coefficients, state.activity
+    sign = 1.0 - 2.0 * state.record[attribute]
+    for at in range(state.row_starts[attribute], state.row_starts[attribute + 1]):
+        activity[rows[at]] -= sign * coefficients[at]
+    if leaving >= 0:
+        for at in range(state.row_starts[leaving], state.row_starts[leaving + 1]):
+            activity[rows[at]] += coefficients[at]
+    return True
+
+
+@njit(types.boolean(_STATE, types.int32), nogil=True, cache=True)
+def _move(state, attribute):
+    """Make a move; return False, and change nothing, if a constraint forbids it."""
+    group = state.group_of[attribute]
+    leaving = state.chosen[group] if group >= 0 else np.int32(-1)
+    if state.activity.shape[0] > 0 and not _shift_activity(state, attribute, leaving):
+        return False
+    if leaving >= 0:
+        _flip(state, leaving)
+        state.chosen[group] = attribute
+    _flip(state, attribute)
+    return True
+
+
+@njit(types.void(_STATE), nogil=True, cache=True)
+def _keep_if_best(state):
+    if state.value[0] > state.value[1]:
+        state.value[1] = state.value[0]
+        state.clock[1] = state.clock[0]
+        state.best_record[:] = state.record
+
+
+@njit(types.void(_STATE, types.int32, types.int64), nogil=True, cache=True)
+def _give(state, attribute, wanted):
+    """Set an attribute to a value if that is legal."""
+    if state.record[attribute] == wanted:
+        return
+    group = state.group_of[attribute]
+    if group >= 0 and wanted == 0:
+        # The chosen member gives way to a random other one.
+        first, last = state.group_starts[group], state.group_starts[group + 1]
+        if last - first < 2:
+            return
+        other = state.group_members[first + _below(state.rng, last - first - 1)]
+        attribute = state.group_members[last - 1] if other == attribute else other
+    if _move(state, attribute):
+        state.tabu_until[attribute] = state.clock[0] + 10
+
+
+@njit(types.void(_STATE), nogil=True, cache=True)
+def _kick(state):
+    """Give one random term what its weight wants, whatever that costs.
+
+    A term of positive weight gets all its literals true, one of negative weight a false literal.
+    """
+    for _ in range(_KICK_DRAWS):
+        j = _below(state.rng, state.terms.shape[0])
+        if (state.weights[j] > 0.0) == (state.false_count[j] == 0):
+            continue
+        width = 0
+        while width < state.terms.shape[1] and state.terms[j, width] >= 0:
+            width += 1
+        if state.weights[j] > 0.0:
+            for i in range(width):
+                code = state.terms[j, i]
+                _give(state, code >> 1, 1 - (code & 1))
+        else:
+            code = state.terms[j, _below(state.rng, width)]
+            _give(state, code >> 1, code & 1)
+        return
+
+
+@njit(types.void(_STATE, types.int64, types.int64, types.int64), nogil=True, cache=True)
+def tabu_search(state, steps, tenure, patience):
+    """Make the best move that is not tabu, again and again.
+
+    A scan over all attributes finds it; a tabu move is allowed if it beats the best value so far
+    (aspiration). After ``patience`` steps without a new best value, one random term is satisfied by
+    force. A moved attribute is tabu for ``tenure`` steps and up to as many more, at random.
+    """
+    n = state.record.shape[0]
+    scores, group_of, chosen = state.scores, state.group_of, state.chosen
+    groups = chosen.shape[0]
+    # What unsetting the chosen member of each group adds; a free attribute unsets nothing (last).
+    unsetting = np.zeros(groups + 1)
+    column = np.where(group_of < 0, np.int32(groups), group_of)
+    for _ in range(steps):
+        state.clock[0] += 1
+        now = state.clock[0]
+        aspired = state.value[1] - state.value[0]
+        for group in range(groups):
+            unsetting[group] = scores[chosen[group]]
+        top = -math.inf
+        choice = np.int32(-1)
+        # Ties go to the first attribute found, so the scan starts at a random one.
+        offset = _below(state.rng, n)
+        for half in range(2):
+            first, last = (offset, n) if half == 0 else (0, offset)
+            for a in range(first, last):
+                score = scores[a] + unsetting[column[a]]
+                if (
+                    score > top
+                    and (state.tabu_until[a] <= now or score > aspired)
+                    and (group_of[a] < 0 or chosen[group_of[a]] != a)
+                    and _is_legal(state, a)
+                ):
+                    top = score
+                    choice = np.int32(a)
+        if choice >= 0:
+            group = group_of[choice]
+            moved = chosen[group] if group >= 0 else choice
+            _move(state, choice)
+            state.tabu_until[moved] = now + tenure + _below(state.rng, tenure)
+            _keep_if_best(state)
+        if now - state.clock[1] >= patience:
+            _kick(state)
+            _keep_if_best(state)
+            state.clock[1] = now
+
+
+@njit(types.void(_STATE, types.int64, types.float64, types.float64), nogil=True, cache=True)
+def anneal(state, proposals, temperature, cooling):
+    """Propose random moves and accept by Metropolis's rule, cooling after each proposal."""
+    n = state.record.shape[0]
+    for _ in range(proposals):
+        a = np.int32(_below(state.rng, n))
+        score = state.scores[a]
+        group = state.group_of[a]
+        if group >= 0:
+            leaving = state.chosen[group]
+            if leaving == a:
+                continue
+            score += state.scores[leaving]
+        temperature *= cooling
+        if score >= 0.0 or _uniform(state.rng) < math.exp(score / temperature):
+            _move(state, a)
+
+
+@njit(types.void(_STATE, types.int64), nogil=True, cache=True)
+def descend(state, sweeps):
+    """Make every improving move, attribute by attribute, until none is left or the sweeps are over."""
+    n = state.record.shape[0]
+    for _ in range(sweeps):
+        before = state.value[0]
+        for a in range(n):
+            score = state.scores[a]
+            group = state.group_of[a]
+            if group >= 0:
+                leaving = state.chosen[group]
+                if leaving == a:
+                    continue
+                score += state.scores[leaving]
+            if score > 0.0:
+                _move(state, np.int32(a))
+        if state.value[0] <= before:
+            break
+    _keep_if_best(state)

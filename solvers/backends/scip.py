@@ -1,0 +1,175 @@
+"""SCIP through PySCIPOpt."""
+
+from __future__ import annotations
+
+import math
+import tempfile
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solvers.backends.formulated import formulation_named
+from solvers.formulation import LinearProgram, formulate, objective_scale
+from solvers.kernel_solver import Budget, Ending, KernelSolver, Outcome
+from solvers.problem import BestResponse
+from solvers.protocol import Capability
+
+_ENDINGS = {
+    "optimal": Ending.PROVEN,
+    "gaplimit": Ending.STOPPED,
+    "timelimit": Ending.STOPPED,
+    "nodelimit": Ending.STOPPED,
+    "totalnodelimit": Ending.STOPPED,
+    "stallnodelimit": Ending.STOPPED,
+    "memlimit": Ending.STOPPED,
+    "sollimit": Ending.STOPPED,
+    "bestsollimit": Ending.STOPPED,
+    "primallimit": Ending.STOPPED,
+    "duallimit": Ending.STOPPED,
+    "restartlimit": Ending.STOPPED,
+    "userinterrupt": Ending.STOPPED,
+    "terminate": Ending.STOPPED,
+    "infeasible": Ending.INFEASIBLE,
+    "inforunbd": Ending.FAILED,
+    "unbounded": Ending.FAILED,
+    "unknown": Ending.FAILED,
+}
+"""``Model.getStatus()`` -> ours."""
+
+_BUILD_SECONDS_PER_TERM = 20e-6
+_INFINITY = 1e20
+"""SCIP's own; the dual bound before the root is solved."""
+
+
+class Scip(KernelSolver):
+    """Branch and cut by SCIP.
+
+    Parameters
+    ----------
+    argument
+        ``disaggregated`` (or empty) or ``aggregated``.
+    """
+
+    name: ClassVar[str] = "scip"
+    capabilities: ClassVar[frozenset[Capability]] = frozenset(
+        {
+            Capability.EXACT,
+            Capability.BOUND,
+            Capability.GROUPS,
+            Capability.LINEAR_CONSTRAINTS,
+            Capability.HINT,
+            Capability.SEED,
+        }
+    )
+    module: ClassVar[str] = "pyscipopt"
+    distribution: ClassVar[str] = "pyscipopt"
+
+    def __init__(self, argument: str = "") -> None:
+        self.formulation = formulation_named(self.name, argument)
+
+    def build_seconds(self, kernel: BestResponse) -> float:
+        """Estimate how long SCIP takes to read the model."""
+        return _BUILD_SECONDS_PER_TERM * len(kernel.terms)
+
+    def search(
+        self, kernel: BestResponse, budget: Budget, start: NDArray[np.uint8] | None
+    ) -> Outcome:
+        """Solve the 0-1 program, from the start if there is one."""
+        import pyscipopt
+
+        program = formulate(kernel, self.formulation)
+        scale = objective_scale(kernel.weights)
+        model = pyscipopt.Model()
+        model.hideOutput()
+        _read(model, lp_text(program, scale))
+        model.setParams(
+            {
+                "timing/clocktype": 2,  # wall clock
+                "limits/gap": 0.0,
+                "misc/catchctrlc": False,
+                "parallel/maxnthreads": budget.threads,
+                "lp/threads": 1,
+                "randomization/randomseedshift": budget.seed % 2**31,
+            }
+        )
+        variables = _in_column_order(model, program.columns)
+        if start is not None:
+            _add_start(model, variables, program.assignment(kernel, start))
+        model.setParam("limits/time", max(budget.remaining(), 1e-3))
+        searching = budget.elapsed()
+        # Unlike optimize(), this does not hold Python's interpreter lock.
+        model.optimizeNogil()
+
+        ending = _ENDINGS.get(model.getStatus(), Ending.FAILED)
+        bound = math.inf
+        if abs(model.getDualbound()) < _INFINITY:
+            bound = program.constant + model.getDualbound() / scale
+        if model.getNSols() == 0:
+            return Outcome(ending, None, bound)
+        solution = model.getBestSol()
+        values = np.fromiter(
+            (solution[variable] for variable in variables[: program.attributes]), np.float64
+        )
+        record = (values > 0.5).astype(np.uint8)
+        return Outcome(ending, record, bound, searching + model.getSolTime(solution))
+
+
+def lp_text(program: LinearProgram, scale: float) -> str:
+    """Return a program in CPLEX's LP format, its objective scaled and without its constant.
+
+    SCIP reads such a file several times faster than it takes a model term by term.
+    """
+    names = [f"z{column}" for column in range(program.columns)]
+    objective = [
+        f"{coefficient:+.17g} {name}"
+        for coefficient, name in zip((scale * program.objective).tolist(), names, strict=True)
+    ]
+    pieces = [
+        f"{coefficient:+.17g} {names[column]}"
+        for coefficient, column in zip(
+            program.coefficients.tolist(), program.indices.tolist(), strict=True
+        )
+    ]
+    rows = []
+    bounds = zip(program.lower.tolist(), program.upper.tolist(), strict=True)
+    for (first, last), (lower, upper) in zip(
+        pairwise(program.indptr.tolist()), bounds, strict=True
+    ):
+        if first == last:
+            continue
+        left = "\n".join(pieces[first:last])
+        if lower == upper:
+            rows.append(f"{left} = {upper:.17g}")
+            continue
+        if upper != math.inf:
+            rows.append(f"{left} <= {upper:.17g}")
+        if lower != -math.inf:
+            rows.append(f"{left} >= {lower:.17g}")
+    return "\n".join(
+        ["Maximize", " o:", *objective, "Subject To", *rows, "Binaries", *names, "End", ""]
+    )
+
+
+def _read(model: Any, text: str) -> None:
+    with tempfile.TemporaryDirectory(prefix="dualquery-") as folder:
+        path = Path(folder) / "kernel.lp"
+        path.write_text(text, encoding="ascii")
+        model.readProblem(str(path))
+
+
+def _in_column_order(model: Any, columns: int) -> list[Any]:
+    """Return the model's variables by our numbering, whatever order the reader gave them."""
+    variables: list[Any] = [None] * columns
+    for variable in model.getVars():
+        variables[int(variable.name[1:])] = variable
+    return variables
+
+
+def _add_start(model: Any, variables: list[Any], values: NDArray[np.uint8]) -> None:
+    solution = model.createSol()
+    for column in np.flatnonzero(values).tolist():
+        model.setSolVal(solution, variables[column], 1.0)
+    model.addSol(solution)

@@ -1,0 +1,27 @@
+"""What can go wrong when a best response is asked for."""
+
+from __future__ import annotations
+
+
+class SolverError(ValueError):
+    """Base of the errors of this package."""
+
+
+class InvalidProblemError(SolverError):
+    """The problem, or a record or an option given with it, is malformed."""
+
+
+class InfeasibleProblemError(SolverError):
+    """No record satisfies the groups and the linear constraints together."""
+
+
+class UnknownSolverError(SolverError):
+    """No solver of that name is registered, or it does not know that argument."""
+
+
+class SolverUnavailableError(SolverError):
+    """The solver is known, but the package that it needs is not installed."""
+
+
+class ProblemTooLargeError(SolverError):
+    """The solver refuses a problem of this size."""

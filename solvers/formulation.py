@@ -1,0 +1,216 @@
+"""Best responses as 0-1 linear programs, built in bulk.
+
+Every term of two or more literals gets one 0-1 column ``c`` that stands for its truth; a term of one
+literal goes into the objective of its attribute. A term of positive weight is bounded from above,
+either by one row (the paper's form, Gaboardi et al. 2014, section 5.2: ``sum of literals >= k c``) or
+by one row a literal (``c <= literal``), whose relaxation is tighter. A term of negative weight
+is bounded from below: ``c >= 1 - sum of (1 - literal)``, in both forms.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solvers.problem import BestResponse
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+
+class Formulation(Enum):
+    """How the truth of a positively weighted conjunction is tied to its literals."""
+
+    DISAGGREGATED = "disaggregated"
+    AGGREGATED = "aggregated"
+
+
+@dataclass(frozen=True, eq=False)
+class LinearProgram:
+    """Maximise ``constant + objective @ z`` over 0-1 vectors ``z`` with ``lower <= A z <= upper``.
+
+    The first ``attributes`` columns are the record's attributes, the others the terms' truth.
+
+    Parameters
+    ----------
+    attributes
+        Number of attributes.
+    objective
+        float64, shape ``(columns,)``.
+    constant
+        Objective of the zero vector.
+    indptr, indices, coefficients
+        The matrix A in CSR form.
+    lower, upper
+        float64, shape ``(rows,)``; infinite where a side is open.
+    terms
+        int64: which term of the problem each further column stands for.
+    """
+
+    attributes: int
+    objective: NDArray[np.float64]
+    constant: float
+    indptr: NDArray[np.int64]
+    indices: NDArray[np.int32]
+    coefficients: NDArray[np.float64]
+    lower: NDArray[np.float64]
+    upper: NDArray[np.float64]
+    terms: NDArray[np.int64]
+
+    @property
+    def columns(self) -> int:
+        """Number of variables."""
+        return len(self.objective)
+
+    @property
+    def rows(self) -> int:
+        """Number of constraints."""
+        return len(self.lower)
+
+    def sparse_matrix(self) -> csr_array[np.float64, tuple[int, int]]:
+        """Return A as a SciPy sparse array."""
+        from scipy.sparse import csr_array
+
+        return csr_array(
+            (self.coefficients, self.indices, self.indptr), shape=(self.rows, self.columns)
+        )
+
+    def assignment(self, problem: BestResponse, record: NDArray[np.uint8]) -> NDArray[np.uint8]:
+        """Return the columns' values, uint8 of shape ``(columns,)``, that belong to a record."""
+        codes = problem.terms[self.terms]
+        satisfied = ((codes < 0) | (record[codes >> 1] != (codes & 1))).all(axis=1)
+        return np.concatenate((record, satisfied.astype(np.uint8)))
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """Some rows of the matrix, each with as many coefficients as ``widths`` says."""
+
+    widths: NDArray[np.int64]
+    indices: NDArray[np.int64]
+    coefficients: NDArray[np.float64]
+    lower: NDArray[np.float64]
+    upper: NDArray[np.float64]
+
+
+def formulate(problem: BestResponse, formulation: Formulation) -> LinearProgram:
+    """Return a problem as a 0-1 linear program.
+
+    Parameters
+    ----------
+    problem
+        Its terms must be canonical and not empty, as those of a kernel are
+        (:func:`solvers.compact.compact`).
+    formulation
+        How positively weighted terms are tied to their literals.
+    """
+    widths = (problem.terms >= 0).sum(axis=1)
+    objective = np.zeros(problem.attributes)
+    single = np.flatnonzero(widths == 1)
+    codes, weights = problem.terms[single, :1].ravel(), problem.weights[single]
+    negated = (codes & 1) == 1
+    np.add.at(objective, codes >> 1, np.where(negated, -weights, weights))
+    constant = problem.constant + float(weights[negated].sum())
+
+    terms = np.flatnonzero(widths > 1)
+    columns = problem.attributes + np.arange(len(terms))
+    positive = problem.weights[terms] > 0
+    upward = _aggregated if formulation is Formulation.AGGREGATED else _disaggregated
+    blocks = [
+        upward(problem.terms[terms[positive]], columns[positive]),
+        _forced(problem.terms[terms[~positive]], columns[~positive]),
+        _exactly_one(problem),
+        _linear(problem),
+    ]
+    return LinearProgram(
+        attributes=problem.attributes,
+        objective=np.concatenate((objective, problem.weights[terms])),
+        constant=constant,
+        indptr=np.concatenate(([0], np.cumsum(np.concatenate([b.widths for b in blocks])))),
+        indices=np.concatenate([b.indices for b in blocks]).astype(np.int32),
+        coefficients=np.concatenate([b.coefficients for b in blocks]),
+        lower=np.concatenate([b.lower for b in blocks]),
+        upper=np.concatenate([b.upper for b in blocks]),
+        terms=terms,
+    )
+
+
+def _disaggregated(codes: NDArray[np.int32], columns: NDArray[np.int64]) -> _Rows:
+    """``c - x <= 0`` for a literal ``x``, ``c + x <= 1`` for ``1 - x``."""
+    real = codes >= 0
+    literal = codes[real]
+    term = np.broadcast_to(columns[:, None], codes.shape)[real]
+    negated = (literal & 1).astype(np.float64)
+    return _Rows(
+        widths=np.full(len(literal), 2),
+        indices=np.column_stack((literal >> 1, term)).ravel(),
+        coefficients=np.column_stack((2 * negated - 1, np.ones(len(literal)))).ravel(),
+        lower=np.full(len(literal), -np.inf),
+        upper=negated,
+    )
+
+
+def _aggregated(codes: NDArray[np.int32], columns: NDArray[np.int64]) -> _Rows:
+    """``k c - sum of literals <= 0``."""
+    widths = (codes >= 0).sum(axis=1)
+    rows = _literals_and_column(codes, columns, widths.astype(np.float64))
+    negated = ((codes >= 0) & (codes & 1 == 1)).sum(axis=1)
+    return _Rows(*rows, np.full(len(codes), -np.inf), negated.astype(np.float64))
+
+
+def _forced(codes: NDArray[np.int32], columns: NDArray[np.int64]) -> _Rows:
+    """``c - sum of literals >= 1 - k``."""
+    rows = _literals_and_column(codes, columns, np.ones(len(codes)))
+    plain = ((codes >= 0) & (codes & 1 == 0)).sum(axis=1)
+    return _Rows(*rows, 1.0 - plain, np.full(len(codes), np.inf))
+
+
+def _literals_and_column(
+    codes: NDArray[np.int32], columns: NDArray[np.int64], coefficients: NDArray[np.float64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+    """Return the rows ``coefficient * c - sum of literals``, constants left to the bounds."""
+    real = np.column_stack((codes >= 0, np.ones(len(codes), np.bool_)))
+    indices = np.column_stack((codes >> 1, columns))
+    signs = np.column_stack((np.where(codes & 1, 1.0, -1.0), coefficients))
+    return real.sum(axis=1), indices[real], signs[real]
+
+
+def _exactly_one(problem: BestResponse) -> _Rows:
+    groups = problem.groups
+    ones = np.ones(len(groups))
+    return _Rows(
+        np.diff(groups.indptr),
+        groups.members.astype(np.int64),
+        np.ones(len(groups.members)),
+        ones,
+        ones,
+    )
+
+
+def _linear(problem: BestResponse) -> _Rows:
+    rows = problem.constraints
+    return _Rows(
+        np.array([len(row.attributes) for row in rows], np.int64),
+        np.concatenate([np.zeros(0, np.int64), *(row.attributes for row in rows)]),
+        np.concatenate([np.zeros(0), *(row.coefficients for row in rows)]),
+        np.array([row.lower for row in rows], np.float64),
+        np.array([row.upper for row in rows], np.float64),
+    )
+
+
+def objective_scale(weights: NDArray[np.float64]) -> float:
+    """Return the factor that brings weights to sizes for which solvers' tolerances are made.
+
+    Integers keep their value but for a common divisor; others are scaled by a power of 2 (which is
+    exact) so that the largest is between 512 and 1024.
+    """
+    largest = float(np.abs(weights).max(initial=0.0))
+    if largest == 0.0:
+        return 1.0
+    if largest < 2**53 and bool((weights == np.rint(weights)).all()):
+        return 1.0 / float(np.gcd.reduce(np.abs(weights).astype(np.int64)))
+    return float(2.0 ** (10 - np.frexp(largest)[1]))

@@ -1,0 +1,235 @@
+"""What every built-in back-end shares: the kernel, the deadline, the checks and the fallback."""
+
+from __future__ import annotations
+
+import math
+import time
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from enum import Enum
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solvers.compact import Compacted, compact
+from solvers.errors import InfeasibleProblemError, InvalidProblemError, SolverError
+from solvers.problem import BestResponse
+from solvers.protocol import Capability
+from solvers.solution import Solution, Status
+
+_GRACE_SECONDS = 0.25
+"""What the local search may take past the limit when a back-end comes back empty-handed."""
+
+_PROOF_TOLERANCE = 1e-6
+"""Largest gap, as a share of the sum of absolute weights, at which a back-end's proof is believed."""
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What a search may use."""
+
+    began: float
+    """Value of ``time.perf_counter()`` at the call."""
+    deadline: float
+    """Value of ``time.perf_counter()`` at which the search has to be over."""
+    threads: int
+    seed: int
+
+    def elapsed(self) -> float:
+        """Return the seconds since the call."""
+        return time.perf_counter() - self.began
+
+    def remaining(self) -> float:
+        """Return the seconds left, at least 0."""
+        return max(self.deadline - time.perf_counter(), 0.0)
+
+
+class Ending(Enum):
+    """How a back-end's search ended."""
+
+    PROVEN = "proven"
+    """Its record is optimal."""
+    STOPPED = "stopped"
+    """At a limit, with or without a record."""
+    INFEASIBLE = "infeasible"
+    """It proved that there is no feasible record."""
+    FAILED = "failed"
+    """It gave up for a reason of its own; its bound is not to be trusted."""
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """A back-end's answer about a kernel, not yet trusted."""
+
+    ending: Ending
+    record: NDArray[np.uint8] | None = None
+    bound: float = math.inf
+    """Upper bound on the kernel's optimum."""
+    found: float | None = None
+    """Seconds from the call until the record was found, if known."""
+
+
+class KernelSolver(ABC):
+    """A solver that sees kernels only.
+
+    :meth:`solve` compacts the problem, finds a feasible start where there are linear constraints,
+    lets the back-end search the kernel, and judges what comes back by the problem's own evaluation:
+    a record that is not feasible is never returned. A back-end that returns nothing usable, or whose
+    model could not be built within the limit, is replaced by the local search
+    (:attr:`Status.FALLBACK`). A solution is called optimal when the back-end proved it and its bound
+    exceeds the objective by at most 1e-6 of the sum of absolute weights (the solvers calculate in
+    floating point), or when it reaches the sum of the positive weights.
+    """
+
+    name: ClassVar[str]
+    capabilities: ClassVar[frozenset[Capability]]
+    module: ClassVar[str]
+    """Module that has to be importable for the solver to run."""
+    distribution: ClassVar[str]
+    """Package that brings the module."""
+
+    @abstractmethod
+    def search(
+        self, kernel: BestResponse, budget: Budget, start: NDArray[np.uint8] | None
+    ) -> Outcome:
+        """Search a kernel with at least one term until the budget's deadline.
+
+        Parameters
+        ----------
+        kernel
+            Canonical, non-empty terms; every attribute matters.
+        budget
+            Deadline, threads and seed.
+        start
+            uint8, shape ``(kernel.attributes,)``: a feasible record, if one is known.
+        """
+
+    def build_seconds(self, kernel: BestResponse) -> float:  # noqa: ARG002
+        """Estimate how long building the back-end's model takes."""
+        return 0.0
+
+    def solve(
+        self,
+        problem: BestResponse,
+        *,
+        time_limit: float = 20.0,
+        threads: int = 1,
+        seed: int = 0,
+        hint: NDArray[np.uint8] | None = None,
+        default: NDArray[np.uint8] | None = None,
+    ) -> Solution:
+        """Return a feasible record of high value: see :meth:`solvers.protocol.Solver.solve`."""
+        began = time.perf_counter()
+        _check_options(problem, time_limit, threads, seed, hint, default)
+        budget = Budget(began, began + time_limit, threads, seed)
+        compacted = compact(problem)
+        kernel = compacted.problem
+        start = _start(compacted, budget, hint, default)
+
+        if len(kernel.terms) == 0:
+            record = np.zeros(0, np.uint8) if start is None else start
+            outcome = Outcome(Ending.PROVEN, record, kernel.constant)
+        elif self.build_seconds(kernel) > budget.remaining():
+            outcome = Outcome(Ending.STOPPED)
+        else:
+            outcome = self.search(kernel, budget, start)
+        if outcome.ending is Ending.INFEASIBLE and start is None:
+            raise _infeasible(kernel)
+
+        record, found, own = _usable(kernel, outcome, budget, start)
+        full = compacted.expand(record, default)
+        objective = problem.value(full)
+        bound = outcome.bound if outcome.ending in (Ending.PROVEN, Ending.STOPPED) else math.inf
+        status = Status.FEASIBLE if own else Status.FALLBACK
+        if own and _is_proven(kernel, outcome.ending, objective, bound):
+            status, bound = Status.OPTIMAL, objective
+        return Solution(
+            record=full,
+            objective=objective,
+            bound=max(bound, objective),
+            status=status,
+            incumbent_seconds=found,
+            seconds=budget.elapsed(),
+            solver=self.name,
+        )
+
+
+def _check_options(
+    problem: BestResponse,
+    time_limit: float,
+    threads: int,
+    seed: int,
+    hint: NDArray[np.uint8] | None,
+    default: NDArray[np.uint8] | None,
+) -> None:
+    if not time_limit > 0:
+        raise InvalidProblemError(f"the time limit is {time_limit}; expected seconds above 0")
+    if threads < 1:
+        raise InvalidProblemError(f"threads is {threads}; expected 1 or more")
+    if seed < 0:
+        raise InvalidProblemError(f"the seed is {seed}; expected 0 or more")
+    if hint is not None and hint.shape != (problem.attributes,):
+        raise InvalidProblemError(
+            f"the hint has shape {hint.shape}; expected ({problem.attributes},)"
+        )
+    if default is not None and not problem.legal(default):
+        raise InvalidProblemError(
+            f"the default record is not legal: {problem.violations(default)[0]}"
+        )
+
+
+def _start(
+    compacted: Compacted,
+    budget: Budget,
+    hint: NDArray[np.uint8] | None,
+    default: NDArray[np.uint8] | None,
+) -> NDArray[np.uint8] | None:
+    """Return the kernel's part of the hint, or some feasible record if there are constraints."""
+    if hint is not None and compacted.original.feasible(hint):
+        return compacted.restrict(hint.astype(np.uint8))
+    kernel = compacted.problem
+    if not kernel.constraints:
+        return None
+    if default is not None:
+        start = compacted.restrict(default.astype(np.uint8))
+        if kernel.feasible(start):
+            return start
+
+    from solvers.feasibility import feasible_record
+
+    return feasible_record(kernel, budget.deadline)
+
+
+def _infeasible(kernel: BestResponse) -> SolverError:
+    """Return the error for a kernel that a back-end proved infeasible and we could not decide."""
+    numbers = ", ".join(str(number) for number in range(len(kernel.constraints)))
+    return InfeasibleProblemError(f"no record satisfies the constraints {numbers} and the groups")
+
+
+def _usable(
+    kernel: BestResponse, outcome: Outcome, budget: Budget, start: NDArray[np.uint8] | None
+) -> tuple[NDArray[np.uint8], float, bool]:
+    """Return the best feasible record, when it was found, and whether the back-end had one."""
+    record, found = outcome.record, outcome.found
+    own = record is not None and kernel.feasible(record)
+    if record is None or not own:
+        from solvers.backends.local_search import improve
+
+        if start is None and kernel.constraints:
+            raise SolverError(
+                "no record that satisfies the linear constraints was found within the time limit; "
+                "raise the limit or give a feasible hint"
+            )
+        deadline = max(budget.deadline, time.perf_counter() + _GRACE_SECONDS)
+        record, found = improve(kernel, start, Budget(budget.began, deadline, 1, budget.seed))
+    if start is not None and kernel.value(start) > kernel.value(record):
+        record, found = start, 0.0
+    return record, budget.elapsed() if found is None else found, own
+
+
+def _is_proven(kernel: BestResponse, ending: Ending, objective: float, bound: float) -> bool:
+    if objective >= kernel.constant + float(kernel.weights[kernel.weights > 0].sum()):
+        return True
+    tolerance = _PROOF_TOLERANCE * float(np.abs(kernel.weights).sum())
+    return ending is Ending.PROVEN and bound <= objective + tolerance

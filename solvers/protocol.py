@@ -1,0 +1,95 @@
+"""The contract of a solver.
+
+Every solver takes the same problems and returns a feasible record at its time limit at the latest;
+solvers differ in what they prove, in time and in memory. ``local-search`` answers in milliseconds
+and proves next to nothing; ``cpsat``, ``scip`` and ``highs`` prove optima of the rounds of a game
+but its first few; ``exhaustive`` is the reference on tiny problems.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solvers.problem import BestResponse
+from solvers.solution import Solution
+
+
+class Capability(Enum):
+    """What a solver supports."""
+
+    EXACT = "exact"
+    """Proves optimality, given time."""
+    BOUND = "bound"
+    """States an upper bound when it stops early."""
+    GROUPS = "groups"
+    LINEAR_CONSTRAINTS = "linear-constraints"
+    HINT = "hint"
+    """Starts its search from the hint. (Every solver returns a record at least as good as a feasible
+    hint.)"""
+    THREADS = "threads"
+    """Uses more than one thread."""
+    SEED = "seed"
+    """Its random choices follow the seed."""
+
+
+class Solver(Protocol):
+    """Finds best responses.
+
+    A third party offers one as an entry point of the group ``dualquery.solvers``: a callable that
+    takes the text after the colon of ``name:argument`` (empty without one) and returns a solver.
+    """
+
+    @property
+    def name(self) -> str:
+        """Name under which the solver is found."""
+        ...
+
+    @property
+    def capabilities(self) -> frozenset[Capability]:
+        """What the solver supports."""
+        ...
+
+    def solve(
+        self,
+        problem: BestResponse,
+        *,
+        time_limit: float = 20.0,
+        threads: int = 1,
+        seed: int = 0,
+        hint: NDArray[np.uint8] | None = None,
+        default: NDArray[np.uint8] | None = None,
+    ) -> Solution:
+        """Return a feasible record of high value.
+
+        Parameters
+        ----------
+        problem
+            What to solve.
+        time_limit
+            Seconds, positive (``inf`` for none), counted from the call: building the model is in it.
+        threads
+            Most threads to use.
+        seed
+            Seed of the solver's random choices, >= 0.
+        hint
+            uint8, shape ``(attributes,)``: a record to start from. The answer is at least as good if
+            the hint is feasible; an infeasible one is ignored.
+        default
+            uint8, shape ``(attributes,)``, legal for the groups: values of the attributes that no
+            term and no constraint mentions. By default zeros, and the first member of each group.
+
+        Raises
+        ------
+        InfeasibleProblemError
+            If no record satisfies groups and constraints.
+        InvalidProblemError
+            If an option, the hint's shape or the default is wrong.
+        SolverError
+            If no feasible record was found within the limit (linear constraints only), and other
+            kinds that the solver names.
+        """
+        ...

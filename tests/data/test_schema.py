@@ -1,0 +1,412 @@
+"""What schemas promise: names, literals, selections, files, and decoding that encodes back."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dualquery.data.columns import Binary, Categorical, Column, Numeric
+from dualquery.data.load import load
+from dualquery.data.schema import ItemSchema, TableSchema, schema_from_dict
+from dualquery.data.schema_files import load_schema, write_schema
+from dualquery.data.selection import format_items, select_items
+from dualquery.errors import BadInputError
+
+AGE = Numeric("age", (0.0, 30.0, 35.0, 100.0), integer=True)
+SEX = Categorical("sex", (("Female", "F"), ("Male", "M")))
+FLAG = Binary("flag")
+RATE = Numeric("rate", (0.0, 0.5, 1.0), missing="category", outside="clip")
+TABLE = TableSchema((AGE, SEX, FLAG, RATE), name="people")
+
+
+def test_the_domain_has_one_run_of_bits_for_each_column() -> None:
+    np.testing.assert_array_equal(TABLE.domain.offsets, [0, 3, 5, 6, 9])
+
+
+def test_labels_name_columns_and_values() -> None:
+    assert TABLE.bit_labels().to_list() == [
+        *("age=0-30", "age=30-35", "age=35-100", "sex=Female|F", "sex=Male|M", "flag"),
+        *("rate=0-0.5", "rate=0.5-1", "rate=(missing)"),
+    ]
+    assert [TABLE.bit_label(bit) for bit in range(9)] == TABLE.bit_labels().to_list()
+
+
+def test_a_bucket_that_holds_one_whole_number_is_named_by_it() -> None:
+    assert Numeric("k", (0.5, 1.5, 2.5, 9.0), integer=True).labels == ("1", "2", "2.5-9")
+
+
+def test_edges_that_look_alike_are_told_apart() -> None:
+    column = Numeric("x", (1.0, 1.00000001, 1.00000002))
+    assert column.labels == ("1-1.00000001", "1.00000001-1.00000002")
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "code"),
+    [
+        ("age", "30-35", 2),
+        ("age", "32", 2),
+        ("age", "35", 4),
+        ("age", "100", 4),
+        ("sex", "Male", 8),
+        ("sex", "M", 8),
+        ("sex", "Male|M", 8),
+        ("flag", None, 10),
+        ("flag", "1", 10),
+        ("flag", "0", 11),
+        ("rate", "(missing)", 16),
+        ("rate", "1.0", 14),
+    ],
+)
+def test_a_literal_is_found_by_label_or_by_value(column: str, value: str | None, code: int) -> None:
+    assert TABLE.literal(column, value) == code
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "message"),
+    [
+        ("agee", "3", "query: there is no column 'agee'; did you mean 'age'?"),
+        ("sex", "Mal", "query: column 'sex' has no value 'Mal'; did you mean 'Male'"),
+        ("age", None, "query: column 'age' needs a value, such as age=0-30"),
+        ("age", "101", "query: column 'age' has no value '101'; it must be one of '0-30', '30-35'"),
+        ("age", "2.5", "query: column 'age' has no value '2.5'; it must be one of '0-30', '30-35'"),
+        ("flag", "yes", "query: column 'flag' has no value 'yes'; it must be one of '0', '1'"),
+    ],
+)
+def test_an_unknown_name_in_a_query_is_explained(
+    column: str, value: str | None, message: str
+) -> None:
+    with pytest.raises(BadInputError) as error:
+        TABLE.literal(column, value)
+    assert str(error.value).startswith(message)
+
+
+def test_items_have_ids_for_labels_and_literals() -> None:
+    schema = ItemSchema(np.array([3, 7, 8], np.int64))
+    assert schema.bit_labels().to_list() == ["3", "7", "8"]
+    assert (schema.bit_label(1), schema.literal("7", None), schema.literal("8", "0")) == ("7", 2, 5)
+    assert list(schema.column_names) == ["3", "7", "8"]
+    for column, value, message in [
+        ("4", None, "there is no item 4; schema 'items' lists 3 items from 3 to 8"),
+        ("x", None, "query: 'x' is no item id"),
+        ("7", "2", "query: item 7 is 0 or 1, never '2'"),
+    ]:
+        with pytest.raises(BadInputError, match=message):
+            schema.literal(column, value)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (
+            lambda: Categorical("c", (("a",),)),
+            r"schema, column 'c': 1 value declared; a group needs at least two bits",
+        ),
+        (lambda: Categorical("c", ()), "0 values declared"),
+        (lambda: Categorical("c", (("a",), ())), "a category without any value"),
+        (lambda: Categorical("c", (("a",), ("b", "a"))), "the value 'a' is declared twice"),
+        (
+            lambda: Categorical("c", (("a",), ("(missing)",)), missing="category"),
+            r"the value '\(missing\)' has the name of a bit",
+        ),
+        (
+            lambda: Categorical("c", (("a",), ("b",)), missing="drop"),  # type: ignore[arg-type]
+            "missing is 'drop'; it must be error or category",
+        ),
+        (lambda: Numeric("c", (0.0, 1.0)), "1 bucket declared"),
+        (lambda: Numeric("c", (0.0,)), "1 edges; two buckets need three"),
+        (lambda: Numeric("c", (0.0, 2.0, 1.0)), "must be finite and increase, but 1 follows 2"),
+        (lambda: Numeric("c", (0.0, float("nan"), 1.0)), "must be finite and increase, but nan"),
+        (lambda: Numeric("c", (0.0, 1.0, float("inf"))), "must be finite and increase, but inf"),
+        (
+            lambda: Numeric("c", (0.0, 0.2, 0.8, 3.0), integer=True),
+            "the bucket that starts at 0.2 holds no whole number",
+        ),
+        (lambda: Binary("c", "1", "1"), "both values of a binary column are '1'"),
+        (lambda: Binary(""), "a column has an empty name"),
+        (lambda: TableSchema(()), "it has no columns, so records have no bits"),
+        (lambda: TableSchema((FLAG, FLAG)), "the column 'flag' is declared twice"),
+        (
+            lambda: TableSchema((Categorical("c", (("?",), ("a",))),), missing_values=("?",)),
+            "'[?]' is declared as a value and also stands for a missing value",
+        ),
+        (
+            lambda: TableSchema((RATE,), drop_incomplete=True),
+            "column 'rate': missing is a category, but drop_incomplete leaves such rows out",
+        ),
+        (lambda: ItemSchema(np.zeros(0, np.int64)), "it has no items"),
+        (lambda: ItemSchema(np.array([2, 2])), r"must increase from 0 or more, found \[2, 2\]"),
+        (lambda: ItemSchema(np.array([-1, 2])), r"must increase from 0 or more, found \[-1, 2\]"),
+    ],
+)
+def test_a_schema_that_makes_no_sense_is_refused(make: object, message: str) -> None:
+    assert callable(make)
+    with pytest.raises(BadInputError, match=message):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"columns": 3}, "schema: columns is 3; a value of type list is expected"),
+        ({}, "schema: columns is missing"),
+        ({"kolumns": []}, "schema: unknown key 'kolumns'; did you mean 'columns'?"),
+        ({"columns": ["age"]}, "every column must be a table of keys"),
+        ({"columns": [{"kind": "binary"}]}, "a column needs a name that is a text, found None"),
+        (
+            {"columns": [{"name": "a", "kind": "text"}]},
+            "column 'a': kind is 'text'; it must be one",
+        ),
+        (
+            {"columns": [{"name": "a", "kind": "binary", "won": 1}]},
+            "column 'a': unknown key 'won'; did you mean 'one'",
+        ),
+        (
+            {"columns": [{"name": "a", "kind": "numeric", "edges": [0, "1"]}]},
+            "edges must be a list of numbers",
+        ),
+        ({"columns": [], "version": 2}, "version 2 is not known to this program"),
+        ({"format": "other", "columns": []}, "format is 'other'"),
+        ({"kind": "tree"}, "kind is 'tree'; it must be table or items"),
+        ({"items": "4-x"}, "items: '4-x' is neither an item id nor a range"),
+        ({"items": "9-4"}, "the range '9-4' ends before it starts"),
+        ({"items": "0-99999999999"}, "100,000,000,000 ids selected; at most"),
+    ],
+)
+def test_a_schema_file_that_makes_no_sense_is_refused(
+    fields: dict[str, object], message: str
+) -> None:
+    with pytest.raises(BadInputError) as error:
+        schema_from_dict(fields)
+    assert message in str(error.value)
+
+
+def test_selection_by_name_position_and_range() -> None:
+    assert TABLE.restrict("sex,3").column_names == ("sex", "rate")
+    assert TABLE.restrict(["flag", "0-1"]).column_names == ("age", "sex", "flag")
+    assert TABLE.select("flag").tolist() == [2]
+    numbered = TableSchema((Binary("2"), Binary("x"), Binary("y")))
+    assert numbered.restrict("2").column_names == ("2",)  # a name wins over a position
+    for selection, message in [
+        ("seks", "columns: there is no column 'seks'; did you mean 'sex'?"),
+        ("2-4", "columns: '2-4' reaches beyond the last position, 3"),
+        (" , ", "columns: nothing is selected"),
+    ]:
+        with pytest.raises(BadInputError, match=message):
+            TABLE.restrict(selection)
+
+
+def test_selected_items_leave_the_others_out() -> None:
+    schema = ItemSchema(np.array([3, 7, 8], np.int64)).restrict("8,3")
+    assert (schema.items.tolist(), schema.outside) == ([3, 8], "drop")
+    with pytest.raises(BadInputError, match="there is no item 4"):
+        schema.restrict("3-4")
+
+
+@given(st.sets(st.integers(0, 400), min_size=1))
+def test_item_lists_survive_their_ranges(items: set[int]) -> None:
+    array = np.array(sorted(items), np.int64)
+    np.testing.assert_array_equal(select_items(format_items(array)), array)
+
+
+def test_half_a_million_items_are_cheap() -> None:
+    schema = ItemSchema.numbered(512_000, "wide")
+    fields = schema.to_dict()
+    assert fields["items"] == "0-511999"
+    assert schema_from_dict(fields) == schema
+    assert schema.literal("511999", "0") == 2 * 511_999 + 1
+    assert len(schema.bit_labels()) == 512_000
+
+
+def names() -> st.SearchStrategy[str]:
+    return st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=6)
+
+
+@st.composite
+def columns(draw: st.DrawFn, name: str, drops: bool) -> Column:
+    kind = draw(st.sampled_from(["binary", "categorical", "numeric"]))
+    missing = draw(st.sampled_from(["error"] if drops else ["error", "category"]))
+    if kind == "binary":
+        return Binary(name, *draw(st.lists(names(), min_size=2, max_size=2, unique=True)))
+    if kind == "categorical":
+        groups = draw(st.lists(st.lists(names(), min_size=1, max_size=2), min_size=2, max_size=5))
+        flat: set[str] = set()
+        kept = []
+        for group in groups:
+            fresh = tuple(dict.fromkeys(text for text in group if text not in flat))
+            flat.update(fresh)
+            kept += [fresh] if fresh else []
+        return Categorical(
+            name,
+            tuple(kept),
+            missing=missing,
+            outside="other" if len(kept) < 2 else draw(st.sampled_from(["error", "other"])),
+        )
+    integer = draw(st.booleans())
+    numbers = (
+        st.integers(-(2**40), 2**40)
+        if integer
+        else st.floats(allow_nan=False, allow_infinity=False, allow_subnormal=False)
+    )
+    edges = draw(st.lists(numbers, min_size=3, max_size=6, unique=True))
+    return Numeric(name, tuple(sorted(map(float, edges))), integer=integer, missing=missing)
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> TableSchema:
+    drops = draw(st.booleans())
+    chosen = draw(st.lists(names(), min_size=1, max_size=4, unique=True))
+    return TableSchema(
+        tuple(draw(columns(name, drops)) for name in chosen),
+        name=draw(st.text(max_size=5)),
+        declared=draw(st.booleans()),
+        drop_incomplete=drops,
+    )
+
+
+def legal_records(schema: TableSchema, n: int, seed: int) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    records = np.zeros((n, schema.domain.bits), np.uint8)
+    offsets = schema.domain.offsets
+    for start, size in zip(offsets[:-1], schema.domain.sizes, strict=True):
+        if size == 1:
+            records[:, start] = rng.integers(0, 2, n)
+        else:
+            records[np.arange(n), start + rng.integers(0, size, n)] = 1
+    return records
+
+
+@settings(max_examples=60, deadline=None)
+@given(tables(), st.integers(0, 2**32))
+def test_decoded_records_encode_to_the_same_bits(schema: TableSchema, seed: int) -> None:
+    records = legal_records(schema, 20, seed)
+    again = load(schema.decode(records), schema).records
+    np.testing.assert_array_equal(again.dense_rows(0, 20), records)
+
+
+@settings(max_examples=60, deadline=None)
+@given(tables())
+def test_table_schemas_survive_json(schema: TableSchema) -> None:
+    assert schema_from_dict(json.loads(json.dumps(schema.to_dict()))) == schema
+
+
+def test_decoded_tables_survive_csv_and_parquet(tmp_path: Path) -> None:
+    records = legal_records(TABLE, 50, 3)
+    frame = TABLE.decode(records)
+    assert frame.schema == {
+        "age": pl.Int64,
+        "sex": pl.String,
+        "flag": pl.UInt8,
+        "rate": pl.Float64,
+    }
+    frame.write_csv(tmp_path / "t.csv")
+    frame.write_parquet(tmp_path / "t.parquet")
+    for name in ("t.csv", "t.parquet"):
+        again = load(str(tmp_path / name), TABLE).records
+        np.testing.assert_array_equal(again.dense_rows(0, 50), records)
+
+
+def test_representatives_lie_inside_their_buckets() -> None:
+    assert AGE.representatives.tolist() == [14, 32, 67]
+    assert RATE.representatives.tolist() == [0.25, 0.75]
+    tight = Numeric("x", (1.0, float(np.nextafter(1, 2)), 1e308, 1.7e308))
+    low, high = np.array(tight.edges[:-1]), np.array(tight.edges[1:])
+    assert np.all((low <= tight.representatives) & (tight.representatives < high))
+
+
+def test_a_record_that_breaks_a_group_is_not_decoded() -> None:
+    record = legal_records(TABLE, 1, 0)
+    record[0, :3] = 1
+    with pytest.raises(ValueError, match="record 0 has 3 bits of column 'age' set"):
+        TABLE.decode(record)
+
+
+@pytest.mark.parametrize(("items", "columns"), [(12, 12), (10_001, 1)])
+def test_items_decode_to_columns_or_to_lists(items: int, columns: int, tmp_path: Path) -> None:
+    schema = ItemSchema(np.arange(5, 5 + items, dtype=np.int64))
+    records = (np.random.default_rng(1).random((4, items)) < 0.3).astype(np.uint8)
+    records[2] = 0
+    frame = schema.decode(records)
+    assert frame.width == columns
+    frame.write_parquet(tmp_path / "r.parquet")
+    for source in (frame, str(tmp_path / "r.parquet")):
+        if columns == 1 and source is frame:
+            assert frame.schema == {"items": pl.List(pl.Int32)}
+        again = load(source, schema)
+        np.testing.assert_array_equal(again.records.dense_rows(0, 4), records)
+
+
+def test_no_records_decode_to_no_rows() -> None:
+    for schema in (TABLE, ItemSchema.numbered(3, "x"), ItemSchema.numbered(10_001, "x")):
+        assert schema.decode(np.zeros((0, schema.domain.bits), np.uint8)).height == 0
+
+
+def test_a_schema_file_is_a_declaration(tmp_path: Path) -> None:
+    draft = TableSchema(TABLE.columns, name="draft", declared=False)
+    write_schema(draft, tmp_path / "s.json")
+    assert load_schema(tmp_path / "s.json") == TableSchema(TABLE.columns, name="draft")
+    assert schema_from_dict(draft.to_dict()).declared is False
+
+
+def test_toml_and_json_say_the_same(tmp_path: Path) -> None:
+    (tmp_path / "people.toml").write_text(
+        """
+        drop_incomplete = true
+        missing_values = ["", "?"]
+        [[columns]]
+        name = "sex"
+        kind = "categorical"
+        values = ["Female", ["Male", "M"]]
+        [[columns]]
+        name = "age"
+        kind = "numeric"
+        edges = [0, 50, 100]
+        integer = true
+        """,
+        encoding="utf-8",
+    )
+    schema = load_schema(tmp_path / "people.toml")
+    assert schema == TableSchema(
+        (
+            Categorical("sex", (("Female",), ("Male", "M"))),
+            Numeric("age", (0.0, 50.0, 100.0), integer=True),
+        ),
+        name="people",
+        drop_incomplete=True,
+        missing_values=("", "?"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("s.json", b"{", "neither JSON nor"),
+        ("s.toml", b"x = ", "neither JSON nor"),
+        ("s.json", b"\xff\xfe", "not UTF-8 text"),
+        ("s.json", b"[]", "a schema is a table of keys, found list"),
+        ("s.json", b'{"columns": []}', "it has no columns"),
+    ],
+)
+def test_an_unreadable_schema_file_is_named(
+    name: str, content: bytes, message: str, tmp_path: Path
+) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(BadInputError) as error:
+        load_schema(tmp_path / name)
+    assert str(error.value).startswith(f"{tmp_path / name}: ")
+    assert message in str(error.value)
+
+
+def test_an_unknown_schema_is_named() -> None:
+    with pytest.raises(BadInputError, match="adlut: there is no such schema file; the built-in"):
+        load_schema("adlut")
+
+
+def test_an_unwritable_schema_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(BadInputError, match="cannot be written"):
+        write_schema(TABLE, tmp_path / "no" / "s.json")

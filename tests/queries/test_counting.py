@@ -1,0 +1,105 @@
+"""Exact counts against the definition."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dualquery.data.domain import Domain
+from dualquery.data.records import RecordsBuilder
+from dualquery.queries.counting import count_conjunctions
+from tests.queries.naive import random_literals, truth
+
+SIZES = [1, 63, 64, 65, 4095, 4096, 4097, 8192, 8300]
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    n=st.sampled_from(SIZES),
+    bits=st.integers(6, 40),
+    way=st.integers(1, 6),
+    density=st.sampled_from([0.0, 0.01, 0.3, 0.9, 1.0]),
+    ragged=st.booleans(),
+    threads=st.integers(1, 3),
+    seed=st.integers(0, 2**32),
+)
+def test_counts_are_those_of_the_definition(
+    n: int, bits: int, way: int, density: float, ragged: bool, threads: int, seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    rows = (rng.random((n, bits)) < density).astype(np.uint8)
+    literals = random_literals(30, bits, way, rng, ragged)
+    builder = RecordsBuilder(bits)
+    builder.append_dense(rows)
+    counts = count_conjunctions(literals, builder.build(), threads)
+    assert counts.dtype == np.int64
+    np.testing.assert_array_equal(counts, truth(literals, rows).sum(axis=1))
+
+
+@pytest.mark.parametrize("n", SIZES)
+@pytest.mark.parametrize("way", [1, 2, 3, 4])
+def test_the_zero_records_that_fill_a_block_are_not_counted(n: int, way: int) -> None:
+    builder = RecordsBuilder(5)
+    builder.append_dense(np.zeros((n, 5), np.uint8))
+    records = builder.build()
+    negated = np.arange(1, 2 * way, 2, dtype=np.int32)
+    mixed = negated.copy()
+    mixed[-1] -= 1
+    padded = np.full(way, -1, np.int32)
+    padded[0] = 9
+    counts = count_conjunctions(np.stack((negated, mixed, padded)), records, threads=2)
+    np.testing.assert_array_equal(counts, [n, 0, n])
+
+
+def test_wide_sparse_records_are_counted_on_the_mentioned_bits() -> None:
+    bits, n = 300_000, 5000
+    rng = np.random.default_rng(1)
+    indices = rng.integers(0, 50, 3 * n).astype(np.int32) * 6000
+    builder = RecordsBuilder(bits)
+    builder.append_ones(np.arange(0, 3 * n + 1, 3), indices)
+    records = builder.build()
+    literals = 12_000 * random_literals(40, 25, 3, rng) // 2
+    literals += rng.integers(0, 2, literals.shape, np.int32)
+    literals = literals[(np.diff(np.sort(literals >> 1, axis=1), axis=1) > 0).all(axis=1)]
+    mentioned = np.unique(literals >> 1)
+    narrow = np.zeros((n, len(mentioned)), np.uint8)
+    for i, bit in enumerate(mentioned):
+        narrow[:, i] = (indices.reshape(n, 3) == bit).any(axis=1)
+    local = (2 * np.searchsorted(mentioned, literals >> 1) + (literals & 1)).astype(np.int32)
+    np.testing.assert_array_equal(
+        count_conjunctions(literals, records, threads=2), truth(local, narrow).sum(axis=1)
+    )
+
+
+def test_counts_do_not_depend_on_the_number_of_threads() -> None:
+    rng = np.random.default_rng(2)
+    builder = RecordsBuilder(30)
+    builder.append_dense((rng.random((20_000, 30)) < 0.4).astype(np.uint8))
+    records = builder.build()
+    literals = random_literals(500, 30, 3, rng)
+    expected = count_conjunctions(literals, records, 1)
+    for threads in (2, 3, 8):
+        np.testing.assert_array_equal(count_conjunctions(literals, records, threads), expected)
+
+
+def test_no_records_give_counts_of_zero() -> None:
+    records = RecordsBuilder(3).build()
+    counts = count_conjunctions(np.array([[1], [2]], np.int32), records, threads=2)
+    np.testing.assert_array_equal(counts, [0, 0])
+
+
+def test_a_fault_in_one_block_ends_the_count() -> None:
+    class Failing:
+        bits, n, blocks = Domain.binary(3).bits, 4096 * 50, 50
+        read = 0
+
+        def block(self, number: int, attributes: object) -> None:
+            self.read += 1
+            raise RuntimeError("block lost")
+
+    records = Failing()
+    with pytest.raises(RuntimeError, match="block lost"):
+        count_conjunctions(np.array([[1]], np.int32), records, threads=2)  # type: ignore[arg-type]
+    assert records.read <= 2

@@ -1,0 +1,132 @@
+"""Whole marginals: their cells partition the records."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy import stats
+
+from dualquery.data.domain import Domain
+from dualquery.data.records import Records, RecordsBuilder
+from dualquery.errors import BadInputError
+from dualquery.queries import marginals
+from dualquery.queries.marginals import all_marginals, random_marginals
+from dualquery.queries.workload import Workload
+
+DOMAIN = Domain(np.array([0, 1, 4, 6, 7, 12]))
+CELLS = [2, 3, 2, 2, 5]
+
+
+def legal_records(n: int) -> Records:
+    rng = np.random.default_rng(0)
+    rows = np.zeros((n, DOMAIN.bits), np.uint8)
+    for start, size in zip(DOMAIN.offsets, DOMAIN.sizes, strict=False):
+        if size == 1:
+            rows[:, start] = rng.integers(0, 2, n)
+        else:
+            rows[np.arange(n), start + rng.integers(0, size, n)] = 1
+    builder = RecordsBuilder(DOMAIN.bits)
+    builder.append_dense(rows)
+    return builder.build()
+
+
+def column_sets(workload: Workload) -> NDArray[np.int32]:
+    return DOMAIN.column_of_bit[workload.literals >> 1]
+
+
+@pytest.mark.parametrize("way", [1, 2, 3, 5])
+def test_counts_of_each_marginal_add_up_to_n(way: int) -> None:
+    workload = all_marginals(DOMAIN, way)
+    counts = workload.counts(legal_records(777), 1)
+    sets, marginal = np.unique(column_sets(workload), axis=0, return_inverse=True)
+    assert sets.tolist() == [list(c) for c in itertools.combinations(range(5), way)]
+    np.testing.assert_array_equal(
+        np.bincount(marginal), [np.prod([CELLS[j] for j in s]) for s in sets]
+    )
+    np.testing.assert_array_equal(np.bincount(marginal, counts), np.full(len(sets), 777))
+
+
+def test_positive_marginals_have_positive_literals_only() -> None:
+    workload = all_marginals(DOMAIN, 2, signed=False)
+    assert not (workload.literals & 1).any()
+    pairs = itertools.combinations(range(DOMAIN.bits), 2)
+    column = DOMAIN.column_of_bit
+    assert len(workload) == sum(column[a] != column[b] for a, b in pairs)
+
+
+def test_columns_restrict_the_marginals() -> None:
+    workload = all_marginals(DOMAIN, 2, columns=[4, 0, 2])
+    assert {tuple(s) for s in column_sets(workload).tolist()} == {(0, 2), (0, 4), (2, 4)}
+    assert workload.description["columns"] == [0, 2, 4]
+
+
+def test_marginals_beyond_the_memory_limit_are_refused_before_they_are_made() -> None:
+    cells = math.comb(256_000, 3) * 8
+    with pytest.raises(BadInputError, match=f"have {cells:,} cells.*limit of 2,147,483,648"):
+        all_marginals(Domain.binary(256_000), 3)
+
+
+def test_the_memory_limit_is_inclusive() -> None:
+    assert len(all_marginals(Domain.binary(3), 3, limit=800)) == 8
+    with pytest.raises(
+        BadInputError, match=r"have 8 cells.*about 800 bytes, above the limit of 799"
+    ):
+        all_marginals(Domain.binary(3), 3, limit=799)
+
+
+@pytest.mark.parametrize("listed", [10**6, 0])
+def test_random_marginals_are_whole_distinct_and_small(
+    listed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(marginals, "_LISTED_SETS", listed)
+    workload = random_marginals(DOMAIN, 4, 2, max_cells=6, seed=3)
+    sets, cells = np.unique(column_sets(workload), axis=0, return_counts=True)
+    assert len(sets) == 4
+    np.testing.assert_array_equal(cells, np.array(CELLS)[sets].prod(axis=1))
+    assert cells.max() <= 6
+    counts = workload.counts(legal_records(500), 1)
+    assert counts.sum() == 4 * 500
+    again = random_marginals(DOMAIN, 4, 2, max_cells=6, seed=3)
+    np.testing.assert_array_equal(again.literals, workload.literals)
+
+
+@pytest.mark.parametrize("listed", [10**6, 0])
+def test_random_marginals_are_uniform_over_the_small_ones(
+    listed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Fixed seeds; it would fail for one in 10,000 choices of them if all is well.
+    monkeypatch.setattr(marginals, "_LISTED_SETS", listed)
+    small = [s for s in itertools.combinations(range(5), 2) if CELLS[s[0]] * CELLS[s[1]] <= 6]
+    found = dict.fromkeys(small, 0)
+    for seed in range(600):
+        sets = column_sets(random_marginals(DOMAIN, 1, 2, max_cells=6, seed=seed))
+        found[tuple(sets[0].tolist())] += 1
+    assert stats.chisquare(list(found.values())).pvalue > 1e-4
+
+
+@pytest.mark.parametrize("listed", [10**6, 0])
+def test_too_few_small_marginals_are_refused(listed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(marginals, "_LISTED_SETS", listed)
+    with pytest.raises(
+        BadInputError, match=r"100 random 2-way marginals of at most 6 cells.*only 6"
+    ):
+        random_marginals(DOMAIN, 100, 2, max_cells=6)
+    with pytest.raises(BadInputError, match="only 0 were found"):
+        random_marginals(DOMAIN, 1, 2, max_cells=3)
+
+
+def test_random_marginals_beyond_the_memory_limit_are_refused() -> None:
+    with pytest.raises(BadInputError, match="above the limit of 100"):
+        random_marginals(DOMAIN, 2, 2, max_cells=6, limit=100)
+
+
+@pytest.mark.parametrize(("count", "max_cells", "seed"), [(0, 5, 0), (1, 0, 0), (1, 5, -1)])
+def test_wrong_numbers_are_refused(count: int, max_cells: int, seed: int) -> None:
+    with pytest.raises(
+        BadInputError, match=f"not {count} marginals, {max_cells} cells, seed {seed}"
+    ):
+        random_marginals(DOMAIN, count, 2, max_cells, seed)

@@ -1,0 +1,131 @@
+"""Random conjunctions: sensible, distinct, reproducible, and drawn from the stated distribution."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from dualquery.data.domain import Domain
+from dualquery.errors import BadInputError
+from dualquery.queries.random import count_distinct, random_conjunctions
+
+MIXED = Domain(np.array([0, 1, 4, 6, 7, 12]))
+
+# Statistical tests have fixed seeds; each would fail for one in 10,000 seeds if all is well.
+ERROR_RATE = 1e-4
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    sizes=st.lists(st.integers(1, 5), min_size=1, max_size=8),
+    signed=st.booleans(),
+    seed=st.integers(0, 10**6),
+    data=st.data(),
+)
+def test_queries_are_distinct_and_use_different_columns(
+    sizes: list[int], signed: bool, seed: int, data: st.DataObject
+) -> None:
+    domain = Domain(np.concatenate(([0], np.cumsum(sizes))))
+    columns = data.draw(
+        st.none() | st.lists(st.integers(0, len(sizes) - 1), min_size=1, unique=True)
+    )
+    way = data.draw(st.integers(1, len(sizes if columns is None else columns)))
+    exist = count_distinct(domain, way, signed, columns)
+    m = data.draw(st.integers(1, min(exist, 300)))
+    workload = random_conjunctions(domain, m, way, signed, seed, columns)
+    literals = workload.literals
+    assert literals.shape == (m, way)
+    used = domain.column_of_bit[literals >> 1]
+    assert (np.diff(used, axis=1) > 0).all()
+    assert np.isin(used, np.arange(len(sizes)) if columns is None else columns).all()
+    assert len({tuple(row) for row in literals.tolist()}) == m
+    assert signed or not (literals & 1).any()
+    again = random_conjunctions(domain, m, way, signed, seed, columns)
+    np.testing.assert_array_equal(again.literals, literals)
+
+
+def legal_bit_sets(domain: Domain, way: int) -> list[tuple[int, ...]]:
+    return [
+        bits
+        for bits in itertools.combinations(range(domain.bits), way)
+        if len({int(domain.column_of_bit[bit]) for bit in bits}) == way
+    ]
+
+
+@pytest.mark.parametrize("way", [1, 2, 3, 5])
+def test_every_query_can_be_drawn_and_no_more(way: int) -> None:
+    bit_sets = legal_bit_sets(MIXED, way)
+    assert count_distinct(MIXED, way, signed=False) == len(bit_sets)
+    exist = count_distinct(MIXED, way)
+    assert exist == len(bit_sets) * 2**way
+    everything = random_conjunctions(MIXED, exist, way)
+    assert {tuple(sorted(set((row >> 1).tolist()))) for row in everything.literals} == set(bit_sets)
+    with pytest.raises(BadInputError, match=f"{exist + 1} queries asked.*signed.* is {exist}"):
+        random_conjunctions(MIXED, exist + 1, way)
+
+
+def test_bits_are_uniform_over_sets_of_bits_on_different_columns() -> None:
+    # Rejection of bits drawn uniformly makes each legal set equally likely, whatever the sizes of
+    # the columns. Few queries a seed, so that distinctness hardly matters; positive ones, so that a
+    # query is a set.
+    sets = legal_bit_sets(MIXED, 2)
+    number = {bits: i for i, bits in enumerate(sets)}
+    counts = np.zeros(len(sets))
+    for seed in range(4000):
+        for row in random_conjunctions(MIXED, 1, 2, signed=False, seed=seed).literals >> 1:
+            counts[number[tuple(row.tolist())]] += 1
+    assert stats.chisquare(counts).pvalue > ERROR_RATE
+
+
+def test_bits_of_a_large_workload_are_uniform() -> None:
+    domain = Domain(np.concatenate(([0], np.cumsum(np.tile([1, 2, 3, 10], 50)))))
+    literals = random_conjunctions(domain, 50_000, 3, seed=1).literals
+    bits = np.bincount((literals >> 1).ravel(), minlength=domain.bits)
+    # A bit lies in a legal set with probability proportional to e_2 of the other columns' sizes.
+    sizes = domain.sizes.astype(float)
+    total, squares = sizes.sum(), (sizes**2).sum()
+    others = ((total - sizes) ** 2 - (squares - sizes**2)) / 2
+    expected = others[domain.column_of_bit]
+    expected *= bits.sum() / expected.sum()
+    # Three bits a query without repetition vary less than a multinomial: the test is conservative.
+    assert stats.chisquare(bits, expected).pvalue > ERROR_RATE
+
+
+def test_signs_are_fair_and_independent() -> None:
+    literals = random_conjunctions(Domain.binary(500), 40_000, 3, seed=2).literals
+    patterns = np.bincount((literals & 1) @ [1, 2, 4], minlength=8)
+    assert stats.chisquare(patterns).pvalue > ERROR_RATE
+
+
+def test_seeds_give_different_workloads() -> None:
+    one, other = (random_conjunctions(Domain.binary(500), 100, seed=s).literals for s in (0, 1))
+    assert not np.array_equal(one, other)
+
+
+def test_columns_that_hardly_ever_differ_are_no_obstacle() -> None:
+    # Bits drawn blindly would lie on 20 different columns once in 4e7 draws.
+    domain = Domain(np.arange(0, 201, 10))
+    literals = random_conjunctions(domain, 1000, 20).literals
+    assert (domain.column_of_bit[literals >> 1] == np.arange(20)).all()
+    one_large = Domain(np.array([0, 1, 100_000]))
+    assert len(random_conjunctions(one_large, 1000, 2)) == 1000
+
+
+def test_very_many_columns() -> None:
+    assert len(random_conjunctions(Domain.binary(512_000), 20_000)) == 20_000
+
+
+@pytest.mark.parametrize(("m", "seed"), [(0, 0), (-1, 0)])
+def test_a_number_of_queries_below_one_is_refused(m: int, seed: int) -> None:
+    with pytest.raises(BadInputError, match=f"{m} queries asked"):
+        random_conjunctions(MIXED, m, 2, seed=seed)
+
+
+def test_a_negative_seed_is_refused() -> None:
+    with pytest.raises(BadInputError, match=r"seed of a workload.*not -1"):
+        random_conjunctions(MIXED, 1, 2, seed=-1)

@@ -1,0 +1,143 @@
+"""Queries as text: what is printed is read back, and what is wrong is named."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dualquery.data.columns import Binary, Categorical
+from dualquery.data.schema import ItemSchema, TableSchema
+from dualquery.errors import BadInputError
+from dualquery.queries.random import count_distinct, random_conjunctions
+from dualquery.queries.text import parse_query, parse_workload, print_queries
+from dualquery.queries.workload import Workload
+
+# Bits: flag 0, sex 1-3, income 4-5, member 6.
+SCHEMA = TableSchema(
+    (
+        Binary("flag"),
+        Categorical("sex", (("Male",), ("Female",), ("a & b",))),
+        Categorical("income", ((">50K",), ("<=50K",))),
+        Binary("member", zero="no", one="yes"),
+    )
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "codes"),
+    [
+        ("flag", [0]),
+        ("!flag", [1]),
+        (" ! flag ", [1]),
+        ("flag=0", [1]),
+        ("flag!=0", [0]),
+        ("!flag=1", [1]),
+        ("sex=Female", [4]),
+        ("sex!=Female", [5]),
+        ("!sex=Female", [5]),
+        ("!sex!=Female", [4]),
+        ("income=>50K", [8]),
+        ("income!=<=50K", [11]),
+        ("income = >50K", [8]),
+        ('"sex"="a & b"', [6]),
+        ('sex != "a & b" & "flag"', [0, 7]),
+        ("member=yes & sex=Male&income=>50K", [2, 8, 12]),
+        ("member=no", [13]),
+        ("flag & flag & sex!=Male", [0, 3]),
+        ("sex!=Female & sex!=Male", [3, 5]),
+        ("sex=Female & sex!=Male", [3, 4]),
+    ],
+)
+def test_a_query_is_read(text: str, codes: list[int]) -> None:
+    literals = parse_query(text, SCHEMA)
+    assert literals.dtype == np.int32
+    assert literals.tolist() == codes
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "query: '' is no query: a literal is missing"),
+        ("   ", "'' is no literal"),
+        ("flag &", "'flag &' is no query"),
+        ("flag & & member", "'' is no literal"),
+        ("flag && member", "is no query"),
+        ('sex="Male', "a quotation mark is not closed"),
+        ('sex=Ma"l"e', "is no literal; write column=value"),
+        ("=Male", "'=Male' is no literal"),
+        ("!", "'!' is no literal"),
+        ("flga", "query: there is no column 'flga'; did you mean 'flag'"),
+        ("sex=Mole", "query: column 'sex' has no value 'Mole'; did you mean 'Male'"),
+        ("sex", "query: column 'sex' needs a value"),
+        ("flag & !flag", "is never true: it asks for two things of the column 'flag'"),
+        ("member & sex=Male & sex=Female", "never true.*column 'sex'"),
+        ("sex=Male & income=>50K & sex!=Male", "never true.*column 'sex'"),
+        ("sex=Male & sex!=Female & sex=a", "has no value 'a'"),
+        ('sex=Male & sex!=Female & sex="a & b"', "never true.*column 'sex'"),
+    ],
+)
+def test_what_is_wrong_with_a_query_is_said(text: str, message: str) -> None:
+    with pytest.raises(BadInputError, match=message):
+        parse_query(text, SCHEMA)
+
+
+def test_a_list_becomes_a_workload_in_its_order() -> None:
+    workload = parse_workload(["sex=Male & flag & !member", "!flag", "income=>50K & flag"], SCHEMA)
+    np.testing.assert_array_equal(workload.literals, [[0, 2, 13], [1, -1, -1], [0, 8, -1]])
+    assert workload.domain is SCHEMA.domain
+    assert workload.description == {"kind": "list", "source": "list"}
+
+
+def test_a_wrong_query_of_a_list_is_named_by_its_position() -> None:
+    with pytest.raises(BadInputError, match="query 3: there is no column 'age'"):
+        parse_workload(["flag", "!flag", "flag & age=3", "age=3"], SCHEMA)
+
+
+def test_a_repeated_query_names_both_positions() -> None:
+    with pytest.raises(
+        BadInputError, match="query 3: 'flag=1&sex!=Male' is the same query as query 1"
+    ):
+        parse_workload(["sex!=Male & flag", "flag", "flag=1&sex!=Male"], SCHEMA)
+
+
+def test_printed_form() -> None:
+    workload = Workload(np.array([[0, 5, 8], [1, 7, -1], [13, -1, -1]]), SCHEMA.domain)
+    text = workload.text(SCHEMA)
+    assert text.name == "query"
+    assert text.to_list() == [
+        "flag & sex!=Female & income=>50K",
+        '!flag & sex!="a & b"',
+        "!member",
+    ]
+
+
+def test_items_are_printed_and_read_by_their_ids() -> None:
+    schema = ItemSchema(np.array([3, 10, 11]))
+    workload = Workload(np.array([[0, 3], [4, -1]]), schema.domain)
+    assert workload.text(schema).to_list() == ["3 & !10", "11"]
+    again = parse_workload(workload.text(schema), schema)
+    np.testing.assert_array_equal(again.literals, workload.literals)
+
+
+NAMES = st.text(st.sampled_from('ab&"=!# <>é\t'), min_size=1, max_size=6)
+
+
+@settings(max_examples=80, deadline=None)
+@given(data=st.data())
+def test_any_names_and_values_survive_printing_and_reading(data: st.DataObject) -> None:
+    names = data.draw(st.lists(NAMES, min_size=2, max_size=4, unique=True))
+    columns: list[Binary | Categorical] = []
+    for name in names:
+        values = data.draw(st.lists(NAMES, min_size=2, max_size=3, unique=True))
+        if data.draw(st.booleans()):
+            columns.append(Binary(name))
+        else:
+            columns.append(Categorical(name, tuple((value,) for value in values)))
+    schema = TableSchema(tuple(columns))
+    m = min(50, count_distinct(schema.domain, 2))
+    workload = random_conjunctions(schema.domain, m, 2)
+    printed = print_queries(workload.literals, schema)
+    np.testing.assert_array_equal(parse_workload(printed, schema).literals, workload.literals)
+    np.testing.assert_array_equal(parse_query(printed[0], schema), workload.literals[0])

@@ -1,0 +1,215 @@
+"""Problems of the tests: named ones with known optima, and random ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from solvers import BestResponse, Groups, LinearConstraint
+
+
+def groups_of(*members: Sequence[int]) -> Groups:
+    indptr = np.concatenate(([0], np.cumsum([len(group) for group in members]))).astype(np.int64)
+    return Groups(indptr, np.array([m for group in members for m in group], np.int32))
+
+
+def problem(
+    attributes: int,
+    terms: dict[tuple[int, ...], float] | list[tuple[tuple[int, ...], float]],
+    groups: Groups | None = None,
+    constraints: tuple[LinearConstraint, ...] = (),
+    constant: float = 0.0,
+) -> BestResponse:
+    """Return a problem whose literals are written as ``a`` or, negated, ``~a``."""
+    rows = list(terms.items()) if isinstance(terms, dict) else terms
+    width = max((len(literals) for literals, _ in rows), default=0)
+    codes = np.full((len(rows), width), -1, np.int32)
+    for row, (literals, _) in enumerate(rows):
+        codes[row, : len(literals)] = [2 * l if l >= 0 else 2 * ~l + 1 for l in literals]
+    weights = np.array([weight for _, weight in rows], np.float64)
+    return BestResponse(
+        attributes, codes, weights, groups or Groups.none(), constraints, constant
+    )
+
+
+def row(attributes: list[int], coefficients: list[float], lower: float, upper: float) -> LinearConstraint:
+    return LinearConstraint(
+        np.array(attributes, np.int32), np.array(coefficients, np.float64), lower, upper
+    )
+
+
+@dataclass(frozen=True)
+class Named:
+    """A problem, its optimum, and the answer to why that is the optimum in its name."""
+
+    name: str
+    make: Callable[[], BestResponse]
+    optimum: float
+
+
+def _chain(width: int) -> BestResponse:
+    """Windows of ``width`` attributes all true, against one cheap wish of zeros: all windows win."""
+    wishes = {tuple(range(first, first + width)): 2.0 for first in range(4)}
+    return problem(width + 3, {**wishes, (~0, ~(width + 2)): 1.0})
+
+
+NAMED = [
+    Named("empty", lambda: problem(0, {}), 0.0),
+    Named("no terms", lambda: problem(5, {}, groups_of([0, 3]), constant=2.5), 2.5),
+    Named("one variable wanted", lambda: problem(1, {(0,): 3.0}), 3.0),
+    Named("one variable unwanted", lambda: problem(1, {(0,): -3.0}), 0.0),
+    Named("one variable wanted at zero", lambda: problem(1, {(~0,): 1.5, (0,): 1.0}), 1.5),
+    Named("empty conjunction", lambda: problem(2, [((), 4.0), ((0, 1), 1.0)]), 5.0),
+    Named("contradictory conjunction", lambda: problem(2, {(0, ~0): 9.0, (1,): 1.0}), 1.0),
+    Named("repeated literal", lambda: problem(2, [((0, 0, 1), 2.0), ((0, 0), -1.0)]), 1.0),
+    Named("duplicates add up", lambda: problem(3, [((0, 1), 1.0), ((1, 0), 1.0), ((~0,), 1.5)]), 2.0),
+    Named("duplicates cancel", lambda: problem(2, [((0, 1), 7.0), ((0, 1), -7.0), ((~0,), 1.0)]), 1.0),
+    Named("all weights zero", lambda: problem(2, {(0, 1): 0.0, (~0,): 0.0}), 0.0),
+    Named("no positive term", lambda: problem(3, {(0, 1): -1.0, (~0,): -1.0, (~1, 2): -2.0}), 0.0),
+    Named(
+        "no positive term, something must be lost",
+        lambda: problem(2, {(0,): -3.0, (~0, 1): -2.0, (~0, ~1): -1.0}),
+        -1.0,
+    ),
+    Named("negative weight in the way", lambda: problem(3, {(0, 1): 3.0, (0, 1, 2): -5.0, (2,): 1.0}), 3.0),
+    Named("all fixed by groups of one", lambda: problem(2, {(0, ~1): 5.0, (0, 1): 1.0}, groups_of([0], [1])), 1.0),
+    Named("one of a group", lambda: problem(3, {(0,): 1.0, (1,): 2.0, (2,): 1.5}, groups_of([0, 1, 2])), 2.0),
+    Named(
+        "rest of a group",
+        lambda: problem(6, {(1,): -1.0, (3,): -2.0, (~1, ~3): 4.0}, groups_of([1, 2, 3, 5])),
+        4.0,
+    ),
+    Named(
+        "two literals on one group",
+        lambda: problem(3, {(0, 1): 9.0, (~0, ~1): 2.0, (0, ~2): 1.0}, groups_of([0, 1, 2])),
+        2.0,
+    ),
+    Named(
+        "groups couple through terms",
+        lambda: problem(
+            6,
+            {(0, 3): 2.0, (1, 4): 3.0, (2, 5): 1.0, (1, 4, ~5): -2.5, (0,): 0.25},
+            groups_of([0, 1, 2], [3, 4, 5]),
+        ),
+        2.25,
+    ),
+    Named(
+        "at most two",
+        lambda: problem(4, {(a,): a + 1.0 for a in range(4)}, constraints=(row([0, 1, 2, 3], [1.0] * 4, -np.inf, 2.0),)),
+        7.0,
+    ),
+    Named(
+        "knapsack",
+        lambda: problem(
+            4,
+            {(0,): 10.0, (1,): 6.0, (2,): 6.0, (3,): 1.0},
+            constraints=(row([0, 1, 2, 3], [6.0, 5.0, 5.0, 0.0], -np.inf, 10.0),),
+        ),
+        13.0,
+    ),
+    Named(
+        "structural zero",
+        lambda: problem(
+            4,
+            {(0, 2): 5.0, (0, 3): 1.0, (1, 2): 2.0},
+            groups_of([0, 1], [2, 3]),
+            (row([0, 2], [1.0, 1.0], -np.inf, 1.0),),
+        ),
+        2.0,
+    ),
+    Named(
+        "real coefficients",
+        lambda: problem(
+            3, {(0,): 1.0, (1,): 1.0, (2,): 1.0}, constraints=(row([0, 1, 2], [0.1, 0.2, 0.3], -np.inf, 0.3),)
+        ),
+        2.0,
+    ),
+    Named(
+        "equality that fixes everything",
+        lambda: problem(3, {(0,): -1.0, (1, ~2): 5.0}, constraints=(row([0, 1, 2], [1.0, 2.0, 4.0], 5.0, 5.0),)),
+        -1.0,
+    ),
+    Named(
+        "negative coefficients",
+        lambda: problem(2, {(0,): 1.0, (~1,): 0.5}, constraints=(row([0, 1], [1.0, -1.0], -np.inf, 0.0),)),
+        1.0,
+    ),
+    Named("huge weights", lambda: problem(3, {(0, 1): 3e15, (~0,): 2e15, (1, 2): -1e15, (2,): 5e14}), 3e15),
+    Named("tiny weights", lambda: problem(3, {(0, 1): 3e-15, (~0,): 2e-15, (1, 2): -1e-15}), 3e-15),
+    Named("huge and tiny weights", lambda: problem(4, {(0, 1): 1e6, (~0,): 9e5, (1, 2): -1e-3, (2, 3): 1e-2}), 1e6 + 9e-3),
+    Named("real weights", lambda: problem(3, {(0, 1): np.pi, (~0, 2): np.e, (~1,): 0.5, (2,): 1 / 3}), np.pi + 1 / 3),
+    *(Named(f"windows of {width}", lambda width=width: _chain(width), 8.0) for width in range(1, 9)),
+]
+"""Every problem with its optimum, found by hand."""
+
+
+def random_problem(seed: int) -> BestResponse:
+    """Return a feasible problem of up to 12 attributes, with all that a problem may have."""
+    rng = np.random.default_rng(seed)
+    attributes = int(rng.integers(1, 13))
+    width = int(rng.integers(1, 9 if rng.random() < 0.4 else 4))
+    count = int(rng.integers(0, 40))
+    terms = rng.integers(0, 2 * attributes, (count, width)).astype(np.int32)
+    terms[rng.random(terms.shape) < rng.choice([0.0, 0.3])] = -1
+    weights = (
+        rng.integers(-5, 6, count).astype(np.float64)
+        if rng.random() < 0.6
+        else rng.normal(size=count)
+    )
+    shuffled = rng.permutation(attributes)
+    cuts = [0]
+    while rng.random() < 0.7 and cuts[-1] < attributes:
+        cuts.append(min(attributes, cuts[-1] + int(rng.integers(1, 5))))
+    groups = Groups(np.array(cuts, np.int64), shuffled[: cuts[-1]].astype(np.int32))
+    record = random_record(attributes, groups, rng)
+    constraints = []
+    for _ in range(rng.integers(0, 3)):
+        named = rng.permutation(attributes)[: rng.integers(1, attributes + 1)].astype(np.int32)
+        coefficients = (
+            rng.integers(-3, 4, len(named)).astype(np.float64)
+            if rng.random() < 0.7
+            else rng.normal(size=len(named))
+        )
+        # Bounds around the sum of a legal record, so that something is feasible.
+        activity = float(coefficients @ record[named])
+        lower = activity - rng.choice([0.0, 1.0, np.inf])
+        upper = activity + rng.choice([0.0, 1.0, 2.5, np.inf])
+        constraints.append(LinearConstraint(named, coefficients, lower, upper))
+    return BestResponse(
+        attributes, terms, weights, groups, tuple(constraints), float(rng.normal())
+    )
+
+
+def random_record(attributes: int, groups: Groups, rng: np.random.Generator) -> np.ndarray:
+    """Return a random record that is legal for the groups."""
+    record = rng.integers(0, 2, attributes).astype(np.uint8)
+    record[groups.members] = 0
+    for group in range(len(groups)):
+        record[rng.choice(groups[group])] = 1
+    return record
+
+
+def sampled_problem(
+    attributes: int, clauses: int, seed: int, column: int | None = None
+) -> BestResponse:
+    """Return a sample of signed 3-literal conjunctions, half of them complements.
+
+    Nearly uniform weights, as in a game's first rounds, are the hard case. With ``column``, every
+    ``column`` consecutive attributes are a group, and no query uses a group twice.
+    """
+    rng = np.random.default_rng(seed)
+    size = 1 if column is None else column
+    columns = attributes // size
+    picked = np.stack([rng.choice(columns, 3, replace=False) for _ in range(clauses)])
+    bits = picked * size + rng.integers(0, size, picked.shape)
+    terms = (2 * bits + rng.integers(0, 2, bits.shape)).astype(np.int32)
+    signs = rng.choice([-1, 1], clauses)
+    groups = Groups.none()
+    if column is not None:
+        groups = Groups(
+            np.arange(0, attributes + 1, size, dtype=np.int64),
+            np.arange(attributes, dtype=np.int32),
+        )
+    return BestResponse.from_sample(attributes, terms, signs, groups)

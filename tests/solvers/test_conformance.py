@@ -1,0 +1,219 @@
+"""One suite that every back-end passes."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from solvers import (
+    BestResponse,
+    Capability,
+    InfeasibleProblemError,
+    InvalidProblemError,
+    ProblemTooLargeError,
+    Solver,
+    Status,
+    get_solver,
+)
+from tests.solvers.instances import (
+    NAMED,
+    Named,
+    groups_of,
+    problem,
+    random_problem,
+    random_record,
+    row,
+    sampled_problem,
+)
+
+SOLVERS = [
+    "local-search",
+    "cpsat",
+    "cpsat:aggregated",
+    "scip",
+    "scip:aggregated",
+    "highs",
+    "highs:aggregated",
+    "exhaustive",
+]
+
+
+@pytest.fixture(params=SOLVERS)
+def solver(request: pytest.FixtureRequest) -> Solver:
+    return get_solver(request.param)
+
+
+def is_exact(solver: Solver) -> bool:
+    return Capability.EXACT in solver.capabilities
+
+
+@pytest.mark.parametrize("named", NAMED, ids=lambda named: named.name)
+def test_known_optimum(solver: Solver, named: Named) -> None:
+    instance = named.make()
+    solution = solver.solve(instance)
+    assert instance.feasible(solution.record)
+    assert solution.objective == instance.value(solution.record)
+    assert solution.objective == pytest.approx(named.optimum, rel=1e-12)
+    assert solution.bound >= solution.objective
+    assert solution.solver == solver.name
+    assert 0 <= solution.incumbent_seconds <= solution.seconds
+    assert (solution.status is Status.OPTIMAL) or not is_exact(solver)
+
+
+def test_exact_on_random_problems(solver: Solver) -> None:
+    reference = get_solver("exhaustive")
+    reached = 0
+    for seed in range(100):
+        instance = random_problem(seed)
+        reached += agrees(solver, instance, reference.solve(instance).objective)
+    # The local search can be cut off from the optimum by linear constraints.
+    assert reached >= (100 if is_exact(solver) else 90)
+
+
+@pytest.mark.slow
+def test_exact_on_a_thousand_random_problems(solver: Solver) -> None:
+    reference = get_solver("exhaustive")
+    reached = 0
+    for seed in range(1000, 2000):
+        instance = random_problem(seed)
+        reached += agrees(solver, instance, reference.solve(instance).objective)
+    assert reached >= (1000 if is_exact(solver) else 900)
+
+
+def agrees(solver: Solver, instance: BestResponse, optimum: float) -> bool:
+    """Check what holds for every solver; tell whether it reached the optimum."""
+    solution = solver.solve(instance)
+    tolerance = 1e-9 * (1.0 + np.abs(instance.weights).sum())
+    assert instance.feasible(solution.record)
+    assert solution.objective == instance.value(solution.record)
+    assert solution.objective <= optimum + tolerance
+    assert solution.bound >= optimum - tolerance
+    reached = solution.objective >= optimum - tolerance
+    assert reached or solution.status is not Status.OPTIMAL
+    assert solution.status is Status.OPTIMAL or not is_exact(solver)
+    return reached
+
+
+def test_contradictory_constraints_are_named(solver: Solver) -> None:
+    instance = problem(
+        4,
+        {(0, 1): 1.0},
+        groups_of([0, 1, 2]),
+        (
+            row([2, 3], [1.0, 1.0], 0.0, 2.0),
+            row([0, 3], [1.0, 1.0], 2.0, 2.0),
+            row([1, 3], [1.0, -1.0], 0.0, 0.0),
+        ),
+    )
+    with pytest.raises(InfeasibleProblemError, match=r"constraints 1, 2 contradict.*groups 0"):
+        solver.solve(instance)
+
+
+def test_impossible_constraint_is_named(solver: Solver) -> None:
+    instance = problem(
+        3, {(0,): 1.0}, groups_of([0, 1]), (row([2], [1.0], 0.0, 1.0), row([0, 1], [1.0, 1.0], 2.0, 2.0))
+    )
+    with pytest.raises(InfeasibleProblemError, match=r"constraint 1 asks for 2.0 to 2.0.*groups 0"):
+        solver.solve(instance)
+
+
+def test_constraint_without_attributes(solver: Solver) -> None:
+    assert solver.solve(problem(1, {(0,): 1.0}, constraints=(row([], [], -1.0, 1.0),))).objective == 1
+    with pytest.raises(InfeasibleProblemError, match="constraint 0"):
+        solver.solve(problem(1, {(0,): 1.0}, constraints=(row([], [], 1.0, 1.0),)))
+
+
+def test_answer_is_at_least_as_good_as_a_feasible_hint(solver: Solver) -> None:
+    rng = np.random.default_rng(5)
+    for seed in range(40):
+        instance = random_problem(seed)
+        hint = random_record(instance.attributes, instance.groups, rng)
+        solution = solver.solve(instance, hint=hint, time_limit=1e-4)
+        assert instance.feasible(solution.record)
+        if instance.feasible(hint):
+            assert solution.objective >= instance.value(hint) - 1e-12
+
+
+def test_default_fills_what_no_term_mentions(solver: Solver) -> None:
+    instance = problem(6, {(0,): 1.0, (2,): -1.0}, groups_of([1, 2, 3], [4, 5]))
+    default = np.array([0, 0, 0, 1, 0, 1], np.uint8)
+    assert solver.solve(instance, default=default).record.tolist() == [1, 0, 0, 1, 0, 1]
+    assert solver.solve(instance).record.tolist() == [1, 1, 0, 0, 1, 0]
+
+
+def test_prints_nothing(solver: Solver, capfd: pytest.CaptureFixture[str]) -> None:
+    # Large enough for every phase of a search, small enough to enumerate.
+    solver.solve(sampled_problem(16, 60, 0))
+    with pytest.raises(InfeasibleProblemError):
+        solver.solve(problem(1, {(0,): 1.0}, constraints=(row([0], [2.0], 1.0, 1.0),)))
+    assert capfd.readouterr() == ("", "")
+
+
+def test_limit_returns_an_incumbent(solver: Solver) -> None:
+    instance = sampled_problem(16, 400, 1) if solver.name == "exhaustive" else sampled_problem(200, 900, 1)
+    solution = solver.solve(instance, time_limit=0.3)
+    assert instance.feasible(solution.record)
+    assert solution.objective == instance.value(solution.record)
+    assert solution.bound >= solution.objective
+
+
+def test_vanishing_limit_returns_a_record(solver: Solver) -> None:
+    instance = sampled_problem(60, 300, 1, column=20)
+    solution = solver.solve(instance, time_limit=1e-6)
+    assert instance.feasible(solution.record)
+    assert solution.status is not Status.OPTIMAL
+
+
+def test_same_seed_same_answer(solver: Solver) -> None:
+    instance = sampled_problem(20, 80, 3, column=5)
+    records = [solver.solve(instance, seed=4).record for _ in range(2)]
+    np.testing.assert_array_equal(records[0], records[1])
+
+
+def test_two_threads_at_once(solver: Solver) -> None:
+    instances = [sampled_problem(12, 60, seed) for seed in range(8)]
+    alone = [solver.solve(instance).objective for instance in instances]
+    with ThreadPoolExecutor(2) as pool:
+        together = list(pool.map(lambda instance: solver.solve(instance).objective, instances))
+    assert together == alone
+
+
+@pytest.mark.parametrize("limit", [0.0, -1.0, float("nan")])
+def test_bad_time_limit(solver: Solver, limit: float) -> None:
+    with pytest.raises(InvalidProblemError, match="time limit"):
+        solver.solve(problem(1, {(0,): 1.0}), time_limit=limit)
+
+
+def test_bad_options(solver: Solver) -> None:
+    instance = problem(2, {(0,): 1.0}, groups_of([0, 1]))
+    with pytest.raises(InvalidProblemError, match="threads is 0"):
+        solver.solve(instance, threads=0)
+    with pytest.raises(InvalidProblemError, match="seed is -1"):
+        solver.solve(instance, seed=-1)
+    with pytest.raises(InvalidProblemError, match=r"hint has shape \(3,\)"):
+        solver.solve(instance, hint=np.zeros(3, np.uint8))
+    with pytest.raises(InvalidProblemError, match="group 0 has 2 ones"):
+        solver.solve(instance, default=np.ones(2, np.uint8))
+
+
+def test_exhaustive_refuses_large_problems() -> None:
+    with pytest.raises(ProblemTooLargeError, match="at most 4194304 records"):
+        get_solver("exhaustive").solve(sampled_problem(60, 100, 0))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("attributes", "clauses"), [(17_770, 4_500), (396, 1_750), (512_000, 70_000)])
+def test_two_seconds_on_the_sizes_of_the_paper(solver: Solver, attributes: int, clauses: int) -> None:
+    if solver.name == "exhaustive":
+        pytest.skip("refuses problems of this size")
+    if clauses > 10_000:
+        rng = np.random.default_rng(0)
+        terms = rng.integers(0, 2 * attributes, (clauses, 3)).astype(np.int32)
+        instance = BestResponse.from_sample(attributes, terms, rng.choice([-1, 1], clauses))
+    else:
+        instance = sampled_problem(attributes, clauses, 0)
+    solution = solver.solve(instance, time_limit=2.0)
+    assert instance.feasible(solution.record)
+    assert solution.objective == instance.value(solution.record)
