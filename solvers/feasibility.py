@@ -84,7 +84,7 @@ def _search(problem: BestResponse, deadline: float) -> tuple[NDArray[np.uint8] |
 
 
 def _contradiction(problem: BestResponse, deadline: float) -> str:
-    """Name constraints that contradict each other, none of which can be spared (deletion filter)."""
+    """Name constraints that contradict each other and can none be spared (deletion filter)."""
     needed = list(range(len(problem.constraints)))
     for number in range(len(problem.constraints)):
         if time.perf_counter() > deadline:

@@ -1,10 +1,10 @@
 """Best responses as 0-1 linear programs, built in bulk.
 
-Every term of two or more literals gets one 0-1 column ``c`` that stands for its truth; a term of one
-literal goes into the objective of its attribute. A term of positive weight is bounded from above,
-either by one row (the paper's form, Gaboardi et al. 2014, section 5.2: ``sum of literals >= k c``) or
-by one row a literal (``c <= literal``), whose relaxation is tighter. A term of negative weight
-is bounded from below: ``c >= 1 - sum of (1 - literal)``, in both forms.
+Every term of two or more literals gets one 0-1 column ``c`` that stands for its truth; a term of
+one literal goes into the objective of its attribute. A term of positive weight is bounded from
+above, either by one row (the form of Gaboardi et al. 2014: ``sum of literals >= k c``) or by one
+row a literal (``c <= literal``), whose relaxation is tighter. A term of negative weight is bounded
+from below: ``c >= 1 - sum of (1 - literal)``, in both forms.
 """
 
 from __future__ import annotations

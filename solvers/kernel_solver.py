@@ -22,7 +22,7 @@ _GRACE_SECONDS = 0.25
 """What the local search may take past the limit when a back-end comes back empty-handed."""
 
 _PROOF_TOLERANCE = 1e-6
-"""Largest gap, as a share of the sum of absolute weights, at which a back-end's proof is believed."""
+"""Largest gap at which a proof is believed, as a share of the sum of absolute weights."""
 
 
 @dataclass(frozen=True)
@@ -75,11 +75,11 @@ class KernelSolver(ABC):
 
     :meth:`solve` compacts the problem, finds a feasible start where there are linear constraints,
     lets the back-end search the kernel, and judges what comes back by the problem's own evaluation:
-    a record that is not feasible is never returned. A back-end that returns nothing usable, or whose
-    model could not be built within the limit, is replaced by the local search
-    (:attr:`Status.FALLBACK`). A solution is called optimal when the back-end proved it and its bound
-    exceeds the objective by at most 1e-6 of the sum of absolute weights (the solvers calculate in
-    floating point), or when it reaches the sum of the positive weights.
+    a record that is not feasible is never returned. A back-end that returns nothing usable, or that
+    cannot get anywhere within the limit, is replaced by the local search
+    (:attr:`Status.FALLBACK`). A solution is called optimal when the back-end proved it and its
+    bound exceeds the objective by at most 1e-6 of the sum of absolute weights (the solvers
+    calculate in floating point), or when it reaches the sum of the positive weights.
     """
 
     name: ClassVar[str]
@@ -105,8 +105,11 @@ class KernelSolver(ABC):
             uint8, shape ``(kernel.attributes,)``: a feasible record, if one is known.
         """
 
-    def build_seconds(self, kernel: BestResponse) -> float:  # noqa: ARG002
-        """Estimate how long building the back-end's model takes."""
+    def least_seconds(self, kernel: BestResponse) -> float:  # noqa: ARG002
+        """Estimate the seconds to the back-end's first result, model building included.
+
+        With less time than that left it is not started.
+        """
         return 0.0
 
     def solve(
@@ -130,7 +133,7 @@ class KernelSolver(ABC):
         if len(kernel.terms) == 0:
             record = np.zeros(0, np.uint8) if start is None else start
             outcome = Outcome(Ending.PROVEN, record, kernel.constant)
-        elif self.build_seconds(kernel) > budget.remaining():
+        elif self.least_seconds(kernel) > budget.remaining():
             outcome = Outcome(Ending.STOPPED)
         else:
             outcome = self.search(kernel, budget, start)
@@ -140,7 +143,7 @@ class KernelSolver(ABC):
         record, found, own = _usable(kernel, outcome, budget, start)
         full = compacted.expand(record, default)
         objective = problem.value(full)
-        bound = outcome.bound if outcome.ending in (Ending.PROVEN, Ending.STOPPED) else math.inf
+        bound = _credible_bound(kernel, outcome, objective)
         status = Status.FEASIBLE if own else Status.FALLBACK
         if own and _is_proven(kernel, outcome.ending, objective, bound):
             status, bound = Status.OPTIMAL, objective
@@ -228,8 +231,18 @@ def _usable(
     return record, budget.elapsed() if found is None else found, own
 
 
+def _credible_bound(kernel: BestResponse, outcome: Outcome, objective: float) -> float:
+    """Return the back-end's bound, or ``inf`` if it failed or a feasible record refutes it."""
+    if outcome.ending is Ending.FAILED or outcome.bound < objective - _tolerance(kernel):
+        return math.inf
+    return outcome.bound
+
+
 def _is_proven(kernel: BestResponse, ending: Ending, objective: float, bound: float) -> bool:
     if objective >= kernel.constant + float(kernel.weights[kernel.weights > 0].sum()):
         return True
-    tolerance = _PROOF_TOLERANCE * float(np.abs(kernel.weights).sum())
-    return ending is Ending.PROVEN and bound <= objective + tolerance
+    return ending is Ending.PROVEN and bound <= objective + _tolerance(kernel)
+
+
+def _tolerance(kernel: BestResponse) -> float:
+    return _PROOF_TOLERANCE * float(np.abs(kernel.weights).sum())

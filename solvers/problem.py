@@ -90,9 +90,10 @@ class BestResponse:
     """Find the record of largest total weight of satisfied conjunctions.
 
     Maximise ``constant + sum_j weights[j] * [every literal of term j is true]`` over records
-    ``x in {0,1}^attributes`` with exactly one 1 in each group and every linear constraint satisfied.
-    A conjunction of no literals is true. Equal rows add up. The problem of DualQuery's record player
-    (Gaboardi et al. 2014, section 5), where a complemented query has a negative weight.
+    ``x in {0,1}^attributes`` with exactly one 1 in each group and every linear constraint
+    satisfied. A conjunction of no literals is true. Equal rows add up. This is the problem of
+    DualQuery's record player (Gaboardi et al. 2014), where a complemented query has a negative
+    weight.
 
     Parameters
     ----------
@@ -140,13 +141,12 @@ class BestResponse:
             )
         if not np.isfinite(self.constant):
             raise InvalidProblemError(f"the constant is {self.constant}; expected a finite number")
-        if terms.size and (terms.min() < -1 or terms.max() >= 2 * self.attributes):
-            term = int(
-                np.flatnonzero(((terms < -1) | (terms >= 2 * self.attributes)).any(axis=1))[0]
-            )
+        limit = 2 * self.attributes
+        if terms.size and (terms.min() < -1 or terms.max() >= limit):
+            term = int(np.flatnonzero(((terms < -1) | (terms >= limit)).any(axis=1))[0])
             raise InvalidProblemError(
-                f"term {term} has the literal codes {terms[term].tolist()}; expected codes from 0 to "
-                f"{2 * self.attributes - 1}, or -1 as padding, with {self.attributes} attributes"
+                f"term {term} has the literal codes {terms[term].tolist()}; expected codes below "
+                f"{limit} with {self.attributes} attributes, or -1 as padding"
             )
         _check_groups(self.attributes, self.groups)
         for number, constraint in enumerate(self.constraints):
@@ -285,6 +285,6 @@ def _check_groups(attributes: int, groups: Groups) -> None:
     occurrences = np.bincount(members, minlength=attributes)
     if occurrences.max() > 1:
         raise InvalidProblemError(
-            f"attribute {int(occurrences.argmax())} is in {occurrences.max()} places of the groups; "
-            "expected disjoint groups without repetitions"
+            f"attribute {int(occurrences.argmax())} is in {occurrences.max()} places of the "
+            "groups; expected disjoint groups without repetitions"
         )

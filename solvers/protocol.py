@@ -28,7 +28,7 @@ class Capability(Enum):
     GROUPS = "groups"
     LINEAR_CONSTRAINTS = "linear-constraints"
     HINT = "hint"
-    """Starts its search from the hint. (Every solver returns a record at least as good as a feasible
+    """Starts its search from the hint. (Every solver's answer is at least as good as a feasible
     hint.)"""
     THREADS = "threads"
     """Uses more than one thread."""
@@ -70,14 +70,14 @@ class Solver(Protocol):
         problem
             What to solve.
         time_limit
-            Seconds, positive (``inf`` for none), counted from the call: building the model is in it.
+            Seconds, positive (``inf`` for none), counted from the call, model building included.
         threads
             Most threads to use.
         seed
             Seed of the solver's random choices, >= 0.
         hint
-            uint8, shape ``(attributes,)``: a record to start from. The answer is at least as good if
-            the hint is feasible; an infeasible one is ignored.
+            uint8, shape ``(attributes,)``: a record to start from. The answer is at least as good
+            if the hint is feasible; an infeasible one is ignored.
         default
             uint8, shape ``(attributes,)``, legal for the groups: values of the attributes that no
             term and no constraint mentions. By default zeros, and the first member of each group.

@@ -37,8 +37,9 @@ class SolverInfo:
 def get_solver(name: str) -> Solver:
     """Return the solver called ``name`` or ``name:argument``.
 
-    ``auto`` stands for ``local-search``. What the argument means is the solver's business: ``scip``,
-    ``cpsat`` and ``highs`` take a formulation, ``disaggregated`` (the default) or ``aggregated``.
+    ``auto`` stands for ``local-search``. What the argument means is the solver's business:
+    ``scip``, ``cpsat`` and ``highs`` take a formulation, ``disaggregated`` (the default) or
+    ``aggregated``.
 
     Raises
     ------
@@ -72,7 +73,7 @@ def get_solver(name: str) -> Solver:
 
 
 def available_solvers() -> list[SolverInfo]:
-    """Return all registered solvers. Built-in ones are looked up without importing what they need."""
+    """Return all registered solvers; what built-in ones need is looked up, not imported."""
     infos = [_describe(name) for name in _BUILT_IN]
     return infos + [_describe_third_party(name) for name in _third_party_names()]
 

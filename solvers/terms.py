@@ -25,9 +25,9 @@ def merge_terms(
 ) -> tuple[NDArray[np.int32], NDArray[np.float64], float]:
     """Bring weighted conjunctions to their canonical form and add up equal ones.
 
-    Literals are sorted within each row and repeated ones removed; a row that holds a literal and its
-    negation is false on every record and is dropped; an empty conjunction is true on every record
-    and goes into the constant; equal rows add their weights, and rows of net weight 0 vanish.
+    Literals are sorted within each row and repeated ones removed; a row that holds a literal and
+    its negation is false on every record and is dropped; an empty conjunction is true on every
+    record and goes into the constant; equal rows add their weights; rows of net weight 0 vanish.
 
     Parameters
     ----------

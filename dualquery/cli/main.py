@@ -55,14 +55,19 @@ def main(arguments: list[str] | None = None) -> int:
     """
     for entry in entry_points(group=ENTRY_POINTS):
         app.command(name=entry.name)(entry.load())
-    given = sys.argv[1:] if arguments is None else arguments
+    return guarded(app, sys.argv[1:] if arguments is None else arguments, "dualquery")
+
+
+def guarded(commands: typer.Typer, arguments: list[str], program: str) -> int:
+    """Run commands; whatever goes wrong ends in one plain line and an exit code."""
     try:
-        code = typer.main.get_command(app)(given, prog_name="dualquery", standalone_mode=False)
+        command = typer.main.get_command(commands)
+        code = command(arguments, prog_name=program, standalone_mode=False)
         return code if isinstance(code, int) else DONE
     except KeyboardInterrupt:
         return _stop("interrupted: nothing was written", INTERRUPTED)
     except BaseException as error:
-        return _explain(error, verbose="--verbose" in given)
+        return _explain(error, verbose="--verbose" in arguments)
 
 
 def _explain(error: BaseException, *, verbose: bool) -> int:

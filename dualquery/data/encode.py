@@ -160,6 +160,9 @@ def missing_mask(values: pl.Series, missing_values: tuple[str, ...]) -> NDArray[
     missing = values.is_null()
     if values.dtype.is_float():
         missing |= values.is_nan().fill_null(False)
+    if values.dtype.is_numeric():
+        markers = to_numbers(pl.Series(missing_values, dtype=pl.String))
+        missing |= values.cast(pl.Float64).is_in(markers[~np.isnan(markers)]).fill_null(False)
     elif values.dtype == pl.String:
         missing |= values.is_in(list(missing_values)).fill_null(False)
     elif values.dtype in (pl.Categorical, pl.Enum):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -57,7 +58,7 @@ def draft_table_schema(source: TableSource, columns: Selection | None = None) ->
         raise BadInputError(f"{source.label}: no rows below the header")
     return TableSchema(
         columns=tuple(values.column() for values in seen.values()),
-        name="taken from the data",
+        name=_name(source),
         declared=False,
         missing_values=MISSING_VALUES,
     )
@@ -73,7 +74,7 @@ def draft_item_schema(source: ItemSource) -> ItemSchema:
     """
     width = source.width()
     if width is not None:
-        return ItemSchema.numbered(width, name=f"0-{width - 1}")
+        return ItemSchema.numbered(width, _name(source))
     items = np.zeros(0, np.int64)
     for rows in source.item_rows():
         items = np.union1d(items, rows.items)
@@ -83,7 +84,12 @@ def draft_item_schema(source: ItemSource) -> ItemSchema:
             )
     if not len(items):
         raise BadInputError(f"{source.label}: no row has any item; declare them with --columns")
-    return ItemSchema(items, name="taken from the data", declared=False)
+    return ItemSchema(items, _name(source), declared=False)
+
+
+def _name(source: TableSource | ItemSource) -> str:
+    """Return the name of the source without its folder, which is nobody else's business."""
+    return Path(source.label.rpartition(":")[2]).name
 
 
 @dataclass

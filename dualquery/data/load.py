@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 # Rows are encoded in pieces of so many cells, so that a wide table needs no more memory.
-_CELLS = 1 << 23
+_CELLS = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)

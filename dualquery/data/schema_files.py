@@ -46,25 +46,26 @@ def load_schema(name_or_path: str | Path) -> TableSchema | ItemSchema:
 
 
 def write_schema(schema: TableSchema | ItemSchema, path: str | Path) -> None:
-    """Write a schema as a JSON file for the user to check.
-
-    The file does not say where the schema came from: whoever hands it in declares it.
+    """Write a schema as a JSON file for the user to check (see `format_schema`).
 
     Raises
     ------
     BadInputError
         If the file cannot be written.
     """
-    fields = schema.to_dict()
-    del fields["declared"]
     try:
-        Path(path).write_text(format_schema(fields), encoding="utf-8")
+        Path(path).write_text(format_schema(schema), encoding="utf-8")
     except OSError as fault:
         raise BadInputError(f"{path}: cannot be written ({fault.strerror})") from None
 
 
-def format_schema(fields: Mapping[str, object]) -> str:
-    """Return a schema's dictionary as JSON, one line a column."""
+def format_schema(schema: TableSchema | ItemSchema) -> str:
+    """Return the text of a schema file: JSON, one line a column.
+
+    It does not tell where the schema came from: whoever hands the file in declares it.
+    """
+    fields = schema.to_dict()
+    del fields["declared"]
     lines = []
     for key, value in fields.items():
         if key == "columns" and isinstance(value, list):

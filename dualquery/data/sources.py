@@ -103,8 +103,6 @@ def source_of(data: object) -> Source:
         return parse_source(data)
     if isinstance(data, Path):
         return parse_source(str(data))
-    if isinstance(data, TableSource | ItemSource):
-        return data
     if isinstance(data, np.ndarray):
         return DenseSource(data)
     return _object(data)
@@ -120,6 +118,8 @@ def _object(data: Any) -> Source:
         return frame_source(data, "table")
     if package == "pandas" and kind == "DataFrame":
         return frame_of_pandas(data, "table")
+    if package != "polars" and isinstance(data, TableSource | ItemSource):
+        return data
     hint = "; call .collect() first" if kind == "LazyFrame" else ""
     raise BadInputError(
         f"data of type {kind} cannot be read{hint}: a path, a NumPy or SciPy matrix of 0s and 1s, "

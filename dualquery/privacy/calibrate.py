@@ -69,20 +69,20 @@ def calibrate_step(
     check_budget(epsilon, delta, n)
     if rounds == 1:
         raise BadInputError("One round reads nothing private, so every step fits; set the step.")
-    # Below this the charge for the rounding of the weights exceeds the range of a draw itself.
-    smallest = GameSchedule(rounds, samples, 0.5 * n * RANGE_SLACK, n)
+    # Below this the charge for the rounding of the weights is no longer small beside the range.
+    smallest = GameSchedule(rounds, samples, n * RANGE_SLACK, n)
 
     def with_step(step: float) -> GameSchedule:
         return replace(smallest, step=step)
 
     def search(bound: Accountant) -> Calibration:
         target = _Target(bound, epsilon, delta)
-        _require_fit(target, smallest, "step")
+        least = target.require_fit(smallest, "step")
         guess = _zcdp_ratio(with_step(1.0), epsilon, delta) ** 0.5
-        step = _largest_real(
-            lambda step: target.epsilon_of(with_step(step)), epsilon, smallest.step, guess
+        step, cost = _largest_real(
+            lambda step: target.epsilon_of(with_step(step)), epsilon, (smallest.step, least), guess
         )
-        return target.calibration(with_step(step))
+        return Calibration(with_step(step), bound.name, cost)
 
     return _best_of(accountant, delta, search, lambda found: found.schedule.step)
 
@@ -118,12 +118,12 @@ def calibrate_samples(
 
     def search(bound: Accountant) -> Calibration:
         target = _Target(bound, epsilon, delta)
-        _require_fit(target, smallest, "samples")
+        least = target.require_fit(smallest, "samples")
         guess = _zcdp_ratio(smallest, epsilon, delta)
-        samples = _largest_integer(
-            lambda samples: target.epsilon_of(with_samples(samples)), epsilon, 1, guess
+        samples, cost = _largest_integer(
+            lambda samples: target.epsilon_of(with_samples(samples)), epsilon, (1, least), guess
         )
-        return target.calibration(with_samples(samples))
+        return Calibration(with_samples(samples), bound.name, cost)
 
     return _best_of(accountant, delta, search, lambda found: found.schedule.samples)
 
@@ -158,13 +158,13 @@ def calibrate_rounds(
 
     def search(bound: Accountant) -> Calibration:
         target = _Target(bound, epsilon, delta)
-        _require_fit(target, smallest, "rounds")
+        least = target.require_fit(smallest, "rounds")
         # rho grows with (T - 1) T (2T - 1) / 6, close to (T - 1/2)^3 / 3.
         guess = 0.5 + (3.0 * _zcdp_ratio(smallest, epsilon, delta)) ** (1.0 / 3.0)
-        rounds = _largest_integer(
-            lambda rounds: target.epsilon_of(with_rounds(rounds)), epsilon, 2, guess
+        rounds, cost = _largest_integer(
+            lambda rounds: target.epsilon_of(with_rounds(rounds)), epsilon, (2, least), guess
         )
-        return target.calibration(with_rounds(rounds))
+        return Calibration(with_rounds(rounds), bound.name, cost)
 
     return _best_of(accountant, delta, search, lambda found: found.schedule.rounds)
 
@@ -242,8 +242,19 @@ class _Target:
             return math.inf
         return self.accountant.epsilon(schedule, self.delta)
 
-    def calibration(self, schedule: GameSchedule) -> Calibration:
-        return Calibration(schedule, self.accountant.name, self.epsilon_of(schedule))
+    def require_fit(self, smallest: GameSchedule, what: str) -> float:
+        """Return the epsilon of the smallest schedule in ``what``, or say why it does not fit."""
+        name = self.accountant.name
+        reason = self.accountant.supports(smallest, self.delta)
+        if reason is not None:
+            raise _OverBudgetError(f"{name}: {reason}")
+        cost = self.accountant.epsilon(smallest, self.delta)
+        if cost > self.epsilon:
+            raise _OverBudgetError(
+                f"{name}: even {what} = {getattr(smallest, what):g} costs epsilon = {cost:.4g}, "
+                f"above {self.epsilon:g}"
+            )
+        return cost
 
 
 def _best_of(
@@ -271,59 +282,53 @@ class _OverBudgetError(Exception):
     """Even the smallest value exceeds the budget under one accountant."""
 
 
-def _require_fit(target: _Target, smallest: GameSchedule, what: str) -> None:
-    name = target.accountant.name
-    value = getattr(smallest, what)
-    reason = target.accountant.supports(smallest, target.delta)
-    if reason is not None:
-        raise _OverBudgetError(f"{name}: {reason}")
-    cost = target.epsilon_of(smallest)
-    if cost > target.epsilon:
-        raise _OverBudgetError(
-            f"{name}: even {what} = {value:g} costs epsilon = {cost:.4g}, above {target.epsilon:g}"
-        )
-
-
 def _zcdp_ratio(schedule: GameSchedule, epsilon: float, delta: float) -> float:
     """Return how many times the zCDP cost of ``schedule`` the budget allows: a first guess."""
     return rho_for(epsilon, max(delta, 1e-12)) / rho_of(schedule)
 
 
 def _largest_real(
-    epsilon_of: Callable[[float], float], target: float, smallest: float, guess: float
-) -> float:
-    """Return a value within `_STEP_TOLERANCE` of the largest whose epsilon is at most ``target``.
+    epsilon_of: Callable[[float], float],
+    target: float,
+    smallest: tuple[float, float],
+    guess: float,
+) -> tuple[float, float]:
+    """Return a value within `_STEP_TOLERANCE` of the largest that fits, and its epsilon.
 
     ``epsilon_of`` increases and is close to a power of its argument, so a secant on logarithms
-    needs few calls; bisection is the safeguard. ``smallest`` is known to fit.
+    needs few calls; bisection is the safeguard. ``smallest`` is a value that fits, and its epsilon.
     """
     aim = target * (1.0 - 0.2 * _STEP_TOLERANCE)
-    low, high = smallest, math.inf
+    low, least = smallest
+    high = math.inf
     secant = _LogSecant(aim)
-    trial = max(guess, smallest)
+    trial = max(guess, low)
     while high > low * (1.0 + _STEP_TOLERANCE):
         cost = epsilon_of(trial)
         if cost > target:
             high = trial
         else:
-            low = trial
+            low, least = trial, cost
             if cost >= target * (1.0 - 0.5 * _STEP_TOLERANCE):
                 break
         trial = secant.next(trial, cost)
         if not low < trial < high:
             trial = math.sqrt(low * high) if math.isfinite(high) else 2.0 * low
-    return low
+    return low, least
 
 
 def _largest_integer(
-    epsilon_of: Callable[[int], float], target: float, smallest: int, guess: float
-) -> int:
-    """Return the largest count, at most `_LARGEST_COUNT`, whose epsilon is at most ``target``.
+    epsilon_of: Callable[[int], float],
+    target: float,
+    smallest: tuple[int, float],
+    guess: float,
+) -> tuple[int, float]:
+    """Return the largest count up to `_LARGEST_COUNT` that fits, and its epsilon.
 
-    The search is that of `_largest_real`; the answer fits and one more does not. ``smallest`` is
-    known to fit.
+    The search is that of `_largest_real`; one more does not fit.
     """
-    low, high = smallest, _LARGEST_COUNT + 1
+    low, least = smallest
+    high = _LARGEST_COUNT + 1
     secant = _LogSecant(target)
     trial = min(max(guess, low + 1.0), high - 1.0)
     while high > low + 1:
@@ -332,11 +337,11 @@ def _largest_integer(
         if cost > target:
             high = count
         else:
-            low = count
+            low, least = count, cost
         trial = secant.next(float(count), cost)
         if not low <= trial < high + 1:
             trial = math.sqrt(low * high)
-    return low
+    return low, least
 
 
 class _LogSecant:

@@ -86,13 +86,13 @@ class Curator:
 
     def measure_gaussian(self, scale: float) -> NDArray[np.int64]:
         """Return all counts plus discrete Gaussian noise of the given scale (in rows)."""
-        sensitivity = math.sqrt(differing_queries(self._workload, threads=self._threads).count)
+        sensitivity = math.sqrt(differing_queries(self._workload).count)
         self._ledger.charge(DiscreteGaussianNoise(sensitivity, scale))
         return self._counts + self._randomness.discrete_gaussian(scale, len(self._counts))
 
     def measure_laplace(self, scale: float) -> NDArray[np.int64]:
         """Return all counts plus discrete Laplace noise of the given scale (in rows)."""
-        sensitivity = differing_queries(self._workload, threads=self._threads).count
+        sensitivity = differing_queries(self._workload).count
         self._ledger.charge(LaplaceNoise(sensitivity / scale))
         return self._counts + self._randomness.discrete_laplace(scale, len(self._counts))
 

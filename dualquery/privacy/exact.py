@@ -23,11 +23,11 @@ with V(0) = 1: this holds for the last one, and is kept by averages over shifts 
 **How the supremum over t is covered.** [0, r] is cut into pieces [a, b]. Pairs with t in a piece
 are randomised functions of the two-point pair with the losses b and a - r, whose range is slightly
 wider. Pieces are fine near r/2, where the variance of the loss is largest, and grow outwards, where
-their wider range costs less than the distance from r/2 gains. For s >= the number of pieces, the
-pointwise maximum of the s-fold privacy profiles of all pieces is itself the profile of a pair that
-dominates every t (a maximum of convex functions is convex), and is hardly larger than the largest
-of them: an event is then a single convolution. With few draws that maximum would be loose, so the
-pieces are taken s at a time and V_new is the maximum of several convolutions.
+their wider range costs less than the distance from r/2 gains. V_new is the maximum over the pieces
+of one convolution each. The pointwise maximum of the s-fold privacy profiles of all pieces is
+itself the profile of a pair that dominates every t (a maximum of convex functions is convex); it
+picks the best position of the lattice of losses for each threshold, which adds about 1/s to the
+variance. So from `_MANY_DRAWS` draws on an event is a single convolution with that pair.
 
 **Why every rounding is upward.**
 
@@ -80,6 +80,10 @@ Chords add at most step^2 / 4 to the variance of one event, step^2 / 6 on averag
 
 _VARIANCE_TOLERANCE = 0.002
 """Relative excess variance of the widened two-point pair of the piece of [0, r] around r/2."""
+
+_MANY_DRAWS = 64
+"""From here on the pieces of an event share one loss distribution: about 0.4% of the step at 64,
+0.05% at 500, for a cost that is 90 times smaller."""
 
 _LEFT_DEVIATIONS = 6.0
 """Where profiles end on the left; less likely losses count as this one, which is larger."""
@@ -250,7 +254,7 @@ def _candidates(event: Event, grid: _Grid) -> tuple[_Losses, ...]:
     match event:
         case SampledQueries(draws=draws):
             pieces = len(_PIECE_EDGES) - 1
-            group = min(draws, pieces)
+            group = 1 if draws < _MANY_DRAWS else pieces
             return tuple(
                 _sampled_losses(event, _PIECE_EDGES[start : start + group + 1], grid)
                 for start in range(0, pieces, group)

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import combinations
 from math import comb
 
@@ -37,8 +37,8 @@ from dualquery.queries.workload import Workload
 
 Int64 = NDArray[np.int64]
 
-# Fractions of a query are integers in this unit; it is divisible by 1 .. 12.
-_UNIT = 27_720
+# Units of the pairwise model in one query; divisible by 1 .. 12, so that its fractions are whole.
+UNIT = 27_720
 # The pairwise tables hold the square of this number of entries (32 MiB).
 _PAIRWISE_VALUES = 2_048
 # Entries of tables that message passing may visit, and its sweeps at most.
@@ -65,8 +65,12 @@ class Bound:
     method: str
 
 
+@lru_cache(maxsize=8)
 def differing_queries(workload: Workload, threads: int = 1) -> Bound:
     """Bound the number of queries on which two legal records can differ.
+
+    Results are kept for the last few workloads, so that the plan of a measurement and the room that
+    checks it see the same number even where the last digits of a proof could differ.
 
     The smallest of the number of (non-constant) queries, `column_set_bound`, `pairwise_bound`, and
     `sensitivity_spectral.spectral_bound` for the queries on binary columns plus one of the former
@@ -145,8 +149,8 @@ class Conjunctions:
         column = domain.column_of_bit[bit]
         within = bit - domain.offsets[column]
         two_valued = sizes[column] == 2
-        # The single bit of a binary column stands for its second value.
-        within = np.where(two_valued, within ^ negated ^ (domain.sizes[column] == 1), within)
+        # The first of a binary column's two values is that its bit is 1.
+        within = np.where(two_valued, within ^ negated, within)
         value = (offsets[column] + within).astype(np.int32)
         asked = used & (two_valued | (negated == 0))
         positive = np.sort(np.where(asked, value, -1), axis=1)
@@ -214,7 +218,7 @@ class Conjunctions:
         wide = np.append((np.diff(self.offsets) > 2)[self.column_of_value], False)
         return (self.positives > 0) & ~wide[self.positive].any(axis=1)
 
-    def positive_values(self, queries: NDArray[np.bool_], count: int) -> NDArray[np.int32]:
+    def positive_values(self, queries: NDArray[np.bool_] | Int64, count: int) -> NDArray[np.int32]:
         """Return the positive values of the chosen queries, which have ``count`` each."""
         return self.positive[queries][:, self.positive.shape[1] - count :]
 
@@ -334,10 +338,11 @@ def column_set_bound(conjunctions: Conjunctions) -> int:
     return bound
 
 
-def pairwise_bound(conjunctions: Conjunctions) -> int:
-    """Bound the differing queries by a dual bound on a pairwise model over the columns.
+@dataclass(frozen=True, eq=False)
+class PairwiseModel:
+    """Terms in one and two columns whose sum U is at least the sum of f_q, see (1).
 
-    f_q of (1) is at most a sum of terms in one and two columns:
+    f_q is at most, query by query,
 
     - no positive literal, excluded values A_1 .. A_j: the indicator of a union is at most
       sum A_i minus the pairs along any spanning tree on them (Hunter, "An upper bound for the
@@ -346,59 +351,86 @@ def pairwise_bound(conjunctions: Conjunctions) -> int:
     - one positive literal a, excluded B_1 .. B_r: a (1 - max B_i) <= a - (1/r) sum a B_i;
     - two: a b;
     - p >= 3: a product of p indicators is at most that of any two of them, so at most their mean
-      over all C(p, 2) pairs. Queries that fill many cells of one set of columns, as those of a
-      marginal do, are left out of the model and cost the two fullest cells of
-      `column_set_bound`; any choice is valid, here the one that is cheaper on average.
+      over all C(p, 2) pairs.
 
-    Pairs inside one column are left out where they would be subtracted. With U the sum of all
-    terms, D(x, x') <= U(x) + U(x') <= 2 max U over all choices of one value a column, and max U is
-    at most the sum of the maxima of all tables, after any messages (`sensitivity_kernels`). All of
-    it is in integers; fractions of a query are rounded up when added, down when subtracted.
+    A record never has both values of a pair inside one column, so those entries are not read.
+    Fractions of a query are rounded up when added, down when subtracted.
+
+    Parameters
+    ----------
+    unary
+        int64, shape ``(values,)``, in units of 1 / `UNIT` query.
+    pairwise
+        int64, shape ``(values, values)``, symmetric; the same unit.
+    modelled
+        bool, shape ``(m,)``: the queries that U covers.
+    left_out
+        Bound on the queries that differ among the others.
+    """
+
+    unary: Int64
+    pairwise: Int64
+    modelled: NDArray[np.bool_]
+    left_out: int
+
+    @staticmethod
+    def of_conjunctions(conjunctions: Conjunctions) -> PairwiseModel:
+        """Build the model; queries that fill many cells of one set of columns are left out.
+
+        These, of three or more positive literals, cost at most the two fullest cells of
+        `column_set_bound`, which is little for the cells of a whole marginal. Any choice is valid:
+        the one taken is cheaper for records that meet an average number of queries.
+        """
+        positives, negatives = conjunctions.positives, conjunctions.negatives
+        values, column = conjunctions.values, conjunctions.column_of_value
+        table = np.zeros(values * values, np.int64)
+
+        def add(first: NDArray[np.int32], second: NDArray[np.int32], amount: int) -> None:
+            places = np.minimum(first, second).astype(np.int64) * values + np.maximum(first, second)
+            table[:] += amount * np.bincount(places, minlength=len(table))
+
+        excluding, single = positives == 0, positives == 1
+        for j in range(2, negatives[excluding].max(initial=0) + 1):
+            excluded = conjunctions.negative[excluding & (negatives == j)]
+            for first, second in combinations(excluded.T[-j:], 2):
+                add(first, second, -(2 * UNIT // j))
+        for r in range(1, negatives[single].max(initial=0) + 1):
+            chosen = single & (negatives == r)
+            for excluded in conjunctions.negative[chosen].T[-r:]:
+                add(conjunctions.positive[chosen, -1], excluded, -(UNIT // r))
+        modelled, left_out = np.ones(len(conjunctions), bool), 0
+        for p in range(2, positives.max(initial=0) + 1):
+            queries = np.flatnonzero(positives == p)
+            asked = conjunctions.positive_values(queries, p)
+            if p > 2 and len(queries):
+                sets = ColumnSets.of_values(asked, column)
+                apart = sets.two_fullest <= _average_pair_cost(sets, np.diff(conjunctions.offsets))
+                left_out += int(sets.two_fullest[apart].sum())
+                modelled[queries] = inside = ~apart[sets.set_of_query]
+                asked = asked[inside]
+            for first, second in combinations(asked.T, 2):
+                add(first, second, -(-UNIT // comb(p, 2)))
+        unary = conjunctions.count_values(conjunctions.negative[excluding])
+        unary += conjunctions.count_values(conjunctions.positive[single])
+        pairwise = table.reshape(values, values)
+        return PairwiseModel(UNIT * unary, pairwise + pairwise.T, modelled, left_out)
+
+
+def pairwise_bound(conjunctions: Conjunctions) -> int:
+    """Bound the differing queries by a dual bound on `PairwiseModel`.
+
+    By (1), D(x, x') <= U(x) + U(x') + left_out <= 2 max U + left_out, the maximum being over all
+    choices of one value a column; it is at most the sum of the maxima of all tables, after any
+    messages between them (`sensitivity_kernels.reparametrised_bound`).
     """
     from dualquery.queries.sensitivity_kernels import pass_messages, reparametrised_bound
 
-    positives, negatives = conjunctions.positives, conjunctions.negatives
-    values, column = conjunctions.values, conjunctions.column_of_value
-    table = np.zeros(values * values, np.int64)
-
-    def add(pairs: NDArray[np.int32], amount: int) -> None:
-        first, second = pairs.astype(np.int64)
-        apart = (first >= 0) & (second >= 0)
-        apart[apart] = column[first[apart]] != column[second[apart]]
-        places = np.minimum(first, second)[apart] * values + np.maximum(first, second)[apart]
-        table[:] += amount * np.bincount(places, minlength=len(table))
-
-    excluding = positives == 0
-    unary = _UNIT * (
-        conjunctions.count_values(conjunctions.negative[excluding])
-        + conjunctions.count_values(conjunctions.positive[positives == 1])
-    )
-    for j in range(2, negatives[excluding].max(initial=0) + 1):
-        excluded = conjunctions.negative[excluding & (negatives == j)]
-        for pair in combinations(excluded.T[-j:], 2):
-            add(np.array(pair), -(2 * _UNIT // j))
-    for r in range(1, negatives[positives == 1].max(initial=0) + 1):
-        chosen = (positives == 1) & (negatives == r)
-        for excluded in conjunctions.negative[chosen].T[-r:]:
-            add(np.array([conjunctions.positive[chosen, -1], excluded]), -(_UNIT // r))
-    left_out = 0
-    for p in range(2, positives.max(initial=0) + 1):
-        asked = conjunctions.positive_values(positives == p, p)
-        if p > 2 and len(asked):
-            sets = ColumnSets.of_values(asked, column)
-            apart = sets.two_fullest <= _average_pair_cost(sets, np.diff(conjunctions.offsets))
-            left_out += int(sets.two_fullest[apart].sum())
-            asked = asked[~apart[sets.set_of_query]]
-        for pair in combinations(asked.T, 2):
-            add(np.array(pair), -(-_UNIT // comb(p, 2)))
-
-    square = table.reshape(values, values)
-    square += square.T.copy()
-    messages = np.zeros((len(conjunctions.offsets) - 1, values), np.int64)
-    sweeps = min(_PAIRWISE_SWEEPS, 1 + _PAIRWISE_VISITS // (2 * len(table)))
-    pass_messages(square, unary, conjunctions.offsets, messages, sweeps)
-    largest = int(reparametrised_bound(square, unary, conjunctions.offsets, messages))
-    return left_out + 2 * largest // _UNIT
+    model, offsets = PairwiseModel.of_conjunctions(conjunctions), conjunctions.offsets
+    messages = np.zeros((len(offsets) - 1, conjunctions.values), np.int64)
+    sweeps = min(_PAIRWISE_SWEEPS, 1 + _PAIRWISE_VISITS // (2 * model.pairwise.size))
+    pass_messages(model.pairwise, model.unary, offsets, messages, sweeps)
+    largest = int(reparametrised_bound(model.pairwise, model.unary, offsets, messages))
+    return model.left_out + 2 * largest // UNIT
 
 
 def _average_pair_cost(sets: ColumnSets, sizes: Int64) -> NDArray[np.float64]:

@@ -1,0 +1,1 @@
+"""The built-in back-ends, one module each; :mod:`solvers.registry` finds them."""

@@ -53,8 +53,8 @@ class Exhaustive(KernelSolver):
         if records > MOST_RECORDS:
             raise ProblemTooLargeError(
                 f"exhaustive enumerates at most {MOST_RECORDS} records; this problem has "
-                f"{kernel.attributes} attributes that matter and about 2^{records.bit_length() - 1} "
-                "records: use another solver"
+                f"{kernel.attributes} attributes that matter and about "
+                f"2^{records.bit_length() - 1} records: use another solver"
             )
         best: NDArray[np.uint8] | None = None
         best_value = -math.inf
@@ -81,7 +81,7 @@ def _legal_records(
     sizes: NDArray[np.int64],
     numbers: NDArray[np.int64],
 ) -> NDArray[np.uint8]:
-    """Return the records of these numbers (mixed radix), uint8 of shape ``(attributes, numbers)``."""
+    """Return records by number in mixed radix, uint8 of shape ``(attributes, numbers)``."""
     block = np.zeros((kernel.attributes, len(numbers)), np.uint8)
     for attribute in free:
         block[attribute] = numbers & 1

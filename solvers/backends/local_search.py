@@ -37,8 +37,8 @@ _PROPOSALS_BEYOND = 14
 """Proposals per attribute of the kernels that would otherwise take above a tenth of a second."""
 _MANY_PROPOSALS = 600_000
 _HOTTEST = 0.17
-"""First temperature in units of the mean absolute weight times the root of an attribute's mean number
-of literals: the size of a typical score."""
+"""First temperature, in units of a typical score: the mean absolute weight times the root of an
+attribute's mean number of literals."""
 _COOLING = 0.2
 """Last temperature, as a share of the first."""
 
@@ -106,8 +106,8 @@ def improve(
 def greedy_record(problem: BestResponse) -> NDArray[np.uint8]:
     """Return a legal record in which each attribute follows the weight of the literals on it.
 
-    A literal of a term of k literals counts with the term's weight times ``2 ** (1 - k)``: the change
-    in the term's expected weight over uniformly random other attributes, up to a factor.
+    A literal of a term of k literals counts with the term's weight times ``2 ** (1 - k)``: what it
+    is worth while the other attributes are fair coins.
     """
     codes = problem.terms
     share = problem.weights * 0.5 ** ((codes >= 0).sum(axis=1) - 1)

@@ -1,3 +1,4 @@
+# mypy: disallow-untyped-decorators=False
 """Compiled loops of the local search: maintained flip scores, tabu search, annealing, descent.
 
 A *move* is named by one attribute: it flips a free attribute, or makes the attribute the chosen
@@ -20,7 +21,7 @@ from numpy.typing import NDArray
 
 
 class SearchState(NamedTuple):
-    """A search over ``n`` attributes and ``J`` terms; all arrays but the first two change in place."""
+    """A search over ``n`` attributes and ``J`` terms; arrays change in place."""
 
     terms: NDArray[np.int32]
     """(J, k): literal codes, padded with -1, distinct attributes within a row."""
@@ -73,6 +74,7 @@ _STATE = types.NamedTuple(
     SearchState,
 )  # fmt: skip
 
+_LOWEST_BIT = np.uint64(1)
 _SHIFT_11 = np.uint64(11)
 _SHIFT_12 = np.uint64(12)
 _SHIFT_25 = np.uint64(25)
@@ -82,33 +84,37 @@ _MULTIPLIER = np.uint64(2685821657736338717)
 _UNIT = 1.0 / 9007199254740992.0
 
 _KICK_DRAWS = 30
-"""Random draws made to find a term that a kick can repair."""
+"""Random draws made to find a term that a kick can repair, or an exchange that is legal."""
+_BARRED = -1.7976931348623157e308
+"""Score of a move that may not be made: the least finite number."""
+_KICK_TENURE = 10
+"""Steps for which what a kick moved is tabu."""
 
 
 @njit(types.uint64(types.uint64[::1]), nogil=True, cache=True)
-def _next(rng):
-    """Advance an xorshift64* generator (Vigna 2016, "An experimental exploration of ...")."""
+def _next(rng: NDArray[np.uint64]) -> np.uint64:
+    """Advance an xorshift64* generator (Vigna, ACM TOMS 42:30, 2016)."""
     x = rng[0]
     x ^= x >> _SHIFT_12
     x ^= x << _SHIFT_25
     x ^= x >> _SHIFT_27
     rng[0] = x
-    return x * _MULTIPLIER
+    return np.uint64(x * _MULTIPLIER)
 
 
 @njit(types.int64(types.uint64[::1], types.int64), nogil=True, cache=True)
-def _below(rng, bound):
+def _below(rng: NDArray[np.uint64], bound: int) -> np.int64:
     """Return a random integer in ``0 .. bound - 1``, for ``0 < bound < 2**31``."""
     return np.int64(((_next(rng) >> _SHIFT_32) * np.uint64(bound)) >> _SHIFT_32)
 
 
 @njit(types.float64(types.uint64[::1]), nogil=True, cache=True)
-def _uniform(rng):
+def _uniform(rng: NDArray[np.uint64]) -> np.float64:
     return np.float64(_next(rng) >> _SHIFT_11) * _UNIT
 
 
 @njit(types.void(_STATE), nogil=True, cache=True)
-def initialise(state):
+def initialise(state: SearchState) -> None:
     """Fill occurrences, counts and scores (all zero before) for the state's record."""
     terms, weights, record = state.terms, state.weights, state.record
     starts, occurrences, scores = state.starts, state.occurrences, state.scores
@@ -150,7 +156,7 @@ def initialise(state):
 
 
 @njit(types.void(_STATE, types.int32), nogil=True, cache=True)
-def _flip(state, attribute):
+def _flip(state: SearchState, attribute: np.int32) -> None:
     """Flip one attribute and bring counts, scores and value up to date."""
     terms, weights, scores = state.terms, state.weights, state.scores
     false_count, false_sum = state.false_count, state.false_sum
@@ -195,71 +201,102 @@ def _flip(state, attribute):
     state.value[0] += change
 
 
-@njit(types.boolean(_STATE, types.int32, types.int32), nogil=True, cache=True)
-def _shift_activity(state, attribute, leaving):
-    """Carry the constraints' activities through a move, unless one of them would be violated.
+@njit(types.int32(_STATE, types.int32), nogil=True, cache=True)
+def _leaving(state: SearchState, attribute: np.int32) -> np.int32:
+    """Return the member that a move on the attribute unsets, or -1."""
+    group = state.group_of[attribute]
+    return state.chosen[group] if group >= 0 else np.int32(-1)
 
-    ``leaving`` is the member that the move unsets, or -1. Returns False, and changes nothing, if
-    the move is illegal. Only the constraints that the move touches need a look.
-    """
+
+@njit(types.void(_STATE, types.int32, types.float64), nogil=True, cache=True)
+def _carry(state: SearchState, attribute: np.int32, direction: float) -> None:
+    """Carry the constraints' activities through a move about to be made (1) or called off (-1)."""
     rows, coefficients, activity = state.rows, state.coefficients, state.activity
-    sign = 1.0 - 2.0 * state.record[attribute]
+    change = direction * (1.0 - 2.0 * state.record[attribute])
     for at in range(state.row_starts[attribute], state.row_starts[attribute + 1]):
-        activity[rows[at]] += sign * coefficients[at]
+        activity[rows[at]] += change * coefficients[at]
+    leaving = _leaving(state, attribute)
     if leaving >= 0:
         for at in range(state.row_starts[leaving], state.row_starts[leaving + 1]):
-            activity[rows[at]] -= coefficients[at]
-    legal = True
-    for a in (attribute, leaving):
-        if a >= 0:
-            for at in range(state.row_starts[a], state.row_starts[a + 1]):
-                row = rows[at]
-                if activity[row] < state.lower[row] or activity[row] > state.upper[row]:
-                    legal = False
-    if not legal:
-        for at in range(state.row_starts[attribute], state.row_starts[attribute + 1]):
-            activity[rows[at]] -= sign * coefficients[at]
-        if leaving >= 0:
-            for at in range(state.row_starts[leaving], state.row_starts[leaving + 1]):
-                activity[rows[at]] += coefficients[at]
-    return legal
+            activity[rows[at]] -= direction * coefficients[at]
 
 
 @njit(types.boolean(_STATE, types.int32), nogil=True, cache=True)
-def _is_legal(state, attribute):
-    """Tell whether no constraint forbids a move."""
-    if state.activity.shape[0] == 0:
-        return True
-    group = state.group_of[attribute]
-    leaving = state.chosen[group] if group >= 0 else np.int32(-1)
-    if not _shift_activity(state, attribute, leaving):
-        return False
-    rows, coefficients, activity = state.rows, state.coefficients, state.activity
-    sign = 1.0 - 2.0 * state.record[attribute]
-    for at in range(state.row_starts[attribute], state.row_starts[attribute + 1]):
-        activity[rows[at]] -= sign * coefficients[at]
-    if leaving >= 0:
-        for at in range(state.row_starts[leaving], state.row_starts[leaving + 1]):
-            activity[rows[at]] += coefficients[at]
+def _within(state: SearchState, attribute: np.int32) -> bool:
+    """Tell whether the constraints that a move on the attribute touches are satisfied."""
+    for a in (attribute, _leaving(state, attribute)):
+        if a >= 0:
+            for at in range(state.row_starts[a], state.row_starts[a + 1]):
+                row = state.rows[at]
+                if not state.lower[row] <= state.activity[row] <= state.upper[row]:
+                    return False
     return True
 
 
 @njit(types.boolean(_STATE, types.int32), nogil=True, cache=True)
-def _move(state, attribute):
-    """Make a move; return False, and change nothing, if a constraint forbids it."""
+def _is_legal(state: SearchState, attribute: np.int32) -> bool:
+    """Tell whether no constraint forbids a move."""
+    if state.activity.shape[0] == 0:
+        return True
+    _carry(state, attribute, 1.0)
+    legal = _within(state, attribute)
+    _carry(state, attribute, -1.0)
+    return legal
+
+
+@njit(types.void(_STATE, types.int32), nogil=True, cache=True)
+def _apply(state: SearchState, attribute: np.int32) -> None:
+    """Make the flips of a move."""
     group = state.group_of[attribute]
-    leaving = state.chosen[group] if group >= 0 else np.int32(-1)
-    if state.activity.shape[0] > 0 and not _shift_activity(state, attribute, leaving):
-        return False
-    if leaving >= 0:
-        _flip(state, leaving)
+    if group >= 0:
+        _flip(state, state.chosen[group])
         state.chosen[group] = attribute
     _flip(state, attribute)
+
+
+@njit(types.boolean(_STATE, types.int32), nogil=True, cache=True)
+def _move(state: SearchState, attribute: np.int32) -> bool:
+    """Make a move; return False, and change nothing, if a constraint forbids it."""
+    if state.activity.shape[0] > 0:
+        _carry(state, attribute, 1.0)
+        if not _within(state, attribute):
+            _carry(state, attribute, -1.0)
+            return False
+    _apply(state, attribute)
     return True
 
 
 @njit(types.void(_STATE), nogil=True, cache=True)
-def _keep_if_best(state):
+def _exchange(state: SearchState) -> None:
+    """Make two random moves at once which the constraints allow together.
+
+    An equality, or a bound that is met exactly, may forbid either alone.
+    """
+    n = state.record.shape[0]
+    for _ in range(_KICK_DRAWS):
+        first, second = np.int32(_below(state.rng, n)), np.int32(_below(state.rng, n))
+        group = state.group_of[first]
+        if (
+            first == second
+            or (group >= 0 and group == state.group_of[second])
+            or first == _leaving(state, first)
+            or second == _leaving(state, second)
+        ):
+            continue
+        _carry(state, first, 1.0)
+        _carry(state, second, 1.0)
+        if _within(state, first) and _within(state, second):
+            _apply(state, first)
+            _apply(state, second)
+            state.tabu_until[first] = state.clock[0] + _KICK_TENURE
+            state.tabu_until[second] = state.clock[0] + _KICK_TENURE
+            return
+        _carry(state, first, -1.0)
+        _carry(state, second, -1.0)
+
+
+@njit(types.void(_STATE), nogil=True, cache=True)
+def _keep_if_best(state: SearchState) -> None:
     if state.value[0] > state.value[1]:
         state.value[1] = state.value[0]
         state.clock[1] = state.clock[0]
@@ -267,7 +304,7 @@ def _keep_if_best(state):
 
 
 @njit(types.void(_STATE, types.int32, types.int64), nogil=True, cache=True)
-def _give(state, attribute, wanted):
+def _give(state: SearchState, attribute: np.int32, wanted: int) -> None:
     """Set an attribute to a value if that is legal."""
     if state.record[attribute] == wanted:
         return
@@ -280,11 +317,11 @@ def _give(state, attribute, wanted):
         other = state.group_members[first + _below(state.rng, last - first - 1)]
         attribute = state.group_members[last - 1] if other == attribute else other
     if _move(state, attribute):
-        state.tabu_until[attribute] = state.clock[0] + 10
+        state.tabu_until[attribute] = state.clock[0] + _KICK_TENURE
 
 
 @njit(types.void(_STATE), nogil=True, cache=True)
-def _kick(state):
+def _kick(state: SearchState) -> None:
     """Give one random term what its weight wants, whatever that costs.
 
     A term of positive weight gets all its literals true, one of negative weight a false literal.
@@ -306,42 +343,76 @@ def _kick(state):
         return
 
 
+@njit(
+    types.float64(_float64s), nogil=True, cache=True, fastmath={"nnan", "ninf", "nsz", "reassoc"}
+)
+def _largest(values: NDArray[np.float64]) -> float:
+    """Return the largest of finite numbers; the flags let the compiler use vector instructions."""
+    top = values[0]
+    for value in values:
+        top = max(top, value)
+    return top
+
+
+@njit(
+    types.int32(_STATE, _int32s, _float64s, _float64s),
+    nogil=True,
+    cache=True,
+)
+def _best_move(
+    state: SearchState,
+    column: NDArray[np.int32],
+    unsetting: NDArray[np.float64],
+    gains: NDArray[np.float64],
+) -> np.int32:
+    """Return the best move that is neither tabu (unless it beats the best value) nor illegal, or -1.
+
+    ``column`` is the group of each attribute, with the number of groups for free ones;
+    ``unsetting`` and ``gains`` are scratch space, one number a group and one more, and one an
+    attribute.
+    """
+    n = state.record.shape[0]
+    scores, chosen, tabu_until = state.scores, state.chosen, state.tabu_until
+    now = state.clock[0]
+    aspired = state.value[1] - state.value[0]
+    for group in range(chosen.shape[0]):
+        unsetting[group] = scores[chosen[group]]
+    for a in range(n):
+        gain = scores[a] + unsetting[column[a]]
+        gains[a] = gain if tabu_until[a] <= now or gain > aspired else _BARRED
+    for member in chosen:
+        gains[member] = _BARRED
+    # Ties go to the first attribute found, from a random one on.
+    offset = _below(state.rng, n)
+    while True:
+        top = _largest(gains)
+        if top == _BARRED:
+            return np.int32(-1)
+        a = offset
+        while gains[a] != top:
+            a = a + 1 if a + 1 < n else 0
+        if _is_legal(state, np.int32(a)):
+            return np.int32(a)
+        gains[a] = _BARRED
+
+
 @njit(types.void(_STATE, types.int64, types.int64, types.int64), nogil=True, cache=True)
-def tabu_search(state, steps, tenure, patience):
+def tabu_search(state: SearchState, steps: int, tenure: int, patience: int) -> None:
     """Make the best move that is not tabu, again and again.
 
     A scan over all attributes finds it; a tabu move is allowed if it beats the best value so far
     (aspiration). After ``patience`` steps without a new best value, one random term is satisfied by
     force. A moved attribute is tabu for ``tenure`` steps and up to as many more, at random.
     """
-    n = state.record.shape[0]
-    scores, group_of, chosen = state.scores, state.group_of, state.chosen
+    group_of, chosen = state.group_of, state.chosen
     groups = chosen.shape[0]
-    # What unsetting the chosen member of each group adds; a free attribute unsets nothing (last).
+    column = np.where(group_of < 0, np.int32(groups), group_of).astype(np.int32)
     unsetting = np.zeros(groups + 1)
-    column = np.where(group_of < 0, np.int32(groups), group_of)
+    gains = np.empty(state.record.shape[0])
     for _ in range(steps):
         state.clock[0] += 1
         now = state.clock[0]
-        aspired = state.value[1] - state.value[0]
-        for group in range(groups):
-            unsetting[group] = scores[chosen[group]]
-        top = -math.inf
-        choice = np.int32(-1)
-        # Ties go to the first attribute found, so the scan starts at a random one.
-        offset = _below(state.rng, n)
-        for half in range(2):
-            first, last = (offset, n) if half == 0 else (0, offset)
-            for a in range(first, last):
-                score = scores[a] + unsetting[column[a]]
-                if (
-                    score > top
-                    and (state.tabu_until[a] <= now or score > aspired)
-                    and (group_of[a] < 0 or chosen[group_of[a]] != a)
-                    and _is_legal(state, a)
-                ):
-                    top = score
-                    choice = np.int32(a)
+        choice = _best_move(state, column, unsetting, gains)
         if choice >= 0:
             group = group_of[choice]
             moved = chosen[group] if group >= 0 else choice
@@ -349,13 +420,16 @@ def tabu_search(state, steps, tenure, patience):
             state.tabu_until[moved] = now + tenure + _below(state.rng, tenure)
             _keep_if_best(state)
         if now - state.clock[1] >= patience:
-            _kick(state)
+            if state.activity.shape[0] > 0 and _next(state.rng) & _LOWEST_BIT:
+                _exchange(state)
+            else:
+                _kick(state)
             _keep_if_best(state)
             state.clock[1] = now
 
 
 @njit(types.void(_STATE, types.int64, types.float64, types.float64), nogil=True, cache=True)
-def anneal(state, proposals, temperature, cooling):
+def anneal(state: SearchState, proposals: int, temperature: float, cooling: float) -> None:
     """Propose random moves and accept by Metropolis's rule, cooling after each proposal."""
     n = state.record.shape[0]
     for _ in range(proposals):
@@ -373,8 +447,8 @@ def anneal(state, proposals, temperature, cooling):
 
 
 @njit(types.void(_STATE, types.int64), nogil=True, cache=True)
-def descend(state, sweeps):
-    """Make every improving move, attribute by attribute, until none is left or the sweeps are over."""
+def descend(state: SearchState, sweeps: int) -> None:
+    """Make every improving move, attribute by attribute, until none is left (or ``sweeps``)."""
     n = state.record.shape[0]
     for _ in range(sweeps):
         before = state.value[0]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -193,7 +195,7 @@ def test_selection_by_name_position_and_range() -> None:
     numbered = TableSchema((Binary("2"), Binary("x"), Binary("y")))
     assert numbered.restrict("2").column_names == ("2",)  # a name wins over a position
     for selection, message in [
-        ("seks", "columns: there is no column 'seks'; did you mean 'sex'?"),
+        ("sexes", "columns: there is no column 'sexes'; did you mean 'sex'"),
         ("2-4", "columns: '2-4' reaches beyond the last position, 3"),
         (" , ", "columns: nothing is selected"),
     ]:
@@ -410,3 +412,15 @@ def test_an_unknown_schema_is_named() -> None:
 def test_an_unwritable_schema_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(BadInputError, match="cannot be written"):
         write_schema(TABLE, tmp_path / "no" / "s.json")
+
+
+def test_schemas_and_readers_import_no_heavy_library() -> None:
+    code = (
+        "import sys, dualquery.data.schema_files, dualquery.data.sources; "
+        "print(*sorted({'numba', 'polars', 'pyarrow', 'scipy', 'pandas'} & set(sys.modules)))"
+    )
+    root = Path(__file__).resolve().parents[2]
+    found = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=root
+    )
+    assert found.stdout.strip() == ""

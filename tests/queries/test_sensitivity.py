@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 
 from dualquery.data.domain import Domain
 from dualquery.queries.sensitivity import (
+    UNIT,
     Conjunctions,
+    PairwiseModel,
     column_set_bound,
     differing_one_way,
     differing_queries,
@@ -75,12 +77,17 @@ def test_no_pair_of_records_differs_on_more_than_any_of_the_bounds(workload: Wor
         assert most <= pairwise_bound(conjunctions)
 
 
-def answers_of(conjunctions: Conjunctions) -> np.ndarray:
-    """Return whether each query holds for each choice of one value a column."""
+def held_values(conjunctions: Conjunctions) -> np.ndarray:
+    """Return all choices of one value a column, shape (choices, columns)."""
     sizes = np.diff(conjunctions.offsets)
     choices = [range(a, a + s) for a, s in zip(conjunctions.offsets, sizes, strict=False)]
     records = list(product(*choices))
-    held = np.array(records, int).reshape(len(records), 1, 1, len(sizes))
+    return np.array(records, int).reshape(len(records), len(sizes))
+
+
+def answers_of(conjunctions: Conjunctions) -> np.ndarray:
+    """Return whether each query holds for each choice of one value a column."""
+    held = held_values(conjunctions)[:, None, None, :]
     positive, negative = conjunctions.positive[..., None], conjunctions.negative[..., None]
     satisfied = ((positive < 0) | (held == positive).any(axis=3, keepdims=True)).all(axis=(2, 3))
     return satisfied & ~(held == negative).any(axis=(2, 3))
@@ -94,6 +101,24 @@ def test_rewriting_over_values_keeps_all_patterns_of_answers(workload: Workload)
     # Only queries that are false on all records may be left out.
     answers, expected = answers[:, answers.any(axis=0)], expected[:, expected.any(axis=0)]
     assert {row.tobytes() for row in answers} == {row.tobytes() for row in expected}
+
+
+@settings(max_examples=300, deadline=None)
+@given(workloads())
+def test_the_pairwise_model_is_at_least_the_queries_it_covers_on_every_record(
+    workload: Workload,
+) -> None:
+    conjunctions = Conjunctions.of_workload(workload)
+    if not len(conjunctions):
+        return
+    model, answers = PairwiseModel.of_conjunctions(conjunctions), answers_of(conjunctions)
+    differs_from_reference = answers ^ (conjunctions.positives == 0)
+    total = UNIT * differs_from_reference[:, model.modelled].sum(axis=1)
+    held = held_values(conjunctions)
+    doubled = model.pairwise[held[:, :, None], held[:, None, :]].sum(axis=(1, 2))
+    assert (2 * total <= 2 * model.unary[held].sum(axis=1) + doubled).all()
+    others = answers[:, ~model.modelled]
+    assert max(int((others != row).sum(axis=1).max()) for row in others) <= model.left_out
 
 
 @settings(max_examples=200, deadline=None)
@@ -264,6 +289,14 @@ def test_wide_domains_are_bounded_without_dense_tables() -> None:
     assert differing_queries(workload).count == 2
     signed = random_workload(domain, 50_000, seed=6)
     assert differing_queries(signed).count <= 50_000
+
+
+def test_the_spectral_bound_counts_sets_of_four_literals() -> None:
+    # The cells of even parity: all coefficients of one to three columns cancel.
+    rows = [[2 * i + s for i, s in enumerate(signs)] for signs in product((0, 1), repeat=4)
+            if sum(signs) % 2 == 0]  # fmt: skip
+    workload = Workload(np.array(rows, np.int32), Domain.binary(4))
+    assert spectral_bound(Conjunctions.of_workload(workload)) == 2 == most_differing(workload)
 
 
 @settings(max_examples=60, deadline=None)

@@ -27,14 +27,14 @@ def problem(
     width = max((len(literals) for literals, _ in rows), default=0)
     codes = np.full((len(rows), width), -1, np.int32)
     for row, (literals, _) in enumerate(rows):
-        codes[row, : len(literals)] = [2 * l if l >= 0 else 2 * ~l + 1 for l in literals]
+        codes[row, : len(literals)] = [2 * a if a >= 0 else 2 * ~a + 1 for a in literals]
     weights = np.array([weight for _, weight in rows], np.float64)
-    return BestResponse(
-        attributes, codes, weights, groups or Groups.none(), constraints, constant
-    )
+    return BestResponse(attributes, codes, weights, groups or Groups.none(), constraints, constant)
 
 
-def row(attributes: list[int], coefficients: list[float], lower: float, upper: float) -> LinearConstraint:
+def row(
+    attributes: list[int], coefficients: list[float], lower: float, upper: float
+) -> LinearConstraint:
     return LinearConstraint(
         np.array(attributes, np.int32), np.array(coefficients, np.float64), lower, upper
     )
@@ -50,7 +50,7 @@ class Named:
 
 
 def _chain(width: int) -> BestResponse:
-    """Windows of ``width`` attributes all true, against one cheap wish of zeros: all windows win."""
+    """Four windows of ``width`` attributes all true, against one cheaper wish of zeros."""
     wishes = {tuple(range(first, first + width)): 2.0 for first in range(4)}
     return problem(width + 3, {**wishes, (~0, ~(width + 2)): 1.0})
 
@@ -64,8 +64,12 @@ NAMED = [
     Named("empty conjunction", lambda: problem(2, [((), 4.0), ((0, 1), 1.0)]), 5.0),
     Named("contradictory conjunction", lambda: problem(2, {(0, ~0): 9.0, (1,): 1.0}), 1.0),
     Named("repeated literal", lambda: problem(2, [((0, 0, 1), 2.0), ((0, 0), -1.0)]), 1.0),
-    Named("duplicates add up", lambda: problem(3, [((0, 1), 1.0), ((1, 0), 1.0), ((~0,), 1.5)]), 2.0),
-    Named("duplicates cancel", lambda: problem(2, [((0, 1), 7.0), ((0, 1), -7.0), ((~0,), 1.0)]), 1.0),
+    Named(
+        "duplicates add up", lambda: problem(3, [((0, 1), 1.0), ((1, 0), 1.0), ((~0,), 1.5)]), 2.0
+    ),
+    Named(
+        "duplicates cancel", lambda: problem(2, [((0, 1), 7.0), ((0, 1), -7.0), ((~0,), 1.0)]), 1.0
+    ),
     Named("all weights zero", lambda: problem(2, {(0, 1): 0.0, (~0,): 0.0}), 0.0),
     Named("no positive term", lambda: problem(3, {(0, 1): -1.0, (~0,): -1.0, (~1, 2): -2.0}), 0.0),
     Named(
@@ -73,9 +77,21 @@ NAMED = [
         lambda: problem(2, {(0,): -3.0, (~0, 1): -2.0, (~0, ~1): -1.0}),
         -1.0,
     ),
-    Named("negative weight in the way", lambda: problem(3, {(0, 1): 3.0, (0, 1, 2): -5.0, (2,): 1.0}), 3.0),
-    Named("all fixed by groups of one", lambda: problem(2, {(0, ~1): 5.0, (0, 1): 1.0}, groups_of([0], [1])), 1.0),
-    Named("one of a group", lambda: problem(3, {(0,): 1.0, (1,): 2.0, (2,): 1.5}, groups_of([0, 1, 2])), 2.0),
+    Named(
+        "negative weight in the way",
+        lambda: problem(3, {(0, 1): 3.0, (0, 1, 2): -5.0, (2,): 1.0}),
+        3.0,
+    ),
+    Named(
+        "all fixed by groups of one",
+        lambda: problem(2, {(0, ~1): 5.0, (0, 1): 1.0}, groups_of([0], [1])),
+        1.0,
+    ),
+    Named(
+        "one of a group",
+        lambda: problem(3, {(0,): 1.0, (1,): 2.0, (2,): 1.5}, groups_of([0, 1, 2])),
+        2.0,
+    ),
     Named(
         "rest of a group",
         lambda: problem(6, {(1,): -1.0, (3,): -2.0, (~1, ~3): 4.0}, groups_of([1, 2, 3, 5])),
@@ -97,7 +113,11 @@ NAMED = [
     ),
     Named(
         "at most two",
-        lambda: problem(4, {(a,): a + 1.0 for a in range(4)}, constraints=(row([0, 1, 2, 3], [1.0] * 4, -np.inf, 2.0),)),
+        lambda: problem(
+            4,
+            {(a,): a + 1.0 for a in range(4)},
+            constraints=(row([0, 1, 2, 3], [1.0] * 4, -np.inf, 2.0),),
+        ),
         7.0,
     ),
     Named(
@@ -122,25 +142,46 @@ NAMED = [
     Named(
         "real coefficients",
         lambda: problem(
-            3, {(0,): 1.0, (1,): 1.0, (2,): 1.0}, constraints=(row([0, 1, 2], [0.1, 0.2, 0.3], -np.inf, 0.3),)
+            3,
+            {(0,): 1.0, (1,): 1.0, (2,): 1.0},
+            constraints=(row([0, 1, 2], [0.1, 0.2, 0.3], -np.inf, 0.3),),
         ),
         2.0,
     ),
     Named(
         "equality that fixes everything",
-        lambda: problem(3, {(0,): -1.0, (1, ~2): 5.0}, constraints=(row([0, 1, 2], [1.0, 2.0, 4.0], 5.0, 5.0),)),
+        lambda: problem(
+            3, {(0,): -1.0, (1, ~2): 5.0}, constraints=(row([0, 1, 2], [1.0, 2.0, 4.0], 5.0, 5.0),)
+        ),
         -1.0,
     ),
     Named(
         "negative coefficients",
-        lambda: problem(2, {(0,): 1.0, (~1,): 0.5}, constraints=(row([0, 1], [1.0, -1.0], -np.inf, 0.0),)),
+        lambda: problem(
+            2, {(0,): 1.0, (~1,): 0.5}, constraints=(row([0, 1], [1.0, -1.0], -np.inf, 0.0),)
+        ),
         1.0,
     ),
-    Named("huge weights", lambda: problem(3, {(0, 1): 3e15, (~0,): 2e15, (1, 2): -1e15, (2,): 5e14}), 3e15),
+    Named(
+        "huge weights",
+        lambda: problem(3, {(0, 1): 3e15, (~0,): 2e15, (1, 2): -1e15, (2,): 5e14}),
+        3e15,
+    ),
     Named("tiny weights", lambda: problem(3, {(0, 1): 3e-15, (~0,): 2e-15, (1, 2): -1e-15}), 3e-15),
-    Named("huge and tiny weights", lambda: problem(4, {(0, 1): 1e6, (~0,): 9e5, (1, 2): -1e-3, (2, 3): 1e-2}), 1e6 + 9e-3),
-    Named("real weights", lambda: problem(3, {(0, 1): np.pi, (~0, 2): np.e, (~1,): 0.5, (2,): 1 / 3}), np.pi + 1 / 3),
-    *(Named(f"windows of {width}", lambda width=width: _chain(width), 8.0) for width in range(1, 9)),
+    Named(
+        "huge and tiny weights",
+        lambda: problem(4, {(0, 1): 1e6, (~0,): 9e5, (1, 2): -1e-3, (2, 3): 1e-2}),
+        1e6 + 9e-3,
+    ),
+    Named(
+        "real weights",
+        lambda: problem(3, {(0, 1): np.pi, (~0, 2): np.e, (~1,): 0.5, (2,): 1 / 3}),
+        np.e + 0.5 + 1 / 3,
+    ),
+    *(
+        Named(f"windows of {width}", lambda width=width: _chain(width), 8.0)
+        for width in range(1, 9)
+    ),
 ]
 """Every problem with its optimum, found by hand."""
 
@@ -177,9 +218,7 @@ def random_problem(seed: int) -> BestResponse:
         lower = activity - rng.choice([0.0, 1.0, np.inf])
         upper = activity + rng.choice([0.0, 1.0, 2.5, np.inf])
         constraints.append(LinearConstraint(named, coefficients, lower, upper))
-    return BestResponse(
-        attributes, terms, weights, groups, tuple(constraints), float(rng.normal())
-    )
+    return BestResponse(attributes, terms, weights, groups, tuple(constraints), float(rng.normal()))
 
 
 def random_record(attributes: int, groups: Groups, rng: np.random.Generator) -> np.ndarray:

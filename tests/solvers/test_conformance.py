@@ -113,14 +113,19 @@ def test_contradictory_constraints_are_named(solver: Solver) -> None:
 
 def test_impossible_constraint_is_named(solver: Solver) -> None:
     instance = problem(
-        3, {(0,): 1.0}, groups_of([0, 1]), (row([2], [1.0], 0.0, 1.0), row([0, 1], [1.0, 1.0], 2.0, 2.0))
+        3,
+        {(0,): 1.0},
+        groups_of([0, 1]),
+        (row([2], [1.0], 0.0, 1.0), row([0, 1], [1.0, 1.0], 2.0, 2.0)),
     )
     with pytest.raises(InfeasibleProblemError, match=r"constraint 1 asks for 2.0 to 2.0.*groups 0"):
         solver.solve(instance)
 
 
 def test_constraint_without_attributes(solver: Solver) -> None:
-    assert solver.solve(problem(1, {(0,): 1.0}, constraints=(row([], [], -1.0, 1.0),))).objective == 1
+    assert (
+        solver.solve(problem(1, {(0,): 1.0}, constraints=(row([], [], -1.0, 1.0),))).objective == 1
+    )
     with pytest.raises(InfeasibleProblemError, match="constraint 0"):
         solver.solve(problem(1, {(0,): 1.0}, constraints=(row([], [], 1.0, 1.0),)))
 
@@ -152,7 +157,9 @@ def test_prints_nothing(solver: Solver, capfd: pytest.CaptureFixture[str]) -> No
 
 
 def test_limit_returns_an_incumbent(solver: Solver) -> None:
-    instance = sampled_problem(16, 400, 1) if solver.name == "exhaustive" else sampled_problem(200, 900, 1)
+    instance = (
+        sampled_problem(16, 400, 1) if solver.name == "exhaustive" else sampled_problem(200, 900, 1)
+    )
     solution = solver.solve(instance, time_limit=0.3)
     assert instance.feasible(solution.record)
     assert solution.objective == instance.value(solution.record)
@@ -160,7 +167,7 @@ def test_limit_returns_an_incumbent(solver: Solver) -> None:
 
 
 def test_vanishing_limit_returns_a_record(solver: Solver) -> None:
-    instance = sampled_problem(60, 300, 1, column=20)
+    instance = sampled_problem(60, 1200, 1, column=20)
     solution = solver.solve(instance, time_limit=1e-6)
     assert instance.feasible(solution.record)
     assert solution.status is not Status.OPTIMAL
@@ -204,8 +211,12 @@ def test_exhaustive_refuses_large_problems() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("attributes", "clauses"), [(17_770, 4_500), (396, 1_750), (512_000, 70_000)])
-def test_two_seconds_on_the_sizes_of_the_paper(solver: Solver, attributes: int, clauses: int) -> None:
+@pytest.mark.parametrize(
+    ("attributes", "clauses"), [(17_770, 4_500), (396, 1_750), (512_000, 70_000)]
+)
+def test_two_seconds_on_the_sizes_of_the_paper(
+    solver: Solver, attributes: int, clauses: int
+) -> None:
     if solver.name == "exhaustive":
         pytest.skip("refuses problems of this size")
     if clauses > 10_000:

@@ -16,7 +16,7 @@ from dualquery.errors import BadInputError
 if TYPE_CHECKING:
     import polars as pl
 
-BLOCK_BYTES = 1 << 23
+BLOCK_BYTES = 1 << 22
 
 
 class Translate(Protocol):

@@ -107,8 +107,12 @@ class FrameSource:
 
     frame: pl.DataFrame
     label: str = "table"
-    implied_schema: str | None = None
     block_rows: int = BLOCK_ROWS
+
+    @property
+    def implied_schema(self) -> str | None:
+        """None: the columns may mean anything."""
+        return None
 
     def columns(self) -> Sequence[str]:
         """Return the names of the columns."""
@@ -165,7 +169,7 @@ def rows_of_lists(lists: pl.Series, label: str, first_row: int) -> ItemRows:
     lengths = lists.list.len().fill_null(0).to_numpy()
     indptr = np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))
     inner = lists.dtype.inner if isinstance(lists.dtype, pl.List) else None
-    if inner is None or not (inner.is_integer() or inner == pl.Null):  # type: ignore[union-attr]
+    if inner is None or not (inner.is_integer() or inner == pl.Null):
         raise BadInputError(
             f"{label}: column {lists.name!r} has type {lists.dtype}; lists of item ids (whole "
             "numbers) are expected"

@@ -39,7 +39,7 @@ def open_parquet(
     ):
         return LongParquetSource(path, label, block_rows)
     check_names(schema.names, label)
-    return ParquetSource(path, label, tuple(schema.names), block_rows=block_rows)
+    return ParquetSource(path, label, tuple(schema.names), block_rows)
 
 
 @dataclass(frozen=True)
@@ -49,8 +49,12 @@ class ParquetSource:
     path: FilePath
     label: str
     names: tuple[str, ...]
-    implied_schema: str | None = None
     block_rows: int = BLOCK_ROWS
+
+    @property
+    def implied_schema(self) -> str | None:
+        """None: the columns may mean anything."""
+        return None
 
     def columns(self) -> Sequence[str]:
         """Return the names of the columns."""

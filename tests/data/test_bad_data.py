@@ -1,0 +1,296 @@
+"""Whatever is wrong with data is one clear message: where it is, what was found, what to do."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse
+
+from dualquery.data.columns import Binary, Categorical, Numeric
+from dualquery.data.generate import biased
+from dualquery.data.load import load
+from dualquery.data.readers.csv import CsvSource
+from dualquery.data.readers.fimi import FimiSource
+from dualquery.data.readers.matrix import MatrixSource
+from dualquery.data.schema import ItemSchema, Schema, TableSchema
+from dualquery.errors import BadInputError
+
+SCHEMA = TableSchema(
+    (
+        Numeric("age", (0.0, 50.0, 100.0), integer=True),
+        Categorical("sex", (("Female",), ("Male",))),
+        Binary("flag"),
+    ),
+    name="people",
+)
+GOOD = "age,sex,flag\n30,Male,1\n60,Female,0\n"
+
+
+def refuse(data: object, message: str, schema: Schema | None = None, **options: str) -> None:
+    with pytest.raises(BadInputError) as error:
+        load(data, schema, **options)
+    assert message in str(error.value), str(error.value)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "t.csv: the file is empty"),
+        (b"age,sex,flag", "t.csv: no rows, so there is nothing to release"),
+        (b"age,sex,flag\n", "t.csv: no rows, so there is nothing to release"),
+        (b"\n30,Male,1\n", "t.csv: the first line is empty; a header is expected"),
+        (b"age,sex,flag\n30,Male,1\n60,Female\n", "row 2 has 2 values, but 3 columns are expected"),
+        (b"age,sex,flag\n3,Male,1,4\n", "row 1 has 4 values, but 3 columns are expected"),
+        (b"age,sex,flag\n30,M\xe4le,1\n", "t.csv: not UTF-8 text at line 2, byte 5"),
+        (b"age,s\xe4x,flag\n30,Male,1\n", "t.csv: not UTF-8 text at line 1, byte 6"),
+        (GOOD.encode("utf-16"), "t.csv: a NUL byte, so this is no text in UTF-8"),
+        (b"age,sex,age\n1,Male,1\n", "t.csv: two columns are named 'age'; rename one"),
+        (b",age,sex,flag\n0,30,Male,1\n", "t.csv: column 0 (counted from 0) has no name"),
+        (
+            b"age,sx,flag\n1,Male,1\n",
+            "there is no column 'sex', which the schema 'people' describes",
+        ),
+        (
+            b"age,sex,flag\n30,Male,1\n130,Male,1\n",
+            "t.csv: row 2, column 'age': '130' is outside the schema's range, 0 to 100; correct "
+            "it, widen the edges, or set outside to clip",
+        ),
+        (
+            b"age,sex,flag\n30,Mail,1\n",
+            "t.csv: row 1, column 'sex': 'Mail' is not in the schema (did you mean 'Male'",
+        ),
+        (b"age,sex,flag\n30, Male,1\n", "column 'sex': ' Male' is not in the schema"),
+        (b"age,sex,flag\n3x,Male,1\n", "column 'age': '3x' is not a whole number; correct it, or"),
+        (b"age,sex,flag\n3.5,Male,1\n", "column 'age': '3.5' is not a whole number"),
+        (b"age,sex,flag\ninf,Male,1\n", "column 'age': 'inf' is not a whole number"),
+        (b"age,sex,flag\nnan,Male,1\n", "column 'age': 'nan' is not a whole number"),
+        (b"age,sex,flag\n,Male,1\n", "row 1, column 'age': the value is missing ('')"),
+        (
+            b"age,sex,flag\n3,,1\n",
+            "column 'sex': the value is missing (''); set missing to category",
+        ),
+        (b"age,sex,flag\n3,Male,\n", "declare the column as categorical with missing set to"),
+        (
+            b"age,sex,flag\n3,Male,yes\n",
+            "column 'flag': 'yes' is not in the schema (it must be one",
+        ),
+        (gzip.compress(b""), "t.csv: the gzip file holds nothing"),
+        (gzip.compress(GOOD.encode() * 9)[:-9], "t.csv: the gzip file ends in the middle"),
+        (gzip.compress(GOOD.encode()) + b"more", "t.csv: damaged gzip file"),
+    ],
+)
+def test_a_bad_csv_file_is_explained(content: bytes, message: str, tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_bytes(content)
+    refuse(str(tmp_path / "t.csv"), message, SCHEMA)
+
+
+def test_a_gzip_file_damaged_inside_is_explained(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    text = "age,sex,flag\n" + "".join(f"{age},Male,1\n" for age in rng.integers(0, 100, 200_000))
+    content = bytearray(gzip.compress(text.encode()))
+    content[len(content) // 2 :] = content[len(content) // 2 :][::-1]
+    (tmp_path / "t.csv").write_bytes(bytes(content))
+    refuse(str(tmp_path / "t.csv"), "t.csv: damaged gzip file", SCHEMA)
+
+
+def test_the_row_is_counted_over_blocks(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("age,sex,flag\n" + "30,Male,1\n" * 500 + "30,Neither,1\n")
+    with pytest.raises(BadInputError, match="t: row 501, column 'sex': 'Neither'"):
+        load(CsvSource(path, "t", block_bytes=64), SCHEMA)
+    path.write_text("age,sex,flag\n" + "30,Male,1\n" * 500 + "30,Male\n")
+    with pytest.raises(BadInputError, match="t: row 501 has 2 values"):
+        load(CsvSource(path, "t", block_bytes=64), SCHEMA)
+
+
+def test_the_first_bad_row_is_named_also_after_incomplete_ones() -> None:
+    schema = TableSchema(SCHEMA.columns, drop_incomplete=True)
+    frame = pl.DataFrame({"age": [None, 1, 2], "sex": ["Male", "Male", "X"], "flag": [1, 0, 1]})
+    refuse(frame, "table: row 3, column 'sex': 'X' is not in the schema", schema)
+    refuse(frame.head(1), "table: no complete rows", schema)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "the file is empty"),
+        (b"\n\n", "no row has any item; declare them with --columns"),
+        (b"1 2\n3 x\n", "line 2: 'x' found where only whole numbers from 0 up"),
+        (b"1 2\n\n3 -4\n", "line 3: '-' found"),
+        (b"1 2.0\n", "line 1: '.' found"),
+        (b"1,2\n", "line 1: ',' found"),
+        (b"1 \xff\n", "line 1: the byte 0xff found"),
+        (b"1\n1 12345678901234567890\n", "line 2: a number of 20 digits; at most 18 are possible"),
+    ],
+)
+def test_a_bad_fimi_file_is_explained(content: bytes, message: str, tmp_path: Path) -> None:
+    (tmp_path / "f.dat").write_bytes(content)
+    refuse(str(tmp_path / "f.dat"), message)
+
+
+def test_an_item_outside_the_schema_is_explained(tmp_path: Path) -> None:
+    (tmp_path / "f.dat").write_text("1 2\n\n2 9\n")
+    refuse(
+        str(tmp_path / "f.dat"),
+        "f.dat: row 3: item 9 is not among the 2 items of the schema 'items'; declare it, or",
+        ItemSchema(np.array([1, 2])),
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "the file is empty"),
+        (b"\n\n", "the file has no rows"),
+        (b"0 1 1\n0 2 1\n", "line 2: '2' found where only 0 and 1"),
+        (b"0 1 1\n0 10\n", "line 2: '0' found where only 0 and 1"),
+        (b"0 1 1\n\n0 1\n", "line 3: 3 values expected as in the first row, found 2 with 0 commas"),
+        (b"0,1,1\n0,,1\n", "line 2: 3 values expected as in the first row, found 2 with 2 commas"),
+        (
+            b"0,1,1\n,0,1,1\n",
+            "line 2: 3 values expected as in the first row, found 3 with 3 commas",
+        ),
+        (b"a,b\n0,1\n", "line 1: 'a' found"),
+        (b"1 -1\n", "line 1: '-' found"),
+    ],
+)
+def test_a_bad_matrix_file_is_explained(content: bytes, message: str, tmp_path: Path) -> None:
+    (tmp_path / "m").write_bytes(content)
+    refuse(f"matrix:{tmp_path / 'm'}", message)
+
+
+def test_lines_are_counted_over_blocks(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    path.write_text("0 1\n" * 500 + "0 7x\n")
+    for source in (FimiSource(path, "x", 10), MatrixSource(path, "x", 10)):
+        with pytest.raises(BadInputError, match="x: line 501: "):
+            load(source)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "the file is empty"),
+        (b"0101\n", "line 1: expected bits as 0s and 1s, a tab, and a whole count"),
+        (b"0101 3\n", "line 1: expected bits"),
+        (b"0101\t3\n011\t2\n", "line 2: expected 4 bits as 0s and 1s, a tab, and a whole count"),
+        (b"0101\t3\n01012\t2\n", "line 2: expected 4 bits"),
+        (b"0101\t3\n0121\t2\n", "line 2: expected 4 bits"),
+        (b"0101\t3\n0111\t\n", "line 2: expected 4 bits"),
+        (b"0101\t3\n0111\t1 2\n", "line 2: expected 4 bits"),
+        (b"0101\t3\n0111\t2.5\n", "line 2: '.' found where only whole numbers"),
+        (b"0101\t3\n0111\t-2\n", "line 2: '-' found where only whole numbers"),
+        (b"0101\t0\n", "no rows, so there is nothing to release"),
+    ],
+)
+def test_a_bad_bitstring_file_is_explained(content: bytes, message: str, tmp_path: Path) -> None:
+    (tmp_path / "b").write_bytes(content)
+    refuse(f"bitstring:{tmp_path / 'b'}", message)
+
+
+def test_a_bad_npz_file_is_explained(tmp_path: Path) -> None:
+    path = tmp_path / "m.npz"
+    for content in (b"none", b"PK\x03\x04"):
+        path.write_bytes(content)
+        refuse(str(path), "m.npz: not a matrix written by scipy.sparse.save_npz")
+    buffer = io.BytesIO()
+    np.savez(buffer, a=np.eye(2))
+    path.write_bytes(buffer.getvalue())
+    refuse(str(path), "m.npz: not a matrix written by scipy.sparse.save_npz")
+    scipy.sparse.save_npz(path, scipy.sparse.csr_array([[0, 1], [1, 3]]))
+    refuse(str(path), "m.npz: row 2, column 1: 3 found where only 0 and 1 are expected")
+    path.write_bytes(path.read_bytes()[:100])
+    refuse(str(path), "m.npz: not a matrix written by scipy.sparse.save_npz")
+
+
+def test_a_bad_parquet_file_is_explained(tmp_path: Path) -> None:
+    path = tmp_path / "t.parquet"
+    path.write_bytes(b"age,sex\n")
+    refuse(str(path), "t.parquet: not a parquet file (it starts with b'age,')")
+    pl.DataFrame({"age": [1, 2]}).write_parquet(path)
+    path.write_bytes(path.read_bytes()[:-20])
+    refuse(str(path), "t.parquet: damaged parquet file")
+    pl.DataFrame({"items": [[1.5]]}).write_parquet(path)
+    refuse(str(path), "t.parquet: column 'items' has type List(Float64); lists of item ids")
+    pl.DataFrame({"items": [[1], [2, -5]]}).write_parquet(path)
+    refuse(str(path), "t.parquet: row 2: the item id -5; ids are whole numbers from 0 up")
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (np.array([[0.0, np.nan]]), "array: row 1, column 1: nan found where only 0 and 1"),
+        (np.array([[0, 1], [2, 0]]), "array: row 2, column 0: 2 found where only 0 and 1"),
+        (np.array([0, 1]), "array: a matrix of numbers, rows by items, is expected; found shape"),
+        (np.array([["0", "1"]]), "array: a matrix of numbers"),
+        (np.zeros((0, 3)), "array: no rows, so there is nothing to release"),
+        (np.zeros((3, 0)), "it has no items"),
+        (scipy.sparse.csr_array([[0, -1]]), "sparse matrix: row 1, column 1: -1 found"),
+        (pl.LazyFrame({"a": [1]}), "data of type LazyFrame cannot be read; call .collect() first"),
+        ([[0, 1]], "data of type list cannot be read: a path, a NumPy or SciPy matrix"),
+        (pd.DataFrame([[1, 2]], columns=["a", "a"]), "table: two columns are named 'a'"),
+        (pd.DataFrame({"a": [1, "x"]}), "table: column 'a' mixes values of several types"),
+        (
+            pl.DataFrame({"a": [[1]], "b": [1]}),
+            "table: column 'a' has type List(Int64), which cannot",
+        ),
+        (pl.DataFrame({"a": []}), "table: no rows"),
+    ],
+    ids=lambda value: type(value).__name__ if not isinstance(value, str) else "",
+)
+def test_a_bad_object_is_explained(data: object, message: str) -> None:
+    refuse(data, message)
+
+
+def test_nan_is_a_missing_value() -> None:
+    frame = pl.DataFrame({"x": [0.5, float("nan")]})
+    edges = (0.0, 1.0, 2.0)
+    refuse(
+        frame, "row 2, column 'x': the value is missing (nan)", TableSchema((Numeric("x", edges),))
+    )
+    kept = load(frame, TableSchema((Numeric("x", edges, missing="category"),)))
+    assert kept.records.dense_rows(0, 2).tolist() == [[1, 0, 0], [0, 0, 1]]
+    infinite = pl.DataFrame({"x": [float("inf")]})
+    clipped = TableSchema((Numeric("x", edges, outside="clip"),))
+    refuse(infinite, "row 1, column 'x': inf is not a number", clipped)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("nowhere.csv", "nowhere.csv: there is no such file; the built-in data sets are adult"),
+        ("csv:nowhere", "csv:nowhere: there is no such file"),
+        ("csv:", "csv:: a path is expected after the colon"),
+        ("adlut", "adlut: there is no such file; the built-in data sets are adult"),
+        (".", ".: a folder, not a file"),
+    ],
+)
+def test_a_source_that_is_not_there_is_explained(text: str, message: str) -> None:
+    refuse(text, message)
+
+
+def test_a_format_that_cannot_be_told_is_explained(tmp_path: Path) -> None:
+    (tmp_path / "t.txt").write_text(GOOD)
+    refuse(str(tmp_path / "t.txt"), "the format cannot be told from the name; write FORMAT:")
+
+
+def test_a_schema_of_the_wrong_kind_is_explained() -> None:
+    refuse(np.eye(3), "array: its rows are numbered items, but the schema 'people'", SCHEMA)
+    refuse(pl.DataFrame({"a": [1]}), "table: there is no column '0'", ItemSchema.numbered(1, "x"))
+    refuse(pl.DataFrame({"a": [1]}), "columns: there is no column 'b'", columns="b")
+    refuse("adult", "columns: there is no column 'agee'; did you mean 'age'?", columns="agee")
+    with pytest.raises(BadInputError, match=re.escape("schema of type int; a schema is expected")):
+        load("adult", 3)  # type: ignore[arg-type]
+
+
+def test_an_empty_generator_is_explained() -> None:
+    with pytest.raises(BadInputError, match="n and d must be at least 1, found n = 0 and d = 5"):
+        biased(0, 5, 1)

@@ -1,0 +1,209 @@
+"""The data and schemas inside the package are what their sources say."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import math
+
+import numpy as np
+import polars as pl
+import pytest
+
+from dualquery.data.builtin import DATASETS, SCHEMAS, dataset_path, schema_path
+from dualquery.data.columns import Categorical, Numeric
+from dualquery.data.generate import biased
+from dualquery.data.load import load
+from dualquery.data.schema import TableSchema
+from dualquery.data.schema_files import format_schema, load_schema
+from tests.data.shared import SHARED, needs_shared
+
+# (largest value, bins, bins that occur) of each column, as the authors' adult.ml has them.
+PAPER_ADULT = {
+    "age": (100, 20, 16),
+    "workclass": (7, 8, 7),
+    "fnlwgt": (1_600_000, 20, 18),
+    "education": (15, 16, 16),
+    "education-num": (100, 10, 2),
+    "marital-status": (6, 7, 7),
+    "occupation": (13, 14, 14),
+    "relationship": (5, 60, 6),
+    "race": (4, 5, 5),
+    "sex": (1, 2, 2),
+    "capital-gain": (100_000, 10, 6),
+    "capital-loss": (5000, 10, 9),
+    "hours-per-week": (100, 10, 10),
+    "native-country": (40, 41, 41),
+    "income": (1, 2, 2),
+}
+# (largest value, bins) of the 41 columns, as the authors' network.ml has them.
+PAPER_KDD99 = [
+    *((60_000, 20), (2, 3), (65, 65), (10, 11), (700_000_000, 20), (6_000_000, 20), (1, 2), (3, 4)),
+    *((3, 4), (30, 10), (5, 6), (1, 2), (900, 10), (1, 2), (2, 3), (1000, 5), (30, 5), (2, 3)),
+    *((10, 5), (1, 2), (1, 2), (1, 2), (600, 10), (600, 10), *[(1, 10)] * 7, (255, 10), (255, 10)),
+    *[(1, 10)] * 8,
+]
+PAPER_KDD99_OCCURRING = {
+    "duration": 16,
+    "src_bytes": 2,
+    "dst_bytes": 12,
+    "wrong_fragment": 3,
+    "num_compromised": 6,
+    "num_root": 3,
+    "num_outbound_cmds": 1,
+    "is_host_login": 1,
+    "count": 9,
+    "srv_count": 9,
+}
+
+
+def table_schema(name: str) -> TableSchema:
+    schema = load_schema(name)
+    assert isinstance(schema, TableSchema)
+    return schema
+
+
+def authors_bin(value: float, largest: float, bins: int) -> int:
+    """The rule of the authors' attribute.ml, in floating point."""
+    return bins - 1 if value == largest else math.floor(value / (largest / bins))
+
+
+def test_the_package_data_are_small() -> None:
+    assert sum(len(dataset_path(name).read_bytes()) for name in DATASETS) < 500_000
+
+
+@pytest.mark.parametrize(("name", "bits"), [("adult", 172), ("adult-paper", 235), ("kdd99", 396)])
+def test_built_in_schemas_are_declared_and_in_our_own_form(name: str, bits: int) -> None:
+    assert name in SCHEMAS
+    schema = table_schema(name)
+    assert (schema.name, schema.declared, schema.domain.bits) == (name, True, bits)
+    assert schema_path(name).read_text(encoding="utf-8") == format_schema(schema)
+
+
+def test_adult_has_its_rows_and_only_real_groups() -> None:
+    data = load("adult")
+    assert (data.n, data.schema.name, data.schema.declared) == (30_162, "adult", True)
+    assert np.count_nonzero(data.records.ones()) == 171  # nobody has never worked
+    assert data.schema.literal("age", "30-35") == data.schema.literal("age", "32")
+    assert data.schema.literal("income", ">50K") == 2 * 170
+
+
+def test_the_papers_adult_has_the_papers_bins() -> None:
+    schema = table_schema("adult-paper")
+    ones = load("adult", "adult-paper").records.ones()
+    offsets = schema.domain.offsets
+    assert list(schema.column_names) == list(PAPER_ADULT)
+    for number, (_, bins, occurring) in enumerate(PAPER_ADULT.values()):
+        column = ones[offsets[number] : offsets[number + 1]]
+        assert (len(column), np.count_nonzero(column)) == (bins, occurring)
+
+
+def test_the_papers_buckets_follow_the_authors_rule_on_every_value() -> None:
+    frame = pl.read_csv(gzip.decompress(dataset_path("adult").read_bytes()))
+    schema = table_schema("adult-paper")
+    for column in schema.columns:
+        largest, bins, _ = PAPER_ADULT[column.name]
+        if isinstance(column, Numeric):
+            values = frame[column.name].unique()
+            literals = [schema.restrict(column.name).literal(column.name, str(v)) for v in values]
+            assert literals == [2 * authors_bin(value, largest, bins) for value in values]
+
+
+def test_the_sixty_relationships_hold_the_six_real_ones() -> None:
+    column = table_schema("adult-paper").columns[7]
+    assert isinstance(column, Categorical)
+    real = ["Wife", "Own-child", "Husband", "Not-in-family", "Other-relative", "Unmarried"]
+    places = [authors_bin(code, 5, 60) for code in range(6)]
+    assert places == [0, 12, 24, 36, 48, 59]
+    assert [column.labels[place] for place in places] == real
+    assert all(label.startswith("unused-") for label in set(column.labels) - set(real))
+
+
+def test_kdd99_buckets_follow_the_authors_rule() -> None:
+    schema = table_schema("kdd99")
+    for column, (largest, bins) in zip(schema.columns, PAPER_KDD99, strict=True):
+        assert column.bits == bins
+        whole = isinstance(column, Categorical) or column.integer
+        values = range(min(largest, 3000) + 1) if whole else np.arange(101) / 100
+        one = schema.restrict(column.name)
+        for value in values:
+            assert one.literal(column.name, f"{value:g}") == 2 * authors_bin(value, largest, bins)
+
+
+@needs_shared
+def test_adult_is_the_authors_file_with_names_for_codes() -> None:
+    words = {}
+    for line in (SHARED / "dualquery/adult.schema.txt").read_text().splitlines():
+        name, _, values = line.strip().rstrip(".").partition(": ")
+        words[name] = None if values == "continuous" else values.split(", ")
+    rebuilt = [",".join(words)]
+    with gzip.open(SHARED / "dualquery/adult.clean.gz", "rt") as lines:
+        for line in lines:
+            cells = zip(line.strip().split(","), words.values(), strict=True)
+            rebuilt.append(",".join(names[int(v)] if names else v for v, names in cells))
+    content = dataset_path("adult").read_bytes()
+    assert gzip.decompress(content).decode() == "\n".join(rebuilt) + "\n"
+    assert content[4:8] == bytes(4)  # no time stamp, so the file is reproducible
+
+
+@needs_shared
+def test_adult_is_what_the_uci_file_gives_when_incomplete_rows_are_left_out() -> None:
+    ours = load("adult").records
+    theirs = load(SHARED / "mwem/adult_train.csv.gz", "adult").records
+    assert theirs.n == ours.n
+    np.testing.assert_array_equal(theirs.ones(), ours.ones())
+
+
+@needs_shared
+@pytest.mark.slow
+def test_kdd99_has_the_bits_of_the_papers() -> None:
+    data = load(f"kdd99:{SHARED / 'dualquery/kdd99.clean.gz'}")
+    assert (data.n, data.schema.declared) == (494_021, True)
+    ones = data.records.ones()
+    assert np.count_nonzero(ones) == 355
+    offsets = data.schema.domain.offsets
+    for number, name in enumerate(data.schema.column_names):
+        column = ones[offsets[number] : offsets[number + 1]]
+        assert column.sum() == data.n
+        assert np.count_nonzero(column) == PAPER_KDD99_OCCURRING.get(name, len(column))
+
+
+@needs_shared
+@pytest.mark.parametrize(
+    ("source", "columns", "n", "bits", "ones"),
+    [
+        ("sparse/mushroom.dat.gz", None, 8124, 119, 8124 * 23),
+        ("sparse/bms-webview2.dat.gz", None, 77_512, 3340, 358_278),
+        ("sparse/kosarak-first36682.dat.gz", None, 36_682, 17_034, 294_008),
+        ("sparse/npm-deps.dat.gz", "0-17769", 290_563, 17_770, 2_202_216),
+        ("matrix:sparse/plants.csv.gz", None, 23_215, 69, 288_198),
+        ("bitstring:dualquery/mcsherry-adult.txt.gz", None, 30_163, 27, 184_488),
+    ],
+)
+def test_real_files_have_the_sizes_that_their_readme_states(
+    source: str, columns: str | None, n: int, bits: int, ones: int
+) -> None:
+    form, _, name = source.rpartition(":")
+    path = str(SHARED / name)
+    data = load(f"{form}:{path}" if form else path, columns=columns)
+    assert (data.n, data.schema.domain.bits, int(data.records.ones().sum())) == (n, bits, ones)
+
+
+def test_biased_records_have_the_bias_of_their_bits() -> None:
+    records = biased(20_000, 64, seed=7)
+    shares = records.ones() / 20_000
+    np.testing.assert_array_equal(shares, biased(20_000, 64, seed=7).ones() / 20_000)
+    biases = np.random.default_rng(7).random(64)
+    # Each share is within 5.5 standard deviations of its bias: fails for a wrong seed 64 * 4e-8.
+    assert np.all(np.abs(shares - biases) <= 5.5 * np.sqrt(biases * (1 - biases) / 20_000) + 1e-9)
+
+
+def test_biased_records_take_blocks_of_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = biased(300, 5, seed=1).dense_rows(0, 300)
+    monkeypatch.setattr("dualquery.data.generate._BLOCK_CELLS", 35)
+    np.testing.assert_array_equal(biased(300, 5, seed=1).dense_rows(0, 300), whole)
+
+
+def test_the_csv_is_readable_without_us() -> None:
+    frame = pl.read_csv(io.BytesIO(gzip.decompress(dataset_path("adult").read_bytes())))
+    assert frame.shape == (30_162, 15)

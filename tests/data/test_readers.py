@@ -1,0 +1,304 @@
+"""Every format gives the same rows, gzipped or not, whatever the size of the blocks."""
+
+from __future__ import annotations
+
+import gzip
+import io
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dualquery.data.columns import Binary, Categorical, Numeric
+from dualquery.data.load import load
+from dualquery.data.readers.bitstring import BitstringSource
+from dualquery.data.readers.csv import CsvSource
+from dualquery.data.readers.fimi import FimiSource
+from dualquery.data.readers.kdd99 import COLUMNS, open_kdd99
+from dualquery.data.readers.matrix import MatrixSource
+from dualquery.data.readers.memory import DenseSource, FrameSource, SparseSource
+from dualquery.data.readers.parquet import open_parquet
+from dualquery.data.schema import ItemSchema, TableSchema
+from dualquery.data.sources import parse_source
+
+BITS = (np.random.default_rng(5).random((301, 19)) < 0.3).astype(np.uint8)
+BITS[17] = 0
+CELLS, COUNTS = np.unique(BITS, axis=0, return_counts=True)
+NINETEEN = ItemSchema.numbered(19, "nineteen")
+
+
+def rows(source: object, schema: object = None, columns: str | None = None) -> np.ndarray:
+    records = load(source, schema, columns).records  # type: ignore[arg-type]
+    return records.dense_rows(0, records.n)
+
+
+def lines(of_row: Callable[[np.ndarray], str]) -> bytes:
+    return "".join(of_row(row) + "\n" for row in BITS).encode()
+
+
+def npz() -> bytes:
+    buffer = io.BytesIO()
+    scipy.sparse.save_npz(buffer, scipy.sparse.coo_array(BITS))
+    return buffer.getvalue()
+
+
+def parquet(long: bool) -> bytes:
+    buffer = io.BytesIO()
+    if long:
+        lists = [np.flatnonzero(row).tolist() for row in BITS]
+        frame = pl.DataFrame({"items": pl.Series(lists, dtype=pl.List(pl.Int32))})
+    else:
+        frame = pl.DataFrame(BITS, schema=[str(i) for i in range(19)])
+    frame.write_parquet(buffer)
+    return buffer.getvalue()
+
+
+FILES = {
+    "fimi": lambda: lines(lambda row: " ".join(map(str, np.flatnonzero(row)))),
+    "matrix": lambda: lines(lambda row: ",".join(map(str, row))),
+    "npz": npz,
+    "parquet": lambda: parquet(long=False),
+    "csv": lambda: (
+        ",".join(map(str, range(19))).encode() + b"\n" + lines(lambda row: ",".join(map(str, row)))
+    ),
+}
+EXTENSIONS = {"csv": ".csv", "parquet": ".parquet", "npz": ".npz", "fimi": ".dat"}
+
+
+@pytest.mark.parametrize("form", FILES)
+@pytest.mark.parametrize("zipped", [False, True])
+def test_a_format_is_read_by_prefix_and_by_extension(
+    form: str, zipped: bool, tmp_path: Path
+) -> None:
+    content = gzip.compress(FILES[form]()) if zipped else FILES[form]()
+    path = tmp_path / f"data{EXTENSIONS.get(form, '.txt')}{'.gz' if zipped else ''}"
+    path.write_bytes(content)
+    np.testing.assert_array_equal(rows(f"{form}:{path}", NINETEEN), BITS)
+    if form in EXTENSIONS:
+        np.testing.assert_array_equal(rows(path, NINETEEN), BITS)
+    # What is inside decides about gzip, not the name.
+    other = tmp_path / "data.bin"
+    other.write_bytes(content)
+    np.testing.assert_array_equal(rows(f"{form}:{other}", NINETEEN), BITS)
+
+
+@pytest.mark.parametrize("separator", [",", " ", ", ", "\t", " ,  "])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_matrices_have_commas_or_blanks(separator: str, end: str, tmp_path: Path) -> None:
+    text = end.join(separator.join(map(str, row)) for row in BITS)
+    (tmp_path / "m").write_bytes((text + end + end).encode())
+    np.testing.assert_array_equal(rows(f"matrix:{tmp_path / 'm'}"), BITS)
+
+
+def test_bitstrings_are_repeated_as_their_counts_say(tmp_path: Path) -> None:
+    cells = ["".join(map(str, cell)) for cell in CELLS]
+    text = "".join(f"{c}\t{n}\n" for c, n in zip(cells, COUNTS * 12, strict=True)) + "0" * 19
+    (tmp_path / "b").write_text(text + "\t0")
+    expected = np.repeat(CELLS, COUNTS * 12, axis=0)
+    np.testing.assert_array_equal(rows(f"bitstring:{tmp_path / 'b'}"), expected)
+    for size, block in [(50, 7), (10_000, 1000)]:
+        source = BitstringSource(tmp_path / "b", "b", chunk_bytes=size, block_rows=block)
+        np.testing.assert_array_equal(rows(source), expected)
+
+
+@pytest.mark.parametrize("size", [7, 64, 1 << 20])
+def test_rows_do_not_depend_on_the_size_of_blocks(size: int, tmp_path: Path) -> None:
+    path = tmp_path / "data"
+    path.write_bytes(FILES["fimi"]())
+    np.testing.assert_array_equal(rows(FimiSource(path, "data", size), NINETEEN), BITS)
+    path.write_bytes(FILES["matrix"]())
+    np.testing.assert_array_equal(rows(MatrixSource(path, "data", size)), BITS)
+    path.write_bytes(FILES["csv"]())
+    if size >= 64:  # the longest row must fit
+        np.testing.assert_array_equal(
+            rows(CsvSource(path, "data", block_bytes=size), NINETEEN), BITS
+        )
+    for long in (False, True):
+        path.write_bytes(parquet(long))
+        source = open_parquet(path, "data", block_rows=size)
+        np.testing.assert_array_equal(rows(source, NINETEEN), BITS)
+    np.testing.assert_array_equal(rows(DenseSource(BITS, block_cells=size)), BITS)
+    sparse = SparseSource(scipy.sparse.csr_array(BITS), block_rows=size)
+    np.testing.assert_array_equal(rows(sparse), BITS)
+    frame = FrameSource(pl.DataFrame(BITS, schema=list(map(str, range(19)))), block_rows=size)
+    np.testing.assert_array_equal(rows(frame, NINETEEN), BITS)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(st.lists(st.integers(0, 10**12), max_size=6), min_size=1, max_size=30),
+    st.integers(1, 50),
+)
+def test_fimi_rows_are_sets_of_any_ids(
+    tmp_path_factory: pytest.TempPathFactory, baskets: list[list[int]], size: int
+) -> None:
+    path = tmp_path_factory.mktemp("fimi") / "f.dat"
+    path.write_text("\n".join(" ".join(map(str, basket)) for basket in baskets) + "\n")
+    if not any(baskets):
+        return
+    data = load(FimiSource(path, "f.dat", size))
+    assert isinstance(data.schema, ItemSchema)
+    assert data.schema.declared is False
+    assert data.schema.items.tolist() == sorted(set().union(*baskets))
+    found = [
+        set(data.schema.items[row == 1].tolist()) for row in data.records.dense_rows(0, data.n)
+    ]
+    assert found == [set(basket) for basket in baskets]
+
+
+def test_declared_items_need_not_occur_and_others_are_left_out(tmp_path: Path) -> None:
+    (tmp_path / "f.dat").write_text("5 2\n\n9 5 5\n")
+    data = load(tmp_path / "f.dat", columns="4-6,2")
+    assert data.schema.declared
+    assert data.schema.column_names == ["2", "4", "5", "6"]
+    assert data.records.dense_rows(0, 3).tolist() == [[1, 0, 1, 0], [0, 0, 0, 0], [0, 0, 1, 0]]
+    assert data.notes == ("Items outside the schema are left out of the records.",)
+
+
+def test_columns_restrict_every_format(tmp_path: Path) -> None:
+    (tmp_path / "m").write_bytes(FILES["matrix"]())
+    np.testing.assert_array_equal(
+        rows(f"matrix:{tmp_path / 'm'}", None, "3,7-9"), BITS[:, [3, 7, 8, 9]]
+    )
+    np.testing.assert_array_equal(rows(BITS, None, "18"), BITS[:, [18]])
+    adult = load("adult", columns="sex,0")
+    assert adult.schema.column_names == ("age", "sex")
+    frame = pl.DataFrame({"a": ["x", "y"], "b": [1, 0]})
+    assert load(frame, columns="b").schema.column_names == ("b",)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        BITS,
+        BITS.astype(bool),
+        BITS.astype(np.float32),
+        np.asfortranarray(BITS),
+        scipy.sparse.csr_matrix(BITS),
+        scipy.sparse.csc_array(BITS.astype(float)),
+        scipy.sparse.coo_array(BITS.astype(bool)),
+    ],
+    ids=lambda data: f"{type(data).__name__}-{data.dtype}",
+)
+def test_matrices_in_memory_have_declared_items(data: object) -> None:
+    loaded = load(data)
+    assert loaded.schema.declared
+    np.testing.assert_array_equal(loaded.records.dense_rows(0, 301), BITS)
+
+
+def test_tables_in_memory_and_on_disk_agree(tmp_path: Path) -> None:
+    schema = TableSchema(
+        (
+            Numeric("age", (0.0, 30.0, 100.0), integer=True, missing="category"),
+            Categorical("city", (("Ulm",), ("Bonn", "Köln")), missing="category", outside="other"),
+            Binary("flag", "false", "true"),
+            Numeric("rate", (0.0, 0.5, 1.0), outside="clip", missing="category"),
+        )
+    )
+    frame = pl.DataFrame(
+        {
+            "age": [30, None, 100, 29],
+            "city": ["Ulm", "Köln", None, "Rom, Italy"],
+            "flag": [True, False, False, True],
+            "rate": [0.5, -3.0, None, 7.5],
+        }
+    )
+    expected = [
+        [0, 1, 0, 1, 0, 0, 0, 1, 0, 1, 0],
+        [0, 0, 1, 0, 1, 0, 0, 0, 1, 0, 0],
+        [0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 1],
+        [1, 0, 0, 0, 0, 1, 0, 1, 0, 1, 0],
+    ]
+    frame.write_csv(tmp_path / "t.csv")
+    frame.write_parquet(tmp_path / "t.parquet")
+    tables = [
+        *(frame, frame.to_pandas(), frame.with_columns(pl.col("city").cast(pl.Categorical))),
+        *(str(tmp_path / "t.csv"), tmp_path / "t.parquet"),
+    ]
+    for table in tables:
+        assert rows(table, schema).tolist() == expected
+
+
+def test_pandas_categories_and_column_numbers_are_understood() -> None:
+    table = pd.DataFrame({0: pd.Categorical(["b", "a", "b"]), 1: [1, 0, 1]})
+    schema = TableSchema((Categorical("0", (("a",), ("b",))), Binary("1")))
+    assert rows(table, schema).tolist() == [[0, 1, 1], [1, 0, 0], [0, 1, 1]]
+
+
+def test_numbers_stand_for_categories_named_by_them() -> None:
+    schema = TableSchema((Categorical("c", (("1",), ("2.0",), ("x",))),))
+    assert rows(pl.DataFrame({"c": [1.0, 2.0]}), schema).tolist() == [[1, 0, 0], [0, 1, 0]]
+    assert rows(pl.DataFrame({"c": [2, 1]}), schema).tolist() == [[0, 1, 0], [1, 0, 0]]
+
+
+def test_quotes_line_feeds_and_byte_order_marks_in_csv(tmp_path: Path) -> None:
+    content = '\ufeff"a ""b"", c",d\r\n"x\ny",0\r\n"x,y",1\r\n\r\n'
+    (tmp_path / "q.csv").write_bytes(content.encode())
+    schema = TableSchema((Categorical('a "b", c', (("x\ny",), ("x,y",))), Binary("d")))
+    assert rows(tmp_path / "q.csv", schema).tolist() == [[1, 0, 0], [0, 1, 1]]
+
+
+def test_a_blank_line_is_a_row_of_a_table_with_one_column(tmp_path: Path) -> None:
+    (tmp_path / "one.csv").write_text("c\na\n\nb\n")
+    schema = TableSchema((Categorical("c", (("a",), ("b",)), missing="category"),))
+    assert rows(tmp_path / "one.csv", schema).tolist() == [[1, 0, 0], [0, 0, 1], [0, 1, 0]]
+
+
+def test_incomplete_rows_are_left_out_when_declared() -> None:
+    schema = TableSchema(
+        (Categorical("c", (("a",), ("b",))), Numeric("x", (0.0, 1.0, 2.0))),
+        drop_incomplete=True,
+        missing_values=("", "?"),
+    )
+    frame = pl.DataFrame({"c": ["a", "?", "b", None, "b"], "x": [0.0, 1.0, None, 0.0, 2.0]})
+    data = load(frame, schema)
+    assert data.records.dense_rows(0, data.n).tolist() == [[1, 0, 1, 0], [0, 1, 0, 1]]
+    assert "neighbouring tables are defined after it" in data.notes[0]
+
+
+def test_a_number_may_stand_for_a_missing_value() -> None:
+    schema = TableSchema(
+        (Numeric("x", (0.0, 1.0, 2.0), missing="category"),), missing_values=("-9",)
+    )
+    for values in ([-9, 1], [-9.0, 1.0], ["-9", "1"]):
+        assert rows(pl.DataFrame({"x": values}), schema).tolist() == [[0, 0, 1], [0, 1, 0]]
+
+
+def test_kdd99_lines_end_with_a_full_stop(tmp_path: Path) -> None:
+    line = ", ".join(["0", "1", "22", *["0"] * 21, *["0.50"] * 7, "9", "9", *["1.00"] * 8, "11."])
+    assert len(COLUMNS) == line.count(",") + 1 == 42
+    path = tmp_path / "kdd"
+    expected = None
+    for end in ("\n", "\r\n"):
+        path.write_bytes((end.join([line] * 5) + end).encode())
+        for size in (300, 301, 302, 1 << 20):
+            found = rows(_small(path, size), "kdd99")
+            assert found.shape == (5, 396)
+            assert np.all(found.sum(axis=1) == 41)
+            expected = found[0] if expected is None else expected
+            np.testing.assert_array_equal(found, np.tile(expected, (5, 1)))
+    path.write_text(line)
+    np.testing.assert_array_equal(rows(f"kdd99:{path}"), expected[None, :])
+
+
+def _small(path: Path, size: int) -> CsvSource:
+    source = open_kdd99(path, "kdd")
+    return CsvSource(path, "kdd", "kdd99", source.header, source.translate, block_bytes=size)
+
+
+def test_a_prefix_that_is_no_format_is_part_of_the_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("C:x.csv").write_text("a\n1\n0\n")
+    assert parse_source("C:x.csv").label == "C:x.csv"
+    assert load("C:x.csv").n == 2
+    Path("adult").write_text("0 1\n")
+    assert load("adult").n == 30_162  # the name of a data set wins; ./adult is the file
+    assert load("fimi:adult").n == 1

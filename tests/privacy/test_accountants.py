@@ -1,0 +1,295 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from scipy.optimize import minimize_scalar
+
+from dualquery.errors import BadInputError
+from dualquery.privacy.accountants import ACCOUNTANTS, best, choices
+from dualquery.privacy.closed_forms import AdvancedAccountant, PaperAccountant
+from dualquery.privacy.events import (
+    RANGE_SLACK,
+    DiscreteGaussianNoise,
+    GameSchedule,
+    GaussianNoise,
+    LaplaceNoise,
+    Neighbours,
+    SampledQueries,
+    events_of,
+    pure_epsilon,
+    zcdp_rho,
+)
+from dualquery.privacy.zcdp import (
+    ZcdpAccountant,
+    delta_from_rho,
+    epsilon_from_rho,
+    rho_for,
+    rho_of,
+)
+
+PAPER, ADVANCED, ZCDP = PaperAccountant(), AdvancedAccountant(), ZcdpAccountant()
+ADULT = GameSchedule(rounds=40, samples=1000, step=0.8, n=30162)
+
+schedules = st.builds(
+    GameSchedule,
+    rounds=st.integers(2, 200),
+    samples=st.integers(1, 3000),
+    step=st.floats(1e-3, 10.0),
+    n=st.integers(100, 10**6),
+)
+deltas = st.floats(1e-12, 0.3)
+
+
+def log_delta_at_order(order: float, rho: float, epsilon: float) -> float:
+    """Canonne, Kamath, Steinke 2020, Corollary 13, before the infimum."""
+    return (
+        (order - 1) * (order * rho - epsilon)
+        + order * math.log1p(-1 / order)
+        - math.log(order - 1)
+    )
+
+
+# --- events ---------------------------------------------------------------------------------
+
+
+def test_a_game_draws_in_every_round_but_the_first() -> None:
+    schedule = GameSchedule(rounds=4, samples=7, step=0.5, n=100)
+    assert schedule.events() == tuple(
+        SampledQueries(2 * 0.5 * played / 100 + RANGE_SLACK, 7) for played in (1, 2, 3)
+    )
+    assert GameSchedule(rounds=1, samples=7, step=0.5, n=100).events() == ()
+
+
+def test_rho_of_a_game_is_the_closed_form() -> None:
+    s, eta, T, n = 1000, 0.8, 40, 30162
+    expected = s * eta**2 * (T - 1) * T * (2 * T - 1) / (12 * n**2)
+    assert rho_of(ADULT) == pytest.approx(expected, rel=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("event", "rho", "pure"),
+    [
+        (SampledQueries(0.5, 3), 3 * 0.25 / 8, 1.5),
+        (GaussianNoise(3.0, 2.0), 9 / 8, math.inf),
+        (DiscreteGaussianNoise(3.0, 2.0), 9 / 8, math.inf),
+        (GaussianNoise(0.0, 2.0), 0.0, 0.0),
+        (LaplaceNoise(0.5), 0.125, 0.5),
+    ],
+)
+def test_costs_of_one_event(event, rho: float, pure: float) -> None:
+    assert zcdp_rho(event) == pytest.approx(rho)
+    assert pure_epsilon(event) == pytest.approx(pure)
+
+
+@pytest.mark.parametrize(
+    ("build", "found"),
+    [
+        (lambda: SampledQueries(-1.0, 1), "-1.0"),
+        (lambda: SampledQueries(math.nan, 1), "nan"),
+        (lambda: SampledQueries(1.0, 0), "draws is 0"),
+        (lambda: GaussianNoise(1.0, 0.0), "scale of gaussian noise is 0.0"),
+        (lambda: GaussianNoise(math.inf, 1.0), "inf"),
+        (lambda: DiscreteGaussianNoise(1.0, -1.0), "-1.0"),
+        (lambda: LaplaceNoise(-0.1), "-0.1"),
+        (lambda: GameSchedule(0, 1, 1.0, 10), "rounds is 0"),
+        (lambda: GameSchedule(1, 0, 1.0, 10), "samples a round is 0"),
+        (lambda: GameSchedule(1, 1, 0.0, 10), "step is 0.0"),
+        (lambda: GameSchedule(1, 1, 1.0, 1), "records is 1"),
+        (lambda: Neighbours.parse("add-remove"), "not implemented yet"),
+        (lambda: Neighbours.parse("friends"), "'friends' is not a neighbouring relation"),
+    ],
+)
+def test_bad_events_say_what_was_found(build, found: str) -> None:
+    with pytest.raises(BadInputError, match=found):
+        build()
+
+
+def test_replace_one_is_the_implemented_relation() -> None:
+    assert Neighbours.parse("replace-one") is Neighbours.REPLACE_ONE
+
+
+# --- the paper's theorem --------------------------------------------------------------------
+
+
+def test_theorem_41_as_printed() -> None:
+    expected = 4 * 0.8 * 40 * math.sqrt(2 * 1000 * 40 * math.log(1000)) / 30162
+    assert PAPER.epsilon(ADULT, 1e-3) == pytest.approx(expected, rel=1e-9)
+    assert expected == pytest.approx(3.1547, abs=1e-4)
+
+
+@given(schedules, deltas)
+def test_theorem_41_is_never_below_the_lemma_it_rests_on(schedule, delta: float) -> None:
+    assume(PAPER.supports(schedule, delta) is None)
+    draws = schedule.samples * (schedule.rounds - 1)
+    largest = max(event.range for event in schedule.events())
+    lemma = math.sqrt(2 * math.log(1 / delta) * draws) * largest
+    lemma += draws * largest * math.expm1(largest)
+    assert lemma <= PAPER.epsilon(schedule, delta)
+
+
+def test_theorem_41_is_refused_where_the_lemma_is_above_it() -> None:
+    schedule = GameSchedule(rounds=100, samples=10_000, step=1.0, n=1000)
+    reason = PAPER.supports(schedule, 1e-3)
+    assert reason is not None
+    assert "does not follow from Lemma 2.3" in reason
+    draw = 2 * schedule.step * schedule.rounds / schedule.n
+    draws = schedule.samples * schedule.rounds
+    first = math.sqrt(2 * math.log(1e3) * draws) * draw
+    assert draws * draw * math.expm1(draw) > first
+    assert PAPER.epsilon(schedule, 1e-3) == math.inf
+
+
+def test_theorem_41_is_about_the_game_only() -> None:
+    assert "DualQuery" in (PAPER.supports(ADULT.events(), 1e-3) or "")
+    assert "delta > 0" in (PAPER.supports(ADULT, 0.0) or "")
+
+
+# --- advanced composition -------------------------------------------------------------------
+
+
+def test_advanced_is_the_formula() -> None:
+    ranges = [event.range for event in ADULT.events()]
+    squares = 1000 * sum(r * r for r in ranges)
+    drift = 1000 * sum(r * math.expm1(r) for r in ranges)
+    expected = drift + math.sqrt(2 * math.log(1e3) * squares)
+    assert ADVANCED.epsilon(ADULT, 1e-3) == pytest.approx(expected, rel=1e-9)
+    assert ADVANCED.epsilon(ADULT, 0.0) == pytest.approx(1000 * sum(ranges), rel=1e-9)
+
+
+def test_advanced_refuses_gaussian_noise() -> None:
+    events = (SampledQueries(0.1, 1), GaussianNoise(1.0, 10.0))
+    assert "Gaussian" in (ADVANCED.supports(events, 1e-3) or "")
+    assert ADVANCED.supports((LaplaceNoise(0.1),), 0.0) is None
+
+
+# --- zCDP -----------------------------------------------------------------------------------
+
+
+def test_zcdp_on_adult() -> None:
+    assert ZCDP.epsilon(ADULT, 1e-3) == pytest.approx(0.293, abs=5e-4)
+
+
+@pytest.mark.parametrize("rho", [1e-6, 1e-3, 0.05, 1.0, 20.0])
+@pytest.mark.parametrize("epsilon", [1e-2, 0.3, 1.0, 5.0])
+def test_the_conversion_is_the_optimum_over_orders(rho: float, epsilon: float) -> None:
+    best_order = minimize_scalar(
+        lambda x: log_delta_at_order(1 + math.exp(x), rho, epsilon), bounds=(-12, 20)
+    )
+    # dp_accounting also uses delta <= sqrt(1 - exp(-KL)), with KL at most the smallest order's.
+    optimum = min(math.exp(best_order.fun), math.sqrt(-math.expm1(-rho)))
+    assume_range = optimum > 1e-300
+    if assume_range:
+        assert optimum * (1 - 1e-6) <= delta_from_rho(rho, epsilon) <= optimum * 1.02
+
+
+@given(st.floats(1e-6, 10.0), st.floats(1e-12, 1e-2))
+def test_the_conversion_inverts(rho: float, delta: float) -> None:
+    epsilon = epsilon_from_rho(rho, delta)
+    assume(epsilon > 0)
+    assert delta_from_rho(rho, epsilon) == pytest.approx(delta, rel=1e-3)
+    assert rho_for(epsilon, delta) == pytest.approx(rho, rel=1e-3)
+    assert epsilon_from_rho(rho_for(epsilon, delta), delta) <= epsilon
+
+
+def test_zcdp_gives_nothing_at_delta_0() -> None:
+    assert "delta = 0" in (ZCDP.supports(ADULT, 0.0) or "")
+    assert epsilon_from_rho(0.1, 0.0) == math.inf
+    assert epsilon_from_rho(0.0, 0.0) == 0.0
+    assert delta_from_rho(0.0, 0.1) == 0.0
+
+
+# --- all closed forms -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("accountant", [ADVANCED, ZCDP])
+@given(width=st.floats(1e-4, 1.0), draws=st.integers(1, 50), delta=deltas)
+def test_draws_of_one_event_cost_what_single_draws_cost(
+    accountant, width: float, draws: int, delta: float
+) -> None:
+    together = accountant.epsilon((SampledQueries(width, draws),), delta)
+    apart = accountant.epsilon((SampledQueries(width, 1),) * draws, delta)
+    assert together == pytest.approx(apart, rel=1e-6, abs=1e-12)
+
+
+@pytest.mark.parametrize("accountant", [PAPER, ADVANCED, ZCDP])
+@given(schedule=schedules, delta=deltas)
+def test_cost_grows_with_every_parameter_and_falls_with_delta(
+    accountant, schedule, delta: float
+) -> None:
+    more = [
+        GameSchedule(schedule.rounds + 1, schedule.samples, schedule.step, schedule.n),
+        GameSchedule(schedule.rounds, schedule.samples + 1, schedule.step, schedule.n),
+        GameSchedule(schedule.rounds, schedule.samples, schedule.step * 1.01, schedule.n),
+        GameSchedule(schedule.rounds, schedule.samples, schedule.step, schedule.n - 1),
+    ]
+    assume(all(accountant.supports(one, delta / 2) is None for one in [schedule, *more]))
+    cost = accountant.epsilon(schedule, delta)
+    assume(cost > 0)
+    for larger in more:
+        assert accountant.epsilon(larger, delta) >= cost * (1 - 1e-9)
+    assert accountant.epsilon(schedule, delta / 2) >= cost * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("accountant", [PAPER, ADVANCED, ZCDP])
+@given(schedule=schedules, delta=st.floats(1e-9, 1e-2))
+def test_delta_and_epsilon_agree(accountant, schedule, delta: float) -> None:
+    assume(accountant.supports(schedule, delta) is None)
+    epsilon = accountant.epsilon(schedule, delta)
+    # Where plain summing is the smaller bound, delta at its epsilon is 0.
+    assume(1e-9 < epsilon < 20 and accountant.delta(schedule, epsilon) > 0)
+    assert accountant.delta(schedule, epsilon) == pytest.approx(delta, rel=0.01)
+
+
+def test_delta_of_basic_composition_is_0() -> None:
+    events = (SampledQueries(0.1, 2), LaplaceNoise(0.3))
+    assert ADVANCED.delta(events, 0.5 * (1 + 1e-9)) == 0.0
+    assert ADVANCED.delta(events, 0.4) > 0.0
+
+
+# --- choosing -------------------------------------------------------------------------------
+
+
+def test_auto_is_the_smallest_of_the_valid_ones() -> None:
+    accountant, epsilon = best(ADULT, 1e-3)
+    assert accountant.name == "exact"
+    valid = [a for a in ACCOUNTANTS if a.supports(ADULT, 1e-3) is None]
+    assert len(valid) == 4
+    assert epsilon == min(a.epsilon(ADULT, 1e-3) for a in valid)
+
+
+def test_auto_at_delta_0_is_basic_composition() -> None:
+    accountant, epsilon = best(ADULT, 0.0)
+    assert accountant.name == "advanced"
+    assert epsilon == ADVANCED.epsilon(ADULT, 0.0)
+
+
+def test_auto_uses_zcdp_for_discrete_gaussian_noise() -> None:
+    accountant, _ = best((SampledQueries(0.1, 1), DiscreteGaussianNoise(1.0, 10.0)), 1e-6)
+    assert accountant.name == "zcdp"
+
+
+def test_a_named_accountant_that_is_not_valid_is_refused_with_its_reason() -> None:
+    with pytest.raises(BadInputError, match=r"paper: Theorem 4\.1 is about DualQuery"):
+        best(ADULT.events(), 1e-3, "paper")
+    with pytest.raises(BadInputError, match="'magic' is unknown; use one of auto, paper"):
+        choices("magic")
+
+
+def test_an_empty_schedule_costs_nothing() -> None:
+    assert events_of(()) == ()
+    for accountant in (ADVANCED, ZCDP, choices("exact")[0]):
+        assert accountant.epsilon((), 1e-6) == 0.0
+        assert accountant.delta((), 0.1) == 0.0
+
+
+def test_every_accountant_states_its_theorem() -> None:
+    for accountant in ACCOUNTANTS:
+        assert accountant.assumptions.endswith(".")
+        assert any(year in accountant.assumptions for year in ("2010", "2014", "2020", "2021"))
+
+
+settings.register_profile("accountants", deadline=None)
+settings.load_profile("accountants")

@@ -1,0 +1,209 @@
+"""The private room: charges before it draws, refuses what is not on the schedule, and the whole game
+against exact enumeration of everything that it can show."""
+
+from __future__ import annotations
+
+import itertools
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from dualquery.data.domain import Domain
+from dualquery.data.records import RecordsBuilder
+from dualquery.privacy import weights_kernels as kernels
+from dualquery.privacy.accountants import ACCOUNTANTS
+from dualquery.privacy.curator import Curator, numerical_assumptions
+from dualquery.privacy.events import (
+    DiscreteGaussianNoise,
+    GameSchedule,
+    LaplaceNoise,
+    SampledQueries,
+)
+from dualquery.privacy.ledger import Ledger, covers
+from dualquery.privacy.randomness import SeededRandomness
+from dualquery.privacy.weights import QueryWeights
+from dualquery.queries.workload import Workload
+from solvers import BestResponse, get_solver
+
+DOMAIN = Domain(np.array([0, 1, 2, 5]))  # two binary columns and one of three values
+WORKLOAD = Workload(np.array([[0, 2], [1, 4], [3, 6]], np.int32), DOMAIN)
+ROWS = np.array([[1, 1, 1, 0, 0], [0, 1, 0, 1, 0], [1, 0, 0, 0, 1]], np.uint8)
+
+
+def records_of(rows: np.ndarray):
+    builder = RecordsBuilder(rows.shape[1])
+    builder.append_dense(np.asarray(rows, np.uint8))
+    return builder.build()
+
+
+def curator(schedule, rows=ROWS, workload=WORKLOAD, seed=0) -> Curator:
+    return Curator(records_of(rows), workload, schedule, SeededRandomness(seed))
+
+
+def test_the_game_runs_on_its_schedule_and_not_a_draw_further() -> None:
+    schedule = GameSchedule(rounds=3, samples=4, step=0.7, n=3)
+    room = curator(schedule)
+    room.begin_game(0.7)
+    for _ in range(2):
+        room.reweight(ROWS[0])
+        assert len(room.sample_queries(4).queries) == 4
+    room.reweight(ROWS[0])
+    with pytest.raises(RuntimeError, match="the budget is spent"):
+        room.sample_queries(4)
+
+
+@pytest.mark.parametrize(("step", "draws"), [(0.71, 4), (0.7, 5)])
+def test_a_larger_step_or_sample_than_planned_is_refused_before_the_draw(step, draws) -> None:
+    room = curator(GameSchedule(rounds=3, samples=4, step=0.7, n=3))
+    room.begin_game(step)
+    room.reweight(ROWS[0])
+    with pytest.raises(RuntimeError, match="would cost more than the scheduled"):
+        room.sample_queries(draws)
+
+
+def test_a_missed_reweighting_is_cheaper_and_an_extra_one_is_refused() -> None:
+    room = curator(GameSchedule(rounds=3, samples=4, step=0.7, n=3))
+    room.begin_game(0.7)
+    room.reweight(ROWS[0])
+    room.reweight(ROWS[0])
+    with pytest.raises(RuntimeError, match="would cost more"):
+        room.sample_queries(4)
+
+
+def test_a_refused_charge_is_not_entered() -> None:
+    ledger = Ledger((LaplaceNoise(1.0),))
+    with pytest.raises(RuntimeError, match="would cost more"):
+        ledger.charge(LaplaceNoise(1.5))
+    assert ledger.spent == 0
+    ledger.charge(LaplaceNoise(1.0))
+    assert ledger.spent == 1
+
+
+@pytest.mark.parametrize(
+    ("planned", "event", "covered"),
+    [
+        (SampledQueries(0.5, 10), SampledQueries(0.5, 10), True),
+        (SampledQueries(0.5, 10), SampledQueries(0.4, 9), True),
+        (SampledQueries(0.5, 10), SampledQueries(0.6, 1), False),
+        (DiscreteGaussianNoise(2, 5), DiscreteGaussianNoise(2, 6), True),
+        (DiscreteGaussianNoise(2, 5), DiscreteGaussianNoise(3, 6), False),
+        (DiscreteGaussianNoise(2, 5), DiscreteGaussianNoise(2, 4), False),
+        (LaplaceNoise(1.0), SampledQueries(0.1, 1), False),
+    ],
+)
+def test_what_covers_what(planned, event, covered) -> None:
+    assert covers(planned, event) is covered
+
+
+def test_noise_is_charged_at_the_sensitivity_that_the_room_computes() -> None:
+    single = Workload(np.array([[0]], np.int32), DOMAIN)
+    room = curator((LaplaceNoise(0.5),), workload=single)
+    with pytest.raises(RuntimeError, match="would cost more"):
+        room.measure_laplace(1.0)  # one count moves by 1: scale 1 costs epsilon 1
+    noisy = room.measure_laplace(2.0)
+    assert noisy.shape == (1,)
+    assert noisy.dtype == np.int64
+
+
+def test_the_room_gives_out_no_counts() -> None:
+    room = curator(GameSchedule(rounds=2, samples=1, step=0.1, n=3))
+    public = [name for name in dir(room) if not name.startswith("_")]
+    assert sorted(public) == [
+        "begin_game", "measure_gaussian", "measure_laplace", "reweight", "sample_queries",
+    ]  # fmt: skip
+    assert all(callable(getattr(room, name)) for name in public)
+
+
+def test_assumptions_name_what_the_schedule_uses() -> None:
+    game = " ".join(numerical_assumptions(GameSchedule(3, 1, 0.1, 10)))
+    noise = " ".join(numerical_assumptions((LaplaceNoise(1.0),)))
+    assert "integer weights" in game
+    assert "OpenDP" not in game
+    assert "OpenDP" in noise
+    assert numerical_assumptions(()) == ()
+
+
+# --- everything that a tiny game can show, enumerated ---------------------------------------------
+
+
+def best_response(sampled, signs, domain) -> np.ndarray:
+    problem = BestResponse.from_sample(domain.bits, sampled, signs, domain.groups)
+    return get_solver("exhaustive").solve(problem).record
+
+
+def transcripts(rows, schedule: GameSchedule, start: np.ndarray) -> dict[tuple, Fraction]:
+    """Return the exact probability of every transcript of the real weights and a real solver."""
+    counts = WORKLOAD.counts(records_of(rows), threads=1)
+    classes = [(query, sign) for query in range(len(WORKLOAD)) for sign in (1, -1)]
+    unit = schedule.step / schedule.n
+    found: dict[tuple, Fraction] = {}
+
+    def play(played: list[np.ndarray], shown: tuple, chance: Fraction) -> None:
+        if len(played) == schedule.rounds:
+            found[shown] = found.get(shown, Fraction(0)) + chance
+            return
+        weights = QueryWeights(counts, schedule.n, schedule.step)
+        for record in played:
+            weights.update(WORKLOAD.on_record(record))
+        largest = kernels.largest_magnitude(weights._scores)
+        integers = []
+        for query, sign in classes:
+            high, low = kernels.weight(int(sign * weights._scores[query]), largest, unit)
+            integers.append((int(high) << kernels.LOW_BITS) + int(low))
+        total = sum(integers)
+        for drawn in itertools.product(range(len(classes)), repeat=schedule.samples):
+            probability = chance
+            for outcome in drawn:
+                probability *= Fraction(integers[outcome], total)
+            sampled = WORKLOAD.literals[[classes[o][0] for o in drawn]]
+            signs = np.array([classes[o][1] for o in drawn], np.int8)
+            play([*played, best_response(sampled, signs, DOMAIN)], (*shown, drawn), probability)
+
+    play([start], (), Fraction(1))
+    return found
+
+
+def true_delta(one: dict, other: dict, epsilon: float) -> float:
+    factor = Fraction(np.exp(epsilon))
+    return float(sum(max(Fraction(0), p - factor * other[key]) for key, p in one.items()))
+
+
+@pytest.mark.parametrize(
+    ("rounds", "samples", "step"), [(2, 1, 0.5), (3, 1, 1.0), (3, 2, 0.4), (4, 1, 3.0), (2, 3, 2.0)]
+)
+def test_no_accountant_states_less_than_the_true_loss(rounds, samples, step) -> None:
+    """Every transcript of a tiny DualQuery, on all neighbours of one table, both ways round."""
+    schedule = GameSchedule(rounds, samples, step, n=3)
+    neighbours = [ROWS.copy() for _ in range(4)]
+    neighbours[0][0] = [0, 0, 0, 0, 1]
+    neighbours[1][1] = [1, 0, 1, 0, 0]
+    neighbours[2][2] = [0, 0, 0, 1, 0]
+    neighbours[3][0] = [0, 1, 0, 1, 0]
+    ours = transcripts(ROWS, schedule, start=ROWS[0])
+    assert sum(ours.values()) == 1
+    checked = 0
+    for rows in neighbours:
+        theirs = transcripts(rows, schedule, start=ROWS[0])
+        for epsilon in (0.0, 0.01, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2):
+            truth = max(true_delta(ours, theirs, epsilon), true_delta(theirs, ours, epsilon))
+            for accountant in ACCOUNTANTS:
+                if accountant.supports(schedule, max(truth, 1e-9)) is None:
+                    assert accountant.delta(schedule, epsilon) >= truth
+                    assert truth == 0 or accountant.epsilon(schedule, truth) <= 50
+                    checked += truth > 0
+    assert checked > 10
+
+
+@pytest.mark.parametrize("delta", [1e-6, 1e-4, 1e-3, 1e-2, 0.1])
+def test_stated_epsilon_holds_at_every_delta(delta) -> None:
+    """At the epsilon that an accountant states for a delta, the true loss is at most that delta."""
+    schedule = GameSchedule(3, 2, 0.6, n=3)
+    other = ROWS.copy()
+    other[0] = [0, 0, 0, 0, 1]
+    ours, theirs = (transcripts(rows, schedule, start=ROWS[0]) for rows in (ROWS, other))
+    for accountant in ACCOUNTANTS:
+        if accountant.supports(schedule, delta) is None:
+            epsilon = accountant.epsilon(schedule, delta)
+            assert true_delta(ours, theirs, epsilon) <= delta
+            assert true_delta(theirs, ours, epsilon) <= delta

@@ -1,0 +1,302 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from scipy.stats import binom, norm
+
+from dualquery.privacy.events import (
+    DiscreteGaussianNoise,
+    Event,
+    GameSchedule,
+    GaussianNoise,
+    LaplaceNoise,
+    SampledQueries,
+)
+from dualquery.privacy.exact import ExactAccountant, gaussian_delta, piece_edges
+from dualquery.privacy.zcdp import ZcdpAccountant, epsilon_from_rho, rho_of
+
+EXACT, ZCDP = ExactAccountant(), ZcdpAccountant()
+
+
+def random_pair(
+    rng: np.random.Generator, width: float, outcomes: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Two distributions whose log-ratio has a range of exactly ``width``."""
+    q = rng.dirichlet(np.full(outcomes, rng.choice([0.3, 1.0, 5.0])))
+    q = np.maximum(q, 1e-9)
+    q /= q.sum()
+    tilt = rng.choice([rng.random(outcomes), np.round(rng.random(outcomes))])
+    tilt[rng.permutation(outcomes)[:2]] = (0.0, 1.0)
+    p = q * np.exp(width * tilt)
+    return p / p.sum(), q
+
+
+def random_adaptive_run(
+    rng: np.random.Generator, events: tuple[Event, ...]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Probabilities of all transcripts on two neighbours; each event's pair depends on the past."""
+    p, q = np.ones(1), np.ones(1)
+    for event in events:
+        assert isinstance(event, SampledQueries)
+        outcomes = int(rng.integers(3, 6)) if event.draws == 1 else 3
+        next_p, next_q = [], []
+        for history_p, history_q in zip(p, q, strict=True):
+            step_p, step_q = random_pair(rng, event.range, outcomes)
+            draws_p, draws_q = np.ones(1), np.ones(1)
+            for _ in range(event.draws):
+                draws_p = np.multiply.outer(draws_p, step_p).ravel()
+                draws_q = np.multiply.outer(draws_q, step_q).ravel()
+            next_p.append(history_p * draws_p)
+            next_q.append(history_q * draws_q)
+        p, q = np.concatenate(next_p), np.concatenate(next_q)
+    return p, q
+
+
+def delta_of_pair(
+    p: NDArray[np.float64], q: NDArray[np.float64], epsilons: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    return np.maximum(p - np.exp(epsilons)[:, None] * q, 0.0).sum(axis=1)
+
+
+def single_draw_delta(width: float, epsilons: NDArray[np.float64]) -> NDArray[np.float64]:
+    """delta(epsilon) of one draw, for any sign of epsilon (DESIGN, exact adaptive composition)."""
+    inside = -np.expm1((np.clip(epsilons, -width, width) - width) / 2) ** 2
+    return np.where(
+        epsilons >= width,
+        0.0,
+        np.where(epsilons <= -width, -np.expm1(epsilons), -inside / -np.expm1(-width)),
+    )
+
+
+def optimal_delta(widths: tuple[float, ...], epsilons: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The recursion over single draws, on a fine grid of t and no grid of epsilon."""
+    if len(widths) == 1:
+        return single_draw_delta(widths[0], epsilons)
+    width = widths[0]
+    t = np.linspace(0.0, width, 161)
+    success = np.expm1(t - width) / np.expm1(-width)
+    high = optimal_delta(widths[1:], (epsilons[:, None] - t).ravel()).reshape(-1, len(t))
+    low = optimal_delta(widths[1:], (epsilons[:, None] - t + width).ravel()).reshape(-1, len(t))
+    return (success * high + (1 - success) * low).max(axis=1)
+
+
+def iid_delta(width: float, draws: int, epsilons: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The best two-point pair of ``draws`` draws from one distribution, on a fine grid of t."""
+    k = np.arange(draws + 1)
+    best = np.zeros_like(epsilons)
+    for t in np.linspace(0.0, width, 801)[1:-1]:
+        p = binom.pmf(k, draws, math.expm1(t - width) / math.expm1(-width))
+        loss = k * t + (draws - k) * (t - width)
+        best = np.maximum(best, delta_of_pair(p, p * np.exp(-loss), epsilons))
+    return best
+
+
+# --- never below the truth ------------------------------------------------------------------
+
+SMALL_RUNS = [
+    ((SampledQueries(2.0, 1),), 400),
+    ((SampledQueries(0.7, 3),), 400),
+    ((SampledQueries(0.5, 6),), 200),
+    ((SampledQueries(1.0, 1), SampledQueries(0.5, 1)), 400),
+    ((SampledQueries(0.5, 2), SampledQueries(1.5, 1)), 300),
+    ((SampledQueries(0.6, 1), SampledQueries(0.9, 2), SampledQueries(0.5, 1)), 100),
+    ((SampledQueries(0.8, 1),) * 4, 60),
+]
+
+
+@pytest.mark.parametrize(("events", "runs"), SMALL_RUNS)
+def test_never_below_the_true_delta_of_random_adaptive_runs(
+    events: tuple[Event, ...], runs: int
+) -> None:
+    rng = np.random.default_rng(20140131)
+    total = sum(e.range * e.draws for e in events if isinstance(e, SampledQueries))
+    epsilons = np.linspace(0.0, 0.95 * total, 12)
+    stated = np.array([EXACT.delta(events, float(e)) for e in epsilons])
+    for _ in range(runs):
+        p, q = random_adaptive_run(rng, events)
+        assert np.all(delta_of_pair(p, q, epsilons) <= stated + 1e-15)
+        assert np.all(delta_of_pair(q, p, epsilons) <= stated + 1e-15)
+
+
+# --- and hardly above the optimum -----------------------------------------------------------
+
+
+@pytest.mark.parametrize("widths", [(1.5,), (0.5, 0.5), (1.0, 0.4), (0.8, 0.8, 0.8)])
+def test_within_2_percent_of_the_adaptive_optimum(widths: tuple[float, ...]) -> None:
+    epsilons = np.linspace(0.0, 0.7 * sum(widths), 9)
+    optimum = optimal_delta(widths, epsilons)
+    stated = np.array(
+        [EXACT.delta(tuple(SampledQueries(w, 1) for w in widths), float(e)) for e in epsilons]
+    )
+    assert np.all(stated >= optimum * (1 - 1e-12))
+    assert np.all(stated <= optimum * 1.02 + 2e-5)
+
+
+@pytest.mark.parametrize(("width", "draws"), [(1.0, 2), (0.5, 6), (0.1, 40), (0.02, 1000)])
+def test_within_5_percent_of_the_best_pair_of_one_event(width: float, draws: int) -> None:
+    deviation = 0.5 * width * math.sqrt(draws)
+    epsilons = np.linspace(0.0, min(2.5 * deviation, 0.7 * width * draws), 7)
+    optimum = iid_delta(width, draws, epsilons)
+    stated = np.array([EXACT.delta((SampledQueries(width, draws),), float(e)) for e in epsilons])
+    assert np.all(stated >= optimum * (1 - 1e-12))
+    assert np.all(stated <= optimum * 1.05)
+
+
+def test_splitting_an_event_helps_the_adversary_by_less_than_a_percent() -> None:
+    together = EXACT.epsilon((SampledQueries(0.01, 2000),) * 5, 1e-3)
+    apart = EXACT.epsilon((SampledQueries(0.01, 1000),) * 10, 1e-3)
+    single = EXACT.epsilon((SampledQueries(0.05, 1),) * 400, 1e-3)
+    same_rho = EXACT.epsilon((SampledQueries(0.05, 400),), 1e-3)
+    assert apart == pytest.approx(together, rel=0.01)
+    assert single == pytest.approx(same_rho, rel=0.01)
+
+
+@pytest.mark.parametrize(("shift", "copies"), [(0.3, 1), (1.0, 1), (0.1, 25), (3.0, 1)])
+def test_gaussian_noise_is_the_closed_form(shift: float, copies: int) -> None:
+    events = (GaussianNoise(shift, 1.0),) * copies
+    total = shift * math.sqrt(copies)
+    for epsilon in np.linspace(0.0, 3.5 * total, 8):
+        true = float(
+            norm.cdf(total / 2 - epsilon / total)
+            - math.exp(epsilon) * norm.cdf(-total / 2 - epsilon / total)
+        )
+        stated = EXACT.delta(events, float(epsilon))
+        assert true * (1 - 1e-9) <= stated <= true * 1.01
+
+
+def test_gaussian_delta_far_in_the_tail() -> None:
+    # Phi(-b) exp(epsilon) is nearly Phi(-a): the naive difference has no digit left here.
+    value = float(gaussian_delta(0.01, np.array([0.3]))[0])
+    # Phi(-a) - exp(eps) Phi(-b) = int_0^inf (1 - exp(-shift x)) phi(a + x) dx
+    x = np.linspace(0.0, 2.0, 400_001)
+    integral = np.trapezoid(-np.expm1(-0.01 * x) * norm.pdf(0.3 / 0.01 - 0.005 + x), x)
+    assert value == pytest.approx(float(integral), rel=1e-6)
+
+
+def test_a_pure_mechanism_is_randomised_response() -> None:
+    for epsilon in (0.0, 0.2, 0.49):
+        p = 1 / (1 + math.exp(-0.5))
+        true = p - math.exp(epsilon) * (1 - p)
+        stated = EXACT.delta((LaplaceNoise(0.5),), epsilon)
+        assert true <= stated <= true * 1.01 + 1e-6
+    assert EXACT.delta((LaplaceNoise(0.5),), 0.51) == 0.0
+
+
+def test_mixed_events_dominate_enumeration() -> None:
+    """A draw, then randomised response, then Gaussian noise whose sensitivity is used or not."""
+    events = (SampledQueries(1.0, 2), LaplaceNoise(0.5), GaussianNoise(1.0, 2.0))
+    rng = np.random.default_rng(7)
+    epsilons = np.linspace(0.0, 2.5, 8)
+    stated = np.array([EXACT.delta(events, float(e)) for e in epsilons])
+    response = 1 / (1 + math.exp(-0.5))
+    for _ in range(200):
+        p, q = random_adaptive_run(rng, (events[0],))
+        p = np.concatenate([p * response, p * (1 - response)])
+        q = np.concatenate([q * (1 - response), q * response])
+        left = epsilons[:, None] - np.log(p / q)
+        # delta of the Gaussian at any threshold, negative ones by symmetry.
+        tail = gaussian_delta(0.5, np.abs(left))
+        tail = np.where(left < 0, -np.expm1(left) + np.exp(left) * tail, tail)
+        assert np.all((p * tail).sum(axis=1) <= stated)
+
+
+# --- against zCDP ---------------------------------------------------------------------------
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    rounds=st.integers(2, 12),
+    samples=st.integers(1, 500),
+    rho=st.floats(1e-3, 0.5),
+    log_delta=st.floats(-20.0, -3.0),
+)
+def test_never_worse_than_zcdp_by_more_than_half_a_percent(
+    rounds: int, samples: int, rho: float, log_delta: float
+) -> None:
+    unit = GameSchedule(rounds, samples, 1.0, 10_000)
+    schedule = GameSchedule(rounds, samples, math.sqrt(rho / rho_of(unit)), 10_000)
+    delta = math.exp(log_delta)
+    epsilon = EXACT.epsilon(schedule, delta)
+    assert epsilon <= ZCDP.epsilon(schedule, delta) * 1.005
+    if epsilon > 0:
+        assert EXACT.delta(schedule, epsilon) == pytest.approx(delta, rel=0.01)
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    width=st.floats(1e-3, 0.5),
+    draws=st.integers(1, 200),
+    count=st.integers(1, 5),
+    epsilon=st.floats(0.0, 1.0),
+)
+def test_delta_grows_with_range_draws_and_events(
+    width: float, draws: int, count: int, epsilon: float
+) -> None:
+    delta = EXACT.delta((SampledQueries(width, draws),) * count, epsilon)
+    larger = [
+        (SampledQueries(width * 1.2, draws),) * count,
+        (SampledQueries(width, draws + max(1, draws // 4)),) * count,
+        (SampledQueries(width, draws),) * (count + 1),
+    ]
+    for events in larger:
+        assert EXACT.delta(events, epsilon) >= delta * (1 - 1e-6)
+    assert EXACT.delta((SampledQueries(width, draws),) * count, epsilon + 0.1) <= delta
+
+
+@pytest.mark.parametrize(
+    ("rounds", "samples", "n"), [(60, 500, 30162), (170, 1750, 494021)], ids=["adult", "kdd99"]
+)
+def test_step_gain_over_zcdp(rounds: int, samples: int, n: int) -> None:
+    """At (1, 0.001) the exact accountant allows a step at least 1.12 times zCDP's."""
+    low, high = 0.05, 0.1
+    for _ in range(40):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if epsilon_from_rho(middle, 1e-3) <= 1 else (low, middle)
+    unit = GameSchedule(rounds, samples, 1.0, n)
+    step = math.sqrt(low / rho_of(unit))
+    assert EXACT.epsilon(GameSchedule(rounds, samples, 1.12 * step, n), 1e-3) <= 1.0
+    # It cannot beat the Gaussian limit by more than the little that skewness gives.
+    assert EXACT.epsilon(GameSchedule(rounds, samples, 1.14 * step, n), 1e-3) > 1.0
+
+
+# --- edges ----------------------------------------------------------------------------------
+
+
+def test_what_it_refuses() -> None:
+    events = (SampledQueries(0.1, 1),)
+    assert EXACT.supports(events, 1e-6) is None
+    assert "delta" in (EXACT.supports(events, 0.0) or "")
+    assert "discrete Gaussian" in (EXACT.supports((DiscreteGaussianNoise(1, 1),), 1e-6) or "")
+    assert "rho" in (EXACT.supports((GaussianNoise(100.0, 1.0),), 1e-6) or "")
+    assert "draws" in (EXACT.supports((SampledQueries(1e-9, 10**7),), 1e-6) or "")
+    assert "events" in (EXACT.supports((SampledQueries(1e-9, 1),) * 6000, 1e-6) or "")
+
+
+def test_nothing_costs_nothing_and_pure_is_pure() -> None:
+    assert EXACT.epsilon((SampledQueries(0.0, 5), GaussianNoise(0.0, 1.0)), 1e-6) == 0.0
+    events = (SampledQueries(0.01, 3),)
+    assert EXACT.delta(events, 0.0301) == 0.0
+    assert EXACT.epsilon(events, 1e-12) <= 0.03 * (1 + 1e-9)
+
+
+def test_tiny_and_large_scales() -> None:
+    tiny = (SampledQueries(1e-9, 100),) * 3
+    assert EXACT.epsilon(tiny, 1e-12) <= ZCDP.epsilon(tiny, 1e-12) * 1.005
+    large = (SampledQueries(3.0, 20),)
+    assert EXACT.epsilon(large, 1e-6) <= ZCDP.epsilon(large, 1e-6)
+    assert EXACT.delta((GaussianNoise(1.0, 10.0),), 50.0) < 1e-30
+
+
+def test_pieces_cover_the_interval() -> None:
+    edges = piece_edges()
+    assert edges[0] == 0.0
+    assert edges[-1] == 1.0
+    assert np.all(np.diff(edges) > 0)
+    # The widened pair of a piece has losses b and a - 1: variance about b (1 - a), at most 0.2%
+    # above that of the centre.
+    assert np.max(edges[1:] * (1 - edges[:-1])) <= 0.25 * 1.002 + 1e-12
