@@ -199,9 +199,7 @@ def run(
     return mechanism.run(task, plan, curator, session)
 
 
-def statement(
-    plan: Plan, budget: Budget, data: Dataset, seed: int | None
-) -> PrivacyStatement:
+def statement(plan: Plan, budget: Budget, data: Dataset, seed: int | None) -> PrivacyStatement:
     """Price the plan's schedule, and say what the release will guarantee or why it will not.
 
     The plan is priced here again, whoever made it, so that no mechanism can state a guarantee

@@ -257,7 +257,7 @@ def load_release(path: str | Path) -> Release:
         privacy=PrivacyStatement.from_dict(stored["privacy"]),
         schema=schema,
         n=stored["rows"],
-        workload=Workload.from_columns(answers, schema.domain, description),
+        workload=Workload.from_columns({s.name: s for s in answers}, schema.domain, description),
         answers=answers["answer"].to_numpy(),
         records=records,
         trace=tuple(trace),

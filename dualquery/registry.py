@@ -26,7 +26,10 @@ ENTRY_POINTS = "dualquery.mechanisms"
 
 def mechanism_names() -> list[str]:
     """Return the names of all mechanisms that can be used here."""
-    return [*BUILT_IN, *(e.name for e in entry_points(group=ENTRY_POINTS) if e.name not in BUILT_IN)]
+    return [
+        *BUILT_IN,
+        *(e.name for e in entry_points(group=ENTRY_POINTS) if e.name not in BUILT_IN),
+    ]
 
 
 def mechanism_class(name: str) -> type[Any]:

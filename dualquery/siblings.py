@@ -20,7 +20,9 @@ def check_siblings() -> None:
     for name in SIBLINGS:
         spec = find_spec(name)
         if spec is None or spec.origin is None:
-            raise ImportError(f"the package {name!r} that belongs to dualquery is missing in {home}")
+            raise ImportError(
+                f"the package {name!r} that belongs to dualquery is missing in {home}"
+            )
         found = Path(spec.origin).resolve().parent
         if found != home / name:
             raise ImportError(

@@ -62,8 +62,9 @@ class Synthesizer:
             raise BadInputError(f"cannot sample {n} rows; ask for 0 or more")
         generator = np.random.default_rng(seed)
         records = len(made.records)
-        rows = np.concatenate([generator.permutation(records) for _ in range(-(-n // records))] or [[]])
-        chosen = generator.permutation(rows[:n].astype(np.int64))
+        whole = np.repeat(np.arange(records), n // records)
+        rest = generator.choice(records, size=n % records, replace=False)
+        chosen = generator.permutation(np.concatenate([whole, rest]))
         return made.schema.decode(made.records[chosen])
 
     def fit_sample(self, table: Any, n: int | None = None) -> pl.DataFrame:

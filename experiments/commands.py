@@ -27,9 +27,7 @@ def list_experiments() -> None:
 
 
 @app.command("headline")
-def headline(
-    quick: Quick = False, runs: Runs = None, data: Data = None, out: Out = None
-) -> None:
+def headline(quick: Quick = False, runs: Runs = None, data: Data = None, out: Out = None) -> None:
     """Adult, or KDD99 with --data kdd99:PATH: this accounting, the paper's, and the baselines."""
     from experiments.headline import run
 

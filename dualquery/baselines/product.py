@@ -9,9 +9,7 @@ from dualquery.data.domain import Domain
 from dualquery.queries.workload import Workload
 
 
-def product_answers(
-    workload: Workload, probabilities: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def product_answers(workload: Workload, probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the probability of every conjunction when columns are independent.
 
     Literals on one column are taken together: a one-hot column takes a single value, so two

@@ -77,7 +77,9 @@ def budget(
         table = Table("accountant", sought, "rests on", title=title)
         for line in lines:
             value = line[sought]
-            text = "-" if value is None else f"{value:,}" if isinstance(value, int) else f"{value:.4g}"
+            text = (
+                "-" if value is None else f"{value:,}" if isinstance(value, int) else f"{value:.4g}"
+            )
             table.add_row(line["accountant"], text, line["remark"])
         terminal.console.print(table)
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import typer
-from click.core import ParameterSource
 
 from dualquery.errors import BadInputError
 
@@ -46,12 +45,13 @@ def apply_config(context: typer.Context, path: Path | None) -> dict[str, Any]:
             name, value, parameter = "signed", not value, parameters["signed"]
         if parameter is None or name == "config":
             raise BadInputError(f"--config {path}: unknown option {key!r}")
-        if context.get_parameter_source(name) is not ParameterSource.DEFAULT:
+        source = context.get_parameter_source(name)
+        if source is not None and source.name != "DEFAULT":
             continue
         if name == "option" and isinstance(value, dict):
             value = [f"{k}={v}" for k, v in value.items()]
         try:
-            values[name] = parameter.type_cast_value(context, value)
+            values[name] = parameter.process_value(context, value)
         except Exception as error:
             raise BadInputError(f"--config {path}: {key} = {value!r}: {error}") from error
     return values

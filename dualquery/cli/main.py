@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from importlib.metadata import entry_points
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -19,11 +19,13 @@ from dualquery.versions import __version__
 
 DONE, FAULT, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 ENTRY_POINTS = "dualquery.commands"
+USAGE_ERROR: type[Any] = typer.BadParameter.__mro__[2]
+"""Click's base of all usage errors. Typer may carry its own Click, so it is reached through Typer."""
 
 app = typer.Typer(
     name="dualquery",
     help="Publish answers and synthetic data about very many attributes, under differential privacy.",
-    no_args_is_help=True,
+    invoke_without_command=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
@@ -35,6 +37,7 @@ for command in (release, evaluate, answer, budget, solvers, schema):
 
 @app.callback()
 def common(
+    context: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", help="Show the version and exit.", is_eager=True)
     ] = False,
@@ -43,6 +46,8 @@ def common(
     if version:
         typer.echo(f"dualquery {__version__}")
         raise typer.Exit
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -72,18 +77,13 @@ def guarded(commands: typer.Typer, arguments: list[str], program: str) -> int:
 
 def _explain(error: BaseException, *, verbose: bool) -> int:
     """Turn an exception into one plain line and an exit code."""
-    import click
-
     from solvers.errors import SolverError
 
-    if isinstance(error, click.exceptions.Abort):
+    if isinstance(error, typer.Abort):
         return _stop("interrupted: nothing was written", INTERRUPTED)
-    if isinstance(error, click.exceptions.Exit):
+    if isinstance(error, typer.Exit):
         return error.exit_code
-    if isinstance(error, click.exceptions.NoArgsIsHelpError):
-        typer.echo(error.ctx.get_help() if error.ctx else "", err=True)
-        return _stop("no command given", BAD_INPUT)
-    if isinstance(error, click.ClickException):
+    if isinstance(error, USAGE_ERROR):
         return _stop(error.format_message(), BAD_INPUT)
     if isinstance(error, (BadInputError, SolverError)):
         return _stop(str(error), BAD_INPUT)
@@ -95,9 +95,7 @@ def _explain(error: BaseException, *, verbose: bool) -> int:
         import traceback
 
         traceback.print_exception(error)
-    return _stop(
-        f"internal fault: {type(error).__name__}: {error} (--verbose shows where)", FAULT
-    )
+    return _stop(f"internal fault: {type(error).__name__}: {error} (--verbose shows where)", FAULT)
 
 
 def _stop(message: str, code: int) -> int:

@@ -225,7 +225,9 @@ def show(terminal: Terminal, made: Release, target: Path) -> None:
     console.print(Panel(made.privacy.text(), title="Privacy", border_style=style))
     for note in made.notes:
         console.print(f"note: {note}", style="yellow")
-    table = Table("query", "released answer", title=f"{len(made.workload):,} answers, the first few")
+    table = Table(
+        "query", "released answer", title=f"{len(made.workload):,} answers, the first few"
+    )
     for line in made.answer_table.head(5).iter_rows(named=True):
         table.add_row(line["query"], f"{line['answer']:.4f}")
     console.print(table)

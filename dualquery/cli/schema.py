@@ -16,9 +16,7 @@ def schema(
     columns: Annotated[
         str | None, typer.Option(help="Columns to describe: names, positions, ranges.")
     ] = None,
-    out: Annotated[
-        Path | None, typer.Option(help="New file; the screen when left out.")
-    ] = None,
+    out: Annotated[Path | None, typer.Option(help="New file; the screen when left out.")] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Errors only.")] = False,
 ) -> None:
     """Draft a schema from a table, to be checked by hand.
@@ -41,7 +39,7 @@ def schema(
         progress.phase("reading the table")
         drafted = choose_schema(source_of(table), None, columns)
     if out is None:
-        typer.echo(format_schema(drafted.to_dict()), nl=False)
+        typer.echo(format_schema(drafted), nl=False)
         return
     write_schema(drafted, out)
     state = "declared already" if drafted.declared else "a draft: check it, then declare it"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -23,7 +23,7 @@ def solvers(
     from solvers import available_solvers
 
     terminal = Terminal(machine=as_json)
-    found = [
+    found: list[dict[str, Any]] = [
         {
             "name": info.name,
             "version": info.version,

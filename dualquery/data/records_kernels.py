@@ -1,6 +1,4 @@
 """Compiled loops that pack records into blocks and read them back (for `records`)."""
-# mypy: disallow-untyped-decorators=False
-
 from __future__ import annotations
 
 from typing import Any

@@ -49,15 +49,11 @@ class Ledger:
 
 def covers(planned: Event, event: Event) -> bool:
     """Return whether ``event`` is of the planned kind and no larger in any of its parameters."""
-    match planned, event:
-        case SampledQueries(), SampledQueries():
-            return event.range <= planned.range and event.draws <= planned.draws
-        case (GaussianNoise(), GaussianNoise()) | (
-            DiscreteGaussianNoise(),
-            DiscreteGaussianNoise(),
-        ):
+    if isinstance(planned, SampledQueries) and isinstance(event, SampledQueries):
+        return event.range <= planned.range and event.draws <= planned.draws
+    if isinstance(planned, LaplaceNoise) and isinstance(event, LaplaceNoise):
+        return event.epsilon <= planned.epsilon
+    for noise in (GaussianNoise, DiscreteGaussianNoise):
+        if isinstance(planned, noise) and isinstance(event, noise):
             return event.sensitivity <= planned.sensitivity and event.scale >= planned.scale
-        case LaplaceNoise(), LaplaceNoise():
-            return event.epsilon <= planned.epsilon
-        case _:
-            return False
+    return False

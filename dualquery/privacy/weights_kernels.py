@@ -31,7 +31,7 @@ def add_round(
 
 
 @njit("int64(int64[::1])", nogil=True, cache=True)
-def largest_magnitude(scores: NDArray[np.int64]) -> int:
+def largest_magnitude(scores: NDArray[np.int64]) -> np.int64:
     """Return ``max |score|``: the largest score of the class closed under complement."""
     largest = np.int64(0)
     for score in scores:
@@ -40,7 +40,7 @@ def largest_magnitude(scores: NDArray[np.int64]) -> int:
 
 
 @njit("UniTuple(uint64, 2)(int64, int64, float64)", nogil=True, cache=True, inline="never")
-def weight(score: int, largest: int, unit: float) -> tuple[int, int]:
+def weight(score: np.int64, largest: np.int64, unit: float) -> tuple[np.uint64, np.uint64]:
     """Return the two limbs of the integer weight of one query of the closed class."""
     # Both products by a power of two, the difference and the floors are exact in binary floating point.
     share = math.exp(max(-unit * np.float64(largest - score), -CLAMP))
@@ -52,8 +52,8 @@ def weight(score: int, largest: int, unit: float) -> tuple[int, int]:
 
 @njit("UniTuple(uint64, 2)(int64[::1], int64, int64, float64)", nogil=True, cache=True)
 def block_sum(
-    scores: NDArray[np.int64], block: int, largest: int, unit: float
-) -> tuple[int, int]:
+    scores: NDArray[np.int64], block: int, largest: np.int64, unit: float
+) -> tuple[np.uint64, np.uint64]:
     """Return the limbs of the sum of a block's weights, queries and complements."""
     high = np.uint64(0)
     low = np.uint64(0)
@@ -68,7 +68,7 @@ def block_sum(
 @njit("void(int64[::1], int64, float64, uint64[::1], uint64[::1])", nogil=True, cache=True)
 def cumulative_sums(
     scores: NDArray[np.int64],
-    largest: int,
+    largest: np.int64,
     unit: float,
     high: NDArray[np.uint64],
     low: NDArray[np.uint64],
@@ -91,7 +91,7 @@ def cumulative_sums(
 )
 def look_up(
     scores: NDArray[np.int64],
-    largest: int,
+    largest: np.int64,
     unit: float,
     high: NDArray[np.uint64],
     low: NDArray[np.uint64],

@@ -3,8 +3,6 @@
 Numba vectorises the loops over the 64 words of a block; the four counting kernels differ only in
 the number of literals, because a loop over literals inside would stop that.
 """
-# mypy: disallow-untyped-decorators=False
-
 from __future__ import annotations
 
 from typing import Any

@@ -1,4 +1,3 @@
-# mypy: disallow-untyped-decorators=False
 """Compiled loops of the local search: maintained flip scores, tabu search, annealing, descent.
 
 A *move* is named by one attribute: it flips a free attribute, or makes the attribute the chosen
@@ -91,7 +90,7 @@ _KICK_TENURE = 10
 """Steps for which what a kick moved is tabu."""
 
 
-@njit(types.uint64(types.uint64[::1]), nogil=True, cache=True)
+@njit(types.uint64(types.uint64[::1]), nogil=True, cache=True, forceinline=True)
 def _next(rng: NDArray[np.uint64]) -> np.uint64:
     """Advance an xorshift64* generator (Vigna, ACM TOMS 42:30, 2016)."""
     x = rng[0]
@@ -102,13 +101,13 @@ def _next(rng: NDArray[np.uint64]) -> np.uint64:
     return np.uint64(x * _MULTIPLIER)
 
 
-@njit(types.int64(types.uint64[::1], types.int64), nogil=True, cache=True)
+@njit(types.int64(types.uint64[::1], types.int64), nogil=True, cache=True, forceinline=True)
 def _below(rng: NDArray[np.uint64], bound: int) -> np.int64:
     """Return a random integer in ``0 .. bound - 1``, for ``0 < bound < 2**31``."""
     return np.int64(((_next(rng) >> _SHIFT_32) * np.uint64(bound)) >> _SHIFT_32)
 
 
-@njit(types.float64(types.uint64[::1]), nogil=True, cache=True)
+@njit(types.float64(types.uint64[::1]), nogil=True, cache=True, forceinline=True)
 def _uniform(rng: NDArray[np.uint64]) -> np.float64:
     return np.float64(_next(rng) >> _SHIFT_11) * _UNIT
 
@@ -155,7 +154,7 @@ def initialise(state: SearchState) -> None:
     state.value[1] = state.value[0]
 
 
-@njit(types.void(_STATE, types.int32), nogil=True, cache=True)
+@njit(types.void(_STATE, types.int32), nogil=True, cache=True, forceinline=True)
 def _flip(state: SearchState, attribute: np.int32) -> None:
     """Flip one attribute and bring counts, scores and value up to date."""
     terms, weights, scores = state.terms, state.weights, state.scores
@@ -201,7 +200,7 @@ def _flip(state: SearchState, attribute: np.int32) -> None:
     state.value[0] += change
 
 
-@njit(types.int32(_STATE, types.int32), nogil=True, cache=True)
+@njit(types.int32(_STATE, types.int32), nogil=True, cache=True, forceinline=True)
 def _leaving(state: SearchState, attribute: np.int32) -> np.int32:
     """Return the member that a move on the attribute unsets, or -1."""
     group = state.group_of[attribute]
@@ -233,7 +232,7 @@ def _within(state: SearchState, attribute: np.int32) -> bool:
     return True
 
 
-@njit(types.boolean(_STATE, types.int32), nogil=True, cache=True)
+@njit(types.boolean(_STATE, types.int32), nogil=True, cache=True, forceinline=True)
 def _is_legal(state: SearchState, attribute: np.int32) -> bool:
     """Tell whether no constraint forbids a move."""
     if state.activity.shape[0] == 0:
@@ -244,7 +243,7 @@ def _is_legal(state: SearchState, attribute: np.int32) -> bool:
     return legal
 
 
-@njit(types.void(_STATE, types.int32), nogil=True, cache=True)
+@njit(types.void(_STATE, types.int32), nogil=True, cache=True, forceinline=True)
 def _apply(state: SearchState, attribute: np.int32) -> None:
     """Make the flips of a move."""
     group = state.group_of[attribute]
@@ -254,7 +253,7 @@ def _apply(state: SearchState, attribute: np.int32) -> None:
     _flip(state, attribute)
 
 
-@njit(types.boolean(_STATE, types.int32), nogil=True, cache=True)
+@njit(types.boolean(_STATE, types.int32), nogil=True, cache=True, forceinline=True)
 def _move(state: SearchState, attribute: np.int32) -> bool:
     """Make a move; return False, and change nothing, if a constraint forbids it."""
     if state.activity.shape[0] > 0:
@@ -295,7 +294,7 @@ def _exchange(state: SearchState) -> None:
         _carry(state, second, -1.0)
 
 
-@njit(types.void(_STATE), nogil=True, cache=True)
+@njit(types.void(_STATE), nogil=True, cache=True, forceinline=True)
 def _keep_if_best(state: SearchState) -> None:
     if state.value[0] > state.value[1]:
         state.value[1] = state.value[0]
@@ -343,31 +342,40 @@ def _kick(state: SearchState) -> None:
         return
 
 
-@njit(
-    types.float64(_float64s), nogil=True, cache=True, fastmath={"nnan", "ninf", "nsz", "reassoc"}
-)
+@njit(types.float64(_float64s), nogil=True, cache=True, forceinline=True)
 def _largest(values: NDArray[np.float64]) -> float:
-    """Return the largest of finite numbers; the flags let the compiler use vector instructions."""
-    top = values[0]
-    for value in values:
-        top = max(top, value)
-    return top
+    """Return the largest number, by four running maxima that do not wait for each other."""
+    n = values.shape[0]
+    top = second = third = fourth = _BARRED
+    for i in range(0, n - 3, 4):
+        if values[i] > top:
+            top = values[i]
+        if values[i + 1] > second:
+            second = values[i + 1]
+        if values[i + 2] > third:
+            third = values[i + 2]
+        if values[i + 3] > fourth:
+            fourth = values[i + 3]
+    for i in range(n - n % 4, n):
+        if values[i] > top:
+            top = values[i]
+    return max(max(top, second), max(third, fourth))
 
 
 @njit(
-    types.int32(_STATE, _int32s, _float64s, _float64s),
+    types.int32(_STATE, types.uint32[::1], _float64s, _float64s),
     nogil=True,
-    cache=True,
-)
+    cache=True, forceinline=True)
 def _best_move(
     state: SearchState,
-    column: NDArray[np.int32],
+    column: NDArray[np.uint32],
     unsetting: NDArray[np.float64],
     gains: NDArray[np.float64],
 ) -> np.int32:
     """Return the best move that is neither tabu (unless it beats the best value) nor illegal, or -1.
 
-    ``column`` is the group of each attribute, with the number of groups for free ones;
+    ``column`` is the group of each attribute, with the number of groups for free ones (unsigned:
+    no check for negative indices, twice as fast);
     ``unsetting`` and ``gains`` are scratch space, one number a group and one more, and one an
     attribute.
     """
@@ -379,7 +387,7 @@ def _best_move(
         unsetting[group] = scores[chosen[group]]
     for a in range(n):
         gain = scores[a] + unsetting[column[a]]
-        gains[a] = gain if tabu_until[a] <= now or gain > aspired else _BARRED
+        gains[a] = gain if (tabu_until[a] <= now) | (gain > aspired) else _BARRED
     for member in chosen:
         gains[member] = _BARRED
     # Ties go to the first attribute found, from a random one on.
@@ -406,7 +414,7 @@ def tabu_search(state: SearchState, steps: int, tenure: int, patience: int) -> N
     """
     group_of, chosen = state.group_of, state.chosen
     groups = chosen.shape[0]
-    column = np.where(group_of < 0, np.int32(groups), group_of).astype(np.int32)
+    column = np.where(group_of < 0, np.int32(groups), group_of).astype(np.uint32)
     unsetting = np.zeros(groups + 1)
     gains = np.empty(state.record.shape[0])
     for _ in range(steps):

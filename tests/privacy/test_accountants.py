@@ -46,9 +46,7 @@ deltas = st.floats(1e-12, 0.3)
 def log_delta_at_order(order: float, rho: float, epsilon: float) -> float:
     """Canonne, Kamath, Steinke 2020, Corollary 13, before the infimum."""
     return (
-        (order - 1) * (order * rho - epsilon)
-        + order * math.log1p(-1 / order)
-        - math.log(order - 1)
+        (order - 1) * (order * rho - epsilon) + order * math.log1p(-1 / order) - math.log(order - 1)
     )
 
 

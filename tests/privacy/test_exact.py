@@ -65,7 +65,7 @@ def delta_of_pair(
 
 def single_draw_delta(width: float, epsilons: NDArray[np.float64]) -> NDArray[np.float64]:
     """delta(epsilon) of one draw, for any sign of epsilon (DESIGN, exact adaptive composition)."""
-    inside = -np.expm1((np.clip(epsilons, -width, width) - width) / 2) ** 2
+    inside = -(np.expm1((np.clip(epsilons, -width, width) - width) / 2) ** 2)
     return np.where(
         epsilons >= width,
         0.0,

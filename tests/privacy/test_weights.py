@@ -39,7 +39,10 @@ def both_weights(weights: QueryWeights) -> np.ndarray:
     unit = weights._step / weights._n
     largest = kernels.largest_magnitude(weights._scores)
     return np.array(
-        [[integer_weight(sign * int(s), largest, unit) for sign in (1, -1)] for s in weights._scores],
+        [
+            [integer_weight(sign * int(s), largest, unit) for sign in (1, -1)]
+            for s in weights._scores
+        ],
         dtype=object,
     )
 
@@ -151,7 +154,12 @@ def test_a_draw_finds_the_query_whose_interval_holds_it() -> None:
 
 def test_uniform_integers_reject_what_is_not_below_the_bound() -> None:
     low_shift = 64 - kernels.LOW_BITS
-    pairs = [(3 << 62, 0), (2 << 62, 5 << low_shift), (2 << 62, 4 << low_shift), (1 << 62, 9 << low_shift)]
+    pairs = [
+        (3 << 62, 0),
+        (2 << 62, 5 << low_shift),
+        (2 << 62, 4 << low_shift),
+        (1 << 62, 9 << low_shift),
+    ]
     high, low = uniform_below(2, 5, 2, Words(pairs))  # below 2 * 2^42 + 5
     assert list(zip(high.tolist(), low.tolist(), strict=True)) == [(1, 9), (2, 4)]
 
