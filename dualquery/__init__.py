@@ -6,7 +6,8 @@
 
 `release` does the main job; `load_release` reads a folder back; `evaluate` compares a release with
 its table (not private); `Synthesizer` has the fit and sample of other synthesizers. The parts are
-in ``dualquery.data``, ``dualquery.queries``, ``dualquery.privacy``, ``dualquery.game`` and the package ``solvers``.
+in ``dualquery.data``, ``dualquery.queries``, ``dualquery.privacy``, ``dualquery.game`` and the
+package ``solvers``.
 """
 
 from __future__ import annotations

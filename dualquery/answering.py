@@ -1,4 +1,4 @@
-"""Answers of any conjunction from a release that exists already: post-processing, free of charge."""
+"""Answers of any conjunction from a finished release: post-processing, free of charge."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def answer_queries(release: Release | str | Path, queries: Sequence[str]) -> lis
     Returns
     -------
     list of dict
-        ``query``, ``answer`` (share of the rows, in [0, 1]) and ``source``: ``released`` when the query is
-        in the workload, else ``synthetic``.
+        ``query``, ``answer`` (share of the rows, in [0, 1]) and ``source``: ``released`` when the
+        query is in the workload, else ``synthetic``.
 
     Raises
     ------

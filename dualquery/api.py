@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dualquery.errors import BadInputError
 from dualquery.mechanism import Budget, Mechanism, Outcome, Plan, Session, Task
 from dualquery.privacy.accountants import best
 from dualquery.privacy.budget import check_budget, default_delta
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
     from dualquery.data.load import Dataset
     from dualquery.data.schema import Schema
     from dualquery.folder import Release
-    from dualquery.queries.request import WorkloadRequest
     from dualquery.queries.workload import Workload
 
 

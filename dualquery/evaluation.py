@@ -1,4 +1,4 @@
-"""How far a release is from the truth, beside the trivial baselines. **Not private.**
+"""How far a release is from the truth, beside the trivial baselines: not private.
 
 For the operator who holds the table. Every baseline runs through the same code as a release, at the
 release's own epsilon and delta, from a fixed seed.
@@ -72,8 +72,8 @@ def evaluate(
     Returns
     -------
     dict
-        ``max_error``, ``mean_error``, ``rmse`` of the released answers; ``synthetic`` for the records'
-        own answers (None without records); ``baselines``; the budget; a warning.
+        ``max_error``, ``mean_error``, ``rmse`` of the released answers; ``synthetic`` for the
+        records' own answers (None without records); ``baselines``; the budget; a warning.
 
     Raises
     ------

@@ -1,9 +1,9 @@
 """A release as a folder in open formats: written whole or not at all.
 
-``release.json`` says what was done and what it guarantees; ``synthetic.parquet`` holds the records in the
-user's columns, ``answers.parquet`` the workload with an answer for every query, ``trace.parquet`` one
-line a round. Nothing that was computed from private rows is in it beyond what the mechanism
-released.
+``release.json`` says what was done and what it guarantees; ``synthetic.parquet`` holds the records
+in the user's columns, ``answers.parquet`` the workload with an answer for every query,
+``trace.parquet`` one line a round. Nothing that was computed from private rows is in it beyond
+what the mechanism released.
 """
 
 from __future__ import annotations

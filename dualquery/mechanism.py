@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.privacy.events import Neighbours, Schedule
+from dualquery.progress import NO_PROGRESS
 
 if TYPE_CHECKING:
     from dualquery.privacy.curator import Curator
@@ -87,7 +88,7 @@ class Session:
 
     threads: int = 1
     public_seed: int | None = None
-    progress: Callable[[int, int], None] = lambda done, total: None  # noqa: E731
+    progress: Callable[[int, int], None] = NO_PROGRESS.step
 
 
 class Mechanism(Protocol):

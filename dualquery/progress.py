@@ -1,4 +1,4 @@
-"""How long work reports itself. Told public facts only: phases, and rounds done of rounds planned."""
+"""How long work reports itself; told public facts only: phases, and rounds done of rounds."""
 
 from __future__ import annotations
 

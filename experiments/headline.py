@@ -1,7 +1,7 @@
 """What a release is worth: DualQuery under two accountants beside the trivial baselines.
 
-The setting of the paper's Section 6 (signed random 3-way conjunctions, epsilon 1, delta 0.001) on the
-paper's own bits, with the policy's parameters: nothing is tuned to the data.
+The setting of the paper's Section 6 (signed random 3-way conjunctions, epsilon 1, delta 0.001) on
+the paper's own bits, with the policy's parameters: nothing is tuned to the data.
 """
 
 from __future__ import annotations

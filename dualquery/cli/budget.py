@@ -47,7 +47,7 @@ def budget(
     if len(missing) != (0 if epsilon is None else 1):
         raise BadInputError(
             "give --rounds, --samples and --eta, or --epsilon and two of them; "
-            f"found {'no' if epsilon is None else 'an'} --epsilon and {3 - len(missing)} of the three"
+            f"found {'no' if epsilon is None else 'an'} --epsilon and {3 - len(missing)} of them"
         )
     sought = missing[0] if missing else "epsilon"
     lines = [

@@ -17,7 +17,7 @@ def evaluate(
     threads: Annotated[int | None, typer.Option(help="Default one a core.", min=1)] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Errors only.")] = False,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Say more.")] = False,  # noqa: ARG001
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Say more.")] = False,
 ) -> None:
     """Compare a release with its table and with trivial baselines. The output is NOT PRIVATE.
 

@@ -20,11 +20,10 @@ from dualquery.versions import __version__
 DONE, FAULT, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 ENTRY_POINTS = "dualquery.commands"
 USAGE_ERROR: type[Any] = typer.BadParameter.__mro__[2]
-"""Click's base of all usage errors. Typer may carry its own Click, so it is reached through Typer."""
+"""Click's base of all usage errors, through Typer, which may carry a Click of its own."""
 
 app = typer.Typer(
     name="dualquery",
-    help="Publish answers and synthetic data about very many attributes, under differential privacy.",
     invoke_without_command=True,
     add_completion=False,
     pretty_exceptions_enable=False,

@@ -149,31 +149,30 @@ def release(
     from dualquery.folder import reserve
 
     target = given["out"] or Path(default_name())
-    with reserve(target) as folder:
-        with terminal.progress() as progress:
-            made = make_release(
-                given["data"],
-                schema=given["schema"],
-                columns=given["columns"],
-                queries=parse_queries(given["queries"]),
-                way=given["way"],
-                signed=given["signed"],
-                workload_seed=given["workload_seed"],
-                query_columns=given["query_columns"],
-                marginals=given["marginals"],
-                max_cells=given["max_cells"],
-                mechanism=given["mechanism"],
-                options=mechanism_options(given),
-                epsilon=given["epsilon"],
-                delta=given["delta"],
-                neighbours=given["neighbours"],
-                accountant=given["accountant"],
-                seed=given["seed"],
-                threads=given["threads"],
-                progress=progress,
-            )
-            progress.phase("writing the release")
-            folder.write(made)
+    with reserve(target) as folder, terminal.progress() as progress:
+        made = make_release(
+            given["data"],
+            schema=given["schema"],
+            columns=given["columns"],
+            queries=parse_queries(given["queries"]),
+            way=given["way"],
+            signed=given["signed"],
+            workload_seed=given["workload_seed"],
+            query_columns=given["query_columns"],
+            marginals=given["marginals"],
+            max_cells=given["max_cells"],
+            mechanism=given["mechanism"],
+            options=mechanism_options(given),
+            epsilon=given["epsilon"],
+            delta=given["delta"],
+            neighbours=given["neighbours"],
+            accountant=given["accountant"],
+            seed=given["seed"],
+            threads=given["threads"],
+            progress=progress,
+        )
+        progress.phase("writing the release")
+        folder.write(made)
     summary = made.summary()
     terminal.emit({"release": str(target), **{k: v for k, v in summary.items() if k != "schema"}})
     if not as_json:
@@ -193,7 +192,7 @@ def parse_queries(text: str | int) -> int | str:
         if text == "all" or Path(str(text)).is_file():
             return str(text)
         raise BadInputError(
-            f"--queries is {text!r}; give a number, 'all', or the path of a file with a query a line"
+            f"--queries is {text!r}; give a number, 'all', or the path of a file of queries"
         ) from None
 
 

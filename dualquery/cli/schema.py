@@ -21,8 +21,8 @@ def schema(
 ) -> None:
     """Draft a schema from a table, to be checked by hand.
 
-    The draft takes categories and buckets from the data, so using it as it is would leak them.
-    Check every value against public knowledge, then set "declared" to true.
+    The draft takes categories and buckets from the data. Handing the file to --schema declares
+    them: check first that nothing in it is known from the private table alone.
 
     Example:
 

@@ -1,4 +1,4 @@
-"""What goes to the operator's terminal: progress and tables on stderr, one JSON object on stdout."""
+"""What goes to the operator's terminal: tables, progress on stderr, or one JSON object."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
 """Compiled loops that pack records into blocks and read them back (for `records`)."""
+
 from __future__ import annotations
 
 from typing import Any

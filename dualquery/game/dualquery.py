@@ -5,8 +5,8 @@ private room. Each round it shows a sample of queries, and the record player ans
 record that satisfies most of them: a problem that needs no privacy. The records, in equal shares,
 are the synthetic data.
 
-Two notes on the paper's text. Algorithm 1 prints the update as ``exp(-eta A(q, x))`` with a payoff that
-the query player maximises; as in the authors' own code, the weight of a query must *rise* with
+Two notes on the paper's text. Algorithm 1 prints the update as ``exp(-eta A(q, x))`` with a payoff
+that the query player maximises; as in the authors' own code, the weight of a query must *rise* with
 ``q(D) - q(x)``. And round 1 needs no sample: the weights are uniform, a query and its complement
 cancel for every record, and any public record is a best response in expectation.
 """

@@ -1,4 +1,4 @@
-"""Values for the attributes that no sampled query mentions (Section 6, "Setting free attributes")."""
+"""Values for attributes that no sampled query mentions (Section 6, "Setting free attributes")."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ FreePolicy = Literal["zeros", "coins", "hint"]
 
 @dataclass(frozen=True, kw_only=True)
 class GameOptions:
-    """Parameters of Algorithm 1. Any of rounds, samples and eta left out are chosen for the budget."""
+    """Parameters of Algorithm 1; what is left out is chosen for the budget."""
 
     rounds: int | None = None
     """T: rounds of the game, and synthetic records made."""
@@ -37,10 +37,10 @@ class GameOptions:
     """Seconds a best response may take; the incumbent is used then."""
 
     free: FreePolicy = "zeros"
-    """Attributes that no sampled query mentions: ``zeros``, ``coins``, or as in the ``hint`` record."""
+    """Attributes that no sampled query mentions: ``zeros``, ``coins`` or the round's ``hint``."""
 
     burn_in: float = 0.1
-    """Share of first rounds whose records are left out: the weights have not settled. 0 in the paper."""
+    """Share of first rounds, not settled yet, whose records are left out; 0 in the paper."""
 
     def __post_init__(self) -> None:
         for name in ("rounds", "samples"):

@@ -3,13 +3,14 @@
 Three ways to come by them: the user's own values, Theorem 4.2 for a target error, and a practical
 policy. Whatever is left open is solved for so that the accounted guarantee is the budget.
 
-**The policy.** For every accountant here the budget fixes ``A = eta T sqrt(s T)`` up to small terms (zCDP:
-``A = n sqrt(6 rho)``). With ``N = s T`` draws in all, the regret of the query player is about
-``ln(2m) / (eta T) = ln(2m) sqrt(N) / A``, and the records' overfitting to the samples about ``sqrt(H / N)``,
-``H`` being the log-size of the record space. Their sum is least at ``N ~ sqrt(H) A / ln(2m)``. Rounds then
-follow from a step that moves a weight by a constant factor a round. The two constants were fitted
-once, on public data sets of several kinds (Adult, plants, pumsb_star, mushroom, msweb, product data),
-for 3-way conjunctions at epsilon 1; they are not tuned to the data of a release.
+**The policy.** For every accountant here the budget fixes ``A = eta T sqrt(s T)`` up to small
+terms (zCDP: ``A = n sqrt(6 rho)``). With ``N = s T`` draws in all, the regret of the query player
+is about ``ln(2m) / (eta T) = ln(2m) sqrt(N) / A``, and the records' overfitting to the samples
+about ``sqrt(H / N)``, ``H`` being the log-size of the record space. Their sum is least at ``N ~
+sqrt(H) A / ln(2m)``. Rounds then follow from a step that moves a weight by a constant factor a
+round. The two constants were fitted once, on public data sets of several kinds (Adult, plants,
+pumsb_star, mushroom, msweb, product data), for 3-way conjunctions at epsilon 1; they are not tuned
+to the data of a release.
 """
 
 from __future__ import annotations
@@ -64,8 +65,8 @@ def choose_parameters(options: GameOptions, task: Task, budget: Budget) -> Chose
 def theory_parameters(alpha: float, beta: float, task: Task) -> tuple[int, int, float]:
     """Return T, s and eta of Algorithm 1 for error ``alpha`` with probability ``1 - beta``.
 
-    Theorem 4.2 with the class closed under complement (``|Q| = 2m``) and the records that the schema
-    allows as the universe.
+    Theorem 4.2 with the class closed under complement (``|Q| = 2m``) and the records that the
+    schema allows as the universe.
     """
     rounds = math.ceil(16 * math.log(2 * len(task.workload)) / alpha**2)
     log_universe = log_records(task)
@@ -139,8 +140,9 @@ def _check(schedule: GameSchedule, budget: Budget, who: str) -> Chosen:
     accountant, epsilon = best(schedule, budget.delta, budget.accountant)
     if epsilon > budget.epsilon:
         raise BadInputError(
-            f"rounds {schedule.rounds}, samples {schedule.samples} and eta {schedule.step:g} (from {who}) "
-            f"cost epsilon {epsilon:.4g} at delta {budget.delta:.3g}, above the budget's "
-            f"{budget.epsilon:g}; leave one of them out to have it solved for"
+            f"rounds {schedule.rounds}, samples {schedule.samples} and eta "
+            f"{schedule.step:g} (from {who}) cost epsilon {epsilon:.4g} at delta "
+            f"{budget.delta:.3g}, above the budget's {budget.epsilon:g}; leave one of them out to "
+            "have it solved for"
         )
     return Chosen(schedule, accountant.name, who)

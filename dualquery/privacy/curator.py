@@ -1,9 +1,9 @@
 """The private room: the only code that reads private rows and holds exact answers.
 
 To audit the privacy of a release, read this file, ``weights.py`` and the ``schedule`` that the
-accountant was given. A ``Curator`` reads the rows once, keeps the exact counts to itself and gives out
-differentially private results only; each is charged to the ledger *before* it is drawn. Everything
-that happens elsewhere is post-processing of these results and of public inputs.
+accountant was given. A ``Curator`` reads the rows once, keeps the exact counts to itself and gives
+out differentially private results only; each is charged to the ledger *before* it is drawn.
+Everything that happens elsewhere is post-processing of these results and of public inputs.
 
 Neighbours: one row replaced by another, the number of rows n public.
 """
@@ -109,13 +109,13 @@ def numerical_assumptions(schedule: Schedule) -> tuple[str, ...]:
     events = events_of(schedule)
     if any(isinstance(event, SampledQueries) for event in events):
         sentences.append(
-            "Queries are drawn exactly from 80-bit integer weights by AES-256-CTR words seeded by the "
-            "operating system; exp is taken to be accurate to 8 units in the last place, and the "
-            "rounding of the weights is charged."
+            "Queries are drawn exactly from 80-bit integer weights by AES-256-CTR words seeded "
+            "by the operating system; exp is taken to be accurate to 8 units in the last place, "
+            "and the rounding of the weights is charged."
         )
     if any(not isinstance(event, SampledQueries) for event in events):
         sentences.append(
-            "Noise is integer noise from OpenDP's exact samplers, added to integer counts; its scale "
-            "is computed in double precision."
+            "Noise is integer noise from OpenDP's exact samplers, added to integer counts; its "
+            "scale is computed in double precision."
         )
     return tuple(sentences)

@@ -54,17 +54,17 @@ class SystemRandomness:
         import opendp.prelude as dp
 
         space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l2_distance(T="f64")
-        return _opendp_noise(dp, dp.m.make_gaussian(*space, scale=scale), count)
+        return _opendp_noise(dp.m.make_gaussian(*space, scale=scale), count)
 
     def discrete_laplace(self, scale: float, count: int) -> NDArray[np.int64]:
         """Draw from OpenDP's exact sampler (Canonne, Kamath and Steinke 2020, Algorithm 2)."""
         import opendp.prelude as dp
 
         space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64")
-        return _opendp_noise(dp, dp.m.make_laplace(*space, scale=scale), count)
+        return _opendp_noise(dp.m.make_laplace(*space, scale=scale), count)
 
 
-def _opendp_noise(dp: object, measurement: object, count: int) -> NDArray[np.int64]:
+def _opendp_noise(measurement: object, count: int) -> NDArray[np.int64]:
     """Return what an OpenDP measurement adds to ``count`` zeros."""
     return np.asarray(measurement([0] * count), dtype=np.int64)  # type: ignore[operator]
 

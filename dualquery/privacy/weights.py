@@ -8,19 +8,20 @@ so that after rounds with step eta the query has log-weight ``(eta / n) S_q`` an
 negative of it (Algorithm 1 of the DualQuery paper, with the sign that raises the weight of a query
 which the records so far under-serve).
 
-**Draws are exact.** A 53-bit uniform on rounded floating-point weights would be off by more in total
-variation, over a whole run, than a delta of 1/n^2 allows. Here scores are integers, so neighbours
-differ in them exactly as the proof says. Weights are 80-bit integers, added without rounding, and a
-draw is a uniform integer below their sum, by rejection from whole random words. What remains is the
-relative error of a single integer weight:
+**Draws are exact.** A 53-bit uniform on rounded floating-point weights would be off by more in
+total variation, over a whole run, than a delta of 1/n^2 allows. Here scores are integers, so
+neighbours differ in them exactly as the proof says. Weights are 80-bit integers, added without
+rounding, and a draw is a uniform integer below their sum, by rejection from whole random words.
+What remains is the relative error of a single integer weight:
 
 - ``exp`` of a product: one rounding of an argument of at most 24 (2^-48.4) and the library's
   ``exp``, taken to be within 8 units in the last place (2^-49);
 - the floor to 80 bits of a share of at least e^-24 (2^-45.4).
 
-Together they stay below ``WEIGHT_ERROR`` = 2^-44, and the schedule charges 4 times that for every draw.
-Log-weights are clamped from below at the largest minus 24. Clamping is a maximum of functions that
-each move by at most eta K / n between neighbours, so the range of a draw stays the same.
+Together they stay below ``WEIGHT_ERROR`` = 2^-44, and the schedule charges 4 times that for every
+draw. Log-weights are clamped from below at the largest minus 24. Clamping is a maximum of
+functions that each move by at most eta K / n between neighbours, so the range of a draw stays the
+same.
 """
 
 from __future__ import annotations
@@ -139,11 +140,13 @@ def uniform_below(
     missing = count
     while missing > 0:
         words = randomness.words(2 * (2 * missing + 8))
-        h = words[0::2] >> spare
-        l = words[1::2] >> spare_low
-        below = (h < np.uint64(high)) | ((h == np.uint64(high)) & (l < np.uint64(low)))
-        kept_high.append(h[below][:missing])
-        kept_low.append(l[below][:missing])
+        proposed_high = words[0::2] >> spare
+        proposed_low = words[1::2] >> spare_low
+        below = (proposed_high < np.uint64(high)) | (
+            (proposed_high == np.uint64(high)) & (proposed_low < np.uint64(low))
+        )
+        kept_high.append(proposed_high[below][:missing])
+        kept_low.append(proposed_low[below][:missing])
         missing -= len(kept_high[-1])
     all_high = np.concatenate(kept_high) if kept_high else np.zeros(0, np.uint64)
     all_low = np.concatenate(kept_low) if kept_low else np.zeros(0, np.uint64)

@@ -1,7 +1,7 @@
 """Numba kernels of the query player: integer weights, their exact sums, and the lookup of draws.
 
-A weight is an 80-bit integer, ``floor(exp(x) 2^80)`` for ``x`` in ``[-CLAMP, 0]``, held as two limbs of
-38 and 42 bits so that sums of up to 2^26 weights fit two 64-bit words exactly.
+A weight is an 80-bit integer, ``floor(exp(x) 2^80)`` for ``x`` in ``[-CLAMP, 0]``, held as two
+limbs of 38 and 42 bits so that sums of up to 2^26 weights fit two 64-bit words exactly.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ def largest_magnitude(scores: NDArray[np.int64]) -> np.int64:
 @njit("UniTuple(uint64, 2)(int64, int64, float64)", nogil=True, cache=True, inline="never")
 def weight(score: np.int64, largest: np.int64, unit: float) -> tuple[np.uint64, np.uint64]:
     """Return the two limbs of the integer weight of one query of the closed class."""
-    # Both products by a power of two, the difference and the floors are exact in binary floating point.
+    # Both products by a power of two, the difference and the floors are exact in binary floating
+    # point.
     share = math.exp(max(-unit * np.float64(largest - score), -CLAMP))
     scaled = share * np.float64(1 << HIGH_BITS)
     high = math.floor(scaled)
@@ -59,9 +60,9 @@ def block_sum(
     low = np.uint64(0)
     for query in range(block * BLOCK, min((block + 1) * BLOCK, len(scores))):
         for score in (scores[query], -scores[query]):
-            h, l = weight(score, largest, unit)
-            high += h
-            low += l
+            more_high, more_low = weight(score, largest, unit)
+            high += more_high
+            low += more_low
     return high + (low >> np.uint64(LOW_BITS)), low & np.uint64(LOW_MASK)
 
 
@@ -77,9 +78,9 @@ def cumulative_sums(
     high[0] = np.uint64(0)
     low[0] = np.uint64(0)
     for block in range(len(high) - 1):
-        h, l = block_sum(scores, block, largest, unit)
-        total = low[block] + l
-        high[block + 1] = high[block] + h + (total >> np.uint64(LOW_BITS))
+        more_high, more_low = block_sum(scores, block, largest, unit)
+        total = low[block] + more_low
+        high[block + 1] = high[block] + more_high + (total >> np.uint64(LOW_BITS))
         low[block + 1] = total & np.uint64(LOW_MASK)
 
 
@@ -120,9 +121,9 @@ def look_up(
         at_low = low[block]
         for query in range(block * BLOCK, min((block + 1) * BLOCK, len(scores))):
             for sign in (1, -1):
-                h, l = weight(sign * scores[query], largest, unit)
-                at_low += l
-                at_high += h + (at_low >> np.uint64(LOW_BITS))
+                more_high, more_low = weight(sign * scores[query], largest, unit)
+                at_low += more_low
+                at_high += more_high + (at_low >> np.uint64(LOW_BITS))
                 at_low &= np.uint64(LOW_MASK)
                 while draw < draws and (
                     draw_high[draw] < at_high

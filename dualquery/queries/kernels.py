@@ -3,6 +3,7 @@
 Numba vectorises the loops over the 64 words of a block; the four counting kernels differ only in
 the number of literals, because a loop over literals inside would stop that.
 """
+
 from __future__ import annotations
 
 from typing import Any

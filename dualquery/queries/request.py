@@ -21,8 +21,8 @@ class WorkloadRequest:
     Parameters
     ----------
     queries
-        A number of random conjunctions, ``"all"`` for every cell of every marginal, or the path of a
-        file with a query a line.
+        A number of random conjunctions, ``"all"`` for every cell of every marginal, or the path of
+        a file with a query a line.
     way
         Literals a query (k).
     signed

@@ -1,5 +1,5 @@
-"""The private room: charges before it draws, refuses what is not on the schedule, and the whole game
-against exact enumeration of everything that it can show."""
+"""The private room: charges before it draws, refuses what is not on the schedule; and tiny games
+against exact enumeration of everything that they can show."""
 
 from __future__ import annotations
 
