@@ -3,28 +3,36 @@
 from __future__ import annotations
 
 import datetime
-import os
+import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from dualquery.errors import BadInputError
 from dualquery.mechanism import Budget, Mechanism, Outcome, Plan, Session, Task
-from dualquery.privacy.accountants import best
+from dualquery.privacy.accountants import best, choices
 from dualquery.privacy.budget import check_budget, default_delta
 from dualquery.privacy.curator import Curator, numerical_assumptions
 from dualquery.privacy.events import Neighbours, events_of
-from dualquery.privacy.randomness import randomness
+from dualquery.privacy.randomness import check_seed, randomness
 from dualquery.privacy.statement import PrivacyStatement
 from dualquery.progress import NO_PROGRESS, Progress
 from dualquery.registry import configure
+from dualquery.threads import thread_count
 from dualquery.versions import versions
 
 if TYPE_CHECKING:
     from dualquery.data.load import Dataset
+    from dualquery.data.rows import Rows
     from dualquery.data.schema import Schema
+    from dualquery.engines import Engine
     from dualquery.folder import Release
     from dualquery.queries.workload import Workload
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +45,14 @@ class BudgetRequest:
     neighbours: str = "replace-one"
 
     def resolve(self, mechanism: Mechanism, n: int) -> tuple[Budget, tuple[str, ...]]:
-        """Return the budget and remarks on it: delta is 1/n^2, or 0 for a pure mechanism."""
+        """Return the budget and remarks on it: delta is 1/n^2, or 0 for a pure mechanism.
+
+        Raises
+        ------
+        BadInputError
+            If epsilon, delta, the accountant or the neighbours are not as they should be.
+        """
+        choices(self.accountant)
         delta = self.delta
         if delta is None:
             delta = 0.0 if mechanism.pure else default_delta(n)
@@ -65,6 +80,7 @@ def release(
     neighbours: str = "replace-one",
     accountant: str = "auto",
     seed: int | None = None,
+    engine: Engine | str = "auto",
     threads: int | None = None,
     progress: Progress = NO_PROGRESS,
 ) -> Release:
@@ -87,6 +103,9 @@ def release(
         The budget. ``delta`` defaults to 1/n^2 (0 for mechanisms of pure epsilon).
     seed
         For experiments only: makes the run reproducible and the release not private.
+    engine
+        How private rows are read, or the name of one of `dualquery.engines.ENGINES`: ``auto`` takes
+        ``stream`` for files that do not fit into memory. Results do not depend on it.
     threads
         Threads for all parts; None for one a core. Results do not depend on it.
     progress
@@ -107,7 +126,7 @@ def release(
     >>> released = dualquery.release("adult", queries=1000, epsilon=1.0)  # doctest: +SKIP
     >>> released.save("my-release")  # doctest: +SKIP
     """
-    from dualquery.data.load import load
+    from dualquery.engines import Engine
     from dualquery.queries.request import WorkloadRequest
     from dualquery.queries.workload import Workload
 
@@ -115,7 +134,12 @@ def release(
     wanted = BudgetRequest(
         epsilon=epsilon, delta=delta, accountant=accountant, neighbours=neighbours
     )
-    wanted.resolve(configured, 2)  # what is wrong whatever the table must fail before it is read
+    # The clock is read before the table is: how long a pass over private rows took stays unsaid.
+    created = datetime.datetime.now(datetime.UTC)
+    # What is wrong whatever the table must fail before it is read.
+    wanted.resolve(configured, 2)
+    check_seed(seed)
+    cores = thread_count(threads)
     request = WorkloadRequest(
         queries=queries if not isinstance(queries, Workload) else 1,
         way=way,
@@ -125,24 +149,40 @@ def release(
         marginals=marginals,
         max_cells=max_cells,
     )
+    reading = engine if isinstance(engine, Engine) else Engine(name=engine)
     progress.phase("reading the table")
-    data = load(table, schema, columns)
-    budget, notes = wanted.resolve(configured, data.n)
-    progress.phase("making the workload")
-    workload = queries if isinstance(queries, Workload) else request.build(data.schema, data.n)
-    task = Task(workload, data.n)
-    return _release(data, task, configured, budget, notes, seed, threads, progress)
+    with reading.open(table, schema, columns) as data:
+        budget, notes = wanted.resolve(configured, data.n)
+        progress.phase("making the workload")
+        if isinstance(queries, Workload):
+            workload = _own_workload(queries, data.schema)
+        else:
+            workload = request.build(data.schema, data.n)
+        task = Task(workload, data.n)
+        return _release(data, task, configured, budget, notes, seed, cores, progress, created)
+
+
+def _own_workload(workload: Workload, schema: Schema) -> Workload:
+    """Check that a user's workload is about the schema's bits and has no query twice."""
+    if not np.array_equal(workload.domain.offsets, schema.domain.offsets):
+        raise BadInputError(
+            f"the workload is about {workload.domain.columns} columns of {workload.domain.bits} "
+            f"bits, but schema {schema.name!r} has {schema.domain.columns} of "
+            f"{schema.domain.bits}: make it for the schema's own domain"
+        )
+    return replace(workload, repeats=False)
 
 
 def _release(
-    data: Dataset,
+    data: Dataset[Rows],
     task: Task,
     mechanism: Mechanism,
     budget: Budget,
     notes: tuple[str, ...],
     seed: int | None,
-    threads: int | None,
+    threads: int,
     progress: Progress,
+    created: datetime.datetime,
 ) -> Release:
     """Plan on public facts, run on the curator, and put the result together."""
     from dualquery.folder import Release
@@ -150,7 +190,9 @@ def _release(
     progress.phase("planning")
     plan = mechanism.plan(task, budget)
     privacy = statement(plan, budget, data, seed)
-    outcome = run(data, task, mechanism, plan, seed, threads or os.cpu_count() or 1, progress)
+    if not privacy.private:
+        _log.warning("%s", privacy.text())
+    outcome = run(data, task, mechanism, plan, seed, threads, progress)
     return Release(
         mechanism=mechanism.name,
         parameters=plan.parameters,
@@ -160,6 +202,7 @@ def _release(
             "accountant": budget.accountant,
             "neighbours": budget.neighbours.value,
             "seed": seed,
+            "mechanism": asdict(mechanism),  # type: ignore[call-overload]  # a frozen dataclass
         },
         privacy=privacy,
         schema=data.schema,
@@ -171,12 +214,12 @@ def _release(
         solver=outcome.solver,
         notes=(*data.notes, *notes),
         versions=versions(),
-        created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        created=created.isoformat(timespec="seconds"),
     )
 
 
 def run(
-    data: Dataset,
+    data: Dataset[Rows],
     task: Task,
     mechanism: Mechanism,
     plan: Plan,
@@ -188,6 +231,9 @@ def run(
     statistics = mechanism.statistics(task.workload)
     curator = None
     if statistics is not None:
+        # Sensitivities rest on which records are legal, so on the schema's own columns.
+        if not np.array_equal(statistics.domain.offsets, data.schema.domain.offsets):
+            raise RuntimeError(f"{mechanism.name} asks about columns that are not the schema's")
         progress.phase("evaluating the queries")
         curator = Curator(
             data.records, statistics, plan.schedule, randomness(seed), threads=threads
@@ -197,7 +243,9 @@ def run(
     return mechanism.run(task, plan, curator, session)
 
 
-def statement(plan: Plan, budget: Budget, data: Dataset, seed: int | None) -> PrivacyStatement:
+def statement(
+    plan: Plan, budget: Budget, data: Dataset[Rows], seed: int | None
+) -> PrivacyStatement:
     """Price the plan's schedule, and say what the release will guarantee or why it will not.
 
     The plan is priced here again, whoever made it, so that no mechanism can state a guarantee

@@ -6,7 +6,6 @@ release's own epsilon and delta, from a fixed seed.
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,12 +14,17 @@ from numpy.typing import NDArray
 
 from dualquery.mechanism import Budget, Task
 from dualquery.privacy.events import Neighbours
+from dualquery.privacy.randomness import check_seed
 from dualquery.progress import NO_PROGRESS, Progress
 from dualquery.registry import configure
+from dualquery.threads import thread_count
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from dualquery.data.load import Dataset
+    from dualquery.data.rows import Rows
+    from dualquery.engines import Engine
     from dualquery.folder import Release
 
 WARNING = "NOT PRIVATE: computed from the exact answers; for the holder of the table only"
@@ -50,6 +54,7 @@ def evaluate(
     release: Release | str | Path,
     table: Any,
     *,
+    engine: Engine | str = "auto",
     threads: int | None = None,
     seed: int = 0,
     progress: Progress = NO_PROGRESS,
@@ -62,6 +67,8 @@ def evaluate(
         A release or its folder.
     table
         The table, as `dualquery.release` takes it; read with the release's own schema.
+    engine
+        How the rows are read, as for `dualquery.release`.
     threads
         Threads; None for one a core.
     seed
@@ -80,14 +87,24 @@ def evaluate(
     BadInputError
         If the release or the table cannot be read or do not fit each other.
     """
-    from dualquery.api import run
-    from dualquery.data.load import load
+    from dualquery.engines import Engine
     from dualquery.folder import Release, load_release
 
-    cores = threads or os.cpu_count() or 1
+    check_seed(seed)
+    cores = thread_count(threads)
     loaded = release if isinstance(release, Release) else load_release(release)
+    reading = engine if isinstance(engine, Engine) else Engine(name=engine)
     progress.phase("reading the table")
-    data = load(table, loaded.schema)
+    with reading.open(table, loaded.schema) as data:
+        return _compare(loaded, data, cores, seed, progress)
+
+
+def _compare(
+    loaded: Release, data: Dataset[Rows], cores: int, seed: int, progress: Progress
+) -> dict[str, Any]:
+    """Compare a release with the rows of its table."""
+    from dualquery.api import run
+
     workload = loaded.workload
     progress.phase("evaluating the queries")
     truth = workload.counts(data.records, threads=cores) / data.n

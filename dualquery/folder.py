@@ -9,12 +9,13 @@ what the mechanism released.
 from __future__ import annotations
 
 import contextlib
+import datetime
 import errno
 import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -115,11 +116,9 @@ class Release:
             "privacy": self.privacy.to_dict(),
             "rows": self.n,
             "bits": self.schema.domain.bits,
-            "workload": {
-                "queries": len(self.workload),
-                "way": self.workload.way,
-                **self.workload.description,
-            },
+            "queries": len(self.workload),
+            "way": self.workload.way,
+            "workload": dict(self.workload.description),
             "synthetic_records": 0 if self.records is None else len(self.records),
             "solver": dict(self.solver),
             "notes": list(self.notes),
@@ -142,7 +141,7 @@ class Release:
 
 
 class ReservedFolder:
-    """A hidden folder beside the target, so that a full or read-only disk is noticed early."""
+    """A place on the disk for a release: a hidden folder beside the target, renamed when full."""
 
     def __init__(self, hidden: Path, target: Path) -> None:
         self._hidden = hidden
@@ -150,12 +149,12 @@ class ReservedFolder:
 
     def write(self, release: Release) -> None:
         """Fill the hidden folder and give it its name in one step."""
-        import polars as pl
+        from polars.exceptions import PolarsError
 
-        with _disk_errors(self._target):
+        with _disk_errors(self._target, PolarsError):
+            self._hidden.mkdir()
             release.answer_table.write_parquet(self._hidden / "answers.parquet")
-            trace = pl.DataFrame(list(release.trace), infer_schema_length=None)
-            trace.write_parquet(self._hidden / "trace.parquet")
+            trace_table(release.trace).write_parquet(self._hidden / "trace.parquet")
             synthetic = release.synthetic
             if synthetic is not None:
                 synthetic.write_parquet(self._hidden / SYNTHETIC)
@@ -164,12 +163,24 @@ class ReservedFolder:
             for file in self._hidden.iterdir():
                 with file.open("rb+") as handle:
                     os.fsync(handle.fileno())
+            # A file's time would tell how long the passes over private rows took.
+            stamp = datetime.datetime.fromisoformat(release.created).timestamp()
+            for path in (*self._hidden.iterdir(), self._hidden):
+                os.utime(path, (stamp, stamp))
             if self._target.exists():
                 raise BadInputError(
                     f"{self._target} appeared while the release was made; name another --out"
                 )
-            self._hidden.chmod(0o755)
             self._hidden.rename(self._target)
+
+
+def trace_table(trace: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
+    """Return a trace as a table; without rounds it still has their column."""
+    import polars as pl
+
+    if not trace:
+        return pl.DataFrame(schema={"round": pl.Int64})
+    return pl.DataFrame(list(trace), infer_schema_length=None)
 
 
 @contextlib.contextmanager
@@ -182,25 +193,37 @@ def reserve(path: str | Path) -> Iterator[ReservedFolder]:
         If the folder exists or cannot be made.
     """
     target = Path(path)
-    if target.exists() or target.is_symlink():
-        raise BadInputError(f"{target} exists already; name another folder with --out")
-    with _disk_errors(target):
-        target.parent.mkdir(parents=True, exist_ok=True)
-        hidden = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
-    try:
-        yield ReservedFolder(hidden, target)
-    finally:
-        shutil.rmtree(hidden, ignore_errors=True)
+    with contextlib.ExitStack() as undo:
+        with _disk_errors(target):
+            if target.exists() or target.is_symlink():
+                raise BadInputError(f"{target} exists already; name another folder with --out")
+            for parent in reversed(target.parents):
+                if not parent.exists():
+                    parent.mkdir()
+                    undo.callback(_remove_if_empty, parent)
+            claimed = Path(tempfile.mkdtemp(prefix=".dualquery-", dir=target.parent))
+        undo.callback(shutil.rmtree, claimed, ignore_errors=True)
+        # The folder within has the usual permissions, which a temporary folder has not.
+        yield ReservedFolder(claimed / "release", target)
+
+
+def _remove_if_empty(folder: Path) -> None:
+    with contextlib.suppress(OSError):
+        folder.rmdir()
 
 
 @contextlib.contextmanager
-def _disk_errors(target: Path) -> Iterator[None]:
-    """Say plainly what the disk refused."""
+def _disk_errors(target: Path, *others: type[Exception]) -> Iterator[None]:
+    """Say plainly what the disk refused; ``others`` are errors that a library makes of it."""
+    refusals: tuple[type[Exception], ...] = (OSError, *others)
     try:
         yield
-    except OSError as error:
-        full = error.errno == errno.ENOSPC or "No space left" in str(error)
-        reason = "the disk is full" if full else (error.strerror or str(error))
+    except refusals as error:
+        text = str(error)
+        number = getattr(error, "errno", None)
+        # Polars tells the system's error in words and by its number only.
+        full = number == errno.ENOSPC or "No space left" in text or "os error 28" in text
+        reason = "the disk is full" if full else (getattr(error, "strerror", None) or text)
         raise BadInputError(
             f"cannot write the release to {target}: {reason}; name another place with --out"
         ) from error
@@ -221,35 +244,52 @@ def load_release(path: str | Path) -> Release:
     """
     import polars as pl
 
-    from dualquery.data.load import load
-    from dualquery.data.schema import schema_from_dict
-    from dualquery.data.sources import parse_source
-    from dualquery.queries.workload import Workload
-
     folder = Path(path)
     missing = [name for name in FILES if not (folder / name).is_file()]
     if missing:
         raise BadInputError(f"{folder} is not a release folder: {missing[0]} is missing")
     try:
-        stored = json.loads((folder / "release.json").read_text(encoding="utf-8"))
-        version = stored["format_version"]
-    except (ValueError, KeyError, TypeError) as error:
-        raise BadInputError(f"{folder / 'release.json'} is not a release description") from error
+        return _read(folder)
+    except BadInputError as error:
+        raise BadInputError(f"{folder}: {error}") from error
+    except (OSError, pl.exceptions.PolarsError, *_MALFORMED) as error:
+        raise BadInputError(
+            f"{folder} holds a damaged release ({type(error).__name__}: {error}); copy it again "
+            "from where it was made"
+        ) from error
+
+
+_MALFORMED = (ValueError, KeyError, TypeError, AttributeError)
+"""What reading JSON of another shape than ours raises."""
+
+
+def _read(folder: Path) -> Release:
+    import polars as pl
+
+    from dualquery.data.load import load
+    from dualquery.data.schema import schema_from_dict
+    from dualquery.data.sources import parse_source
+    from dualquery.queries.workload import Workload
+
+    stored = json.loads((folder / "release.json").read_text(encoding="utf-8"))
+    version = stored["format_version"]
     if version > FORMAT_VERSION:
         raise BadInputError(
-            f"{folder} has format {version}; this version reads up to {FORMAT_VERSION}: upgrade"
+            f"format {version} is newer than {FORMAT_VERSION}, the newest that this version reads: "
+            "upgrade dualquery"
         )
     schema = schema_from_dict(stored["schema"])
-    try:
-        answers = pl.read_parquet(folder / "answers.parquet")
-        trace = pl.read_parquet(folder / "trace.parquet").to_dicts()
-    except (OSError, pl.exceptions.PolarsError) as error:
-        raise BadInputError(f"{folder} holds a damaged Parquet file: {error}") from error
-    description = {k: v for k, v in stored["workload"].items() if k not in ("queries", "way")}
+    answers = pl.read_parquet(folder / "answers.parquet")
     records = None
     if stored["synthetic_records"]:
         synthetic = load(parse_source(f"parquet:{folder / SYNTHETIC}"), schema).records
         records = synthetic.dense_rows(0, synthetic.n)
+    found = (len(answers), 0 if records is None else len(records))
+    if found != (stored["queries"], stored["synthetic_records"]):
+        raise BadInputError(
+            f"{found[0]:,} answers and {found[1]:,} records found, but release.json speaks of "
+            f"{stored['queries']:,} and {stored['synthetic_records']:,}; copy the release again"
+        )
     return Release(
         mechanism=stored["mechanism"],
         parameters=stored["parameters"],
@@ -257,10 +297,12 @@ def load_release(path: str | Path) -> Release:
         privacy=PrivacyStatement.from_dict(stored["privacy"]),
         schema=schema,
         n=stored["rows"],
-        workload=Workload.from_columns({s.name: s for s in answers}, schema.domain, description),
+        workload=Workload.from_columns(
+            {s.name: s for s in answers}, schema.domain, dict(stored["workload"])
+        ),
         answers=answers["answer"].to_numpy(),
         records=records,
-        trace=tuple(trace),
+        trace=tuple(pl.read_parquet(folder / "trace.parquet").to_dicts()),
         solver=stored["solver"],
         notes=tuple(stored["notes"]),
         versions=stored["versions"],

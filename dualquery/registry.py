@@ -20,6 +20,7 @@ BUILT_IN: Mapping[str, str] = {
     "independent": "dualquery.baselines.independent:Independent",
     "uniform": "dualquery.baselines.uniform:Uniform",
     "zero": "dualquery.baselines.zero:Zero",
+    "mwem": "mwem.mechanism:Mwem",
 }
 ENTRY_POINTS = "dualquery.mechanisms"
 
@@ -38,14 +39,19 @@ def mechanism_class(name: str) -> type[Any]:
     Raises
     ------
     BadInputError
-        If there is none of that name.
+        If there is none of that name, or a third party's cannot be imported.
     """
     if name in BUILT_IN:
         module, _, attribute = BUILT_IN[name].partition(":")
         found: type[Any] = getattr(importlib.import_module(module), attribute)
         return found
     for entry in entry_points(group=ENTRY_POINTS, name=name):
-        loaded: type[Any] = entry.load()
+        try:
+            loaded: type[Any] = entry.load()
+        except ImportError as error:
+            raise BadInputError(
+                f"mechanism {name!r} ({entry.value}) cannot be imported: {error}"
+            ) from error
         return loaded
     known = ", ".join(mechanism_names())
     raise BadInputError(f"unknown mechanism {name!r}; known: {known}")
@@ -59,7 +65,7 @@ def configure(name: str, options: Mapping[str, Any]) -> Mechanism:
     name
         The mechanism.
     options
-        Fields of its configuration, as given by the user.
+        Fields of its configuration, or their aliases, as given by the user.
 
     Raises
     ------
@@ -69,8 +75,12 @@ def configure(name: str, options: Mapping[str, Any]) -> Mechanism:
     cls = mechanism_class(name)
     hints = typing.get_type_hints(cls)
     known = [field.name for field in fields(cls)]
+    aliases: Mapping[str, str] = getattr(cls, "aliases", {})
     values: dict[str, Any] = {}
-    for key, value in options.items():
+    for given, value in options.items():
+        key = aliases.get(given, given)
+        if key in values:
+            raise BadInputError(f"option {key} is given twice, once as {given}")
         if key not in known:
             close = difflib.get_close_matches(key, known, n=1)
             guess = f"; did you mean {close[0]!r}?" if close else ""

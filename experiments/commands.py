@@ -15,6 +15,7 @@ app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_
 Quick = Annotated[bool, typer.Option("--quick", help="A small form, in seconds.")]
 Runs = Annotated[int | None, typer.Option(help="Seeds 1 to N.", min=1)]
 Data = Annotated[str | None, typer.Option(help="Data that are not in the package.")]
+Parts = Annotated[list[str] | None, typer.Option(help="Only this part; may be repeated.")]
 Out = Annotated[Path | None, typer.Option(help="Folder for results.json.")]
 
 
@@ -32,6 +33,16 @@ def headline(quick: Quick = False, runs: Runs = None, data: Data = None, out: Ou
     from experiments.headline import run
 
     found = run(data or "adult", runs or (1 if quick else 3), quick=quick)
+    if out is not None:
+        write_results(found, out)
+
+
+@app.command("benchmarks")
+def benchmarks(quick: Quick = False, part: Parts = None, out: Out = None) -> None:
+    """Speed and memory beside NumPy, Polars, DuckDB and SciPy, and at the largest sizes."""
+    from experiments.benchmarks import run
+
+    found = run(part or (), quick=quick)
     if out is not None:
         write_results(found, out)
 

@@ -1,7 +1,51 @@
-"""The other side of the game: multiplicative weights over records. Nothing is here yet.
+"""The other side of the game: multiplicative weights over records, queries as best responses.
 
 DualQuery keeps weights on queries and answers with records; MWEM (Hardt, Ligett and McSherry 2012)
-keeps weights on records and answers with queries. It will stand on the shared modules of
-``dualquery`` (queries, curator, accountants) and register its mechanisms through the protocol in
-`dualquery.mechanism`.
+keeps weights on records and answers with queries. It stands on the shared modules of ``dualquery``
+(queries, curator, accountants):
+
+- `algorithm`: Figure 1; `mechanism`: as a mechanism of the shared protocol; `options`, `spending`,
+  `output`: its parameters, its budget, what it gives out; `bounds`: what theory promises.
+- `representations`: ways to hold the distribution, all exact, behind one protocol.
+- `queries`, `answers`: queries as products over columns, and the answers to all of them.
+- `tables`, `measures`: back to records, and distances from the truth.
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+__all__ = [
+    "Mwem",
+    "maximum_error",
+    "mean_squared_error",
+    "relative_entropy",
+    "rounded_table",
+    "sampled_table",
+    "theorem_2_2_bound",
+]
+
+if TYPE_CHECKING:
+    from mwem.bounds import theorem_2_2_bound
+    from mwem.measures import maximum_error, mean_squared_error, relative_entropy
+    from mwem.mechanism import Mwem
+    from mwem.tables import rounded_table, sampled_table
+
+_HOMES = {
+    "Mwem": "mechanism",
+    "theorem_2_2_bound": "bounds",
+    "maximum_error": "measures",
+    "mean_squared_error": "measures",
+    "relative_entropy": "measures",
+    "rounded_table": "tables",
+    "sampled_table": "tables",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first used: kernels load slowly."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -26,6 +26,8 @@ from solvers.groups import Groups
 from solvers.kernel_solver import Budget, Ending, KernelSolver, Outcome
 from solvers.problem import BestResponse, LinearConstraint
 from solvers.protocol import Capability, Solver
+from solvers.reducing import Reducing
+from solvers.reduction import Reduction, Removed, reduce
 from solvers.registry import SolverInfo, available_solvers, get_solver
 from solvers.solution import Solution, Status
 
@@ -42,6 +44,9 @@ __all__ = [
     "LinearConstraint",
     "Outcome",
     "ProblemTooLargeError",
+    "Reducing",
+    "Reduction",
+    "Removed",
     "Solution",
     "Solver",
     "SolverError",
@@ -52,4 +57,5 @@ __all__ = [
     "available_solvers",
     "compact",
     "get_solver",
+    "reduce",
 ]

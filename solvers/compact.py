@@ -40,6 +40,11 @@ class Compacted:
     rest: NDArray[np.int32]
     rest_groups: Groups
 
+    @property
+    def steps(self) -> tuple[str, ...]:
+        """Nothing worth telling."""
+        return ()
+
     def expand(
         self, record: NDArray[np.uint8], default: NDArray[np.uint8] | None = None
     ) -> NDArray[np.uint8]:

@@ -25,3 +25,7 @@ class SolverUnavailableError(SolverError):
 
 class ProblemTooLargeError(SolverError):
     """The solver refuses a problem of this size."""
+
+
+class MalformedFileError(SolverError):
+    """A file of a problem cannot be read as its format; the message names file and line."""

@@ -9,6 +9,7 @@ from below: ``c >= 1 - sum of (1 - literal)``, in both forms.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
@@ -81,8 +82,7 @@ class LinearProgram:
 
     def assignment(self, problem: BestResponse, record: NDArray[np.uint8]) -> NDArray[np.uint8]:
         """Return the columns' values, uint8 of shape ``(columns,)``, that belong to a record."""
-        codes = problem.terms[self.terms]
-        satisfied = ((codes < 0) | (record[codes >> 1] != (codes & 1))).all(axis=1)
+        satisfied = problem.satisfied(record)[self.terms]
         return np.concatenate((record, satisfied.astype(np.uint8)))
 
 
@@ -213,4 +213,4 @@ def objective_scale(weights: NDArray[np.float64]) -> float:
         return 1.0
     if largest < 2**53 and bool((weights == np.rint(weights)).all()):
         return 1.0 / float(np.gcd.reduce(np.abs(weights).astype(np.int64)))
-    return float(2.0 ** (10 - np.frexp(largest)[1]))
+    return 2.0 ** min(10 - math.frexp(largest)[1], 1000)

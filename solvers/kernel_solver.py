@@ -7,12 +7,12 @@ import time
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from enum import Enum
-from typing import ClassVar
+from typing import ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.compact import Compacted, compact
+from solvers.compact import compact
 from solvers.errors import InfeasibleProblemError, InvalidProblemError, SolverError
 from solvers.problem import BestResponse
 from solvers.protocol import Capability
@@ -35,6 +35,10 @@ class Budget:
     """Value of ``time.perf_counter()`` at which the search has to be over."""
     threads: int
     seed: int
+    work: float = math.inf
+    """Most work, where a back-end counts it (CP-SAT's deterministic time, about a second each)."""
+    gap: float = 0.0
+    """Difference between bound and objective at which a back-end that can may stop."""
 
     def elapsed(self) -> float:
         """Return the seconds since the call."""
@@ -68,6 +72,39 @@ class Outcome:
     """Upper bound on the kernel's optimum."""
     found: float | None = None
     """Seconds from the call until the record was found, if known."""
+    steps: tuple[str, ...] = ()
+    """What was done, one phrase a step."""
+    work: float = 0.0
+    """Work done, where the back-end counts it."""
+
+
+class Preprocessed(Protocol):
+    """A problem, its kernel, and the way between the two: a ``Compacted`` or a ``Reduction``."""
+
+    @property
+    def original(self) -> BestResponse:
+        """The problem that was preprocessed."""
+        ...
+
+    @property
+    def problem(self) -> BestResponse:
+        """The kernel: its optimum is the original's."""
+        ...
+
+    @property
+    def steps(self) -> tuple[str, ...]:
+        """What was done that a user may want to know, one phrase a step."""
+        ...
+
+    def expand(
+        self, record: NDArray[np.uint8], default: NDArray[np.uint8] | None = None
+    ) -> NDArray[np.uint8]:
+        """Return the original's record, of the same value, that belongs to one of the kernel."""
+        ...
+
+    def restrict(self, record: NDArray[np.uint8]) -> NDArray[np.uint8]:
+        """Return a record of the kernel at least as good as a feasible one of the original."""
+        ...
 
 
 class KernelSolver(ABC):
@@ -105,6 +142,10 @@ class KernelSolver(ABC):
             uint8, shape ``(kernel.attributes,)``: a feasible record, if one is known.
         """
 
+    def preprocess(self, problem: BestResponse) -> Preprocessed:
+        """Return the kernel that the back-end sees, and the way back."""
+        return compact(problem)
+
     def least_seconds(self, kernel: BestResponse) -> float:  # noqa: ARG002
         """Estimate the seconds to the back-end's first result, model building included.
 
@@ -124,11 +165,13 @@ class KernelSolver(ABC):
     ) -> Solution:
         """Return a feasible record of high value: see :meth:`solvers.protocol.Solver.solve`."""
         began = time.perf_counter()
-        _check_options(problem, time_limit, threads, seed, hint, default)
+        check_options(problem, time_limit, threads, seed, hint, default)
+        hint = None if hint is None else hint.astype(np.uint8)
+        default = None if default is None else default.astype(np.uint8)
         budget = Budget(began, began + time_limit, threads, seed)
-        compacted = compact(problem)
-        kernel = compacted.problem
-        start = _start(compacted, budget, hint, default)
+        preprocessed = self.preprocess(problem)
+        kernel = preprocessed.problem
+        start = _start(preprocessed, budget, hint, default)
 
         if len(kernel.terms) == 0:
             record = np.zeros(0, np.uint8) if start is None else start
@@ -141,11 +184,11 @@ class KernelSolver(ABC):
             raise _infeasible(kernel)
 
         record, found, own = _usable(kernel, outcome, budget, start)
-        full = compacted.expand(record, default)
+        full = preprocessed.expand(record, default)
         objective = problem.value(full)
         bound = _credible_bound(kernel, outcome, objective)
         status = Status.FEASIBLE if own else Status.FALLBACK
-        if own and _is_proven(kernel, outcome.ending, objective, bound):
+        if own and _is_proven(kernel, objective, bound):
             status, bound = Status.OPTIMAL, objective
         return Solution(
             record=full,
@@ -155,10 +198,11 @@ class KernelSolver(ABC):
             incumbent_seconds=found,
             seconds=budget.elapsed(),
             solver=self.name,
+            steps=(*preprocessed.steps, *outcome.steps),
         )
 
 
-def _check_options(
+def check_options(
     problem: BestResponse,
     time_limit: float,
     threads: int,
@@ -166,6 +210,13 @@ def _check_options(
     hint: NDArray[np.uint8] | None,
     default: NDArray[np.uint8] | None,
 ) -> None:
+    """Check the options of :meth:`solvers.protocol.Solver.solve`.
+
+    Raises
+    ------
+    InvalidProblemError
+        If one is not as it should be.
+    """
     if not time_limit > 0:
         raise InvalidProblemError(f"the time limit is {time_limit}; expected seconds above 0")
     if threads < 1:
@@ -183,25 +234,30 @@ def _check_options(
 
 
 def _start(
-    compacted: Compacted,
+    preprocessed: Preprocessed,
     budget: Budget,
     hint: NDArray[np.uint8] | None,
     default: NDArray[np.uint8] | None,
 ) -> NDArray[np.uint8] | None:
     """Return the kernel's part of the hint, or some feasible record if there are constraints."""
-    if hint is not None and compacted.original.feasible(hint):
-        return compacted.restrict(hint.astype(np.uint8))
-    kernel = compacted.problem
+    if hint is not None and preprocessed.original.feasible(hint):
+        return preprocessed.restrict(hint)
+    kernel = preprocessed.problem
     if not kernel.constraints:
         return None
     if default is not None:
-        start = compacted.restrict(default.astype(np.uint8))
+        start = preprocessed.restrict(default)
         if kernel.feasible(start):
             return start
 
     from solvers.feasibility import feasible_record
 
-    return feasible_record(kernel, budget.deadline)
+    try:
+        return feasible_record(kernel, budget.deadline)
+    except InfeasibleProblemError:
+        # Named by the numbers that the caller knows.
+        feasible_record(preprocessed.original, budget.deadline)
+        raise
 
 
 def _infeasible(kernel: BestResponse) -> SolverError:
@@ -238,10 +294,10 @@ def _credible_bound(kernel: BestResponse, outcome: Outcome, objective: float) ->
     return outcome.bound
 
 
-def _is_proven(kernel: BestResponse, ending: Ending, objective: float, bound: float) -> bool:
+def _is_proven(kernel: BestResponse, objective: float, bound: float) -> bool:
     if objective >= kernel.constant + float(kernel.weights[kernel.weights > 0].sum()):
         return True
-    return ending is Ending.PROVEN and bound <= objective + _tolerance(kernel)
+    return bound <= objective + _tolerance(kernel)
 
 
 def _tolerance(kernel: BestResponse) -> float:

@@ -210,13 +210,16 @@ class BestResponse:
 
     def value(self, record: NDArray[np.uint8]) -> float:
         """Return the objective of a 0/1 record, uint8 of shape ``(attributes,)``."""
+        return self.constant + float(self.weights[self.satisfied(record)].sum())
+
+    def satisfied(self, record: NDArray[np.uint8]) -> NDArray[np.bool_]:
+        """Return which terms are true on a 0/1 record: bool, shape ``(J,)``."""
         truth = np.empty(2 * self.attributes + 1, np.bool_)
         truth[0:-1:2] = record
         truth[1:-1:2] = ~truth[0:-1:2]
         # The padding code -1 indexes the last entry: always true.
         truth[-1] = True
-        satisfied = truth[self.terms].all(axis=1)
-        return self.constant + float(self.weights[satisfied].sum())
+        return np.asarray(truth[self.terms].all(axis=1))
 
     def legal(self, record: NDArray[np.uint8]) -> bool:
         """Tell whether a record is 0/1, of the right length, and obeys the groups."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module, metadata
 from importlib.util import find_spec
@@ -14,13 +15,22 @@ from solvers.protocol import Capability, Solver
 ENTRY_POINTS = "dualquery.solvers"
 
 _BUILT_IN = {
+    "auto": "solvers.backends.auto:Auto",
     "local-search": "solvers.backends.local_search:LocalSearch",
     "cpsat": "solvers.backends.cpsat:CpSat",
     "scip": "solvers.backends.scip:Scip",
     "highs": "solvers.backends.highs:Highs",
     "exhaustive": "solvers.backends.exhaustive:Exhaustive",
+    "lp": "solvers.backends.lp:Lp",
+    "maxsat": "solvers.backends.maxsat:MaxSat",
+    "maxsat-rc2": "solvers.backends.maxsat:MaxSatRc2",
+    "gurobi": "solvers.backends.gurobi:Gurobi",
+    "cplex": "solvers.backends.cplex:Cplex",
 }
-_ALIASES = {"auto": "local-search"}
+
+
+_ADDED: dict[str, Callable[[str], Solver]] = {}
+"""Those of this process only."""
 
 
 @dataclass(frozen=True)
@@ -37,9 +47,9 @@ class SolverInfo:
 def get_solver(name: str) -> Solver:
     """Return the solver called ``name`` or ``name:argument``.
 
-    ``auto`` stands for ``local-search``. What the argument means is the solver's business:
-    ``scip``, ``cpsat`` and ``highs`` take a formulation, ``disaggregated`` (the default) or
-    ``aggregated``.
+    What the argument means is the solver's business: ``scip``, ``cpsat`` and ``highs`` take a
+    formulation, ``disaggregated`` (the default) or ``aggregated``; ``auto`` takes ``fast``,
+    ``prove`` or a gap. A solver may learn from call to call: take a new one for each run.
 
     Raises
     ------
@@ -49,7 +59,6 @@ def get_solver(name: str) -> Solver:
         If the package that the solver needs is not installed.
     """
     key, _, argument = name.partition(":")
-    key = _ALIASES.get(key, key)
     if key in _BUILT_IN:
         factory = _built_in(key)
         if find_spec(factory.module) is None:
@@ -57,9 +66,10 @@ def get_solver(name: str) -> Solver:
                 f"solver {key} needs the package {factory.distribution}, which is not installed: "
                 f"pip install {factory.distribution}"
             )
-        # Every built-in takes its argument as text; the base class leaves the constructor open.
         make: Callable[[str], Solver] = factory
         return make(argument)
+    if key in _ADDED:
+        return _ADDED[key](argument)
     for point in metadata.entry_points(group=ENTRY_POINTS, name=key):
         try:
             third_party: Callable[[str], Solver] = point.load()
@@ -68,8 +78,33 @@ def get_solver(name: str) -> Solver:
                 f"solver {key} ({point.value}) cannot be imported: {error}"
             ) from error
         return third_party(argument)
-    known = ", ".join(sorted({*_BUILT_IN, *_ALIASES, *_third_party_names()}))
+    known = ", ".join(sorted({*_BUILT_IN, *_ADDED, *_third_party_names()}))
     raise UnknownSolverError(f"unknown solver {key!r}; known: {known}")
+
+
+@contextmanager
+def registered(name: str, factory: Callable[[str], Solver]) -> Iterator[None]:
+    """Make a solver known to this process for the length of a block.
+
+    Parameters
+    ----------
+    name
+        Its name, not yet taken.
+    factory
+        Called with the text after the colon of ``name:argument``, as an entry point is.
+
+    Raises
+    ------
+    UnknownSolverError
+        If the name is taken.
+    """
+    if name in _BUILT_IN or name in _ADDED or name in _third_party_names():
+        raise UnknownSolverError(f"there is a solver {name!r} already; take another name")
+    _ADDED[name] = factory
+    try:
+        yield
+    finally:
+        del _ADDED[name]
 
 
 def available_solvers() -> list[SolverInfo]:

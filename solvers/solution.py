@@ -41,6 +41,8 @@ class Solution:
         Wall time of the whole call.
     solver
         Name of the solver.
+    steps
+        What it did, one phrase a step, where it has several ways.
     """
 
     record: NDArray[np.uint8]
@@ -50,3 +52,4 @@ class Solution:
     incumbent_seconds: float
     seconds: float
     solver: str
+    steps: tuple[str, ...] = ()

@@ -29,8 +29,8 @@ class Independent:
     """Number of synthetic records to draw."""
 
     def __post_init__(self) -> None:
-        if self.records < 1:
-            raise BadInputError(f"records is {self.records}; at least 1 is needed")
+        if not isinstance(self.records, int) or self.records < 1:
+            raise BadInputError(f"records is {self.records}; a whole number from 1 on is needed")
 
     def statistics(self, workload: Workload) -> Workload:
         """Hold the count of every bit."""

@@ -11,11 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.mechanism import Budget, Plan
+from dualquery.privacy.accountants import best
 from dualquery.privacy.calibrate import calibrate_gaussian_scale, laplace_scale
 from dualquery.privacy.curator import Curator
-from dualquery.privacy.events import DiscreteGaussianNoise, LaplaceNoise
+from dualquery.privacy.events import DiscreteGaussianNoise, LaplaceNoise, Schedule
 from dualquery.queries.sensitivity import differing_queries
 from dualquery.queries.workload import Workload
+
+_HEADROOM = 1.0 + 1e-11
+"""Accountants round their sums upwards by 1e-12: so much more noise stays within the budget."""
 
 
 @dataclass(frozen=True)
@@ -38,21 +42,19 @@ def plan_noise(statistics: Workload, budget: Budget, parameters: Mapping[str, An
     D of them move by one row each, so L1 = D and L2 = sqrt(D).
     """
     differing = differing_queries(statistics)
+    count = max(differing.count, 1)  # queries that nobody can change still get noise of some scale
     public = {**parameters, "differing_queries": differing.count, "bound": differing.method}
     if budget.delta > 0:
-        sensitivity = math.sqrt(differing.count)
+        sensitivity = math.sqrt(count)
         scale = calibrate_gaussian_scale(budget.epsilon, budget.delta, sensitivity)
-        return Plan(
-            schedule=(DiscreteGaussianNoise(sensitivity, scale),),
-            accountant="zcdp",
-            parameters={**public, "noise": "discrete gaussian", "scale": scale},
-        )
-    scale = laplace_scale(budget.epsilon, differing.count)
-    return Plan(
-        schedule=(LaplaceNoise(differing.count / scale),),
-        accountant="advanced",
-        parameters={**public, "noise": "discrete laplace", "scale": scale},
-    )
+        noise = "discrete gaussian"
+        schedule: Schedule = (DiscreteGaussianNoise(sensitivity, scale),)
+    else:
+        scale = laplace_scale(budget.epsilon, count) * _HEADROOM
+        noise = "discrete laplace"
+        schedule = (LaplaceNoise(count / scale),)
+    accountant, _ = best(schedule, budget.delta, budget.accountant)
+    return Plan(schedule, accountant.name, {**public, "noise": noise, "scale": scale})
 
 
 def measure(curator: Curator | None, plan: NoisePlan) -> NDArray[np.int64]:

@@ -8,6 +8,9 @@ from numpy.typing import NDArray
 from dualquery.data.domain import Domain
 from dualquery.queries.workload import Workload
 
+_DRAWS = 1 << 22
+"""Uniform numbers held at a time (32 MiB), however wide the records are."""
+
 
 def product_answers(workload: Workload, probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the probability of every conjunction when columns are independent.
@@ -81,7 +84,10 @@ def sample_records(
     """
     records = np.zeros((count, domain.bits), dtype=np.uint8)
     binary = domain.offsets[:-1][domain.sizes == 1]
-    records[:, binary] = generator.random((count, len(binary))) < probabilities[binary]
+    step = max(1, _DRAWS // max(1, len(binary)))
+    for start in range(0, count, step):
+        part = records[start : start + step]
+        part[:, binary] = generator.random((len(part), len(binary))) < probabilities[binary]
     for column in np.flatnonzero(domain.sizes > 1):
         start, stop = domain.offsets[column], domain.offsets[column + 1]
         values = generator.choice(stop - start, size=count, p=probabilities[start:stop])

@@ -25,8 +25,8 @@ class Uniform:
     """Number of synthetic records to draw."""
 
     def __post_init__(self) -> None:
-        if self.records < 1:
-            raise BadInputError(f"records is {self.records}; at least 1 is needed")
+        if not isinstance(self.records, int) or self.records < 1:
+            raise BadInputError(f"records is {self.records}; a whole number from 1 on is needed")
 
     def statistics(self, workload: Workload) -> None:  # noqa: ARG002
         """No data are needed."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -102,7 +103,10 @@ def _price(
         reason = accountant.supports(schedule, delta)
         if reason is not None:
             return {sought: None, "remark": reason}
-        return {sought: accountant.epsilon(schedule, delta), "remark": accountant.assumptions}
+        cost = accountant.epsilon(schedule, delta)
+        if not math.isfinite(cost):
+            return {sought: None, "remark": "more than a number can hold"}
+        return {sought: cost, "remark": accountant.assumptions}
     try:
         if sought == "eta":
             found = calibrate_step(epsilon, delta, rows, rounds, samples, accountant.name)

@@ -51,7 +51,16 @@ def apply_config(context: typer.Context, path: Path | None) -> dict[str, Any]:
         if name == "option" and isinstance(value, dict):
             value = [f"{k}={v}" for k, v in value.items()]
         try:
-            values[name] = parameter.process_value(context, value)
+            values[name] = parameter.process_value(context, _as_typed(value, parameter.multiple))
         except Exception as error:
             raise BadInputError(f"--config {path}: {key} = {value!r}: {error}") from error
     return values
+
+
+def _as_typed(value: Any, several: bool) -> str | list[str]:
+    """Return a value as the text that a user would type, so that both are read by one rule."""
+    if isinstance(value, list) and several:
+        return [str(item) for item in value]
+    if isinstance(value, list | dict):
+        raise BadInputError("one value is expected; write several as one text with commas")
+    return str(value)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dualquery.cli.terminal import Terminal, set_threads
+from dualquery.cli.terminal import Terminal, set_threads, start_logging
 
 
 def evaluate(
@@ -26,6 +26,7 @@ def evaluate(
       dualquery evaluate release-20261120T101500Z adult
     """
     terminal = Terminal(machine=as_json, quiet=quiet)
+    start_logging(verbose=verbose, quiet=quiet)
     set_threads(threads)
 
     from rich.table import Table

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import sys
-from importlib.metadata import entry_points
+from collections.abc import Callable
+from importlib.metadata import EntryPoint, entry_points
 from typing import Annotated, Any
 
 import typer
 
 from dualquery.cli.answer import answer
 from dualquery.cli.budget import budget
+from dualquery.cli.compare_solvers import compare_solvers
 from dualquery.cli.evaluate import evaluate
 from dualquery.cli.release import release
 from dualquery.cli.schema import schema
+from dualquery.cli.solve import convert, solve
 from dualquery.cli.solvers import solvers
 from dualquery.errors import BadInputError
 from dualquery.versions import __version__
@@ -30,7 +33,17 @@ app = typer.Typer(
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (release, evaluate, answer, budget, solvers, schema):
+for command in (
+    release,
+    evaluate,
+    answer,
+    budget,
+    schema,
+    solvers,
+    solve,
+    convert,
+    compare_solvers,
+):
     app.command()(command)
 
 
@@ -57,9 +70,25 @@ def main(arguments: list[str] | None = None) -> int:
     arguments
         Without the program's name; None for those of the process.
     """
+    known = {command.name for command in app.registered_commands}
     for entry in entry_points(group=ENTRY_POINTS):
-        app.command(name=entry.name)(entry.load())
+        if entry.name not in known:
+            app.command(name=entry.name)(_third_party(entry))
     return guarded(app, sys.argv[1:] if arguments is None else arguments, "dualquery")
+
+
+def _third_party(entry: EntryPoint) -> Callable[..., Any]:
+    """Return a third party's command; one that cannot be imported says so when it is run."""
+    try:
+        loaded: Callable[..., Any] = entry.load()
+    except Exception as error:
+        message = f"command {entry.name!r} ({entry.value}) cannot be imported: {error}"
+
+        def broken() -> None:
+            raise BadInputError(message)
+
+        return broken
+    return loaded
 
 
 def guarded(commands: typer.Typer, arguments: list[str], program: str) -> int:
@@ -67,11 +96,13 @@ def guarded(commands: typer.Typer, arguments: list[str], program: str) -> int:
     try:
         command = typer.main.get_command(commands)
         code = command(arguments, prog_name=program, standalone_mode=False)
+        if code == INTERRUPTED:  # what Typer makes of Ctrl-C in its newer versions
+            raise KeyboardInterrupt
         return code if isinstance(code, int) else DONE
     except KeyboardInterrupt:
         return _stop("interrupted: nothing was written", INTERRUPTED)
     except BaseException as error:
-        return _explain(error, verbose="--verbose" in arguments)
+        return _explain(error, verbose=bool({"--verbose", "-v"} & {*arguments}))
 
 
 def _explain(error: BaseException, *, verbose: bool) -> int:
@@ -88,7 +119,7 @@ def _explain(error: BaseException, *, verbose: bool) -> int:
         return _stop(str(error), BAD_INPUT)
     if isinstance(error, MemoryError):
         return _stop("not enough memory for this; take fewer queries or columns", BAD_INPUT)
-    if not isinstance(error, Exception):
+    if isinstance(error, SystemExit | GeneratorExit):
         raise error
     if verbose:
         import traceback

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dualquery.cli.config import apply_config
-from dualquery.cli.terminal import Terminal, set_threads
+from dualquery.cli.terminal import Terminal, set_threads, start_logging
 from dualquery.errors import BadInputError
 
 if TYPE_CHECKING:
@@ -142,7 +142,8 @@ def release(
       dualquery release fimi:baskets.dat.gz --columns 0-999 --way 2 -o free=coins
     """
     given = apply_config(context, config)
-    terminal = Terminal(machine=as_json, quiet=given["quiet"])
+    terminal = Terminal(machine=given["as_json"], quiet=given["quiet"])
+    start_logging(verbose=given["verbose"], quiet=given["quiet"])
     set_threads(given["threads"])
 
     from dualquery.api import release as make_release
@@ -175,7 +176,7 @@ def release(
         folder.write(made)
     summary = made.summary()
     terminal.emit({"release": str(target), **{k: v for k, v in summary.items() if k != "schema"}})
-    if not as_json:
+    if not terminal.machine:
         show(terminal, made, target)
 
 
@@ -216,20 +217,25 @@ def mechanism_options(given: dict[str, Any]) -> dict[str, Any]:
 
 def show(terminal: Terminal, made: Release, target: Path) -> None:
     """Show a release to a person."""
+    from rich.markup import escape
     from rich.panel import Panel
     from rich.table import Table
 
+    from dualquery.queries.text import print_queries
+
     console = terminal.console
     style = "green" if made.privacy.private else "bold red"
-    console.print(Panel(made.privacy.text(), title="Privacy", border_style=style))
+    console.print(Panel(escape(made.privacy.text()), title="Privacy", border_style=style))
     for note in made.notes:
-        console.print(f"note: {note}", style="yellow")
+        console.print(f"note: {escape(note)}", style="yellow")
     table = Table(
         "query", "released answer", title=f"{len(made.workload):,} answers, the first few"
     )
-    for line in made.answer_table.head(5).iter_rows(named=True):
-        table.add_row(line["query"], f"{line['answer']:.4f}")
+    first = slice(5)  # the text of all of them would take a while
+    texts = print_queries(made.workload.literals[first], made.schema)
+    for text, value in zip(texts, made.answers[first], strict=True):
+        table.add_row(escape(text), f"{value:.4f}")
     console.print(table)
     if made.records is not None:
         console.print(f"{len(made.records):,} synthetic records in the table's own columns")
-    console.print(f"written to [bold]{target}[/bold]")
+    console.print(f"written to [bold]{escape(str(target))}[/bold]")

@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from dualquery.cli.terminal import Terminal
 
+if TYPE_CHECKING:
+    from solvers import SolverInfo
+
+_FAILED = "failed: "
+
 
 def solvers(
+    check: Annotated[
+        bool, typer.Option("--check", help="Test each installed one on tiny problems.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="A JSON list on stdout.")] = False,
 ) -> None:
     """List the best-response solvers, installed or not.
 
-    Example:
+    With --check the exit code is 1 if a solver fails.
+
+    Examples:
+
+      dualquery solvers --check
 
       dualquery solvers --json
     """
+    from rich.markup import escape
     from rich.table import Table
 
     from solvers import available_solvers
@@ -32,14 +45,33 @@ def solvers(
         }
         for info in available_solvers()
     ]
+    if check:
+        for line, info in zip(found, available_solvers(), strict=True):
+            line["check"] = _checked(info) if info.installed else "not installed"
     terminal.emit(found)
     if not as_json:
-        table = Table("solver", "version", "installed", "capabilities")
+        table = Table("solver", "version", "installed", "capabilities", *["check"] * check)
         for line in found:
             table.add_row(
                 str(line["name"]),
                 str(line["version"] or "-"),
                 "yes" if line["installed"] else "no",
                 ", ".join(line["capabilities"]),
+                *([escape(line["check"])] if check else []),
             )
         terminal.console.print(table)
+    if any(line.get("check", "").startswith(_FAILED) for line in found):
+        raise typer.Exit(1)
+
+
+def _checked(info: SolverInfo) -> str:
+    """Run a solver's self-test; say how it went."""
+    from solvers import UnknownSolverError, get_solver
+    from solvers.comparison.check import check
+
+    try:
+        get_solver(info.name)
+    except UnknownSolverError as error:
+        return f"not checked: {error}"
+    fault = check(info.name, info.capabilities)
+    return f"{_FAILED}{fault}" if fault else "passed"

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from rich.console import Console, RenderableType
 
     from dualquery.progress import Progress
 
@@ -22,6 +23,11 @@ THREAD_VARIABLES = (
     "NUMBA_NUM_THREADS",
     "POLARS_MAX_THREADS",
 )
+
+
+PACKAGES = ("dualquery", "solvers", "mwem", "experiments")
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass
@@ -43,6 +49,14 @@ class Terminal:
         if self.machine:
             json.dump(value, sys.stdout, indent=2, allow_nan=False)
             sys.stdout.write("\n")
+
+    @contextmanager
+    def live(self) -> Iterator[Callable[[RenderableType], None]]:
+        """Show something that changes, and nothing once it is done."""
+        from rich.live import Live
+
+        with Live(console=self.console, refresh_per_second=4, transient=True) as live:
+            yield live.update
 
     @contextmanager
     def progress(self) -> Iterator[Progress]:
@@ -79,10 +93,19 @@ class _Bar:
         self._task = bar.add_task("starting", total=None)
 
     def phase(self, name: str) -> None:
+        _log.info("%s", name)
         self._bar.reset(self._task, total=None, description=name)
 
     def step(self, done: int, total: int) -> None:
         self._bar.update(self._task, completed=done, total=total)
+
+
+def start_logging(*, verbose: bool, quiet: bool) -> None:
+    """Send the log to stderr: warnings as a rule, everything if verbose, errors only if quiet."""
+    level = logging.ERROR if quiet else logging.DEBUG if verbose else logging.WARNING
+    logging.basicConfig(stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s")
+    for package in PACKAGES:
+        logging.getLogger(package).setLevel(level)
 
 
 def set_threads(threads: int | None) -> None:

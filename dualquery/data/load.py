@@ -1,11 +1,11 @@
-"""A source and a schema become records: the one pass in which private rows are read."""
+"""A source and a schema become rows of bits: in memory by `load`, or block by block."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,13 +13,23 @@ from numpy.typing import NDArray
 from dualquery.data.columns import Binary, suggest
 from dualquery.data.encode import BitRows, encode_frame, encode_items
 from dualquery.data.infer import draft_item_schema, draft_table_schema
-from dualquery.data.readers.source import ItemRows, ItemSource, Source, TableSource
-from dualquery.data.records import Records, RecordsBuilder
+from dualquery.data.readers.source import (
+    DeclaredItemSource,
+    ItemRows,
+    ItemSource,
+    PartitionedSource,
+    RecordsSource,
+    Source,
+    TableSource,
+)
+from dualquery.data.records import BLOCK_ROWS, Records, RecordsBuilder
+from dualquery.data.rows import Rows
 from dualquery.data.schema import ItemSchema, Schema, TableSchema
 from dualquery.data.schema_files import load_schema
 from dualquery.data.selection import Selection, select_items
 from dualquery.data.sources import source_of
 from dualquery.errors import BadInputError
+from dualquery.memory import available_memory, mebibytes
 
 if TYPE_CHECKING:
     import polars as pl
@@ -27,15 +37,20 @@ if TYPE_CHECKING:
 # Rows are encoded in pieces of so many cells, so that a wide table needs no more memory.
 _CELLS = 1 << 20
 
+_CHECKED_BLOCKS = 64
+"""Memory is looked at each time so many blocks have been read."""
+
+R_co = TypeVar("R_co", bound=Rows, covariant=True)
+
 
 @dataclass(frozen=True, eq=False)
-class Dataset:
+class Dataset(Generic[R_co]):
     """Private records with their public schema.
 
     Parameters
     ----------
     records
-        The rows as bits. Private.
+        The rows as bits, in memory or wherever an engine reads them. Private.
     schema
         What the bits mean; ``schema.declared`` tells whether a release may call itself private.
     source
@@ -45,7 +60,7 @@ class Dataset:
         public choices only, never on a row.
     """
 
-    records: Records
+    records: R_co
     schema: TableSchema | ItemSchema
     source: str
     notes: tuple[str, ...] = ()
@@ -60,8 +75,8 @@ def load(
     data: object,
     schema: Schema | str | Path | None = None,
     columns: Selection | None = None,
-) -> Dataset:
-    """Read data into records.
+) -> Dataset[Records]:
+    """Read data into records, which stay in memory.
 
     Parameters
     ----------
@@ -69,8 +84,8 @@ def load(
         Anything that `dualquery.data.sources.source_of` takes.
     schema
         A schema, the name of a built-in one, or the path of a schema file. None takes the schema
-        that the data imply (built-in data, ``kdd99``, formats whose file fixes the items), and else
-        drafts one from the data, which is not declared.
+        that the data imply (built-in data, ``kdd99``, ``netflix``, generators, formats whose file
+        fixes the items), and else drafts one from the data, which is not declared.
     columns
         Which columns or items to keep (``--columns``); None for all. A list of items given here
         declares them.
@@ -78,18 +93,45 @@ def load(
     Raises
     ------
     BadInputError
-        If the data, the schema or the selection is not as it should be, or there is no row.
+        If the data, the schema or the selection is not as it should be, there is no row, or the
+        records do not fit into memory.
     """
     source = source_of(data)
     chosen = choose_schema(source, schema, columns)
-    builder = RecordsBuilder(chosen.domain.bits)
-    for rows in encoded_blocks(source, chosen):
-        builder.append_ones(rows.indptr, rows.bits)
-    records = builder.build()
-    if not records.n:
-        which = "no complete rows" if _drops_rows(chosen) else "no rows"
+    return dataset(_read(source, chosen), chosen, source)
+
+
+def dataset(rows: R_co, schema: TableSchema | ItemSchema, source: Source) -> Dataset[R_co]:
+    """Return rows of a source as a data set.
+
+    Raises
+    ------
+    BadInputError
+        If there is no row.
+    """
+    if not rows.n:
+        which = "no complete rows" if drops_rows(schema) else "no rows"
         raise BadInputError(f"{source.label}: {which}, so there is nothing to release")
-    return Dataset(records, chosen, source.label, _notes(source, chosen))
+    return Dataset(rows, schema, source.label, _notes(source, schema))
+
+
+def _read(source: Source, schema: TableSchema | ItemSchema) -> Records:
+    """Read all rows into memory."""
+    if isinstance(source, RecordsSource) and isinstance(schema, ItemSchema):
+        return source.records(schema)
+    available = available_memory()
+    builder = RecordsBuilder(schema.domain.bits)
+    checked = 0
+    for rows in encoded_blocks(source, schema):
+        builder.append_ones(rows.indptr, rows.bits)
+        if available is not None and builder.rows >= checked + _CHECKED_BLOCKS * BLOCK_ROWS:
+            checked = builder.rows
+            if builder.nbytes > available:
+                raise BadInputError(
+                    f"{source.label}: the first {checked:,} rows take {mebibytes(builder.nbytes)} "
+                    "of memory, and there is no more; use --engine stream"
+                )
+    return builder.build()
 
 
 def choose_schema(
@@ -103,6 +145,8 @@ def choose_schema(
         if source.implied_schema is None:
             return draft_table_schema(source, columns)
         given = load_schema(source.implied_schema)
+    if given is None and isinstance(source, DeclaredItemSource):
+        given = source.schema()
     if given is None and isinstance(source, ItemSource):
         if columns is not None and source.width() is None:
             items = select_items(columns)
@@ -121,6 +165,10 @@ def encoded_blocks(source: Source, schema: TableSchema | ItemSchema) -> Iterator
     BadInputError
         If the source lacks a column of the schema, or a value is not what the schema says.
     """
+    if isinstance(source, PartitionedSource):
+        for part in source.parts:  # so that a message names the file and the row in it
+            yield from encoded_blocks(part, schema)
+        return
     first_row = 1
     if isinstance(source, ItemSource):
         if isinstance(schema, TableSchema):
@@ -132,7 +180,7 @@ def encoded_blocks(source: Source, schema: TableSchema | ItemSchema) -> Iterator
             yield encode_items(schema, rows, source.label, first_row)
             first_row += len(rows)
         return
-    names = _present_columns(source, schema)
+    names = present_columns(source, schema)
     step = max(64, _CELLS // len(names))
     for frame in source.frames(names):
         for piece in frame.iter_slices(step):
@@ -144,8 +192,14 @@ def encoded_blocks(source: Source, schema: TableSchema | ItemSchema) -> Iterator
             first_row += piece.height
 
 
-def _present_columns(source: TableSource, schema: TableSchema | ItemSchema) -> list[str]:
-    """Return the names of the schema's columns, all of which the table must have."""
+def present_columns(source: TableSource, schema: TableSchema | ItemSchema) -> list[str]:
+    """Return the names of the schema's columns.
+
+    Raises
+    ------
+    BadInputError
+        If the table lacks one.
+    """
     present = list(source.columns())
     names = list(schema.column_names)
     known = set(present)
@@ -167,7 +221,8 @@ def _item_rows(
     return ItemRows(rows.indptr, items[rows.bits])
 
 
-def _drops_rows(schema: TableSchema | ItemSchema) -> bool:
+def drops_rows(schema: TableSchema | ItemSchema) -> bool:
+    """Return whether rows may be left out, so that n is known only once all are read."""
     return isinstance(schema, TableSchema) and schema.drop_incomplete
 
 
@@ -177,7 +232,7 @@ def _notes(source: Source, schema: TableSchema | ItemSchema) -> tuple[str, ...]:
         notes.append(
             "The schema was taken from the data, so a release is not private until it is declared."
         )
-    if _drops_rows(schema):
+    if drops_rows(schema):
         notes.append(
             "Rows with a missing value are left out by a public filter; neighbouring tables are "
             "defined after it."
@@ -186,8 +241,7 @@ def _notes(source: Source, schema: TableSchema | ItemSchema) -> tuple[str, ...]:
         described = set(schema.column_names)
         left_out = [name for name in source.columns() if name not in described]
         if left_out:
-            shown = ", ".join(left_out[:12]) + (", ..." if len(left_out) > 12 else "")
-            notes.append(f"Columns left out: {shown}.")
+            notes.append(f"{len(left_out)} columns that the schema does not describe are left out.")
     elif isinstance(schema, ItemSchema) and schema.outside == "drop":
         notes.append("Items outside the schema are left out of the records.")
     return tuple(notes)

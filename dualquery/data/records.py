@@ -7,14 +7,18 @@ sparse data never holds more than one packed block for each thread.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.data import records_kernels as kernels
 from dualquery.errors import BadInputError
+
+if TYPE_CHECKING:
+    from dualquery.data.rows import Statistic
 
 BLOCK_ROWS = 4096
 BLOCK_WORDS = BLOCK_ROWS // 64
@@ -150,6 +154,14 @@ class Records:
         """
         return self.stored[block].pack(attributes)
 
+    def stream(self) -> Iterator[Block]:
+        """Yield the blocks in order."""
+        return iter(self.stored)
+
+    def total(self, statistic: Statistic, threads: int) -> NDArray[np.int64]:
+        """Return a statistic of all rows."""
+        return statistic(self, threads)
+
     def ones(self) -> NDArray[np.int64]:
         """Return in how many records each bit is 1, int64, shape ``(bits,)``."""
         counts = np.zeros(self.bits, np.int64)
@@ -191,6 +203,7 @@ class RecordsBuilder:
             raise BadInputError(f"a record needs between 1 and 2^30 - 1 bits, not {bits}")
         self._bits = bits
         self._blocks: list[Block] = []
+        self._taken = 0
         self._start_block()
 
     def _start_block(self) -> None:
@@ -202,7 +215,12 @@ class RecordsBuilder:
     @property
     def rows(self) -> int:
         """Number of rows appended so far."""
-        return len(self._blocks) * BLOCK_ROWS + self._filled
+        return (self._taken + len(self._blocks)) * BLOCK_ROWS + self._filled
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of the full blocks that are held, in bytes."""
+        return sum(block.nbytes for block in self._blocks)
 
     def append_ones(self, indptr: NDArray[np.int64], indices: NDArray[np.int32]) -> None:
         """Append rows given by the numbers of their 1s.
@@ -268,13 +286,21 @@ class RecordsBuilder:
             start = end
 
     def build(self) -> Records:
-        """Return the records; the builder starts again with none."""
-        n = self.rows
+        """Return the records that were not taken; the builder starts again with none."""
+        n = self.rows - self._taken * BLOCK_ROWS
         if self._filled:
             self._close_block()
         records = Records(n, self._bits, tuple(self._blocks))
         self._blocks = []
+        self._taken = 0
         return records
+
+    def take_full(self) -> list[Block]:
+        """Return the full blocks and forget them, so that rows can pass through."""
+        full = self._blocks
+        self._blocks = []
+        self._taken += len(full)
+        return full
 
     def _advance(self, rows: int) -> None:
         self._filled += rows

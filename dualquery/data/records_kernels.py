@@ -88,6 +88,33 @@ def list_words(words: Array, ones: Array) -> tuple[Array, Array, Array]:
     return columns, counts, rows
 
 
+@njit(types.Tuple((int64[::1], int32[::1]))(_read(uint64, 2), int64), nogil=True, cache=True)
+def list_rows(words: Array, rows: int) -> tuple[Array, Array]:
+    """Turn packed words into lists of the bits of each of the first ``rows`` rows."""
+    indptr = np.zeros(words.shape[1] * 64 + 1, np.int64)
+    for column in range(words.shape[0]):
+        for word in range(words.shape[1]):
+            rest = words[column, word]
+            while rest != np.uint64(0):
+                lowest = rest & (~rest + np.uint64(1))
+                indptr[(word << 6) + np.int64(popcount(lowest - np.uint64(1))) + 1] += 1
+                rest ^= lowest
+    for row in range(rows):
+        indptr[row + 1] += indptr[row]
+    place = indptr.copy()
+    indices = np.empty(indptr[rows], np.int32)
+    for column in range(words.shape[0]):
+        for word in range(words.shape[1]):
+            rest = words[column, word]
+            while rest != np.uint64(0):
+                lowest = rest & (~rest + np.uint64(1))
+                row = int((word << 6) + np.int64(popcount(lowest - np.uint64(1))))
+                indices[place[row]] = column
+                place[row] += 1
+                rest ^= lowest
+    return indptr[: rows + 1], indices
+
+
 @njit(_LISTED(_read(int64), _read(int32), int64), nogil=True, cache=True)
 def list_ones(indptr: Array, indices: Array, bits: int) -> tuple[Array, Array, Array]:
     """Turn row lists of set bits into column lists, dropping repetitions within a row."""

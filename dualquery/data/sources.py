@@ -1,4 +1,7 @@
-"""``NAME | FORMAT:PATH | PATH``: what the data argument of the command line means."""
+"""``NAME | FORMAT:PATH | PATH``: what the data argument of the command line means.
+
+A name is a built-in data set or a generator, which takes numbers after a colon instead of a path.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +16,13 @@ from dualquery.data.builtin import DATASETS, dataset_path
 from dualquery.data.readers.bitstring import BitstringSource
 from dualquery.data.readers.csv import CsvSource
 from dualquery.data.readers.fimi import FimiSource
+from dualquery.data.readers.generated import open_biased, open_netflix_like
 from dualquery.data.readers.kdd99 import open_kdd99
 from dualquery.data.readers.matrix import MatrixSource
 from dualquery.data.readers.memory import DenseSource, SparseSource, frame_of_pandas, frame_source
+from dualquery.data.readers.netflix import open_netflix
 from dualquery.data.readers.npz import NpzSource
-from dualquery.data.readers.parquet import open_parquet
+from dualquery.data.readers.parquet import open_parquet, open_partitions
 from dualquery.data.readers.source import ItemSource, Source, TableSource
 from dualquery.data.readers.stream import FilePath
 from dualquery.errors import BadInputError
@@ -35,11 +40,14 @@ class Format:
         Endings of file names that mean this format, lower case; each also with ``.gz``.
     open
         Returns the source for a path, given what messages are to call it.
+    folders
+        Whether the path may be a folder.
     """
 
     description: str
     extensions: tuple[str, ...]
     open: Callable[[FilePath, str], Source]
+    folders: bool = False
 
 
 FORMATS: dict[str, Format] = {
@@ -50,7 +58,14 @@ FORMATS: dict[str, Format] = {
     "bitstring": Format("bits, a tab and a count a line", (), BitstringSource),
     "npz": Format("a SciPy sparse matrix", (".npz",), NpzSource),
     "kdd99": Format("KDD Cup 99 as the DualQuery authors prepared it", (), open_kdd99),
+    "netflix": Format("the folder of the Netflix Prize files", (), open_netflix, folders=True),
 }
+
+GENERATORS: dict[str, Callable[[str, str], Source]] = {
+    "biased": open_biased,
+    "netflix-like": open_netflix_like,
+}
+"""Tables that are computed from parameters: they open these, given what messages call them."""
 
 
 def parse_source(text: str) -> Source:
@@ -59,8 +74,10 @@ def parse_source(text: str) -> Source:
     Parameters
     ----------
     text
-        Name of a built-in data set, ``FORMAT:PATH``, or a path whose ending tells the format. A
-        prefix that is no format is part of the path.
+        Name of a built-in data set, ``GENERATOR:NUMBERS`` (``biased:N,D,SEED``,
+        ``netflix-like:N,D,SEED``), ``FORMAT:PATH``, or a path whose ending tells the format. A
+        prefix that is none of these is part of the path. A folder of parquet files, or a pattern
+        such as ``data/*.parquet``, is one table.
 
     Raises
     ------
@@ -70,10 +87,15 @@ def parse_source(text: str) -> Source:
     if text in DATASETS:
         return CsvSource(dataset_path(text), text, implied_schema=DATASETS[text])
     prefix, colon, rest = text.partition(":")
+    if prefix in GENERATORS:
+        return GENERATORS[prefix](rest, text)
+    if colon and prefix in FORMATS and not rest:
+        raise BadInputError(f"{text}: a path is expected after the colon")
+    if parts := _parquet_parts(rest if colon and prefix == "parquet" else text, text):
+        return open_partitions(parts, text)
     if colon and prefix in FORMATS:
-        if not rest:
-            raise BadInputError(f"{text}: a path is expected after the colon")
-        return FORMATS[prefix].open(_existing(rest, text), text)
+        form = FORMATS[prefix]
+        return form.open(_existing(rest, text, form.folders), text)
     path = _existing(text, text)
     ending = path.name.lower().removesuffix(".gz")
     for form in FORMATS.values():
@@ -127,9 +149,34 @@ def _object(data: Any) -> Source:
     )
 
 
-def _existing(path: str, text: str) -> Path:
+def _parquet_parts(path: str, text: str) -> list[Path]:
+    """Return the parquet files of a folder, or those that a pattern means; in order, or none.
+
+    Raises
+    ------
+    BadInputError
+        If the folder has subfolders named ``COLUMN=VALUE``, whose values the files lack.
+    """
+    folder, pattern = Path(path), "*.parquet"
+    if not folder.is_dir():
+        if folder.exists() or not path.endswith(".parquet") or not set("*?[") & set(path):
+            return []
+        folder, pattern = Path(folder.anchor), str(folder.relative_to(folder.anchor))
+        return sorted(part for part in folder.glob(pattern) if part.is_file())
+    hive = next(
+        (part for part in sorted(folder.iterdir()) if "=" in part.name and part.is_dir()), None
+    )
+    if hive is not None and any(hive.rglob(pattern)):
+        raise BadInputError(
+            f"{text}: the subfolder {hive.name!r} stands for a column that its files lack; write "
+            "the table with all its columns in the files"
+        )
+    return sorted(part for part in folder.glob(pattern) if part.is_file())
+
+
+def _existing(path: str, text: str, folders: bool = False) -> Path:
     found = Path(path)
-    if found.is_file():
+    if found.is_file() or (folders and found.is_dir()):
         return found
     if found.is_dir():
         raise BadInputError(f"{text}: a folder, not a file")

@@ -13,8 +13,9 @@ cancel for every record, and any public record is a best response in expectation
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -27,7 +28,7 @@ from dualquery.mechanism import Budget, Outcome, Plan, Session, Task
 from dualquery.privacy.curator import Curator
 from dualquery.privacy.events import GameSchedule
 from dualquery.queries.workload import Workload
-from solvers import BestResponse, Solution, get_solver
+from solvers import BestResponse, Solution, Status, get_solver
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +44,6 @@ class DualQuery(GameOptions):
 
     def plan(self, task: Task, budget: Budget) -> Plan:
         """Fix rounds, samples and step from public facts (see `parameters`)."""
-        get_solver(self.solver)  # an unknown solver must fail before any work
         chosen = choose_parameters(self, task, budget)
         game = chosen.schedule
         return Plan(
@@ -89,6 +89,7 @@ class DualQuery(GameOptions):
                 hint=records[-1],
                 default=default,
             )
+            response = legal_response(problem, response, default)
             curator.reweight(response.record)
             records.append(response.record)
             trace.append(trace_line(number, game.samples, problem, mentioned, response))
@@ -101,6 +102,23 @@ class DualQuery(GameOptions):
             trace=tuple(trace),
             solver=solver_totals(trace),
         )
+
+
+def legal_response(
+    problem: BestResponse, response: Solution, default: NDArray[np.uint8]
+) -> Solution:
+    """Return the response, or one with the default record if a third party's breaks the rules.
+
+    A long run must not die of one bad answer, nor release a record that does not decode. The
+    back-ends of the package `solvers` never come to this.
+    """
+    record = np.asarray(response.record)
+    if problem.legal(record):
+        return replace(response, record=record.astype(np.uint8, copy=False))
+    value = problem.value(default)
+    return replace(
+        response, record=default, objective=value, bound=math.inf, status=Status.FALLBACK
+    )
 
 
 def mentioned_attributes(problem: BestResponse) -> NDArray[np.bool_]:
@@ -139,4 +157,5 @@ def trace_line(
         "bound": response.bound if np.isfinite(response.bound) else None,
         "incumbent_seconds": response.incumbent_seconds,
         "seconds": response.seconds,
+        "steps": "; ".join(response.steps),
     }

@@ -51,8 +51,9 @@ def free_record(
         record[binary] = generator.integers(0, 2, size=len(binary), dtype=np.uint8)
     groups = domain.groups
     if len(groups):
-        # One random key a bit, mentioned bits after all others; the smallest of a group is chosen.
-        keys = generator.random(len(groups.members)) + mentioned[groups.members]
-        smallest = np.repeat(np.minimum.reduceat(keys, groups.indptr[:-1]), np.diff(groups.indptr))
-        record[groups.members[keys == smallest]] = 1
+        # Each group in random order, mentioned bits after all others: its first bit is chosen.
+        group = np.repeat(np.arange(len(groups)), np.diff(groups.indptr))
+        keys = generator.random(len(groups.members))
+        order = np.lexsort((keys, mentioned[groups.members], group))
+        record[groups.members[order[groups.indptr[:-1]]]] = 1
     return record

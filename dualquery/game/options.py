@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from dualquery.errors import BadInputError
+from solvers import SolverError, get_solver
 
 FreePolicy = Literal["zeros", "coins", "hint"]
 
@@ -60,5 +61,9 @@ class GameOptions:
         if self.free not in get_args(FreePolicy):
             known = ", ".join(get_args(FreePolicy))
             raise BadInputError(f"free is {self.free!r}; known policies: {known}")
+        try:
+            get_solver(self.solver)  # an unknown one must fail before any data are read
+        except SolverError as error:
+            raise BadInputError(f"--solver: {error}") from error
         if self.alpha is not None and (self.rounds or self.samples or self.eta):
             raise BadInputError("alpha sets rounds, samples and eta: give alpha or these, not both")

@@ -30,6 +30,8 @@ DRAWS = 3.5
 STEP = 0.65
 """The step that fixes the number of rounds, given eta T."""
 FEWEST_ROUNDS = 8
+MOST_ROUNDS = 5_000
+"""A tiny step given by the user would ask for more rounds than can be accounted or played."""
 
 
 @dataclass(frozen=True)
@@ -92,12 +94,16 @@ def _policy(
         return options.rounds, max(1, round(draws / options.rounds)), None
     if options.samples is not None:
         rounds = (strength / (STEP * math.sqrt(options.samples))) ** (2 / 3)
-        return max(FEWEST_ROUNDS, round(rounds)), options.samples, None
+        return _clamped(rounds), options.samples, None
     step = STEP if options.eta is None else options.eta
-    rounds = max(FEWEST_ROUNDS, round(strength / math.sqrt(draws) / step))
+    rounds = _clamped(strength / math.sqrt(draws) / step)
     if options.eta is not None:
         return rounds, None, options.eta
     return rounds, max(1, round(draws / rounds)), None
+
+
+def _clamped(rounds: float) -> int:
+    return round(min(max(rounds, FEWEST_ROUNDS), MOST_ROUNDS))
 
 
 def _strength(n: int, budget: Budget) -> float:

@@ -1,21 +1,24 @@
 """The private room: the only code that reads private rows and holds exact answers.
 
-To audit the privacy of a release, read this file, ``weights.py`` and the ``schedule`` that the
-accountant was given. A ``Curator`` reads the rows once, keeps the exact counts to itself and gives
-out differentially private results only; each is charged to the ledger *before* it is drawn.
-Everything that happens elsewhere is post-processing of these results and of public inputs.
+To audit the privacy of a release, read this file, ``weights.py``, ``selection.py`` and the
+``schedule`` that the accountant was given. A ``Curator`` reads the rows once, keeps the exact
+counts to itself and gives out differentially private results only; each is charged to the ledger
+*before* it is drawn. Everything that happens elsewhere is post-processing of these results and of
+public inputs.
 
 Neighbours: one row replaced by another, the number of rows n public.
 """
 
 from __future__ import annotations
 
+import logging
 import math
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.data.records import Records
+from dualquery.data.histogram import Histogram
+from dualquery.data.rows import Rows
 from dualquery.privacy.events import (
     RANGE_SLACK,
     DiscreteGaussianNoise,
@@ -26,9 +29,18 @@ from dualquery.privacy.events import (
 )
 from dualquery.privacy.ledger import Ledger
 from dualquery.privacy.randomness import Randomness
+from dualquery.privacy.selection import error_scores, select_largest
 from dualquery.privacy.weights import QueryWeights, Sample
 from dualquery.queries.sensitivity import differing_queries
 from dualquery.queries.workload import Workload
+
+_log = logging.getLogger(__name__)
+
+_SPREAD = 1
+"""max q - min q of a conjunction: the rows by which replacing a record moves one count."""
+
+_CELLS_L1 = 2
+"""Replacing a record moves one row from a cell of a histogram to another: sqrt(2) in L2."""
 
 
 class Curator:
@@ -37,7 +49,8 @@ class Curator:
     Parameters
     ----------
     records
-        The private rows. They are read here, once.
+        The private rows, in memory or elsewhere. They are read here, once, to the end, before
+        anything can be drawn; a histogram takes a second pass.
     workload
         The queries whose answers are held.
     schedule
@@ -50,13 +63,14 @@ class Curator:
 
     def __init__(
         self,
-        records: Records,
+        records: Rows,
         workload: Workload,
         schedule: Schedule,
         randomness: Randomness,
         *,
         threads: int = 1,
     ) -> None:
+        self._records = records
         self._counts = workload.counts(records, threads=threads)
         self._workload = workload
         self._n = records.n
@@ -95,6 +109,63 @@ class Curator:
         sensitivity = differing_queries(self._workload).count
         self._ledger.charge(LaplaceNoise(sensitivity / scale))
         return self._counts + self._randomness.discrete_laplace(scale, len(self._counts))
+
+    def select_worst(
+        self,
+        model: NDArray[np.float64],
+        epsilon: float,
+        allowed: NDArray[np.bool_] | None = None,
+    ) -> int:
+        """Select a query that a public model answers badly, by the exponential mechanism.
+
+        Parameters
+        ----------
+        model
+            float64, shape ``(m,)``: the model's answers, shares of the rows.
+        epsilon
+            Range of the draw: the log-weight of a query is ``epsilon / 2`` a row of error.
+        allowed
+            bool, shape ``(m,)``: the queries to choose from, by a public rule; None for all.
+        """
+        scores = error_scores(self._counts, model, self._n)
+        self._ledger.charge(SampledQueries(epsilon + RANGE_SLACK, 1))
+        return select_largest(scores, allowed, epsilon, _SPREAD, self._randomness)
+
+    def measure_one_laplace(self, query: int, scale: float) -> int:
+        """Return one query's count plus discrete Laplace noise of the given scale (in rows)."""
+        self._ledger.charge(LaplaceNoise(_SPREAD / scale))
+        return int(self._counts[query] + self._randomness.discrete_laplace(scale, 1)[0])
+
+    def measure_one_gaussian(self, query: int, scale: float) -> int:
+        """Return one query's count plus discrete Gaussian noise of the given scale (in rows)."""
+        self._ledger.charge(DiscreteGaussianNoise(_SPREAD, scale))
+        return int(self._counts[query] + self._randomness.discrete_gaussian(scale, 1)[0])
+
+    def measure_cells_laplace(self, scale: float) -> NDArray[np.int64]:
+        """Return the count of every cell plus discrete Laplace noise (see `histogram`)."""
+        cells = self._cells()
+        self._ledger.charge(LaplaceNoise(_CELLS_L1 / scale))
+        return cells + self._randomness.discrete_laplace(scale, cells.size).reshape(cells.shape)
+
+    def measure_cells_gaussian(self, scale: float) -> NDArray[np.int64]:
+        """Return the count of every cell plus discrete Gaussian noise (see `histogram`)."""
+        cells = self._cells()
+        self._ledger.charge(DiscreteGaussianNoise(math.sqrt(_CELLS_L1), scale))
+        return cells + self._randomness.discrete_gaussian(scale, cells.size).reshape(cells.shape)
+
+    def log_errors(self, model: NDArray[np.float64], label: str) -> None:
+        """Show a model's true errors to the operator, by the log. Not private; returns nothing."""
+        off = np.abs(model - self._counts / self._n)
+        _log.warning(
+            "NOT PRIVATE, for the operator only: %s: max error %.4f, mean error %.4f",
+            label,
+            off.max(),
+            off.mean(),
+        )
+
+    def _cells(self) -> NDArray[np.int64]:
+        """Count the rows in every cell: before the charge, for a source may fail."""
+        return self._records.total(Histogram(self._workload.domain), self._threads)
 
     @property
     def _game(self) -> QueryWeights:

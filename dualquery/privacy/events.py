@@ -78,7 +78,7 @@ class SampledQueries:
     ----------
     range
         Largest difference, over outcomes, of the log-ratio of the probabilities that two
-        neighbouring data sets give to an outcome (Dong, Durfee, Rogers 2020, Definition 3.1);
+        neighbouring data sets give to an outcome (bounded range: Dong, Durfee, Rogers 2020);
         finite, >= 0.
     draws
         Number of independent draws, >= 1.
@@ -254,7 +254,7 @@ def pure_epsilon(event: Event) -> float:
 def zcdp_rho(event: Event) -> float:
     """Return the cost of ``event`` in zero-concentrated differential privacy.
 
-    A draw of range r costs r^2 / 8 (Cesar and Rogers 2021, Lemma 3.2), Gaussian noise
+    A draw of range r costs r^2 / 8 (Cesar and Rogers 2021), Gaussian noise
     sensitivity^2 / (2 scale^2), a pure mechanism epsilon^2 / 2 (Bun and Steinke 2016).
     """
     match event:

@@ -122,6 +122,27 @@ def raise_to_two_point(
             profile[m - first] = value
 
 
+@njit("void(float64[::1], float64, int64, int64, float64[::1])", nogil=True, cache=True)
+def _extend(
+    values: NDArray[np.float64],
+    step: float,
+    below: int,
+    above: int,
+    padded: NDArray[np.float64],
+) -> None:
+    """Write ``values`` to ``padded`` after ``below`` and before ``above`` upper bounds of V.
+
+    V is at most the chord from V(y = 0) = 1 below the grid, and at most its last value above.
+    """
+    points = len(values)
+    for i in range(below):
+        padded[i] = 1.0 - (1.0 - values[0]) * math.exp((i - below) * step)
+    for i in range(points):
+        padded[below + i] = values[i]
+    for i in range(above):
+        padded[below + points + i] = values[points - 1]
+
+
 @njit("void(float64[::1], int64, float64, float64[::1])", nogil=True, cache=True)
 def profile_to_losses(
     profile: NDArray[np.float64], first: int, step: float, weights: NDArray[np.float64]
@@ -161,16 +182,16 @@ def profile_to_losses(
     nogil=True,
     cache=True,
 )
-def raise_to_expectation(
+def expect(
     values: NDArray[np.float64],
     step: float,
     weights: NDArray[np.float64],
     first: int,
     infinite: float,
-    expected: NDArray[np.float64],
+    before: NDArray[np.float64],
     padded: NDArray[np.float64],
 ) -> None:
-    """Raise ``expected`` in place to the mean of ``values`` after one random loss.
+    """Write the mean of ``values`` after one random loss to ``before``.
 
     Parameters
     ----------
@@ -181,31 +202,92 @@ def raise_to_expectation(
     weights, first, infinite
         Distribution of the loss: ``weights[i]`` at ``(first + i) * step``, ``infinite`` at
         infinity.
-    expected
-        float64, shape ``(points,)``; each entry becomes the larger of itself and
+    before
+        float64, shape ``(points,)``, output:
         ``infinite + sum_i weights[i] * V(point - (first + i) * step)``.
     padded
-        Work space, float64, shape ``(>= 2 * points + len(weights) - 1,)``.
+        Work space, float64, shape ``(points + len(weights) - 1,)``.
     """
     points = len(values)
     kernel = len(weights)
-    below = first + kernel - 1
-    above = -first
-    # V is at most the chord from V(y = 0) = 1 below the grid, and at most its last value above.
-    for i in range(below):
-        padded[i] = 1.0 - (1.0 - values[0]) * math.exp((i - below) * step)
-    for i in range(points):
-        padded[below + i] = values[i]
-    for i in range(above):
-        padded[below + points + i] = values[points - 1]
-    mean = padded[below + points + above : below + points + above + points]
+    _extend(values, step, first + kernel - 1, -first, padded)
     for j in range(points):
-        mean[j] = infinite
+        before[j] = infinite
     for i in range(kernel):
         weight = weights[i]
         shifted = padded[kernel - 1 - i : kernel - 1 - i + points]
         for j in range(points):
-            mean[j] += weight * shifted[j]
+            before[j] += weight * shifted[j]
+
+
+@njit(
+    "void(float64[::1], float64, float64, float64[::1], float64[::1])",
+    nogil=True,
+    cache=True,
+    error_model="numpy",
+)
+def best_single_draw(
+    values: NDArray[np.float64],
+    step: float,
+    width: float,
+    before: NDArray[np.float64],
+    padded: NDArray[np.float64],
+) -> None:
+    """Write V before one draw of bounded range, for the adversary's best t, to ``before``.
+
+    With y = 1 at the grid point in question, the chord of V between a = exp(-t) and a R is taken at
+    1, R = exp(width). As t runs from 0 to ``width``, a and a R cross grid points; between two
+    crossings both ends of V are linear and the best a is in closed form.
+
+    Parameters
+    ----------
+    values
+        float64, shape ``(points,)``: V on consecutive points of the grid.
+    step
+        Spacing of the grid.
+    width
+        Range of the draw, > 0.
+    before
+        float64, shape ``(points,)``, output.
+    padded
+        Work space, float64, shape ``(>= points + 2 * (ceil(width / step) + 2),)``.
+    """
+    points = len(values)
+    margin = math.ceil(width / step) + 2
+    _extend(values, step, margin, margin, padded)
+    growth = math.expm1(width)
+    ratio = 1.0 + growth
     for j in range(points):
-        if mean[j] > expected[j]:
-            expected[j] = mean[j]
+        before[j] = values[j]
+    # a lies between the grid points -lower - 1 and -lower, a R between upper and upper + 1.
+    lower = 0
+    upper = math.floor(width / step)
+    t = 0.0
+    while t < width:
+        end = min((lower + 1) * step, width - upper * step, width)
+        if end > t:
+            largest, smallest = math.exp(-t), math.exp(-end)
+            a_near, a_far = math.exp(-lower * step), math.exp(-(lower + 1) * step)
+            b_near, b_far = math.exp(upper * step), math.exp((upper + 1) * step)
+            a_points = padded[margin - lower - 1 : margin - lower + points]
+            b_points = padded[margin + upper : margin + upper + points + 1]
+            a_unit, b_unit = 1.0 / (a_near - a_far), 1.0 / (b_far - b_near)
+            for j in range(points):
+                a_slope = (a_points[j + 1] - a_points[j]) * a_unit
+                b_slope = (b_points[j + 1] - b_points[j]) * b_unit
+                # The chord's value is a constant - (linear a + inverse / a) / (R - 1), both >= 0
+                # but for rounding; written without branches so that it compiles to vectors.
+                linear = max(ratio * (b_slope - a_slope), 1e-300)
+                inverse = (a_points[j + 1] - a_slope * a_near) - (b_points[j] - b_slope * b_near)
+                a = min(max(math.sqrt(max(inverse, 0.0) / linear), smallest), largest)
+                v_a = a_points[j + 1] + a_slope * (a - a_near)
+                v_b = b_points[j] + b_slope * (a * ratio - b_near)
+                chance = (a * ratio - 1.0) / (a * growth)
+                before[j] = max(before[j], v_b + chance * (v_a - v_b))
+        t = max(t, end)
+        if end >= width:
+            break
+        if (lower + 1) * step <= t:
+            lower += 1
+        if upper > 0 and width - upper * step <= t:
+            upper -= 1

@@ -7,10 +7,19 @@ release that used a seed states no guarantee: whoever knows the seed can undo th
 from __future__ import annotations
 
 import os
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+from dualquery.errors import BadInputError
+
+LARGEST_SCALE = 2.0**50
+"""Noise of a larger scale could saturate at the ends of int64, or overflow when a count is added:
+either would show the count. Up to here that has a chance below exp(-2^12) a draw."""
+
+_OPENDP_DRAWS = 1 << 16
+"""OpenDP takes and returns Python lists: so many at a time keep memory small."""
 
 
 class Randomness(Protocol):
@@ -51,22 +60,34 @@ class SystemRandomness:
 
     def discrete_gaussian(self, scale: float, count: int) -> NDArray[np.int64]:
         """Draw from OpenDP's exact sampler (Canonne, Kamath and Steinke 2020, Algorithm 3)."""
-        import opendp.prelude as dp
-
+        check_scale(scale)
+        dp = _opendp()
         space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l2_distance(T="f64")
         return _opendp_noise(dp.m.make_gaussian(*space, scale=scale), count)
 
     def discrete_laplace(self, scale: float, count: int) -> NDArray[np.int64]:
         """Draw from OpenDP's exact sampler (Canonne, Kamath and Steinke 2020, Algorithm 2)."""
-        import opendp.prelude as dp
-
+        check_scale(scale)
+        dp = _opendp()
         space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64")
         return _opendp_noise(dp.m.make_laplace(*space, scale=scale), count)
 
 
-def _opendp_noise(measurement: object, count: int) -> NDArray[np.int64]:
-    """Return what an OpenDP measurement adds to ``count`` zeros."""
-    return np.asarray(measurement([0] * count), dtype=np.int64)  # type: ignore[operator]
+def _opendp() -> Any:
+    """Import OpenDP, whose samplers ask for a word of consent: not all of its proofs are vetted."""
+    import opendp.prelude as dp
+
+    dp.enable_features("contrib")
+    return dp
+
+
+def _opendp_noise(measurement: Any, count: int) -> NDArray[np.int64]:
+    """Return what an OpenDP measurement of independent noise adds to ``count`` zeros."""
+    noise = np.empty(count, dtype=np.int64)
+    for start in range(0, count, _OPENDP_DRAWS):
+        part = noise[start : start + _OPENDP_DRAWS]
+        part[:] = measurement([0] * len(part))
+    return noise
 
 
 class SeededRandomness:
@@ -83,12 +104,13 @@ class SeededRandomness:
 
     def discrete_gaussian(self, scale: float, count: int) -> NDArray[np.int64]:
         """Draw by rejection from the discrete Laplace, as the exact sampler does, in floats."""
+        check_scale(scale)
         width = int(np.floor(scale)) + 1
         kept: list[NDArray[np.int64]] = []
         missing = count
         while missing > 0:
             # About 0.6 of the proposals are kept, whatever the scale.
-            proposal = self.discrete_laplace(width, 2 * missing + 16)
+            proposal = self._two_sided_geometric(width, 2 * missing + 16)
             excess = (np.abs(proposal) - scale**2 / width) ** 2 / (2 * scale**2)
             kept.append(proposal[self._generator.random(len(proposal)) < np.exp(-excess)][:missing])
             missing -= len(kept[-1])
@@ -96,9 +118,28 @@ class SeededRandomness:
 
     def discrete_laplace(self, scale: float, count: int) -> NDArray[np.int64]:
         """Draw as the difference of two geometric variables."""
+        check_scale(scale)
+        return self._two_sided_geometric(scale, count)
+
+    def _two_sided_geometric(self, scale: float, count: int) -> NDArray[np.int64]:
         success = -np.expm1(-1.0 / scale)
         plus, minus = self._generator.geometric(success, size=(2, count))
         return np.asarray(plus - minus, dtype=np.int64)
+
+
+def check_scale(scale: float) -> None:
+    """Raise `BadInputError` unless integer noise of a scale can be drawn and added safely."""
+    if not 0.0 < scale <= LARGEST_SCALE:
+        raise BadInputError(
+            f"the budget asks for noise of scale {scale:g} rows, above {LARGEST_SCALE:.3g}: no "
+            "answer would be left; ask for a larger --epsilon or --delta"
+        )
+
+
+def check_seed(seed: int | None) -> None:
+    """Raise `BadInputError` unless a seed is a whole number from 0 on, or None."""
+    if seed is not None and seed < 0:
+        raise BadInputError(f"--seed is {seed}; a whole number from 0 on is needed")
 
 
 def randomness(seed: int | None) -> Randomness:

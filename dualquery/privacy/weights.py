@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 from dualquery.privacy import weights_kernels as kernels
 from dualquery.privacy.randomness import Randomness
 
-MOST_QUERIES = 1 << 25
+MOST_QUERIES = (1 << 25) - 1
 """Above this, sums of weights could overflow their two words."""
 
 
@@ -94,21 +94,48 @@ class QueryWeights:
 
     def sample(self, draws: int, randomness: Randomness) -> Sample:
         """Draw queries independently, each with probability proportional to its integer weight."""
-        unit = self._step / self._n
         largest = kernels.largest_magnitude(self._scores)
-        blocks = -(-len(self._scores) // kernels.BLOCK)
-        high = np.empty(blocks + 1, dtype=np.uint64)
-        low = np.empty(blocks + 1, dtype=np.uint64)
-        kernels.cumulative_sums(self._scores, largest, unit, high, low)
-        draw_high, draw_low = uniform_below(int(high[-1]), int(low[-1]), draws, randomness)
-        queries = np.empty(draws, dtype=np.int64)
-        signs = np.empty(draws, dtype=np.int8)
-        found = kernels.look_up(
-            self._scores, largest, unit, high, low, draw_high, draw_low, queries, signs
-        )
-        if found != draws:
-            raise RuntimeError("a block of query weights changed between its sum and its draw")
-        return Sample(queries, signs)
+        return draw_outcomes(self._scores, 2, largest, self._step / self._n, draws, randomness)
+
+
+def draw_outcomes(
+    scores: NDArray[np.int64],
+    sides: int,
+    largest: int,
+    unit: float,
+    draws: int,
+    randomness: Randomness,
+) -> Sample:
+    """Draw outcomes independently, each with probability proportional to its integer weight.
+
+    Parameters
+    ----------
+    scores
+        int64, shape ``(m,)``: score of every query, exact.
+    sides
+        2 if every query stands for its complement too, whose score is the negative; else 1.
+    largest
+        Largest score of an outcome.
+    unit
+        Log-weight of one unit of score; > 0.
+    draws
+        How many draws.
+    randomness
+        Source of uniform words.
+    """
+    blocks = -(-len(scores) // kernels.BLOCK)
+    high = np.empty(blocks + 1, dtype=np.uint64)
+    low = np.empty(blocks + 1, dtype=np.uint64)
+    kernels.cumulative_sums(scores, sides, largest, unit, high, low)
+    draw_high, draw_low = uniform_below(int(high[-1]), int(low[-1]), draws, randomness)
+    queries = np.empty(draws, dtype=np.int64)
+    signs = np.empty(draws, dtype=np.int8)
+    found = kernels.look_up(
+        scores, sides, largest, unit, high, low, draw_high, draw_low, queries, signs
+    )
+    if found != draws:
+        raise RuntimeError("a block of query weights changed between its sum and its draw")
+    return Sample(queries, signs)
 
 
 def uniform_below(
@@ -133,6 +160,8 @@ def uniform_below(
     tuple of uint64 arrays, shape ``(count,)``
         High and low limbs.
     """
+    if high < 1:
+        raise ValueError(f"the bound's high limb is {high}; at least 1 is needed")
     spare = np.uint64(64 - high.bit_length())
     spare_low = np.uint64(64 - kernels.LOW_BITS)
     kept_high: list[NDArray[np.uint64]] = []

@@ -1,4 +1,7 @@
-"""Numba kernels of the query player: integer weights, their exact sums, and the lookup of draws.
+"""Numba kernels of private draws: integer weights, their exact sums, and the lookup of draws.
+
+Outcomes are queries, or queries and their complements: with ``sides`` 2 the class is closed under
+complement and the complement of a query has the negative of its score; with ``sides`` 1 it is not.
 
 A weight is an 80-bit integer, ``floor(exp(x) 2^80)`` for ``x`` in ``[-CLAMP, 0]``, held as two
 limbs of 38 and 42 bits so that sums of up to 2^26 weights fit two 64-bit words exactly.
@@ -6,11 +9,11 @@ limbs of 38 and 42 bits so that sums of up to 2^26 weights fit two 64-bit words 
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
+
+from dualquery.privacy.exponential_kernels import exponential
 
 HIGH_BITS = 38
 LOW_BITS = 42
@@ -39,36 +42,49 @@ def largest_magnitude(scores: NDArray[np.int64]) -> np.int64:
     return largest
 
 
-@njit("UniTuple(uint64, 2)(int64, int64, float64)", nogil=True, cache=True, inline="never")
+@njit("int64(int64[::1])", nogil=True, cache=True)
+def largest_score(scores: NDArray[np.int64]) -> np.int64:
+    """Return the largest of one or more scores."""
+    largest = np.int64(scores[0])
+    for score in scores:
+        largest = max(largest, score)
+    return largest
+
+
+@njit("UniTuple(uint64, 2)(int64, int64, float64)", nogil=True, cache=True)
 def weight(score: np.int64, largest: np.int64, unit: float) -> tuple[np.uint64, np.uint64]:
-    """Return the two limbs of the integer weight of one query of the closed class."""
-    # Both products by a power of two, the difference and the floors are exact in binary floating
-    # point.
-    share = math.exp(max(-unit * np.float64(largest - score), -CLAMP))
+    """Return the two limbs of the integer weight of one outcome."""
+    exponent = -unit * np.float64(largest - score)
+    share = exponential(exponent if exponent > -CLAMP else -CLAMP)
+    # Both products by a power of two, the difference and the truncations (floors, as nothing is
+    # negative) are exact in binary floating point.
     scaled = share * np.float64(1 << HIGH_BITS)
-    high = math.floor(scaled)
-    low = math.floor((scaled - high) * np.float64(1 << LOW_BITS))
+    high = np.int64(scaled)
+    low = np.int64((scaled - np.float64(high)) * np.float64(1 << LOW_BITS))
     return np.uint64(high), np.uint64(low)
 
 
-@njit("UniTuple(uint64, 2)(int64[::1], int64, int64, float64)", nogil=True, cache=True)
+@njit("UniTuple(uint64, 2)(int64[::1], int64, int64, int64, float64)", nogil=True, cache=True)
 def block_sum(
-    scores: NDArray[np.int64], block: int, largest: np.int64, unit: float
+    scores: NDArray[np.int64], sides: int, block: int, largest: np.int64, unit: float
 ) -> tuple[np.uint64, np.uint64]:
-    """Return the limbs of the sum of a block's weights, queries and complements."""
+    """Return the limbs of the sum of the weights of a block's outcomes."""
     high = np.uint64(0)
     low = np.uint64(0)
-    for query in range(block * BLOCK, min((block + 1) * BLOCK, len(scores))):
-        for score in (scores[query], -scores[query]):
-            more_high, more_low = weight(score, largest, unit)
+    # One side after the other: a loop over queries alone is what the compiler vectorises.
+    for side in range(sides):
+        sign = 1 - 2 * side
+        for query in range(block * BLOCK, min((block + 1) * BLOCK, len(scores))):
+            more_high, more_low = weight(sign * scores[query], largest, unit)
             high += more_high
             low += more_low
     return high + (low >> np.uint64(LOW_BITS)), low & np.uint64(LOW_MASK)
 
 
-@njit("void(int64[::1], int64, float64, uint64[::1], uint64[::1])", nogil=True, cache=True)
+@njit("void(int64[::1], int64, int64, float64, uint64[::1], uint64[::1])", nogil=True, cache=True)
 def cumulative_sums(
     scores: NDArray[np.int64],
+    sides: int,
     largest: np.int64,
     unit: float,
     high: NDArray[np.uint64],
@@ -78,20 +94,21 @@ def cumulative_sums(
     high[0] = np.uint64(0)
     low[0] = np.uint64(0)
     for block in range(len(high) - 1):
-        more_high, more_low = block_sum(scores, block, largest, unit)
+        more_high, more_low = block_sum(scores, sides, block, largest, unit)
         total = low[block] + more_low
         high[block + 1] = high[block] + more_high + (total >> np.uint64(LOW_BITS))
         low[block + 1] = total & np.uint64(LOW_MASK)
 
 
 @njit(
-    "int64(int64[::1], int64, float64, uint64[::1], uint64[::1], uint64[::1], uint64[::1],"
+    "int64(int64[::1], int64, int64, float64, uint64[::1], uint64[::1], uint64[::1], uint64[::1],"
     " int64[::1], int8[::1])",
     nogil=True,
     cache=True,
 )
 def look_up(
     scores: NDArray[np.int64],
+    sides: int,
     largest: np.int64,
     unit: float,
     high: NDArray[np.uint64],
@@ -120,7 +137,8 @@ def look_up(
         at_high = high[block]
         at_low = low[block]
         for query in range(block * BLOCK, min((block + 1) * BLOCK, len(scores))):
-            for sign in (1, -1):
+            for side in range(sides):
+                sign = 1 - 2 * side
                 more_high, more_low = weight(sign * scores[query], largest, unit)
                 at_low += more_low
                 at_high += more_high + (at_low >> np.uint64(LOW_BITS))

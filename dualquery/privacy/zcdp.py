@@ -14,6 +14,9 @@ from dualquery.privacy.events import Schedule, events_of, zcdp_rho
 _ROUNDING = 1e-12
 """Relative margin over the rounding of a sum of positive terms and of one conversion."""
 
+_TINY_RHO = 1e-16
+"""Below it dp_accounting's formula for delta loses its digits."""
+
 _SMALLEST_ORDER = 1.0101
 """dp_accounting does not use orders up to 1.01, where its formula is unstable."""
 
@@ -59,6 +62,9 @@ def delta_from_rho(rho: float, epsilon: float) -> float:
     """Return the smallest delta at ``epsilon`` that rho-zCDP implies (see `epsilon_from_rho`)."""
     if rho == 0.0:
         return 0.0
+    if rho < _TINY_RHO:
+        # Pinsker: total variation is at most sqrt(KL / 2), and rho bounds KL.
+        return math.sqrt(rho / 2.0) * (1.0 + _ROUNDING)
     from dp_accounting.rdp.rdp_privacy_accountant import compute_delta
 
     def convert(orders: NDArray[np.float64]) -> tuple[float, float]:

@@ -1,69 +1,157 @@
-"""Exact counts of many conjunctions in one pass over the blocks of the records."""
+"""Exact counts of many conjunctions in one pass over the blocks of the rows.
+
+Blocks of 4,096 rows are counted independently, by as many threads as there are, wherever the rows
+come from; README.md beside this file has the measured rates.
+"""
 
 from __future__ import annotations
 
-from collections import deque
+import threading
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.data.records import BLOCK_ROWS, Records
+from dualquery.data.records import BLOCK_ROWS, BLOCK_WORDS, Block
+from dualquery.data.rows import BlockRows
 from dualquery.queries import kernels
 
 _KERNELS = {1: kernels.count_one, 2: kernels.count_two, 3: kernels.count_three}
 
+_PROBED_COLUMNS = 256
+_LISTED_SHARE = 0.75
+"""Share of nearly empty columns from which `kernels.count_listed` is the faster (measured)."""
 
-def count_conjunctions(
-    literals: NDArray[np.int32], records: Records, threads: int
-) -> NDArray[np.int64]:
-    """Return in how many records each conjunction holds.
+
+@dataclass(frozen=True, eq=False)
+class CountingPass:
+    """Conjunctions made ready for a pass over rows.
 
     Parameters
     ----------
     literals
         int32, shape ``(m, k)``: literal codes ``2 * bit + negated``, at least one a row, padded on
         the right with -1.
-    records
-        The rows to count in.
-    threads
-        Number of threads, at least 1; the counts do not depend on it.
 
-    Returns
-    -------
-    int64, shape ``(m,)``, each in ``0 .. n``.
+    Attributes
+    ----------
+    attributes
+        int32, increasing: the bits that the conjunctions mention. Only these are packed.
     """
-    used = literals >= 0
-    # Padding repeats the row's first literal: the conjunction stays the same, and every row has k.
-    full = np.where(used, literals, literals[:, :1])
-    # Queries with the same first attribute follow each other and find its words in the cache.
-    order = np.argsort(full[:, 0], kind="stable")
-    attributes = np.unique(full >> 1)
-    position = np.zeros(records.bits, np.int32)
-    position[attributes] = np.arange(len(attributes), dtype=np.int32)
-    local = np.ascontiguousarray(2 * position[full >> 1] + (full & 1), np.int32)[order]
-    kernel = _KERNELS.get(local.shape[1], kernels.count_many)
 
-    pending = deque(range(records.blocks))
+    literals: NDArray[np.int32]
+    attributes: NDArray[np.int32] = field(init=False)
+    _order: NDArray[np.int64] = field(init=False)
+    _local: NDArray[np.int32] = field(init=False)
+    _runs: NDArray[np.int64] = field(init=False)
+    _negative: NDArray[np.bool_] = field(init=False)
 
-    def count_pending() -> NDArray[np.int64]:
-        counts = np.zeros(len(local), np.int64)
-        while True:
+    def __post_init__(self) -> None:
+        # Padding repeats the row's first literal: the conjunction stays the same, and all have k.
+        full = np.where(self.literals >= 0, self.literals, self.literals[:, :1])
+        # The key of a query, its first literal, is positive if any is: in sparse data, rarely true.
+        rows, key = np.arange(len(full)), np.argmin(full & 1, axis=1)
+        full[rows, key], full[:, 0] = full[:, 0], full[rows, key]
+        bits = full >> 1
+        # Queries with the same key follow each other and find its words in the cache; within them,
+        # those with the same second attribute.
+        second = bits[:, min(1, bits.shape[1] - 1)]
+        order = np.argsort((full[:, 0].astype(np.int64) << 32) | second)
+        mentioned = np.zeros(int(bits.max()) + 1, np.bool_)
+        mentioned[bits] = True
+        number = np.cumsum(mentioned, dtype=np.int32) - np.int32(1)
+        local = np.ascontiguousarray(2 * number[bits] + (full & 1), np.int32)[order]
+        begins = np.flatnonzero(np.diff(local[:, 0])) + 1
+        values = {
+            "attributes": np.flatnonzero(mentioned).astype(np.int32),
+            "_order": order,
+            "_local": local,
+            "_runs": np.concatenate(([0], begins, [len(local)])).astype(np.int64),
+            "_negative": (full & 1).all(axis=1),
+        }
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    def memory(self, threads: int) -> int:
+        """Return the bytes that the pass takes beside the rows."""
+        block = len(self.attributes) * BLOCK_WORDS * 8
+        queries = 2 * self.literals.nbytes + 16 * len(self.literals)
+        return queries + threads * (block + 8 * len(self.literals))
+
+    def run(self, rows: BlockRows, threads: int) -> NDArray[np.int64]:
+        """Count: int64, shape ``(m,)``, each in ``0 .. n``.
+
+        Parameters
+        ----------
+        rows
+            Read once, one block a thread in memory at a time.
+        threads
+            Number of threads, at least 1; the counts do not depend on it.
+
+        Raises
+        ------
+        BadInputError
+            If the rows cannot be read to the end.
+        """
+        blocks = _SharedBlocks(rows.stream())
+        with ThreadPoolExecutor(max_workers=threads) as executor:
+            futures = [executor.submit(self._count, blocks) for _ in range(threads)]
             try:
-                block = pending.popleft()
-            except IndexError:
-                return counts
-            kernel(local, records.block(block, attributes), counts)
+                total = np.sum([future.result() for future in futures], axis=0)
+            except BaseException:
+                blocks.stop()  # a fault or an interrupt ends the other threads, too
+                raise
+        counts = np.empty(len(total), np.int64)
+        counts[self._order] = total
+        # The zero records that fill the last block satisfy the queries without positive literal.
+        counts[self._negative] -= -rows.n % BLOCK_ROWS
+        return counts
 
-    with ThreadPoolExecutor(max_workers=threads) as executor:
-        futures = [executor.submit(count_pending) for _ in range(threads)]
-        try:
-            total = np.sum([future.result() for future in futures], axis=0)
-        except BaseException:
-            pending.clear()  # an interrupt ends the other threads after their current block
-            raise
-    counts = np.empty(len(local), np.int64)
-    counts[order] = total
-    # The zero records that fill the last block satisfy the queries without positive literal only.
-    counts[(full & 1).all(axis=1)] -= records.blocks * BLOCK_ROWS - records.n
-    return counts
+    def _count(self, blocks: _SharedBlocks) -> NDArray[np.int64]:
+        counts = np.zeros(len(self._local), np.int64)
+        for block in blocks:
+            self.count_words(block.pack(self.attributes), counts)
+        return counts
+
+    def count_words(self, words: NDArray[np.uint64], counts: NDArray[np.int64]) -> None:
+        """Add the rows of one block, packed: uint64, ``(attributes, 64)``, in the pass's order."""
+        if _nearly_empty(words):
+            kernels.count_listed(self._local, self._runs, words, counts)
+        else:
+            _KERNELS.get(self._local.shape[1], kernels.count_many)(self._local, words, counts)
+
+
+def count_conjunctions(
+    literals: NDArray[np.int32], rows: BlockRows, threads: int
+) -> NDArray[np.int64]:
+    """Return in how many rows each conjunction holds, int64, shape ``(m,)``: see `CountingPass`."""
+    return CountingPass(literals).run(rows, threads)
+
+
+def _nearly_empty(words: NDArray[np.uint64]) -> bool:
+    """Return whether the words that are not 0 are few in most columns, by looking at some."""
+    probed = words[:: -(-len(words) // _PROBED_COLUMNS)]
+    few = np.count_nonzero(probed, axis=1) <= kernels.LISTED_WORDS
+    return float(few.mean()) >= _LISTED_SHARE
+
+
+class _SharedBlocks:
+    """Blocks handed to several threads, each block to one of them; reading is done by one."""
+
+    def __init__(self, blocks: Iterator[Block]) -> None:
+        self._blocks = blocks
+        self._reading = threading.Lock()
+        self._stopped = False
+
+    def __iter__(self) -> Iterator[Block]:
+        while (block := self._next()) is not None:
+            yield block
+
+    def _next(self) -> Block | None:
+        with self._reading:
+            return None if self._stopped else next(self._blocks, None)
+
+    def stop(self) -> None:
+        self._stopped = True

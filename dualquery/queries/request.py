@@ -48,10 +48,25 @@ class WorkloadRequest:
     def __post_init__(self) -> None:
         if self.way < 1:
             raise BadInputError(f"--way is {self.way}; a query needs at least 1 literal")
-        if isinstance(self.queries, int) and self.queries < 1:
+        listed = isinstance(self.queries, str | Path) and self.queries != "all"
+        if not isinstance(self.queries, str | Path) and self.queries < 1:
             raise BadInputError(f"--queries is {self.queries}; ask for at least 1")
+        if listed and self.marginals is None and (self.columns is not None or not self.signed):
+            raise BadInputError(
+                "--query-columns and --positive choose among generated queries, but "
+                f"{self.queries} lists its own; leave them out"
+            )
         if self.marginals is not None and self.marginals < 1:
             raise BadInputError(f"--marginals is {self.marginals}; ask for at least 1")
+        if self.marginals is not None and not self.signed:
+            raise BadInputError(
+                "--positive does not go with --marginals: a whole marginal has every cell, those "
+                "of the value 0 too; leave one of the two out"
+            )
+        if self.seed < 0:
+            raise BadInputError(
+                f"--workload-seed is {self.seed}; a whole number from 0 on is needed"
+            )
         if self.max_cells is not None and (self.marginals is None or self.max_cells < 1):
             raise BadInputError("--max-cells goes with --marginals and is at least 1")
 
@@ -74,8 +89,8 @@ class WorkloadRequest:
             return random_marginals(domain, self.marginals, self.way, cells, self.seed, columns)
         if self.queries == "all":
             return all_marginals(domain, self.way, self.signed, columns)
-        if isinstance(self.queries, int):
-            return random_conjunctions(
-                domain, self.queries, self.way, self.signed, self.seed, columns
-            )
-        return read_queries(self.queries, schema)
+        if isinstance(self.queries, str | Path):
+            return read_queries(self.queries, schema)
+        return random_conjunctions(
+            domain, int(self.queries), self.way, self.signed, self.seed, columns
+        )

@@ -16,7 +16,7 @@ from dualquery.queries.repeats import first_occurrences
 if TYPE_CHECKING:
     import polars as pl
 
-    from dualquery.data.records import Records
+    from dualquery.data.rows import Rows
     from dualquery.data.schema import Schema
 
 
@@ -134,25 +134,30 @@ class Workload:
         builder.append_dense(records)
         return self.counts(builder.build(), threads) / len(records)
 
-    def counts(self, records: Records, threads: int) -> NDArray[np.int64]:
+    def counts(self, records: Rows, threads: int) -> NDArray[np.int64]:
         """Return in how many of the records each query holds, exactly.
 
         Parameters
         ----------
         records
-            The private rows, of this domain.
+            The rows, of this domain.
         threads
             Number of threads, at least 1; the counts do not depend on it.
 
         Returns
         -------
         int64, shape ``(m,)``, in ``0 .. n``.
+
+        Raises
+        ------
+        BadInputError
+            If the rows cannot be read to the end.
         """
-        from dualquery.queries.counting import count_conjunctions
+        from dualquery.queries.planner import ConjunctionCounts
 
         if records.bits != self.domain.bits:
             raise ValueError(f"records of {self.domain.bits} bits expected, not {records.bits}")
-        return count_conjunctions(self.literals, records, threads)
+        return records.total(ConjunctionCounts(self.literals), threads)
 
     def text(self, schema: Schema) -> pl.Series:
         """Return each query as text that `dualquery.queries.text.parse_query` reads: ``(m,)``."""

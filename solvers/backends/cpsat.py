@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import pairwise
 from typing import ClassVar
 
@@ -25,7 +26,7 @@ _ENDINGS = {
 
 _LEAST_SECONDS_PER_TERM = 25e-6
 
-_LARGEST_SUM = 2**52
+_LARGEST_SUM = 2.0**52
 """Bound on the sum of absolute integer coefficients: CP-SAT works in 64 bits."""
 _DECIMALS = 9
 """Most decimal places tried before real numbers are rounded."""
@@ -77,9 +78,14 @@ class CpSat(KernelSolver):
         solver = cp_model.CpSolver()
         solver.parameters.num_workers = 1
         solver.parameters.linearization_level = 2
+        # This part of the presolve, over at-most-one and linear constraints that share variables,
+        # cuts off optima in release 9.15 (google/or-tools issue 5293; a test holds a case).
+        solver.parameters.presolve_inclusion_work_limit = 0
         solver.parameters.random_seed = budget.seed % 2**31
         solver.parameters.catch_sigint_signal = False
         solver.parameters.max_time_in_seconds = budget.remaining()
+        solver.parameters.max_deterministic_time = budget.work
+        solver.parameters.absolute_gap_limit = scale * budget.gap
         found: list[float] = []
 
         class Watch(cp_model.CpSolverSolutionCallback):  # type: ignore[misc]
@@ -91,20 +97,21 @@ class CpSat(KernelSolver):
         response = solver.response_proto
         if len(response.solution) == 0:
             # Without a solution the response's bound may be a mere 0: not set.
-            return Outcome(ending)
+            return Outcome(ending, work=response.deterministic_time)
         # The solver minimises the negative; the error is what rounding the weights may have hidden.
         bound = kernel.constant + (error - solver.best_objective_bound) / scale
         values = np.fromiter(response.solution, np.int64, len(response.solution))
         record = values[: kernel.attributes].astype(np.uint8)
-        return Outcome(ending, record, bound, found[-1] if found else None)
+        last = found[-1] if found else None
+        return Outcome(ending, record, bound, last, work=response.deterministic_time)
 
 
 def integer_scaled(values: NDArray[np.float64]) -> tuple[NDArray[np.int64], float, float]:
     """Bring real numbers to integers.
 
     Exactly so for integers (divided by their common divisor) and for decimals of up to 9 places
-    whose integers add up to less than 2**52. Other numbers are scaled by a power of 2 so that their
-    sum is below 2**52, and rounded.
+    whose absolute integers add up to less than 2**52. Other numbers are scaled by a power of 2 so
+    that the rounded ones do.
 
     Returns
     -------
@@ -118,13 +125,14 @@ def integer_scaled(values: NDArray[np.float64]) -> tuple[NDArray[np.int64], floa
     for places in range(_DECIMALS + 1):
         scaled = values * 10.0**places
         integers = np.rint(scaled)
-        if total * 10.0**places >= _LARGEST_SUM:
+        if not np.abs(integers).sum() < 2.0**62:  # of 64-bit integers
             break
         if np.allclose(scaled, integers, rtol=1e-15, atol=0.0):
             exact = integers.astype(np.int64)
-            divisor = int(np.gcd.reduce(np.abs(exact)))
-            return exact // divisor, 10.0**places / divisor, 0.0
-    scale = float(2.0 ** (52 - np.frexp(total)[1] - 1))
+            exact //= np.gcd.reduce(np.abs(exact))
+            if np.abs(exact).sum() < _LARGEST_SUM:
+                return exact, float(np.abs(exact).sum()) / total, 0.0
+    scale = 2.0 ** min(51 - math.frexp(total)[1], 1000)
     integers = np.rint(values * scale)
     return integers.astype(np.int64), scale, float(np.abs(values * scale - integers).sum())
 
@@ -142,13 +150,13 @@ def _model_text(
     attributes = kernel.attributes
     widths = (kernel.terms >= 0).sum(axis=1).tolist()
     literals = np.where(kernel.terms & 1, ~(kernel.terms >> 1), kernel.terms >> 1).tolist()
-    single = (weights > 0) & (formulation is Formulation.AGGREGATED)
+    aggregated = formulation is Formulation.AGGREGATED
     lines = ["variables { domain: [0, 1] }\n" * (attributes + len(weights))]
-    for term, (row, width, positive, aggregated) in enumerate(
-        zip(literals, widths, (weights > 0).tolist(), single.tolist(), strict=True), attributes
+    for term, (row, width, positive) in enumerate(
+        zip(literals, widths, (weights > 0).tolist(), strict=True), attributes
     ):
         true = row[:width]
-        if aggregated:
+        if positive and aggregated:
             lines.append(_at_least_times(true, term))
         elif positive:
             lines.append(
@@ -165,8 +173,11 @@ def _model_text(
         columns = list(range(attributes, attributes + len(weights)))
         lines.append(f"objective {{ vars: {columns} coeffs: {(-weights).tolist()} }}")
     if start is not None:
-        hinted = list(range(attributes))
-        lines.append(f"solution_hint {{ vars: {hinted} values: {start.tolist()} }}")
+        # All variables: a hint that is complete is a first incumbent, a partial one has to be
+        # completed by search.
+        hinted = list(range(attributes + len(weights)))
+        values = np.concatenate((start, kernel.satisfied(start))).tolist()
+        lines.append(f"solution_hint {{ vars: {hinted} values: {values} }}")
     return "\n".join(lines)
 
 

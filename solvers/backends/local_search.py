@@ -29,8 +29,9 @@ _TABU_ATTRIBUTES = 1000
 
 _TABU_STEPS_PER_TERM = 4
 _LEAST_TABU_STEPS = 1000
-_TENURE = 10
-_PATIENCE = 50
+_LONGEST_TENURE = 20
+_PATIENCE = 100
+"""Steps without a new best value before a kick."""
 
 _PROPOSALS_PER_ATTRIBUTE = 50
 _PROPOSALS_BEYOND = 14
@@ -93,7 +94,7 @@ def improve(
         record = start
     if len(kernel.terms) == 0:
         return record, budget.elapsed()
-    state = _initial_state(kernel, record, budget.seed)
+    state = initial_state(kernel, record, budget.seed)
     kernels.initialise(state)
     kernels.descend(state, 5)
     if kernel.attributes <= _TABU_ATTRIBUTES:
@@ -133,12 +134,14 @@ def _tabu(kernel: BestResponse, state: SearchState, budget: Budget) -> float:
     from solvers.backends import local_search_kernels as kernels
 
     steps = _LEAST_TABU_STEPS + _TABU_STEPS_PER_TERM * len(kernel.terms)
+    # In a small kernel a long tenure would leave nothing to move.
+    tenure = min(2 + kernel.attributes // 12, _LONGEST_TENURE)
     chunk = max(_CHUNK_WORK // kernel.attributes, 1)
     best = float(kernel.weights[kernel.weights > 0].sum())
     found = budget.elapsed()
     while steps > 0 and state.value[1] < best and time.perf_counter() < budget.deadline:
         before = state.value[1]
-        kernels.tabu_search(state, min(chunk, steps), _TENURE, _PATIENCE)
+        kernels.tabu_search(state, min(chunk, steps), tenure, _PATIENCE)
         steps -= chunk
         if state.value[1] > before:
             found = budget.elapsed()
@@ -162,7 +165,7 @@ def _anneal(kernel: BestResponse, state: SearchState, budget: Budget) -> float:
     return budget.elapsed()
 
 
-def _initial_state(kernel: BestResponse, record: NDArray[np.uint8], seed: int) -> SearchState:
+def initial_state(kernel: BestResponse, record: NDArray[np.uint8], seed: int) -> SearchState:
     from solvers.backends.local_search_kernels import SearchState
 
     n, terms = kernel.attributes, len(kernel.terms)

@@ -240,7 +240,7 @@ def _is_legal(state: SearchState, attribute: np.int32) -> bool:
     _carry(state, attribute, 1.0)
     legal = _within(state, attribute)
     _carry(state, attribute, -1.0)
-    return legal
+    return bool(legal)
 
 
 @njit(types.void(_STATE, types.int32), nogil=True, cache=True, forceinline=True)
@@ -365,14 +365,16 @@ def _largest(values: NDArray[np.float64]) -> float:
 @njit(
     types.int32(_STATE, types.uint32[::1], _float64s, _float64s),
     nogil=True,
-    cache=True, forceinline=True)
+    cache=True,
+    forceinline=True,
+)
 def _best_move(
     state: SearchState,
     column: NDArray[np.uint32],
     unsetting: NDArray[np.float64],
     gains: NDArray[np.float64],
 ) -> np.int32:
-    """Return the best move that is neither tabu (unless it beats the best value) nor illegal, or -1.
+    """Return the best legal move that is not tabu or beats the best value, or -1.
 
     ``column`` is the group of each attribute, with the number of groups for free ones (unsigned:
     no check for negative indices, twice as fast);
@@ -427,6 +429,9 @@ def tabu_search(state: SearchState, steps: int, tenure: int, patience: int) -> N
             _move(state, choice)
             state.tabu_until[moved] = now + tenure + _below(state.rng, tenure)
             _keep_if_best(state)
+        elif state.activity.shape[0] > 0:
+            _exchange(state)
+            _keep_if_best(state)
         if now - state.clock[1] >= patience:
             if state.activity.shape[0] > 0 and _next(state.rng) & _LOWEST_BIT:
                 _exchange(state)
@@ -473,3 +478,51 @@ def descend(state: SearchState, sweeps: int) -> None:
         if state.value[0] <= before:
             break
     _keep_if_best(state)
+
+
+@njit(types.void(_STATE, types.int32, types.int64), nogil=True, cache=True)
+def _choose(state: SearchState, choice: int, value: int) -> None:
+    if choice >= 0:
+        if state.record[choice] != value:
+            _flip(state, choice)
+    else:
+        member = state.group_members[state.group_starts[~choice] + value]
+        if state.chosen[~choice] != member:
+            _apply(state, member)
+
+
+@njit(types.void(_STATE, _int32s), nogil=True, cache=True)
+def enumerate_choices(state: SearchState, choices: NDArray[np.int32]) -> None:
+    """Give free attributes ``a`` and groups ``~g`` (of two or more) the values best together.
+
+    Visits all combinations, one move at a time: the loopless reflected Gray code of mixed radices
+    (Knuth, The Art of Computer Programming 4A, 7.2.1.1, Algorithm H). Linear constraints are not
+    looked at.
+    """
+    count = choices.shape[0]
+    digits, best = np.zeros(count, np.int64), np.zeros(count, np.int64)
+    radices = np.full(count, 2, np.int64)
+    step = np.ones(count, np.int64)
+    focus = np.arange(count + 1)
+    for c in range(count):
+        if choices[c] < 0:
+            group = ~choices[c]
+            radices[c] = state.group_starts[group + 1] - state.group_starts[group]
+        _choose(state, choices[c], 0)
+    most = state.value[0]
+    while True:
+        c = focus[0]
+        if c == count:
+            break
+        focus[0] = 0
+        digits[c] += step[c]
+        _choose(state, choices[c], digits[c])
+        if digits[c] == 0 or digits[c] == radices[c] - 1:
+            step[c] = -step[c]
+            focus[c] = focus[c + 1]
+            focus[c + 1] = c + 1
+        if state.value[0] > most:
+            most = state.value[0]
+            best[:] = digits
+    for c in range(count):
+        _choose(state, choices[c], best[c])

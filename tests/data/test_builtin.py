@@ -12,7 +12,6 @@ import pytest
 
 from dualquery.data.builtin import DATASETS, SCHEMAS, dataset_path, schema_path
 from dualquery.data.columns import Categorical, Numeric
-from dualquery.data.generate import biased
 from dualquery.data.load import load
 from dualquery.data.schema import TableSchema
 from dualquery.data.schema_files import format_schema, load_schema
@@ -187,21 +186,6 @@ def test_real_files_have_the_sizes_that_their_readme_states(
     path = str(SHARED / name)
     data = load(f"{form}:{path}" if form else path, columns=columns)
     assert (data.n, data.schema.domain.bits, int(data.records.ones().sum())) == (n, bits, ones)
-
-
-def test_biased_records_have_the_bias_of_their_bits() -> None:
-    records = biased(20_000, 64, seed=7)
-    shares = records.ones() / 20_000
-    np.testing.assert_array_equal(shares, biased(20_000, 64, seed=7).ones() / 20_000)
-    biases = np.random.default_rng(7).random(64)
-    # Each share is within 5.5 standard deviations of its bias: fails for a wrong seed 64 * 4e-8.
-    assert np.all(np.abs(shares - biases) <= 5.5 * np.sqrt(biases * (1 - biases) / 20_000) + 1e-9)
-
-
-def test_biased_records_take_blocks_of_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = biased(300, 5, seed=1).dense_rows(0, 300)
-    monkeypatch.setattr("dualquery.data.generate._BLOCK_CELLS", 35)
-    np.testing.assert_array_equal(biased(300, 5, seed=1).dense_rows(0, 300), whole)
 
 
 def test_the_csv_is_readable_without_us() -> None:

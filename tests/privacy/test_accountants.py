@@ -118,6 +118,7 @@ def test_theorem_41_as_printed() -> None:
     assert expected == pytest.approx(3.1547, abs=1e-4)
 
 
+@settings(deadline=None)
 @given(schedules, deltas)
 def test_theorem_41_is_never_below_the_lemma_it_rests_on(schedule, delta: float) -> None:
     assume(PAPER.supports(schedule, delta) is None)
@@ -178,11 +179,11 @@ def test_the_conversion_is_the_optimum_over_orders(rho: float, epsilon: float) -
     )
     # dp_accounting also uses delta <= sqrt(1 - exp(-KL)), with KL at most the smallest order's.
     optimum = min(math.exp(best_order.fun), math.sqrt(-math.expm1(-rho)))
-    assume_range = optimum > 1e-300
-    if assume_range:
+    if optimum > 1e-300:
         assert optimum * (1 - 1e-6) <= delta_from_rho(rho, epsilon) <= optimum * 1.02
 
 
+@settings(deadline=None)
 @given(st.floats(1e-6, 10.0), st.floats(1e-12, 1e-2))
 def test_the_conversion_inverts(rho: float, delta: float) -> None:
     epsilon = epsilon_from_rho(rho, delta)
@@ -203,6 +204,7 @@ def test_zcdp_gives_nothing_at_delta_0() -> None:
 
 
 @pytest.mark.parametrize("accountant", [ADVANCED, ZCDP])
+@settings(deadline=None)
 @given(width=st.floats(1e-4, 1.0), draws=st.integers(1, 50), delta=deltas)
 def test_draws_of_one_event_cost_what_single_draws_cost(
     accountant, width: float, draws: int, delta: float
@@ -213,6 +215,7 @@ def test_draws_of_one_event_cost_what_single_draws_cost(
 
 
 @pytest.mark.parametrize("accountant", [PAPER, ADVANCED, ZCDP])
+@settings(deadline=None)
 @given(schedule=schedules, delta=deltas)
 def test_cost_grows_with_every_parameter_and_falls_with_delta(
     accountant, schedule, delta: float
@@ -223,7 +226,8 @@ def test_cost_grows_with_every_parameter_and_falls_with_delta(
         GameSchedule(schedule.rounds, schedule.samples, schedule.step * 1.01, schedule.n),
         GameSchedule(schedule.rounds, schedule.samples, schedule.step, schedule.n - 1),
     ]
-    assume(all(accountant.supports(one, delta / 2) is None for one in [schedule, *more]))
+    # Theorem 4.1 holds for small delta only: for all of these where it does at the largest.
+    assume(all(accountant.supports(one, delta) is None for one in [schedule, *more]))
     cost = accountant.epsilon(schedule, delta)
     assume(cost > 0)
     for larger in more:
@@ -232,12 +236,14 @@ def test_cost_grows_with_every_parameter_and_falls_with_delta(
 
 
 @pytest.mark.parametrize("accountant", [PAPER, ADVANCED, ZCDP])
+@settings(deadline=None)
 @given(schedule=schedules, delta=st.floats(1e-9, 1e-2))
 def test_delta_and_epsilon_agree(accountant, schedule, delta: float) -> None:
     assume(accountant.supports(schedule, delta) is None)
     epsilon = accountant.epsilon(schedule, delta)
-    # Where plain summing is the smaller bound, delta at its epsilon is 0.
-    assume(1e-9 < epsilon < 20 and accountant.delta(schedule, epsilon) > 0)
+    # Where plain summing is the smaller bound, delta at its epsilon is 0; at costs too tiny for the
+    # conversion, delta is Pinsker's bound.
+    assume(1e-6 < epsilon < 20 and accountant.delta(schedule, epsilon) > 0)
     assert accountant.delta(schedule, epsilon) == pytest.approx(delta, rel=0.01)
 
 
@@ -289,5 +295,8 @@ def test_every_accountant_states_its_theorem() -> None:
         assert any(year in accountant.assumptions for year in ("2010", "2014", "2020", "2021"))
 
 
-settings.register_profile("accountants", deadline=None)
-settings.load_profile("accountants")
+@pytest.mark.parametrize("width", [1e-7, 1e-8, 1e-10])
+def test_tiny_costs_have_a_delta(width: float) -> None:
+    schedule = (SampledQueries(width, 1),)
+    single_draw = math.expm1(-width / 2) ** 2 / -math.expm1(-width)
+    assert single_draw <= ZcdpAccountant().delta(schedule, 0.0) < 10 * width

@@ -110,7 +110,9 @@ def test_the_room_gives_out_no_counts() -> None:
     room = curator(GameSchedule(rounds=2, samples=1, step=0.1, n=3))
     public = [name for name in dir(room) if not name.startswith("_")]
     assert sorted(public) == [
-        "begin_game", "measure_gaussian", "measure_laplace", "reweight", "sample_queries",
+        "begin_game", "log_errors", "measure_cells_gaussian", "measure_cells_laplace",
+        "measure_gaussian", "measure_laplace", "measure_one_gaussian", "measure_one_laplace",
+        "reweight", "sample_queries", "select_worst",
     ]  # fmt: skip
     assert all(callable(getattr(room, name)) for name in public)
 

@@ -116,7 +116,7 @@ def test_block_sums_are_exact() -> None:
     blocks = -(-1000 // kernels.BLOCK)
     high, low = np.empty(blocks + 1, np.uint64), np.empty(blocks + 1, np.uint64)
     largest = kernels.largest_magnitude(weights._scores)
-    kernels.cumulative_sums(weights._scores, largest, weights._step / weights._n, high, low)
+    kernels.cumulative_sums(weights._scores, 2, largest, weights._step / weights._n, high, low)
     sums = both_weights(weights).sum(axis=1)
     for block in range(blocks + 1):
         assert (int(high[block]) << kernels.LOW_BITS) + int(low[block]) == sum(
@@ -177,6 +177,11 @@ def test_the_same_seed_draws_the_same_sample() -> None:
     two = played(6).sample(100, SeededRandomness(7))
     assert np.array_equal(one.queries, two.queries)
     assert np.array_equal(one.signs, two.signs)
+
+
+def test_a_sum_without_a_high_limb_is_refused() -> None:
+    with pytest.raises(ValueError, match="at least 1 is needed"):
+        uniform_below(0, 5, 1, SeededRandomness(0))
 
 
 def test_too_many_queries_are_refused() -> None:

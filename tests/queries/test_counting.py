@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dualquery.data.domain import Domain
 from dualquery.data.records import RecordsBuilder
 from dualquery.queries.counting import count_conjunctions
 from tests.queries.naive import random_literals, truth
@@ -92,14 +94,17 @@ def test_no_records_give_counts_of_zero() -> None:
 
 def test_a_fault_in_one_block_ends_the_count() -> None:
     class Failing:
-        bits, n, blocks = Domain.binary(3).bits, 4096 * 50, 50
-        read = 0
+        bits, n = 3, 4096 * 50
+        packed = 0
 
-        def block(self, number: int, attributes: object) -> None:
-            self.read += 1
+        def stream(self) -> Iterator[Any]:
+            yield from [self] * 50
+
+        def pack(self, attributes: object) -> None:
+            self.packed += 1
             raise RuntimeError("block lost")
 
-    records = Failing()
+    rows = Failing()
     with pytest.raises(RuntimeError, match="block lost"):
-        count_conjunctions(np.array([[1]], np.int32), records, threads=2)  # type: ignore[arg-type]
-    assert records.read <= 2
+        count_conjunctions(np.array([[1]], np.int32), rows, threads=2)
+    assert rows.packed <= 2

@@ -42,7 +42,7 @@ def row(
 
 @dataclass(frozen=True)
 class Named:
-    """A problem, its optimum, and the answer to why that is the optimum in its name."""
+    """A problem and its optimum; the name says what it tests."""
 
     name: str
     make: Callable[[], BestResponse]

@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     import polars as pl
 
+    from dualquery.data.records import Records
+    from dualquery.data.schema import ItemSchema
+
 
 @dataclass(frozen=True, eq=False)
 class ItemRows:
@@ -78,6 +81,49 @@ class ItemSource(Protocol):
 
     def item_rows(self) -> Iterator[ItemRows]:
         """Yield the rows block by block."""
+        ...
+
+
+@runtime_checkable
+class DeclaredItemSource(ItemSource, Protocol):
+    """Numbered items of which it is public which ones there are."""
+
+    def schema(self) -> ItemSchema:
+        """Return the items."""
+        ...
+
+
+@runtime_checkable
+class RecordsSource(DeclaredItemSource, Protocol):
+    """A source whose rows are in the form of records already, so that none need be encoded."""
+
+    def records(self, schema: ItemSchema) -> Records:
+        """Return the rows as the bits of a schema of its items, or of some of them.
+
+        Raises
+        ------
+        BadInputError
+            If the schema has an item that the source has not.
+        """
+        ...
+
+
+@runtime_checkable
+class SizedSource(Protocol):
+    """A source that knows its number of rows without reading them."""
+
+    def row_count(self) -> int:
+        """Return the number of rows."""
+        ...
+
+
+@runtime_checkable
+class PartitionedSource(Protocol):
+    """A source in several files of one form, each a source that may be read apart."""
+
+    @property
+    def parts(self) -> Sequence[TableSource | ItemSource]:
+        """The parts, in the order of their rows."""
         ...
 
 

@@ -1,0 +1,294 @@
+"""``dualquery compare-solvers``: back-ends side by side on a real run's problems, or on files."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dualquery.cli.terminal import Terminal, set_threads, start_logging
+from dualquery.errors import BadInputError
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from solvers.comparison import Measurement, SolverSummary, Task
+
+_DEFAULT_SOLVERS = "auto,local-search,cpsat,scip,highs"
+
+
+def compare_solvers(
+    instances: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="A table (a built-in name, PATH or FORMAT:PATH; default adult), or files of "
+            "problems: .wcnf, .lp, .mps.",
+            metavar="[DATA | INSTANCES...]",
+        ),
+    ] = None,
+    solvers: Annotated[
+        list[str] | None,
+        typer.Option(
+            help=f"Names with commas between, default {_DEFAULT_SOLVERS}; may be repeated, and "
+            "maxsat:COMMAND has to be an option of its own."
+        ),
+    ] = None,
+    solver_timeout: Annotated[float, typer.Option(help="Longest limit, seconds.")] = 20.0,
+    at: Annotated[
+        str, typer.Option(help="Rounds of the run whose problems are taken.")
+    ] = "2,5,20,80",
+    schema: Annotated[str | None, typer.Option(help="The table's declared columns.")] = None,
+    queries: Annotated[int, typer.Option(help="Random queries of the run.", min=1)] = 100_000,
+    option: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--option", "-o", help="A field of DualQuery's configuration.", metavar="KEY=VALUE"
+        ),
+    ] = None,
+    reduce: Annotated[
+        bool, typer.Option("--reduce", help="Give every solver what the reductions leave.")
+    ] = False,
+    seed: Annotated[int, typer.Option(help="Of the run and the solvers.", min=0)] = 0,
+    threads: Annotated[int, typer.Option(help="Most threads a solver.", min=1)] = 1,
+    out: Annotated[
+        Path | None, typer.Option(help="New folder; default comparison-<UTC time>.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Errors only.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Say more.")] = False,
+) -> None:
+    """Compare best-response solvers under equal limits, each run in a process of its own.
+
+    Every solver gets each problem with limits of 1/64, 1/16, 1/4 and all of --solver-timeout, until
+    it proves an optimum. The folder holds every call (Parquet), the whole comparison (JSON), its
+    pictures, and the problems.
+
+    Examples:
+
+      dualquery compare-solvers adult --solvers auto,cpsat,scip --solver-timeout 5
+
+      dualquery compare-solvers rounds/*.wcnf --solvers cpsat --solvers "maxsat:uwrmaxsat -m"
+    """
+    terminal = Terminal(machine=as_json, quiet=quiet)
+    start_logging(verbose=verbose, quiet=quiet)
+    set_threads(threads)
+
+    from solvers import get_solver
+    from solvers.comparison import compare, summarise
+    from solvers.comparison.report import report, write_report
+
+    if not solver_timeout > 0:
+        raise BadInputError(f"--solver-timeout is {solver_timeout}; seconds above 0 are needed")
+    names = _solver_names(solvers or [_DEFAULT_SOLVERS])
+    for name in names:
+        get_solver(name)
+    target = out or Path(f"comparison-{datetime.datetime.now(datetime.UTC):%Y%m%dT%H%M%SZ}")
+    with _new_folder(target):
+        tasks = _tasks(terminal, instances or ["adult"], at, schema, queries, option, seed, threads)
+        measurements: list[Measurement] = []
+        with terminal.live() as show:
+            show(_table(names, [], len(tasks)))
+
+            def listen(measurement: Measurement) -> None:
+                measurements.append(measurement)
+                show(_table(names, summarise(measurements), len(tasks)))
+
+            compare(
+                tasks,
+                names,
+                solver_timeout,
+                threads=threads,
+                seed=seed,
+                reduced=reduce,
+                listen=listen,
+            )
+        settings = {"solvers": names, "threads": threads, "seed": seed, "reduce": reduce,
+                    "instances": instances or ["adult"]}  # fmt: skip
+        content = report(tasks, measurements, solver_timeout, settings)
+        write_report(target, content)
+        _write_tasks(target, tasks)
+        pictures = _write_plots(target, measurements)
+    content["out"] = str(target)
+    terminal.emit(content)
+    terminal.console.print(_table(names, summarise(measurements), len(tasks)))
+    terminal.console.print(content["advice"], markup=False)
+    if not pictures:
+        terminal.console.print(
+            "The pictures need Matplotlib: pip install 'dualquery\\[plots]'. The rest was written."
+        )
+    terminal.console.print(f"written to {target}", markup=False)
+
+
+def _solver_names(options: Sequence[str]) -> list[str]:
+    """Split lists of names; a command of its own may have commas."""
+    names: list[str] = []
+    for option in options:
+        parts = [option] if option.startswith("maxsat:") else option.split(",")
+        names += [part.strip() for part in parts if part.strip()]
+    if not names:
+        raise BadInputError("--solvers names no solver; see dualquery solvers")
+    return list(dict.fromkeys(names))
+
+
+def _tasks(
+    terminal: Terminal,
+    instances: list[str],
+    at: str,
+    schema: str | None,
+    queries: int,
+    option: list[str] | None,
+    seed: int,
+    threads: int,
+) -> list[Task]:
+    """Read the problems, or take them from a run."""
+    from solvers.comparison import Task
+    from solvers.formats import is_instance_file, read_instance
+
+    if all(is_instance_file(name) for name in instances):
+        return [Task(Path(name).name, read_instance(name).problem) for name in instances]
+    if len(instances) > 1:
+        tables = [name for name in instances if not is_instance_file(name)]
+        raise BadInputError(
+            f"{tables[0]!r} is no file of a problem (.wcnf, .lp, .mps); "
+            "give such files only, or one table"
+        )
+    from dualquery.cli.release import mechanism_options
+    from dualquery.game.capture import captured_rounds
+
+    rounds = _round_numbers(at)
+    shorthands = dict.fromkeys(
+        ("rounds", "samples", "eta", "repetitions", "solver", "solver_timeout")
+    )
+    options: dict[str, Any] = mechanism_options({"option": option, **shorthands})
+    if "solver" in options:
+        raise BadInputError("-o solver: the run itself always uses local-search")
+    if not {"rounds", "alpha"} & options.keys():
+        options["rounds"] = max(rounds)
+    with terminal.progress() as progress:
+        captured = captured_rounds(
+            instances[0],
+            rounds,
+            options=options,
+            schema=schema,
+            queries=queries,
+            seed=seed,
+            threads=threads,
+            progress=progress,
+        )
+    if not captured:
+        raise BadInputError(f"--at {at}: the run is shorter than {min(rounds)} rounds")
+    return [Task(f"round-{number}", problem) for number, problem in captured.items()]
+
+
+def _round_numbers(at: str) -> list[int]:
+    from dualquery.game.capture import FIRST_SOLVED
+
+    try:
+        numbers = sorted({int(part) for part in at.split(",")})
+    except ValueError:
+        numbers = []
+    if not numbers or numbers[0] < FIRST_SOLVED:
+        raise BadInputError(
+            f"--at is {at!r}; give rounds from {FIRST_SOLVED} on, with commas between: the first "
+            "round needs no solver"
+        )
+    return numbers
+
+
+@contextmanager
+def _new_folder(path: Path) -> Iterator[None]:
+    """Make a folder, and leave none behind if nothing comes of it."""
+    try:
+        path.mkdir(parents=True)
+    except OSError as error:
+        raise BadInputError(f"--out {path}: {error.strerror}; give a new folder") from error
+    try:
+        yield
+    except BaseException:
+        if not any(path.iterdir()):
+            path.rmdir()
+        raise
+
+
+def _write_tasks(folder: Path, tasks: Sequence[Task]) -> None:
+    """Keep the problems, for whoever wants to repeat the comparison."""
+    from solvers import ProblemTooLargeError
+    from solvers.formats import is_instance_file, write_instance
+
+    problems = folder / "problems"
+    problems.mkdir()
+    for task in tasks:
+        stem = task.name.split(".")[0] if is_instance_file(task.name) else task.name
+        try:
+            write_instance(problems / f"{stem}.wcnf", task.problem)
+        except ProblemTooLargeError:
+            write_instance(problems / f"{stem}.lp", task.problem)
+
+
+def _write_plots(folder: Path, measurements: Sequence[Measurement]) -> bool:
+    """Write the pictures; tell whether Matplotlib is there to do it."""
+    from solvers.comparison.plots import write_plots
+
+    try:
+        write_plots(folder, measurements)
+    except ModuleNotFoundError:
+        return False
+    return True
+
+
+def _table(names: Sequence[str], summaries: Sequence[SolverSummary], tasks: int) -> Table:
+    """Draw one line a solver; those not run yet are empty."""
+    from rich.box import SIMPLE_HEAD
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(
+        "solver",
+        "run",
+        "solved",
+        "proven",
+        "best",
+        "1%",
+        "proof",
+        "gap",
+        "bound",
+        "MiB",
+        "over",
+        box=SIMPLE_HEAD,
+        pad_edge=False,
+        padding=(0, 1, 0, 0),
+        caption="solved: as good a record as the best known; best, 1%, proof: median time to the "
+        "best known, to within 1% of it, to the proof, where reached; gap, bound: mean distance "
+        "of record and bound from the best known; over: most time beyond a limit",
+        caption_justify="left",
+    )
+    known = {each.solver: each for each in summaries}
+    for name in names:
+        each = known.get(name)
+        if each is None:
+            table.add_row(escape(name), f"0/{tasks}")
+            continue
+        table.add_row(
+            escape(name),
+            f"{each.instances}/{tasks}",
+            str(each.solved),
+            str(each.proven),
+            _seconds(each.incumbent_seconds),
+            _seconds(each.close_seconds),
+            _seconds(each.proof_seconds),
+            f"{each.gap:.1%}",
+            "-" if each.bound_gap is None else f"{each.bound_gap:.1%}",
+            "-" if each.memory_mib is None else f"{each.memory_mib:.0f}",
+            _seconds(each.overrun_seconds),
+        )
+    return table
+
+
+def _seconds(seconds: float | None) -> str:
+    if seconds is None:
+        return "-"
+    return f"{1000 * seconds:.3g}ms" if seconds < 1 else f"{seconds:.3g}s"

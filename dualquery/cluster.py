@@ -1,0 +1,181 @@
+"""Rows that the workers of a Dask cluster read: one partition, one task (extra ``distributed``).
+
+A statistic is a sum of whole numbers over rows, so the partitions' totals add up to what one
+machine counts, bit for bit, in whatever order they come. Nothing is kept on a worker between the
+passes: when one is lost, Dask gives its tasks to another. Exact, hence private, totals travel
+between the machines of the cluster, all of which must be the operator's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualquery.data.readers.source import Source
+from dualquery.data.rows import Statistic
+from dualquery.data.schema import ItemSchema, TableSchema
+from dualquery.data.streamed import stream_rows
+from dualquery.errors import BadInputError
+from dualquery.versions import __version__
+
+CONNECT_SECONDS = 20.0
+"""How long the scheduler and a first worker are waited for."""
+
+_SUMMED_AT_ONCE = 8
+
+
+@contextmanager
+def connect(address: str) -> Iterator[Any]:
+    """Yield a client of a running scheduler that has a worker of our version.
+
+    Raises
+    ------
+    BadInputError
+        If Dask is not installed, the scheduler cannot be reached or has no worker, or a worker
+        lacks this version of dualquery.
+    """
+    if find_spec("distributed") is None:
+        raise BadInputError("--engine dask needs Dask: install dualquery[distributed]")
+    import distributed
+
+    try:
+        client = distributed.Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
+    except (OSError, ValueError, RuntimeError) as fault:  # its TimeoutError is an OSError
+        reason = " ".join(str(fault).split()) or type(fault).__name__
+        raise BadInputError(
+            f"--scheduler {address}: no Dask scheduler answers there ({reason}); start one with "
+            "'dask scheduler' and give its address"
+        ) from None
+    with client:
+        try:
+            client.wait_for_workers(1, timeout=CONNECT_SECONDS)
+        except TimeoutError:
+            raise BadInputError(
+                f"--scheduler {address}: the scheduler has no worker; start some with "
+                f"'dask worker {address}'"
+            ) from None
+        _check_versions(client)
+        yield client
+
+
+def _check_versions(client: Any) -> None:
+    """Check that all present workers count as we do."""
+    try:
+        found = client.run(_version)
+    except Exception as fault:
+        raise BadInputError(
+            f"a worker cannot import dualquery ({fault}); install it there"
+        ) from None
+    for worker, version in found.items():
+        if version != __version__:
+            raise BadInputError(
+                f"worker {worker} has dualquery {version}, and here it is {__version__}; install "
+                "one version on all machines"
+            )
+
+
+def _version() -> str:
+    return __version__
+
+
+@dataclass(frozen=True, eq=False)
+class ClusterRows:
+    """Rows in partitions that each worker reads for itself.
+
+    Parameters
+    ----------
+    client
+        A Dask client.
+    parts
+        The partitions; their paths must mean the same files on every worker.
+    schema
+        What the bits mean.
+    n
+        Number of rows of all partitions (see `cluster_rows`).
+    """
+
+    client: Any
+    parts: Sequence[Source]
+    schema: TableSchema | ItemSchema
+    n: int
+
+    @property
+    def bits(self) -> int:
+        """Number of bits of a row."""
+        return self.schema.domain.bits
+
+    def total(self, statistic: Statistic, threads: int) -> NDArray[np.int64]:  # noqa: ARG002
+        """Return a statistic of all rows; the workers' own threads count, not ours.
+
+        Raises
+        ------
+        BadInputError
+            If a partition cannot be read to the end, or workers keep dying of it.
+        """
+        # As the result of a task it is made again when the workers that hold it are lost.
+        shared = self.client.submit(_same, statistic, self.schema, pure=False)
+        totals = self.client.map(_part_total, self.parts, shared=shared, pure=False)
+        while len(totals) > 1:
+            totals = [
+                self.client.submit(_sum, totals[start : start + _SUMMED_AT_ONCE], pure=False)
+                for start in range(0, len(totals), _SUMMED_AT_ONCE)
+            ]
+        found: NDArray[np.int64] = _result(totals[0].result)
+        return found
+
+
+def cluster_rows(
+    client: Any, parts: Sequence[Source], schema: TableSchema | ItemSchema
+) -> ClusterRows:
+    """Return partitions as rows, counted by the workers.
+
+    Raises
+    ------
+    BadInputError
+        If a worker cannot read a partition.
+    """
+    shared = client.submit(_same, None, schema, pure=False)
+    counts = client.map(_part_rows, parts, shared=shared, pure=False)
+    return ClusterRows(client, parts, schema, sum(_result(lambda: client.gather(counts))))
+
+
+def _result(wait: Callable[[], Any]) -> Any:
+    """Wait for a result; make the cluster's own faults clear errors."""
+    import distributed
+
+    try:
+        return wait()
+    except distributed.KilledWorker as fault:
+        raise BadInputError(
+            f"several workers died one after another of the same partition ({fault}); give them "
+            "more memory, or write smaller partitions"
+        ) from None
+    except (distributed.CancelledError, distributed.comm.CommClosedError) as fault:
+        raise BadInputError(
+            f"the connection to the Dask scheduler was lost ({fault}); nothing private was drawn"
+        ) from None
+
+
+def _same(*values: Any) -> Any:
+    return values
+
+
+def _part_rows(part: Source, shared: tuple[None, TableSchema | ItemSchema]) -> int:
+    return stream_rows(part, shared[1]).n
+
+
+def _part_total(
+    part: Source, shared: tuple[Statistic, TableSchema | ItemSchema]
+) -> NDArray[np.int64]:
+    statistic, schema = shared
+    return stream_rows(part, schema).total(statistic, 1)
+
+
+def _sum(totals: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
+    return np.sum(totals, axis=0, dtype=np.int64)

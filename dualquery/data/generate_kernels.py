@@ -1,0 +1,186 @@
+"""Compiled generators of random bits, keyed by (column, block) so that any order gives the same.
+
+Random words come from the finaliser of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014, with
+Stafford's constants) applied to a Weyl sequence. Start and step of the sequence are hashes of
+(seed, column, block), so that two cells share no stretch of it. A word needs no other word before
+it, which lets the processor make eight at a time.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numba import float64, int32, int64, njit, types, uint64, void
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+BIAS_BITS = 16
+"""A bias is a whole multiple of 2^-16."""
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_FIRST = np.uint64(0xBF58476D1CE4E5B9)
+_SECOND = np.uint64(0x94D049BB133111EB)
+
+
+def _read(scalar: types.Type, dimensions: int = 1) -> types.Array:
+    """Return the type of an array that is only read: frozen arrays and memory maps fit it too."""
+    return types.Array(scalar, dimensions, "C", readonly=True)
+
+
+@njit(uint64(uint64), nogil=True, cache=True, inline="always")
+def _mix(z: np.uint64) -> np.uint64:
+    """Return a 64-bit hash: a bijection in which every input bit moves half of the output bits."""
+    z = (z ^ (z >> np.uint64(30))) * _FIRST
+    z = (z ^ (z >> np.uint64(27))) * _SECOND
+    return z ^ (z >> np.uint64(31))
+
+
+@njit(uint64(uint64, uint64), nogil=True, cache=True, inline="always")
+def _key(seed: np.uint64, number: np.uint64) -> np.uint64:
+    """Return the key of the ``number``-th stream below ``seed``."""
+    return np.uint64(_mix(seed + _GOLDEN * (number + np.uint64(1))))
+
+
+@njit(float64(uint64), nogil=True, cache=True, inline="always")
+def _unit(word: np.uint64) -> float:
+    """Return a number strictly between 0 and 1 made of 53 bits of a word."""
+    return (np.float64(word >> np.uint64(11)) + 0.5) * 2.0**-53
+
+
+@njit(uint64[::1](uint64, uint64, int64), nogil=True, cache=True)
+def hash_words(seed: np.uint64, stream: np.uint64, count: int) -> Array:
+    """Return the first ``count`` words of a stream."""
+    words = np.empty(count, np.uint64)
+    start = _key(seed, stream)
+    for i in range(count):
+        words[i] = _key(start, np.uint64(i))
+    return words
+
+
+@njit(float64[::1](uint64, uint64, int64), nogil=True, cache=True)
+def uniforms(seed: np.uint64, stream: np.uint64, count: int) -> Array:
+    """Return the first ``count`` words of a stream as numbers strictly between 0 and 1."""
+    words = hash_words(seed, stream, count)
+    numbers = np.empty(count)
+    for i in range(count):
+        numbers[i] = _unit(words[i])
+    return numbers
+
+
+@njit(uint64(uint64, int64), nogil=True, cache=True)
+def bias(seed: np.uint64, column: int) -> np.uint64:
+    """Return the bias of a column, uniform on ``0 .. 2^16 - 1``, in units of 2^-16."""
+    return np.uint64(_mix(_key(seed, np.uint64(column))) >> np.uint64(64 - BIAS_BITS))
+
+
+@njit(void(uint64, int64, _read(int32), uint64[:, ::1]), nogil=True, cache=True)
+def fill_biased(seed: np.uint64, block: int, columns: Array, out: Array) -> None:
+    """Fill one block of ``columns`` with independent bits, each 1 with its column's bias.
+
+    With ``r`` the bits made so far and ``z`` fresh fair ones, ``r & z`` halves the probability of a
+    1 and ``r | z`` takes it half way to 1: going through the binary digits of the bias from the
+    last one up makes 64 biased bits of 16 words, without a comparison.
+    """
+    for i in range(len(columns)):
+        column = np.int64(columns[i])
+        probability = bias(seed, column)
+        start = _key(_key(seed, np.uint64(column)), np.uint64(block))
+        step = _mix(start ^ _GOLDEN) | np.uint64(1)
+        for w in range(64):
+            out[i, w] = np.uint64(0)
+        for digit in range(BIAS_BITS):
+            raised = np.uint64(0) - ((probability >> np.uint64(digit)) & np.uint64(1))
+            base = start + step * np.uint64(64 * digit)
+            for w in range(64):
+                z = _mix(base + step * np.uint64(w))
+                out[i, w] = (out[i, w] & z) | (raised & (out[i, w] | z))
+
+
+@njit(
+    void(
+        uint64,
+        int64,
+        _read(int32),
+        _read(float64, 2),
+        _read(float64),
+        _read(int64),
+        _read(int32),
+        uint64[:, ::1],
+    ),
+    nogil=True,
+    cache=True,
+)
+def fill_ratings(
+    seed: np.uint64,
+    block: int,
+    columns: Array,
+    rates: Array,
+    cumulative: Array,
+    first_of_taste: Array,
+    rows: Array,
+    out: Array,
+) -> None:
+    """Set the bits of the users who rated each of ``columns``, in one block of users.
+
+    Ratings of an item are a Poisson process on a line on which each user owns a stretch as long as
+    their activity, users of one taste side by side: a user hit at least once has rated the item,
+    with probability ``1 - exp(-activity * rate)``.
+
+    Parameters
+    ----------
+    seed, block
+        Key of the random numbers, with the column.
+    columns
+        Which items, int32.
+    rates
+        float64, shape ``(items, tastes)``: hits a unit of activity.
+    cumulative
+        float64, shape ``(users + 1,)``: where the stretch of each user begins, users in the order
+        of their tastes.
+    first_of_taste
+        int64, shape ``(tastes + 1,)``: where in this order the users of each taste begin.
+    rows
+        int32, shape ``(users,)``: the row of each user of this order.
+    out
+        uint64, shape ``(len(columns), 64)``, zeroed.
+    """
+    users = len(rows)
+    tastes = rates.shape[1]
+    # Buckets of equal length, each with the first user who reaches into it: a look-up in O(1).
+    buckets = 2 * users
+    scale = buckets / cumulative[users]
+    guide = np.empty(buckets + 1, np.int32)
+    user = 0
+    for bucket in range(buckets + 1):
+        while user < users - 1 and cumulative[user + 1] * scale <= bucket:
+            user += 1
+        guide[bucket] = user
+    for i in range(len(columns)):
+        column = np.int64(columns[i])
+        state = _key(_key(seed, np.uint64(column)), np.uint64(block))
+        step = _mix(state ^ _GOLDEN) | np.uint64(1)
+        taste = 0
+        position = 0.0
+        while True:
+            state += step
+            wait = -math.log(_unit(_mix(state)))
+            # What a taste's stretch does not use up of the wait is left for the next one.
+            while taste < tastes:
+                end = cumulative[first_of_taste[taste + 1]]
+                ahead = (end - position) * rates[column, taste]
+                if wait < ahead:
+                    position += wait / rates[column, taste]
+                    break
+                wait -= ahead
+                position = end
+                taste += 1
+            if taste == tastes:
+                break
+            user = int(guide[min(int(position * scale), buckets)])
+            while user < users - 1 and cumulative[user + 1] <= position:
+                user += 1
+            row = int(rows[user])
+            out[i, row >> 6] |= np.uint64(1) << np.uint64(row & 63)

@@ -1,0 +1,101 @@
+"""Selection of the query that a model answers worst, by the exponential mechanism (MWEM, step 1).
+
+The score of a query is ``|q(D) - q(A)|`` in rows, A being the public model (Hardt, Ligett and
+McSherry 2012, Figure 1). The model's answers are rounded to a fixed grid of 1/`GRID` row first, so
+that scores are integers on the grid: neighbours differ in them exactly as the proof says, and the
+draw is exact (see `dualquery.privacy.weights`).
+
+When one record is replaced, q(D) moves by at most ``spread`` = max q - min q rows (1 for a
+conjunction), and so does a score, up or down. With log-weights ``epsilon * score / (2 spread)``
+the log-ratio of two outcomes' probabilities moves by at most ``epsilon`` in all: a draw of bounded
+range ``epsilon``. Clamping far below the largest weight keeps this, as there.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualquery.privacy import weights_kernels as kernels
+from dualquery.privacy.randomness import Randomness
+from dualquery.privacy.weights import draw_outcomes
+
+GRID = 1024
+"""Grid points in one row, a power of two so that the unit of the log-weights is not rounded."""
+
+MOST_ALTERNATIVES = (1 << 26) - 1
+"""Above this, sums of weights could overflow their two words."""
+
+
+def error_scores(
+    counts: NDArray[np.int64], model: NDArray[np.float64], n: int
+) -> NDArray[np.int64]:
+    """Return ``|q(D) - q(A)|`` in units of 1/`GRID` row, exact for the rounded model.
+
+    Parameters
+    ----------
+    counts
+        int64, shape ``(m,)``: ``n q(D)``, exact.
+    model
+        float64, shape ``(m,)``: the model's answers, as shares of the rows.
+    n
+        Number of rows.
+
+    Raises
+    ------
+    ValueError
+        If the model has another shape or is not finite: its scores would not be what is charged.
+    """
+    if model.shape != counts.shape or not np.isfinite(model).all():
+        raise ValueError(f"the model's answers must be {len(counts):,} finite numbers")
+    # Far-off answers are cut, which is up to the public model; integers could overflow otherwise.
+    model = np.clip(model, -1.0, 2.0)
+    rounded: NDArray[np.int64] = np.rint(model * float(GRID * n)).astype(np.int64)
+    scores: NDArray[np.int64] = np.abs(GRID * counts - rounded)
+    return scores
+
+
+def select_largest(
+    scores: NDArray[np.int64],
+    allowed: NDArray[np.bool_] | None,
+    epsilon: float,
+    spread: int,
+    randomness: Randomness,
+) -> int:
+    """Draw one query with log-weight ``epsilon * score / (2 spread)``.
+
+    Parameters
+    ----------
+    scores
+        int64, shape ``(m,)``, from `error_scores`.
+    allowed
+        bool, shape ``(m,)``: the alternatives, chosen by a public rule; None for all queries.
+    epsilon
+        Range of the draw, > 0.
+    spread
+        max q - min q of the queries: rows by which replacing a record can move a score.
+    randomness
+        Source of uniform words.
+
+    Returns
+    -------
+    int
+        Position of the query.
+
+    Raises
+    ------
+    ValueError
+        If there are no alternatives, or too many to add their weights.
+    """
+    places = None if allowed is None else np.flatnonzero(allowed)
+    alternatives = scores if places is None else scores[places]
+    if not 0 < len(alternatives) <= MOST_ALTERNATIVES:
+        raise ValueError(
+            f"{len(alternatives):,} queries to select from; 1 to {MOST_ALTERNATIVES:,}"
+        )
+    unit = epsilon / (2 * spread * GRID)
+    sample = draw_outcomes(
+        alternatives, 1, kernels.largest_score(alternatives), unit, 1, randomness
+    )
+    drawn = int(sample.queries[0])
+    return drawn if places is None else int(places[drawn])

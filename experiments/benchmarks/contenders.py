@@ -1,0 +1,116 @@
+"""What a user would count conjunctions with instead: each on its own best layout of the bits.
+
+A contender is prepared for a small sample of the queries, which is not timed, and returns how many
+rows satisfy each of them.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Count = Callable[[], NDArray[np.int64]]
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A way to count conjunctions.
+
+    Parameters
+    ----------
+    name
+        With its own way of saying it.
+    module
+        What must be installed for it.
+    prepare
+        Returns the function to be timed, given the bits (uint8 0/1, shape ``(n, d)``, in columns)
+        and the literals of the queries (int32, shape ``(m, 3)``).
+    """
+
+    name: str
+    module: str
+    prepare: Callable[[NDArray[np.uint8], NDArray[np.int32]], Count]
+
+    @property
+    def installed(self) -> bool:
+        """Whether it can run here."""
+        return importlib.util.find_spec(self.module) is not None
+
+
+def _numpy(bits: NDArray[np.uint8], literals: NDArray[np.int32]) -> Count:
+    truth = {
+        int(code): np.ascontiguousarray(bits[:, code >> 1] != (code & 1))
+        for code in np.unique(literals)
+    }
+
+    def count() -> NDArray[np.int64]:
+        return np.array(
+            [np.count_nonzero(truth[a] & truth[b] & truth[c]) for a, b, c in literals.tolist()]
+        )
+
+    return count
+
+
+def _scipy(bits: NDArray[np.uint8], literals: NDArray[np.int32]) -> Count:
+    from scipy.sparse import csc_array
+
+    codes, places = np.unique(literals, return_inverse=True)
+    columns = csc_array((bits[:, codes >> 1] != (codes & 1)).astype(np.int32))
+    a, b, c = places.reshape(literals.shape).T
+
+    def count() -> NDArray[np.int64]:
+        product = columns[:, a].multiply(columns[:, b]).multiply(columns[:, c])
+        return np.asarray(product.sum(axis=0)).ravel()
+
+    return count
+
+
+def _polars(bits: NDArray[np.uint8], literals: NDArray[np.int32]) -> Count:
+    import polars as pl
+
+    frame = pl.DataFrame({f"c{i}": column.astype(bool) for i, column in enumerate(bits.T)})
+
+    def literal(code: int) -> pl.Expr:
+        column = pl.col(f"c{code >> 1}")
+        return ~column if code & 1 else column
+
+    queries = [
+        (literal(a) & literal(b) & literal(c)).sum().alias(str(i))
+        for i, (a, b, c) in enumerate(literals.tolist())
+    ]
+    return lambda: frame.select(queries).to_numpy()[0].astype(np.int64)
+
+
+def _duckdb(form: str) -> Callable[[NDArray[np.uint8], NDArray[np.int32]], Count]:
+    """Return the preparation of one SELECT, in which each query is ``form`` of its condition."""
+
+    def literal(code: int) -> str:
+        return f"{'NOT ' if code & 1 else ''}c{code >> 1}"
+
+    def prepare(bits: NDArray[np.uint8], literals: NDArray[np.int32]) -> Count:
+        import duckdb
+        import polars as pl
+
+        frame = pl.DataFrame({f"c{i}": column.astype(bool) for i, column in enumerate(bits.T)})
+        connection = duckdb.connect()
+        connection.register("frame", frame.to_arrow())
+        connection.execute("CREATE TABLE records AS SELECT * FROM frame")
+        connection.unregister("frame")
+        conditions = (" AND ".join(map(literal, query)) for query in literals.tolist())
+        text = f"SELECT {', '.join(map(form.format, conditions))} FROM records"
+        return lambda: np.array(connection.execute(text).fetchone(), np.int64)
+
+    return prepare
+
+
+CONTENDERS = (
+    Contender("NumPy boolean columns", "numpy", _numpy),
+    Contender("Polars expressions", "polars", _polars),
+    Contender("DuckDB count(*) FILTER", "duckdb", _duckdb("count(*) FILTER ({})")),
+    Contender("DuckDB count_if", "duckdb", _duckdb("count_if({})")),
+    Contender("SciPy sparse products", "scipy", _scipy),
+)

@@ -1,0 +1,149 @@
+"""Whole releases at the paper's largest sizes, each in a process of its own.
+
+- Netflix's shape: from a file of 480,189 x 17,770 bits, 100 million of them ones, to a folder.
+- Section 6's largest: 100,000 x 512,000 bits, which are made while they are counted.
+
+Both run ``dualquery.release`` with its defaults at (1, 0.001), as a user would.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from experiments.processes import Measured, measure
+
+EPSILON, DELTA = 1.0, 0.001
+EVALUATING = "evaluating the queries"
+
+
+def run(console: Console, quick: bool) -> dict[str, Any]:
+    """Make the releases, and print where their time and memory went."""
+    netflix = "netflix-like:20000,2000" if quick else "netflix-like"
+    widest = "biased:10000,40000" if quick else "biased:100000,512000"
+    queries = (20_000, 10_000) if quick else (500_000, 100_000)
+    found = {}
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        ones = measure(write_files, netflix, folder).value
+        npz = f"npz:{folder / 'table.npz'}"
+        parquet = f"parquet:{folder / 'table.parquet'}"
+        items = f"1-{np.load(folder / 'table.npz')['shape'][1]}"
+        runs = {
+            f"{netflix}, from npz": (npz, None, queries[0]),
+            f"{netflix}, from Parquet": (parquet, items, queries[0]),
+            widest: (widest, None, queries[1]),
+        }
+        for number, (name, (source, columns, size)) in enumerate(runs.items()):
+            out = folder / f"release-{number}"
+            found[name] = _line(measure(release_and_save, source, columns, size, out))
+    table = Table(
+        "table",
+        "seconds",
+        "of it: evaluation",
+        "overhead",
+        "peak MiB",
+        "rounds x samples",
+        title=f"releases at epsilon {EPSILON:g}, delta {DELTA:g}",
+    )
+    for name, line in found.items():
+        peak = "unknown" if line["peak_mib"] is None else f"{line['peak_mib']:,.0f}"
+        table.add_row(
+            name,
+            f"{line['seconds']:.1f}",
+            f"{line['evaluation_s']:.2f}",
+            f"{line['overhead_s']:.1f}",
+            peak,
+            f"{line['rounds']} x {line['samples']:,}",
+        )
+    console.print(table)
+    return {"netflix_like_ones": ones, "releases": found}
+
+
+def _line(measured: Measured[dict[str, Any]]) -> dict[str, Any]:
+    evaluation = measured.value["phases"][EVALUATING]
+    return {
+        "seconds": measured.seconds,
+        "evaluation_s": evaluation,
+        "overhead_s": measured.seconds - evaluation,
+        "peak_mib": measured.peak_mib,
+        **measured.value,
+    }
+
+
+def write_files(source: str, folder: Path) -> int:
+    """Write a generated table as ``table.npz`` and ``table.parquet``; return its number of ones.
+
+    Parameters
+    ----------
+    source
+        As on the command line; its items are numbered from 1.
+    folder
+        Where to write.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+    from scipy.sparse import csr_array, save_npz
+
+    from dualquery.data.readers.generated import GeneratedSource
+    from dualquery.data.sources import parse_source
+
+    table = parse_source(source)
+    if not isinstance(table, GeneratedSource):
+        raise TypeError(f"{source} is not generated")
+    pieces: list[np.ndarray[Any, np.dtype[np.int32]]] = []
+    lengths: list[np.ndarray[Any, np.dtype[np.int64]]] = [np.zeros(1, np.int64)]
+    form = pa.schema([("items", pa.list_(pa.int32()))])
+    with pq.ParquetWriter(folder / "table.parquet", form) as writer:
+        for rows in table.item_rows():
+            items = rows.items.astype(np.int32)
+            lists = pa.ListArray.from_arrays(rows.indptr.astype(np.int32), items)
+            writer.write_table(pa.table({"items": lists}))
+            pieces.append(items - 1)
+            lengths.append(np.diff(rows.indptr))
+    indices = np.concatenate(pieces)
+    indptr = np.cumsum(np.concatenate(lengths)).astype(np.int32)
+    shape = (len(indptr) - 1, len(table.items.items))
+    matrix = csr_array((np.ones(len(indices), np.uint8), indices, indptr), shape=shape)
+    save_npz(folder / "table.npz", matrix, compressed=False)
+    return len(indices)
+
+
+class PhaseTimes:
+    """A listener that notes how long each phase took."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+        self._name = "starting"
+        self._began = time.perf_counter()
+
+    def phase(self, name: str) -> None:
+        """End the phase before, and begin the next."""
+        now = time.perf_counter()
+        self.seconds[self._name] = now - self._began
+        self._name, self._began = name, now
+
+    def step(self, done: int, total: int) -> None:
+        """Ignore rounds."""
+
+
+def release_and_save(source: str, columns: str | None, queries: int, out: Path) -> dict[str, Any]:
+    """Release a table into a folder; return the seconds of the phases and the parameters."""
+    times = PhaseTimes()
+
+    import dualquery
+
+    release = dualquery.release(
+        source, columns=columns, queries=queries, epsilon=EPSILON, delta=DELTA, progress=times
+    )
+    times.phase("writing")
+    release.save(out)
+    times.phase("done")
+    chosen = {name: release.parameters[name] for name in ("rounds", "samples", "eta")}
+    return {"phases": times.seconds, "queries": queries, **chosen}

@@ -1,0 +1,139 @@
+"""Figure 1 of the MWEM paper (Hardt, Ligett and McSherry, NIPS 2012), on any representation.
+
+Each iteration selects a query that the distribution serves badly (exponential mechanism), measures
+it (noise), and multiplies the distribution by an exponential of the query, so that its answer moves
+towards the measurement. Only the selection and the measurement are private; both happen in the
+curator's room. Its variations (section 2.3.2) are options: passes over all measurements so far
+(``repetitions``), the last distribution or the average (``average``), a noisy start.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualquery.errors import BadInputError
+from dualquery.privacy.curator import Curator
+from mwem.options import MwemOptions
+from mwem.output import Output
+from mwem.queries import ProductQueries
+from mwem.representations import Representation
+from mwem.spending import Spending
+
+_UNIFORM_SHARE = 0.01
+"""Share of the uniform distribution in a noisy start: no cell is given up for a noisy zero."""
+
+
+def multiply_weights(
+    curator: Curator,
+    queries: ProductQueries,
+    distribution: Representation,
+    options: MwemOptions,
+    spending: Spending,
+    output: Output,
+    progress: Callable[[int, int], None],
+) -> list[dict[str, Any]]:
+    """Run all iterations; return the trace, one JSON-able line an iteration, all of it public.
+
+    Parameters
+    ----------
+    curator
+        The private room.
+    queries
+        The workload's queries.
+    distribution
+        A_0; updated in place.
+    options, spending
+        The user's choices, and the noise of every draw.
+    output
+        Told the answers of A_0, A_1, ..., A_T.
+    progress
+        Told after every iteration.
+    """
+    trace = []
+    measured_already = np.zeros(len(queries), dtype=np.bool_)
+    answers = distribution.answers()
+    for number in range(1, options.iterations + 1):
+        output.before_update(answers, distribution)
+        if options.verbose:
+            curator.log_errors(answers, f"before iteration {number}")
+        candidates = ~measured_already & fitting(distribution, queries, options)
+        require_candidates(candidates, number, options)
+
+        query = curator.select_worst(answers, spending.select, candidates)
+        noisy = spending.measure(curator, query) / output.n
+        started = time.perf_counter()
+        distribution.update(query, clip_to_range(noisy, queries, query))
+        distribution.repeat(options.repetitions - 1)
+        seconds = time.perf_counter() - started
+
+        trace.append(
+            {
+                "round": number,
+                "query": query,
+                "answer_before": float(answers[query]),
+                "measured": noisy,
+                **distribution.describe(),
+                "seconds": seconds,
+            }
+        )
+        measured_already[query] = True
+        answers = distribution.answers()
+        progress(number, options.iterations)
+    if options.verbose:
+        curator.log_errors(answers, f"after iteration {options.iterations}")
+    output.after_last(answers, distribution)
+    return trace
+
+
+def fitting(
+    distribution: Representation, queries: ProductQueries, options: MwemOptions
+) -> NDArray[np.bool_]:
+    """Return which queries may be selected, by a rule that looks at public facts only."""
+    if options.too_large == "exclude":
+        return distribution.admits()
+    return np.ones(len(queries), dtype=np.bool_)
+
+
+def require_candidates(candidates: NDArray[np.bool_], number: int, options: MwemOptions) -> None:
+    """Stop when there is nothing left to select.
+
+    Raises
+    ------
+    BadInputError
+        If there are no candidates.
+    """
+    if not candidates.any():
+        raise BadInputError(
+            f"iteration {number}: no query is left whose measurement fits memory_gib = "
+            f"{options.memory_gib:g}; use fewer iterations or a larger memory_gib"
+        )
+
+
+def clip_to_range(noisy: float, queries: ProductQueries, query: int) -> float:
+    """Bring a noisy answer back to the values that the query can take (post-processing).
+
+    With it an exponent is at most half the query's range, so weights stay far from overflow
+    whatever the noise.
+    """
+    table = queries.table(query)
+    return float(np.clip(noisy, table.min(), table.max()))
+
+
+def noisy_start(curator: Curator, spending: Spending) -> NDArray[np.float64] | None:
+    """Return A_0 from a noisy count of every cell, or None if none is planned.
+
+    Negative counts are cut off, and a little of the uniform distribution is mixed in.
+    """
+    counts = spending.measure_cells(curator)
+    if counts is None:
+        return None
+    positive = np.maximum(counts, 0).astype(np.float64)
+    total = positive.sum()
+    share = positive / total if total > 0 else np.full(counts.shape, 1.0 / counts.size)
+    start: NDArray[np.float64] = (1.0 - _UNIFORM_SHARE) * share + _UNIFORM_SHARE / counts.size
+    return start

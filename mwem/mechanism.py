@@ -1,0 +1,100 @@
+"""MWEM as a mechanism: what it plans from public facts, and how its parts are put together.
+
+DualQuery keeps weights on queries and answers with records; MWEM keeps weights on records and
+answers with queries. The game itself is in `mwem.algorithm`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import ClassVar
+
+from dualquery.data.histogram import rows_of_values
+from dualquery.errors import BadInputError
+from dualquery.mechanism import Budget, Outcome, Plan, Session, Task
+from dualquery.privacy.accountants import best
+from dualquery.privacy.curator import Curator
+from dualquery.queries.workload import Workload
+from mwem.algorithm import multiply_weights, noisy_start
+from mwem.options import MwemOptions
+from mwem.output import Output
+from mwem.queries import ProductQueries
+from mwem.representations import choose, make
+from mwem.spending import Spending, spend
+
+_MOST_RECORDS = 10_000
+"""Synthetic records when the user does not say and there are more private rows than this."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mwem(MwemOptions):
+    """Multiplicative weights over records; queries are best responses."""
+
+    name: ClassVar[str] = "mwem"
+    pure: ClassVar[bool] = True
+
+    def statistics(self, workload: Workload) -> Workload:
+        """Hold the workload's own answers."""
+        return workload
+
+    def plan(self, task: Task, budget: Budget) -> Plan:
+        """Fix the representation and the noise of every draw from public facts."""
+        if self.iterations > len(task.workload):
+            raise BadInputError(
+                f"iterations is {self.iterations}, but the workload has only "
+                f"{len(task.workload)} queries, and none is measured twice"
+            )
+        queries = ProductQueries.of_workload(task.workload)
+        spending = spend(self, budget)
+        accountant, cost = best(spending.schedule(), budget.delta, budget.accountant)
+        if cost > budget.epsilon:
+            raise BadInputError(
+                f"MWEM with this accountant ({accountant.name}) costs epsilon {cost:.4g}, above "
+                f"{budget.epsilon:g}; use --accountant auto"
+            )
+        return Plan(
+            schedule=spending.schedule(),
+            accountant=accountant.name,
+            parameters={
+                "iterations": self.iterations,
+                "repetitions": self.repetitions,
+                "average": self.average,
+                "noisy_init": self.noisy_init,
+                "representation": choose(
+                    self.representation,
+                    queries,
+                    self.iterations,
+                    self.memory,
+                    self.noisy_init,
+                ),
+                "too_large": self.too_large,
+                "memory_gib": self.memory_gib,
+                "records": self.records or min(task.n, _MOST_RECORDS),
+                "spending": asdict(spending),
+            },
+        )
+
+    def run(self, task: Task, plan: Plan, curator: Curator | None, session: Session) -> Outcome:
+        """Select, measure, multiply."""
+        if curator is None:
+            raise TypeError("MWEM runs on a curator")
+        public = plan.parameters
+        spending = Spending(**public["spending"])
+        queries = ProductQueries.of_workload(task.workload)
+        prior = noisy_start(curator, spending)
+        distribution = make(public["representation"], queries, self.memory, session.threads, prior)
+        output = Output(
+            n=task.n,
+            iterations=self.iterations,
+            average=self.average,
+            records=public["records"],
+            seed=session.public_seed,
+        )
+        trace = multiply_weights(
+            curator, queries, distribution, self, spending, output, session.progress
+        )
+        return Outcome(
+            answers=output.answers,
+            records=rows_of_values(output.values, task.workload.domain),
+            trace=tuple(trace),
+        )

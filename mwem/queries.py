@@ -1,0 +1,201 @@
+"""Queries as products of functions of single columns: all that a representation has to know.
+
+A conjunction, a parity or a box of intervals is ``q(x) = prod_c f_c(x_c)`` over a few columns, its
+*scope*. Every f_c is written over the functions 1, [x_c = 1], [x_c = 2], ... of the column:
+
+    f = f(0) + sum over v >= 1 of (f(v) - f(0)) [x = v],
+
+so that the answer to q is a short sum of entries of *inclusive marginals*: tables over the scope
+whose index 0 stands for "any value" and v >= 1 for "value v". Inclusive marginals of a whole
+histogram come from one pass of additions an axis, and those of independent parts multiply.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualquery.data.histogram import axis_sizes
+from dualquery.queries.workload import Workload
+
+
+@dataclass(frozen=True, eq=False)
+class ProductQueries:
+    """``m`` products of functions of single columns.
+
+    Parameters
+    ----------
+    sizes
+        int64, shape ``(columns,)``: number of values of each column, at least 2.
+    scopes
+        int32, shape ``(s, k)``: the different scopes; increasing columns, padded with -1.
+    scope_of
+        int32, shape ``(m,)``: scope of each query.
+    factors
+        int32, shape ``(m, k)``: the factor on each column of the scope, padded with -1.
+    factor_column
+        int32, shape ``(f,)``: column of each factor.
+    indptr, index, coefficient
+        int64 ``(f + 1,)``, int32 and float64 ``(terms,)``: factor i is the sum of
+        ``coefficient * [x = index]`` over its terms, where index 0 stands for the constant 1.
+    """
+
+    sizes: NDArray[np.int64]
+    scopes: NDArray[np.int32]
+    scope_of: NDArray[np.int32]
+    factors: NDArray[np.int32]
+    factor_column: NDArray[np.int32]
+    indptr: NDArray[np.int64]
+    index: NDArray[np.int32]
+    coefficient: NDArray[np.float64]
+
+    def __len__(self) -> int:
+        return len(self.scope_of)
+
+    def scope(self, query: int) -> tuple[int, ...]:
+        """Return the columns that a query looks at, increasing."""
+        columns = self.scopes[self.scope_of[query]]
+        return tuple(columns[columns >= 0].tolist())
+
+    def table(self, query: int) -> NDArray[np.float64]:
+        """Return the query's value on every cell of its scope: one axis a column."""
+        result = np.ones(())
+        for factor in self.factors[query][: len(self.scope(query))]:
+            result = np.multiply.outer(result, self._values(int(factor)))
+        return result
+
+    def cells(self, columns: tuple[int, ...]) -> int:
+        """Return the number of cells of a product of columns, exactly."""
+        return math.prod(int(self.sizes[c]) for c in columns)
+
+    @cached_property
+    def counts_any(self) -> NDArray[np.bool_]:
+        """Columns on which some query counts "any value" (index 0); bool, shape ``(columns,)``."""
+        constant = np.add.reduceat(np.append(self.index == 0, False), self.indptr[:-1]) * (
+            np.diff(self.indptr) > 0
+        )
+        result = np.zeros(len(self.sizes), dtype=np.bool_)
+        result[self.factor_column[constant > 0]] = True
+        return result
+
+    def _values(self, factor: int) -> NDArray[np.float64]:
+        """Return a factor as a function of its column's value, float64, shape ``(size,)``."""
+        terms = slice(self.indptr[factor], self.indptr[factor + 1])
+        values = np.zeros(self.sizes[self.factor_column[factor]])
+        np.add.at(values, self.index[terms], self.coefficient[terms])
+        values[1:] += values[0]
+        return values
+
+    @staticmethod
+    def of_workload(workload: Workload) -> ProductQueries:
+        """Rewrite conjunctions of literals; several literals on one column become one factor."""
+        sizes = axis_sizes(workload.domain)
+        codes, owner = _one_factor_a_column(workload)
+        used = np.unique(codes[codes >= 0])
+        renumbered = np.full(len(owner.columns), -1, dtype=np.int32)
+        renumbered[used] = np.arange(len(used))
+        factors = np.where(codes >= 0, renumbered[codes], -1).astype(np.int32)
+        terms = [_terms(owner.values(int(code))) for code in used]
+        columns = np.where(codes >= 0, owner.columns[codes], -1).astype(np.int32)
+        scopes, scope_of = distinct_rows(columns, len(sizes))
+        return ProductQueries(
+            sizes=sizes,
+            scopes=scopes,
+            scope_of=scope_of,
+            factors=factors,
+            factor_column=owner.columns[used],
+            indptr=np.concatenate(([0], np.cumsum([len(i) for i, _ in terms]))).astype(np.int64),
+            index=np.concatenate([i for i, _ in terms]),
+            coefficient=np.concatenate([c for _, c in terms]),
+        )
+
+
+def distinct_rows(
+    rows: NDArray[np.int32], base: int
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Return the different rows, and for each row the number of the one it equals.
+
+    Parameters
+    ----------
+    rows
+        int32, shape ``(r, k)``, entries in ``-1 .. base - 1``.
+    base
+        Bound on the entries.
+    """
+    if (base + 1) ** rows.shape[1] < 2**62:
+        keys = np.zeros(len(rows), dtype=np.int64)
+        for column in rows.T:
+            keys = keys * (base + 1) + (column + 1)
+        _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
+        return np.ascontiguousarray(rows[first]), inverse.astype(np.int32)
+    different, inverse = np.unique(rows, axis=0, return_inverse=True)
+    return np.ascontiguousarray(different), inverse.ravel().astype(np.int32)
+
+
+@dataclass(frozen=True, eq=False)
+class _Indicators:
+    """Sets of values of columns: one for each literal code, then the combined ones.
+
+    Parameters
+    ----------
+    columns
+        int32: column of each set.
+    workload
+        Tells what the literals mean.
+    combined
+        Literal codes of each combined set, in the order of their numbers.
+    """
+
+    columns: NDArray[np.int32]
+    workload: Workload
+    combined: tuple[tuple[int, ...], ...]
+
+    def values(self, code: int) -> NDArray[np.float64]:
+        """Return the indicator of a set over the values of its column."""
+        domain = self.workload.domain
+        literals = (code,) if code < 2 * domain.bits else self.combined[code - 2 * domain.bits]
+        size = int(domain.sizes[self.columns[code]])
+        result = np.ones(max(size, 2))
+        for literal in literals:
+            bit, negated = literal >> 1, literal & 1
+            value = 1 if size == 1 else bit - int(domain.offsets[self.columns[code]])
+            holds = np.zeros(len(result))
+            holds[value] = 1.0
+            result *= 1.0 - holds if negated else holds
+        return result
+
+
+def _one_factor_a_column(workload: Workload) -> tuple[NDArray[np.int32], _Indicators]:
+    """Return for each query the sets of values that it asks for, one a column, padded with -1."""
+    domain = workload.domain
+    codes = workload.literals.copy()
+    columns = np.where(codes >= 0, domain.column_of_bit[codes >> 1], -1)
+    of_code = np.repeat(domain.column_of_bit, 2).astype(np.int32)
+    again = (columns[:, 1:] == columns[:, :-1]) & (columns[:, 1:] >= 0)
+    combined: dict[tuple[int, ...], int] = {}
+    for query in np.flatnonzero(again.any(axis=1)):
+        by_column: dict[int, list[int]] = {}
+        for code in codes[query][codes[query] >= 0].tolist():
+            by_column.setdefault(int(of_code[code]), []).append(code)
+        merged = [
+            literals[0]
+            if len(literals) == 1
+            else combined.setdefault(tuple(literals), len(combined)) + 2 * domain.bits
+            for literals in by_column.values()
+        ]
+        codes[query] = -1
+        codes[query, : len(merged)] = merged
+    sets = tuple(combined)
+    of_combined = np.array([of_code[literals[0]] for literals in sets], dtype=np.int32)
+    return codes, _Indicators(np.concatenate((of_code, of_combined)), workload, sets)
+
+
+def _terms(values: NDArray[np.float64]) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    """Write a function of a column as coefficients of 1, [x = 1], [x = 2], ..."""
+    coefficient = np.concatenate((values[:1], values[1:] - values[0]))
+    index = np.flatnonzero(coefficient).astype(np.int32)
+    return index, coefficient[index]

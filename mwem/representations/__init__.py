@@ -1,0 +1,74 @@
+"""Representations of a distribution over records, all of them exact (see `protocol`).
+
+=============== ============================================ ==================================
+name            holds                                        cost grows with
+=============== ============================================ ==================================
+histogram       one vector over the whole domain             the domain's size
+factored        a vector for each independent component      the largest component's size
+junction-tree   tables on cliques of the measured scopes     the treewidth of the scopes
+=============== ============================================ ==================================
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualquery.errors import BadInputError
+from mwem.queries import ProductQueries
+from mwem.representations.junction_tree import JunctionTree
+from mwem.representations.product import Factored, Histogram, require_memory
+from mwem.representations.protocol import Representation
+
+__all__ = ["Factored", "Histogram", "JunctionTree", "Representation", "choose", "make"]
+
+Name = Literal["auto", "histogram", "factored", "junction-tree"]
+
+_SMALL = 1 << 12
+"""Up to so many cells the explicit vector is faster than anything with a structure."""
+
+
+def choose(
+    name: Name, queries: ProductQueries, iterations: int, memory: int, noisy_init: bool
+) -> str:
+    """Return the name of the representation to use: ``auto`` is the cheapest one that is exact.
+
+    Public facts decide. A noisy start gives every cell a weight of its own, so it needs the
+    explicit vector; in small domains that is the fastest, too. Otherwise it is the junction tree,
+    which in the worst case has the components of `Factored` as its cliques.
+
+    Raises
+    ------
+    BadInputError
+        If a histogram is needed, or asked for, that does not fit the memory limit.
+    """
+    every_column = tuple(range(len(queries.sizes)))
+    if noisy_init and name not in ("auto", "histogram"):
+        raise BadInputError(
+            f"noisy_init counts every cell, so it needs representation=histogram, not {name}"
+        )
+    if name == "histogram" or noisy_init:
+        require_memory(queries, every_column, iterations, memory)
+        return "histogram"
+    if name == "auto":
+        log_cells = float(np.log2(queries.sizes).sum())
+        return "histogram" if log_cells <= math.log2(_SMALL) else "junction-tree"
+    return name
+
+
+def make(
+    name: str,
+    queries: ProductQueries,
+    memory: int,
+    threads: int,
+    prior: NDArray[np.float64] | None = None,
+) -> Representation:
+    """Build a representation at A_0: uniform, or ``prior`` for a histogram."""
+    if name == "histogram":
+        return Histogram(queries, memory, threads, prior)
+    if name == "factored":
+        return Factored(queries, memory, threads)
+    return JunctionTree(queries, memory, threads)

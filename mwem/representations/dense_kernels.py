@@ -1,0 +1,138 @@
+"""Numba kernels of an explicit vector over the cells of a few columns."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+FUSED = 4096
+"""Cells that the axes which change fastest are summed over at once: they stay in the cache."""
+
+
+@njit(
+    "int64(int32[::1], uint8[::1], int64, int32[::1], int32[::1], uint8[::1])",
+    nogil=True,
+    cache=True,
+)
+def refine(
+    classes: NDArray[np.int32],
+    level: NDArray[np.uint8],
+    levels: int,
+    number: NDArray[np.int32],
+    parent: NDArray[np.int32],
+    value: NDArray[np.uint8],
+) -> int:
+    """Split the classes of cells by one more query, in place; return how many there are then.
+
+    ``number`` holds -1 for every pair of an old class and a level; ``parent`` and ``value`` get the
+    old class and the level of every new class.
+    """
+    count = 0
+    for cell in range(len(classes)):
+        pair = np.int64(classes[cell]) * levels + level[cell]
+        if number[pair] < 0:
+            number[pair] = count
+            parent[count] = classes[cell]
+            value[count] = level[cell]
+            count += 1
+        classes[cell] = number[pair]
+    return count
+
+
+@njit(
+    "void(float64[:, ::1], float64[::1], float64[::1], int64, int64, float64[::1])",
+    nogil=True,
+    cache=True,
+)
+def repeat(
+    values: NDArray[np.float64],
+    mass: NDArray[np.float64],
+    targets: NDArray[np.float64],
+    first: int,
+    passes: int,
+    scales: NDArray[np.float64],
+) -> None:
+    """Multiply weights on classes: passes over the measurements from ``first`` on, in place.
+
+    ``values[j]`` is the value of measured query j on each class, ``mass`` the shares of the
+    classes, ``scales[j]`` the sum of all exponents of query j so far.
+    """
+    for _ in range(passes):
+        for j in range(first, len(targets)):
+            row = values[j]
+            total = 0.0
+            answer = 0.0
+            for i in range(len(mass)):
+                total += mass[i]
+                answer += mass[i] * row[i]
+            exponent = (targets[j] - answer / total) / 2.0
+            scales[j] += exponent
+            factor = math.exp(exponent)
+            # Masses stay far from overflow: their total is brought back to 1 now and then.
+            shrink = 1.0 if 1e-100 < total < 1e100 else 1.0 / total
+            for i in range(len(mass)):
+                if row[i] == 1.0:
+                    mass[i] *= factor
+                elif row[i] != 0.0:
+                    mass[i] *= math.exp(exponent * row[i])
+                if shrink != 1.0:
+                    mass[i] *= shrink
+
+
+@njit("void(float64[::1], int32[::1], float64[::1], float64[::1])", nogil=True, cache=True)
+def spread(
+    density: NDArray[np.float64],
+    classes: NDArray[np.int32],
+    prior: NDArray[np.float64],
+    out: NDArray[np.float64],
+) -> None:
+    """Fill the shares of all cells from the densities of their classes; no prior is uniform."""
+    if len(prior):
+        for cell in range(len(out)):
+            out[cell] = prior[cell] * density[classes[cell]]
+    else:
+        for cell in range(len(out)):
+            out[cell] = density[classes[cell]]
+
+
+@njit("void(float64[::1], int64, int64)", nogil=True, cache=True)
+def _sum_axis(table: NDArray[np.float64], size: int, inner: int) -> None:
+    """Replace index 0 of one axis by the sum over the axis, in place."""
+    step = size * inner
+    for start in range(0, len(table), step):
+        if inner == 1:
+            total = table[start]
+            for value in range(1, size):
+                total += table[start + value]
+            table[start] = total
+        else:
+            for value in range(1, size):
+                other = start + value * inner
+                for i in range(inner):
+                    table[start + i] += table[other + i]
+
+
+@njit("void(float64[::1], int64[::1])", nogil=True, cache=True)
+def include_any(table: NDArray[np.float64], sizes: NDArray[np.int64]) -> None:
+    """Turn a table (C order) into its inclusive marginals: index 0 becomes "any value", in place.
+
+    One pass of additions an axis (Yates's algorithm); nothing is subtracted, so every entry keeps
+    the relative accuracy of its terms.
+    """
+    fused = np.int64(1)
+    axis = len(sizes)
+    while axis > 0 and fused * sizes[axis - 1] <= FUSED:
+        axis -= 1
+        fused *= sizes[axis]
+    for start in range(0, len(table), fused):
+        inner = np.int64(1)
+        for last in range(len(sizes) - 1, axis - 1, -1):
+            _sum_axis(table[start : start + fused], sizes[last], inner)
+            inner *= sizes[last]
+    inner = fused
+    for last in range(axis - 1, -1, -1):
+        _sum_axis(table, sizes[last], inner)
+        inner *= sizes[last]

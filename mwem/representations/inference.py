@@ -1,0 +1,274 @@
+"""Marginals of any few columns from a calibrated forest of cliques, many at once.
+
+Columns that share a clique are read off its inclusive marginals. Two or three columns that do not
+are independent given some clique, the *hub*, on the paths between theirs: so their marginal is a
+sum over the hub's cells of its belief times what each cell says about each column. More columns are
+reduced to fewer by fixing the last one to each of its values in turn.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mwem.answers import Tables
+from mwem.representations import forest_kernels as kernels
+from mwem.representations.triangulation import Forest
+
+_AT_HUB = 3
+"""Parts of so many columns always have a hub."""
+
+
+class Marginals:
+    """Inclusive marginals of a calibrated forest.
+
+    Parameters
+    ----------
+    forest
+        The cliques.
+    beliefs, separators
+        float64: their marginals, one after another.
+    counts_any
+        bool, shape ``(v,)``: columns whose index 0 is read.
+    threads
+        Threads; the marginals do not depend on it.
+    """
+
+    def __init__(
+        self,
+        forest: Forest,
+        beliefs: NDArray[np.float64],
+        separators: NDArray[np.float64],
+        counts_any: NDArray[np.bool_],
+        threads: int,
+    ) -> None:
+        self._forest = forest
+        self._beliefs = beliefs
+        self._separators = separators
+        self._counts_any = counts_any
+        self._threads = threads
+        self._inside = beliefs.copy()
+        kernels.include_any_in_cliques(
+            forest.cell_ptr, forest.start, forest.members, forest.sizes, self._inside
+        )
+
+    def column(self, node: int) -> NDArray[np.float64]:
+        """Return one column's inclusive marginal, float64, shape ``(size,)``."""
+        entry = self._forest.top[node]
+        base = self._forest.cell_ptr[self._forest.clique_of_member[entry]]
+        step = self._forest.stride[entry]
+        return self._inside[base : base + self._forest.sizes[node] * step : step]
+
+    def tables(self, parts: NDArray[np.int32]) -> Tables:
+        """Return the inclusive marginals of different parts.
+
+        Parameters
+        ----------
+        parts
+            int32, shape ``(p, k)``: two or more nodes of one tree, increasing, padded with -1.
+        """
+        clique = np.empty(len(parts), dtype=np.int32)
+        kernels.find_cliques(parts, self._forest.holders, self._forest.cell_ptr, clique)
+        used = parts >= 0
+        sizes = np.where(used, self._forest.sizes[parts], 1)
+        # Own tables, in C order, for the parts that no clique holds.
+        stride = np.cumprod(sizes[:, ::-1], axis=1)[:, ::-1] // sizes * used
+        outside = clique < 0
+        lengths = np.where(outside, sizes.prod(axis=1), 0)
+        offset = len(self._inside) + np.cumsum(lengths) - lengths
+        offset[~outside] = self._forest.cell_ptr[clique[~outside]]
+        stride[~outside] = self._strides(clique[~outside], parts[~outside])
+        extra = np.zeros(int(lengths.sum()))
+        if len(extra):
+            self._fill(parts[outside], extra, offset[outside] - len(self._inside), stride[outside])
+        pool = np.concatenate((self._inside, extra)) if len(extra) else self._inside
+        return Tables(pool, offset, np.ascontiguousarray(stride))
+
+    def _strides(self, clique: NDArray[np.int32], parts: NDArray[np.int32]) -> NDArray[np.int64]:
+        """Return the strides of the columns of parts in cliques that hold them."""
+        keys = self._forest.clique_of_member.astype(np.int64) * len(self._forest.sizes)
+        keys += self._forest.members
+        order = np.argsort(keys)
+        wanted = clique.astype(np.int64)[:, None] * len(self._forest.sizes) + parts
+        found = order[np.minimum(np.searchsorted(keys[order], wanted), len(keys) - 1)]
+        return np.where(parts >= 0, self._forest.stride[found], 0)
+
+    def _fill(
+        self,
+        parts: NDArray[np.int32],
+        pool: NDArray[np.float64],
+        offset: NDArray[np.int64],
+        stride: NDArray[np.int64],
+    ) -> None:
+        """Fill own tables of parts that no clique holds."""
+        width = np.count_nonzero(parts >= 0, axis=1)
+        few = width <= _AT_HUB
+        if few.any():
+            narrow = np.ascontiguousarray(parts[few][:, :_AT_HUB])
+            self._fill_at_hubs(narrow, pool, offset[few], stride[few][:, :_AT_HUB])
+        for count in np.unique(width[~few]):
+            chosen = np.flatnonzero(width == count)
+            for last in np.unique(parts[chosen, count - 1]):
+                of_last = chosen[parts[chosen, count - 1] == last]
+                self._fill_by_value(
+                    int(last),
+                    np.ascontiguousarray(parts[of_last, : count - 1]),
+                    pool,
+                    offset[of_last],
+                    stride[of_last],
+                )
+
+    def _fill_by_value(
+        self,
+        last: int,
+        parts: NDArray[np.int32],
+        pool: NDArray[np.float64],
+        offset: NDArray[np.int64],
+        stride: NDArray[np.int64],
+    ) -> None:
+        """Fill tables of ``parts`` and a last column: fix the column to each of its values."""
+        rest = stride[:, : parts.shape[1]]
+        step = stride[:, parts.shape[1]]
+        shape = tuple(self._forest.sizes[parts].max(axis=0).tolist())
+        index = np.indices(shape).reshape(len(shape), -1)
+        legal = (index[None] < self._forest.sizes[parts][:, :, None]).all(axis=1)
+        for value in range(0 if self._counts_any[last] else 1, int(self._forest.sizes[last])):
+            fixed = self if value == 0 else self._fixed(last, value)
+            found = fixed.tables(parts)
+            read = found.offset[:, None] + found.stride @ index
+            write = (offset + value * step)[:, None] + rest @ index
+            pool[write[legal]] = found.pool[read[legal]]
+
+    def _fixed(self, node: int, value: int) -> Marginals:
+        """Return the marginals times the indicator of a column's value."""
+        forest = self._forest
+        beliefs, separators = self._beliefs.copy(), self._separators.copy()
+        entry = forest.top[node]
+        kernels.restrict(
+            int(forest.clique_of_member[entry]),
+            int(forest.stride[entry]),
+            int(forest.sizes[node]) << 32 | value,
+            forest.parent,
+            forest.root,
+            forest.cell_ptr,
+            forest.sep_ptr,
+            forest.block,
+            forest.map_ptr,
+            forest.maps,
+            beliefs,
+            separators,
+            np.empty(int(np.diff(forest.sep_ptr).max())),
+        )
+        return Marginals(forest, beliefs, separators, self._counts_any, self._threads)
+
+    def _fill_at_hubs(
+        self,
+        parts: NDArray[np.int32],
+        pool: NDArray[np.float64],
+        offset: NDArray[np.int64],
+        stride: NDArray[np.int64],
+    ) -> None:
+        """Fill own tables of parts of two or three columns."""
+        forest = self._forest
+        hub = self._hubs(parts)
+        nodes = np.unique(parts[parts >= 0])
+        sources: dict[int, NDArray[np.int32]] = {}
+        known: dict[int, NDArray[np.float64]] = {}
+
+        def spread(node: int) -> None:
+            sources[node] = np.empty(len(forest), dtype=np.int32)
+            known[node] = np.empty((int(forest.sizes[node]) - 1, int(forest.sep_ptr[-1])))
+            kernels.spread_column(
+                node,
+                int(forest.sizes[node]),
+                int(forest.clique_of_member[forest.top[node]]),
+                forest.parent,
+                forest.root,
+                forest.start,
+                forest.members,
+                forest.stride,
+                forest.cell_ptr,
+                forest.sep_ptr,
+                forest.block,
+                forest.map_ptr,
+                forest.maps,
+                self._beliefs,
+                self._separators,
+                sources[node],
+                known[node],
+            )
+
+        def sum_at(number: int) -> None:
+            chosen = np.flatnonzero(hub == number)
+            chosen = chosen[np.lexsort(parts[chosen].T[::-1])]
+            here = np.unique(parts[chosen])
+            here = here[here >= 0]
+            row_of = np.zeros(len(forest.sizes), dtype=np.int64)
+            row_of[here] = np.cumsum(forest.sizes[here] - 1) - (forest.sizes[here] - 1)
+            cells = slice(forest.cell_ptr[number], forest.cell_ptr[number + 1])
+            rows = np.empty((int((forest.sizes[here] - 1).sum()), cells.stop - cells.start))
+            members = forest.members[forest.start[number] : forest.start[number + 1]]
+            strides = forest.stride[forest.start[number] : forest.start[number + 1]]
+            for node in here.tolist():
+                inner = strides[members == node]
+                kernels.expand(
+                    number,
+                    int(sources[node][number]),
+                    int(inner[0]) if len(inner) else 1,
+                    int(forest.sizes[node]),
+                    forest.cell_ptr,
+                    forest.sep_ptr,
+                    forest.block,
+                    forest.map_ptr,
+                    forest.maps,
+                    known[node],
+                    rows[row_of[node] : row_of[node] + forest.sizes[node] - 1],
+                )
+            kernels.hub_tables(
+                self._beliefs[cells],
+                rows,
+                row_of,
+                parts[chosen],
+                forest.sizes,
+                self._counts_any,
+                offset[chosen],
+                np.ascontiguousarray(stride[chosen]),
+                pool,
+            )
+
+        with ThreadPoolExecutor(self._threads) as workers:
+            list(workers.map(spread, nodes.tolist()))
+            list(workers.map(sum_at, np.unique(hub).tolist()))
+
+    def _hubs(self, parts: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Return a clique given which the columns of each part are independent.
+
+        For two columns, the smaller one of their own top cliques; for three, the median of their
+        top cliques: the one on all three paths between them.
+        """
+        forest = self._forest
+        tops = forest.clique_of_member[forest.top]
+        cells = np.diff(forest.cell_ptr)
+        first, second = tops[parts[:, 0]], tops[parts[:, 1]]
+        hub = np.where(cells[first] <= cells[second], first, second)
+        if parts.shape[1] > 2:
+            three = parts[:, 2] >= 0
+            first, second, third = first[three], second[three], tops[parts[three, 2]]
+            meets = np.stack(
+                [self._meet(first, second), self._meet(first, third), self._meet(second, third)]
+            )
+            deepest = forest.depth[meets].argmax(axis=0)
+            hub[three] = meets[deepest, np.arange(len(deepest))]
+        return hub.astype(np.int32)
+
+    def _meet(self, one: NDArray[np.int32], other: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Return the lowest common ancestors of pairs of cliques of one tree."""
+        one, other = one.copy(), other.copy()
+        while (apart := one != other).any():
+            deeper = self._forest.depth[one] >= self._forest.depth[other]
+            up_one, up_other = apart & deeper, apart & ~deeper
+            one[up_one] = self._forest.parent[one[up_one]]
+            other[up_other] = self._forest.parent[other[up_other]]
+        return one

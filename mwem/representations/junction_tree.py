@@ -1,0 +1,278 @@
+"""MWEM's distribution by exact inference on a junction tree of the measured queries' scopes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualquery.errors import BadInputError
+from mwem.answers import Columns, Tables, answer
+from mwem.history import History
+from mwem.queries import ProductQueries, distinct_rows
+from mwem.representations import forest_kernels as kernels
+from mwem.representations.inference import Marginals
+from mwem.representations.triangulation import (
+    Elimination,
+    Forest,
+    eliminate,
+    forest,
+    grown_cells,
+)
+from mwem.representations.uniform import uniform_values
+
+CELL_BYTES = 64
+"""Memory of a clique's cell: its tables, and maps to separators."""
+SUPPORT_BYTES = 12
+"""Memory of a measured query's value on one cell of its clique."""
+KNOWN_BYTES = 4
+"""Memory of what a cell says about one value of a column elsewhere."""
+
+
+class JunctionTree:
+    """The exponential family of the measured queries; cost grows with the treewidth only.
+
+    The distribution is the one that the explicit histogram would have: the log-weight of a record
+    is the sum of ``scale * q`` over the measured queries, each inside one clique.
+
+    Parameters
+    ----------
+    queries
+        The queries to answer.
+    memory
+        Limit in bytes.
+    threads
+        Threads; the distribution does not depend on it.
+    """
+
+    name = "junction-tree"
+
+    def __init__(self, queries: ProductQueries, memory: int, threads: int = 1) -> None:
+        self._queries = queries
+        self._memory = memory
+        self._threads = threads
+        self._history = History()
+        self._scopes = np.zeros((0, queries.scopes.shape[1]), dtype=np.int32)
+        self._tables: list[NDArray[np.float64]] = []
+        self._elimination: Elimination | None = None
+        self._forest: Forest | None = None
+
+    def answers(self) -> NDArray[np.float64]:
+        """Return the answer of every query, float64, shape ``(m,)``."""
+        component = np.arange(len(self._queries.sizes), dtype=np.int32)
+        columns = Columns(self._queries.sizes)
+        if self._forest is None:
+            return answer(self._queries, component, columns, _no_tables, self._threads)
+        forest = self._forest
+        marginals = Marginals(
+            forest,
+            self._beliefs,
+            self._separators,
+            self._queries.counts_any[forest.columns],
+            self._threads,
+        )
+        for node, column in enumerate(forest.columns.tolist()):
+            columns.set(column, marginals.column(node))
+        tops = forest.clique_of_member[forest.top]
+        component[forest.columns] = len(component) + forest.root[tops]
+
+        def tables(parts: NDArray[np.int32]) -> Tables:
+            if not len(parts):
+                return _no_tables(parts)
+            nodes = np.where(parts >= 0, np.searchsorted(forest.columns, parts), -1)
+            different, which = distinct_rows(nodes.astype(np.int32), len(forest.columns))
+            found = marginals.tables(different)
+            return Tables(found.pool, found.offset[which], found.stride[which])
+
+        return answer(self._queries, component, columns, tables, self._threads)
+
+    def admits(self) -> NDArray[np.bool_]:
+        """Return which queries could be measured within the memory limit; bool, ``(m,)``."""
+        scopes = self._queries.scopes
+        cells = np.where(scopes >= 0, self._queries.sizes[scopes], 1).astype(np.float64).prod(1)
+        values = int(self._queries.sizes[np.unique(self._scopes[self._scopes >= 0])].sum())
+        values += int(np.where(scopes >= 0, self._queries.sizes[scopes], 0).sum(axis=1).max())
+        most = self._memory / tree_cell_bytes(values, len(self._scopes) + 1)
+        fits = grown_cells(self._elimination, cells) <= most
+        for scope in np.flatnonzero(~fits):
+            wanted = np.vstack((self._scopes, scopes[scope]))
+            tried = eliminate(wanted, self._queries.sizes, self._elimination, effort=0)
+            fits[scope] = tree_bytes(tried, wanted) <= self._memory
+        result: NDArray[np.bool_] = fits[self._queries.scope_of]
+        return result
+
+    def update(self, query: int, target: float) -> None:
+        """Enter a measurement and multiply by ``exp(q (target - q(A)) / 2)``.
+
+        Raises
+        ------
+        BadInputError
+            If the cliques would not fit the memory limit.
+        """
+        scope = self._queries.scopes[self._queries.scope_of[query]]
+        scopes = np.vstack((self._scopes, scope))
+        if not self._holds(scope):
+            elimination = eliminate(scopes, self._queries.sizes, self._elimination)
+            needed = tree_bytes(elimination, scopes)
+            if needed > self._memory:
+                raise BadInputError(
+                    f"the junction tree of {len(scopes)} measured queries has up to "
+                    f"{elimination.cells:.3g} cells and needs about "
+                    f"{needed:.3g} bytes, above the limit of "
+                    f"{self._memory:,}: use too_large=exclude, fewer rounds or a larger memory_gib"
+                )
+            self._elimination = elimination
+            self._forest = forest(elimination)
+        self._scopes = scopes
+        self._history.add(query, target)
+        self._tables.append(self._queries.table(query).ravel())
+        self._place()
+        self._calibrate()
+        self._pass(len(self._history) - 1, 1)
+
+    def repeat(self, passes: int) -> None:
+        """Run passes of multiplicative weights over all measurements, oldest first."""
+        self._pass(0, passes)
+
+    def sample(self, count: int, generator: np.random.Generator) -> NDArray[Any]:
+        """Draw values of all columns: integers, shape ``(count, columns)``."""
+        values = uniform_values(self._queries.sizes, count, generator)
+        if self._forest is None:
+            return values
+        forest = self._forest
+        for clique in range(len(forest)):
+            entries = slice(forest.start[clique], forest.start[clique + 1])
+            columns = forest.columns[forest.members[entries]]
+            stride = forest.stride[entries]
+            block = int(forest.block[clique])
+            shared = stride >= block
+            below = values[:, columns[shared]].astype(np.int64) @ stride[shared]
+            cells = slice(forest.cell_ptr[clique], forest.cell_ptr[clique + 1])
+            cumulative = np.append(0.0, np.cumsum(self._beliefs[cells]))
+            low, high = cumulative[below], cumulative[below + block]
+            point = low + generator.random(count) * (high - low)
+            cell = np.searchsorted(cumulative, point, side="right") - 1
+            cell = np.clip(cell, below, below + block - 1)
+            new = columns[~shared]
+            sizes = self._queries.sizes[new]
+            values[:, new] = (cell[:, None] // stride[~shared]) % sizes
+        return values
+
+    def describe(self) -> dict[str, object]:
+        """Return the size of the distribution, for the trace."""
+        if self._forest is None:
+            return {"components": 0, "cells": 0, "largest": 0}
+        cells = np.diff(self._forest.cell_ptr)
+        return {
+            "components": int(np.count_nonzero(self._forest.parent < 0)),
+            "cells": int(cells.sum()),
+            "largest": int(cells.max()),
+        }
+
+    def _holds(self, scope: NDArray[np.int32]) -> bool:
+        """Return whether some clique holds all columns of a scope already."""
+        if self._forest is None:
+            return False
+        columns = scope[scope >= 0]
+        if not np.isin(columns, self._forest.columns).all():
+            return False
+        found = np.empty(1, dtype=np.int32)
+        node = np.searchsorted(self._forest.columns, columns).astype(np.int32)[None, :]
+        kernels.find_cliques(node, self._forest.holders, self._forest.cell_ptr, found)
+        return bool(found[0] >= 0)
+
+    def _place(self) -> None:
+        """Give every measured query to the smallest clique that holds its scope."""
+        forest = self._forest
+        assert forest is not None
+        nodes = np.where(self._scopes >= 0, np.searchsorted(forest.columns, self._scopes), -1)
+        nodes = nodes.astype(np.int32)
+        self._clique_of = np.empty(len(nodes), dtype=np.int32)
+        kernels.find_cliques(nodes, forest.holders, forest.cell_ptr, self._clique_of)
+        sizes = np.where(nodes >= 0, forest.sizes[nodes], 1)
+        strides = np.cumprod(sizes[:, ::-1], axis=1)[:, ::-1] // sizes
+        table_ptr = np.cumsum([0, *(len(table) for table in self._tables)]).astype(np.int64)
+        self._support_ptr = np.empty(len(nodes) + 1, dtype=np.int64)
+        layout = (
+            self._clique_of,
+            forest.cell_ptr,
+            forest.start,
+            forest.members,
+            forest.stride,
+            forest.sizes,
+            nodes,
+            table_ptr,
+            np.ascontiguousarray(strides, dtype=np.int64),
+            np.concatenate(self._tables),
+            self._support_ptr,
+        )
+        none = (np.empty(0, dtype=np.int32), np.empty(0))
+        length = kernels.list_supports(*layout, *none)
+        self._support_cells = np.empty(length, dtype=np.int32)
+        self._support_values = np.empty(length)
+        kernels.list_supports(*layout, self._support_cells, self._support_values)
+
+    def _calibrate(self) -> None:
+        """Compute the marginals of all cliques from the scales, in logarithms."""
+        forest = self._forest
+        assert forest is not None
+        logs = np.zeros(int(forest.cell_ptr[-1]))
+        supports = (self._clique_of, self._support_ptr, self._support_cells, self._support_values)
+        kernels.add_potentials(*supports, self._history.scales, forest.cell_ptr, logs)
+        self._beliefs = np.empty(len(logs))
+        self._separators = np.empty(int(forest.sep_ptr[-1]))
+        kernels.calibrate(
+            forest.parent,
+            forest.cell_ptr,
+            forest.sep_ptr,
+            forest.block,
+            forest.map_ptr,
+            forest.maps,
+            logs,
+            np.empty(int(forest.sep_ptr[-1])),
+            self._beliefs,
+            self._separators,
+        )
+
+    def _pass(self, first: int, passes: int) -> None:
+        """Run passes over the measurements from ``first`` on, then calibrate afresh."""
+        forest = self._forest
+        if forest is None or passes == 0:
+            return
+        kernels.repeat(
+            forest.parent,
+            forest.depth,
+            forest.root,
+            forest.cell_ptr,
+            forest.sep_ptr,
+            forest.block,
+            forest.map_ptr,
+            forest.maps,
+            self._beliefs,
+            self._separators,
+            self._clique_of,
+            self._support_ptr,
+            self._support_cells,
+            self._support_values,
+            self._history.targets,
+            first,
+            passes,
+            self._history.scales,
+        )
+        self._calibrate()
+
+
+def tree_cell_bytes(values: int, measurements: int) -> float:
+    """Return the memory of a clique's cell with so many values of columns and measured queries."""
+    return CELL_BYTES + SUPPORT_BYTES * measurements + KNOWN_BYTES * values
+
+
+def tree_bytes(elimination: Elimination, scopes: NDArray[np.int32]) -> float:
+    """Return an upper bound on the memory of a junction tree of measured scopes."""
+    return elimination.cells * tree_cell_bytes(int(elimination.sizes.sum()), len(scopes))
+
+
+def _no_tables(parts: NDArray[np.int32]) -> Tables:
+    """Return the tables of no parts at all."""
+    return Tables(np.zeros(1), np.zeros(0, dtype=np.int64), np.zeros(parts.shape, dtype=np.int64))

@@ -1,0 +1,223 @@
+"""From the scopes of measured queries to a forest of cliques (a junction tree a component)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mwem.representations import triangulation_kernels as kernels
+
+_EFFORT = 40_000
+"""Orders are tried, with random ties, while their number times nodes^2 stays below this."""
+
+_FORCED = 1e12
+"""Steps between jitters that leave the greedy rule no choice."""
+
+_LONGEST = 64
+"""More columns than any scope has: they add as many sets of at most the scope's cells."""
+
+
+@dataclass(frozen=True, eq=False)
+class Elimination:
+    """An elimination order of some columns and what it costs.
+
+    Parameters
+    ----------
+    columns
+        int32, shape ``(v,)``: the columns that scopes use, increasing; nodes are positions in it.
+    sizes
+        int64, shape ``(v,)``: their numbers of values.
+    order, cliques
+        int32 ``(v,)``, uint64 ``(v, words)``: see `triangulation_kernels.eliminate`.
+    cells
+        Cells of the cliques of all steps: an upper bound on those of the maximal cliques.
+    """
+
+    columns: NDArray[np.int32]
+    sizes: NDArray[np.int64]
+    order: NDArray[np.int32]
+    cliques: NDArray[np.uint64]
+    cells: float
+
+
+def eliminate(
+    scopes: NDArray[np.int32],
+    sizes: NDArray[np.int64],
+    previous: Elimination | None = None,
+    effort: int = _EFFORT,
+) -> Elimination:
+    """Find an elimination order with few cells: the best of two greedy rules, with random ties.
+
+    The previous order, with the last scope's columns put at its end, is tried as well: each of its
+    sets grows by that scope at most, so the cells are at most `grown_cells`. Deterministic: the
+    result depends on the arguments only.
+
+    Parameters
+    ----------
+    scopes
+        int32, shape ``(t, k)``, padded with -1: sets of columns that must lie in one clique.
+    sizes
+        int64, shape ``(columns,)``.
+    previous
+        The elimination of all scopes but the last, if there was one.
+    effort
+        Bounds the number of orders tried with random ties.
+    """
+    columns = np.unique(scopes[scopes >= 0]).astype(np.int32)
+    nodes = len(columns)
+    local = np.where(scopes >= 0, np.searchsorted(columns, scopes), -1).astype(np.int32)
+    graph = np.zeros((nodes, -(-nodes // 64)), dtype=np.uint64)
+    kernels.connect(graph, local)
+    log_size = np.log2(sizes[columns])
+    generator = np.random.default_rng(0)
+    jitters = [np.zeros(nodes), np.zeros(nodes)]
+    if previous is not None:
+        rank = np.full(nodes, len(previous.order))
+        rank[np.searchsorted(columns, previous.columns[previous.order])] = np.arange(
+            len(previous.order)
+        )
+        rank[local[-1][local[-1] >= 0]] = len(previous.order)
+        jitters.append(_FORCED * rank)
+    jitters += [generator.random(nodes) for _ in range(min(62, effort // nodes**2))]
+    best: Elimination | None = None
+    for attempt, jitter in enumerate(jitters):
+        order = np.empty(nodes, dtype=np.int32)
+        cliques = np.empty_like(graph)
+        rule = kernels.MIN_FILL if attempt % 2 == 0 else kernels.MIN_WEIGHT
+        cells = kernels.eliminate(graph.copy(), log_size, jitter, rule, order, cliques)
+        if best is None or cells < best.cells:
+            best = Elimination(columns, sizes[columns], order, cliques, cells)
+    assert best is not None
+    return best
+
+
+def grown_cells(previous: Elimination | None, scope_cells: NDArray[np.float64]) -> NDArray[Any]:
+    """Return upper bounds on the cells that `eliminate` finds with one scope more, by its cells."""
+    before = 0.0 if previous is None else previous.cells
+    bound: NDArray[np.float64] = (before + _LONGEST) * scope_cells
+    return bound
+
+
+@dataclass(frozen=True, eq=False)
+class Forest:
+    """Maximal cliques of a triangulated graph as rooted trees, and how their tables are laid out.
+
+    Cliques are numbered so that a parent comes before its children. A clique's columns begin with
+    those that it shares with its parent (its *separator*), so that a separator's cell is a
+    contiguous block of the clique's table.
+
+    Parameters
+    ----------
+    columns, sizes
+        Columns of the domain (int32) and their sizes (int64), shape ``(v,)``.
+    parent
+        int32, shape ``(c,)``: -1 for a root.
+    start, members, stride
+        int64 ``(c + 1,)``, int32, int64: positions in ``columns`` of each clique's columns, and
+        their strides in its table.
+    block
+        int64, shape ``(c,)``: cells of a clique for one cell of its separator.
+    cell_ptr, sep_ptr, map_ptr
+        int64, shape ``(c + 1,)``: where tables of cliques, of separators, and the maps begin.
+    maps
+        int32: for each clique but the roots, the separator's cell of every cell of its parent.
+    """
+
+    columns: NDArray[np.int32]
+    sizes: NDArray[np.int64]
+    parent: NDArray[np.int32]
+    start: NDArray[np.int64]
+    members: NDArray[np.int32]
+    stride: NDArray[np.int64]
+    block: NDArray[np.int64]
+    cell_ptr: NDArray[np.int64]
+    sep_ptr: NDArray[np.int64]
+    map_ptr: NDArray[np.int64]
+    maps: NDArray[np.int32]
+
+    def __len__(self) -> int:
+        return len(self.parent)
+
+    @cached_property
+    def depth(self) -> NDArray[np.int32]:
+        """Distance of each clique from its root, int32."""
+        depth = np.zeros(len(self), dtype=np.int32)
+        for clique, up in enumerate(self.parent.tolist()):
+            if up >= 0:
+                depth[clique] = depth[up] + 1
+        return depth
+
+    @cached_property
+    def root(self) -> NDArray[np.int32]:
+        """Root of each clique's tree, int32."""
+        root = np.arange(len(self), dtype=np.int32)
+        for clique, up in enumerate(self.parent.tolist()):
+            if up >= 0:
+                root[clique] = root[up]
+        return root
+
+    @cached_property
+    def clique_of_member(self) -> NDArray[np.int32]:
+        """Clique of each entry of ``members``, int32."""
+        return np.repeat(np.arange(len(self), dtype=np.int32), np.diff(self.start))
+
+    @cached_property
+    def top(self) -> NDArray[np.int64]:
+        """For each column the entry of ``members`` in the clique nearest to the root, int64."""
+        _, first = np.unique(self.members, return_index=True)
+        return first.astype(np.int64)
+
+    @cached_property
+    def holders(self) -> NDArray[np.uint64]:
+        """For each column the set of cliques that hold it, as bits: uint64, ``(v, words)``."""
+        holders = np.zeros((len(self.columns), -(-len(self) // 64)), dtype=np.uint64)
+        bit = np.uint64(1) << (self.clique_of_member % 64).astype(np.uint64)
+        np.bitwise_or.at(holders, (self.members, self.clique_of_member // 64), bit)
+        return holders
+
+
+def forest(elimination: Elimination) -> Forest:
+    """Lay out the maximal cliques of an elimination."""
+    steps = len(elimination.order)
+    keeper, above, last = (np.empty(steps, dtype=np.int32) for _ in range(3))
+    kernels.join(elimination.order, elimination.cliques, keeper, above, last)
+    kept = np.unique(keeper)
+    # A parent's last step comes after its child's, so this order puts parents first.
+    kept = kept[np.argsort(-last[kept])]
+    number = np.full(steps + 1, -1, dtype=np.int32)
+    number[kept] = np.arange(len(kept))
+    parent = number[above[kept]]
+    cliques = np.ascontiguousarray(elimination.cliques[kept])
+    sizes = elimination.sizes
+    entries = int(kernels.size_of(cliques.ravel()))
+    start = np.empty(len(kept) + 1, dtype=np.int64)
+    members = np.empty(entries, dtype=np.int32)
+    stride = np.empty(entries, dtype=np.int64)
+    block = np.empty(len(kept), dtype=np.int64)
+    kernels.lay_out(cliques, parent, sizes, start, members, stride, block)
+    cells = stride[start[:-1]] * sizes[members[start[:-1]]]
+    cell_ptr = _pointers(cells)
+    map_ptr = _pointers(np.where(parent >= 0, cells[parent], 0))
+    maps = np.empty(map_ptr[-1], dtype=np.int32)
+    kernels.map_separators(parent, start, members, stride, block, sizes, cell_ptr, map_ptr, maps)
+    return Forest(
+        columns=elimination.columns,
+        sizes=sizes,
+        parent=parent,
+        start=start,
+        members=members,
+        stride=stride,
+        block=block,
+        cell_ptr=cell_ptr,
+        sep_ptr=_pointers(cells // block),
+        map_ptr=map_ptr,
+        maps=maps,
+    )
+
+
+def _pointers(counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    return np.concatenate(([0], np.cumsum(counts))).astype(np.int64)

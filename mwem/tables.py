@@ -1,0 +1,70 @@
+"""From a distribution over cells back to a table of records."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualquery.data.domain import Domain
+from dualquery.data.histogram import axis_sizes, rows_of_values
+from dualquery.errors import BadInputError
+
+
+def sampled_table(
+    shares: NDArray[np.float64], domain: Domain, count: int, generator: np.random.Generator
+) -> NDArray[np.uint8]:
+    """Draw records from a histogram.
+
+    Parameters
+    ----------
+    shares
+        float64, one axis a column of the domain: weights of the cells, >= 0, not all 0.
+    domain
+        The columns.
+    count
+        Number of records, >= 0.
+    generator
+        Source of randomness; nothing private depends on it.
+
+    Returns
+    -------
+    uint8, shape ``(count, bits)``.
+
+    Raises
+    ------
+    BadInputError
+        If the histogram does not fit the domain or is no distribution.
+    """
+    weights = _checked(shares, domain)
+    cumulative = np.cumsum(weights)
+    point = generator.random(count) * cumulative[-1]
+    return _rows(np.searchsorted(cumulative, point, side="right"), domain)
+
+
+def rounded_table(shares: NDArray[np.float64], domain: Domain, count: int) -> NDArray[np.uint8]:
+    """Round a histogram to ``count`` records: no cell is off by 1 or more (largest remainders).
+
+    Every cell gets the whole part of its expected number; the records still missing go to the cells
+    with the largest fractions, to the first ones among equals. Parameters, result and errors are
+    those of `sampled_table`; nothing is random, and records are in the order of their cells.
+    """
+    weights = _checked(shares, domain)
+    expected = weights * (count / weights.sum())
+    number = np.floor(expected).astype(np.int64)
+    missing = count - int(number.sum())
+    number[np.argsort(number - expected, kind="stable")[:missing]] += 1
+    return _rows(np.repeat(np.arange(len(number)), number), domain)
+
+
+def _checked(shares: NDArray[np.float64], domain: Domain) -> NDArray[np.float64]:
+    shape = tuple(axis_sizes(domain).tolist())
+    if shares.shape != shape:
+        raise BadInputError(f"a histogram of shape {shape} is needed, not {shares.shape}")
+    if not (np.isfinite(shares).all() and (shares >= 0).all() and shares.any()):
+        raise BadInputError("a histogram needs finite weights of at least 0, not all of them 0")
+    return shares.ravel().astype(np.float64)
+
+
+def _rows(cells: NDArray[np.int64], domain: Domain) -> NDArray[np.uint8]:
+    shape = tuple(axis_sizes(domain).tolist())
+    return rows_of_values(np.stack(np.unravel_index(cells, shape), axis=1), domain)

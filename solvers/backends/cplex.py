@@ -1,0 +1,155 @@
+"""CPLEX through its Python package; needs a licence, or a problem within the free edition."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solvers.backends.formulated import formulation_named
+from solvers.errors import ProblemTooLargeError, SolverUnavailableError
+from solvers.formulation import LinearProgram, formulate, objective_scale
+from solvers.kernel_solver import Budget, Ending, KernelSolver, Outcome
+from solvers.problem import BestResponse
+from solvers.protocol import Capability
+
+_ENDINGS = {
+    101: Ending.PROVEN,  # MIP_optimal
+    102: Ending.PROVEN,  # optimal_tolerance: the gaps are set to 0
+    103: Ending.INFEASIBLE,
+    105: Ending.STOPPED,  # node_limit_feasible
+    106: Ending.STOPPED,  # node_limit_infeasible
+    107: Ending.STOPPED,  # time_limit_feasible
+    108: Ending.STOPPED,  # time_limit_infeasible
+    111: Ending.STOPPED,  # memory_limit_feasible
+    112: Ending.STOPPED,  # memory_limit_infeasible
+    113: Ending.STOPPED,  # abort_feasible
+    114: Ending.STOPPED,  # abort_infeasible
+    131: Ending.STOPPED,  # abort_dettime_limit_feasible
+    132: Ending.STOPPED,  # abort_dettime_limit_infeasible
+}
+"""``solution.get_status()`` -> ours; any other is a failure."""
+
+_SIZE_LIMIT = 1016
+"""CPLEX's error for a model beyond the free edition's size."""
+_LEAST_SECONDS_PER_TERM = 25e-6
+
+
+class Cplex(KernelSolver):
+    """Branch and cut by CPLEX.
+
+    Parameters
+    ----------
+    argument
+        ``disaggregated`` (or empty) or ``aggregated``.
+    """
+
+    name: ClassVar[str] = "cplex"
+    capabilities: ClassVar[frozenset[Capability]] = frozenset(
+        {
+            Capability.EXACT,
+            Capability.BOUND,
+            Capability.GROUPS,
+            Capability.LINEAR_CONSTRAINTS,
+            Capability.HINT,
+            Capability.THREADS,
+            Capability.SEED,
+        }
+    )
+    module: ClassVar[str] = "cplex"
+    distribution: ClassVar[str] = "cplex"
+
+    def __init__(self, argument: str = "") -> None:
+        self.formulation = formulation_named(self.name, argument)
+
+    def least_seconds(self, kernel: BestResponse) -> float:
+        """Estimate the time to a first result."""
+        return _LEAST_SECONDS_PER_TERM * len(kernel.terms)
+
+    def search(
+        self, kernel: BestResponse, budget: Budget, start: NDArray[np.uint8] | None
+    ) -> Outcome:
+        """Solve the 0-1 program, from the start if there is one.
+
+        Raises
+        ------
+        ProblemTooLargeError
+            If the licence does not cover a model of this size.
+        SolverUnavailableError
+            If CPLEX refuses to run for another reason.
+        """
+        import cplex
+
+        try:
+            with cplex.Cplex() as model:
+                return self._search(model, kernel, budget, start)
+        except cplex.exceptions.CplexSolverError as error:
+            if len(error.args) > 2 and error.args[2] == _SIZE_LIMIT:
+                raise ProblemTooLargeError(
+                    f"cplex: the free edition takes no problem of {len(kernel.terms)} terms and "
+                    f"{kernel.attributes} attributes; install a full one or use another solver"
+                ) from error
+            raise SolverUnavailableError(f"cplex: {error}") from error
+
+    def _search(
+        self, model: Any, kernel: BestResponse, budget: Budget, start: NDArray[np.uint8] | None
+    ) -> Outcome:
+        for silence in (
+            model.set_log_stream,
+            model.set_error_stream,
+            model.set_warning_stream,
+            model.set_results_stream,
+        ):
+            silence(None)
+        program = formulate(kernel, self.formulation)
+        scale = objective_scale(kernel.weights)
+        _build(model, program, scale)
+        parameters = model.parameters
+        parameters.threads.set(budget.threads)
+        parameters.randomseed.set(budget.seed % 2**31)
+        parameters.mip.tolerances.mipgap.set(0.0)
+        parameters.mip.tolerances.absmipgap.set(0.0)
+        if math.isfinite(budget.deadline):
+            parameters.timelimit.set(max(budget.remaining(), 1e-3))
+        if start is not None:
+            values = program.assignment(kernel, start).astype(np.float64).tolist()
+            level = model.MIP_starts.effort_level.check_feasibility
+            model.MIP_starts.add([list(range(program.columns)), values], level)
+        model.solve()
+
+        ending = _ENDINGS.get(model.solution.get_status(), Ending.FAILED)
+        if not model.solution.is_primal_feasible():
+            return Outcome(ending)
+        bound = program.constant + model.solution.MIP.get_best_objective() / scale
+        values = model.solution.get_values(0, program.attributes - 1)
+        record = (np.array(values) > 0.5).astype(np.uint8)
+        return Outcome(ending, record, bound)
+
+
+def _build(model: Any, program: LinearProgram, scale: float) -> None:
+    model.objective.set_sense(model.objective.sense.maximize)
+    model.variables.add(
+        obj=(scale * program.objective).tolist(),
+        types=model.variables.type.binary * program.columns,
+    )
+    # Infinite sides stay away from CPLEX, whose ranges are finite: one row a finite side.
+    rows = np.repeat(np.arange(program.rows), np.diff(program.indptr))
+    for sense, side in (("L", program.upper), ("G", program.lower)):
+        kept = np.flatnonzero(np.isfinite(side))
+        if len(kept) == 0:
+            continue
+        first = model.linear_constraints.get_num()
+        model.linear_constraints.add(senses=sense * len(kept), rhs=side[kept].tolist())
+        number = np.full(program.rows, -1)
+        number[kept] = np.arange(first, first + len(kept))
+        entries = number[rows] >= 0
+        model.linear_constraints.set_coefficients(
+            zip(
+                number[rows][entries].tolist(),
+                program.indices[entries].tolist(),
+                program.coefficients[entries].tolist(),
+                strict=True,
+            )
+        )

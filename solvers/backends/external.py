@@ -1,0 +1,148 @@
+"""Commands that may hang, crash or never stop printing, run under a deadline.
+
+The command and whatever it starts are one process group (on Windows: one process tree); at the
+deadline all of it is asked to stop, and shortly after made to.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import IO
+
+_LONGEST_COMPLAINT = 2000
+"""Characters of the standard error that are kept: the last ones."""
+
+
+def run_command(
+    command: Sequence[str],
+    folder: Path,
+    take_line: Callable[[str], None],
+    *,
+    stop: float,
+    deadline: float,
+    longest_line: int,
+) -> tuple[int | None, str]:
+    """Run a command and pass on each line that it prints.
+
+    Parameters
+    ----------
+    command
+        Program and arguments; no shell comes between.
+    folder
+        Where it runs.
+    take_line
+        Called with each line of its standard output.
+    stop
+        Value of ``time.perf_counter()`` at which the command is asked to stop; what it prints
+        from then on is still passed on.
+    deadline
+        Value of ``time.perf_counter()`` at which it is killed.
+    longest_line
+        Characters; a longer line is passed on in pieces.
+
+    Returns
+    -------
+    status, complaint
+        The exit status, negative for a signal, or None if the command had to be stopped; and the
+        end of its standard error.
+
+    Raises
+    ------
+    OSError
+        If the command cannot be started.
+    """
+    process = subprocess.Popen(
+        command,
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        encoding="utf-8",
+        errors="replace",
+        # A group of its own, so that its children can be stopped with it.
+        start_new_session=os.name == "posix",
+        creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
+    )
+    complaint = _Tail()
+    readers = [
+        _reader(process.stdout, take_line, longest_line),
+        _reader(process.stderr, complaint.take, _LONGEST_COMPLAINT),
+    ]
+    try:
+        if _wait(process, readers, stop):
+            return process.returncode, complaint.text
+        _signal_tree(process, gently=True)
+        _wait(process, readers, deadline)
+        return None, complaint.text
+    finally:
+        # Unreaped or still printing: something of the group is alive, so its number is still its.
+        if process.poll() is None or any(reader.is_alive() for reader in readers):
+            _signal_tree(process, gently=False)
+        process.wait()
+        for reader, stream in zip(readers, (process.stdout, process.stderr), strict=True):
+            reader.join(timeout=1.0)
+            # One that a stray child still holds open would block the closing.
+            if stream is not None and not reader.is_alive():
+                stream.close()
+
+
+class _Tail:
+    """Keeps the end of a text."""
+
+    def __init__(self) -> None:
+        self.text = ""
+
+    def take(self, line: str) -> None:
+        self.text = (self.text + line)[-_LONGEST_COMPLAINT:]
+
+
+def _reader(
+    stream: IO[str] | None, take: Callable[[str], None], longest: int
+) -> threading.Thread:
+    """Start a thread that reads a stream to its end."""
+
+    def read() -> None:
+        while stream is not None and (line := stream.readline(longest)):
+            take(line)
+
+    thread = threading.Thread(target=read, daemon=True)
+    thread.start()
+    return thread
+
+
+def _wait(
+    process: subprocess.Popen[str], readers: Sequence[threading.Thread], until: float
+) -> bool:
+    """Wait for the end of all output and of the process; tell whether both came in time."""
+    for reader in readers:
+        reader.join(max(until - time.perf_counter(), 0.0))
+        if reader.is_alive():
+            return False
+    try:
+        process.wait(max(until - time.perf_counter(), 0.0))
+    except subprocess.TimeoutExpired:
+        return False
+    return True
+
+
+def _signal_tree(process: subprocess.Popen[str], *, gently: bool) -> None:
+    with suppress(OSError):
+        if sys.platform == "win32":
+            if gently:
+                process.terminate()
+            else:
+                subprocess.run(
+                    ["taskkill", "/F", "/T", "/PID", str(process.pid)],
+                    capture_output=True,
+                    check=False,
+                )
+        else:
+            os.killpg(process.pid, signal.SIGTERM if gently else signal.SIGKILL)

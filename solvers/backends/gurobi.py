@@ -1,0 +1,136 @@
+"""Gurobi through gurobipy; needs a licence, or a problem within the limits of the free one."""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solvers.backends.formulated import formulation_named
+from solvers.errors import ProblemTooLargeError, SolverUnavailableError
+from solvers.formulation import formulate, objective_scale
+from solvers.kernel_solver import Budget, Ending, KernelSolver, Outcome
+from solvers.problem import BestResponse
+from solvers.protocol import Capability
+
+_ENDINGS = {
+    2: Ending.PROVEN,  # OPTIMAL
+    3: Ending.INFEASIBLE,
+    4: Ending.FAILED,  # INF_OR_UNBD
+    5: Ending.FAILED,  # UNBOUNDED
+    7: Ending.STOPPED,  # ITERATION_LIMIT
+    8: Ending.STOPPED,  # NODE_LIMIT
+    9: Ending.STOPPED,  # TIME_LIMIT
+    10: Ending.STOPPED,  # SOLUTION_LIMIT
+    11: Ending.STOPPED,  # INTERRUPTED
+    12: Ending.FAILED,  # NUMERIC
+    13: Ending.FAILED,  # SUBOPTIMAL
+    16: Ending.STOPPED,  # WORK_LIMIT
+    17: Ending.STOPPED,  # MEM_LIMIT
+}
+"""``Model.Status`` -> ours."""
+
+_SIZE_LIMIT = 10010
+"""Gurobi's error for a model beyond the licence's size."""
+_LEAST_SECONDS_PER_TERM = 15e-6
+
+
+class Gurobi(KernelSolver):
+    """Branch and cut by Gurobi.
+
+    Parameters
+    ----------
+    argument
+        ``disaggregated`` (or empty) or ``aggregated``.
+    """
+
+    name: ClassVar[str] = "gurobi"
+    capabilities: ClassVar[frozenset[Capability]] = frozenset(
+        {
+            Capability.EXACT,
+            Capability.BOUND,
+            Capability.GROUPS,
+            Capability.LINEAR_CONSTRAINTS,
+            Capability.HINT,
+            Capability.THREADS,
+            Capability.SEED,
+        }
+    )
+    module: ClassVar[str] = "gurobipy"
+    distribution: ClassVar[str] = "gurobipy"
+
+    def __init__(self, argument: str = "") -> None:
+        self.formulation = formulation_named(self.name, argument)
+
+    def least_seconds(self, kernel: BestResponse) -> float:
+        """Estimate the time to a first result."""
+        return _LEAST_SECONDS_PER_TERM * len(kernel.terms)
+
+    def search(
+        self, kernel: BestResponse, budget: Budget, start: NDArray[np.uint8] | None
+    ) -> Outcome:
+        """Solve the 0-1 program, from the start if there is one.
+
+        Raises
+        ------
+        ProblemTooLargeError
+            If the licence does not cover a model of this size.
+        SolverUnavailableError
+            If Gurobi refuses to run for another reason, such as an expired licence.
+        """
+        import gurobipy
+
+        try:
+            return self._search(kernel, budget, start)
+        except gurobipy.GurobiError as error:
+            if error.errno == _SIZE_LIMIT:
+                raise ProblemTooLargeError(
+                    f"gurobi: the licence covers no problem of {len(kernel.terms)} terms and "
+                    f"{kernel.attributes} attributes; install a full one or use another solver"
+                ) from error
+            raise SolverUnavailableError(f"gurobi: {error}") from error
+
+    def _search(
+        self, kernel: BestResponse, budget: Budget, start: NDArray[np.uint8] | None
+    ) -> Outcome:
+        import gurobipy
+        from gurobipy import GRB
+
+        program = formulate(kernel, self.formulation)
+        scale = objective_scale(kernel.weights)
+        found: list[float] = []
+
+        def watch(_: gurobipy.Model, where: int) -> None:
+            if where == GRB.Callback.MIPSOL:
+                found.append(budget.elapsed())
+
+        with gurobipy.Env(empty=True) as environment:
+            environment.setParam("OutputFlag", 0)
+            environment.start()
+            with gurobipy.Model(env=environment) as model:
+                columns = model.addMVar(program.columns, vtype=GRB.BINARY)
+                model.setObjective(scale * program.objective @ columns, GRB.MAXIMIZE)
+                matrix = program.sparse_matrix()
+                for sense, side in (("<", program.upper), (">", program.lower)):
+                    rows = np.flatnonzero(np.isfinite(side))
+                    if len(rows):
+                        model.addMConstr(matrix[rows], columns, sense, side[rows])
+                if start is not None:
+                    columns.Start = program.assignment(kernel, start).astype(np.float64)
+                model.Params.Threads = budget.threads
+                model.Params.Seed = budget.seed % 2_000_000_000
+                model.Params.MIPGap = 0.0
+                model.Params.MIPGapAbs = 0.0
+                if math.isfinite(budget.deadline):
+                    model.Params.TimeLimit = max(budget.remaining(), 1e-3)
+                model.optimize(watch)
+                ending = _ENDINGS.get(model.Status, Ending.FAILED)
+                bound = math.inf
+                if ending is not Ending.INFEASIBLE and abs(model.ObjBound) < GRB.INFINITY:
+                    bound = program.constant + model.ObjBound / scale
+                if model.SolCount == 0:
+                    return Outcome(ending, None, bound)
+                record = (columns.X[: program.attributes] > 0.5).astype(np.uint8)
+                return Outcome(ending, record, bound, found[-1] if found else None)

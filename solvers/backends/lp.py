@@ -1,0 +1,52 @@
+"""The local search's record with the linear relaxation's bound."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solvers.errors import SolverError
+from solvers.kernel_solver import Budget, Ending, KernelSolver, Outcome
+from solvers.problem import BestResponse
+from solvers.protocol import Capability
+
+
+class Lp(KernelSolver):
+    """Bounds, by the disaggregated relaxation; searches locally only. Takes no argument.
+
+    In the later rounds of a game the bound often equals the record's value, which proves it.
+    """
+
+    name: ClassVar[str] = "lp"
+    capabilities: ClassVar[frozenset[Capability]] = frozenset(
+        {
+            Capability.BOUND,
+            Capability.GROUPS,
+            Capability.LINEAR_CONSTRAINTS,
+            Capability.HINT,
+            Capability.SEED,
+        }
+    )
+    module: ClassVar[str] = "scipy"
+    distribution: ClassVar[str] = "scipy"
+
+    def __init__(self, argument: str = "") -> None:
+        if argument:
+            raise SolverError(f"lp takes no argument; found {argument!r}")
+
+    def search(
+        self, kernel: BestResponse, budget: Budget, start: NDArray[np.uint8] | None
+    ) -> Outcome:
+        """Search locally, then solve the relaxation in the time that is left."""
+        from solvers.backends.local_search import improve
+        from solvers.relaxation import estimated_seconds, relax
+
+        if start is None and kernel.constraints:
+            return Outcome(Ending.STOPPED)
+        record, found = improve(kernel, start, budget)
+        if budget.remaining() == 0.0 or estimated_seconds(kernel) > 4.0 * budget.remaining():
+            return Outcome(Ending.STOPPED, record, found=found)
+        bound = relax(kernel, budget.deadline).bound
+        return Outcome(Ending.STOPPED, record, bound, found)

@@ -1,0 +1,10 @@
+"""Solvers side by side: equal problems, equal limits, one process a run.
+
+:func:`~solvers.comparison.runs.compare` measures, :mod:`solvers.comparison.summary` condenses,
+:mod:`solvers.comparison.report` and :mod:`solvers.comparison.plots` write.
+"""
+
+from solvers.comparison.runs import Measurement, Task, compare
+from solvers.comparison.summary import SolverSummary, advice, summarise
+
+__all__ = ["Measurement", "SolverSummary", "Task", "advice", "compare", "summarise"]

@@ -1,0 +1,223 @@
+"""What a comparison says: a line a solver, and one paragraph."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from statistics import fmean, median
+
+from solvers.comparison.runs import Measurement
+
+OWN = ("optimal", "feasible")
+"""The statuses with a record of the solver's own."""
+EXACT, CLOSE = 1e-9, 0.01
+"""Shares of the best known objective within which a record is as good, or within one per cent."""
+
+
+@dataclass(frozen=True)
+class SolverSummary:
+    """One solver over all problems. Times are medians over the problems where it got there.
+
+    Parameters
+    ----------
+    solver
+        Its name.
+    instances
+        How many problems it was run on.
+    solved
+        On how many it found a record as good as the best known.
+    within_1_percent
+        On how many its record's objective came within 1% of the best known.
+    proven
+        On how many it proved its record optimal.
+    failed
+        On how many it had no record of its own, refused, crashed or did not come back.
+    incumbent_seconds, close_seconds, proof_seconds
+        Seconds to the best known objective, to within 1% of it, and to the proof; None if never.
+    gap
+        Mean distance from the best known objective at the full limit, as a share of it. A problem
+        without a record of its own counts as 1.
+    bound_gap
+        Mean distance of the bound from the best known objective, as a share of it; None if there
+        was no bound.
+    memory_mib
+        The most that its process grew in a call; None if unknown.
+    overrun_seconds
+        The most that a call took beyond its limit.
+    """
+
+    solver: str
+    instances: int
+    solved: int
+    within_1_percent: int
+    proven: int
+    failed: int
+    incumbent_seconds: float | None
+    close_seconds: float | None
+    proof_seconds: float | None
+    gap: float
+    bound_gap: float | None
+    memory_mib: float | None
+    overrun_seconds: float
+
+
+def best_known(measurements: Iterable[Measurement]) -> dict[str, float]:
+    """Return the best objective of any call by problem; problems that nobody solved are left out.
+
+    The local search that replaces a solver's missing record counts too: it is a record.
+    """
+    best: dict[str, float] = {}
+    for each in measurements:
+        if each.objective > best.get(each.instance, -math.inf):
+            best[each.instance] = each.objective
+    return best
+
+
+def distance(objective: float, best: float) -> float:
+    """Return how far an objective is from the best known one, as a share of that, at most 1."""
+    if objective == best:
+        return 0.0
+    return min(abs(best - objective) / max(abs(best), 1e-300), 1.0)
+
+
+def time_to(measurements: Iterable[Measurement], best: float, share: float) -> float | None:
+    """Return the least seconds in which a record came within a share of the best known."""
+    reached = [
+        each.incumbent_seconds
+        for each in measurements
+        if each.status in OWN and distance(each.objective, best) <= share
+    ]
+    return min(reached, default=None)
+
+
+def proof_time(measurements: Iterable[Measurement]) -> float | None:
+    """Return the least seconds of a call that ended with a proof."""
+    return min((each.seconds for each in measurements if each.status == "optimal"), default=None)
+
+
+def by_instance(measurements: Iterable[Measurement]) -> dict[str, list[Measurement]]:
+    """Return one solver's calls by problem, the limits ascending."""
+    found: dict[str, list[Measurement]] = defaultdict(list)
+    for each in measurements:
+        found[each.instance].append(each)
+    return {name: sorted(each, key=lambda call: call.limit) for name, each in found.items()}
+
+
+def summarise(measurements: Sequence[Measurement]) -> list[SolverSummary]:
+    """Return one summary a solver, in the order in which they were run."""
+    best = best_known(measurements)
+    names = list(dict.fromkeys(each.solver for each in measurements))
+    return [
+        _summary(name, [each for each in measurements if each.solver == name], best)
+        for name in names
+    ]
+
+
+def _summary(name: str, calls: list[Measurement], best: dict[str, float]) -> SolverSummary:
+    runs = by_instance(calls)
+    exact = [time_to(run, best[key], EXACT) for key, run in runs.items() if key in best]
+    close = [time_to(run, best[key], CLOSE) for key, run in runs.items() if key in best]
+    proofs = [proof_time(run) for run in runs.values()]
+    last = {key: run[-1] for key, run in runs.items()}
+    bounds = [
+        distance(call.bound, best[key])
+        for key, call in last.items()
+        if key in best and math.isfinite(call.bound)
+    ]
+    gaps = [
+        distance(call.objective, best[key]) if call.status in OWN else 1.0
+        for key, call in last.items()
+        if key in best
+    ]
+    overruns = [call.seconds - call.limit for call in calls if math.isfinite(call.seconds)]
+    return SolverSummary(
+        solver=name,
+        instances=len(runs),
+        solved=_count(exact),
+        within_1_percent=_count(close),
+        proven=_count(proofs),
+        failed=sum(call.status not in OWN for call in last.values()),
+        incumbent_seconds=_median(exact),
+        close_seconds=_median(close),
+        proof_seconds=_median(proofs),
+        gap=fmean(gaps) if gaps else 1.0,
+        bound_gap=fmean(bounds) if bounds else None,
+        memory_mib=max((c.memory_mib for c in calls if c.memory_mib is not None), default=None),
+        overrun_seconds=max([0.0, *overruns]),
+    )
+
+
+def _count(times: list[float | None]) -> int:
+    return sum(time is not None for time in times)
+
+
+def _median(times: list[float | None]) -> float | None:
+    known = [time for time in times if time is not None]
+    return median(known) if known else None
+
+
+def advice(summaries: Sequence[SolverSummary], limit: float) -> str:
+    """Return one paragraph that says which solver to use when, from what was measured.
+
+    Parameters
+    ----------
+    summaries
+        One a solver.
+    limit
+        The longest time limit, seconds.
+    """
+    if not summaries:
+        return "Nothing was measured."
+    total = max(each.instances for each in summaries)
+    problems = "the one problem" if total == 1 else f"{total} problems"
+    prover = min(summaries, key=lambda s: (-s.proven, _or_inf(s.proof_seconds)))
+    quick = min(summaries, key=lambda s: (-s.within_1_percent, _or_inf(s.close_seconds)))
+    finder = min(summaries, key=lambda s: (-s.solved, _or_inf(s.incumbent_seconds)))
+    parts = [f"Measured on {problems} with at most {limit:g} s a call."]
+    if prover.proven:
+        assert prover.proof_seconds is not None
+        parts.append(
+            f"For a proof take {prover.solver}: it proved {_of(prover.proven, total)}, at a median "
+            f"of {_seconds(prover.proof_seconds)}."
+        )
+    else:
+        parts.append("No solver proved an optimum: raise the limit if proofs matter.")
+    if quick.within_1_percent:
+        assert quick.close_seconds is not None
+        parts.append(
+            f"For a good record soon take {quick.solver}: it was within 1% of the best known on "
+            f"{_of(quick.within_1_percent, total)}, after a median of "
+            f"{_seconds(quick.close_seconds)}."
+        )
+    if finder.solved and finder.solver not in (prover.solver, quick.solver):
+        parts.append(
+            f"The best known objective was reached most often by {finder.solver}, on "
+            f"{_of(finder.solved, total)}."
+        )
+    parts += [
+        f"{each.solver} had no record of its own on {_of(each.failed, each.instances)}."
+        for each in summaries
+        if each.failed
+    ]
+    parts += [
+        f"{each.solver} took up to {_seconds(each.overrun_seconds)} beyond its limit."
+        for each in summaries
+        if each.overrun_seconds > max(0.5, 0.1 * limit)
+    ]
+    if total < 10:
+        parts.append("With so few problems, differences of less than a factor of 2 mean little.")
+    return " ".join(parts)
+
+
+def _or_inf(seconds: float | None) -> float:
+    return math.inf if seconds is None else seconds
+
+
+def _of(count: int, total: int) -> str:
+    return f"all {total}" if count == total > 1 else f"{count} of {total}"
+
+
+def _seconds(seconds: float) -> str:
+    return f"{1000 * seconds:.3g} ms" if seconds < 1 else f"{seconds:.3g} s"

@@ -1,0 +1,70 @@
+"""Exact solution of the small separate parts of a problem, by enumeration in Gray-code order."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solvers.problem import BestResponse
+
+
+def enumerate_parts(problem: BestResponse, work: int) -> tuple[NDArray[np.int8], int]:
+    """Return optimal values of the attributes in small parts, -1 for the others, and their count.
+
+    A part is a connected component: attributes linked by terms, groups and linear constraints.
+    Parts with linear constraints are left alone.
+
+    Parameters
+    ----------
+    problem
+        Its terms are canonical and not empty.
+    work
+        Most changes of a literal, estimated, in all parts together; smallest parts first.
+    """
+    from solvers.reduction_kernels import join
+
+    n = problem.attributes
+    values = np.full(n, -1, np.int8)
+    links = [problem.groups[g] for g in range(len(problem.groups))]
+    links += [constraint.attributes for constraint in problem.constraints]
+    indptr = np.concatenate(([0], np.cumsum([len(link) for link in links]))).astype(np.int64)
+    members = np.concatenate([np.zeros(0, np.int32), *links]).astype(np.int32)
+    label = join(n, problem.terms, indptr, members)
+
+    sizes = np.ones(n)
+    sizes[problem.groups.members] = 0.0
+    bits = np.bincount(label, sizes, minlength=n)
+    firsts = problem.groups.members[problem.groups.indptr[:-1]]
+    np.add.at(bits, label[firsts], np.log2(np.diff(problem.groups.indptr)))
+    barred = np.zeros(n, np.bool_)
+    for constraint in problem.constraints:
+        barred[label[constraint.attributes]] = True
+    literals = np.bincount(
+        label[problem.terms[problem.terms >= 0] >> 1], minlength=n
+    ) / np.maximum(np.bincount(label, minlength=n), 1)
+    # At most 2**60 so that the sum stays finite.
+    cost = np.exp2(np.minimum(bits, 60.0)) * (literals + 1.0)
+    roots = np.flatnonzero((label == np.arange(n)) & ~barred)
+    roots = roots[np.argsort(cost[roots], kind="stable")]
+    roots = roots[np.cumsum(cost[roots]) <= work]
+    if len(roots) == 0:
+        return values, 0
+
+    from solvers.backends import local_search_kernels as kernels
+    from solvers.backends.local_search import initial_state
+
+    record = np.zeros(n, np.uint8)
+    record[firsts] = 1
+    state = initial_state(problem, record, 0)
+    kernels.initialise(state)
+    free = np.setdiff1d(np.arange(n), problem.groups.members)
+    units = np.concatenate((free, ~np.arange(len(problem.groups)))).astype(np.int32)
+    owner = label[np.concatenate((free, firsts))]
+    order = np.argsort(owner, kind="stable")
+    units, owner = units[order], owner[order]
+    for root in roots:
+        first, last = np.searchsorted(owner, [root, root + 1])
+        kernels.enumerate_choices(state, units[first:last])
+    chosen = np.isin(label, roots)
+    values[chosen] = state.record[chosen]
+    return values, len(roots)

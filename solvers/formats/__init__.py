@@ -1,0 +1,15 @@
+"""Problems as files: WCNF of the MaxSAT Evaluations, and CPLEX's LP and MPS.
+
+Each format is written and read; what one writes, the reader brings back to an equivalent problem,
+groups and linear constraints included. A comment at the head of a written file says which of its
+variables are the record's attributes; files of other programs have no such comment, and every
+variable of theirs is an attribute.
+
+>>> from solvers.formats import read_instance, write_instance
+>>> write_instance("round-20.wcnf", problem)  # doctest: +SKIP
+>>> read_instance("round-20.wcnf").problem  # doctest: +SKIP
+"""
+
+from solvers.formats.files import SUFFIXES, Instance, is_instance_file, read_instance, write_instance
+
+__all__ = ["SUFFIXES", "Instance", "is_instance_file", "read_instance", "write_instance"]

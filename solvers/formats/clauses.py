@@ -1,0 +1,143 @@
+"""A best response as weighted partial MaxSAT.
+
+Variable ``a + 1`` is attribute ``a``; further variables come after. A conjunction of positive
+weight gets a variable of its own, which implies every literal and is a soft unit clause; one of
+negative weight is the soft clause of its negated literals, which needs none. Groups and linear
+constraints are hard clauses: see :mod:`solvers.formats.decision_diagram`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solvers.errors import ProblemTooLargeError
+from solvers.formats.decision_diagram import Clause, exactly_one_clauses, linear_clauses
+from solvers.groups import Groups
+from solvers.problem import BestResponse, LinearConstraint
+from solvers.scaling import integer_scaled
+from solvers.terms import is_canonical, merge_terms
+
+
+@dataclass(frozen=True, eq=False)
+class WeightedClauses:
+    """Hard clauses, and soft ones with positive integer weights; literals are signed numbers.
+
+    A record whose violated soft clauses weigh ``cost`` has the objective ``best - cost / scale``,
+    up to ``error / scale``, which is 0 unless the weights had to be rounded
+    (:func:`solvers.scaling.integer_scaled`).
+    """
+
+    variables: int
+    attributes: int
+    hard: list[Clause]
+    soft: list[tuple[int, Clause]]
+    scale: float
+    best: float
+    error: float
+    groups: Groups
+    constraints: tuple[LinearConstraint, ...]
+
+    def objective(self, cost: int) -> float:
+        """Return the objective of an assignment whose violated soft clauses weigh ``cost``."""
+        return self.best - cost / self.scale
+
+
+def encode(problem: BestResponse) -> WeightedClauses:
+    """Return a problem as weighted clauses.
+
+    Raises
+    ------
+    ProblemTooLargeError
+        If a linear constraint would take too many clauses.
+    """
+    terms, weights, constant = problem.terms, problem.weights, problem.constant
+    if not is_canonical(terms):
+        terms, weights, shift = merge_terms(problem.attributes, terms, weights)
+        constant += shift
+    wish, terms, weights, shift = _split_units(problem.attributes, terms, weights)
+    integers, scale, error = integer_scaled(np.concatenate((wish, weights)))
+    wishes, totals = integers[: len(wish)], integers[len(wish) :]
+    variables, hard, soft = clauses_of(
+        wishes, terms, totals, problem.groups, problem.constraints
+    )
+    return WeightedClauses(
+        variables=variables,
+        attributes=problem.attributes,
+        hard=hard,
+        soft=soft,
+        scale=scale,
+        best=constant + shift + float(weights[weights > 0].sum()),
+        error=error,
+        groups=problem.groups,
+        constraints=problem.constraints,
+    )
+
+
+def clauses_of(
+    wishes: NDArray[np.int64],
+    terms: NDArray[np.int32],
+    weights: NDArray[np.int64],
+    groups: Groups,
+    constraints: tuple[LinearConstraint, ...],
+) -> tuple[int, list[Clause], list[tuple[int, Clause]]]:
+    """Return the number of variables, the hard and the soft clauses.
+
+    Parameters
+    ----------
+    wishes
+        int64, shape ``(attributes,)``: what it is worth that an attribute is 1 (or, negative, 0).
+    terms, weights
+        Canonical conjunctions of two or more literals and their integer weights.
+    groups, constraints
+        As of the problem.
+    """
+    count = len(wishes)
+
+    def fresh() -> int:
+        nonlocal count
+        count += 1
+        return count
+
+    soft: list[tuple[int, Clause]] = [
+        (abs(wish), [number if wish > 0 else -number])
+        for number, wish in enumerate(wishes.tolist(), 1)
+        if wish
+    ]
+    hard: list[Clause] = []
+    widths = (terms >= 0).sum(axis=1).tolist()
+    literals = np.where(terms & 1, -(terms >> 1) - 1, (terms >> 1) + 1).tolist()
+    for row, width, weight in zip(literals, widths, weights.tolist(), strict=True):
+        if weight > 0:
+            variable = fresh()
+            hard += [[-variable, literal] for literal in row[:width]]
+            soft.append((weight, [variable]))
+        elif weight < 0:
+            soft.append((-weight, [-literal for literal in row[:width]]))
+    for group in range(len(groups)):
+        hard += exactly_one_clauses((groups[group] + 1).tolist(), fresh)
+    for number, constraint in enumerate(constraints):
+        try:
+            hard += linear_clauses(constraint, (constraint.attributes + 1).tolist(), fresh)
+        except ProblemTooLargeError as error:
+            raise ProblemTooLargeError(f"constraint {number}: {error}") from None
+    return count, hard, soft
+
+
+def _split_units(
+    attributes: int, terms: NDArray[np.int32], weights: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.int32], NDArray[np.float64], float]:
+    """Return each attribute's net unit weight, the longer terms, and the best the units can give.
+
+    The objective of the units of attribute ``a`` is ``max(0, wish) + (what the negated ones sum
+    to)``, minus ``|wish|`` if the attribute is not as wished.
+    """
+    units = (terms[:, 1:] < 0).all(axis=1)
+    codes, unit_weights = terms[units, :1].ravel(), weights[units]
+    negated = (codes & 1) == 1
+    wish = np.zeros(attributes)
+    np.add.at(wish, codes >> 1, np.where(negated, -unit_weights, unit_weights))
+    best = float(unit_weights[negated].sum()) + float(np.maximum(wish, 0.0).sum())
+    return wish, terms[~units], weights[~units], best

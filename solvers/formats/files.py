@@ -1,0 +1,138 @@
+"""Files of problems: the format by the suffix, compression by a second one."""
+
+from __future__ import annotations
+
+import gzip
+import lzma
+from dataclasses import dataclass
+from pathlib import Path
+
+from solvers.errors import InvalidProblemError, MalformedFileError, SolverError
+from solvers.problem import BestResponse
+
+SUFFIXES = (".wcnf", ".lp", ".mps")
+_COMPRESSIONS = (".gz", ".xz")
+
+
+@dataclass(frozen=True, eq=False)
+class Instance:
+    """A problem read from a file.
+
+    Parameters
+    ----------
+    problem
+        The problem.
+    variables
+        The file's names of the problem's attributes.
+    minimises
+        Whether the file asks for a minimum; the problem's objective is then the negated one.
+    """
+
+    problem: BestResponse
+    variables: tuple[str, ...]
+    minimises: bool = False
+
+
+def is_instance_file(path: str | Path) -> bool:
+    """Tell whether a name has the suffix of one of the formats."""
+    return _format_of(Path(path)) in SUFFIXES
+
+
+def read_instance(path: str | Path) -> Instance:
+    """Read a problem from a ``.wcnf``, ``.lp`` or ``.mps`` file, also with ``.gz`` or ``.xz``.
+
+    Raises
+    ------
+    MalformedFileError
+        If the file is not of its format, or holds what no best response can express; the message
+        names file and line.
+    SolverError
+        If the file cannot be read, or its suffix names no format.
+    """
+    path = Path(path)
+    suffix = _checked_suffix(path)
+    text = _read_text(path)
+    try:
+        if suffix == ".wcnf":
+            from solvers.formats.wcnf import parse_wcnf
+
+            return parse_wcnf(text, str(path))
+        if suffix == ".lp":
+            from solvers.formats.lp import parse_lp
+
+            return parse_lp(text, str(path))
+        from solvers.formats.mps import parse_mps
+
+        return parse_mps(text, str(path))
+    except InvalidProblemError as error:
+        raise MalformedFileError(f"{path}: {error}") from error
+
+
+def write_instance(path: str | Path, problem: BestResponse) -> None:
+    """Write a problem in the format that the file's suffix names.
+
+    Raises
+    ------
+    ProblemTooLargeError
+        If a linear constraint would take too many clauses in WCNF.
+    SolverError
+        If the file cannot be written, or its suffix names no format.
+    """
+    path = Path(path)
+    suffix = _checked_suffix(path)
+    if suffix == ".wcnf":
+        from solvers.formats.clauses import encode
+        from solvers.formats.wcnf import wcnf_text
+
+        text = wcnf_text(encode(problem))
+    elif suffix == ".lp":
+        from solvers.formats.lp import lp_text
+
+        text = lp_text(problem)
+    else:
+        from solvers.formats.mps import mps_text
+
+        text = mps_text(problem)
+    data = text.encode("ascii")
+    if path.suffix.lower() == ".gz":
+        data = gzip.compress(data, mtime=0)
+    elif path.suffix.lower() == ".xz":
+        data = lzma.compress(data)
+    try:
+        path.write_bytes(data)
+    except OSError as error:
+        raise SolverError(f"{path} cannot be written: {error.strerror}") from error
+
+
+def _format_of(path: Path) -> str:
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    if suffixes and suffixes[-1] in _COMPRESSIONS:
+        suffixes.pop()
+    return suffixes[-1] if suffixes else ""
+
+
+def _checked_suffix(path: Path) -> str:
+    suffix = _format_of(path)
+    if suffix not in SUFFIXES:
+        raise SolverError(
+            f"{path}: the suffix names no format of problems; expected {', '.join(SUFFIXES)} "
+            "(also with .gz or .xz)"
+        )
+    return suffix
+
+
+def _read_text(path: Path) -> str:
+    try:
+        data = path.read_bytes()
+        if path.suffix.lower() == ".gz":
+            data = gzip.decompress(data)
+        elif path.suffix.lower() == ".xz":
+            data = lzma.decompress(data)
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        raise MalformedFileError(f"{path}, line {line}: not text in UTF-8") from error
+    except (gzip.BadGzipFile, EOFError, lzma.LZMAError) as error:
+        raise MalformedFileError(f"{path} cannot be decompressed: {error}") from error
+    except OSError as error:
+        raise SolverError(f"{path} cannot be read: {error.strerror}") from error

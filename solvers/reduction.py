@@ -1,0 +1,482 @@
+"""Exact reductions: a smaller problem with the same optimum, and the way between the two.
+
+:func:`reduce` first compacts the problem (:mod:`solvers.compact`), then repeats until nothing
+changes:
+
+1. linear constraints: values that they force, sides that no record can violate;
+2. dominance rules for free attributes, group members and conjunctions
+   (:mod:`solvers.reduction_kernels`), by queues, in time proportional to the literals touched;
+3. a group of two members left becomes one free attribute;
+4. equal terms, which 2 and 3 bring forth, are merged; those that cancel vanish.
+
+At last, parts of the problem that share no term, group or constraint with the rest are enumerated
+where they are small. Each step keeps an optimum. What remains of a sample over many attributes is
+usually nothing: then the optimum is proven.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solvers.compact import Compacted, compact
+from solvers.groups import Groups
+from solvers.problem import BestResponse, LinearConstraint
+from solvers.terms import merge_terms
+
+_FREE, _NEGATION = -1, 2
+"""As in :mod:`solvers.reduction_kernels`, which is imported late."""
+
+_ENUMERATION_WORK = 2**21
+"""Most flips of literals spent on enumerating one part: some 10 ms."""
+
+
+@dataclass(frozen=True)
+class Removed:
+    """What the reductions removed, counted."""
+
+    attributes: int = 0
+    """Attributes of the original problem that the reduced one does not have."""
+    terms: int = 0
+    """The same for terms."""
+    dominated_values: int = 0
+    """Free attributes fixed because the other value is never better."""
+    dominated_members: int = 0
+    """Group members ruled out because another member is never worse."""
+    conjunctions: int = 0
+    """Conjunctions made true because they make up for whatever that costs."""
+    forced: int = 0
+    """Attributes that a linear constraint alone leaves one value."""
+    pairs: int = 0
+    """Groups of two members replaced by a free attribute."""
+    merged: int = 0
+    """Terms that became equal to another one, or contradictory, or cancelled out."""
+    enumerated: int = 0
+    """Separate parts solved by enumeration."""
+
+
+@dataclass(frozen=True, eq=False)
+class Reduction:
+    """A problem, its reduction, and the way between the two.
+
+    The optimum of :attr:`problem` is the original's, so a bound on the one bounds the other, and
+    :meth:`expand` preserves values. :meth:`restrict` never makes a feasible record worse.
+
+    Parameters
+    ----------
+    original
+        The problem that was reduced.
+    problem
+        What is left of it.
+    removed
+        What was removed.
+    compacted
+        The first step.
+    literals
+        int32, shape ``(n,)``: what each attribute of the compacted problem is equal to: a literal
+        code of the reduced problem or, with N attributes there, ``2 N`` for 0, ``2 N + 1`` for 1.
+    replacement
+        int32, shape ``(n,)``: the group member that a dominated one gives way to, or -1.
+    """
+
+    original: BestResponse
+    problem: BestResponse
+    removed: Removed
+    compacted: Compacted
+    literals: NDArray[np.int32]
+    replacement: NDArray[np.int32]
+
+    @property
+    def steps(self) -> tuple[str, ...]:
+        """The outcome in one phrase."""
+        if self.solved:
+            return ("solved by reductions",)
+        left = self.problem
+        return (f"reduced to {left.attributes} attributes and {len(left.terms)} terms",)
+
+    @property
+    def solved(self) -> bool:
+        """Whether nothing is left to decide: the expanded empty record is optimal."""
+        return self.problem.attributes == 0
+
+    def expand(
+        self, record: NDArray[np.uint8], default: NDArray[np.uint8] | None = None
+    ) -> NDArray[np.uint8]:
+        """Return the full record of a record of the reduced problem.
+
+        Parameters
+        ----------
+        record
+            uint8, shape ``(N,)``: legal for the reduced problem.
+        default
+            uint8, shape ``(d,)``, legal for the groups: see :meth:`solvers.Compacted.expand`.
+        """
+        truth = np.empty(2 * len(record) + 2, np.uint8)
+        truth[0:-2:2] = record
+        truth[1:-2:2] = 1 - record
+        truth[-2:] = 0, 1
+        return self.compacted.expand(truth[self.literals], default)
+
+    def restrict(self, record: NDArray[np.uint8]) -> NDArray[np.uint8]:
+        """Return a record of the reduced problem at least as good as a feasible full one.
+
+        A dominated group member is replaced by the one that dominates it. The result is feasible if
+        the full record was.
+        """
+        kernel = self.compacted.restrict(record)
+        fixed = self.literals >= 2 * self.problem.attributes
+        for member in np.flatnonzero((kernel == 1) & fixed & (self.replacement >= 0)).tolist():
+            while fixed[member] and self.replacement[member] >= 0:
+                kernel[member] = 0
+                member = int(self.replacement[member])
+            kernel[member] = 1
+        reduced = np.zeros(self.problem.attributes, np.uint8)
+        plain = np.flatnonzero(~fixed & (self.literals & 1 == 0))
+        reduced[self.literals[plain] >> 1] = kernel[plain]
+        return reduced
+
+
+def reduce(problem: BestResponse) -> Reduction:
+    """Return a problem's exact reduction.
+
+    A problem that linear constraints alone show to be infeasible is only compacted. With weights
+    that are not integers, sums are compared up to rounding.
+    """
+    compacted = compact(problem)
+    work = _Work(compacted.problem)
+    if work.reduce():
+        return work.reduction(compacted)
+    n = compacted.problem.attributes
+    removed = Removed(
+        problem.attributes - n, len(problem.terms) - len(compacted.problem.terms)
+    )
+    identity, nobody = np.arange(0, 2 * n, 2, dtype=np.int32), np.full(n, -1, np.int32)
+    return Reduction(problem, compacted.problem, removed, compacted, identity, nobody)
+
+
+class _Work:
+    """A compacted problem in the course of its reduction; attributes keep their numbers."""
+
+    def __init__(self, problem: BestResponse) -> None:
+        n = problem.attributes
+        self.problem = problem
+        self.constant = problem.constant
+        self.group_of = np.full(n, -1, np.int32)
+        self.group_of[problem.groups.members] = np.repeat(
+            np.arange(len(problem.groups), dtype=np.int32), np.diff(problem.groups.indptr)
+        )
+        self.terms, self.weights = _one_literal_a_group(
+            problem.terms, problem.weights, self.group_of
+        )
+        if self.terms.shape[1] == 0:
+            self.terms = np.zeros((0, 1), np.int32)
+        self.constraints = problem.constraints
+        self.unit = np.zeros(n)
+        self.value = np.full(n, _FREE, np.int8)
+        self.replacement = np.full(n, -1, np.int32)
+        self.partner = np.full(n, -1, np.int32)
+        self.tally = np.zeros(3, np.int64)
+        self.merged = len(problem.terms) - len(self.terms)
+        self.forced = 0
+        self.enumerated = 0
+
+    def reduce(self) -> bool:
+        """Reduce until nothing changes; return False if the constraints turn out infeasible."""
+        while True:
+            processed = self.value != _FREE
+            locks = self._apply_constraints()
+            if locks is None:
+                return False
+            self._apply_rules(processed, *locks)
+            changed = self._replace_pairs(locks[0] | locks[1])
+            changed |= self._merge()
+            if self.constraints:
+                changed |= bool(((self.value != _FREE) & ~processed).any())
+            if not changed:
+                break
+        self._enumerate()
+        return True
+
+    def reduction(self, compacted: Compacted) -> Reduction:
+        """Return the result."""
+        reduced, number = self._remaining()
+        size = reduced.attributes
+        literals = 2 * number
+        fixed = (self.value == 0) | (self.value == 1)
+        literals[fixed] = self.value[fixed] + np.int32(2 * size)
+        pairs = np.flatnonzero(self.value == _NEGATION)
+        literals[pairs] = literals[self.partner[pairs]] ^ 1
+        original = compacted.original
+        removed = Removed(
+            attributes=original.attributes - size,
+            terms=len(original.terms) - len(reduced.terms),
+            dominated_values=int(self.tally[0]),
+            dominated_members=int(self.tally[1]),
+            conjunctions=int(self.tally[2]),
+            forced=self.forced,
+            pairs=len(pairs),
+            merged=self.merged,
+            enumerated=self.enumerated,
+        )
+        return Reduction(original, reduced, removed, compacted, literals, self.replacement)
+
+    def _apply_constraints(self) -> tuple[NDArray[np.uint8], NDArray[np.uint8]] | None:
+        """Decide what single constraints force; return what may not be raised, nor lowered."""
+        n = self.problem.attributes
+        raising, lowering = np.zeros(n, np.uint8), np.zeros(n, np.uint8)
+        binding = []
+        for constraint in self.constraints:
+            least, most, below, above = self._reach(constraint)
+            slack = constraint.slack
+            if least > constraint.upper + slack or most < constraint.lower - slack:
+                return None
+            # Values that alone carry the sum past a bound; the range shrinks from round to round.
+            ruled_out = (below > constraint.upper + slack) | (above < constraint.lower - slack)
+            free = self.value[constraint.attributes] == _FREE
+            for choice in (1, 0):
+                attributes = constraint.attributes[ruled_out[choice] & free]
+                self.value[attributes] = 1 - choice
+                self.forced += len(attributes)
+            if ruled_out.all(axis=0).any() or self._some_group_empty(constraint.attributes):
+                return None
+            if most <= constraint.upper + slack and least >= constraint.lower - slack:
+                continue
+            binding.append(constraint)
+            up, down = constraint.coefficients > 0, constraint.coefficients < 0
+            if most > constraint.upper + slack:
+                raising[constraint.attributes[up]] = 1
+                lowering[constraint.attributes[down]] = 1
+            if least < constraint.lower - slack:
+                raising[constraint.attributes[down]] = 1
+                lowering[constraint.attributes[up]] = 1
+        # One that no record can violate any more is done with: later ranges might look wider.
+        self.constraints = tuple(binding)
+        return raising, lowering
+
+    def _reach(
+        self, constraint: LinearConstraint
+    ) -> tuple[float, float, NDArray[np.float64], NDArray[np.float64]]:
+        """Return the least and the largest sum, and both with each attribute at 0 and at 1.
+
+        The latter have shape ``(2, r)``. A group that the constraint does not name wholly
+        contributes 0 by its other members; the bounds on the sum are then wider than need be.
+        """
+        value = self.value[constraint.attributes]
+        coefficients = constraint.coefficients
+        low = np.where(value == 1, coefficients, 0.0)
+        high = low.copy()
+        free = value == _FREE
+        group = self.group_of[constraint.attributes]
+        alone = free & (group < 0)
+        low[alone] = np.minimum(coefficients[alone], 0.0)
+        high[alone] = np.maximum(coefficients[alone], 0.0)
+        below, above = np.zeros((2, len(value))), np.zeros((2, len(value)))
+        below[1], above[1] = (coefficients - low), (coefficients - high)
+        below[0], above[0] = -low, -high
+        least, most = float(low.sum()), float(high.sum())
+        for g in np.unique(group[free & (group >= 0)]).tolist():
+            members = self.problem.groups[g]
+            if (self.value[members] == 1).any():
+                continue
+            here = np.flatnonzero(free & (group == g))
+            c = coefficients[here]
+            others = np.count_nonzero(self.value[members] == _FREE) > len(here)
+            smallest = min(float(c.min()), 0.0) if others else float(c.min())
+            largest = max(float(c.max()), 0.0) if others else float(c.max())
+            least, most = least + smallest, most + largest
+            below[1, here], above[1, here] = c - smallest, c - largest
+            # Ruling out a member leaves the others: its group's range is a safe estimate.
+            below[0, here], above[0, here] = 0.0, 0.0
+        below += least
+        above += most
+        below[:, ~free], above[:, ~free] = -np.inf, np.inf
+        return least, most, below, above
+
+    def _some_group_empty(self, attributes: NDArray[np.int32]) -> bool:
+        groups = np.unique(self.group_of[attributes])
+        return any(
+            bool((self.value[self.problem.groups[g]] == 0).all())
+            for g in groups[groups >= 0].tolist()
+        )
+
+    def _apply_rules(
+        self,
+        processed: NDArray[np.bool_],
+        raising: NDArray[np.uint8],
+        lowering: NDArray[np.uint8],
+    ) -> None:
+        from solvers import reduction_kernels as kernels
+
+        n, count = len(self.value), len(self.terms)
+        groups = self.problem.groups
+        state = kernels.Reducing(
+            terms=self.terms,
+            weights=self.weights,
+            group_of=self.group_of,
+            group_starts=groups.indptr,
+            group_members=groups.members,
+            raise_locked=raising,
+            lower_locked=lowering,
+            value=self.value,
+            replacement=self.replacement,
+            alive=np.zeros(count, np.uint8),
+            left=np.zeros(count, np.int32),
+            unit=self.unit,
+            wanting=np.zeros((n, 2)),
+            wishes=np.zeros((n, 2), np.int32),
+            starts=np.zeros(n + 1, np.int64),
+            occurrences=np.zeros(int(np.count_nonzero(self.terms >= 0)), np.int32),
+            processed=processed.astype(np.uint8),
+            stack=np.zeros(n, np.int32),
+            choices=np.zeros(n + len(groups) + 1, np.int32),
+            choice_queued=np.zeros(n + len(groups), np.uint8),
+            conjunctions=np.zeros(count + 1, np.int32),
+            conjunction_queued=np.zeros(count, np.uint8),
+            ends=np.zeros(5, np.int64),
+            tally=self.tally,
+            constant=np.zeros(1),
+        )
+        kernels.run(state)
+        self.constant += float(state.constant[0])
+        alive = state.alive == 1
+        self.terms, self.weights = self.terms[alive], self.weights[alive]
+        # The attributes of living terms that are decided were decided in the literal's favour.
+        decided = (self.terms >= 0) & (self.value[self.terms >> 1] != _FREE)
+        self.terms[decided] = -1
+
+    def _replace_pairs(self, locked: NDArray[np.uint8]) -> bool:
+        """Replace a group of two members left, neither locked, by one free attribute."""
+        groups = self.problem.groups
+        if len(groups) == 0:
+            return False
+        grouped = self.group_of[groups.members] >= 0
+        free = (self.value[groups.members] == _FREE) & grouped
+        left = np.add.reduceat(free.astype(np.int64), groups.indptr[:-1])
+        tied = np.add.reduceat(free * locked[groups.members], groups.indptr[:-1])
+        pair = np.repeat((left == 2) & (tied == 0), np.diff(groups.indptr))
+        members = groups.members[free & pair]
+        if len(members) == 0:
+            return False
+        first, second = members[0::2], members[1::2]
+        self.partner[second] = first
+        self.value[second] = _NEGATION
+        self.constant += float(self.unit[second].sum())
+        self.unit[first] -= self.unit[second]
+        self.unit[second] = 0.0
+        self.group_of[members] = -1
+        attributes = self.terms >> 1
+        moved = (self.terms >= 0) & (self.value[attributes] == _NEGATION)
+        self.terms[moved] = 2 * self.partner[attributes[moved]] + 1 - (self.terms[moved] & 1)
+        return True
+
+    def _merge(self) -> bool:
+        before = len(self.terms)
+        self.terms, self.weights, constant = merge_terms(
+            len(self.value), self.terms, self.weights
+        )
+        self.constant += constant
+        self.merged += before - len(self.terms)
+        return len(self.terms) < before
+
+    def _enumerate(self) -> None:
+        """Solve small separate parts."""
+        reduced, number = self._remaining()
+        if reduced.attributes == 0:
+            return
+        from solvers.enumeration import enumerate_parts
+
+        decided, parts = enumerate_parts(reduced, _ENUMERATION_WORK)
+        if parts == 0:
+            return
+        self.enumerated += parts
+        processed = self.value != _FREE
+        self.value[~processed] = decided
+        # What is left is at a fixpoint already: the rules only carry the decisions into the terms.
+        everything = np.ones(len(self.value), np.uint8)
+        self._apply_rules(processed, everything, everything)
+
+    def _remaining(self) -> tuple[BestResponse, NDArray[np.int32]]:
+        """Return the problem that is left, and the numbers of its attributes there."""
+        left = self.value == _FREE
+        kept = np.flatnonzero(left)
+        number = np.zeros(len(self.value), np.int32)
+        number[kept] = np.arange(len(kept), dtype=np.int32)
+        single = np.flatnonzero(left & (self.unit != 0.0))
+        units = np.full((len(single), self.terms.shape[1]), -1, np.int32)
+        units[:, 0] = 2 * single
+        codes = np.concatenate((units, self.terms))
+        reduced = BestResponse(
+            len(kept),
+            np.where(codes < 0, np.int32(-1), 2 * number[codes >> 1] + (codes & 1)),
+            np.concatenate((self.unit[single], self.weights)),
+            self._remaining_groups(number),
+            self._remaining_constraints(number),
+            self.constant + float(self.unit[self.value == 1].sum()),
+        )
+        return reduced, number
+
+    def _remaining_groups(self, number: NDArray[np.int32]) -> Groups:
+        groups = self.problem.groups
+        if len(groups) == 0:
+            return groups
+        kept = (self.value[groups.members] == _FREE) & (self.group_of[groups.members] >= 0)
+        sizes = np.add.reduceat(kept.astype(np.int64), groups.indptr[:-1])
+        return Groups(
+            np.concatenate(([0], np.cumsum(sizes[sizes > 0]))), number[groups.members[kept]]
+        )
+
+    def _remaining_constraints(self, number: NDArray[np.int32]) -> tuple[LinearConstraint, ...]:
+        """Return what the constraints still ask for."""
+        left = []
+        for constraint in self.constraints:
+            value = self.value[constraint.attributes]
+            free = value == _FREE
+            least, most, _, _ = self._reach(constraint)
+            settled = float(constraint.coefficients[value == 1].sum())
+            rest = LinearConstraint(
+                number[constraint.attributes[free]], constraint.coefficients[free]
+            )
+            # Fewer coefficients, less slack: the bounds take up the difference.
+            spare = constraint.slack - rest.slack
+            lower = -np.inf if least >= constraint.lower - constraint.slack else constraint.lower
+            upper = np.inf if most <= constraint.upper + constraint.slack else constraint.upper
+            if lower == -np.inf and upper == np.inf:
+                continue
+            left.append(
+                LinearConstraint(
+                    rest.attributes,
+                    rest.coefficients,
+                    lower - settled - spare,
+                    upper - settled + spare,
+                )
+            )
+        return tuple(left)
+
+
+def _one_literal_a_group(
+    terms: NDArray[np.int32], weights: NDArray[np.float64], group_of: NDArray[np.int32]
+) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    """Simplify terms that hold a plain literal and another one on the same group.
+
+    Two plain ones are false together; a plain one implies the negation of any other member.
+    """
+    if not (group_of >= 0).any():
+        return terms.copy(), weights
+    group = np.where(terms < 0, np.int32(-1), group_of[terms >> 1])
+    false = np.zeros(len(terms), np.bool_)
+    implied = np.zeros(terms.shape, np.bool_)
+    for i in range(terms.shape[1]):
+        plain = (group[:, i] >= 0) & (terms[:, i] & 1 == 0)
+        for h in range(terms.shape[1]):
+            if h == i:
+                continue
+            together = plain & (group[:, h] == group[:, i])
+            false |= together & (terms[:, h] & 1 == 0)
+            implied[:, h] |= together & (terms[:, h] & 1 == 1)
+    if not (false.any() or implied.any()):
+        return terms.copy(), weights
+    terms = np.where(implied, np.int32(-1), terms)[~false]
+    merged, totals, _ = merge_terms(len(group_of), terms, weights[~false])
+    return merged, totals

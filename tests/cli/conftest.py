@@ -1,0 +1,79 @@
+"""Run the command line in process."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dualquery.cli import terminal
+from dualquery.cli.main import main
+from tests.tables import write_people
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a command did."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        """The one JSON value on stdout: anything else there fails."""
+        return json.loads(self.out)
+
+    @property
+    def last(self) -> str:
+        """The last line on stderr."""
+        return self.err.rstrip("\n").splitlines()[-1]
+
+
+Run = Callable[..., Done]
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty working folder, in which a command must leave nothing but what it is asked for."""
+    folder = tmp_path / "here"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    # The variables are read at import only; here they would leak into other tests.
+    for variable in terminal.THREAD_VARIABLES:
+        monkeypatch.setenv(variable, "1")
+    monkeypatch.setattr("dualquery.cli.terminal.THREAD_VARIABLES", ())
+    return folder
+
+
+@pytest.fixture
+def dualquery(capsys: pytest.CaptureFixture[str], here: Path) -> Run:
+    """Run ``dualquery ARGUMENTS``."""
+
+    def run(*arguments: object) -> Done:
+        capsys.readouterr()
+        code = main([str(argument) for argument in arguments])
+        captured = capsys.readouterr()
+        return Done(code, captured.out, captured.err)
+
+    return run
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[Path, Path]:
+    """A table and its schema, outside the working folder."""
+    return write_people(tmp_path)
+
+
+@pytest.fixture
+def small(files: tuple[Path, Path]) -> list[str]:
+    """Arguments of a quick release."""
+    table, schema = files
+    return [
+        "release", str(table), "--schema", str(schema), "--queries", "30", "--way", "2",
+        "--rounds", "6", "--samples", "5",
+    ]  # fmt: skip

@@ -1,0 +1,335 @@
+"""Whatever the user gets wrong: one clear message, exit code 2, no traceback, nothing written."""
+
+from __future__ import annotations
+
+import errno
+import gzip
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from tests.cli.conftest import Done
+
+GOOD = "age,job,flag,sex,constant\n30,nurse,1,Male,a\n60,smith,0,Female,a\n"
+SCHEMA = {
+    "columns": [
+        {"name": "age", "kind": "numeric", "edges": [0, 50, 100], "integer": True},
+        {"name": "job", "kind": "categorical", "values": ["nurse", "smith"]},
+        {"name": "flag", "kind": "binary"},
+        {"name": "sex", "kind": "binary", "zero": "Female", "one": "Male"},
+    ]
+}
+
+
+def assert_refused(done: Done, here: Path, message: str) -> None:
+    assert done.code == 2, done.err
+    assert done.out == ""
+    assert "Traceback" not in done.err
+    assert done.err.count("error: ") == 1
+    assert done.last.startswith("error: ")
+    assert message.lower() in done.last.lower(), done.last
+    assert [*here.iterdir()] == []
+
+
+@pytest.fixture
+def schema(tmp_path: Path) -> Path:
+    path = tmp_path / "schema.json"
+    path.write_text(json.dumps(SCHEMA))
+    return path
+
+
+@pytest.fixture(params=[False, True], ids=["people", "machines"])
+def flags(request: pytest.FixtureRequest) -> list[str]:
+    return ["--json"] if request.param else []
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "the file is empty"),
+        (b"age,job,flag,sex\n", "no rows"),
+        (GOOD.encode() + b"3,nurse\n", "row 3 has 2 values"),
+        (GOOD.encode() + b"3,nurse,1,Male,a,b\n", "row 3 has 6 values"),
+        (GOOD.encode("utf-16"), "NUL byte"),
+        (GOOD.replace("Male", "M\xe4le").encode("latin-1"), "not UTF-8"),
+        (GOOD.replace("60", "600").encode(), "'600' is outside the schema's range"),
+        (GOOD.replace("smith", "wizard").encode(), "'wizard' is not in the schema"),
+        (GOOD.replace("constant", "age").encode(), "two columns are named 'age'"),
+        (GOOD.replace("60", "NaN").encode(), "row 2, column 'age'"),
+        (GOOD.replace("60", "").encode(), "row 2, column 'age': the value is missing"),
+        (GOOD.replace("60", "6.5").encode(), "is not a whole number"),
+        (GOOD.replace("job", "jab").encode(), "there is no column 'job'"),
+        (GOOD.rsplit("60", 1)[0].encode(), "at least 2"),
+        (b'"age', "t.csv"),
+    ],
+)
+def test_bad_tables(dualquery, here, schema, tmp_path, flags, content, message) -> None:
+    (tmp_path / "t.csv").write_bytes(content)
+    done = dualquery(
+        "release", tmp_path / "t.csv", "--schema", schema, "--queries", "5", "--way", "1", *flags
+    )
+    assert_refused(done, here, message)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("t.csv.gz", gzip.compress(GOOD.encode())[:-12], "t.csv.gz"),
+        ("t.parquet", GOOD.encode(), "t.parquet"),
+        ("t.npz", b"PK\x03\x04", "t.npz"),
+        ("t.dat", b"1 2 x\n", "t.dat"),
+        ("t.dat", b"", "t.dat"),
+        ("matrix:t.txt", b"0 1 2\n", "t.txt"),
+        ("matrix:t.txt", b"0 1\n0\n", "t.txt"),
+        ("bitstring:t.txt", b"01\tx\n", "t.txt"),
+        ("t.txt", b"01\n", "the format cannot be told"),
+        ("", b"", "a folder, not a file"),
+        ("nothing.csv", None, "no such file; the built-in data sets are adult"),
+        (".", None, "a folder, not a file"),
+    ],
+)
+def test_bad_files_of_every_format(dualquery, here, tmp_path, name, content, message) -> None:
+    form, colon, plain = name.rpartition(":")
+    path = tmp_path / plain
+    if content is not None and plain:
+        path.write_bytes(content)
+    source = name if name in ("", ".") else f"{form}{colon}{path}"
+    assert_refused(dualquery("release", source, "--queries", "3"), here, message)
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ([], "no columns"),
+        ([{"name": "job", "kind": "categorical", "values": []}], "job"),
+        ([{"name": "job", "kind": "categorical", "values": ["nurse"]}], "job"),
+        ([{"name": "age", "kind": "numeric", "edges": [0]}], "age"),
+        ([{"name": "age", "kind": "numeric", "edges": [0, 0]}], "age"),
+        ([{"name": "age", "kind": "numeric", "edges": [0, "x"]}], "age"),
+        ([SCHEMA["columns"][2], SCHEMA["columns"][2]], "declared twice"),
+        ([{"name": "age", "kind": "magic"}], "magic"),
+        ([{"kind": "binary"}], "name"),
+    ],
+)
+def test_bad_schemas(dualquery, here, tmp_path, columns, message) -> None:
+    """A group with no bits, or with one declared value, is refused; the data are not looked at."""
+    (tmp_path / "t.csv").write_text(GOOD)
+    (tmp_path / "s.json").write_text(json.dumps({"columns": columns}))
+    done = dualquery(
+        "release", tmp_path / "t.csv", "--schema", tmp_path / "s.json", "--queries", "3"
+    )
+    assert_refused(done, here, message)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "\xff", '{"columns": 3}', '{"version": 99}'])
+def test_schema_files_that_are_none(dualquery, here, tmp_path, text) -> None:
+    (tmp_path / "s.json").write_bytes(text.encode("latin-1"))
+    done = dualquery("release", "adult", "--schema", tmp_path / "s.json")
+    assert_refused(done, here, "s.json")
+    assert_refused(dualquery("release", "--schema", "no.json"), here, "no such schema file")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--epsilon", "0"], "--epsilon is 0"),
+        (["--epsilon", "-1"], "--epsilon is -1"),
+        (["--epsilon", "inf"], "--epsilon is inf"),
+        (["--epsilon", "nan"], "--epsilon is nan"),
+        (["--delta", "1"], "--delta is 1"),
+        (["--delta", "2"], "--delta is 2"),
+        (["--delta", "-0.1"], "--delta is -0.1"),
+        (["--delta", "nan"], "--delta is nan"),
+        (["--neighbours", "add-remove"], "not implemented yet"),
+        (["--accountant", "best"], "'best' is unknown"),
+        (["--mechanism", "magic"], "unknown mechanism 'magic'"),
+        (["--mechanism", "zero", "--samples", "3"], "'zero' has no option 'samples'"),
+        (["--mechanism", "gaussian", "--rounds", "3"], "'gaussian' has no option 'rounds'"),
+        (["--mechanism", "uniform", "--eta", "3"], "has no option 'eta'"),
+        (["--mechanism", "laplace", "--solver", "scip"], "has no option 'solver'"),
+        (["--repetitions", "3"], "'dualquery' has no option 'repetitions'"),
+        (["--solver", "cplux"], "unknown solver 'cplux'"),
+        (["--solver", ""], "unknown solver ''"),
+        (["--solver", "highs:upside-down"], "upside-down"),
+        (["--solver-timeout", "0"], "solver_timeout is 0"),
+        (["--solver-timeout", "nan"], "solver_timeout is nan"),
+        (["-o", "colour=red"], "no option 'colour'"),
+        (["-o", "free"], "write it as key=value"),
+        (["-o", "=3"], "write it as key=value"),
+        (["-o", "free=ones"], "free is 'ones'"),
+        (["-o", "eta=much"], "eta='much' is not a valid float"),
+        (["-o", "eta=1", "--eta", "2"], "eta is given twice"),
+        (["-o", "eta=1", "-o", "eta=2"], "-o eta is given twice"),
+        (["--rounds", "1"], "rounds is 1"),
+        (["--samples", "0"], "samples is 0"),
+        (["--eta", "nan"], "eta is nan"),
+        (["-o", "alpha=0.1", "--eta", "1"], "alpha"),
+        (["--queries", "0"], "--queries is 0"),
+        (["--queries", "-5"], "--queries is -5"),
+        (["--queries", "many"], "--queries is 'many'"),
+        (["--queries", "no-such-file.txt"], "give a number, 'all', or the path"),
+        (["--way", "0"], "--way is 0"),
+        (["--marginals", "0"], "--marginals is 0"),
+        (["--marginals", "2", "--positive"], "--positive does not go with --marginals"),
+        (["--max-cells", "3"], "--max-cells goes with --marginals"),
+        (["--workload-seed", "-1"], "--workload-seed is -1"),
+        (["--seed", "-1"], "--seed is -1"),
+    ],
+)
+def test_bad_options_fail_before_any_data_are_read(
+    dualquery, here, monkeypatch, options, message, flags
+) -> None:
+    def read(*_):
+        raise AssertionError("the table was read")
+
+    monkeypatch.setattr("dualquery.data.load.load", read)
+    assert_refused(dualquery("release", "adult", *options, *flags), here, message)
+
+
+def test_an_existing_out_fails_before_any_data_are_read(dualquery, tmp_path, monkeypatch) -> None:
+    def read(*_):
+        raise AssertionError("the table was read")
+
+    monkeypatch.setattr("dualquery.data.load.load", read)
+    (tmp_path / "mine").mkdir()
+    done = dualquery("release", "--out", tmp_path / "mine")
+    assert done.code == 2
+    assert "exists already" in done.last
+    assert [*(tmp_path / "mine").iterdir()] == []
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--way", "6"], "6-way queries need 6 different columns, but there are 5"),
+        (["--queries", "1000000"], "the number of different signed 2-way queries"),
+        (["--queries", "1000", "--positive"], "different positive 2-way queries"),
+        (["--query-columns", "age"], "2-way queries need 2 different columns"),
+        (["--query-columns", "colour,age"], "there is no column 'colour'"),
+        (["--query-columns", "7"], "no column"),
+        (["--columns", "colour"], "there is no column 'colour'"),
+        (["--columns", ""], "nothing is selected"),
+        (["--columns", "3-1"], "ends before it starts"),
+        (["--marginals", "999"], "asked, but only"),
+        (["--mechanism", "gaussian", "--delta", "0"], "with delta 0 use laplace"),
+        (["--mechanism", "gaussian", "--accountant", "paper"], "paper"),
+        (["--mechanism", "laplace", "--epsilon", "1e-300"], "larger --epsilon"),
+        (["--accountant", "exact", "--delta", "0"], "exact"),
+        (["--rounds", "99", "--samples", "99", "--eta", "9"], "above the budget"),
+        (["-o", "alpha=0.1"], "Theorem 4.2"),
+        (["--epsilon", "1e-12", "--delta", "0"], "Nothing fits this budget"),
+    ],
+)
+def test_what_only_the_table_can_tell(dualquery, here, files, options, message, flags) -> None:
+    base = ["release", files[0], "--schema", files[1], "--queries", "20", "--way", "2"]
+    done = dualquery(*base, *options, *flags)
+    if options == ["--query-columns", "7"]:
+        message = "beyond the last position"
+    assert_refused(done, here, message)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("colour=red", "line 2: there is no column 'colour'"),
+        ("age=170", "line 2: column 'age' has no value '170'"),
+        ("flag &", "line 2"),
+        ("flag & !flag", "never true"),
+        ("sex=Male", "is the same query as"),
+        ('"age=1', "line 2"),
+    ],
+)
+def test_bad_lists_of_queries(dualquery, here, files, tmp_path, line, message) -> None:
+    (tmp_path / "list.txt").write_text(f"sex=Male\n{line}\n")
+    base = ["release", files[0], "--schema", files[1], "--queries", tmp_path / "list.txt"]
+    assert_refused(dualquery(*base), here, message)
+    assert_refused(dualquery(*base, "--query-columns", "age"), here, "lists its own")
+
+
+@pytest.mark.parametrize("content", [b"", b"\n# nothing\n", b"\xff\n"])
+def test_empty_or_unreadable_lists_of_queries(dualquery, here, files, tmp_path, content) -> None:
+    (tmp_path / "list.txt").write_bytes(content)
+    done = dualquery("release", files[0], "--schema", files[1], "--queries", tmp_path / "list.txt")
+    assert_refused(done, here, "list.txt")
+
+
+def test_an_uninstalled_solver(dualquery, here, small, monkeypatch) -> None:
+    monkeypatch.setattr("solvers.registry.find_spec", lambda module: None)
+    done = dualquery(*small, "--solver", "scip")
+    assert_refused(done, here, "needs the package pyscipopt, which is not installed")
+
+
+def test_a_solver_that_refuses_the_size(dualquery, here) -> None:
+    done = dualquery(
+        "release", "adult", "--queries", "500", "--samples", "200", "--solver", "exhaustive",
+        "--accountant", "zcdp",
+    )  # fmt: skip
+    assert_refused(done, here, "exhaustive")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        OSError(errno.ENOSPC, "No space left on device"),
+        pl.exceptions.ComputeError("underlying IO error: No space left on device (os error 28)"),
+    ],
+)
+def test_a_full_disk(dualquery, here, small, monkeypatch, error, flags) -> None:
+    def fail(*_, **__):
+        raise error
+
+    monkeypatch.setattr("polars.DataFrame.write_parquet", fail)
+    done = dualquery(*small, "--out", "new/mine", *flags)
+    assert_refused(done, here, "the disk is full")
+
+
+@pytest.mark.parametrize("out", ["", ".", "/", "x" * 300])
+def test_outs_that_cannot_be(dualquery, here, small, out) -> None:
+    assert dualquery(*small, "--out", out).code == 2
+    assert [*here.iterdir()] == []
+
+
+@pytest.mark.parametrize("command", [["evaluate", "no", "adult"], ["answer", "no", "flag"]])
+def test_no_release_there(dualquery, here, command, flags) -> None:
+    assert_refused(dualquery(*command, *flags), here, "is not a release folder")
+
+
+def test_evaluate_against_a_table_that_does_not_fit(dualquery, here, small, tmp_path) -> None:
+    dualquery(*small, "--out", tmp_path / "out", "--quiet")
+    (tmp_path / "t.csv").write_text(GOOD.replace("job", "jab"))
+    done = dualquery("evaluate", tmp_path / "out", tmp_path / "t.csv", "--json")
+    assert_refused(done, here, "there is no column 'job'")
+    assert_refused(dualquery("evaluate", tmp_path / "out", "no.csv"), here, "no such file")
+    (tmp_path / "out" / "release.json").write_text("{}")
+    assert_refused(dualquery("evaluate", tmp_path / "out", "adult"), here, "damaged release")
+
+
+def test_contradictory_constraints_are_bad_input_at_the_command_line(
+    dualquery, here, small, monkeypatch
+) -> None:
+    """The command line gives no constraints yet; a solver that finds some cannot crash it."""
+    from solvers import InfeasibleProblemError
+
+    def fail(*_, **__):
+        raise InfeasibleProblemError("no record satisfies the constraints 0, 1 and the groups")
+
+    monkeypatch.setattr("dualquery.api.run", fail)
+    assert_refused(dualquery(*small), here, "no record satisfies the constraints")
+
+
+def test_schema_command(dualquery, here, tmp_path) -> None:
+    (tmp_path / "t.csv").write_text("")
+    assert_refused(dualquery("schema", tmp_path / "t.csv"), here, "the file is empty")
+    assert_refused(dualquery("schema", "no.csv"), here, "no such file")
+    assert_refused(dualquery("schema", "adult", "--columns", "colour"), here, "no column 'colour'")
+
+
+def test_a_constant_column_is_no_error(dualquery, files) -> None:
+    done = dualquery(
+        "release", files[0], "--schema", files[1], "--queries", "all", "--way", "1", "--json",
+        "--rounds", "6", "--samples", "5",
+    )  # fmt: skip
+    assert done.code == 0
+    assert done.json["privacy"]["private"]

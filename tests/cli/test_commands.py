@@ -1,0 +1,639 @@
+"""Every command does what it says, for people and for machines."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import dualquery as package
+from dualquery.cli.main import app
+
+ROOT = Path(__file__).resolve().parents[2]
+RELEASE_KEYS = {
+    "release", "format_version", "mechanism", "parameters", "options", "privacy", "rows", "bits",
+    "queries", "way", "workload", "synthetic_records", "solver", "notes", "versions", "created",
+}  # fmt: skip
+COMMANDS = ["release", "evaluate", "answer", "budget", "solvers", "schema"]
+
+
+def names(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
+# --- release --------------------------------------------------------------------------------------
+
+
+def test_release_shows_its_privacy_and_writes_a_folder(dualquery, small, here) -> None:
+    done = dualquery(*small, "--out", "mine")
+    assert done.code == 0
+    assert "differentially" in done.out
+    assert "written to mine" in done.out
+    assert "synthetic records" in done.out
+    assert names(here) == {"mine"}
+    assert package.load_release(here / "mine").privacy.private
+
+
+def test_release_json_is_one_object_with_listed_keys(dualquery, small, here) -> None:
+    done = dualquery(*small, "--out", "mine", "--json")
+    assert done.code == 0
+    assert done.json.keys() == RELEASE_KEYS
+    assert done.json["release"] == "mine"
+    stored = json.loads((here / "mine" / "release.json").read_text())
+    assert {**done.json, "schema": stored["schema"]} == {"release": "mine", **stored}
+
+
+@pytest.mark.parametrize("order", [["--json", "--quiet"], ["-q", "--json"]])
+def test_json_with_quiet_is_still_json_and_nothing_else(dualquery, small, order) -> None:
+    done = dualquery(*small, *order)
+    assert done.code == 0
+    assert done.json["mechanism"] == "dualquery"
+    assert done.err == ""
+
+
+def test_quiet_says_nothing(dualquery, small) -> None:
+    done = dualquery(*small, "--quiet")
+    assert (done.code, done.out, done.err) == (0, "", "")
+
+
+def test_verbose_logs_the_phases(dualquery, small, caplog) -> None:
+    assert dualquery(*small, "--verbose").code == 0
+    assert "reading the table" in caplog.messages
+
+
+def test_default_folder_is_named_after_the_time(dualquery, small, here) -> None:
+    assert dualquery(*small).code == 0
+    (name,) = names(here)
+    assert name.startswith("release-20")
+    assert name.endswith("Z")
+
+
+def test_the_default_table_is_adult(dualquery, here) -> None:
+    done = dualquery(
+        "release", "--queries", "20", "--rounds", "4", "--samples", "3", "--out", "a", "--json"
+    )
+    assert done.code == 0
+    assert done.json["rows"] == 30_162
+    assert done.json["privacy"]["private"]
+
+
+def test_a_seed_is_marked_and_states_no_epsilon(dualquery, small) -> None:
+    done = dualquery(*small, "--seed", "1", "--json")
+    assert done.json["privacy"].keys() == {"private", "reasons_not_private"}
+    assert not done.json["privacy"]["private"]
+    shown = dualquery(*small, "--seed", "1", "--out", "b")
+    assert "not private" in shown.out
+    assert "epsilon" not in shown.out
+
+
+def test_no_schema_is_marked_and_states_no_epsilon(dualquery, files) -> None:
+    done = dualquery("release", files[0], "--queries", "20", "--mechanism", "laplace", "--json")
+    assert done.code == 0
+    assert done.json["privacy"].keys() == {"private", "reasons_not_private"}
+
+
+def test_neither_folder_nor_json_nor_screen_tells_the_path_of_the_table(
+    dualquery, small, here, files
+) -> None:
+    done = dualquery(*small, "--out", "mine", "--json")
+    written = b"".join(path.read_bytes() for path in (here / "mine").iterdir())
+    assert str(files[0]) not in done.out
+    assert str(files[0]).encode() not in written
+
+
+def test_options_and_shorthands_reach_the_mechanism(dualquery, files) -> None:
+    base = ["release", files[0], "--schema", files[1], "--queries", "20", "--json"]
+    done = dualquery(
+        *base, "--iterations", "5", "-o", "samples=4", "-o", "free=coins", "--option", "burn_in=0",
+        "--solver", "highs", "--solver-timeout", "3",
+    )  # fmt: skip
+    assert done.code == 0
+    parameters = done.json["parameters"]
+    assert (parameters["rounds"], parameters["samples"]) == (5, 4)
+    assert (parameters["free"], parameters["burn_in"]) == ("coins", 0)
+    assert (parameters["solver"], parameters["solver_timeout"]) == ("highs", 3)
+    assert done.json["synthetic_records"] == 5
+    other = dualquery(*base, "--mechanism", "uniform", "-o", "records=7", "--out", "u")
+    assert other.json["synthetic_records"] == 7
+
+
+@pytest.mark.parametrize(
+    ("options", "queries"),
+    [
+        (["--queries", "all", "--way", "1"], 14),
+        (["--queries", "all", "--way", "1", "--positive"], 12),
+        (["--queries", "all", "--way", "1", "--query-columns", "age,flag"], 6),
+        (["--marginals", "2", "--way", "2", "--max-cells", "4"], 8),
+        (["--queries", "1_0", "--way", "2", "--positive", "--workload-seed", "3"], 10),
+    ],
+)
+def test_workloads(dualquery, files, options, queries) -> None:
+    done = dualquery(
+        "release", files[0], "--schema", files[1], "--mechanism", "zero", *options, "--json"
+    )
+    assert done.code == 0
+    assert done.json["queries"] == queries
+
+
+def test_a_file_of_queries(dualquery, files, tmp_path) -> None:
+    (tmp_path / "list.txt").write_text("# mine\nage=0-25 & sex=Male\n!flag\n")
+    done = dualquery(
+        "release", files[0], "--schema", files[1], "--mechanism", "gaussian",
+        "--queries", tmp_path / "list.txt", "--json",
+    )  # fmt: skip
+    assert done.code == 0
+    assert done.json["queries"] == 2
+
+
+def test_names_that_look_like_markup_are_printed_as_they_are(dualquery, tmp_path, here) -> None:
+    table = tmp_path / "t.csv"
+    table.write_text("[bold],[/red]\nx,y\nz,w\n" * 1 + "x,w\n")
+    done = dualquery("release", table, "--mechanism", "zero", "--queries", "all", "--way", "1")
+    assert done.code == 0
+    assert "[/red]" in done.out
+
+
+def test_effective_options_are_stored(dualquery, small) -> None:
+    options = dualquery(*small, "--epsilon", "0.5", "--accountant", "zcdp", "--json").json[
+        "options"
+    ]
+    assert options["epsilon"] == 0.5
+    assert options["delta"] == 1 / 300**2
+    assert options["accountant"] == "zcdp"
+    assert options["neighbours"] == "replace-one"
+    assert options["seed"] is None
+    assert options["mechanism"]["samples"] == 5
+
+
+# --- --config -------------------------------------------------------------------------------------
+
+
+def config(folder: Path, text: str) -> Path:
+    path = folder / "options.toml"
+    path.write_text(text)
+    return path
+
+
+def test_config_mirrors_the_options(dualquery, files, tmp_path, here) -> None:
+    path = config(
+        tmp_path,
+        f"""
+        data = "{files[0]}"
+        schema = "{files[1]}"
+        queries = 15
+        way = 2
+        positive = true
+        workload-seed = 4
+        query-columns = "age,sex,flag,constant"
+        iterations = 5
+        samples = 3
+        epsilon = 2
+        delta = 1e-7
+        accountant = "zcdp"
+        seed = 9
+        threads = 2
+        out = "mine"
+        json = true
+        quiet = true
+        [option]
+        free = "coins"
+        burn_in = 0.5
+        """,
+    )
+    done = dualquery("release", "--config", path)
+    assert done.code == 0, done.err
+    found = done.json
+    assert found["release"] == "mine"
+    assert (found["queries"], found["way"], found["workload"]["signed"]) == (15, 2, False)
+    assert found["workload"]["seed"] == 4
+    assert found["parameters"]["rounds"] == 5
+    assert (found["parameters"]["free"], found["parameters"]["burn_in"]) == ("coins", 0.5)
+    options = found["options"]
+    assert (options["epsilon"], options["delta"], options["seed"]) == (2.0, 1e-7, 9)
+    assert found["synthetic_records"] == 3
+
+
+def test_the_command_line_wins_over_the_config(dualquery, small, tmp_path) -> None:
+    path = config(tmp_path, "queries = 5\nepsilon = 3.0\nsigned = false\noption = ['free=coins']\n")
+    done = dualquery(*small, "--config", path, "--signed", "--json")
+    assert done.json["queries"] == 30
+    assert done.json["options"]["epsilon"] == 3.0
+    assert done.json["workload"]["signed"] is True
+    assert done.json["parameters"]["free"] == "coins"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("epsilon = ", "is not valid TOML"),
+        ("colour = 1", "unknown option 'colour'"),
+        ("config = 'x'", "unknown option 'config'"),
+        ("epsilon = 'much'", "epsilon = 'much'"),
+        ("epsilon = [1, 2]", "one value is expected"),
+        ("rounds = 2.5", "rounds = 2.5"),
+        ("rounds = true", "rounds = True"),
+        ("threads = 0", "threads = 0"),
+        ("columns = ['age', 'sex']", "one value is expected"),
+        ("quiet = 'maybe'", "quiet = 'maybe'"),
+        ("epsilon = -1", "--epsilon is -1"),
+    ],
+)
+def test_bad_config_is_bad_input(dualquery, small, tmp_path, here, text, message) -> None:
+    arguments = [a for a in small if a not in ("--rounds", "6")]
+    done = dualquery(*arguments, "--config", config(tmp_path, text))
+    assert done.code == 2
+    assert done.last.startswith("error: ")
+    assert message in done.last
+    assert names(here) == set()
+
+
+def test_a_config_that_is_not_there(dualquery, small, tmp_path) -> None:
+    assert "No such file" in dualquery(*small, "--config", tmp_path / "no.toml").last
+    (tmp_path / "latin.toml").write_bytes(b"schema = '\xe4'")
+    assert dualquery(*small, "--config", tmp_path / "latin.toml").code == 2
+    assert dualquery(*small, "--config", tmp_path).code == 2
+
+
+# --- the other commands ---------------------------------------------------------------------------
+
+
+@pytest.fixture
+def released(dualquery, small, tmp_path) -> Path:
+    assert dualquery(*small, "--out", tmp_path / "out", "--seed", "1").code == 0
+    return tmp_path / "out"
+
+
+def test_evaluate_says_loudly_that_it_is_not_private(dualquery, released, files) -> None:
+    done = dualquery("evaluate", released, files[0])
+    assert done.code == 0
+    assert "NOT PRIVATE" in done.out
+    for name in ("zero", "uniform", "independent", "gaussian", "synthetic"):
+        assert name in done.out
+
+
+def test_evaluate_json_has_the_keys_of_the_contract(dualquery, released, files) -> None:
+    done = dualquery("evaluate", released, files[0], "--json", "--quiet")
+    assert done.json.keys() >= {"max_error", "mean_error", "rmse", "synthetic", "baselines"}
+    assert done.json["synthetic"].keys() == {"max_error", "mean_error"}
+    for name in ("zero", "uniform", "independent", "gaussian"):
+        assert done.json["baselines"][name].keys() == {"max_error", "mean_error"}
+    assert done.err == ""
+    loud = dualquery("evaluate", released, files[0], "--json")
+    assert "NOT PRIVATE" in loud.err
+    assert loud.json == done.json
+
+
+def test_evaluate_is_reproducible_and_follows_its_seed(dualquery, released, files) -> None:
+    def noise(*options: str) -> float:
+        found = dualquery("evaluate", released, files[0], "--json", *options).json
+        return found["baselines"]["gaussian"]["mean_error"]
+
+    assert noise() == noise("--threads", "2") == noise("--seed", "0")
+    assert noise() != noise("--seed", "1")
+
+
+def test_answer_from_the_workload_and_from_the_records(dualquery, released) -> None:
+    made = package.load_release(released)
+    known = made.answer_table["query"][0]
+    done = dualquery("answer", released, known, "age=0-25 & sex=Female & flag", "--json")
+    first, second = done.json["answers"]
+    assert first == {"query": known, "answer": made.answers[0], "source": "released"}
+    assert second["source"] == "synthetic"
+    rows = made.synthetic
+    share = (
+        (rows["age"] < 25) & (rows["sex"] == "Female") & (rows["flag"].cast(str) == "1")
+    ).mean()
+    assert second["answer"] == pytest.approx(share)
+    shown = dualquery("answer", released, known)
+    assert shown.out.splitlines() == [f"{made.answers[0]:.6f}\treleased\t{known}"]
+
+
+def test_answer_finds_a_query_however_it_is_written(dualquery, released) -> None:
+    known = package.load_release(released).answer_table["query"][0]
+    turned = " & ".join(reversed(known.split(" & ")))
+    one, other = dualquery("answer", released, known, turned, "--json").json["answers"]
+    assert one["answer"] == other["answer"]
+    assert other["source"] == "released"
+
+
+def test_answer_without_records(dualquery, files, tmp_path) -> None:
+    dualquery(
+        "release", files[0], "--schema", files[1], "--mechanism", "gaussian", "--queries", "all",
+        "--way", "1", "--out", tmp_path / "g", "--quiet",
+    )  # fmt: skip
+    assert dualquery("answer", tmp_path / "g", "flag").code == 0
+    done = dualquery("answer", tmp_path / "g", "flag & sex=Male")
+    assert done.code == 2
+    assert "not in the workload" in done.last
+
+
+@pytest.mark.parametrize("query", ["colour=red", "age=", "flag &", "age=0-25 & age=25-50", ""])
+def test_answer_bad_queries(dualquery, released, query) -> None:
+    done = dualquery("answer", released, query)
+    assert done.code == 2
+    assert done.last.startswith("error: ")
+    assert done.out == ""
+
+
+BUDGET = ["budget", "-n", "30162", "--rounds", "40", "--samples", "100"]
+
+
+def test_budget_shows_every_accountant(dualquery) -> None:
+    done = dualquery(*BUDGET, "--eta", "0.2", "--delta", "0.001", "--json")
+    assert done.code == 0
+    lines = {line["accountant"]: line["epsilon"] for line in done.json["accountants"]}
+    assert lines.keys() == {"paper", "advanced", "zcdp", "exact"}
+    assert lines["exact"] < lines["zcdp"] < lines["advanced"]
+    assert done.json["solved_for"] == "epsilon"
+    assert done.json["warnings"]
+    shown = dualquery(*BUDGET, "--eta", "0.2")
+    for name in lines:
+        assert name in shown.out
+
+
+@pytest.mark.parametrize("missing", ["rounds", "samples", "eta"])
+def test_budget_solves_for_the_third(dualquery, missing) -> None:
+    given = {"rounds": 40, "samples": 100, "eta": 0.2}
+    del given[missing]
+    options = [text for key, value in given.items() for text in (f"--{key}", value)]
+    done = dualquery("budget", "-n", "3000", *options, "--epsilon", "1", "--json")
+    assert done.code == 0
+    assert done.json["solved_for"] == missing
+    found = {line["accountant"]: line[missing] for line in done.json["accountants"]}
+    assert found["exact"] >= found["zcdp"] > 0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["-n", "100"], "give --rounds, --samples and --eta"),
+        (["-n", "100", "--rounds", "3", "--samples", "3"], "found no --epsilon and 2"),
+        (["-n", "100", "--epsilon", "1", "--eta", "1"], "found an --epsilon and 1"),
+        ([*BUDGET[1:], "--eta", "1", "--epsilon", "1"], "found an --epsilon and 3"),
+        ([*BUDGET[1:], "--eta", "-1"], "step is -1"),
+        ([*BUDGET[1:], "--eta", "nan"], "step is nan"),
+        (["-n", "1", "--rounds", "3", "--samples", "3", "--eta", "1"], "There are 1 records"),
+        ([*BUDGET[1:], "--epsilon", "0"], "--epsilon is 0"),
+        ([*BUDGET[1:], "--epsilon", "inf"], "--epsilon is inf"),
+        ([*BUDGET[1:], "--eta", "1", "--delta", "1"], "--delta is 1"),
+        (["-n", "99", "--rounds", "0", "--samples", "3", "--eta", "1"], "rounds is 0"),
+        (["--rounds", "3"], "Missing option"),
+    ],
+)
+def test_budget_bad_input(dualquery, options, message) -> None:
+    done = dualquery("budget", *options)
+    assert done.code == 2
+    assert message in done.last
+
+
+def test_budget_at_delta_0_and_beyond_all_budgets_is_still_json(dualquery) -> None:
+    for options in (
+        [*BUDGET, "--eta", "0.2", "--delta", "0"],
+        [*BUDGET, "--eta", "1e300"],
+        [*BUDGET, "--epsilon", "1e-9"],
+        ["budget", "-n", "30", "--rounds", "1", "--samples", "1", "--eta", "1"],
+        ["budget", "-n", "30", "--rounds", "1", "--samples", "1", "--epsilon", "1"],
+    ):
+        done = dualquery(*options, "--json")
+        assert done.code == 0, done.err
+        assert len(done.json["accountants"]) == 4
+        assert dualquery(*options).code == 0
+
+
+def test_solvers_json_is_a_list(dualquery) -> None:
+    done = dualquery("solvers", "--json")
+    found = {line["name"]: line for line in done.json}
+    assert {"local-search", "scip", "cpsat", "highs", "exhaustive"} <= found.keys()
+    for line in done.json:
+        assert line.keys() == {"name", "version", "installed", "capabilities"}
+    assert found["scip"]["installed"]
+    assert "exact" in found["scip"]["capabilities"]
+    assert "local-search" in dualquery("solvers").out
+
+
+def test_schema_drafts_a_file_that_release_takes(dualquery, files, here) -> None:
+    done = dualquery("schema", files[0], "--out", "draft.json")
+    assert done.code == 0
+    assert "draft" in done.out
+    released = dualquery(
+        "release", files[0], "--schema", "draft.json", "--mechanism", "zero", "--queries", "9",
+        "--json",
+    )  # fmt: skip
+    assert released.code == 0
+    assert released.json["privacy"]["private"]
+
+
+def test_schema_on_the_screen_is_json(dualquery, files, here) -> None:
+    done = dualquery("schema", files[0], "--columns", "age,sex")
+    assert [column["name"] for column in done.json["columns"]] == ["age", "sex"]
+    assert names(here) == set()
+
+
+def test_schema_leaves_existing_files_alone(dualquery, files, here) -> None:
+    (here / "mine.json").write_text("mine")
+    done = dualquery("schema", files[0], "--out", "mine.json")
+    assert done.code == 2
+    assert "exists already" in done.last
+    assert (here / "mine.json").read_text() == "mine"
+    assert dualquery("schema", files[0], "--out", here / "no" / "x.json").code == 2
+
+
+# --- the program itself ---------------------------------------------------------------------------
+
+
+def test_version_help_and_no_command(dualquery) -> None:
+    assert dualquery("--version").out == f"dualquery {package.__version__}\n"
+    for arguments in (["--help"], ["-h"], []):
+        done = dualquery(*arguments)
+        assert done.code == 0
+        for command in COMMANDS:
+            assert command in done.out
+    for command in COMMANDS:
+        done = dualquery(command, "--help")
+        assert done.code == 0
+        assert "Example" in done.out
+
+
+def test_every_command_is_tested_here() -> None:
+    found = {command.name or command.callback.__name__ for command in app.registered_commands}
+    assert found >= {*COMMANDS}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["relaese"], "No such command 'relaese'"),
+        (["release", "--colour"], "No such option: --colour"),
+        (["release", "--epsilon", "much"], "--epsilon"),
+        (["release", "--rounds", "2.5"], "--rounds"),
+        (["release", "--threads", "0"], "--threads"),
+        (["release", "--threads", "-1"], "--threads"),
+        (["release", "a", "b"], "unexpected extra argument"),
+        (["evaluate", "x"], "Missing argument"),
+        (["evaluate", "x", "adult", "--threads", "0"], "--threads"),
+        (["answer"], "Missing argument"),
+    ],
+)
+def test_wrong_usage_is_exit_code_2(dualquery, here, arguments, message) -> None:
+    done = dualquery(*arguments)
+    assert done.code == 2
+    assert done.out == ""
+    assert done.last.startswith("error: ")
+    assert message in done.last
+    assert names(here) == set()
+
+
+def test_internal_faults_are_exit_code_1(dualquery, small, here, monkeypatch) -> None:
+    def fail(*_, **__):
+        raise ZeroDivisionError("seven\nlines")
+
+    monkeypatch.setattr("dualquery.api.run", fail)
+    done = dualquery(*small)
+    assert done.code == 1
+    assert done.last.startswith("error: internal fault: ZeroDivisionError: seven lines")
+    assert "Traceback" not in done.err
+    for flag in ("--verbose", "-v"):
+        assert "Traceback" in dualquery(*small, flag).err
+    assert names(here) == set()
+
+
+def test_lack_of_memory_is_exit_code_2(dualquery, small, here, monkeypatch) -> None:
+    def fail(*_, **__):
+        raise MemoryError
+
+    monkeypatch.setattr("dualquery.api.run", fail)
+    done = dualquery(*small)
+    assert done.code == 2
+    assert "not enough memory" in done.last
+    assert names(here) == set()
+
+
+@pytest.mark.parametrize("where", ["dualquery.api.run", "dualquery.folder.ReservedFolder.write"])
+def test_ctrl_c_is_exit_code_130_and_leaves_nothing(
+    dualquery, small, here, monkeypatch, where
+) -> None:
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(where, interrupt)
+    for extra in ([], ["--json"], ["--quiet"]):
+        done = dualquery(*small, "--out", "deep/out", *extra)
+        assert done.code == 130
+        assert done.out == ""
+        assert done.last == "error: interrupted: nothing was written"
+        assert names(here) == set()
+
+
+class TestThirdPartyCommands:
+    """Commands of other packages; one that is broken harms no other command."""
+
+    @pytest.fixture(autouse=True)
+    def entry_points(self, monkeypatch: pytest.MonkeyPatch):
+        from importlib.metadata import EntryPoint, EntryPoints
+
+        here = "tests.cli.test_commands"
+        points = EntryPoints(
+            [
+                EntryPoint("greet", f"{here}:greet", "dualquery.commands"),
+                EntryPoint("broken", "tests.no_such_module:run", "dualquery.commands"),
+            ]
+        )
+        monkeypatch.setattr(
+            "dualquery.cli.main.entry_points", lambda **which: points.select(**which)
+        )
+        monkeypatch.setattr(app, "registered_commands", [*app.registered_commands])
+
+    def test_they_run_and_run_again(self, dualquery) -> None:
+        for _ in range(2):
+            assert dualquery("greet", "world").out == "hello world\n"
+        assert "greet" in dualquery("--help").out
+
+    def test_a_broken_one_says_so(self, dualquery) -> None:
+        done = dualquery("broken")
+        assert done.code == 2
+        assert "command 'broken'" in done.last
+        assert "cannot be imported" in done.last
+        assert dualquery("solvers").code == 0
+
+
+def greet(name: str) -> None:
+    """Greet somebody.
+
+    Example: dualquery greet world
+    """
+    print(f"hello {name}")
+
+
+HEAVY = ["numba", "polars", "scipy", "ortools", "pyscipopt", "pyarrow", "opendp", "dp_accounting"]
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["release", "--help"], ["--version"]])
+def test_help_imports_nothing_heavy(arguments) -> None:
+    script = (
+        "import sys\n"
+        "from dualquery.cli.main import main\n"
+        f"code = main({arguments})\n"
+        f"print('HEAVY', [name for name in {HEAVY} if name in sys.modules], code)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines()[-1] == "HEAVY [] 0"
+
+
+def test_as_a_process(files, tmp_path) -> None:
+    """stdout is one JSON object, stderr is the rest, and the exit code is the process's."""
+    command = [sys.executable, "-m", "dualquery"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    options = [files[0], "--schema", files[1], "--queries", "20", "--rounds", "4", "--samples", "3"]
+    done = subprocess.run(
+        [*command, "release", *options, "--out", "mine", "--json"],
+        cwd=tmp_path, env=environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["release"] == "mine"
+    again = subprocess.run(
+        [*command, "release", *options, "--out", "mine"],
+        cwd=tmp_path, env=environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert again.returncode == 2
+    assert again.stderr.splitlines()[-1].startswith("error: mine exists already")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+def test_a_real_ctrl_c_ends_cleanly(files, tmp_path) -> None:
+    folder = tmp_path / "work"
+    folder.mkdir()
+    process = subprocess.Popen(
+        [
+            sys.executable, "-m", "dualquery", "release", files[0], "--schema", files[1],
+            "--queries", "50", "--way", "2", "--rounds", "5000", "--samples", "20",
+            "--accountant", "zcdp", "--solver", "highs", "--out", "mine",
+        ],
+        cwd=folder, env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    deadline = time.monotonic() + 60
+    while not any(folder.iterdir()) and time.monotonic() < deadline:
+        time.sleep(0.05)  # the folder is reserved before the work begins
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert out == ""
+    assert err.rstrip().splitlines()[-1] == "error: interrupted: nothing was written"
+    assert "Traceback" not in err
+    assert names(folder) == set()
+
+
+def test_synthetic_records_are_plain_parquet(released) -> None:
+    assert pl.read_parquet(released / "synthetic.parquet").columns == [
+        "age", "job", "flag", "sex", "constant",
+    ]  # fmt: skip

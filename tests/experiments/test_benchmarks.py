@@ -1,0 +1,76 @@
+"""The benchmarks compare equal answers, and measure what they say."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dualquery.data.generate import Biased, generated_records
+from dualquery.data.load import load
+from dualquery.errors import BadInputError
+from experiments.benchmarks import run
+from experiments.benchmarks.contenders import CONTENDERS, Contender
+from experiments.benchmarks.scale import PhaseTimes, write_files
+from experiments.benchmarks.tables import stored_records
+from experiments.processes import measure
+from tests.queries.naive import naive_counts
+
+BITS = (np.random.default_rng(1).random((300, 9)) < 0.4).astype(np.uint8)
+LITERALS = np.array([[0, 5, 8], [1, 3, 17], [2, 6, 16], [0, 5, 9], [7, 11, 13]], np.int32)
+
+
+@pytest.mark.parametrize("contender", CONTENDERS, ids=lambda c: c.name)
+def test_contenders_count_what_we_count(contender: Contender) -> None:
+    if not contender.installed:
+        pytest.skip(f"{contender.module} is not installed")
+    count = contender.prepare(np.asfortranarray(BITS), LITERALS)
+    expected = naive_counts(LITERALS, BITS)
+    np.testing.assert_array_equal(count(), expected)
+    np.testing.assert_array_equal(count(), expected)
+
+
+def test_stored_tables_are_the_generated_ones() -> None:
+    generator = Biased(5_000, 30, 2)
+    stored = stored_records(generator)
+    assert stored.nbytes > 0
+    np.testing.assert_array_equal(
+        stored.dense_rows(0, 5_000), generated_records(generator).dense_rows(0, 5_000)
+    )
+
+
+def test_files_hold_the_generated_table(tmp_path: Path) -> None:
+    ones = write_files("netflix-like:500,40,3", tmp_path)
+    expected = load("netflix-like:500,40,3").records.dense_rows(0, 500)
+    assert ones == expected.sum()
+    for source, columns in (("npz:{}/table.npz", None), ("parquet:{}/table.parquet", "1-40")):
+        data = load(source.format(tmp_path), columns=columns)
+        np.testing.assert_array_equal(data.records.dense_rows(0, 500), expected)
+
+
+def test_phases_end_when_the_next_begins() -> None:
+    times = PhaseTimes()
+    times.phase("a")
+    time.sleep(0.02)
+    times.phase("b")
+    assert set(times.seconds) == {"starting", "a"}
+    assert times.seconds["a"] >= 0.02
+
+
+def test_an_unknown_part_is_explained() -> None:
+    with pytest.raises(BadInputError, match="--part speed: the parts are evaluation, player"):
+        run(["speed"], quick=True)
+
+
+def _allocate(mebibytes: int) -> int:
+    return len(np.ones(mebibytes << 17).tobytes()) >> 20
+
+
+@pytest.mark.slow
+def test_a_fresh_process_has_a_peak_of_its_own() -> None:
+    small, large = measure(_allocate, 1), measure(_allocate, 200)
+    assert (small.value, large.value) == (1, 200)
+    if small.peak_mib is not None and large.peak_mib is not None:
+        assert 300 < large.peak_mib - small.peak_mib < 600

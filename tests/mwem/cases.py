@@ -1,0 +1,68 @@
+"""Random domains and queries, and slow but obvious answers to hold the representations against."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+
+from dualquery.data.domain import Domain
+from dualquery.data.histogram import rows_of_values
+from dualquery.data.records import RecordsBuilder
+from dualquery.queries.random import random_conjunctions
+from dualquery.queries.workload import Workload
+from mwem.queries import ProductQueries, distinct_rows
+
+MEMORY = 1 << 30
+
+
+def domain_of(*bits: int) -> Domain:
+    """Return a domain of columns with so many bits each."""
+    return Domain(np.concatenate(([0], np.cumsum(bits))))
+
+
+def random_case(seed: int, most_columns: int = 8) -> Workload:
+    """Return up to 30 random signed conjunctions over a random small domain."""
+    generator = np.random.default_rng(seed)
+    columns = int(generator.integers(2, most_columns + 1))
+    domain = domain_of(*generator.choice([1, 1, 1, 3, 4], columns).tolist())
+    way = int(generator.integers(1, min(columns, 4) + 1))
+    few = 2**way  # some domains have no more queries than this
+    return random_conjunctions(domain, min(30, few * columns // way), way, True, seed)
+
+
+def records_of(rows: np.ndarray):
+    builder = RecordsBuilder(rows.shape[1])
+    builder.append_dense(np.asarray(rows, np.uint8))
+    return builder.build()
+
+
+def all_records(domain: Domain) -> np.ndarray:
+    """Return every legal record, in the order of the histogram's cells."""
+    sizes = np.maximum(domain.sizes, 2)
+    values = np.array(list(itertools.product(*(range(size) for size in sizes))))
+    return rows_of_values(values, domain)
+
+
+def truth_table(workload: Workload) -> np.ndarray:
+    """Return every query's value on every legal record: float64, shape (m, cells)."""
+    return np.stack([workload.on_record(row) for row in all_records(workload.domain)], 1) * 1.0
+
+
+def parities(sizes: int, way: int) -> ProductQueries:
+    """Return all parities of 1 to ``way`` binary columns: +1 for an even number of 1s, else -1."""
+    sets = [c for r in range(1, way + 1) for c in itertools.combinations(range(sizes), r)]
+    columns = np.full((len(sets), way), -1, np.int32)
+    for number, members in enumerate(sets):
+        columns[number, : len(members)] = members
+    scopes, scope_of = distinct_rows(columns, sizes)
+    return ProductQueries(
+        sizes=np.full(sizes, 2),
+        scopes=scopes,
+        scope_of=scope_of,
+        factors=columns,
+        factor_column=np.arange(sizes, dtype=np.int32),
+        indptr=np.arange(0, 2 * sizes + 1, 2),
+        index=np.tile(np.array([0, 1], np.int32), sizes),
+        coefficient=np.tile([1.0, -2.0], sizes),
+    )

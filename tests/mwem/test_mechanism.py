@@ -1,0 +1,261 @@
+"""MWEM as a mechanism: options, budgets, releases."""
+
+from __future__ import annotations
+
+import logging
+
+import numpy as np
+import pytest
+
+import dualquery
+from dualquery.data.domain import Domain
+from dualquery.data.histogram import Histogram as CellCounts
+from dualquery.errors import BadInputError
+from dualquery.mechanism import Budget, Session, Task
+from dualquery.privacy.accountants import best
+from dualquery.privacy.curator import Curator
+from dualquery.privacy.events import DiscreteGaussianNoise, LaplaceNoise, SampledQueries
+from dualquery.privacy.randomness import SeededRandomness
+from dualquery.queries.marginals import all_marginals
+from dualquery.queries.random import count_distinct, random_conjunctions
+from dualquery.queries.workload import Workload
+from dualquery.registry import configure
+from mwem import (
+    Mwem,
+    maximum_error,
+    mean_squared_error,
+    relative_entropy,
+    rounded_table,
+    sampled_table,
+    theorem_2_2_bound,
+)
+from tests.mwem.cases import domain_of, records_of
+
+DOMAIN = domain_of(1, 1, 3, 1, 1)
+
+
+def table(n: int = 5000, seed: int = 0) -> np.ndarray:
+    """Return correlated rows of DOMAIN."""
+    generator = np.random.default_rng(seed)
+    a = generator.random(n) < 0.8
+    b = np.where(generator.random(n) < 0.9, a, ~a)
+    c = generator.choice(3, n, p=[0.6, 0.3, 0.1])
+    d = np.where(generator.random(n) < 0.8, c == 0, a)
+    e = generator.random(n) < 0.1
+    return np.column_stack((a, b, c == 0, c == 1, c == 2, d, e)).astype(np.uint8)
+
+
+WORKLOAD = all_marginals(DOMAIN, 2)
+
+
+def run(mechanism: Mwem, budget: Budget, seed: int = 0, workload: Workload = WORKLOAD, rows=None):
+    rows = table() if rows is None else rows
+    task = Task(workload, len(rows))
+    plan = mechanism.plan(task, budget)
+    curator = Curator(records_of(rows), workload, plan.schedule, SeededRandomness(seed))
+    return plan, mechanism.run(task, plan, curator, Session(public_seed=seed))
+
+
+def truth(workload: Workload = WORKLOAD) -> np.ndarray:
+    return workload.answers_on(table())
+
+
+@pytest.mark.parametrize(
+    ("options", "budget"),
+    [
+        ({}, Budget(2.0, 0.0)),
+        ({}, Budget(2.0, 1e-7)),
+        ({"noisy_init": True, "init_budget": 0.3}, Budget(4.0, 0.0)),
+        ({"noisy_init": True, "init_budget": 0.3}, Budget(2.0, 1e-7)),
+        ({"representation": "factored"}, Budget(2.0, 0.0)),
+        ({"representation": "junction-tree"}, Budget(2.0, 0.0)),
+    ],
+)
+def test_it_learns_the_data(options, budget) -> None:
+    plan, outcome = run(Mwem(iterations=12, **options), budget)
+    start = np.abs(truth() - run(Mwem(iterations=1), Budget(1e-3, 0.0))[1].answers)
+    assert np.abs(outcome.answers - truth()).mean() < 0.3 * start.mean()
+    assert outcome.answers.min() >= 0
+    assert outcome.answers.max() <= 1
+    assert best(plan.schedule, budget.delta, plan.accountant)[1] <= budget.epsilon
+
+
+def test_the_schedule_lists_the_run_in_order() -> None:
+    pure = Mwem(iterations=2, noisy_init=True).plan(Task(WORKLOAD, 100), Budget(1.0, 0.0))
+    kinds = [type(event) for event in pure.schedule]
+    assert kinds == [LaplaceNoise] + 2 * [SampledQueries, LaplaceNoise]
+    zcdp = Mwem(iterations=2).plan(Task(WORKLOAD, 100), Budget(1.0, 1e-6))
+    assert [type(e) for e in zcdp.schedule] == 2 * [SampledQueries, DiscreteGaussianNoise]
+    assert (pure.accountant, zcdp.accountant) == ("advanced", "zcdp")
+
+
+@pytest.mark.parametrize(
+    "seed", [*range(12), *(pytest.param(s, marks=pytest.mark.slow) for s in range(12, 220))]
+)
+def test_representations_select_the_same_queries(seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    bits = int(generator.integers(4, 17))
+    rows = (generator.random((500, bits)) < generator.random(bits)).astype(np.uint8)
+    way = int(generator.integers(1, 4))
+    asked = min(200, count_distinct(Domain.binary(bits), way, True))
+    workload = random_conjunctions(Domain.binary(bits), asked, way, True, seed)
+    options = {"iterations": min(8, asked), "repetitions": 3, "records": 10}
+    outcomes = [
+        run(Mwem(**options, representation=name), Budget(3.0, 0.0), seed, workload, rows)[1]
+        for name in ("histogram", "factored", "junction-tree")
+    ]
+    first, *others = outcomes
+    for other in others:
+        assert [line["query"] for line in other.trace] == [line["query"] for line in first.trace]
+        np.testing.assert_allclose(other.answers, first.answers, atol=1e-9)
+
+
+def test_the_average_is_over_the_distributions_before_each_update() -> None:
+    options = {"repetitions": 1, "average": True, "records": 3}
+    averaged = run(Mwem(iterations=3, **options), Budget(3.0, 0.0))[1].answers
+    uniform = run(Mwem(iterations=1, **options), Budget(1.0, 0.0))[1].answers
+    np.testing.assert_allclose(uniform[:2], 0.25)
+    lasts = [uniform]
+    events = run(Mwem(iterations=3, **options), Budget(3.0, 0.0))[1].trace
+    from mwem.algorithm import clip_to_range
+    from mwem.queries import ProductQueries
+    from mwem.representations import Histogram
+
+    queries = ProductQueries.of_workload(WORKLOAD)
+    model = Histogram(queries, 1 << 20)
+    for line in events[:-1]:
+        model.update(line["query"], clip_to_range(line["measured"], queries, line["query"]))
+        lasts.append(model.answers())
+    np.testing.assert_allclose(averaged, np.mean(lasts, axis=0), atol=1e-12)
+
+
+def test_synthetic_records_are_legal_and_follow_the_answers() -> None:
+    """Mean error of 4,000 records below 0.02: five standard errors of a share are 0.04."""
+    for average in (False, True):
+        _, outcome = run(Mwem(records=4000, average=average), Budget(3.0, 0.0))
+        assert outcome.records.shape == (4000, DOMAIN.bits)
+        assert (outcome.records[:, 2:5].sum(axis=1) == 1).all()
+        off = np.abs(WORKLOAD.answers_on(outcome.records) - outcome.answers)
+        assert off.mean() < 0.02
+
+
+def test_no_query_is_measured_twice() -> None:
+    _, outcome = run(Mwem(iterations=len(WORKLOAD)), Budget(1.0, 0.0))
+    assert sorted(line["query"] for line in outcome.trace) == list(range(len(WORKLOAD)))
+
+
+def test_queries_that_do_not_fit_are_excluded() -> None:
+    rows = np.random.default_rng(0).integers(0, 2, (200, 16), dtype=np.uint8)
+    workload = all_marginals(Domain.binary(16), 2, signed=False)
+    small = (28 + 21 * 16) * 2**4 / 2**30
+    options = {"iterations": 15, "memory_gib": small, "representation": "factored"}
+    _, outcome = run(Mwem(**options), Budget(1.0, 0.0), workload=workload, rows=rows)
+    assert max(line["largest"] for line in outcome.trace) <= 2**5
+    with pytest.raises(BadInputError, match="above the limit"):
+        run(Mwem(**options, too_large="stop"), Budget(1.0, 0.0), workload=workload, rows=rows)
+    with pytest.raises(BadInputError, match="no query is left whose measurement fits"):
+        run(
+            Mwem(iterations=60, memory_gib=small, representation="factored"),
+            Budget(1.0, 0.0),
+            workload=workload,
+            rows=rows,
+        )
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"iterations": 0}, "iterations is 0; a whole number of at least 1"),
+        ({"repetitions": 0}, "repetitions is 0; a whole number of at least 1"),
+        ({"records": 0}, "records is 0"),
+        ({"init_budget": 0.0}, "init_budget is 0.0; a share above 0 and below 1"),
+        ({"noisy_max_budget": 1.0}, "noisy_max_budget is 1.0; a share above 0 and below 1"),
+        ({"memory_gib": -1.0}, "memory_gib is -1.0"),
+        ({"representation": "dense"}, "known: auto, histogram, factored, junction-tree"),
+        ({"too_large": "crash"}, "known: exclude, stop"),
+    ],
+)
+def test_bad_options(options, message) -> None:
+    with pytest.raises(BadInputError, match=message):
+        Mwem(**options)
+
+
+def test_bad_plans() -> None:
+    task = Task(WORKLOAD, 100)
+    with pytest.raises(BadInputError, match="iterations is 500, but the workload has only"):
+        Mwem(iterations=500).plan(task, Budget(1.0, 0.0))
+    with pytest.raises(BadInputError, match="too little to select"):
+        Mwem().plan(task, Budget(1e-12, 0.0))
+    with pytest.raises(BadInputError, match="No valid accounting"):
+        Mwem().plan(task, Budget(1.0, 0.0, accountant="zcdp"))
+    with pytest.raises(BadInputError, match="No valid accounting"):
+        Mwem().plan(task, Budget(1.0, 1e-6, accountant="advanced"))
+
+
+def test_rounds_is_an_alias() -> None:
+    assert configure("mwem", {"rounds": "7"}) == Mwem(iterations=7)
+    with pytest.raises(BadInputError, match="iterations is given twice, once as rounds"):
+        configure("mwem", {"iterations": 7, "rounds": 7})
+
+
+def test_a_release_of_the_user_s_own_table(tmp_path) -> None:
+    made = dualquery.release(
+        table(300), queries="all", way=2, mechanism="mwem", options={"rounds": 3}, threads=1
+    )
+    assert made.privacy.private
+    assert (made.privacy.epsilon, made.privacy.delta) == (1.0, 0.0)
+    made.save(tmp_path / "release")
+    loaded = dualquery.load_release(tmp_path / "release")
+    assert loaded.parameters["representation"] == "histogram"
+    assert len(loaded.trace) == 3
+    assert loaded.records.shape == (300, 7)
+
+
+def test_true_errors_are_shown_to_the_operator_only(caplog) -> None:
+    with caplog.at_level(logging.WARNING):
+        _, loud = run(Mwem(iterations=2, verbose=True), Budget(1.0, 0.0))
+    assert caplog.text.count("NOT PRIVATE") == 3
+    _, quiet = run(Mwem(iterations=2), Budget(1.0, 0.0))
+    keep = [{k: v for k, v in line.items() if k != "seconds"} for line in loud.trace]
+    assert keep == [{k: v for k, v in line.items() if k != "seconds"} for line in quiet.trace]
+
+
+def test_theorem_2_2() -> None:
+    bound, failure = theorem_2_2_bound(
+        n=1000, log_domain=8.0, queries=500, iterations=8, epsilon=2.0
+    )
+    assert bound == pytest.approx((2 * 1000 * 1.0 + 10 * 8 * np.log(500) / 2) / 1000)
+    assert failure == pytest.approx(16 / 500)
+    with pytest.raises(BadInputError, match=r"Theorem 2\.2 needs"):
+        theorem_2_2_bound(n=0, log_domain=8.0, queries=500, iterations=8, epsilon=2.0)
+
+
+def test_tables_and_histograms_both_ways() -> None:
+    rows = table(500)
+    cells = records_of(rows).total(CellCounts(DOMAIN), 1)
+    assert cells.shape == (2, 2, 3, 2, 2)
+    back = rounded_table(cells.astype(float), DOMAIN, 500)
+    order = [np.lexsort(r.T) for r in (rows, back)]
+    assert np.array_equal(rows[order[0]], back[order[1]])
+    fewer = rounded_table(cells.astype(float), DOMAIN, 37)
+    found = records_of(fewer).total(CellCounts(DOMAIN), 1)
+    assert len(fewer) == 37
+    assert (np.abs(found - cells * 37 / 500) < 1).all()
+    drawn = sampled_table(cells.astype(float), DOMAIN, 100, np.random.default_rng(0))
+    assert (cells[records_of(drawn).total(CellCounts(DOMAIN), 1) > 0] > 0).all()
+    with pytest.raises(BadInputError, match="shape"):
+        rounded_table(np.ones(3), DOMAIN, 5)
+    with pytest.raises(BadInputError, match="not all of them 0"):
+        rounded_table(np.zeros((2, 2, 3, 2, 2)), DOMAIN, 5)
+
+
+def test_errors() -> None:
+    one, other = np.array([0.1, 0.5]), np.array([0.2, 0.1])
+    assert maximum_error(one, other) == pytest.approx(0.4)
+    assert mean_squared_error(one, other) == pytest.approx((0.01 + 0.16) / 2)
+    assert relative_entropy(np.array([1, 1]), np.array([3, 1])) == pytest.approx(
+        0.5 * np.log(0.5 / 0.75) + 0.5 * np.log(0.5 / 0.25)
+    )
+    assert relative_entropy(np.array([1, 0]), np.array([0, 1])) == np.inf
+    with pytest.raises(BadInputError, match="of one shape"):
+        relative_entropy(np.ones(2), np.ones(3))

@@ -1,0 +1,65 @@
+"""Queries as products over columns: the same functions as the conjunctions they come from."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dualquery.data.histogram import column_values
+from dualquery.queries.workload import Workload
+from mwem.queries import ProductQueries, distinct_rows
+from tests.mwem.cases import all_records, domain_of, parities, random_case, truth_table
+
+
+def values_on_cells(queries: ProductQueries, domain) -> np.ndarray:
+    values = column_values(all_records(domain), domain)
+    return np.stack(
+        [
+            queries.table(q)[tuple(values[:, c] for c in queries.scope(q))]
+            for q in range(len(queries))
+        ]
+    )
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_products_are_the_conjunctions(seed: int) -> None:
+    workload = random_case(seed, most_columns=5)
+    queries = ProductQueries.of_workload(workload)
+    assert np.array_equal(values_on_cells(queries, workload.domain), truth_table(workload))
+
+
+def test_several_literals_on_one_column_become_one_factor() -> None:
+    domain = domain_of(1, 4, 3)
+    literals = np.array(
+        [
+            [3, 5, -1],  # neither the first nor the second value
+            [2, 4, -1],  # two values at once: never
+            [2, 5, 10],  # the first and not the second value, and a value of the next column
+            [1, 3, 7],
+        ],
+        np.int32,
+    )
+    workload = Workload(literals, domain)
+    queries = ProductQueries.of_workload(workload)
+    assert queries.scope(0) == (1,)
+    assert queries.scope(2) == (1, 2)
+    assert np.array_equal(values_on_cells(queries, domain), truth_table(workload))
+
+
+def test_columns_whose_total_is_read() -> None:
+    workload = Workload(np.array([[0, 2], [0, 5]], np.int32), domain_of(1, 1, 1))
+    assert ProductQueries.of_workload(workload).counts_any.tolist() == [False, False, True]
+
+
+def test_a_parity_is_a_product_of_signs() -> None:
+    queries = parities(3, 2)
+    assert queries.table(0).tolist() == [1.0, -1.0]
+    assert queries.table(3).tolist() == [[1.0, -1.0], [-1.0, 1.0]]
+
+
+@pytest.mark.parametrize("base", [5, 2**40])
+def test_distinct_rows(base: int) -> None:
+    rows = np.array([[3, -1], [0, 1], [3, -1], [1, 0]], np.int32)
+    different, number = distinct_rows(rows, base)
+    assert np.array_equal(different[number], rows)
+    assert len(different) == 3

@@ -1,0 +1,236 @@
+"""Every representation holds MWEM's distribution: against enumeration, and each other."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from dualquery.data.domain import Domain
+from dualquery.data.histogram import rows_of_values
+from dualquery.errors import BadInputError
+from dualquery.queries.random import random_conjunctions
+from dualquery.queries.workload import Workload
+from mwem.queries import ProductQueries
+from mwem.representations import Factored, Histogram, JunctionTree, choose, make
+from tests.mwem.cases import MEMORY, domain_of, parities, random_case, truth_table
+
+KINDS = (Histogram, Factored, JunctionTree)
+
+
+def naive_mwem(truth, updates, repetitions, shares):
+    """Run multiplicative weights cell by cell, as Figure 1 and section 2.3.2 say."""
+    history = []
+    for query, target in updates:
+        history.append((query, target))
+        for j, m in [history[-1], *(history * (repetitions - 1))]:
+            shares = shares * np.exp(truth[j] * (m - truth[j] @ shares) / 2)
+            shares = shares / shares.sum()
+    return shares
+
+
+def measured(queries, updates, repetitions, *representations):
+    for query, target in updates:
+        for one in representations:
+            one.update(query, target)
+            one.repeat(repetitions - 1)
+
+
+def random_updates(seed: int, m: int, count: int):
+    generator = np.random.default_rng([seed, 1])
+    return [(int(generator.integers(m)), float(generator.random())) for _ in range(count)]
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("kind", KINDS)
+def test_answers_are_those_of_figure_1(kind, seed: int) -> None:
+    workload = random_case(seed, most_columns=5)
+    queries = ProductQueries.of_workload(workload)
+    truth = truth_table(workload)
+    updates = random_updates(seed, len(workload), 5)
+    representation = kind(queries, MEMORY)
+    measured(queries, updates, 3, representation)
+    start = np.full(truth.shape[1], 1 / truth.shape[1])
+    expected = truth @ naive_mwem(truth, updates, 3, start)
+    np.testing.assert_allclose(representation.answers(), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("block", range(10))
+def test_three_representations_agree(block: int) -> None:
+    """200 random cases; after each of up to 8 measurements the answers agree within 1e-9."""
+    for seed in range(100 + 20 * block, 120 + 20 * block):
+        queries = ProductQueries.of_workload(random_case(seed))
+        three = [kind(queries, MEMORY, threads=1 + seed % 2) for kind in KINDS]
+        for step in random_updates(seed, len(queries), 8):
+            measured(queries, [step], 3, *three)
+            first, *others = [one.answers() for one in three]
+            for other in others:
+                np.testing.assert_allclose(other, first, atol=1e-9)
+
+
+@pytest.mark.parametrize("way", [2, 3, 4, 5])
+def test_marginals_across_a_chain_of_cliques(way: int) -> None:
+    """Only neighbours are measured, so most queries lie in no clique."""
+    domain = domain_of(1, 3, 1, 1, 4, 1, 1)
+    asked = random_conjunctions(domain, 40, way, True, way)
+    chain = np.full((6, asked.way), -1, np.int32)
+    chain[:, 0], chain[:, 1] = 2 * domain.offsets[:-2], 2 * domain.offsets[1:-1]
+    workload = Workload(np.vstack((chain, asked.literals)), domain, {}, True)
+    queries = ProductQueries.of_workload(workload)
+    updates = [
+        (q, t) for (_, t), q in zip(random_updates(way, 1, 6), [3, 0, 5, 1, 4, 2], strict=True)
+    ]
+    tree = JunctionTree(queries, MEMORY, threads=2)
+    measured(queries, updates, 4, tree)
+    truth = truth_table(workload)
+    start = np.full(truth.shape[1], 1 / truth.shape[1])
+    expected = truth @ naive_mwem(truth, updates, 4, start)
+    np.testing.assert_allclose(tree.answers(), expected, atol=1e-12)
+    assert tree.describe()["largest"] <= 12
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_parities(kind) -> None:
+    queries = parities(6, 3)
+    signs = np.array([[q] for q in range(len(queries))])
+    cells = np.indices((2,) * 6).reshape(6, -1)
+    truth = np.stack(
+        [queries.table(q[0])[tuple(cells[c] for c in queries.scope(q[0]))] for q in signs]
+    )
+    updates = [(q, 2 * t - 1) for q, t in random_updates(7, len(queries), 6)]
+    representation = kind(queries, MEMORY)
+    measured(queries, updates, 3, representation)
+    expected = truth @ naive_mwem(truth, updates, 3, np.full(64, 1 / 64))
+    np.testing.assert_allclose(representation.answers(), expected, atol=1e-12)
+
+
+def test_a_histogram_may_start_anywhere() -> None:
+    workload = random_case(3, most_columns=4)
+    queries = ProductQueries.of_workload(workload)
+    truth = truth_table(workload)
+    prior = np.random.default_rng(0).random(tuple(queries.sizes))
+    histogram = Histogram(queries, MEMORY, prior=prior)
+    updates = random_updates(3, len(workload), 4)
+    measured(queries, updates, 2, histogram)
+    expected = naive_mwem(truth, updates, 2, prior.ravel() / prior.sum())
+    np.testing.assert_allclose(histogram.shares().ravel(), expected, atol=1e-13)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_extreme_targets_overflow_nothing(kind) -> None:
+    """A thousand passes towards contradictory targets drive log-weights hundreds apart."""
+    workload = Workload(np.array([[0, 2], [0, 3], [0, -1]], np.int32), domain_of(1, 1, 1))
+    queries = ProductQueries.of_workload(workload)
+    representation = kind(queries, MEMORY)
+    measured(queries, [(0, 1.0), (1, 1.0), (2, 0.0)], 1000, representation)
+    answers = representation.answers()
+    assert np.isfinite(answers).all()
+    assert answers[0] + answers[1] == pytest.approx(answers[2], abs=1e-12)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_samples_follow_the_distribution(kind) -> None:
+    """Chi-square over all cells at level 1e-4, one fixed seed."""
+    domain = domain_of(1, 3, 1, 1, 1)
+    literals = np.array([[0, 2], [4, 8], [8, 10], [10, 12], [1, 13]], np.int32)
+    workload = Workload(literals, domain)
+    queries = ProductQueries.of_workload(workload)
+    truth = truth_table(workload)
+    updates = [(0, 0.5), (1, 0.4), (2, 0.02), (3, 0.6)]
+    representation = kind(queries, MEMORY)
+    measured(queries, updates, 5, representation)
+    shares = naive_mwem(truth, updates, 5, np.full(truth.shape[1], 1 / truth.shape[1]))
+    draws = 100_000
+    values = representation.sample(draws, np.random.default_rng(1))
+    cells = np.ravel_multi_index(tuple(values.T.astype(int)), tuple(queries.sizes))
+    seen = np.bincount(cells, minlength=len(shares))
+    assert stats.chisquare(seen, shares * draws).pvalue > 1e-4
+    assert rows_of_values(values[:3], domain).shape == (3, domain.bits)
+
+
+@pytest.mark.parametrize("kind", [Factored, JunctionTree])
+def test_threads_change_nothing(kind) -> None:
+    queries = ProductQueries.of_workload(random_conjunctions(Domain.binary(12), 1500, 3, True, 0))
+    one, two = kind(queries, MEMORY, threads=1), kind(queries, MEMORY, threads=2)
+    measured(queries, random_updates(0, 1500, 6), 3, one, two)
+    assert np.array_equal(one.answers(), two.answers())
+
+
+def test_a_component_that_does_not_fit_is_refused_before_it_is_built() -> None:
+    chain = np.array([[2 * i, 2 * i + 2] for i in range(30)], np.int32)
+    queries = ProductQueries.of_workload(Workload(chain, Domain.binary(31)))
+    factored = Factored(queries, memory=3 << 20)
+    with pytest.raises(BadInputError, match=r"a histogram of 15 columns has 32,768 cells"):
+        measured(queries, [(q, 0.5) for q in range(30)], 1, factored)
+    before = factored.answers()
+    assert not factored.admits()[13]
+    assert factored.admits()[[20, 29]].all()
+    assert np.array_equal(before, factored.answers())
+    tree = JunctionTree(queries, memory=1 << 20)
+    measured(queries, [(q, 0.5) for q in range(13)], 1, tree)
+    np.testing.assert_allclose(tree.answers(), before, atol=1e-12)
+    measured(queries, [(q, 0.5) for q in range(13, 30)], 1, tree)
+    assert tree.describe()["largest"] == 4
+
+
+def test_a_clique_that_does_not_fit_is_refused_before_it_is_built() -> None:
+    pairs = np.array([[2 * i, 2 * j] for i in range(12) for j in range(i)], np.int32)
+    queries = ProductQueries.of_workload(Workload(pairs, Domain.binary(12)))
+    tree = JunctionTree(queries, memory=64 * 5000)
+    admitted = 0
+    for query in range(len(queries)):
+        if tree.admits()[query]:
+            tree.update(query, 0.5)  # what the rule admits must fit
+            admitted += 1
+        else:
+            with pytest.raises(BadInputError, match="above the limit"):
+                tree.update(query, 0.5)
+    assert 12 < admitted < len(queries)
+
+
+def test_a_histogram_too_large_for_memory_says_how_large_and_what_would_do() -> None:
+    queries = ProductQueries.of_workload(Workload(np.array([[0]], np.int32), Domain.binary(5000)))
+    with pytest.raises(BadInputError, match=r"10\^1505 cells .* representation=junction-tree"):
+        Histogram(queries, MEMORY)
+
+
+def test_the_default_representation() -> None:
+    small = ProductQueries.of_workload(Workload(np.array([[0]], np.int32), Domain.binary(8)))
+    large = ProductQueries.of_workload(Workload(np.array([[0]], np.int32), Domain.binary(40)))
+    assert choose("auto", small, 5, MEMORY, False) == "histogram"
+    assert choose("auto", large, 5, MEMORY, False) == "junction-tree"
+    assert choose("auto", small, 5, MEMORY, True) == "histogram"
+    assert choose("factored", small, 5, MEMORY, False) == "factored"
+    with pytest.raises(BadInputError, match="a histogram of 40 columns"):
+        choose("auto", large, 5, MEMORY, True)
+    with pytest.raises(BadInputError, match="noisy_init counts every cell"):
+        choose("factored", small, 5, MEMORY, True)
+    for name in ("histogram", "factored", "junction-tree"):
+        assert make(name, small, MEMORY, 1).name == name
+
+
+@pytest.mark.slow
+def test_a_chain_of_a_thousand_attributes() -> None:
+    """998 overlapping triples in a random order, against a transfer matrix."""
+    literals = 2 * np.stack([np.arange(998) + i for i in range(3)], 1).astype(np.int32)
+    queries = ProductQueries.of_workload(Workload(literals, Domain.binary(1000)))
+    generator = np.random.default_rng(0)
+    tree = JunctionTree(queries, MEMORY)
+    for query in generator.permutation(998):
+        tree.update(int(query), float(generator.random()))
+    scales = np.zeros(998)
+    scales[tree._history.queries] = tree._history.scales
+    tables = np.ones((998, 2, 2, 2))
+    tables[:, 1, 1, 1] = np.exp(scales)
+    left, right = [np.full((2, 2), 0.25)], [np.ones((2, 2))]
+    for table in tables:
+        step = (left[-1][:, :, None] * table).sum(0)
+        left.append(step / step.sum())
+    for table in tables[::-1]:
+        step = (table * right[-1][None]).sum(2)
+        right.append(step / step.sum())
+    expected = []
+    for i, table in enumerate(tables):
+        joint = left[i][:, :, None] * table * right[997 - i][None]
+        expected.append(joint[1, 1, 1] / joint.sum())
+    np.testing.assert_allclose(tree.answers(), expected, atol=1e-9)

@@ -1,0 +1,91 @@
+"""The local search: quality, determinism, and its tracked value."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from solvers import BestResponse, Status, compact, get_solver
+from solvers.backends import local_search_kernels as kernels
+from solvers.backends.local_search import initial_state, greedy_record
+from tests.solvers.instances import groups_of, problem, random_problem, row, sampled_problem
+
+
+@pytest.mark.parametrize("column", [None, 12])
+@pytest.mark.parametrize(("attributes", "clauses"), [(240, 1000), (396, 1750)])
+def test_within_three_thousandths_of_the_best_of_long_searches(
+    attributes: int, clauses: int, column: int | None
+) -> None:
+    instance = sampled_problem(attributes, clauses, 0, column)
+    kernel = compact(instance).problem
+    best = -np.inf
+    for seed in range(1, 4):
+        state = initial_state(kernel, greedy_record(kernel), seed)
+        kernels.initialise(state)
+        kernels.tabu_search(state, 60_000, 20, 100)
+        best = max(best, kernel.constant + state.value[1])
+    reached = [get_solver("local-search").solve(instance, seed=seed).objective for seed in range(5)]
+    assert np.mean(reached) >= 0.997 * best
+
+
+def test_annealing_beats_the_greedy_record_by_far() -> None:
+    instance = sampled_problem(3000, 6000, 0)
+    kernel = compact(instance).problem
+    assert kernel.attributes > 1000
+    greedy = kernel.value(greedy_record(kernel))
+    assert get_solver("local-search").solve(instance).objective >= 1.03 * greedy
+
+
+def test_tracked_value_and_scores_are_true_after_any_moves() -> None:
+    for seed in range(60):
+        kernel = compact(random_problem(seed)).problem
+        start = greedy_record(kernel)
+        if len(kernel.terms) == 0 or not kernel.feasible(start):
+            continue
+        state = initial_state(kernel, start, seed)
+        kernels.initialise(state)
+        kernels.tabu_search(state, 300, 10, 20)
+        kernels.anneal(state, 300, 1.0, 1.0)
+        assert kernel.feasible(state.record)
+        assert kernel.feasible(state.best_record)
+        assert np.isclose(kernel.constant + state.value[0], kernel.value(state.record))
+        assert np.isclose(kernel.constant + state.value[1], kernel.value(state.best_record))
+        for attribute in range(kernel.attributes):
+            flipped = state.record.copy()
+            flipped[attribute] ^= 1
+            change = kernel.value(flipped) - kernel.value(state.record)
+            assert np.isclose(state.scores[attribute], change)
+
+
+def test_answer_follows_the_seed() -> None:
+    instance = sampled_problem(300, 1500, 0)
+    solver = get_solver("local-search")
+    records = [solver.solve(instance, seed=seed).record for seed in (0, 0, 1)]
+    np.testing.assert_array_equal(records[0], records[1])
+    assert (records[0] != records[2]).any()
+
+
+def test_exchanges_cross_equalities() -> None:
+    # Exactly three of six: no single move is legal.
+    instance = problem(
+        6,
+        {(0, 1): 1.0, (3, 4, 5): 4.0},
+        constraints=(row(list(range(6)), [1.0] * 6, 3.0, 3.0),),
+    )
+    hint = np.array([1, 1, 1, 0, 0, 0], np.uint8)
+    assert get_solver("local-search").solve(instance, hint=hint).objective == 4.0
+
+
+def test_greedy_record_follows_weights_and_groups() -> None:
+    instance = problem(5, {(0,): 1.0, (~1,): 2.0, (3,): 1.0, (4,): 3.0}, groups_of([2, 3, 4]))
+    assert greedy_record(instance).tolist() == [1, 0, 0, 0, 1]
+
+
+def test_wide_problem_of_the_paper() -> None:
+    rng = np.random.default_rng(0)
+    terms = rng.integers(0, 2 * 17_770, (4_500, 3)).astype(np.int32)
+    instance = BestResponse.from_sample(17_770, terms, rng.choice([-1, 1], 4_500))
+    solution = get_solver("local-search").solve(instance)
+    proven = get_solver("highs").solve(instance)
+    assert proven.status is Status.OPTIMAL
+    assert solution.objective >= 0.997 * proven.objective

@@ -1,0 +1,177 @@
+"""The problem: validation, evaluation, and the merging of samples."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from solvers import BestResponse, Groups, InvalidProblemError, LinearConstraint, SolverError
+from solvers.terms import is_canonical
+from tests.solvers.instances import groups_of, problem, random_problem, random_record, row
+
+
+def codes(rows: list[list[int]]) -> np.ndarray:
+    return np.array(rows, np.int32)
+
+
+@st.composite
+def samples(draw: st.DrawFn) -> tuple[int, np.ndarray, np.ndarray]:
+    # Eight literals over 300 attributes exceed 64-bit keys; two attributes make duplicates.
+    attributes = draw(st.sampled_from([1, 2, 5, 300]))
+    width = draw(st.integers(0, 8))
+    count = draw(st.integers(0, 30))
+    seed = draw(st.integers(0, 2**32 - 1))
+    rng = np.random.default_rng(seed)
+    terms = rng.integers(-1, 2 * attributes, (count, width)).astype(np.int32)
+    return attributes, terms, rng.choice([-1, 1], count)
+
+
+def signed_sum(terms: np.ndarray, signs: np.ndarray, record: np.ndarray) -> int:
+    """Evaluate a sample query by query, as the paper writes it."""
+    total = 0
+    for literals, sign in zip(terms, signs, strict=True):
+        true = all(record[code >> 1] != (code & 1) for code in literals if code >= 0)
+        total += int(true) if sign > 0 else 1 - int(true)
+    return total
+
+
+@given(samples())
+@settings(max_examples=150, deadline=None)
+def test_merged_sample_has_the_value_of_its_queries(
+    sample: tuple[int, np.ndarray, np.ndarray],
+) -> None:
+    attributes, terms, signs = sample
+    merged = BestResponse.from_sample(attributes, terms, signs)
+    rng = np.random.default_rng(0)
+    for _ in range(5):
+        record = rng.integers(0, 2, attributes).astype(np.uint8)
+        assert merged.value(record) == signed_sum(terms, signs, record)
+
+
+@given(samples())
+@settings(max_examples=150, deadline=None)
+def test_merged_sample_is_canonical(sample: tuple[int, np.ndarray, np.ndarray]) -> None:
+    merged = BestResponse.from_sample(*sample)
+    assert is_canonical(merged.terms)
+    assert len(np.unique(merged.terms, axis=0)) == len(merged.terms)
+    assert (merged.weights != 0).all()
+
+
+@given(samples(), st.randoms(use_true_random=False))
+@settings(max_examples=50, deadline=None)
+def test_merging_ignores_the_order_of_the_sample(
+    sample: tuple[int, np.ndarray, np.ndarray], random: object
+) -> None:
+    attributes, terms, signs = sample
+    order = np.random.default_rng(1).permutation(len(terms))
+    one = BestResponse.from_sample(attributes, terms, signs)
+    other = BestResponse.from_sample(attributes, terms[order][:, ::-1], signs[order])
+    np.testing.assert_array_equal(one.terms, other.terms)
+    np.testing.assert_array_equal(one.weights, other.weights)
+    assert one.constant == other.constant
+
+
+def test_query_and_complement_cancel() -> None:
+    merged = BestResponse.from_sample(3, codes([[0, 3], [3, 0], [4, -1]]), [1, -1, 1])
+    assert merged.terms.tolist() == [[4, -1]]
+    assert merged.weights.tolist() == [1.0]
+    assert merged.constant == 1.0
+
+
+def test_sample_keeps_groups_and_constraints() -> None:
+    groups, constraint = groups_of([0, 1]), row([2], [1.0], 0.0, 0.0)
+    merged = BestResponse.from_sample(3, codes([[0]]), [1], groups, (constraint,))
+    assert merged.groups is groups
+    assert merged.constraints == (constraint,)
+
+
+def test_value_of_every_record() -> None:
+    instance = problem(3, {(0, ~1): 2.0, (2,): -0.5, (): 1.0}, constant=10.0)
+    values = [
+        instance.value(np.array(bits, np.uint8)) for bits in itertools.product((0, 1), repeat=3)
+    ]
+    assert values == [11.0, 10.5, 11.0, 10.5, 13.0, 12.5, 11.0, 10.5]
+
+
+def test_violations_name_groups_and_constraints() -> None:
+    instance = problem(
+        4,
+        {},
+        groups_of([0, 1], [2]),
+        (row([0, 3], [1.0, 2.0], -np.inf, 2.0), row([3], [1.0], 1.0, 1.0)),
+    )
+    assert instance.violations(np.array([1, 0, 1, 1], np.uint8)) == [
+        "constraint 0 is 3.0; expected -inf to 2.0"
+    ]
+    assert instance.violations(np.array([1, 1, 0, 0], np.uint8)) == [
+        "group 0 has 2 ones; expected exactly 1",
+        "group 1 has 0 ones; expected exactly 1",
+        "constraint 1 is 0.0; expected 1.0 to 1.0",
+    ]
+    assert instance.feasible(np.array([0, 1, 1, 1], np.uint8))
+    assert not instance.feasible(np.array([0, 1, 1], np.uint8))
+    assert not instance.feasible(np.array([0, 1, 1, 2], np.uint8))
+
+
+def test_feasible_is_no_violations() -> None:
+    rng = np.random.default_rng(0)
+    verdicts = set()
+    for seed in range(100):
+        instance = random_problem(seed)
+        record = random_record(instance.attributes, instance.groups, rng)
+        assert instance.feasible(record) == (instance.violations(record) == [])
+        verdicts.add(instance.feasible(record))
+    assert verdicts == {True, False}
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: problem(2, {(0,): float("nan")}), "weight of term 0 is nan"),
+        (lambda: problem(2, [((0,), 1.0), ((1,), -np.inf)]), "weight of term 1 is -inf"),
+        (lambda: problem(2, {(0,): 1.0}, constant=np.inf), "constant is inf"),
+        (lambda: problem(-1, {}), "attributes is -1"),
+        (lambda: problem(2, {(0, 2): 1.0}), r"term 0 has the literal codes \[0, 4\]"),
+        (lambda: BestResponse(2, codes([[-2]]), np.ones(1)), r"literal codes \[-2\]"),
+        (
+            lambda: BestResponse(2, codes([[0]]), np.ones(2)),
+            r"shape \(1, 1\) and weights shape \(2,\)",
+        ),
+        (lambda: BestResponse(2, np.zeros(3, np.int32), np.ones(3)), r"terms have shape \(3,\)"),
+        (lambda: BestResponse(2, np.ones((1, 1)), np.ones(1)), "terms have dtype float64"),
+        (lambda: BestResponse(2, np.full((1, 1), 2**40), np.ones(1)), "32-bit"),
+        (lambda: problem(3, {}, groups_of([0, 1], [1, 2])), "attribute 1 is in 2 places"),
+        (lambda: problem(3, {}, groups_of([0, 0])), "attribute 0 is in 2 places"),
+        (lambda: problem(3, {}, groups_of([0], [])), "group 1 has no members"),
+        (lambda: problem(3, {}, groups_of([0, 3])), "members 0 to 3; expected 0 to 2"),
+        (
+            lambda: problem(3, {}, Groups(np.array([0, 3]), np.zeros(1, np.int32))),
+            "indptr goes from 0 to 3 with 1 members",
+        ),
+        (lambda: problem(1, {}, constraints=(row([1], [1.0], 0, 1),)), "constraint 0 names"),
+        (lambda: row([0, 0], [1.0, 2.0], 0.0, 1.0), "names attribute 0 twice"),
+        (lambda: row([0], [float("nan")], 0.0, 1.0), "coefficient nan"),
+        (lambda: row([0], [1.0, 2.0], 0.0, 1.0), r"shape \(1,\) and coefficients of shape \(2,\)"),
+        (lambda: row([0], [1.0], 1.0, 0.0), r"bounds \[1.0, 0.0\]"),
+        (lambda: row([0], [1.0], float("nan"), 0.0), "bounds"),
+        (lambda: row([0], [1.0], np.inf, np.inf), "bounds"),
+        (lambda: BestResponse.from_sample(2, codes([[0]]), [0]), "sign of draw 0 is 0.0"),
+        (lambda: BestResponse.from_sample(2, codes([[5]]), [1]), "literal codes"),
+        (lambda: BestResponse.from_sample(2, codes([[0]]), [1, 1]), "shape"),
+    ],
+)
+def test_bad_input(make: object, message: str) -> None:
+    with pytest.raises(InvalidProblemError, match=message) as caught:
+        make()
+    assert isinstance(caught.value, SolverError)
+    assert isinstance(caught.value, ValueError)
+
+
+def test_constraint_tolerates_rounding() -> None:
+    tenths = LinearConstraint(np.arange(3), np.array([0.1, 0.2, 0.3]), 0.6, 0.6)
+    assert tenths.holds(np.ones(3, np.uint8))
+    assert not tenths.holds(np.array([0, 1, 1], np.uint8))

@@ -1,0 +1,227 @@
+"""Reductions keep the optimum, values and feasibility, and reach a fixpoint."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from solvers import BestResponse, Groups, Reducing, Status, get_solver, reduce, reduction
+from tests.solvers.instances import (
+    NAMED,
+    Named,
+    groups_of,
+    problem,
+    random_problem,
+    random_record,
+    row,
+    sampled_problem,
+)
+
+
+def check(instance: BestResponse, seed: int) -> int:
+    """Check all that a reduction promises; return how many attributes are left."""
+    reference = get_solver("exhaustive")
+    tolerance = 1e-9 * (1.0 + float(np.abs(instance.weights).sum()))
+    reduced = reduce(instance)
+    small = reduced.problem
+    optimum = reference.solve(instance).objective
+    best = reference.solve(small)
+    assert abs(best.objective - optimum) <= tolerance, seed
+    full = reduced.expand(best.record)
+    assert instance.feasible(full), seed
+    assert abs(instance.value(full) - optimum) <= tolerance, seed
+
+    rng = np.random.default_rng(seed)
+    for _ in range(5):
+        record = random_record(small.attributes, small.groups, rng)
+        default = random_record(instance.attributes, instance.groups, rng)
+        full = reduced.expand(record, default)
+        assert instance.feasible(full) == small.feasible(record), seed
+        assert abs(instance.value(full) - small.value(record)) <= tolerance, seed
+        np.testing.assert_array_equal(small.value(reduced.restrict(full)), small.value(record))
+        if instance.feasible(default):
+            restricted = reduced.restrict(default)
+            assert small.feasible(restricted), seed
+            assert small.value(restricted) >= instance.value(default) - tolerance, seed
+    return small.attributes
+
+
+@pytest.mark.parametrize("work", [0, 2**21])
+def test_optimum_values_and_feasibility_are_kept(
+    work: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reduction, "_ENUMERATION_WORK", work)
+    left = [check(random_problem(seed), seed) for seed in range(300)]
+    # Both kinds of instances occur: solved by reductions, and not.
+    assert left.count(0) >= 100
+    assert left.count(0) <= 290
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("work", [0, 2**21])
+def test_optimum_is_kept_on_ten_thousand_problems(
+    work: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reduction, "_ENUMERATION_WORK", work)
+    for seed in range(10_000, 20_000):
+        check(random_problem(seed), seed)
+
+
+@pytest.mark.parametrize("column", [None, 3, 6])
+def test_optimum_of_samples_is_kept(column: int | None) -> None:
+    # Larger than what is enumerated, sparse enough for long chains of decisions.
+    exact = get_solver("cpsat")
+    for seed in range(8):
+        instance = sampled_problem(90, 120, seed, column)
+        reduced = reduce(instance)
+        optimum = exact.solve(instance)
+        assert optimum.status is Status.OPTIMAL
+        solution = exact.solve(reduced.problem)
+        assert solution.objective == optimum.objective
+        assert instance.value(reduced.expand(solution.record)) == optimum.objective
+
+
+@pytest.mark.parametrize("named", NAMED, ids=lambda named: named.name)
+def test_named_problems_keep_their_optimum(named: Named) -> None:
+    instance = named.make()
+    reduced = reduce(instance)
+    solution = get_solver("exhaustive").solve(reduced.problem)
+    assert solution.objective == pytest.approx(named.optimum, rel=1e-12)
+    assert instance.value(reduced.expand(solution.record)) == pytest.approx(named.optimum)
+
+
+def test_fixpoint(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reduction, "_ENUMERATION_WORK", 0)
+    instances = [random_problem(seed) for seed in range(150)]
+    instances += [sampled_problem(90, 140, seed, column=5) for seed in range(5)]
+    left = 0
+    for instance in instances:
+        once = reduce(instance).problem
+        twice = reduce(once)
+        assert twice.problem.attributes == once.attributes
+        assert len(twice.problem.terms) == len(once.terms)
+        left += once.attributes
+    assert left > 200
+
+
+@pytest.mark.parametrize(
+    ("what", "instance", "left"),
+    [
+        ("dominated_values", problem(2, {(0, 1): 1.0, (0, ~1): 2.0, (~1,): 3.0}), 0),
+        (
+            # Neither literal is dominated, but the conjunction outweighs what opposes it.
+            "conjunctions",
+            problem(
+                4, {(0, 1): 3.0, (~0, 2): 1.5, (~1, 3): 1.5, (~2, 1): 1.0, (~3, 0): 1.0}
+            ),
+            0,
+        ),
+        (
+            "dominated_members",
+            problem(5, {(0, 3): 1.0, (1,): 2.0, (2, 3): -1.0, (~3, 4): 1.0},
+                    groups_of([0, 1, 2])),
+            0,
+        ),
+        (
+            # What is left of each group is one choice of two.
+            "pairs",
+            problem(
+                4,
+                {(0, 2): 2.0, (1, 3): 2.0, (0, 3): 1.0, (1, 2): 1.0},
+                groups_of([0, 1], [2, 3]),
+            ),
+            2,
+        ),
+        (
+            # Once attribute 0 is fixed, two terms are equal and cancel.
+            "merged",
+            problem(4, {(0,): 9.0, (0, 1, 2): 2.0, (1, 2): -2.0, (~1, 3): 1.0, (1, ~3): 1.0}),
+            2,
+        ),
+        (
+            "forced",
+            problem(
+                3,
+                {(0, 1): 1.0, (~0, ~1): 1.0, (0, ~1): -1.0},
+                constraints=(row([0, 2], [2.0, 1.0], 2.0, 3.0),),
+            ),
+            0,
+        ),
+    ],
+)  # fmt: skip
+def test_each_rule(
+    what: str, instance: BestResponse, left: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reduction, "_ENUMERATION_WORK", 0)
+    reduced = reduce(instance)
+    assert getattr(reduced.removed, what) > 0
+    assert reduced.problem.attributes == left
+    check(instance, 0)
+
+
+def test_separate_parts_are_enumerated() -> None:
+    triangle = {(0, ~1): 1.0, (1, ~2): 1.0, (2, ~0): 1.0, (0, 1, 2): 1.5}
+    shifted = {tuple(a + 3 if a >= 0 else a - 3 for a in term): w for term, w in triangle.items()}
+    reduced = reduce(problem(6, {**triangle, **shifted}))
+    assert reduced.removed.enumerated == 2
+    assert reduced.solved
+    assert reduced.problem.constant == 3.0
+
+
+def test_linear_constraints_lock_attributes() -> None:
+    # Attribute 0 is only ever wanted, but the constraint asks for one of the two.
+    instance = problem(
+        3, {(0, 2): 1.0, (1, 2): 2.0}, constraints=(row([0, 1], [1.0, 1.0], 1.0, 1.0),)
+    )
+    reduced = reduce(instance)
+    assert reduced.problem.attributes == 2
+    assert get_solver("exhaustive").solve(reduced.problem).objective == 2.0
+    # A bound in the harmless direction locks nothing.
+    open_side = problem(2, {(0, 1): 1.0}, constraints=(row([0, 1], [1.0, 1.0], 1.0, np.inf),))
+    assert reduce(open_side).solved
+
+
+def test_infeasible_problem_is_only_compacted() -> None:
+    instance = problem(3, {(0,): 1.0}, constraints=(row([1], [1.0], 2.0, 2.0),))
+    reduced = reduce(instance)
+    assert reduced.problem.attributes == 2
+    assert len(reduced.problem.constraints) == 1
+
+
+@pytest.mark.parametrize(
+    ("attributes", "draws", "column"),
+    [(17_770, 4_500, None), (512_000, 70_000, None), (512_000, 70_000, 8)],
+)
+def test_samples_over_many_attributes_are_solved(
+    attributes: int, draws: int, column: int | None
+) -> None:
+    rng = np.random.default_rng(0)
+    terms = rng.integers(0, 2 * attributes, (draws, 3)).astype(np.int32)
+    groups = Groups.none()
+    if column is not None:
+        groups = Groups(
+            np.arange(0, attributes + 1, column, dtype=np.int64),
+            np.arange(attributes, dtype=np.int32),
+        )
+    instance = BestResponse.from_sample(attributes, terms, rng.choice([-1, 1], draws), groups)
+    reduced = reduce(instance)
+    assert reduced.solved
+    assert reduced.removed.terms == len(instance.terms)
+    record = reduced.expand(np.zeros(0, np.uint8))
+    assert instance.feasible(record)
+    assert instance.value(record) == reduced.problem.constant
+    # No record can lose less than the terms that contradict another one of a pair.
+    assert get_solver("local-search").solve(instance).objective <= instance.value(record)
+
+
+def test_reducing_wraps_any_solver() -> None:
+    for seed in range(60):
+        instance = random_problem(seed)
+        hint = random_record(instance.attributes, instance.groups, np.random.default_rng(seed))
+        plain = get_solver("exhaustive").solve(instance)
+        wrapped = Reducing(get_solver("exhaustive")).solve(instance, hint=hint)
+        assert wrapped.objective == pytest.approx(plain.objective)
+        assert wrapped.objective == instance.value(wrapped.record)
+        assert wrapped.bound >= wrapped.objective
+        assert wrapped.status is Status.OPTIMAL
+        assert wrapped.steps

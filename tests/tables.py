@@ -1,0 +1,88 @@
+"""Small tables, domains and workloads that several suites share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from dualquery.data.columns import Binary, Categorical, Numeric
+from dualquery.data.domain import Domain
+from dualquery.data.load import Dataset
+from dualquery.data.records import RecordsBuilder
+from dualquery.data.schema import ItemSchema, TableSchema
+from dualquery.mechanism import Task
+from dualquery.queries.random import random_conjunctions
+
+SCHEMA = TableSchema(
+    (
+        Numeric("age", (0.0, 25.0, 50.0, 75.0, 100.0), integer=True),
+        Categorical("job", (("nurse",), ("smith",), ("clerk",)), missing="category"),
+        Binary("flag"),
+        Binary("sex", zero="Female", one="Male"),
+        Categorical("constant", (("a",), ("b",))),
+    ),
+    name="people",
+)
+"""Two numeric or categorical kinds, both binaries, and a column that happens to be constant."""
+
+
+def people(rows: int = 300, seed: int = 0) -> pl.DataFrame:
+    """Return a table with strong dependence between columns, which independence cannot answer."""
+    rng = np.random.default_rng(seed)
+    age = rng.integers(0, 101, rows)
+    job = np.where(age < 50, "nurse", "smith").astype(object)
+    job[rng.random(rows) < 0.1] = None
+    male = (age >= 50) ^ (rng.random(rows) < 0.1)
+    return pl.DataFrame(
+        {
+            "age": age,
+            "job": pl.Series(job.tolist(), dtype=pl.String),
+            "flag": (rng.random(rows) < 0.2).astype(int),
+            "sex": np.where(male, "Male", "Female"),
+            "constant": ["a"] * rows,
+        }
+    )
+
+
+def write_people(folder: Path, rows: int = 300, seed: int = 0) -> tuple[Path, Path]:
+    """Write the table as CSV and its schema as JSON."""
+    from dualquery.data.schema_files import write_schema
+
+    table, schema = folder / "people.csv", folder / "people.json"
+    people(rows, seed).write_csv(table)
+    write_schema(SCHEMA, schema)
+    return table, schema
+
+
+def random_records(domain: Domain, rows: int, rng: np.random.Generator) -> NDArray[np.uint8]:
+    """Return legal records, uniform."""
+    records = np.zeros((rows, domain.bits), np.uint8)
+    for start, size in zip(domain.offsets[:-1], domain.sizes, strict=True):
+        if size == 1:
+            records[:, start] = rng.integers(0, 2, rows)
+        else:
+            records[np.arange(rows), start + rng.integers(0, size, rows)] = 1
+    return records
+
+
+def legal(domain: Domain, records: NDArray[np.uint8]) -> bool:
+    """Tell whether every record is 0/1 and has one 1 in every one-hot column."""
+    if records.dtype != np.uint8 or records.ndim != 2 or records.shape[1] != domain.bits:
+        return False
+    sums = np.add.reduceat(records.astype(int), domain.offsets[:-1], axis=1)
+    return bool((records <= 1).all() and (sums[:, domain.sizes > 1] == 1).all())
+
+
+def dataset(schema: TableSchema | ItemSchema, records: NDArray[np.uint8]) -> Dataset:
+    """Return private records with their schema."""
+    builder = RecordsBuilder(schema.domain.bits)
+    builder.append_dense(records)
+    return Dataset(builder.build(), schema, "test")
+
+
+def task(queries: int = 60, n: int = 300, way: int = 2) -> Task:
+    """Return random signed queries about the people table."""
+    return Task(random_conjunctions(SCHEMA.domain, queries, way, seed=3), n)

@@ -1,0 +1,313 @@
+"""The main job from Python: what goes in, what is refused and when, what comes out."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+import scipy.sparse
+
+import dualquery
+from dualquery.api import BudgetRequest
+from dualquery.data.domain import Domain
+from dualquery.data.infer import draft_table_schema
+from dualquery.data.sources import source_of
+from dualquery.errors import BadInputError
+from dualquery.mechanism import Budget
+from dualquery.privacy.events import Neighbours
+from dualquery.queries.random import random_conjunctions
+from dualquery.queries.request import WorkloadRequest
+from dualquery.queries.workload import Workload
+from dualquery.registry import configure
+from tests.tables import SCHEMA, legal, people
+
+SMALL = {"schema": SCHEMA, "queries": 30, "way": 2}
+QUICK = {**SMALL, "options": {"rounds": 6, "samples": 5}}
+
+
+# --- what comes out -------------------------------------------------------------------------------
+
+
+def test_a_declared_table_gives_a_private_release() -> None:
+    made = dualquery.release(people(), **QUICK)
+    assert made.privacy.private
+    assert made.privacy.epsilon == 1.0
+    assert made.privacy.delta == made.options["delta"] == 1 / 300**2
+    assert made.n == 300
+    assert len(made.answers) == len(made.workload) == 30
+    assert legal(SCHEMA.domain, made.records)
+    assert made.synthetic.columns == people().columns
+    assert made.answer_table.columns == ["query", "answer", "literal_1", "literal_2"]
+    assert made.options["mechanism"]["rounds"] == 6
+    assert made.parameters["rounds"] == 6
+
+
+def test_a_seed_takes_the_guarantee_away() -> None:
+    made = dualquery.release(people(), **QUICK, seed=1)
+    assert not made.privacy.private
+    assert "epsilon" not in made.privacy.to_dict()
+    assert "a seed was given" in made.privacy.text()
+    assert "not private" in made.privacy.text()
+
+
+def test_an_undeclared_schema_takes_the_guarantee_away() -> None:
+    made = dualquery.release(people(), queries=30, way=2, options=QUICK["options"])
+    assert not made.privacy.private
+    assert "epsilon" not in made.privacy.to_dict()
+    assert any(
+        "schema was taken from the data" in text for text in made.privacy.reasons_not_private
+    )
+    both = dualquery.release(people(), queries=30, way=2, mechanism="zero", seed=0)
+    assert len(both.privacy.reasons_not_private) == 2
+
+
+def test_looking_at_no_data_is_stated_as_0() -> None:
+    for mechanism in ("zero", "uniform"):
+        made = dualquery.release(people(), **SMALL, mechanism=mechanism)
+        assert (made.privacy.epsilon, made.privacy.delta) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "delta"), [("laplace", 0), ("gaussian", 1 / 90_000), ("independent", 1 / 90_000)]
+)
+def test_default_delta_is_0_for_pure_mechanisms(mechanism, delta) -> None:
+    made = dualquery.release(people(), **SMALL, mechanism=mechanism)
+    assert made.privacy.delta == delta
+    assert made.privacy.private
+
+
+def test_a_generous_delta_is_remarked_on() -> None:
+    made = dualquery.release(people(), **QUICK, delta=0.01)
+    assert any("above 1/n" in note for note in made.notes)
+
+
+def test_same_seed_same_release_whatever_the_threads() -> None:
+    one, other = (dualquery.release(people(), **QUICK, seed=4, threads=t) for t in (1, 3))
+    np.testing.assert_array_equal(one.answers, other.answers)
+    np.testing.assert_array_equal(one.records, other.records)
+
+
+def test_unseeded_releases_differ() -> None:
+    one, other = (dualquery.release(people(), **SMALL, mechanism="laplace") for _ in range(2))
+    assert not np.array_equal(one.answers, other.answers)
+
+
+def test_a_constant_column_is_answered_like_any_other() -> None:
+    made = dualquery.release(people(), **QUICK, seed=0)
+    assert {*made.synthetic["constant"]} <= {"a", "b"}
+    assert any("constant" in text for text in made.answer_table["query"])
+
+
+@pytest.mark.parametrize(
+    "convert",
+    [
+        lambda bits: bits,
+        scipy.sparse.csr_matrix,
+        scipy.sparse.coo_array,
+        lambda bits: pl.DataFrame(bits, schema=[f"c{i}" for i in range(bits.shape[1])]),
+        lambda bits: pl.DataFrame(bits).to_pandas(),
+    ],
+)
+def test_tables_of_every_library_are_taken(convert) -> None:
+    bits = (np.random.default_rng(0).random((50, 6)) < 0.4).astype(np.uint8)
+    made = dualquery.release(convert(bits), queries=10, way=2, mechanism="gaussian", epsilon=50.0)
+    # 0/1 columns without a schema: two categories each, or one bit, depending on the format.
+    assert made.n == 50
+    assert made.answers.shape == (10,)
+
+
+def test_columns_restrict_the_data_and_query_columns_the_workload() -> None:
+    made = dualquery.release(people(), **SMALL | {"queries": 10}, columns=["age", "sex", "flag"])
+    assert made.schema.column_names == ("age", "flag", "sex")
+    assert any("2 columns" in note and "left out" in note for note in made.notes)
+    made = dualquery.release(people(), **SMALL | {"queries": 10}, query_columns="age,sex")
+    used = {*made.schema.domain.column_of_bit[made.workload.literals.ravel() >> 1].tolist()}
+    assert used == {0, 3}
+    assert made.synthetic.width == 5
+
+
+def test_workloads_of_every_kind(tmp_path) -> None:
+    (tmp_path / "list.txt").write_text("age=0-25 & sex=Male\n!flag\n")
+    base = {"schema": SCHEMA, "mechanism": "zero"}
+    listed = dualquery.release(people(), **base, queries=tmp_path / "list.txt")
+    assert len(listed.workload) == 2
+    every = dualquery.release(people(), **base, queries="all", way=1)
+    assert len(every.workload) == 4 + 4 + 2 + 2 + 2
+    some = dualquery.release(people(), **base, marginals=2, way=2, max_cells=8)
+    assert some.workload.description["kind"] == "random marginals"
+    own = random_conjunctions(SCHEMA.domain, 5, 2)
+    assert dualquery.release(people(), **base, queries=own).workload.literals.tolist() == (
+        own.literals.tolist()
+    )
+    counted = dualquery.release(people(), **base, queries=np.int64(7))
+    assert len(counted.workload) == 7
+
+
+def test_progress_hears_phases_and_rounds() -> None:
+    class Listener:
+        def __init__(self) -> None:
+            self.phases, self.steps = [], []
+
+        def phase(self, name):
+            self.phases.append(name)
+
+        def step(self, done, total):
+            self.steps.append((done, total))
+
+    listener = Listener()
+    dualquery.release(people(), **QUICK, progress=listener)
+    assert listener.phases[0] == "reading the table"
+    assert listener.phases[-1] == "running dualquery"
+    assert listener.steps[-1] == (6, 6)
+
+
+def test_the_front_door_lists_its_names() -> None:
+    assert {*dualquery.__all__} <= {*dir(dualquery)}
+    for name in dualquery.__all__:
+        assert getattr(dualquery, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        _ = dualquery.nonsense
+
+
+# --- what is refused, and when --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"epsilon": 0}, "--epsilon is 0"),
+        ({"epsilon": -1.0}, "--epsilon is -1"),
+        ({"epsilon": float("inf")}, "--epsilon is inf"),
+        ({"epsilon": float("nan")}, "--epsilon is nan"),
+        ({"delta": 1.0}, "--delta is 1"),
+        ({"delta": -1e-9}, "--delta is -1e-09"),
+        ({"delta": float("nan")}, "--delta is nan"),
+        ({"accountant": "best"}, "--accountant: 'best' is unknown; use one of auto, paper"),
+        ({"accountant": "best", "mechanism": "zero"}, "--accountant: 'best' is unknown"),
+        ({"neighbours": "twins"}, "--neighbours: 'twins'"),
+        ({"neighbours": "add-remove"}, "'add-remove' is not implemented yet"),
+        ({"mechanism": "magic"}, "unknown mechanism 'magic'"),
+        ({"options": {"roundz": 3}}, "no option 'roundz'; did you mean 'rounds'"),
+        ({"options": {"rounds": "x"}}, "rounds='x' is not a valid int"),
+        ({"options": {"solver": "cplux"}}, "unknown solver 'cplux'"),
+        ({"mechanism": "zero", "options": {"rounds": 3}}, "has no option 'rounds'"),
+        ({"way": 0}, "--way is 0"),
+        ({"queries": 0}, "--queries is 0"),
+        ({"marginals": 0}, "--marginals is 0"),
+        ({"marginals": 3, "signed": False}, "--positive does not go with --marginals"),
+        ({"max_cells": 9}, "--max-cells goes with --marginals"),
+        ({"workload_seed": -1}, "--workload-seed is -1"),
+        ({"queries": "mine.txt", "query_columns": "age"}, "mine.txt lists its own"),
+        ({"queries": "mine.txt", "signed": False}, "mine.txt lists its own"),
+        ({"threads": 0}, "--threads is 0"),
+        ({"threads": -2}, "--threads is -2"),
+        ({"seed": -1}, "--seed is -1"),
+    ],
+)
+def test_what_is_wrong_anyway_is_refused_before_the_table_is_read(
+    options, message, monkeypatch
+) -> None:
+    def read(*_):
+        raise AssertionError("the table was read")
+
+    monkeypatch.setattr("dualquery.data.load.load", read)
+    with pytest.raises(BadInputError) as error:
+        dualquery.release("adult", **options)
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("table", "options", "message"),
+    [
+        (people(1), QUICK, "There are 1 records; a private release needs at least 2"),
+        (people(0), QUICK, "no rows, so there is nothing to release"),
+        (people(), QUICK | {"way": 6}, "6-way queries need 6 different columns"),
+        (people(), QUICK | {"queries": 10**6}, "1000000 queries asked"),
+        (people(), QUICK | {"query_columns": "colour"}, "there is no column 'colour'"),
+        (people(), QUICK | {"columns": "colour"}, "there is no column 'colour'"),
+        (people(), QUICK | {"marginals": 3, "max_cells": 2}, "marginals of at most 2 cells"),
+        (people().with_columns(age=pl.lit(200)), QUICK, "outside the schema's range"),
+        (people().with_columns(sex=pl.lit("other")), QUICK, "'other' is not in the schema"),
+        (people().with_columns(age=pl.lit(None)), QUICK, "the value is missing"),
+        (people().drop("job"), QUICK, "there is no column 'job'"),
+        (people(), SMALL | {"mechanism": "gaussian", "delta": 0.0}, "with delta 0 use laplace"),
+        (people(), SMALL | {"accountant": "zcdp", "delta": 0.0}, "no guarantee at delta = 0"),
+        (
+            people(),
+            SMALL | {"options": {"rounds": 9, "samples": 9, "eta": 9.0}},
+            "above the budget",
+        ),
+        (people(), SMALL | {"mechanism": "laplace", "epsilon": 1e-300}, "larger --epsilon"),
+        (7, QUICK, "data of type int cannot be read"),
+    ],
+)
+def test_bad_tables_and_requests_are_one_message(table, options, message) -> None:
+    with pytest.raises(BadInputError) as error:
+        dualquery.release(table, **options)
+    assert message.lower() in str(error.value).lower()
+    assert "\n" not in str(error.value)
+
+
+def test_a_tiny_budget_is_played_or_refused_but_never_a_fault() -> None:
+    for epsilon in (1e-12, 1e-3, 1e4):
+        made = dualquery.release(people(), **SMALL, epsilon=epsilon, accountant="zcdp")
+        assert made.privacy.epsilon == epsilon
+    with pytest.raises(BadInputError, match="Nothing fits this budget"):
+        dualquery.release(people(), **SMALL, epsilon=1e-12, delta=0.0)
+
+
+def test_a_workload_of_another_domain_is_refused() -> None:
+    other = random_conjunctions(Domain.binary(SCHEMA.domain.bits), 5, 2)
+    with pytest.raises(BadInputError, match="make it for the schema's own domain"):
+        dualquery.release(people(), schema=SCHEMA, queries=other)
+
+
+def test_a_workload_with_repeats_is_refused_and_a_part_of_one_taken() -> None:
+    whole = random_conjunctions(SCHEMA.domain, 5, 2)
+    with pytest.raises(BadInputError, match="query 2 repeats query"):
+        dualquery.release(people(), schema=SCHEMA, queries=whole.take([0, 1, 1]))
+    made = dualquery.release(people(), schema=SCHEMA, queries=whole.take([3, 1]), mechanism="zero")
+    assert len(made.workload) == 2
+    assert isinstance(made.workload, Workload)
+
+
+# --- parts ----------------------------------------------------------------------------------------
+
+
+def test_budget_request_completes_delta() -> None:
+    dualquery_, laplace = configure("dualquery", {}), configure("laplace", {})
+    budget, notes = BudgetRequest(epsilon=2.0).resolve(dualquery_, 100)
+    assert budget == Budget(2.0, 1e-4, "auto", Neighbours.REPLACE_ONE)
+    assert notes == ()
+    assert BudgetRequest().resolve(laplace, 100)[0].delta == 0
+    assert BudgetRequest(delta=1e-3).resolve(laplace, 100)[0].delta == 1e-3
+    assert BudgetRequest(delta=0.0).resolve(dualquery_, 100)[0].delta == 0
+
+
+@pytest.mark.parametrize("query_columns", ["job,age", ["age", "job"], "0-1", [1, 0], ["0", "1"]])
+def test_query_columns_are_columns_not_bits(query_columns) -> None:
+    """The numbers that a schema selects are those of columns, as the workload's makers expect."""
+    request = WorkloadRequest(queries="all", way=2, columns=query_columns)
+    workload = request.build(SCHEMA, 100)
+    assert len(workload) == 4 * 4
+    assert {*SCHEMA.domain.column_of_bit[workload.literals.ravel() >> 1].tolist()} == {0, 1}
+
+
+def test_query_columns_of_items_are_item_ids() -> None:
+    from dualquery.data.schema import ItemSchema
+
+    items = ItemSchema(np.array([4, 8, 15, 16], np.int64))
+    workload = WorkloadRequest(queries="all", way=2, signed=False, columns="8,16").build(items, 100)
+    assert workload.literals.tolist() == [[2, 6]]
+
+
+def test_marginals_default_to_n_cells() -> None:
+    workload = WorkloadRequest(marginals=1, way=2).build(SCHEMA, 4)
+    assert len(workload) == 4
+    with pytest.raises(BadInputError, match="at most 3 cells"):
+        WorkloadRequest(marginals=1, way=2).build(SCHEMA, 3)
+
+
+def test_drafted_schema_is_not_declared() -> None:
+    assert not draft_table_schema(source_of(people()), None).declared

@@ -1,0 +1,84 @@
+"""fit, sample and fit_sample, as users of other synthesizers know them."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from dualquery import Synthesizer
+from dualquery.errors import BadInputError
+from tests.tables import SCHEMA, people
+
+SMALL = {"schema": SCHEMA, "queries": 30, "way": 2, "options": {"rounds": 12, "samples": 5}}
+
+
+@pytest.fixture(scope="module")
+def fitted() -> Synthesizer:
+    return Synthesizer(epsilon=1.0, **SMALL).fit(people())
+
+
+def test_fit_sample_has_as_many_rows_as_the_table() -> None:
+    rows = Synthesizer(epsilon=1.0, **SMALL).fit_sample(people(120))
+    assert rows.height == 120
+    assert rows.columns == people().columns
+    assert rows.schema["age"].is_integer()
+
+
+def test_fit_returns_itself_and_states_its_privacy(fitted) -> None:
+    assert isinstance(fitted, Synthesizer)
+    assert fitted.release.privacy.epsilon == 1.0
+    assert fitted.release.n == 300
+
+
+@pytest.mark.parametrize("n", [0, 1, 5, 1000])
+def test_sample_gives_the_rows_asked_for(fitted, n) -> None:
+    rows = fitted.sample(n)
+    assert rows.height == n
+    assert rows.columns == people().columns
+
+
+def test_every_record_is_drawn_equally_often(fitted) -> None:
+    records = len(fitted.release.records)
+    rows = fitted.sample(5 * records)
+    expected = Counter(fitted.release.synthetic.rows())
+    assert Counter(rows.rows()) == Counter({row: 5 * k for row, k in expected.items()})
+
+
+def test_sampling_costs_nothing_and_a_seed_repeats_it(fitted) -> None:
+    before = fitted.release
+    one, other = (fitted.sample(50, seed=3) for _ in range(2))
+    assert one.equals(other)
+    assert not one.equals(fitted.sample(50, seed=4))
+    assert fitted.release is before
+
+
+def test_sample_before_fit() -> None:
+    with pytest.raises(BadInputError, match="call fit before sample"):
+        Synthesizer().sample(3)
+
+
+def test_negative_counts(fitted) -> None:
+    with pytest.raises(BadInputError, match="cannot sample -1 rows"):
+        fitted.sample(-1)
+
+
+def test_a_mechanism_without_records_cannot_sample() -> None:
+    with pytest.raises(BadInputError, match="'gaussian' makes no synthetic records"):
+        Synthesizer(schema=SCHEMA, queries=5, way=1, mechanism="gaussian").fit(people())
+
+
+def test_options_are_those_of_release() -> None:
+    made = Synthesizer(0.5, 1e-3, **SMALL, accountant="zcdp").fit(people()).release
+    assert (made.options["epsilon"], made.options["delta"]) == (0.5, 1e-3)
+    assert made.options["accountant"] == "zcdp"
+    with pytest.raises(BadInputError, match="--epsilon is 0"):
+        Synthesizer(0).fit(people())
+
+
+def test_a_refit_replaces_the_release() -> None:
+    synthesizer = Synthesizer(1.0, **SMALL)
+    first = synthesizer.fit(people()).release
+    second = synthesizer.fit(people(50)).release
+    assert first is not second
+    assert second.n == 50
