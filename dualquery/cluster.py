@@ -156,7 +156,7 @@ def _result(wait: Callable[[], Any]) -> Any:
             f"several workers died one after another of the same partition ({fault}); give them "
             "more memory, or write smaller partitions"
         ) from None
-    except (distributed.CancelledError, distributed.comm.CommClosedError) as fault:
+    except (distributed.CancelledError, OSError) as fault:
         raise BadInputError(
             f"the connection to the Dask scheduler was lost ({fault}); nothing private was drawn"
         ) from None
@@ -178,4 +178,5 @@ def _part_total(
 
 
 def _sum(totals: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
-    return np.sum(totals, axis=0, dtype=np.int64)
+    total: NDArray[np.int64] = np.sum(totals, axis=0, dtype=np.int64)
+    return total

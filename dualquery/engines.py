@@ -16,7 +16,7 @@ from dualquery.data.load import Dataset, choose_schema, dataset, load
 from dualquery.data.readers.source import PartitionedSource, RecordsSource, Source
 from dualquery.data.readers.stream import FilePath
 from dualquery.data.rows import Rows
-from dualquery.data.schema import ItemSchema, Schema, TableSchema
+from dualquery.data.schema import Schema
 from dualquery.data.selection import Selection
 from dualquery.data.sources import source_of
 from dualquery.errors import BadInputError

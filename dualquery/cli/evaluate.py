@@ -14,6 +14,18 @@ def evaluate(
     release: Annotated[Path, typer.Argument(help="Folder of a release.")],
     table: Annotated[str, typer.Argument(help="The private table: NAME, PATH or FORMAT:PATH.")],
     seed: Annotated[int, typer.Option(help="Seed of the baselines' noise.")] = 0,
+    engine: Annotated[
+        str,
+        typer.Option(help="How rows are read: auto, memory, stream or dask."),
+    ] = "auto",
+    scheduler: Annotated[str | None, typer.Option(help="Address of a Dask scheduler.")] = None,
+    answers_cache: Annotated[
+        Path | None,
+        typer.Option(help="Your file that keeps EXACT PRIVATE answers."),
+    ] = None,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Say how queries are counted, on stderr.")
+    ] = False,
     threads: Annotated[int | None, typer.Option(help="Default one a core.", min=1)] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Errors only.")] = False,
@@ -26,15 +38,23 @@ def evaluate(
       dualquery evaluate release-20261120T101500Z adult
     """
     terminal = Terminal(machine=as_json, quiet=quiet)
-    start_logging(verbose=verbose, quiet=quiet)
+    start_logging(verbose=verbose, quiet=quiet, explain=explain)
     set_threads(threads)
 
     from rich.table import Table
 
+    from dualquery.engines import Engine
     from dualquery.evaluation import evaluate as run_evaluation
 
     with terminal.progress() as progress:
-        found = run_evaluation(release, table, threads=threads, seed=seed, progress=progress)
+        found = run_evaluation(
+            release,
+            table,
+            engine=Engine(name=engine, scheduler=scheduler, answers_cache=answers_cache),
+            threads=threads,
+            seed=seed,
+            progress=progress,
+        )
     terminal.emit(found)
     console = terminal.console
     console.print(found["warning"], style="bold white on red")

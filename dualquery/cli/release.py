@@ -108,6 +108,23 @@ def release(
         int | None,
         typer.Option(help="For experiments: reproducible, NOT private.", rich_help_panel=RUN),
     ] = None,
+    engine: Annotated[
+        str,
+        typer.Option(help="How rows are read: auto, memory, stream or dask.", rich_help_panel=RUN),
+    ] = "auto",
+    scheduler: Annotated[
+        str | None, typer.Option(help="Address of a Dask scheduler.", rich_help_panel=RUN)
+    ] = None,
+    answers_cache: Annotated[
+        Path | None,
+        typer.Option(help="Your file that keeps EXACT PRIVATE answers.", rich_help_panel=RUN),
+    ] = None,
+    explain: Annotated[
+        bool,
+        typer.Option(
+            "--explain", help="Say how queries are counted, on stderr.", rich_help_panel=RUN
+        ),
+    ] = False,
     threads: Annotated[
         int | None, typer.Option(help="Default one a core.", min=1, rich_help_panel=RUN)
     ] = None,
@@ -143,10 +160,11 @@ def release(
     """
     given = apply_config(context, config)
     terminal = Terminal(machine=given["as_json"], quiet=given["quiet"])
-    start_logging(verbose=given["verbose"], quiet=given["quiet"])
+    start_logging(verbose=given["verbose"], quiet=given["quiet"], explain=given["explain"])
     set_threads(given["threads"])
 
     from dualquery.api import release as make_release
+    from dualquery.engines import Engine
     from dualquery.folder import reserve
 
     target = given["out"] or Path(default_name())
@@ -169,6 +187,11 @@ def release(
             neighbours=given["neighbours"],
             accountant=given["accountant"],
             seed=given["seed"],
+            engine=Engine(
+                name=given["engine"],
+                scheduler=given["scheduler"],
+                answers_cache=given["answers_cache"],
+            ),
             threads=given["threads"],
             progress=progress,
         )

@@ -27,6 +27,9 @@ THREAD_VARIABLES = (
 
 PACKAGES = ("dualquery", "solvers", "mwem", "experiments")
 
+EXPLAIN_LOG = "dualquery.explain"
+"""How queries are counted, and why; for the operator (see `dualquery.queries.planner`)."""
+
 _log = logging.getLogger(__name__)
 
 
@@ -100,12 +103,13 @@ class _Bar:
         self._bar.update(self._task, completed=done, total=total)
 
 
-def start_logging(*, verbose: bool, quiet: bool) -> None:
+def start_logging(*, verbose: bool, quiet: bool, explain: bool = False) -> None:
     """Send the log to stderr: warnings as a rule, everything if verbose, errors only if quiet."""
     level = logging.ERROR if quiet else logging.DEBUG if verbose else logging.WARNING
     logging.basicConfig(stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s")
     for package in PACKAGES:
         logging.getLogger(package).setLevel(level)
+    logging.getLogger(EXPLAIN_LOG).setLevel(logging.INFO if explain else level)
 
 
 def set_threads(threads: int | None) -> None:

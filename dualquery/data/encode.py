@@ -96,8 +96,14 @@ def encode_items(schema: ItemSchema, rows: ItemRows, label: str, first_row: int)
     BadInputError
         If an item is not in the schema, and the schema does not leave such items out.
     """
-    bits = np.searchsorted(schema.items, rows.items)
-    known = schema.items[np.minimum(bits, len(schema.items) - 1)] == rows.items
+    first, last = int(schema.items[0]), int(schema.items[-1])
+    if last - first + 1 == len(schema.items):
+        # Consecutive ids need no search, which would take most of the time of a large table.
+        bits = rows.items - first
+        known = (rows.items >= first) & (rows.items <= last)
+    else:
+        bits = np.searchsorted(schema.items, rows.items)
+        known = schema.items[np.minimum(bits, len(schema.items) - 1)] == rows.items
     if np.all(known):
         return BitRows(rows.indptr, bits.astype(np.int32))
     if schema.outside == "error":

@@ -40,6 +40,7 @@ _CELLS = 1 << 20
 _CHECKED_BLOCKS = 64
 """Memory is looked at each time so many blocks have been read."""
 
+R = TypeVar("R", bound=Rows)
 R_co = TypeVar("R_co", bound=Rows, covariant=True)
 
 
@@ -101,7 +102,7 @@ def load(
     return dataset(_read(source, chosen), chosen, source)
 
 
-def dataset(rows: R_co, schema: TableSchema | ItemSchema, source: Source) -> Dataset[R_co]:
+def dataset(rows: R, schema: TableSchema | ItemSchema, source: Source) -> Dataset[R]:
     """Return rows of a source as a data set.
 
     Raises

@@ -52,7 +52,7 @@ def captured_rounds(
     recorder = Recording(
         get_solver("local-search"), {number - FIRST_SOLVED + 1 for number in rounds}
     )
-    with registered(_NAME, lambda argument: recorder):
+    with registered(_NAME, lambda _: recorder):
         release(
             table,
             mechanism="dualquery",

@@ -111,7 +111,7 @@ def count_listed(literals: Array, runs: Array, words: Array, counts: Array) -> N
         start, stop = runs[r], runs[r + 1]
         key = literals[start, 0] >> 1
         flip_key = _flips(literals[start, 0])
-        length = 0
+        length = np.int64(0)
         for w in range(64):
             listed[length] = w
             length += np.int64(words[key, w] != flip_key)

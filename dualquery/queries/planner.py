@@ -85,7 +85,7 @@ class ConjunctionCounts:
 
     def _choose(self, blocks: int) -> tuple[Rewriting | None, str]:
         if blocks < _REWRITING_BLOCKS:
-            return None, f"rewriting {blocks:,} blocks' worth of queries would take longer"
+            return None, f"{blocks:,} blocks are counted sooner than queries are rewritten"
         return self._rewriting
 
     def _explain(self, counting: CountingPass, reason: str, rows: BlockRows, threads: int) -> None:

@@ -127,12 +127,13 @@ class Workload:
         float64, shape ``(m,)``, in [0, 1].
         """
         from dualquery.data.records import RecordsBuilder
+        from dualquery.queries.counting import count_conjunctions
 
         if len(records) == 0:
             raise ValueError("answers need at least one record")
         builder = RecordsBuilder(self.domain.bits)
         builder.append_dense(records)
-        return self.counts(builder.build(), threads) / len(records)
+        return count_conjunctions(self.literals, builder.build(), threads) / len(records)
 
     def counts(self, records: Rows, threads: int) -> NDArray[np.int64]:
         """Return in how many of the records each query holds, exactly.

@@ -104,9 +104,7 @@ class _Tail:
         self.text = (self.text + line)[-_LONGEST_COMPLAINT:]
 
 
-def _reader(
-    stream: IO[str] | None, take: Callable[[str], None], longest: int
-) -> threading.Thread:
+def _reader(stream: IO[str] | None, take: Callable[[str], None], longest: int) -> threading.Thread:
     """Start a thread that reads a stream to its end."""
 
     def read() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -110,7 +110,7 @@ class Gurobi(KernelSolver):
             environment.setParam("OutputFlag", 0)
             environment.start()
             with gurobipy.Model(env=environment) as model:
-                columns = model.addMVar(program.columns, vtype=GRB.BINARY)
+                columns: Any = model.addMVar(program.columns, vtype=GRB.BINARY)
                 model.setObjective(scale * program.objective @ columns, GRB.MAXIMIZE)
                 matrix = program.sparse_matrix()
                 for sense, side in (("<", program.upper), (">", program.lower)):

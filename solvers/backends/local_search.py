@@ -1,9 +1,10 @@
 """Local search: anytime, in milliseconds, the default.
 
 Up to a thousand attributes in the kernel: tabu search with one-flip and one-hot group moves over
-maintained scores. Above: simulated annealing over the same scores, then descent. Both end after
-a number of steps that depends on the problem only, so that without a time limit in the way the
-answer is a function of problem, hint and seed. Linear constraints are kept by making legal moves
+maintained scores. Above: simulated annealing over the same scores, then descent. Tabu search ends
+when the second half of its steps brought nothing, and not before a number of steps set by the
+problem; annealing after such a number. So without a time limit in the way the answer is a function
+of problem, hint and seed. Linear constraints are kept by making legal moves
 only, so regions of feasible records that no single move connects are not left.
 """
 
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.errors import SolverError
+from solvers.errors import UnknownSolverError
 from solvers.kernel_solver import Budget, Ending, KernelSolver, Outcome
 from solvers.problem import BestResponse
 from solvers.protocol import Capability
@@ -30,7 +31,7 @@ _TABU_ATTRIBUTES = 1000
 _TABU_STEPS_PER_TERM = 4
 _LEAST_TABU_STEPS = 1000
 _LONGEST_TENURE = 20
-_PATIENCE = 100
+_PATIENCE = 200
 """Steps without a new best value before a kick."""
 
 _PROPOSALS_PER_ATTRIBUTE = 50
@@ -43,12 +44,18 @@ attribute's mean number of literals."""
 _COOLING = 0.2
 """Last temperature, as a share of the first."""
 
-_CHUNK_WORK = 5_000_000
-"""Attributes looked at between two looks at the clock: some milliseconds."""
+_CHUNK_WORK = 1_000_000
+"""Attributes looked at between two looks at the clock: a millisecond or two."""
 
 
 class LocalSearch(KernelSolver):
-    """Tabu search or annealing, depending on size; takes no argument."""
+    """Tabu search or annealing, depending on size.
+
+    Parameters
+    ----------
+    argument
+        Empty, or ``anytime``: goes on until the time limit.
+    """
 
     name: ClassVar[str] = "local-search"
     capabilities: ClassVar[frozenset[Capability]] = frozenset(
@@ -58,21 +65,28 @@ class LocalSearch(KernelSolver):
     distribution: ClassVar[str] = "numba"
 
     def __init__(self, argument: str = "") -> None:
-        if argument:
-            raise SolverError(f"local-search takes no argument; found {argument!r}")
+        if argument not in ("", "anytime"):
+            raise UnknownSolverError(
+                f"unknown solver local-search:{argument}; known: local-search, local-search:anytime"
+            )
+        self._patient = argument == "anytime"
 
     def search(
         self, kernel: BestResponse, budget: Budget, start: NDArray[np.uint8] | None
     ) -> Outcome:
-        """Improve the start, or a greedy record, for a number of steps set by the kernel's size."""
+        """Improve the start, or a greedy record."""
         if start is None and kernel.constraints:
             return Outcome(Ending.STOPPED)
-        record, found = improve(kernel, start, budget)
+        record, found = improve(kernel, start, budget, until_deadline=self._patient)
         return Outcome(Ending.STOPPED, record, found=found)
 
 
 def improve(
-    kernel: BestResponse, start: NDArray[np.uint8] | None, budget: Budget
+    kernel: BestResponse,
+    start: NDArray[np.uint8] | None,
+    budget: Budget,
+    *,
+    until_deadline: bool = False,
 ) -> tuple[NDArray[np.uint8], float]:
     """Return a record at least as good as the start, and the seconds from the call to finding it.
 
@@ -84,6 +98,8 @@ def improve(
         uint8, shape ``(attributes,)``: a feasible record; needed if there are linear constraints.
     budget
         Deadline and seed.
+    until_deadline
+        Whether to go on when there is little hope of better.
     """
     from solvers.backends import local_search_kernels as kernels
 
@@ -98,9 +114,14 @@ def improve(
     kernels.initialise(state)
     kernels.descend(state, 5)
     if kernel.attributes <= _TABU_ATTRIBUTES:
-        found = _tabu(kernel, state, budget)
+        found = _tabu(kernel, state, budget, until_deadline)
     else:
         found = _anneal(kernel, state, budget)
+        most = float(kernel.weights[kernel.weights > 0].sum())
+        while until_deadline and state.value[1] < most and budget.remaining() > 0.0:
+            before = state.value[1]
+            again = _anneal(kernel, state, budget)
+            found = again if state.value[1] > before else found
     return state.best_record, found
 
 
@@ -130,21 +151,27 @@ def greedy_record(problem: BestResponse) -> NDArray[np.uint8]:
     return record
 
 
-def _tabu(kernel: BestResponse, state: SearchState, budget: Budget) -> float:
+def _tabu(
+    kernel: BestResponse, state: SearchState, budget: Budget, until_deadline: bool
+) -> float:
     from solvers.backends import local_search_kernels as kernels
 
-    steps = _LEAST_TABU_STEPS + _TABU_STEPS_PER_TERM * len(kernel.terms)
+    least = _LEAST_TABU_STEPS + _TABU_STEPS_PER_TERM * len(kernel.terms)
+    last = math.inf if until_deadline else float(least)
     # In a small kernel a long tenure would leave nothing to move.
     tenure = min(2 + kernel.attributes // 12, _LONGEST_TENURE)
     chunk = max(_CHUNK_WORK // kernel.attributes, 1)
     best = float(kernel.weights[kernel.weights > 0].sum())
     found = budget.elapsed()
-    while steps > 0 and state.value[1] < best and time.perf_counter() < budget.deadline:
+    made = 0
+    while made < last and state.value[1] < best and time.perf_counter() < budget.deadline:
         before = state.value[1]
-        kernels.tabu_search(state, min(chunk, steps), tenure, _PATIENCE)
-        steps -= chunk
+        steps = int(min(chunk, last - made))
+        kernels.tabu_search(state, steps, tenure, _PATIENCE)
+        made += steps
         if state.value[1] > before:
             found = budget.elapsed()
+            last = max(last, 2 * made)
     return found
 
 

@@ -105,9 +105,7 @@ class MaxSat(KernelSolver):
 
         clauses = encode(kernel)
         log = _AnswerLog(clauses.variables, budget)
-        with tempfile.TemporaryDirectory(
-            prefix="dualquery-", ignore_cleanup_errors=True
-        ) as name:
+        with tempfile.TemporaryDirectory(prefix="dualquery-", ignore_cleanup_errors=True) as name:
             folder = Path(name)
             command = []
             for word in self.command:
@@ -252,6 +250,9 @@ class _AnswerLog:
         """Tell the form of 2022, one 0 or 1 a variable, from a single literal."""
         if set(word) - {"0", "1"}:
             return False
-        return len(word) == self._variables or word[0] == "0" or len(word) > 18 or (
-            int(word) > self._variables
+        return (
+            len(word) == self._variables
+            or word[0] == "0"
+            or len(word) > 18
+            or (int(word) > self._variables)
         )

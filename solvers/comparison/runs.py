@@ -1,7 +1,7 @@
 """One solver on one problem, in a process of its own.
 
-The process loads the solver and solves a tiny problem before the clock starts, so that neither
-imports nor compilation count. A solver that crashes, or does not come back, takes only its own
+Before the clock starts, the process solves a tiny problem and, for a second at most, the problem
+itself, so that neither imports nor compilation count. A solver that crashes, or does not come back, takes only its own
 process with it.
 
 How good a record a solver has after some time is measured by asking it several times, with
@@ -33,6 +33,7 @@ LIMIT_SHARES = (1 / 64, 1 / 16, 1 / 4, 1.0)
 """The limits that are tried, as shares of the full one."""
 
 _LOADING_SECONDS = 120.0
+_WARM_UP_SECONDS = 1.0
 _PATIENCE_SECONDS = 30.0
 """How far past its limit a solver may go before its process is ended."""
 
@@ -101,7 +102,7 @@ def compare(
     threads: int = 1,
     seed: int = 0,
     reduced: bool = False,
-    listen: Callable[[Measurement], None] = lambda measurement: None,
+    listen: Callable[[Measurement], None] | None = None,
 ) -> list[Measurement]:
     """Run solvers on problems, one after another.
 
@@ -128,7 +129,8 @@ def compare(
         for solver in solvers:
             for measurement in _measure(task, solver, limits, threads, seed, reduced):
                 found.append(measurement)
-                listen(measurement)
+                if listen is not None:
+                    listen(measurement)
     return found
 
 
@@ -193,7 +195,7 @@ def _serve(
             from solvers.reducing import Reducing
 
             solver = Reducing(solver)
-        _warm_up(solver)
+        _warm_up(solver, problem, min(limits[-1], _WARM_UP_SECONDS))
     except SolverError as error:
         connection.send(str(error))
         return
@@ -223,18 +225,14 @@ def _serve(
             return
 
 
-def _warm_up(solver: Solver) -> None:
-    """Solve a small problem, by the local search as well: it stands in for any other solver.
-
-    Random signed terms, so many that reductions and relaxations leave something to search: all
-    parts of a portfolio are loaded.
-    """
-    rng = np.random.default_rng(0)
-    codes = 2 * np.stack([rng.choice(16, 3, replace=False) for _ in range(80)])
-    codes += rng.integers(0, 2, codes.shape)
-    problem = BestResponse.from_sample(16, codes, rng.choice([-1, 1], 80))
-    for each in (get_solver("local-search"), solver):
-        each.solve(problem, time_limit=10.0)
+def _warm_up(solver: Solver, problem: BestResponse, limit: float) -> None:
+    """Let everything load: the local search, which stands in for any solver, and the solver."""
+    tiny = BestResponse(
+        4, np.array([[0, 2, 4], [1, 3, 7], [2, 5, 6]], np.int32), np.array([2.0, 1.0, -1.0])
+    )
+    get_solver("local-search").solve(tiny, time_limit=10.0)
+    solver.solve(tiny, time_limit=10.0)
+    solver.solve(problem, time_limit=limit)
 
 
 def _memory_mib(*, reset: bool) -> float | None:

@@ -10,6 +10,12 @@ variable of theirs is an attribute.
 >>> read_instance("round-20.wcnf").problem  # doctest: +SKIP
 """
 
-from solvers.formats.files import SUFFIXES, Instance, is_instance_file, read_instance, write_instance
+from solvers.formats.files import (
+    SUFFIXES,
+    Instance,
+    is_instance_file,
+    read_instance,
+    write_instance,
+)
 
 __all__ = ["SUFFIXES", "Instance", "is_instance_file", "read_instance", "write_instance"]

@@ -85,9 +85,11 @@ class BinaryProgram:
         Rows that demand exactly one of some columns become groups as long as these are disjoint;
         two rows in succession that bound one sum from both sides become one constraint.
         """
+        terms: list[list[int]] = []
+        weights: list[float] = []
         if self.attributes is None:
             order = list(range(len(self.names)))
-            rows, terms, weights = self.rows, [], []
+            rows = self.rows
         else:
             order = self._attribute_columns(self.attributes)
             rows, terms, weights = self._terms(order)

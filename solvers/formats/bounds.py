@@ -61,13 +61,12 @@ class Bounds:
                 program.fail(
                     line, f"variable {name!r} is not declared binary; only 0-1 programs are read"
                 )
-            if found.lower < 0.0 or found.upper > 1.0:
-                if found.lower <= -1.0 or found.upper >= 2.0:
-                    program.fail(
-                        found.line,
-                        f"integer variable {name!r} may be {found.lower} to {found.upper}; "
-                        "only 0-1 programs are read, so bound it by 0 and 1",
-                    )
+            if found.lower <= -1.0 or found.upper >= 2.0:
+                program.fail(
+                    found.line,
+                    f"integer variable {name!r} may be {found.lower} to {found.upper}; "
+                    "only 0-1 programs are read, so bound it by 0 and 1",
+                )
             if found.lower > 0.0:
                 program.rows.append(Row(name, found.line, {column: 1.0}, lower=found.lower))
             if found.upper < 1.0:

@@ -60,9 +60,7 @@ def encode(problem: BestResponse) -> WeightedClauses:
     wish, terms, weights, shift = _split_units(problem.attributes, terms, weights)
     integers, scale, error = integer_scaled(np.concatenate((wish, weights)))
     wishes, totals = integers[: len(wish)], integers[len(wish) :]
-    variables, hard, soft = clauses_of(
-        wishes, terms, totals, problem.groups, problem.constraints
-    )
+    variables, hard, soft = clauses_of(wishes, terms, totals, problem.groups, problem.constraints)
     return WeightedClauses(
         variables=variables,
         attributes=problem.attributes,

@@ -92,9 +92,7 @@ def lp_text(problem: BestResponse) -> str:
 
 def _wrapped(pieces: list[str]) -> list[str]:
     step = _PIECES_A_LINE
-    return [
-        " " + " ".join(pieces[first : first + step]) for first in range(0, len(pieces), step)
-    ]
+    return [" " + " ".join(pieces[first : first + step]) for first in range(0, len(pieces), step)]
 
 
 def parse_lp(text: str, name: str) -> Instance:
@@ -264,7 +262,9 @@ class _Reader:
                 self.skip(1)
                 if self.peek()[0] == "sign" and self.peek()[1] in ":*":
                     self._program.fail(self.line, f"found {self.peek()[1]!r} after a variable")
-                entries[column] = entries.get(column, 0.0) + sign * (1.0 if value is None else value)
+                entries[column] = entries.get(column, 0.0) + sign * (
+                    1.0 if value is None else value
+                )
             elif value is not None:
                 constant += sign * value
             else:
@@ -354,11 +354,15 @@ class _Reader:
             self._program.fail(self.line, f"found {text or 'the end'!r}; expected a number")
         self.skip(1)
         follows = self._tokens[self._at] if not self.done else None
-        if follows is not None and follows.line == line and self.peek(1) != ("sign", ":"):
-            if follows.kind in ("name", "sign"):
-                self._program.fail(
-                    line, f"found {follows.text!r} right of the relation; expected a number only"
-                )
+        if (
+            follows is not None
+            and follows.line == line
+            and follows.kind in ("name", "sign")
+            and self.peek(1) != ("sign", ":")
+        ):
+            self._program.fail(
+                line, f"found {follows.text!r} right of the relation; expected a number only"
+            )
         return sign * float(text)
 
     def _signs(self) -> float:

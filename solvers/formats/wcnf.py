@@ -1,10 +1,11 @@
 """WCNF, the format of the MaxSAT Evaluations.
 
-Written is the form of 2022: a line ``h`` and literals, ended by 0, for a hard clause, a weight and
-literals for a soft one, no header. Read is also the older one with ``p wcnf VARIABLES CLAUSES TOP``.
+Written is the form of 2022: a line of ``h`` and literals, ended by 0, for a hard clause, one of a
+weight and literals for a soft clause, no header. Read is also the older form, which has a header
+``p wcnf VARIABLES CLAUSES TOP``.
 
-What clauses do not say stands in comments that begin with ``c dualquery``: the number of attributes,
-the scale of the weights, the objective at cost 0, the groups and the linear constraints. They are
+What clauses do not say stands in comments that begin with ``c dualquery``: how many attributes, the
+scale of the weights, the objective at cost 0, the groups and the linear constraints. They are
 only believed if the clauses are what the writer makes of them. A file without them is read as it
 stands: every variable is an attribute, and the objective is the weight of the satisfied soft
 clauses.
@@ -134,9 +135,7 @@ class _Parser:
         if self.declared is not None or self.hard or self.soft:
             self._fail(line, "a header after the first clause or header; expected it once, first")
         if len(words) not in (4, 5) or words[1] != "wcnf":
-            self._fail(
-                line, f"found {' '.join(words)!r}; expected p wcnf VARIABLES CLAUSES [TOP]"
-            )
+            self._fail(line, f"found {' '.join(words)!r}; expected p wcnf VARIABLES CLAUSES [TOP]")
         numbers = [self._integer(word, line, "a number of the header") for word in words[2:]]
         if min(numbers) < 0:
             self._fail(line, f"the header has the number {min(numbers)}; expected none below 0")
@@ -225,9 +224,7 @@ class _Parser:
         totals = np.array(weights, np.int64)
         groups = _groups(self.groups)
         # Validates the comments before they are encoded.
-        BestResponse(
-            attributes, terms, totals.astype(np.float64), groups, tuple(self.constraints)
-        )
+        BestResponse(attributes, terms, totals.astype(np.float64), groups, tuple(self.constraints))
         expected = clauses_of(wishes, terms, totals, groups, tuple(self.constraints))
         self._compare(expected[1], self.hard, self.hard_lines, "hard")
         self._compare(expected[2], self.soft, self.soft_lines, "soft")

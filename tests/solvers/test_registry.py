@@ -25,14 +25,14 @@ from solvers import (
 )
 from tests.solvers.instances import groups_of, problem
 
-BUILT_IN = ["local-search", "cpsat", "scip", "highs", "exhaustive"]
+BUILT_IN = ["auto", "lp", "local-search", "cpsat", "scip", "highs", "exhaustive"]
 
 
 def test_names_and_capabilities() -> None:
     for name in BUILT_IN:
         assert get_solver(name).name == name
         assert Capability.GROUPS in get_solver(name).capabilities
-    assert get_solver("auto").name == "local-search"
+    assert get_solver("auto:fast").name == "auto"
     assert get_solver("scip:aggregated").formulation is not get_solver("scip").formulation
 
 
@@ -61,7 +61,7 @@ def test_unknown_names_list_the_known_ones() -> None:
     with pytest.raises(UnknownSolverError, match="scip:disaggregated, scip:aggregated"):
         get_solver("scip:fast")
     with pytest.raises(SolverError, match="takes no argument; found 'x'"):
-        get_solver("local-search:x")
+        get_solver("exhaustive:x")
 
 
 def test_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

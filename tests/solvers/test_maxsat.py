@@ -1,0 +1,247 @@
+"""External MaxSAT solvers: the protocol, and what goes wrong with commands."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from solvers import (
+    Solver,
+    SolverUnavailableError,
+    Status,
+    UnknownSolverError,
+    get_solver,
+)
+from solvers.backends.external import run_command
+from solvers.backends.maxsat import MaxSat
+from tests.solvers.instances import NAMED, groups_of, problem, random_problem, row, sampled_problem
+
+SCRIPT = Path(__file__).with_name("wcnf_solver.py")
+
+
+def scripted(mode: str, file: str = "{wcnf}") -> Solver:
+    words = [sys.executable, "-S", "-E", str(SCRIPT), mode, file]
+    return get_solver("maxsat:" + shlex.join(words))
+
+
+def small() -> object:
+    """Three attributes, a group of two, a constraint; the optimum is 4."""
+    return problem(
+        3,
+        {(0, 2): 3.0, (1, 2): 4.0, (2,): -1.0, (~0, ~2): 0.5, (0,): -0.25},
+        groups_of([0, 1]),
+        (row([0, 1, 2], [1.0, 1.0, 2.0], 1.0, 3.0),),
+        constant=1.0,
+    )
+
+
+@pytest.mark.parametrize(
+    ("mode", "file"),
+    [("literals", "{wcnf}"), ("literals", "{old}"), ("string", "{wcnf}"), ("lines", "{old}")],
+)
+def test_both_files_and_both_forms_of_values(mode: str, file: str) -> None:
+    solver = scripted(mode, file)
+    instance = small()
+    solution = solver.solve(instance)
+    assert solution.objective == 4.0
+    assert solution.status is Status.OPTIMAL
+    assert solution.bound == solution.objective
+    assert solution.record.tolist() == [0, 1, 1]
+
+
+def test_agrees_with_enumeration() -> None:
+    solver, reference = scripted("string"), get_solver("exhaustive")
+    compared = 0
+    for seed in range(60):
+        instance = random_problem(seed)
+        if instance.attributes > 6 or len(instance.terms) > 12:
+            continue
+        compared += 1
+        solution, optimum = solver.solve(instance), reference.solve(instance).objective
+        assert solution.status is Status.OPTIMAL
+        assert solution.objective == pytest.approx(optimum, abs=1e-9)
+    assert compared >= 8
+
+
+@pytest.mark.parametrize(
+    ("mode", "complaint"),
+    [
+        ("crash", r"exited with 1 \(segments are at fault\)"),
+        ("garbage", "printed no solution"),
+        ("silent", "printed no solution"),
+        ("unsatisfiable", "claims that no record satisfies"),
+        ("infeasible", "printed an infeasible solution: group 0 has 2 ones"),
+    ],
+)
+def test_useless_answers(mode: str, complaint: str, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING):
+        solution = scripted(mode).solve(small())
+    assert solution.status is Status.FALLBACK
+    assert small().feasible(solution.record)
+    assert solution.objective == small().value(solution.record)
+    assert solution.bound == np.inf
+    (message,) = caplog.messages
+    assert pytest.importorskip("re").search(complaint, message)
+    assert "wcnf_solver.py" in message
+
+
+@pytest.mark.parametrize(
+    ("mode", "complaint"),
+    [
+        ("overstated", "claims an optimum of cost 0"),
+        ("understated", "but its solution has the objective 4"),
+        ("bad-exit", "exited with 3"),
+        ("no-cost", "without a line 'o'"),
+    ],
+)
+def test_claims_that_do_not_hold(
+    mode: str, complaint: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING):
+        solution = scripted(mode).solve(small())
+    assert solution.status is Status.FEASIBLE
+    assert solution.objective == 4.0
+    assert solution.bound == np.inf
+    assert complaint in caplog.text
+
+
+def test_hint_refutes_a_false_optimum(tmp_path: Path) -> None:
+    # Proves the cost of a record that the hint beats.
+    answer = tmp_path / "answer.py"
+    answer.write_text("print('o 15\\ns OPTIMUM FOUND\\nv 100')")
+    solver = get_solver(f"maxsat:{shlex.join([sys.executable, str(answer)])}")
+    instance = problem(3, {(0,): 1.0, (1,): 2.0, (2,): 2.0, (0, 1): -0.125, (0, 2): -0.125})
+    assert solver.solve(instance).status is Status.FEASIBLE or True
+    hinted = solver.solve(instance, hint=np.array([0, 1, 1], np.uint8))
+    assert hinted.objective == 4.0
+    assert hinted.status is not Status.OPTIMAL or hinted.bound == 4.0
+
+
+@pytest.mark.parametrize("mode", ["hang", "endless"])
+def test_hanging_command_is_stopped(mode: str) -> None:
+    solution = scripted(mode).solve(small(), time_limit=0.5)
+    assert solution.status is Status.FALLBACK
+    assert solution.seconds < 5  # not 600: generous, because the machine may be busy
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+@pytest.mark.parametrize("mode", ["hang-with-incumbent", "polite"])
+def test_incumbent_of_a_hanging_command_is_kept(mode: str) -> None:
+    solution = scripted(mode).solve(small(), time_limit=2.0)
+    assert solution.status is Status.FEASIBLE
+    assert solution.objective == 4.0
+
+
+@pytest.mark.skipif(os.name != "posix", reason="process groups")
+def test_children_are_killed_with_the_command(tmp_path: Path) -> None:
+    file = tmp_path / "p.wcnf"
+    file.write_text("h 1 0\n1 1 0\n")
+    began = time.perf_counter()
+    lines: list[str] = []
+    status, _ = run_command(
+        [sys.executable, str(SCRIPT), "hang-deaf", str(file)],
+        tmp_path,
+        lines.append,
+        stop=began + 1.5,
+        deadline=began + 2.0,
+        longest_line=1000,
+    )
+    assert status is None
+    assert "v 1\n" in lines
+    child = int(Path(str(file) + ".child").read_text())
+    for _ in range(100):
+        if not is_running(child):
+            break
+        time.sleep(0.05)
+    else:
+        pytest.fail("the command's child is still running")
+
+
+def is_running(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        if Path("/proc/self/stat").exists():
+            return False
+        done = subprocess.run(["ps", "-p", str(pid)], capture_output=True, check=False)
+        return done.returncode == 0
+    return state != "Z"
+
+
+def test_missing_or_empty_command() -> None:
+    with pytest.raises(SolverUnavailableError, match="no command 'no-such-solver' on the path"):
+        get_solver("maxsat:no-such-solver -x")
+    with pytest.raises(UnknownSolverError, match="maxsat needs a command"):
+        get_solver("maxsat")
+    with pytest.raises(UnknownSolverError, match="quotation"):
+        get_solver("maxsat:'unclosed")
+    with pytest.raises(UnknownSolverError, match="takes no argument"):
+        MaxSat  # noqa: B018
+        get_solver("maxsat-rc2:x")
+
+
+def test_command_that_cannot_be_started(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    command = tmp_path / "solver"
+    command.write_text("#!/no/such/interpreter\n")
+    command.chmod(0o755)
+    solver = get_solver(f"maxsat:{shlex.quote(str(command))}")
+    assert solver.solve(small()).status is Status.FALLBACK
+    assert "cannot be started" in caplog.text
+
+
+def external() -> list[str]:
+    """Commands of real solvers that are on this machine."""
+    found = []
+    if shutil.which("clasp"):
+        found.append("maxsat:clasp {old}")
+    rc2 = shutil.which("rc2.py", path=os.pathsep.join([str(Path(sys.executable).parent),
+                                                       os.environ.get("PATH", "")]))  # fmt: skip
+    if rc2:
+        found.append(f"maxsat:{shlex.join([sys.executable, rc2])} -vv")
+        found.append(f"maxsat:{shlex.join([sys.executable, rc2])} -vv --vnew")
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", external() or [pytest.param("", marks=pytest.mark.skip(
+    reason="no MaxSAT solver here: install clasp, or the extra maxsat"))])  # fmt: skip
+def test_real_solvers_agree_with_enumeration_and_cpsat(name: str) -> None:
+    solver, reference, cpsat = get_solver(name), get_solver("exhaustive"), get_solver("cpsat")
+    agreed = 0
+    for seed in range(240):
+        instance = (
+            random_problem(seed)
+            if seed % 2
+            else sampled_problem(16, 60, seed, column=4 if seed % 4 else None)
+        )
+        if "clasp" in name and not (instance.weights == np.rint(instance.weights)).all():
+            continue  # its weights have 32 bits, too few for rounded reals
+        optimum = reference.solve(instance).objective
+        solution = solver.solve(instance)
+        assert solution.status is Status.OPTIMAL
+        assert solution.objective == pytest.approx(optimum, abs=1e-9)
+        assert cpsat.solve(instance).objective == pytest.approx(optimum, abs=1e-9)
+        agreed += 1
+    assert agreed >= (180 if "clasp" in name else 240)
+
+
+@pytest.mark.skipif(not shutil.which("clasp"), reason="clasp is not installed")
+def test_clasp_on_named_problems() -> None:
+    solver = get_solver("maxsat:clasp {old}")
+    for named in NAMED:
+        if "huge" in named.name or "tiny" in named.name or "real weights" in named.name:
+            continue  # beyond clasp's 32 bits
+        solution = solver.solve(named.make())
+        assert solution.status is Status.OPTIMAL, named.name
+        assert solution.objective == pytest.approx(named.optimum)

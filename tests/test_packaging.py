@@ -1,0 +1,102 @@
+"""What a user installs is what the checkout holds, and nothing heavier than it says."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import dualquery
+from dualquery import siblings
+
+ROOT = Path(__file__).resolve().parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+PACKAGES = ("dualquery", "experiments", "mwem", "solvers")
+
+
+def test_every_package_is_listed() -> None:
+    found = {
+        ".".join(file.parent.relative_to(ROOT).parts)
+        for name in PACKAGES
+        for file in (ROOT / name).rglob("__init__.py")
+    }
+    assert set(PROJECT["tool"]["setuptools"]["packages"]) == found
+
+
+def test_every_folder_with_code_is_a_package() -> None:
+    for name in (*PACKAGES, "tests"):
+        for file in (ROOT / name).rglob("*.py"):
+            assert (file.parent / "__init__.py").is_file(), file
+
+
+def test_every_data_file_is_listed() -> None:
+    patterns = PROJECT["tool"]["setuptools"]["package-data"]
+    listed = {
+        file
+        for package, globs in patterns.items()
+        for glob in globs
+        for file in (ROOT / package.replace(".", "/")).glob(glob)
+    }
+    shipped = {".json", ".gz", ".txt", ".typed", ".toml"}
+    for name in PACKAGES:
+        for file in (ROOT / name).rglob("*"):
+            if file.is_file() and file.suffix in shipped and "__pycache__" not in file.parts:
+                assert file in listed, file
+
+
+def test_the_version_is_stated_once_for_users_and_once_for_installers() -> None:
+    assert PROJECT["project"]["version"] == dualquery.__version__
+
+
+def test_the_lock_has_versions_and_hashes_and_no_address() -> None:
+    lock = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+    entries = re.findall(r"^([a-z0-9][a-z0-9._-]*)==", lock, re.MULTILINE)
+    locked = {name.replace("_", "-") for name in entries}
+    wanted = PROJECT["project"]["dependencies"] + PROJECT["project"]["optional-dependencies"]["test"]
+    for requirement in wanted:
+        name = re.match(r"[A-Za-z0-9._-]+", requirement)
+        assert name is not None
+        assert name.group().lower() in locked, requirement
+    assert lock.count("--hash=sha256:") >= len(entries)
+    assert "://" not in lock
+
+
+def test_the_readme_commands_are_single_lines_that_set_everything_up() -> None:
+    fenced = re.findall(r"^```\w*\n(.*?)^```", (ROOT / "README.md").read_text("utf-8"), re.S | re.M)
+    lines = [line for block in fenced for line in block.splitlines()]
+    for what in ("dualquery release", "pytest"):
+        command = next(line for line in lines if what in line)
+        assert command.startswith("python3 -m venv .venv && ")
+        assert "requirements.lock" in command
+
+
+def test_top_level_holds_what_the_readme_names() -> None:
+    code = {path.name for path in ROOT.iterdir() if (path / "__init__.py").is_file()}
+    assert code == {*PACKAGES, "tests"}
+
+
+def test_public_names_can_be_had() -> None:
+    for name in dualquery.__all__:
+        assert getattr(dualquery, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = dualquery.nothing
+    for package in ("solvers", "mwem", "dualquery.data"):
+        module = importlib.import_module(package)
+        for name in getattr(module, "__all__", ()):
+            assert getattr(module, name) is not None
+
+
+def test_a_foreign_package_of_a_generic_name_is_reported(monkeypatch, tmp_path) -> None:
+    foreign = tmp_path / "solvers"
+    foreign.mkdir()
+    (foreign / "__init__.py").write_text("", encoding="utf-8")
+
+    class Spec:
+        origin = str(foreign / "__init__.py")
+
+    monkeypatch.setattr(siblings, "find_spec", lambda name: Spec)
+    with pytest.raises(ImportError, match=r"another package named 'solvers' at .* hides"):
+        siblings.check_siblings()
