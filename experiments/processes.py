@@ -18,12 +18,25 @@ _STATUS = Path("/proc/self/status")
 
 @dataclass(frozen=True)
 class Measured(Generic[T]):
-    """What a function returned, how long it took, and the most memory its process held."""
+    """What a function returned, and what it took.
+
+    Parameters
+    ----------
+    value
+        What it returned.
+    seconds
+        Wall time.
+    cpu_seconds
+        Processor time of all threads: what the wall time of one thread would be, at most, without
+        other work on the machine.
+    peak_mib
+        The most memory its process held; None where the system does not tell.
+    """
 
     value: T
     seconds: float
+    cpu_seconds: float
     peak_mib: float | None
-    """None where the system does not tell."""
 
 
 def measure(function: Callable[..., T], *arguments: Any) -> Measured[T]:
@@ -48,9 +61,10 @@ def measure(function: Callable[..., T], *arguments: Any) -> Measured[T]:
 
 
 def _call(function: Callable[..., T], arguments: tuple[Any, ...]) -> Measured[T]:
-    start = time.perf_counter()
+    start, cpu_start = time.perf_counter(), time.process_time()
     value = function(*arguments)
-    return Measured(value, time.perf_counter() - start, _peak_mib())
+    seconds, cpu_seconds = time.perf_counter() - start, time.process_time() - cpu_start
+    return Measured(value, seconds, cpu_seconds, _peak_mib())
 
 
 def _peak_mib() -> float | None:

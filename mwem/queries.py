@@ -65,7 +65,7 @@ class ProductQueries:
         """Return the query's value on every cell of its scope: one axis a column."""
         result = np.ones(())
         for factor in self.factors[query][: len(self.scope(query))]:
-            result = np.multiply.outer(result, self._values(int(factor)))
+            result = np.multiply.outer(result, self.values(int(factor)))
         return result
 
     def cells(self, columns: tuple[int, ...]) -> int:
@@ -82,7 +82,7 @@ class ProductQueries:
         result[self.factor_column[constant > 0]] = True
         return result
 
-    def _values(self, factor: int) -> NDArray[np.float64]:
+    def values(self, factor: int) -> NDArray[np.float64]:
         """Return a factor as a function of its column's value, float64, shape ``(size,)``."""
         terms = slice(self.indptr[factor], self.indptr[factor + 1])
         values = np.zeros(self.sizes[self.factor_column[factor]])
@@ -99,7 +99,7 @@ class ProductQueries:
         renumbered = np.full(len(owner.columns), -1, dtype=np.int32)
         renumbered[used] = np.arange(len(used))
         factors = np.where(codes >= 0, renumbered[codes], -1).astype(np.int32)
-        terms = [_terms(owner.values(int(code))) for code in used]
+        terms = [terms_of(owner.values(int(code))) for code in used]
         columns = np.where(codes >= 0, owner.columns[codes], -1).astype(np.int32)
         scopes, scope_of = distinct_rows(columns, len(sizes))
         return ProductQueries(
@@ -194,7 +194,7 @@ def _one_factor_a_column(workload: Workload) -> tuple[NDArray[np.int32], _Indica
     return codes, _Indicators(np.concatenate((of_code, of_combined)), workload, sets)
 
 
-def _terms(values: NDArray[np.float64]) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+def terms_of(values: NDArray[np.float64]) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
     """Write a function of a column as coefficients of 1, [x = 1], [x = 2], ..."""
     coefficient = np.concatenate((values[:1], values[1:] - values[0]))
     index = np.flatnonzero(coefficient).astype(np.int32)

@@ -39,9 +39,9 @@ def enumerate_parts(problem: BestResponse, work: int) -> tuple[NDArray[np.int8],
     barred = np.zeros(n, np.bool_)
     for constraint in problem.constraints:
         barred[label[constraint.attributes]] = True
-    literals = np.bincount(
-        label[problem.terms[problem.terms >= 0] >> 1], minlength=n
-    ) / np.maximum(np.bincount(label, minlength=n), 1)
+    literals = np.bincount(label[problem.terms[problem.terms >= 0] >> 1], minlength=n) / np.maximum(
+        np.bincount(label, minlength=n), 1
+    )
     # At most 2**60 so that the sum stays finite.
     cost = np.exp2(np.minimum(bits, 60.0)) * (literals + 1.0)
     roots = np.flatnonzero((label == np.arange(n)) & ~barred)

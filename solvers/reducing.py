@@ -78,7 +78,9 @@ class Reducing:
             solution,
             record=record,
             objective=objective,
-            bound=objective if solution.status is Status.OPTIMAL else max(solution.bound, objective),
+            bound=objective
+            if solution.status is Status.OPTIMAL
+            else max(solution.bound, objective),
             incumbent_seconds=reducing + solution.incumbent_seconds,
             seconds=time.perf_counter() - began,
             steps=(*reduction.steps, *solution.steps),

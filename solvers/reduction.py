@@ -149,9 +149,7 @@ def reduce(problem: BestResponse) -> Reduction:
     if work.reduce():
         return work.reduction(compacted)
     n = compacted.problem.attributes
-    removed = Removed(
-        problem.attributes - n, len(problem.terms) - len(compacted.problem.terms)
-    )
+    removed = Removed(problem.attributes - n, len(problem.terms) - len(compacted.problem.terms))
     identity, nobody = np.arange(0, 2 * n, 2, dtype=np.int32), np.full(n, -1, np.int32)
     return Reduction(problem, compacted.problem, removed, compacted, identity, nobody)
 
@@ -373,16 +371,14 @@ class _Work:
 
     def _merge(self) -> bool:
         before = len(self.terms)
-        self.terms, self.weights, constant = merge_terms(
-            len(self.value), self.terms, self.weights
-        )
+        self.terms, self.weights, constant = merge_terms(len(self.value), self.terms, self.weights)
         self.constant += constant
         self.merged += before - len(self.terms)
         return len(self.terms) < before
 
     def _enumerate(self) -> None:
         """Solve small separate parts."""
-        reduced, number = self._remaining()
+        reduced, _ = self._remaining()
         if reduced.attributes == 0:
             return
         from solvers.enumeration import enumerate_parts

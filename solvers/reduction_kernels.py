@@ -192,14 +192,14 @@ def _process(s: Reducing, attribute: int) -> None:
 def _high(s: Reducing, attribute: int) -> float:
     if s.lower_locked[attribute]:
         return math.inf
-    return s.unit[attribute] + s.wanting[attribute, 1]
+    return float(s.unit[attribute] + s.wanting[attribute, 1])
 
 
 @njit(types.float64(_STATE, types.int32), nogil=True, cache=True, forceinline=True)
 def _low(s: Reducing, attribute: int) -> float:
     if s.raise_locked[attribute]:
         return -math.inf
-    return s.unit[attribute] - s.wanting[attribute, 0]
+    return float(s.unit[attribute] - s.wanting[attribute, 0])
 
 
 @njit(types.void(_STATE, types.int32), nogil=True, cache=True, forceinline=True)
@@ -259,7 +259,7 @@ def _look_at_choice(s: Reducing, choice: int) -> None:
     cache=True,
     forceinline=True,
 )
-def _cost(s: Reducing, code: int) -> tuple[float, int]:
+def _cost(s: Reducing, code: int) -> tuple[float, np.int32]:
     """Return what making a literal true can cost, and the member that replaces a negated one."""
     attribute, negated = np.int32(code >> 1), code & 1
     group = s.group_of[attribute]
@@ -387,9 +387,7 @@ def _link(root: NDArray[np.int64], one: int, other: int) -> None:
     root[max(one, other)] = min(one, other)
 
 
-@njit(
-    types.int64[::1](types.int64, types.int32[:, ::1], _i8, _i4), nogil=True, cache=True
-)
+@njit(types.int64[::1](types.int64, types.int32[:, ::1], _i8, _i4), nogil=True, cache=True)
 def join(
     attributes: int,
     terms: NDArray[np.int32],

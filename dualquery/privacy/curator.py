@@ -181,8 +181,8 @@ def numerical_assumptions(schedule: Schedule) -> tuple[str, ...]:
     if any(isinstance(event, SampledQueries) for event in events):
         sentences.append(
             "Queries are drawn exactly from 80-bit integer weights by AES-256-CTR words seeded "
-            "by the operating system; exp is taken to be accurate to 8 units in the last place, "
-            "and the rounding of the weights is charged."
+            "by the operating system; arithmetic is IEEE double precision, and the rounding of the "
+            "weights, 2^-44 of each, is charged."
         )
     if any(not isinstance(event, SampledQueries) for event in events):
         sentences.append(

@@ -14,8 +14,8 @@ neighbours differ in them exactly as the proof says. Weights are 80-bit integers
 rounding, and a draw is a uniform integer below their sum, by rejection from whole random words.
 What remains is the relative error of a single integer weight:
 
-- ``exp`` of a product: one rounding of an argument of at most 24 (2^-48.4) and the library's
-  ``exp``, taken to be within 8 units in the last place (2^-49);
+- ``exp`` of a product: one rounding of an argument of at most 24 (2^-48.4) and our own ``exp``, a
+  fixed sequence of IEEE operations proven to be within 2^-51 (`exponential_kernels`);
 - the floor to 80 bits of a share of at least e^-24 (2^-45.4).
 
 Together they stay below ``WEIGHT_ERROR`` = 2^-44, and the schedule charges 4 times that for every

@@ -21,8 +21,9 @@ from dualquery.queries import kernels
 _KERNELS = {1: kernels.count_one, 2: kernels.count_two, 3: kernels.count_three}
 
 _PROBED_COLUMNS = 256
-_LISTED_SHARE = 0.75
-"""Share of nearly empty columns from which `kernels.count_listed` is the faster (measured)."""
+_SPARSE_WORDS, _SPARSE_WORDS_POSITIVE = 3, 12
+"""Words of 64 that are not 0, on average, up to which `kernels.count_sparse` is the faster: for
+signed queries, and for those without a negated literal (measured)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,31 +46,27 @@ class CountingPass:
     attributes: NDArray[np.int32] = field(init=False)
     _order: NDArray[np.int64] = field(init=False)
     _local: NDArray[np.int32] = field(init=False)
-    _runs: NDArray[np.int64] = field(init=False)
     _negative: NDArray[np.bool_] = field(init=False)
+    _sparse_words: int = field(init=False)
 
     def __post_init__(self) -> None:
         # Padding repeats the row's first literal: the conjunction stays the same, and all have k.
         full = np.where(self.literals >= 0, self.literals, self.literals[:, :1])
-        # The key of a query, its first literal, is positive if any is: in sparse data, rarely true.
-        rows, key = np.arange(len(full)), np.argmin(full & 1, axis=1)
-        full[rows, key], full[:, 0] = full[:, 0], full[rows, key]
         bits = full >> 1
-        # Queries with the same key follow each other and find its words in the cache; within them,
-        # those with the same second attribute.
+        # Queries with the same first literal follow each other and find its words in the cache;
+        # within them, those with the same second attribute.
         second = bits[:, min(1, bits.shape[1] - 1)]
         order = np.argsort((full[:, 0].astype(np.int64) << 32) | second)
         mentioned = np.zeros(int(bits.max()) + 1, np.bool_)
         mentioned[bits] = True
         number = np.cumsum(mentioned, dtype=np.int32) - np.int32(1)
         local = np.ascontiguousarray(2 * number[bits] + (full & 1), np.int32)[order]
-        begins = np.flatnonzero(np.diff(local[:, 0])) + 1
         values = {
             "attributes": np.flatnonzero(mentioned).astype(np.int32),
             "_order": order,
             "_local": local,
-            "_runs": np.concatenate(([0], begins, [len(local)])).astype(np.int64),
             "_negative": (full & 1).all(axis=1),
+            "_sparse_words": _SPARSE_WORDS if (full & 1).any() else _SPARSE_WORDS_POSITIVE,
         }
         for name, value in values.items():
             object.__setattr__(self, name, value)
@@ -117,8 +114,10 @@ class CountingPass:
 
     def count_words(self, words: NDArray[np.uint64], counts: NDArray[np.int64]) -> None:
         """Add the rows of one block, packed: uint64, ``(attributes, 64)``, in the pass's order."""
-        if _nearly_empty(words):
-            kernels.count_listed(self._local, self._runs, words, counts)
+        if _words_held(words) <= self._sparse_words:
+            occupied = np.empty(len(words), np.uint64)
+            kernels.occupy(words, occupied)
+            kernels.count_sparse(self._local, words, occupied, counts)
         else:
             _KERNELS.get(self._local.shape[1], kernels.count_many)(self._local, words, counts)
 
@@ -130,11 +129,10 @@ def count_conjunctions(
     return CountingPass(literals).run(rows, threads)
 
 
-def _nearly_empty(words: NDArray[np.uint64]) -> bool:
-    """Return whether the words that are not 0 are few in most columns, by looking at some."""
+def _words_held(words: NDArray[np.uint64]) -> float:
+    """Return how many words of a column are not 0, on average, by looking at some columns."""
     probed = words[:: -(-len(words) // _PROBED_COLUMNS)]
-    few = np.count_nonzero(probed, axis=1) <= kernels.LISTED_WORDS
-    return float(few.mean()) >= _LISTED_SHARE
+    return np.count_nonzero(probed) / len(probed)
 
 
 class _SharedBlocks:

@@ -1,7 +1,7 @@
 """Compiled loops over queries: counts over packed blocks, and the truth on one record.
 
 Numba vectorises the loops over the 64 words of a block; the first four counting kernels differ only
-in the number of literals, because a loop over literals inside would stop that. `count_listed` is
+in the number of literals, because a loop over literals inside would stop that. `count_sparse` is
 for blocks in which most columns are nearly empty.
 """
 
@@ -23,7 +23,7 @@ def _read(scalar: types.Type, dimensions: int) -> types.Array:
     return types.Array(scalar, dimensions, "C", readonly=True)
 
 
-LISTED_WORDS = 8
+FEW_WORDS = np.uint64(5)
 """So many words of 64 are faster visited one by one than all 64 in vectors (measured)."""
 
 _COUNT = void(_read(int32, 2), _read(uint64, 2), int64[::1])
@@ -99,39 +99,56 @@ def count_many(literals: Array, words: Array, counts: Array) -> None:
         counts[q] += np.int64(total)
 
 
-@njit(void(_read(int32, 2), _read(int64, 1), _read(uint64, 2), int64[::1]), nogil=True, cache=True)
-def count_listed(literals: Array, runs: Array, words: Array, counts: Array) -> None:
-    """Add to ``counts`` in how many rows each query holds, by the words where its key is not 0.
-
-    The key of a query is its first literal. Queries of one key follow each other, those of run
-    ``r`` from ``runs[r]`` to ``runs[r + 1]``, and share the list of the key's words.
-    """
-    listed = np.empty(65, np.int64)
-    for r in range(len(runs) - 1):
-        start, stop = runs[r], runs[r + 1]
-        key = literals[start, 0] >> 1
-        flip_key = _flips(literals[start, 0])
-        length = np.int64(0)
+@njit(void(_read(uint64, 2), uint64[::1]), nogil=True, cache=True)
+def occupy(words: Array, occupied: Array) -> None:
+    """Write which of the 64 words of each column are not 0, as the bits of one word."""
+    for a in range(len(words)):
+        held = np.uint64(0)
         for w in range(64):
-            listed[length] = w
-            length += np.int64(words[key, w] != flip_key)
-        if length == 0:
-            continue
-        if length > LISTED_WORDS:
+            held |= np.uint64(words[a, w] != np.uint64(0)) << np.uint64(w)
+        occupied[a] = held
+
+
+@njit(void(_read(int32, 2), _read(uint64, 2), _read(uint64, 1), int64[::1]), nogil=True, cache=True)
+def count_sparse(literals: Array, words: Array, occupied: Array, counts: Array) -> None:
+    """Add to ``counts`` in how many rows each query holds, by the words that can matter.
+
+    Where a positive literal's word is 0 no row satisfies the query; the words that are left are
+    found in ``occupied`` (see `occupy`), without touching the columns. If all literals are negated,
+    every row of a word that is 0 in all of them satisfies the query.
+    """
+    for q in range(len(literals)):
+        candidates = ~np.uint64(0)
+        union = np.uint64(0)
+        positive = False
+        for j in range(literals.shape[1]):
+            held = occupied[literals[q, j] >> 1]
+            union |= held
+            if literals[q, j] & 1 == 0:
+                positive = True
+                candidates &= held
+        total = np.uint64(0)
+        if not positive:
+            candidates = union
+            total = np.uint64(64) * (np.uint64(64) - popcount(union))
+        if popcount(candidates) > FEW_WORDS:
             if literals.shape[1] == 3:
-                count_three(literals[start:stop], words, counts[start:stop])
+                count_three(literals[q : q + 1], words, counts[q : q + 1])
             else:
-                count_many(literals[start:stop], words, counts[start:stop])
+                count_many(literals[q : q + 1], words, counts[q : q + 1])
             continue
-        for q in range(start, stop):
-            total = np.uint64(0)
-            for i in range(length):
-                w = listed[i]
-                held = words[key, w] ^ flip_key
-                for j in range(1, literals.shape[1]):
-                    held &= words[literals[q, j] >> 1, w] ^ _flips(literals[q, j])
-                total += popcount(held)
-            counts[q] += np.int64(total)
+        while candidates != np.uint64(0):
+            lowest = candidates & (~candidates + np.uint64(1))
+            w = np.int64(popcount(lowest - np.uint64(1)))
+            candidates ^= lowest
+            held = ~np.uint64(0)
+            for j in range(literals.shape[1]):
+                a = literals[q, j] >> 1
+                # A negated literal whose word is 0 holds in all its rows, and need not be read.
+                if occupied[a] & lowest != np.uint64(0):
+                    held &= words[a, w] ^ _flips(literals[q, j])
+            total += popcount(held)
+        counts[q] += np.int64(total)
 
 
 @njit(void(_read(int32, 2), _read(uint8, 1), uint8[::1]), nogil=True, cache=True)

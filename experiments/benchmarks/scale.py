@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
 from experiments.processes import Measured, measure
 
@@ -36,18 +36,19 @@ def run(console: Console, quick: bool) -> dict[str, Any]:
         parquet = f"parquet:{folder / 'table.parquet'}"
         items = f"1-{np.load(folder / 'table.npz')['shape'][1]}"
         runs = {
-            f"{netflix}, from npz": (npz, None, queries[0]),
-            f"{netflix}, from Parquet": (parquet, items, queries[0]),
+            f"{netflix} npz": (npz, None, queries[0]),
+            f"{netflix} parquet": (parquet, items, queries[0]),
             widest: (widest, None, queries[1]),
         }
         for number, (name, (source, columns, size)) in enumerate(runs.items()):
             out = folder / f"release-{number}"
             found[name] = _line(measure(release_and_save, source, columns, size, out))
     table = Table(
-        "table",
+        Column("table", overflow="fold"),
         "seconds",
-        "of it: evaluation",
+        "evaluation",
         "overhead",
+        "CPU s",
         "peak MiB",
         "rounds x samples",
         title=f"releases at epsilon {EPSILON:g}, delta {DELTA:g}",
@@ -59,6 +60,7 @@ def run(console: Console, quick: bool) -> dict[str, Any]:
             f"{line['seconds']:.1f}",
             f"{line['evaluation_s']:.2f}",
             f"{line['overhead_s']:.1f}",
+            f"{line['cpu_s']:.1f}",
             peak,
             f"{line['rounds']} x {line['samples']:,}",
         )
@@ -70,6 +72,7 @@ def _line(measured: Measured[dict[str, Any]]) -> dict[str, Any]:
     evaluation = measured.value["phases"][EVALUATING]
     return {
         "seconds": measured.seconds,
+        "cpu_s": measured.cpu_seconds,
         "evaluation_s": evaluation,
         "overhead_s": measured.seconds - evaluation,
         "peak_mib": measured.peak_mib,

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from dualquery.errors import BadInputError
 from mwem.answers import Columns, Tables, answer
+from mwem.coarsening import Coarsening
 from mwem.history import History
 from mwem.queries import ProductQueries, distinct_rows
 from mwem.representations import forest_kernels as kernels
@@ -49,27 +50,30 @@ class JunctionTree:
     name = "junction-tree"
 
     def __init__(self, queries: ProductQueries, memory: int, threads: int = 1) -> None:
-        self._queries = queries
+        self._full_sizes = queries.sizes
+        self._coarsening = Coarsening(queries)
         self._memory = memory
         self._threads = threads
         self._history = History()
         self._scopes = np.zeros((0, queries.scopes.shape[1]), dtype=np.int32)
+        self._shapes = np.ones(self._scopes.shape, dtype=np.int64)
         self._tables: list[NDArray[np.float64]] = []
         self._elimination: Elimination | None = None
         self._forest: Forest | None = None
 
     def answers(self) -> NDArray[np.float64]:
         """Return the answer of every query, float64, shape ``(m,)``."""
-        component = np.arange(len(self._queries.sizes), dtype=np.int32)
-        columns = Columns(self._queries.sizes)
+        queries = self._coarsening.queries
+        component = np.arange(len(queries.sizes), dtype=np.int32)
+        columns = Columns(queries.sizes)
         if self._forest is None:
-            return answer(self._queries, component, columns, _no_tables, self._threads)
+            return answer(queries, component, columns, _no_tables, self._threads)
         forest = self._forest
         marginals = Marginals(
             forest,
             self._beliefs,
             self._separators,
-            self._queries.counts_any[forest.columns],
+            queries.counts_any[forest.columns],
             self._threads,
         )
         for node, column in enumerate(forest.columns.tolist()):
@@ -85,21 +89,26 @@ class JunctionTree:
             found = marginals.tables(different)
             return Tables(found.pool, found.offset[which], found.stride[which])
 
-        return answer(self._queries, component, columns, tables, self._threads)
+        return answer(queries, component, columns, tables, self._threads)
 
     def admits(self) -> NDArray[np.bool_]:
         """Return which queries could be measured within the memory limit; bool, ``(m,)``."""
-        scopes = self._queries.scopes
-        cells = np.where(scopes >= 0, self._queries.sizes[scopes], 1).astype(np.float64).prod(1)
-        values = int(self._queries.sizes[np.unique(self._scopes[self._scopes >= 0])].sum())
-        values += int(np.where(scopes >= 0, self._queries.sizes[scopes], 0).sum(axis=1).max())
-        most = self._memory / tree_cell_bytes(values, len(self._scopes) + 1)
+        queries = self._coarsening.queries
+        scopes, sizes = queries.scopes, self._coarsening.sizes_after(queries.scopes)
+        cells = sizes.astype(np.float64).prod(axis=1)
+        values = int(queries.sizes[np.unique(self._scopes[self._scopes >= 0])].sum())
+        most = self._memory / tree_cell_bytes(
+            values + int(sizes.sum(axis=1).max()), len(self._scopes) + 1
+        )
         fits = grown_cells(self._elimination, cells) <= most
         for scope in np.flatnonzero(~fits):
             wanted = np.vstack((self._scopes, scopes[scope]))
-            tried = eliminate(wanted, self._queries.sizes, self._elimination, effort=0)
+            after = queries.sizes.copy()
+            used = scopes[scope] >= 0
+            after[scopes[scope][used]] = sizes[scope][used]
+            tried = eliminate(wanted, after, self._elimination, effort=0)
             fits[scope] = tree_bytes(tried, wanted) <= self._memory
-        result: NDArray[np.bool_] = fits[self._queries.scope_of]
+        result: NDArray[np.bool_] = fits[queries.scope_of]
         return result
 
     def update(self, query: int, target: float) -> None:
@@ -110,10 +119,13 @@ class JunctionTree:
         BadInputError
             If the cliques would not fit the memory limit.
         """
-        scope = self._queries.scopes[self._queries.scope_of[query]]
+        queries = self._coarsening.queries
+        scope = queries.scopes[queries.scope_of[query]]
         scopes = np.vstack((self._scopes, scope))
-        if not self._holds(scope):
-            elimination = eliminate(scopes, self._queries.sizes, self._elimination)
+        refined = self._coarsening.refined(query)
+        if refined is not self._coarsening or not self._holds(scope):
+            sizes = refined.queries.sizes
+            elimination = eliminate(scopes, sizes, self._elimination)
             needed = tree_bytes(elimination, scopes)
             if needed > self._memory:
                 raise BadInputError(
@@ -124,9 +136,9 @@ class JunctionTree:
                 )
             self._elimination = elimination
             self._forest = forest(elimination)
+        self._coarsening = refined
         self._scopes = scopes
         self._history.add(query, target)
-        self._tables.append(self._queries.table(query).ravel())
         self._place()
         self._calibrate()
         self._pass(len(self._history) - 1, 1)
@@ -137,17 +149,18 @@ class JunctionTree:
 
     def sample(self, count: int, generator: np.random.Generator) -> NDArray[Any]:
         """Draw values of all columns: integers, shape ``(count, columns)``."""
-        values = uniform_values(self._queries.sizes, count, generator)
+        values = uniform_values(self._full_sizes, count, generator)
         if self._forest is None:
             return values
         forest = self._forest
+        classes = np.zeros(values.shape, dtype=values.dtype)
         for clique in range(len(forest)):
             entries = slice(forest.start[clique], forest.start[clique + 1])
             columns = forest.columns[forest.members[entries]]
             stride = forest.stride[entries]
             block = int(forest.block[clique])
             shared = stride >= block
-            below = values[:, columns[shared]].astype(np.int64) @ stride[shared]
+            below = classes[:, columns[shared]].astype(np.int64) @ stride[shared]
             cells = slice(forest.cell_ptr[clique], forest.cell_ptr[clique + 1])
             cumulative = np.append(0.0, np.cumsum(self._beliefs[cells]))
             low, high = cumulative[below], cumulative[below + block]
@@ -155,8 +168,9 @@ class JunctionTree:
             cell = np.searchsorted(cumulative, point, side="right") - 1
             cell = np.clip(cell, below, below + block - 1)
             new = columns[~shared]
-            sizes = self._queries.sizes[new]
-            values[:, new] = (cell[:, None] // stride[~shared]) % sizes
+            sizes = self._coarsening.queries.sizes[new]
+            classes[:, new] = (cell[:, None] // stride[~shared]) % sizes
+        self._coarsening.expand(classes, values, generator)
         return values
 
     def describe(self) -> dict[str, object]:
@@ -190,9 +204,10 @@ class JunctionTree:
         nodes = nodes.astype(np.int32)
         self._clique_of = np.empty(len(nodes), dtype=np.int32)
         kernels.find_cliques(nodes, forest.holders, forest.cell_ptr, self._clique_of)
+        self._update_tables()
         sizes = np.where(nodes >= 0, forest.sizes[nodes], 1)
         strides = np.cumprod(sizes[:, ::-1], axis=1)[:, ::-1] // sizes
-        table_ptr = np.cumsum([0, *(len(table) for table in self._tables)]).astype(np.int64)
+        table_ptr = np.cumsum([0, *(table.size for table in self._tables)]).astype(np.int64)
         self._support_ptr = np.empty(len(nodes) + 1, dtype=np.int64)
         layout = (
             self._clique_of,
@@ -204,7 +219,7 @@ class JunctionTree:
             nodes,
             table_ptr,
             np.ascontiguousarray(strides, dtype=np.int64),
-            np.concatenate(self._tables),
+            np.concatenate([table.ravel() for table in self._tables]),
             self._support_ptr,
         )
         none = (np.empty(0, dtype=np.int32), np.empty(0))
@@ -213,11 +228,29 @@ class JunctionTree:
         self._support_values = np.empty(length)
         kernels.list_supports(*layout, self._support_cells, self._support_values)
 
+    def _update_tables(self) -> None:
+        """Tabulate the measured queries over the classes that they are measured on now."""
+        queries = self._coarsening.queries
+        used = self._scopes >= 0
+        shapes = np.where(used, queries.sizes[self._scopes], 1)
+        stale = (self._shapes != shapes[: len(self._shapes)]).any(axis=1)
+        for place in np.flatnonzero(stale):
+            self._tables[place] = queries.table(self._history.queries[place])
+        for place in range(len(self._tables), len(self._history)):
+            self._tables.append(queries.table(self._history.queries[place]))
+        self._shapes = shapes
+
     def _calibrate(self) -> None:
         """Compute the marginals of all cliques from the scales, in logarithms."""
         forest = self._forest
         assert forest is not None
         logs = np.zeros(int(forest.cell_ptr[-1]))
+        for column, log_weights in self._coarsening.log_weights.items():
+            entry = forest.top[np.searchsorted(forest.columns, column)]
+            clique = forest.clique_of_member[entry]
+            table = logs[forest.cell_ptr[clique] : forest.cell_ptr[clique + 1]]
+            inner = int(forest.stride[entry])
+            table.reshape(-1, len(log_weights), inner)[...] += log_weights[:, None]
         supports = (self._clique_of, self._support_ptr, self._support_cells, self._support_values)
         kernels.add_potentials(*supports, self._history.scales, forest.cell_ptr, logs)
         self._beliefs = np.empty(len(logs))

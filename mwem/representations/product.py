@@ -73,19 +73,25 @@ class Factored:
     def admits(self) -> NDArray[np.bool_]:
         """Return which queries could be measured within the memory limit; bool, ``(m,)``."""
         log_size = np.log2(self._queries.sizes)
-        of_component = np.zeros(len(log_size))
-        np.add.at(of_component, self._component, log_size)
+        log_cells = np.zeros(len(log_size))
+        np.add.at(log_cells, self._component, log_size)
+        measured = np.zeros(len(log_size), dtype=np.int64)
+        for number, dense in self._dense.items():
+            measured[number] = len(dense.history)
         scopes = self._queries.scopes
         components = np.where(scopes >= 0, self._component[scopes], -1)
         components.sort(axis=1)
         fresh = components >= 0
         fresh[:, 1:] &= components[:, 1:] != components[:, :-1]
-        needed = np.where(fresh, of_component[components], 0.0).sum(axis=1)
-        fits = np.ones(len(scopes), dtype=np.bool_)
-        for log_cells in np.unique(needed):
-            cells = round(2.0 ** min(log_cells, 100.0))
-            fits[needed == log_cells] = dense_bytes(cells, len(self._places) + 1) <= self._memory
-        return fits[self._queries.scope_of]
+        together = np.where(fresh, log_cells[components], 0.0).sum(axis=1)
+        count = 1 + np.where(fresh, measured[components], 0).sum(axis=1)
+        different, of_scope = np.unique(np.stack((together, count)), axis=1, return_inverse=True)
+        fits = [
+            dense_bytes(round(2.0 ** min(log, 100.0)), int(entries)) <= self._memory
+            for log, entries in different.T
+        ]
+        result: NDArray[np.bool_] = np.array(fits)[of_scope.ravel()][self._queries.scope_of]
+        return result
 
     def update(self, query: int, target: float) -> None:
         """Enter a measurement and multiply by ``exp(q (target - q(A)) / 2)``.
@@ -123,7 +129,9 @@ class Factored:
         """Return the component that holds a scope, merging those that it spans."""
         numbers = sorted({int(self._component[column]) for column in scope})
         columns = tuple(np.flatnonzero(np.isin(self._component, numbers)).tolist())
-        require_memory(self._queries, columns, len(self._places) + 1, self._memory)
+        held = [self._dense[number] for number in numbers if number in self._dense]
+        measured = sum(len(dense.history) for dense in held) + 1
+        require_memory(self._queries, columns, measured, self._memory)
         if len(numbers) == 1 and numbers[0] in self._dense:
             return self._dense[numbers[0]]
         merged = Dense(self._queries, columns)

@@ -189,7 +189,7 @@ class _Attempt:
 
     def relax(self) -> float:
         """Bound by the relaxation, search from its rounded point; return the work."""
-        from solvers.backends.local_search import improve
+        from solvers.backends.local_search import search_from
         from solvers.relaxation import relax, rounded
 
         relaxation = relax(self.kernel, self.budget.deadline)
@@ -197,7 +197,7 @@ class _Attempt:
         if relaxation.point is not None and not self.proven:
             start = rounded(self.kernel, relaxation.point)
             if self.kernel.feasible(start):
-                self.adopt(*improve(self.kernel, start, self.budget), "search from its point")
+                self.adopt(*search_from(self.kernel, start, self.budget), "search from its point")
         return relaxation.work
 
     def search(self, exact: KernelSolver, work: float) -> float:

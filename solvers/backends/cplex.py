@@ -145,6 +145,8 @@ def _build(model: Any, program: LinearProgram, scale: float) -> None:
         number = np.full(program.rows, -1)
         number[kept] = np.arange(first, first + len(kept))
         entries = number[rows] >= 0
+        if not entries.any():  # rows without attributes
+            continue
         model.linear_constraints.set_coefficients(
             zip(
                 number[rows][entries].tolist(),

@@ -90,6 +90,9 @@ def improve(
 ) -> tuple[NDArray[np.uint8], float]:
     """Return a record at least as good as the start, and the seconds from the call to finding it.
 
+    The search begins at a greedy record if that is feasible: the record of a game's last round,
+    say, is a local optimum of another sample and a worse place to begin at.
+
     Parameters
     ----------
     kernel
@@ -101,27 +104,38 @@ def improve(
     until_deadline
         Whether to go on when there is little hope of better.
     """
+    record = greedy_record(kernel)
+    if start is not None and not kernel.feasible(record):
+        record = start
+    record, found = search_from(kernel, record, budget, until_deadline=until_deadline)
+    if start is not None and kernel.value(start) > kernel.value(record):
+        return start, 0.0
+    return record, found
+
+
+def search_from(
+    kernel: BestResponse,
+    record: NDArray[np.uint8],
+    budget: Budget,
+    *,
+    until_deadline: bool = False,
+) -> tuple[NDArray[np.uint8], float]:
+    """Do as :func:`improve` does, but from a given feasible record."""
     from solvers.backends import local_search_kernels as kernels
 
-    record = greedy_record(kernel)
-    if start is not None and not (
-        kernel.feasible(record) and kernel.value(record) > kernel.value(start)
-    ):
-        record = start
     if len(kernel.terms) == 0:
         return record, budget.elapsed()
     state = initial_state(kernel, record, budget.seed)
     kernels.initialise(state)
     kernels.descend(state, 5)
     if kernel.attributes <= _TABU_ATTRIBUTES:
-        found = _tabu(kernel, state, budget, until_deadline)
-    else:
-        found = _anneal(kernel, state, budget)
-        most = float(kernel.weights[kernel.weights > 0].sum())
-        while until_deadline and state.value[1] < most and budget.remaining() > 0.0:
-            before = state.value[1]
-            again = _anneal(kernel, state, budget)
-            found = again if state.value[1] > before else found
+        return state.best_record, _tabu(kernel, state, budget, until_deadline)
+    found = _anneal(kernel, state, budget)
+    most = float(kernel.weights[kernel.weights > 0].sum())
+    while until_deadline and state.value[1] < most and budget.remaining() > 0.0:
+        before = state.value[1]
+        again = _anneal(kernel, state, budget)
+        found = again if state.value[1] > before else found
     return state.best_record, found
 
 
@@ -151,9 +165,7 @@ def greedy_record(problem: BestResponse) -> NDArray[np.uint8]:
     return record
 
 
-def _tabu(
-    kernel: BestResponse, state: SearchState, budget: Budget, until_deadline: bool
-) -> float:
+def _tabu(kernel: BestResponse, state: SearchState, budget: Budget, until_deadline: bool) -> float:
     from solvers.backends import local_search_kernels as kernels
 
     least = _LEAST_TABU_STEPS + _TABU_STEPS_PER_TERM * len(kernel.terms)
@@ -162,6 +174,8 @@ def _tabu(
     tenure = min(2 + kernel.attributes // 12, _LONGEST_TENURE)
     chunk = max(_CHUNK_WORK // kernel.attributes, 1)
     best = float(kernel.weights[kernel.weights > 0].sum())
+    # Real weights: the tracked value creeps by rounding errors, which are no improvement.
+    rounding = 1e-9 * float(np.abs(kernel.weights).sum())
     found = budget.elapsed()
     made = 0
     while made < last and state.value[1] < best and time.perf_counter() < budget.deadline:
@@ -169,7 +183,7 @@ def _tabu(
         steps = int(min(chunk, last - made))
         kernels.tabu_search(state, steps, tenure, _PATIENCE)
         made += steps
-        if state.value[1] > before:
+        if state.value[1] > before + rounding:
             found = budget.elapsed()
             last = max(last, 2 * made)
     return found
@@ -193,6 +207,7 @@ def _anneal(kernel: BestResponse, state: SearchState, budget: Budget) -> float:
 
 
 def initial_state(kernel: BestResponse, record: NDArray[np.uint8], seed: int) -> SearchState:
+    """Return the state of a search at a legal record, for the kernels' ``initialise`` to fill."""
     from solvers.backends.local_search_kernels import SearchState
 
     n, terms = kernel.attributes, len(kernel.terms)

@@ -2,7 +2,7 @@
 
 Nothing that the command prints is trusted. Its record is evaluated and checked by our own code; its
 claim of an optimum counts only if it exits as MaxSAT solvers do (with 0, 10, 20 or 30) and the cost
-that it states is the record's. What is wrong is logged as a warning that names the command, and the
+that it states is the record's. What is wrong is logged once as a warning that names the command, and the
 answer is then the local search's, as with any back-end that comes back with nothing.
 """
 
@@ -88,6 +88,7 @@ class MaxSat(KernelSolver):
         if not any("{wcnf}" in word or "{old}" in word for word in command):
             command.append("{wcnf}")
         self.command = command
+        self._warned: set[str] = set()
 
     def least_seconds(self, kernel: BestResponse) -> float:
         """Estimate the time to write the file and start the command."""
@@ -138,13 +139,18 @@ class MaxSat(KernelSolver):
         if not kernel.feasible(record):
             self._warn(f"printed an infeasible solution: {kernel.violations(record)[0]}")
             return Outcome(Ending.FAILED)
+        value = kernel.value(record)
+        tolerance = (clauses.error + 0.5) / clauses.scale + 1e-9 * abs(value)
+        if value >= clauses.best - tolerance:
+            # No soft clause is violated: optimal, whatever the command makes of it.
+            return Outcome(Ending.PROVEN, record, max(value, clauses.best), log.found)
         if ending is not Ending.PROVEN:
             return Outcome(ending, record, found=log.found)
         if log.cost is None:
             self._warn("claims an optimum without a line 'o'")
             return Outcome(Ending.STOPPED, record, found=log.found)
-        claimed, value = clauses.objective(log.cost), kernel.value(record)
-        if abs(claimed - value) > (clauses.error + 0.5) / clauses.scale + 1e-9 * abs(value):
+        claimed = clauses.objective(log.cost)
+        if abs(claimed - value) > tolerance:
             self._warn(
                 f"claims an optimum of cost {log.cost}, which is an objective of {claimed:g}, but "
                 f"its solution has the objective {value:g}"
@@ -174,7 +180,9 @@ class MaxSat(KernelSolver):
         return Ending.PROVEN if log.optimal else Ending.STOPPED
 
     def _warn(self, message: str) -> None:
-        _log.warning("solver %s: %s %s", self.name, shlex.join(self.command), message)
+        if message not in self._warned:  # once is enough in a game of many rounds
+            self._warned.add(message)
+            _log.warning("solver %s: %s %s", self.name, shlex.join(self.command), message)
 
 
 class MaxSatRc2(MaxSat):
@@ -188,6 +196,7 @@ class MaxSatRc2(MaxSat):
         if argument:
             raise UnknownSolverError(f"maxsat-rc2 takes no argument; found {argument!r}")
         self.command = [sys.executable, "-m", "pysat.examples.rc2", "-vv", "{wcnf}"]
+        self._warned = set()
 
 
 class _AnswerLog:

@@ -44,7 +44,8 @@ def wcnf_text(clauses: WeightedClauses, *, header: bool = False) -> str:
         Write the older form, with a header and a top weight.
     """
     lines = [
-        f"c {_MARK} attributes {clauses.attributes}",
+        f"c {_MARK} attributes {clauses.attributes} clauses "
+        f"{len(clauses.hard) + len(clauses.soft)}",
         f"c {_MARK} scale {clauses.scale!r}",
         f"c {_MARK} best {clauses.best!r}",
     ]
@@ -97,6 +98,8 @@ class _Parser:
     declared: tuple[int, int] | None = None
     """Variables and clauses that a header states."""
     top: int | None = None
+    stated: int | None = None
+    """Clauses, by our own writer's comment."""
     hard: list[Clause] = field(default_factory=list)
     hard_lines: list[int] = field(default_factory=list)
     soft: list[tuple[int, Clause]] = field(default_factory=list)
@@ -120,12 +123,12 @@ class _Parser:
                 self._header(words, number)
             else:
                 self._clause(words, number)
-        if self.declared is not None and len(self.hard) + len(self.soft) != self.declared[1]:
-            self._fail(
-                number,
-                f"the header declares {self.declared[1]} clauses, but the file has "
-                f"{len(self.hard) + len(self.soft)}: is it cut off?",
-            )
+        found = len(self.hard) + len(self.soft)
+        stated = self.stated if self.declared is None else self.declared[1]
+        if stated is not None and found != stated:
+            self._fail(number, f"the file states {stated} clauses, but has {found}: is it cut off?")
+        if stated is None and found == 0:
+            self._fail(max(number, 1), "no clause in the file: is it cut off?")
         return self
 
     def _fail(self, line: int, message: str) -> NoReturn:
@@ -178,8 +181,8 @@ class _Parser:
     def _comment(self, words: list[str], line: int) -> None:
         try:
             match words:
-                case ["attributes", count]:
-                    self.attributes = int(count)
+                case ["attributes", attributes, "clauses", count]:
+                    self.attributes, self.stated = int(attributes), int(count)
                 case ["scale", scale] if 0 < float(scale) < math.inf:
                     self.scale = float(scale)
                 case ["best", best] if math.isfinite(float(best)):

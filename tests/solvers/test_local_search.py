@@ -7,7 +7,7 @@ import pytest
 
 from solvers import BestResponse, Status, compact, get_solver
 from solvers.backends import local_search_kernels as kernels
-from solvers.backends.local_search import initial_state, greedy_record
+from solvers.backends.local_search import greedy_record, initial_state
 from tests.solvers.instances import groups_of, problem, random_problem, row, sampled_problem
 
 

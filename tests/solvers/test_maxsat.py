@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -15,6 +16,7 @@ import numpy as np
 import pytest
 
 from solvers import (
+    BestResponse,
     Solver,
     SolverUnavailableError,
     Status,
@@ -22,7 +24,6 @@ from solvers import (
     get_solver,
 )
 from solvers.backends.external import run_command
-from solvers.backends.maxsat import MaxSat
 from tests.solvers.instances import NAMED, groups_of, problem, random_problem, row, sampled_problem
 
 SCRIPT = Path(__file__).with_name("wcnf_solver.py")
@@ -33,7 +34,7 @@ def scripted(mode: str, file: str = "{wcnf}") -> Solver:
     return get_solver("maxsat:" + shlex.join(words))
 
 
-def small() -> object:
+def small() -> BestResponse:
     """Three attributes, a group of two, a constraint; the optimum is 4."""
     return problem(
         3,
@@ -61,22 +62,22 @@ def test_both_files_and_both_forms_of_values(mode: str, file: str) -> None:
 def test_agrees_with_enumeration() -> None:
     solver, reference = scripted("string"), get_solver("exhaustive")
     compared = 0
-    for seed in range(60):
+    for seed in range(120):
         instance = random_problem(seed)
-        if instance.attributes > 6 or len(instance.terms) > 12:
+        if instance.attributes > 7 or len(instance.terms) > 12:
             continue
         compared += 1
         solution, optimum = solver.solve(instance), reference.solve(instance).objective
         assert solution.status is Status.OPTIMAL
         assert solution.objective == pytest.approx(optimum, abs=1e-9)
-    assert compared >= 8
+    assert compared >= 12
 
 
 @pytest.mark.parametrize(
     ("mode", "complaint"),
     [
         ("crash", r"exited with 1 \(segments are at fault\)"),
-        ("garbage", "printed no solution"),
+        ("garbage", "printed (no|an infeasible) solution"),
         ("silent", "printed no solution"),
         ("unsatisfiable", "claims that no record satisfies"),
         ("infeasible", "printed an infeasible solution: group 0 has 2 ones"),
@@ -90,7 +91,7 @@ def test_useless_answers(mode: str, complaint: str, caplog: pytest.LogCaptureFix
     assert solution.objective == small().value(solution.record)
     assert solution.bound == np.inf
     (message,) = caplog.messages
-    assert pytest.importorskip("re").search(complaint, message)
+    assert re.search(complaint, message)
     assert "wcnf_solver.py" in message
 
 
@@ -114,16 +115,14 @@ def test_claims_that_do_not_hold(
     assert complaint in caplog.text
 
 
-def test_hint_refutes_a_false_optimum(tmp_path: Path) -> None:
-    # Proves the cost of a record that the hint beats.
+def test_better_hint_refutes_a_false_optimum(tmp_path: Path) -> None:
     answer = tmp_path / "answer.py"
-    answer.write_text("print('o 15\\ns OPTIMUM FOUND\\nv 100')")
+    answer.write_text("print('o 2\\ns OPTIMUM FOUND\\nv 1 -2 0')")
     solver = get_solver(f"maxsat:{shlex.join([sys.executable, str(answer)])}")
-    instance = problem(3, {(0,): 1.0, (1,): 2.0, (2,): 2.0, (0, 1): -0.125, (0, 2): -0.125})
-    assert solver.solve(instance).status is Status.FEASIBLE or True
-    hinted = solver.solve(instance, hint=np.array([0, 1, 1], np.uint8))
-    assert hinted.objective == 4.0
-    assert hinted.status is not Status.OPTIMAL or hinted.bound == 4.0
+    solution = solver.solve(problem(2, {(0,): 1.0, (1,): 2.0}), hint=np.array([0, 1], np.uint8))
+    assert solution.objective == 2.0
+    assert solution.status is Status.FEASIBLE
+    assert solution.bound == np.inf
 
 
 @pytest.mark.parametrize("mode", ["hang", "endless"])
@@ -185,13 +184,10 @@ def test_missing_or_empty_command() -> None:
     with pytest.raises(UnknownSolverError, match="quotation"):
         get_solver("maxsat:'unclosed")
     with pytest.raises(UnknownSolverError, match="takes no argument"):
-        MaxSat  # noqa: B018
         get_solver("maxsat-rc2:x")
 
 
-def test_command_that_cannot_be_started(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_command_that_cannot_be_started(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     command = tmp_path / "solver"
     command.write_text("#!/no/such/interpreter\n")
     command.chmod(0o755)
@@ -219,7 +215,7 @@ def external() -> list[str]:
 def test_real_solvers_agree_with_enumeration_and_cpsat(name: str) -> None:
     solver, reference, cpsat = get_solver(name), get_solver("exhaustive"), get_solver("cpsat")
     agreed = 0
-    for seed in range(240):
+    for seed in range(330 if "clasp" in name else 220):
         instance = (
             random_problem(seed)
             if seed % 2
@@ -233,7 +229,7 @@ def test_real_solvers_agree_with_enumeration_and_cpsat(name: str) -> None:
         assert solution.objective == pytest.approx(optimum, abs=1e-9)
         assert cpsat.solve(instance).objective == pytest.approx(optimum, abs=1e-9)
         agreed += 1
-    assert agreed >= (180 if "clasp" in name else 240)
+    assert agreed >= 200
 
 
 @pytest.mark.skipif(not shutil.which("clasp"), reason="clasp is not installed")

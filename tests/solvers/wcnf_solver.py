@@ -48,7 +48,9 @@ def solve(variables, hard, soft, improved=lambda cost, bits: None):
             stack += [(*bits, False), (*bits, True)]
             continue
         cost = sum(
-            weight for weight, clause in soft if not any(bits[abs(x) - 1] == (x > 0) for x in clause)
+            weight
+            for weight, clause in soft
+            if not any(bits[abs(x) - 1] == (x > 0) for x in clause)
         )
         if best is None or cost < best:
             best, best_bits = cost, bits

@@ -226,6 +226,9 @@ def _open(path: FilePath, label: str) -> Iterator[Any]:
         stream.seek(0)
         zipped = isinstance(getattr(stream, "raw", None), gzip.GzipFile)
         try:
-            yield pq.ParquetFile(io.BytesIO(stream.read()) if zipped else stream)
+            yield pq.ParquetFile(
+                io.BytesIO(stream.read()) if zipped else stream,
+                page_checksum_verification=True,  # of the pages that have a checksum
+            )
         except pa.ArrowException as fault:
             raise BadInputError(f"{label}: damaged parquet file ({fault})") from None

@@ -1,0 +1,115 @@
+"""Values of a column that no measured query tells apart, taken together.
+
+A conjunction asks of a column with forty values whether it has one of them: to the distribution,
+the other thirty-nine are alike for as long as no measured query splits them. With such values as
+one, columns stay as small as the measurements are simple, however many values they have. The
+distribution inside a class is uniform, so a factor's answer there is its mean over the class.
+"""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mwem.queries import ProductQueries, terms_of
+
+
+class Coarsening:
+    """Classes of the values of each column, split further by every measured query.
+
+    Parameters
+    ----------
+    queries
+        The queries, over all values.
+
+    Attributes
+    ----------
+    queries
+        The queries over classes.
+    log_weights
+        For each column with classes of different sizes, the logarithms of these.
+    """
+
+    def __init__(self, queries: ProductQueries) -> None:
+        self._queries = queries
+        self._classes: dict[int, NDArray[np.int64]] = {}
+        self.log_weights: dict[int, NDArray[np.float64]] = {}
+        self._factors_of = np.argsort(queries.factor_column, kind="stable")
+        bounds = np.arange(len(queries.sizes) + 1)
+        self._first = np.searchsorted(queries.factor_column[self._factors_of], bounds)
+        values = [queries.values(factor) for factor in range(len(queries.factor_column))]
+        self._most_levels = max(len(np.unique(one)) for one in values)
+        # An unmeasured column is one class: every factor is its mean.
+        self._terms = [terms_of(np.array([one.mean()])) for one in values]
+        self.queries = self._coarse(np.ones(len(queries.sizes), dtype=np.int64))
+
+    def sizes_after(self, scopes: NDArray[np.int32]) -> NDArray[np.int64]:
+        """Return upper bounds on the classes of a scope's columns once its query is measured.
+
+        A factor with two different values splits each class in two at most.
+        """
+        bound = np.minimum(self._queries.sizes, self.queries.sizes * self._most_levels)
+        return np.where(scopes >= 0, bound[scopes], 1)
+
+    def refined(self, query: int) -> Coarsening:
+        """Return the classes split by the values that a query has on them: self if none splits."""
+        finer = copy(self)
+        finer._classes, finer._terms = self._classes.copy(), self._terms.copy()
+        finer.log_weights = self.log_weights.copy()
+        sizes = self.queries.sizes.copy()
+        scope = self._queries.scope(query)
+        for column, factor in zip(scope, self._queries.factors[query], strict=False):
+            full = int(self._queries.sizes[column])
+            old = self._classes.get(column, np.zeros(full, dtype=np.int64))
+            level = np.unique(self._queries.values(int(factor)), return_inverse=True)[1]
+            _, new, count = np.unique(old * full + level, return_inverse=True, return_counts=True)
+            # The smallest class comes first: literals of values in other classes are one term.
+            order = np.argsort(np.argsort(count, kind="stable"), kind="stable")
+            if len(count) > sizes[column] or column not in self._classes:
+                finer._classes[column] = order[new]
+                if count.min() < count.max():
+                    finer.log_weights[column] = np.log(np.sort(count))
+                else:
+                    finer.log_weights.pop(column, None)
+                sizes[column] = len(count)
+                for one in self._factors_of[self._first[column] : self._first[column + 1]]:
+                    values = self._queries.values(int(one))
+                    means = np.bincount(order[new], values) / np.bincount(order[new])
+                    finer._terms[int(one)] = terms_of(means)
+        if finer._classes.keys() == self._classes.keys() and (sizes == self.queries.sizes).all():
+            return self
+        finer.queries = finer._coarse(sizes)
+        return finer
+
+    def expand(
+        self, classes: NDArray[Any], values: NDArray[Any], generator: np.random.Generator
+    ) -> None:
+        """Replace uniform values by uniform values of given classes, in place.
+
+        Parameters
+        ----------
+        classes, values
+            Integers, shape ``(records, columns)``.
+        generator
+            Source of randomness.
+        """
+        for column, class_of in self._classes.items():
+            order = np.argsort(class_of, kind="stable")
+            counts = np.bincount(class_of)
+            start = np.cumsum(counts) - counts
+            drawn = classes[:, column]
+            values[:, column] = order[start[drawn] + generator.integers(0, counts[drawn])]
+
+    def _coarse(self, sizes: NDArray[np.int64]) -> ProductQueries:
+        lengths = [len(index) for index, _ in self._terms]
+        return replace(
+            self._queries,
+            sizes=sizes,
+            indptr=np.concatenate(([0], np.cumsum(lengths))).astype(np.int64),
+            index=np.concatenate([index for index, _ in self._terms]),
+            coefficient=np.concatenate([coefficient for _, coefficient in self._terms]),
+        )

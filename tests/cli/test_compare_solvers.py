@@ -1,0 +1,107 @@
+"""``dualquery compare-solvers``."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+
+from solvers.formats import read_instance, write_instance
+from tests.cli.conftest import Run
+from tests.solvers.instances import sampled_problem
+
+SCRIPT = Path(__file__).parents[1] / "solvers" / "wcnf_solver.py"
+
+
+def test_files(dualquery: Run, here: Path) -> None:
+    for seed in range(2):
+        write_instance(here / f"p{seed}.lp", sampled_problem(14, 40, seed))
+    command = shlex.join([sys.executable, str(SCRIPT), "crash"])
+    done = dualquery(
+        "compare-solvers", "p0.lp", "p1.lp", "--solvers", "scip,local-search", "--solvers",
+        f"maxsat:{command}", "--solver-timeout", 2, "--out", "out", "--json",
+    )  # fmt: skip
+    assert done.code == 0, done.err
+    content = done.json
+    summary = {line["solver"].partition(":")[0]: line for line in content["summary"]}
+    assert summary["scip"]["proven"] == summary["scip"]["solved"] == 2
+    assert summary["local-search"]["proven"] == 0
+    assert summary["maxsat"]["failed"] == 2
+    assert "For a proof take scip: it proved all 2" in content["advice"]
+    assert "had no record of its own on all 2" in content["advice"]
+    assert [line["name"] for line in content["instances"]] == ["p0.lp", "p1.lp"]
+
+    import pyarrow.parquet
+
+    rows = pyarrow.parquet.read_table("out/measurements.parquet").to_pylist()
+    assert rows == content["measurements"]
+    limits = [row["limit"] for row in rows if row["solver"] == "local-search"]
+    assert limits == [2 / 64, 2 / 16, 2 / 4, 2.0] * 2
+    stored = json.loads(Path("out/comparison.json").read_text())
+    assert stored["summary"] == content["summary"]
+    assert read_instance("out/problems/p0.wcnf").problem.attributes == 14
+
+
+def test_a_table(dualquery: Run, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    done = dualquery(
+        "compare-solvers", "adult", "--schema", "adult-paper", "--queries", 300, "-o",
+        "samples=30", "--at", "2,4", "--solvers", "local-search,highs", "--solver-timeout", 1,
+        "--out", "out",
+    )  # fmt: skip
+    assert done.code == 0, done.err
+    assert "local-search" in done.out
+    assert "Measured on 2 problems" in done.out
+    problem = read_instance("out/problems/round-4.wcnf").problem
+    assert problem.attributes == 235
+    assert len(problem.groups) > 0
+
+
+def test_without_matplotlib_the_rest_is_written(
+    dualquery: Run, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    write_instance(here / "p.mps", sampled_problem(6, 10, 0))
+    done = dualquery("compare-solvers", "p.mps", "--solvers", "exhaustive", "--solver-timeout", 1,
+                     "--out", "out")  # fmt: skip
+    assert done.code == 0, done.err
+    assert "pip install 'dualquery[plots]'" in done.out
+    assert Path("out/comparison.json").is_file()
+    assert not Path("out/gap.png").exists()
+
+
+def test_pictures(dualquery: Run, here: Path) -> None:
+    pytest.importorskip("matplotlib")
+    write_instance(here / "p.wcnf", sampled_problem(6, 10, 0))
+    done = dualquery("compare-solvers", "p.wcnf", "--solvers", "exhaustive", "--solver-timeout", 1,
+                     "--out", "out")  # fmt: skip
+    assert done.code == 0, done.err
+    for name in ("profile.png", "gap.png"):
+        assert Path("out", name).read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--solvers", "nonesuch"], "unknown solver 'nonesuch'"),
+        (["--solvers", ","], "names no solver"),
+        (["--solver-timeout", "0"], "--solver-timeout is 0.0"),
+        (["--at", "1,5"], "give rounds from 2 on"),
+        (["--at", "five"], "give rounds from 2 on"),
+        (["p.lp", "adult"], "'adult' is no file of a problem"),
+        (["missing.lp"], "missing.lp cannot be read"),
+        (["--out", "taken"], "--out taken: File exists; give a new folder"),
+        (["-o", "solver=scip"], "always uses local-search"),
+        (["-o", "nonsense=1"], "has no option 'nonsense'"),
+    ],
+)
+def test_bad_input(dualquery: Run, here: Path, arguments: list[str], message: str) -> None:
+    write_instance(here / "p.lp", sampled_problem(6, 10, 0))
+    (here / "taken").mkdir()
+    before = sorted(here.iterdir())
+    done = dualquery("compare-solvers", "--solver-timeout", 1, *arguments)
+    assert done.code == 2
+    assert message in done.last
+    assert sorted(here.iterdir()) == before

@@ -1,0 +1,253 @@
+"""Tables that stay in their files: the same blocks as in memory, and faults found in mid-stream."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pyarrow.parquet as pq
+import pytest
+
+from dualquery.data import schema_from_dict
+from dualquery.data.load import load
+from dualquery.data.readers.parquet import PartitionedItems, PartitionedTable
+from dualquery.data.records import BLOCK_ROWS, RecordsBuilder
+from dualquery.data.schema import ItemSchema
+from dualquery.data.sources import parse_source
+from dualquery.data.streamed import StreamedRows, count_rows, stream_rows
+from dualquery.engines import Engine
+from dualquery.errors import BadInputError
+
+ROWS = 3 * BLOCK_ROWS + 17
+
+
+def table(rows: int = ROWS, seed: int = 0) -> pl.DataFrame:
+    rng = np.random.default_rng(seed)
+    return pl.DataFrame(
+        {
+            "colour": rng.choice(["red", "green", "blue"], rows),
+            "age": rng.integers(0, 100, rows),
+            "member": rng.integers(0, 2, rows),
+        }
+    )
+
+
+SCHEMA = schema_from_dict(
+    {
+        "kind": "table",
+        "name": "people",
+        "columns": [
+            {"name": "colour", "kind": "categorical", "values": ["red", "green", "blue"]},
+            {"name": "age", "kind": "numeric", "edges": [0, 20, 50, 100]},
+            {"name": "member", "kind": "binary"},
+        ],
+    }
+)
+
+
+def write_csv(folder: Path) -> str:
+    table().write_csv(folder / "t.csv")
+    return str(folder / "t.csv")
+
+
+def write_csv_gz(folder: Path) -> str:
+    path = folder / "t.csv.gz"
+    path.write_bytes(gzip.compress(table().write_csv().encode()))
+    return str(path)
+
+
+def write_parquet(folder: Path) -> str:
+    pq.write_table(
+        table().to_arrow(), folder / "t.parquet", row_group_size=1000, write_page_checksum=True
+    )
+    return str(folder / "t.parquet")
+
+
+def write_partitions(folder: Path) -> str:
+    for number, part in enumerate(table().iter_slices(5000)):
+        part.write_parquet(folder / f"{number}.parquet")
+    return str(folder)
+
+
+@pytest.mark.parametrize("write", [write_csv, write_csv_gz, write_parquet, write_partitions])
+def test_streamed_blocks_are_those_in_memory(write: Callable[[Path], str], tmp_path: Path) -> None:
+    path = write(tmp_path)
+    kept = load(path, SCHEMA).records
+    with Engine(name="stream").open(path, SCHEMA) as data:
+        assert isinstance(data.records, StreamedRows)
+        assert data.n == ROWS
+        bits = np.arange(kept.bits, dtype=np.int32)
+        for _ in range(2):  # a stream can be passed over again
+            blocks = list(data.records.stream())
+            assert len(blocks) == kept.blocks
+            for number, block in enumerate(blocks):
+                np.testing.assert_array_equal(block.pack(bits), kept.block(number, bits))
+
+
+def test_items_stream_too(tmp_path: Path) -> None:
+    path = tmp_path / "baskets.dat"
+    path.write_text("\n".join(f"{row % 7} {row % 11}" for row in range(ROWS)) + "\n")
+    kept = load(str(path), columns="0-10").records
+    with Engine(name="stream").open(str(path), columns="0-10") as data:
+        bits = np.arange(11, dtype=np.int32)
+        for number, block in enumerate(data.records.stream()):  # type: ignore[attr-defined]
+            np.testing.assert_array_equal(block.pack(bits), kept.block(number, bits))
+        assert data.n == kept.n == ROWS
+
+
+def test_rows_left_out_by_the_schema_do_not_count(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("member\n" + "0\n?\n1\n" * 3000)
+    schema = schema_from_dict(
+        {
+            "kind": "table",
+            "name": "members",
+            "drop_incomplete": True,
+            "missing_values": ["?"],
+            "columns": [{"name": "member", "kind": "binary"}],
+        }
+    )
+    with Engine(name="stream").open(str(path), schema) as data:
+        assert data.n == 6000
+        assert len(list(data.records.stream())) == 2  # type: ignore[attr-defined]
+
+
+def test_an_empty_table_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("colour,age,member\n")
+    with pytest.raises(BadInputError, match="no rows"), Engine(name="stream").open(path, SCHEMA):
+        pass
+
+
+@pytest.mark.parametrize(("now", "message"), [(ROWS - 1, "now there are"), (ROWS + 9999, "more")])
+def test_a_table_that_changes_between_passes_is_refused(
+    tmp_path: Path, now: int, message: str
+) -> None:
+    rows = stream_rows(parse_source(write_csv(tmp_path)), SCHEMA)
+    table(now).write_csv(tmp_path / "t.csv")
+    with pytest.raises(BadInputError, match=message):
+        list(rows.stream())
+
+
+def _truncate(path: Path) -> None:
+    content = path.read_bytes()
+    path.write_bytes(content[: len(content) // 2])
+
+
+def _corrupt(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    middle = len(content) // 2
+    content[middle : middle + 64] = bytes(64)
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize("write", [write_csv_gz, write_parquet])
+@pytest.mark.parametrize("damage", [_truncate, _corrupt])
+@pytest.mark.parametrize("engine", ["memory", "stream"])
+def test_damage_in_the_middle_is_one_clear_error(
+    write: Callable[[Path], str], damage: Callable[[Path], None], engine: str, tmp_path: Path
+) -> None:
+    path = write(tmp_path)
+    damage(Path(path))
+    with (
+        pytest.raises(BadInputError, match=Path(path).name),
+        Engine(name=engine).open(path, SCHEMA) as data,
+    ):
+        list(data.records.stream())  # type: ignore[attr-defined]
+
+
+class TestPartitions:
+    def test_a_folder_and_a_pattern_are_one_table(self, tmp_path: Path) -> None:
+        write_partitions(tmp_path)
+        for text in (str(tmp_path), f"parquet:{tmp_path}", f"{tmp_path}/*.parquet"):
+            source = parse_source(text)
+            assert isinstance(source, PartitionedTable)
+            assert source.row_count() == count_rows(source, SCHEMA) == ROWS
+
+    def test_lists_in_partitions(self, tmp_path: Path) -> None:
+        for number in range(2):
+            pl.DataFrame({"items": [[1, 2], [], [number]]}).write_parquet(
+                tmp_path / f"{number}.parquet"
+            )
+        source = parse_source(str(tmp_path))
+        assert isinstance(source, PartitionedItems)
+        records = load(source, ItemSchema.numbered(3, "three")).records
+        np.testing.assert_array_equal(
+            records.dense_rows(0, 6),
+            [[0, 1, 1], [0, 0, 0], [1, 0, 0], [0, 1, 1], [0, 0, 0], [0, 1, 0]],
+        )
+
+    @pytest.mark.parametrize(
+        ("other", "message"),
+        [
+            (table(5).drop("age"), "there is no column 'age'"),
+            (table(5).cast({"age": pl.String}), "column 'age' has type large_string"),
+            (table(5).with_columns(new=1), "there is a column 'new'"),
+        ],
+    )
+    def test_other_columns_are_refused(
+        self, other: pl.DataFrame, message: str, tmp_path: Path
+    ) -> None:
+        table(5).write_parquet(tmp_path / "a.parquet")
+        other.write_parquet(tmp_path / "b.parquet")
+        with pytest.raises(BadInputError, match=rf"b\.parquet: {message}"):
+            parse_source(str(tmp_path))
+
+    def test_a_fault_names_the_part_and_its_row(self, tmp_path: Path) -> None:
+        write_partitions(tmp_path)
+        bad = table(5000).with_columns(
+            colour=pl.when(pl.int_range(5000) == 7).then(pl.lit("pink")).otherwise("colour")
+        )
+        bad.write_parquet(tmp_path / "1.parquet")
+        with pytest.raises(BadInputError, match=r"1\.parquet: row 8, column 'colour': 'pink'"):
+            load(str(tmp_path), SCHEMA)
+
+    def test_ids_beyond_the_schema(self, tmp_path: Path) -> None:
+        pl.DataFrame({"items": [[1], [99]]}).write_parquet(tmp_path / "a.parquet")
+        with (
+            pytest.raises(BadInputError, match="row 2: item 99"),
+            Engine(name="stream").open(str(tmp_path), ItemSchema.numbered(3, "three")) as data,
+        ):
+            list(data.records.stream())  # type: ignore[attr-defined]
+
+    def test_folders_that_stand_for_columns_are_refused(self, tmp_path: Path) -> None:
+        (tmp_path / "year=2020").mkdir()
+        table(5).write_parquet(tmp_path / "year=2020" / "a.parquet")
+        with pytest.raises(BadInputError, match="year=2020"):
+            parse_source(str(tmp_path))
+
+    def test_a_folder_without_parquet_is_no_table(self, tmp_path: Path) -> None:
+        with pytest.raises(BadInputError, match="a folder, not a file"):
+            parse_source(str(tmp_path))
+
+    def test_a_pattern_that_means_nothing(self, tmp_path: Path) -> None:
+        with pytest.raises(BadInputError, match="no such file"):
+            parse_source(f"{tmp_path}/*.parquet")
+
+
+def test_full_blocks_pass_through_the_builder() -> None:
+    rng = np.random.default_rng(1)
+    rows = rng.integers(0, 2, (2 * BLOCK_ROWS + 5, 9)).astype(np.uint8)
+    whole, piecewise = RecordsBuilder(9), RecordsBuilder(9)
+    whole.append_dense(rows)
+    blocks = []
+    for piece in np.array_split(rows, 7):
+        piecewise.append_dense(piece)
+        blocks += piecewise.take_full()
+    assert piecewise.rows == len(rows)
+    rest = piecewise.build()
+    assert rest.n == 5
+    bits = np.arange(9, dtype=np.int32)
+    for expected, found in zip(whole.build().stored, [*blocks, *rest.stored], strict=True):
+        np.testing.assert_array_equal(expected.pack(bits), found.pack(bits))
+
+
+def test_rows_that_do_not_fit_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write_csv(tmp_path)
+    monkeypatch.setattr("dualquery.data.load.available_memory", lambda: 100)
+    monkeypatch.setattr("dualquery.data.load._CHECKED_BLOCKS", 1)
+    with pytest.raises(BadInputError, match="use --engine stream"):
+        load(path, SCHEMA)

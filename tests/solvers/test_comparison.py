@@ -1,0 +1,152 @@
+"""Comparisons: what a run measures, and what is made of it."""
+
+from __future__ import annotations
+
+import math
+import os
+import shlex
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from solvers import UnknownSolverError, get_solver
+from solvers.comparison import Measurement, Task, advice, compare, runs, summarise
+from solvers.comparison.recording import Recording
+from solvers.comparison.report import report
+from solvers.registry import registered
+from tests.solvers.instances import problem, sampled_problem
+
+
+def call(solver: str, instance: str, limit: float, **values: object) -> Measurement:
+    return Measurement(instance, solver, limit, **values)  # type: ignore[arg-type]
+
+
+MEASURED = [
+    call("quick", "a", 1.0, status="feasible", objective=99.5, incumbent_seconds=0.01, seconds=0.1),
+    call("quick", "a", 4.0, status="feasible", objective=99.5, incumbent_seconds=0.02, seconds=0.1),
+    call("quick", "b", 1.0, status="feasible", objective=-10, incumbent_seconds=0.02, seconds=0.1),
+    call("exact", "a", 1.0, status="fallback", objective=98.0, seconds=1.5, memory_mib=7.0),
+    call("exact", "a", 4.0, status="optimal", objective=100.0, bound=100.0, incumbent_seconds=2.0,
+         seconds=3.0, memory_mib=9.0),
+    call("exact", "b", 4.0, status="feasible", objective=-11.0, bound=-8.0, incumbent_seconds=1.0,
+         seconds=6.0),
+    call("broken", "a", 4.0, status="crashed", message="its process ended with -11"),
+    call("broken", "b", 4.0, status="error", message="too large"),
+]  # fmt: skip
+
+
+def test_summary() -> None:
+    quick, exact, broken = summarise(MEASURED)
+    assert (quick.solver, quick.instances, quick.solved, quick.proven) == ("quick", 2, 1, 0)
+    assert (quick.within_1_percent, quick.failed) == (2, 0)
+    assert (quick.incumbent_seconds, quick.proof_seconds) == (0.02, None)
+    assert quick.close_seconds == pytest.approx(0.015)
+    assert quick.gap == pytest.approx(0.005 / 2)
+    assert quick.bound_gap is None
+    assert (exact.solved, exact.proven, exact.failed) == (1, 1, 0)
+    assert (exact.proof_seconds, exact.memory_mib, exact.overrun_seconds) == (3.0, 9.0, 2.0)
+    assert exact.gap == pytest.approx(0.1 / 2)
+    assert exact.bound_gap == pytest.approx(0.2 / 2)
+    assert (broken.solved, broken.proven, broken.failed, broken.gap) == (0, 0, 2, 1.0)
+
+
+def test_advice_follows_the_measurements() -> None:
+    text = advice(summarise(MEASURED), 4.0)
+    assert "For a proof take exact: it proved 1 of 2, at a median of 3 s." in text
+    assert "For a good record soon take quick" in text
+    assert "on all 2, after a median of 15 ms" in text
+    assert "broken had no record of its own on all 2" in text
+    assert "exact took up to 2 s beyond its limit" in text
+    unproven = advice(summarise([m for m in MEASURED if m.solver == "quick"]), 4.0)
+    assert "No solver proved an optimum" in unproven
+    assert advice([], 4.0) == "Nothing was measured."
+
+
+def test_report_is_json_without_infinities() -> None:
+    content = report([Task("a", problem(1, {(0,): 1.0}))], MEASURED, 4.0, {"seed": 0})
+    assert content["settings"] == {"limit": 4.0, "seed": 0}
+    assert content["instances"][0]["best_known"] == 100.0
+    flat = [value for line in content["measurements"] for value in line.values()]
+    assert not any(isinstance(value, float) and math.isinf(value) for value in flat)
+
+
+def test_runs() -> None:
+    heard: list[Measurement] = []
+    tasks = [Task("p", sampled_problem(10, 30, 0))]
+    found = compare(
+        tasks, ["exhaustive", "local-search"], 1.0, shares=(0.5, 1.0), listen=heard.append
+    )
+    assert heard == found
+    assert [each.solver for each in found] == ["exhaustive", "local-search", "local-search"]
+    assert found[0].status == "optimal"
+    assert found[0].objective == found[0].bound
+    if sys.platform == "linux":
+        assert found[0].memory_mib is not None
+        assert 0 <= found[0].memory_mib < 500
+
+
+def test_reduced_runs() -> None:
+    (found,) = compare([Task("p", sampled_problem(900, 300, 0))], ["exhaustive"], 5.0, reduced=True)
+    assert found.status == "optimal"
+
+
+def test_refusal_is_an_error() -> None:
+    (found,) = compare([Task("p", sampled_problem(60, 400, 0))], ["exhaustive"], 1.0)
+    assert found.status == "error"
+    assert "enumerates at most" in found.message
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+@pytest.mark.parametrize(("number", "status"), [("SIGKILL", "crashed"), ("SIGSTOP", "killed")])
+def test_a_solver_that_takes_its_process_down(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: str, status: str
+) -> None:
+    monkeypatch.setattr(runs, "_PATIENCE_SECONDS", 0.5)
+    monkeypatch.setattr(runs, "_LOADING_SECONDS", 10.0)
+    script = tmp_path / "solver.py"
+    script.write_text(
+        f"import os, signal, time\nos.kill(os.getppid(), signal.{number})\ntime.sleep(0.3)"
+    )
+    name = f"maxsat:{shlex.join([sys.executable, '-S', str(script)])}"
+    (found,) = compare([Task("p", sampled_problem(6, 10, 0))], [name], 0.5, shares=(1.0,))
+    assert found.status == status
+
+
+def test_recording_keeps_the_wanted_calls() -> None:
+    recorder = Recording(get_solver("local-search"), {2})
+    instances = [problem(1, {(0,): float(weight)}) for weight in range(1, 4)]
+    assert [recorder.solve(instance).objective for instance in instances] == [1.0, 2.0, 3.0]
+    assert recorder.problems == {2: instances[1]}
+    assert recorder.name == "local-search"
+
+
+def test_registered_for_a_block() -> None:
+    recorder = Recording(get_solver("local-search"), ())
+    with registered("mine", lambda argument: recorder):
+        assert get_solver("mine:anything") is recorder
+        with (
+            pytest.raises(UnknownSolverError, match="already"),
+            registered("mine", lambda _: recorder),
+        ):
+            pass
+    with pytest.raises(UnknownSolverError, match="unknown solver 'mine'"):
+        get_solver("mine")
+    with pytest.raises(UnknownSolverError, match="already"), registered("scip", lambda _: recorder):
+        pass
+
+
+def test_captured_rounds_are_those_of_the_game() -> None:
+    from dualquery.game.capture import captured_rounds
+
+    options = {"rounds": 5, "samples": 20, "eta": 0.1}
+    captured = captured_rounds(
+        "adult", [2, 5, 9], options=options, queries=100, seed=1, epsilon=5.0, threads=1
+    )
+    assert list(captured) == [2, 5]
+    again = captured_rounds(
+        "adult", [5], options=options, queries=100, seed=1, epsilon=5.0, threads=1
+    )
+    np.testing.assert_array_equal(captured[5].terms, again[5].terms)
+    assert 0 < len(captured[5].terms) <= 20

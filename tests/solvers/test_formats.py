@@ -1,0 +1,337 @@
+"""Files of problems: what is written is read back, and other programs' files are understood."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from solvers import (
+    BestResponse,
+    Groups,
+    LinearConstraint,
+    ProblemTooLargeError,
+    SolverError,
+    get_solver,
+)
+from solvers.formats import is_instance_file, read_instance, write_instance
+from solvers.formats.clauses import encode
+from solvers.formats.decision_diagram import exactly_one_clauses, linear_clauses
+from solvers.formats.lp import lp_text, parse_lp
+from solvers.formats.mps import mps_text, parse_mps
+from solvers.formats.wcnf import parse_wcnf, wcnf_text
+from tests.solvers.instances import NAMED, Named, groups_of, problem, row, sampled_problem
+
+FORMATS = {
+    "wcnf": (lambda p: wcnf_text(encode(p)), parse_wcnf),
+    "old wcnf": (lambda p: wcnf_text(encode(p), header=True), parse_wcnf),
+    "lp": (lp_text, parse_lp),
+    "mps": (mps_text, parse_mps),
+}
+
+WEIGHTS = st.one_of(
+    st.integers(-9, 9).map(float),
+    st.decimals(-100, 100, places=3).map(float),
+    st.floats(-1e3, 1e3).filter(lambda w: w == 0 or abs(w) > 1e-6),
+)
+
+
+@st.composite
+def problems(draw: st.DrawFn) -> BestResponse:
+    attributes = draw(st.integers(0, 6))
+    width = draw(st.integers(0, 4))
+    codes = st.integers(-1, max(2 * attributes - 1, -1))
+    rows = draw(
+        st.lists(st.tuples(st.lists(codes, min_size=width, max_size=width), WEIGHTS), max_size=8)
+    )
+    members = draw(st.permutations(range(attributes)))
+    cuts = sorted(draw(st.sets(st.integers(0, attributes), max_size=3)))
+    groups = [members[a:b] for a, b in itertools.pairwise(cuts)]
+    constraints = []
+    for _ in range(draw(st.integers(0, 2)) if attributes else 0):
+        named = draw(st.sets(st.integers(0, attributes - 1), min_size=1))
+        lower, upper = sorted(draw(st.tuples(WEIGHTS, WEIGHTS)))
+        coefficients = draw(st.lists(WEIGHTS, min_size=len(named), max_size=len(named)))
+        constraints.append(
+            LinearConstraint(
+                np.array(sorted(named), np.int32),
+                np.array(coefficients),
+                draw(st.sampled_from([lower, -np.inf])),
+                draw(st.sampled_from([upper, np.inf])),
+            )
+        )
+    return BestResponse(
+        attributes,
+        np.array([codes for codes, _ in rows], np.int32).reshape(len(rows), width),
+        np.array([weight for _, weight in rows], np.float64),
+        groups_of(*groups) if groups else Groups.none(),
+        tuple(constraints),
+        draw(WEIGHTS),
+    )
+
+
+def assert_equivalent(before: BestResponse, after: BestResponse) -> None:
+    """Compare two problems on every record."""
+    assert after.attributes == before.attributes
+    tolerance = 1e-9 * (1.0 + np.abs(before.weights).sum() + abs(before.constant))
+    for bits in itertools.product([0, 1], repeat=before.attributes):
+        record = np.array(bits, np.uint8)
+        assert after.feasible(record) == before.feasible(record), record
+        if before.feasible(record):
+            assert abs(after.value(record) - before.value(record)) <= tolerance
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@settings(max_examples=120, deadline=None)
+@given(original=problems())
+def test_round_trip(name: str, original: BestResponse) -> None:
+    write, parse = FORMATS[name]
+    assert_equivalent(original, parse(write(original), "file").problem)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("named", NAMED, ids=lambda named: named.name)
+def test_named_problems(name: str, named: Named) -> None:
+    write, parse = FORMATS[name]
+    back = parse(write(named.make()), "file").problem
+    assert get_solver("exhaustive").solve(back).objective == pytest.approx(named.optimum, rel=1e-12)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_written_again_it_is_the_same_text(name: str) -> None:
+    write, parse = FORMATS[name]
+    original = sampled_problem(40, 300, 0, column=8)
+    text = write(original)
+    assert write(parse(text, "file").problem) == text
+    assert text.isascii()
+
+
+@pytest.mark.parametrize("name", ["lp", "mps"])
+def test_two_sided_constraints_stay_one(name: str) -> None:
+    write, parse = FORMATS[name]
+    back = parse(write(problem(2, {(0,): 1.0}, None, (row([0, 1], [1.0, 2.0], 1.0, 2.0),))), "f")
+    (constraint,) = back.problem.constraints
+    assert (constraint.lower, constraint.upper) == (1.0, 2.0)
+
+
+@pytest.mark.parametrize("suffix", [".wcnf", ".lp", ".mps", ".wcnf.gz", ".lp.xz", ".MPS"])
+def test_files(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"problem{suffix}"
+    original = problem(3, {(0, 1): 2.5, (~2,): -1.0}, groups_of([0, 2]), constant=0.5)
+    write_instance(path, original)
+    assert is_instance_file(path)
+    assert_equivalent(original, read_instance(path).problem)
+
+
+def test_unknown_suffix_and_missing_file(tmp_path: Path) -> None:
+    with pytest.raises(SolverError, match=r"expected \.wcnf, \.lp, \.mps"):
+        read_instance(tmp_path / "a.cnf")
+    with pytest.raises(SolverError, match=r"a\.lp cannot be read: No such file"):
+        read_instance(tmp_path / "a.lp")
+    with pytest.raises(SolverError, match="cannot be written"):
+        write_instance(tmp_path / "no" / "a.lp", problem(1, {(0,): 1.0}))
+
+
+# WCNF
+
+
+def test_plain_wcnf_maximises_the_satisfied_weight() -> None:
+    read = parse_wcnf("c hello\nh 1 -2 0\n3 -1 -3 0\n2 2 0\n5 3 0\n1 0\n0 1 0\n4 2 -2 0\n", "f")
+    problem_ = read.problem
+    assert read.variables == ("1", "2", "3")
+    for bits in itertools.product([0, 1], repeat=3):
+        one, two, three = (bool(bit) for bit in bits)
+        record = np.array(bits, np.uint8)
+        assert problem_.feasible(record) == (one or not two)
+        expected = 3 * (not one or not three) + 2 * two + 5 * three + 4
+        assert problem_.value(record) == expected
+
+
+def test_old_wcnf_top_and_declared_variables() -> None:
+    read = parse_wcnf("p wcnf 4 2 10\n10 1 2 0\n9 -1 0\n", "f").problem
+    assert read.attributes == 4
+    assert len(read.constraints) == 1
+    assert read.value(np.zeros(4, np.uint8)) == 9
+    no_top = parse_wcnf("p wcnf 1 1\n10 1 0\n", "f").problem
+    assert not no_top.constraints
+
+
+def test_groups_are_recognised_in_plain_wcnf() -> None:
+    text = "h 1 2 3 0\nh -1 -2 0\nh -3 -1 0\nh -2 -3 0\nh -1 -4 0\n1 4 0\n"
+    read = parse_wcnf(text, "f").problem
+    assert [read.groups[0].tolist(), len(read.groups), len(read.constraints)] == [[0, 1, 2], 1, 1]
+
+
+def test_weights_are_exact_where_they_can_be() -> None:
+    clauses = encode(problem(2, {(0, 1): 0.125, (~0,): 1.5, (1,): -0.75}))
+    assert sorted(weight for weight, _ in clauses.soft) == [1, 6, 12]
+    assert (clauses.scale, clauses.error) == (8.0, 0.0)
+    rounded = encode(problem(2, {(0, 1): np.pi, (~0,): np.e}))
+    assert 0 < rounded.error / rounded.scale < 1e-14
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_decision_diagrams(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    size = int(rng.integers(1, 7))
+    coefficients = rng.integers(-4, 5, size) if seed % 2 else np.round(rng.normal(size=size), 3)
+    lower, upper = sorted(rng.uniform(-6, 6, 2))
+    constraint = LinearConstraint(np.arange(size, dtype=np.int32), coefficients, lower, upper)
+    counter = itertools.count(size + 1)
+    clauses = linear_clauses(constraint, range(1, size + 1), lambda: next(counter))
+    for bits in itertools.product([False, True], repeat=size):
+        holds = constraint.holds(np.array(bits, np.uint8))
+        assert satisfiable(clauses, bits, next(counter) - 1) == holds
+
+
+@pytest.mark.parametrize("size", [1, 2, 5, 6, 9])
+def test_exactly_one(size: int) -> None:
+    counter = itertools.count(size + 1)
+    clauses = exactly_one_clauses(range(1, size + 1), lambda: next(counter))
+    for bits in itertools.product([False, True], repeat=size):
+        assert satisfiable(clauses, bits, next(counter) - 1) == (sum(bits) == 1)
+
+
+def satisfiable(clauses: list[list[int]], bits: tuple[bool, ...], _: int) -> bool:
+    """Decide by unit propagation, which is complete for monotone diagrams once the input is set."""
+    value = {n: bit for n, bit in enumerate(bits, 1)}
+    changed = True
+    while changed:
+        changed = False
+        for clause in clauses:
+            free = [x for x in clause if abs(x) not in value]
+            if any(value.get(abs(x)) == (x > 0) for x in clause):
+                continue
+            if not free:
+                return False
+            if len(free) == 1:
+                value[abs(free[0])] = free[0] > 0
+                changed = True
+    return True
+
+
+def test_too_many_partial_sums_are_refused() -> None:
+    coefficients = np.random.default_rng(0).normal(size=60)
+    constraint = LinearConstraint(np.arange(60, dtype=np.int32), coefficients, upper=1.0)
+    instance = problem(60, {(0,): 1.0}, None, (row([0], [1.0], 0.0, 1.0), constraint))
+    with pytest.raises(ProblemTooLargeError, match="constraint 1: a linear constraint of 60"):
+        encode(instance)
+
+
+def test_a_large_cardinality_constraint_is_not() -> None:
+    everything = np.arange(400, dtype=np.int32)
+    constraint = LinearConstraint(everything, np.ones(400), 100.0, 120.0)
+    clauses = encode(problem(400, {(0,): 1.0}, None, (constraint,)))
+    assert len(clauses.hard) < 4 * 400 * 240
+
+
+# LP and MPS
+
+
+def test_general_lp() -> None:
+    text = """\\ a knapsack
+Maximise
+ profit: 10 a + 6 b
+   + 6 c - d + 2 0 e
+subject to
+ weight: 6 a + 5 b + 5 c <= 10
+ -1 <= a - d <= 0
+ pick: b + c = 1
+ 3 >= a + b + 1
+bounds
+ e <= 1
+ 0 <= d <= 1
+ c = 0
+binary
+ a b c
+generals
+ d e
+end
+""".replace("2 0 e", "20 e")
+    read = parse_lp(text, "f")
+    assert read.variables == ("a", "b", "c", "d", "e")
+    assert read.problem.groups[0].tolist() == [1, 2]
+    solution = get_solver("exhaustive").solve(read.problem)
+    assert solution.record.tolist() == [0, 1, 0, 0, 1]
+    assert solution.objective == 26
+
+
+def test_minimisation_is_negated() -> None:
+    read = parse_lp("min\n x + 2 y - 7\nst\n x + y >= 1\nbin\n x y\nend", "f")
+    assert read.minimises
+    assert get_solver("exhaustive").solve(read.problem).objective == 6
+    mps = """NAME t
+ROWS
+ N cost
+ G c1
+COLUMNS
+ x cost 1 c1 1
+ y cost 2 c1 1
+RHS
+ RHS c1 1
+BOUNDS
+ BV B x
+ BV B y
+ENDATA
+"""
+    read = parse_mps(mps, "f")
+    assert read.minimises
+    assert get_solver("exhaustive").solve(read.problem).objective == -1
+
+
+def test_general_mps() -> None:
+    text = """* comment
+NAME          T
+OBJSENSE MAX
+ROWS
+ N  obj
+ N  other
+ L  l
+ G  g
+ E  e
+COLUMNS
+    M1  'MARKER'  'INTORG'
+    x  obj  1  l  1
+    x  g  1  other  9
+    y  obj  -2.5  e  1
+    z  obj  1  l  2
+    z  e  -1
+    M1  'MARKER'  'INTEND'
+RHS
+    l  2  g  0
+    obj  -3
+RANGES
+    R  l  2
+    R  e  -1
+BOUNDS
+ LO B x 0
+ UP B y 1
+ UI B z 1
+ENDATA
+"""
+    read = parse_mps(text, "f")
+    assert read.variables == ("x", "y", "z")
+    assert [(c.lower, c.upper) for c in read.problem.constraints] == [
+        (0.0, 2.0), (0.0, np.inf), (-1.0, 0.0)
+    ]  # fmt: skip
+    assert read.problem.value(np.array([1, 1, 1], np.uint8)) == 2.5
+
+
+@pytest.mark.parametrize("name", ["lp", "mps"])
+@pytest.mark.parametrize("seed", range(5))
+def test_scip_reads_what_is_written(name: str, seed: int, tmp_path: Path) -> None:
+    pyscipopt = pytest.importorskip("pyscipopt")
+    write, _ = FORMATS[name]
+    instance = sampled_problem(12, 40, seed, column=4 if seed % 2 else None)
+    path = tmp_path / f"p.{name}"
+    path.write_text(write(instance))
+    model = pyscipopt.Model()
+    model.hideOutput()
+    model.readProblem(str(path))
+    model.optimize()
+    optimum = get_solver("exhaustive").solve(instance).objective
+    assert model.getObjVal() == pytest.approx(optimum)

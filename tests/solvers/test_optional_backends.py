@@ -1,0 +1,56 @@
+"""The conformance suite on the back-ends that need an extra: skipped where that is absent.
+
+Gurobi and CPLEX come with a licence for small problems; what is beyond it is skipped.
+"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import Any
+
+import pytest
+
+from solvers import ProblemTooLargeError, Solution, Solver, get_solver
+from tests.solvers.instances import sampled_problem
+from tests.solvers.test_conformance import *  # noqa: F403
+
+OPTIONAL = {
+    "maxsat-rc2": "pysat",
+    "gurobi": "gurobipy",
+    "gurobi:aggregated": "gurobipy",
+    "cplex": "cplex",
+    "cplex:aggregated": "cplex",
+}
+
+
+class WithinLicence:
+    """A solver whose refusals of large problems skip the test."""
+
+    def __init__(self, inner: Solver) -> None:
+        self.name = inner.name
+        self.capabilities = inner.capabilities
+        self._inner = inner
+
+    def solve(self, problem: Any, **options: Any) -> Solution:
+        try:
+            return self._inner.solve(problem, **options)
+        except ProblemTooLargeError as error:
+            pytest.skip(str(error))
+
+
+@pytest.fixture(params=OPTIONAL)
+def solver(request: pytest.FixtureRequest) -> Solver:
+    if find_spec(OPTIONAL[request.param]) is None:
+        pytest.skip(f"{OPTIONAL[request.param]} is not installed")
+    return WithinLicence(get_solver(request.param))
+
+
+@pytest.mark.parametrize("name", ["gurobi", "cplex"])
+def test_licence_limits_are_explained(name: str) -> None:
+    if find_spec(OPTIONAL[name]) is None:
+        pytest.skip(f"{name} is not installed")
+    try:
+        get_solver(name).solve(sampled_problem(200, 3000, 0), time_limit=5.0)
+    except ProblemTooLargeError as error:
+        assert name in str(error)
+        assert "install a full one or use another solver" in str(error)
