@@ -5,9 +5,9 @@
 >>> released.synthetic.head(3)  # doctest: +SKIP
 
 `release` does the main job; `load_release` reads a folder back; `evaluate` compares a release with
-its table (not private); `Synthesizer` has the fit and sample of other synthesizers. The parts are
-in ``dualquery.data``, ``dualquery.queries``, ``dualquery.privacy``, ``dualquery.game`` and the
-package ``solvers``.
+its table (not private); `Synthesizer` has the fit and sample of other synthesizers; `Engine` says
+where the rows are read. The parts are in ``dualquery.data``, ``dualquery.queries``,
+``dualquery.privacy``, ``dualquery.game`` and the package ``solvers``.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from dualquery.versions import __version__
 
 if TYPE_CHECKING:
     from dualquery.api import release
+    from dualquery.engines import Engine
     from dualquery.errors import BadInputError
     from dualquery.evaluation import evaluate
     from dualquery.folder import Release, load_release
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BadInputError",
+    "Engine",
     "Release",
     "Synthesizer",
     "Workload",
@@ -42,6 +44,7 @@ check_siblings()
 # Heavy libraries load with the first use of a name, so that the command line starts at once.
 _HOME = {
     "BadInputError": "dualquery.errors",
+    "Engine": "dualquery.engines",
     "Release": "dualquery.folder",
     "Synthesizer": "dualquery.synthesizer",
     "Workload": "dualquery.queries.workload",

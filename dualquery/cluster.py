@@ -8,6 +8,7 @@ between the machines of the cluster, all of which must be the operator's.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -28,6 +29,7 @@ CONNECT_SECONDS = 20.0
 """How long the scheduler and a first worker are waited for."""
 
 _SUMMED_AT_ONCE = 8
+_LOGS = ("distributed", "distributed.client", "distributed.core", "asyncio")
 
 
 @contextmanager
@@ -42,8 +44,11 @@ def connect(address: str) -> Iterator[Any]:
     """
     if find_spec("distributed") is None:
         raise BadInputError("--engine dask needs Dask: install dualquery[distributed]")
+    import dask
     import distributed
 
+    for name in _LOGS:  # what matters of it becomes our errors, without tracebacks
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     try:
         client = distributed.Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
     except (OSError, ValueError, RuntimeError) as fault:  # its TimeoutError is an OSError
@@ -52,7 +57,8 @@ def connect(address: str) -> Iterator[Any]:
             f"--scheduler {address}: no Dask scheduler answers there ({reason}); start one with "
             "'dask scheduler' and give its address"
         ) from None
-    with client:
+    # The queries are sent once, as a task; Dask would warn of their size.
+    with client, dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TB"}):
         try:
             client.wait_for_workers(1, timeout=CONNECT_SECONDS)
         except TimeoutError:
@@ -158,7 +164,7 @@ def _result(wait: Callable[[], Any]) -> Any:
         ) from None
     except (distributed.CancelledError, OSError) as fault:
         raise BadInputError(
-            f"the connection to the Dask scheduler was lost ({fault}); nothing private was drawn"
+            f"the connection to the Dask scheduler was lost ({fault}); run again when it is back"
         ) from None
 
 

@@ -17,6 +17,7 @@ from solvers.compact import Compacted, compact
 from solvers.errors import (
     InfeasibleProblemError,
     InvalidProblemError,
+    MalformedFileError,
     ProblemTooLargeError,
     SolverError,
     SolverUnavailableError,
@@ -42,6 +43,7 @@ __all__ = [
     "InvalidProblemError",
     "KernelSolver",
     "LinearConstraint",
+    "MalformedFileError",
     "Outcome",
     "ProblemTooLargeError",
     "Reducing",

@@ -47,9 +47,10 @@ class SolverInfo:
 def get_solver(name: str) -> Solver:
     """Return the solver called ``name`` or ``name:argument``.
 
-    What the argument means is the solver's business: ``scip``, ``cpsat`` and ``highs`` take a
-    formulation, ``disaggregated`` (the default) or ``aggregated``; ``auto`` takes ``fast``,
-    ``prove`` or a gap. A solver may learn from call to call: take a new one for each run.
+    What the argument means is the solver's business: ``scip``, ``cpsat``, ``highs``,
+    ``gurobi`` and ``cplex`` take a formulation, ``disaggregated`` (the default) or ``aggregated``;
+    ``maxsat`` takes a command that reads WCNF; ``auto`` takes ``fast``, ``prove`` or a gap. A
+    solver may learn from call to call: take a new one for each run.
 
     Raises
     ------

@@ -291,4 +291,6 @@ def _table(names: Sequence[str], summaries: Sequence[SolverSummary], tasks: int)
 def _seconds(seconds: float | None) -> str:
     if seconds is None:
         return "-"
+    if seconds < 0.01:
+        return f"{1000 * seconds:.2g}ms"
     return f"{1000 * seconds:.3g}ms" if seconds < 1 else f"{seconds:.3g}s"

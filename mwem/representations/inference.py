@@ -8,11 +8,13 @@ reduced to fewer by fixing the last one to each of its values in turn.
 
 from __future__ import annotations
 
+import math
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dualquery.errors import BadInputError
 from mwem.answers import Tables
 from mwem.representations import forest_kernels as kernels
 from mwem.representations.triangulation import Forest
@@ -32,6 +34,8 @@ class Marginals:
         float64: their marginals, one after another.
     counts_any
         bool, shape ``(v,)``: columns whose index 0 is read.
+    memory
+        Limit in bytes on the tables of sets of columns that no clique holds.
     threads
         Threads; the marginals do not depend on it.
     """
@@ -42,12 +46,14 @@ class Marginals:
         beliefs: NDArray[np.float64],
         separators: NDArray[np.float64],
         counts_any: NDArray[np.bool_],
+        memory: int,
         threads: int,
     ) -> None:
         self._forest = forest
         self._beliefs = beliefs
         self._separators = separators
         self._counts_any = counts_any
+        self._memory = memory
         self._threads = threads
         self._inside = beliefs.copy()
         kernels.include_any_in_cliques(
@@ -68,6 +74,11 @@ class Marginals:
         ----------
         parts
             int32, shape ``(p, k)``: two or more nodes of one tree, increasing, padded with -1.
+
+        Raises
+        ------
+        BadInputError
+            If the tables would exceed the memory limit; they have not been made then.
         """
         clique = np.empty(len(parts), dtype=np.int32)
         kernels.find_cliques(parts, self._forest.holders, self._forest.cell_ptr, clique)
@@ -80,7 +91,14 @@ class Marginals:
         offset = len(self._inside) + np.cumsum(lengths) - lengths
         offset[~outside] = self._forest.cell_ptr[clique[~outside]]
         stride[~outside] = self._strides(clique[~outside], parts[~outside])
-        extra = np.zeros(int(lengths.sum()))
+        length = math.fsum(lengths)
+        if length * 8 > self._memory:
+            raise BadInputError(
+                f"the marginals of {np.count_nonzero(outside):,} sets of columns that lie in no "
+                f"clique need {length * 8:.3g} bytes, above the limit of {self._memory:,}: use "
+                "fewer rounds, a smaller workload or a larger memory_gib"
+            )
+        extra = np.zeros(int(length))
         if len(extra):
             self._fill(parts[outside], extra, offset[outside] - len(self._inside), stride[outside])
         pool = np.concatenate((self._inside, extra)) if len(extra) else self._inside
@@ -161,7 +179,7 @@ class Marginals:
             separators,
             np.empty(int(np.diff(forest.sep_ptr).max())),
         )
-        return Marginals(forest, beliefs, separators, self._counts_any, self._threads)
+        return Marginals(forest, beliefs, separators, self._counts_any, self._memory, self._threads)
 
     def _fill_at_hubs(
         self,

@@ -74,6 +74,7 @@ class JunctionTree:
             self._beliefs,
             self._separators,
             queries.counts_any[forest.columns],
+            self._memory,
             self._threads,
         )
         for node, column in enumerate(forest.columns.tolist()):
@@ -234,7 +235,7 @@ class JunctionTree:
         used = self._scopes >= 0
         shapes = np.where(used, queries.sizes[self._scopes], 1)
         stale = (self._shapes != shapes[: len(self._shapes)]).any(axis=1)
-        for place in np.flatnonzero(stale):
+        for place in np.flatnonzero(stale).tolist():
             self._tables[place] = queries.table(self._history.queries[place])
         for place in range(len(self._tables), len(self._history)):
             self._tables.append(queries.table(self._history.queries[place]))
@@ -249,8 +250,8 @@ class JunctionTree:
             entry = forest.top[np.searchsorted(forest.columns, column)]
             clique = forest.clique_of_member[entry]
             table = logs[forest.cell_ptr[clique] : forest.cell_ptr[clique + 1]]
-            inner = int(forest.stride[entry])
-            table.reshape(-1, len(log_weights), inner)[...] += log_weights[:, None]
+            stride = int(forest.stride[entry])
+            table.reshape(-1, len(log_weights), stride)[...] += log_weights[:, None]
         supports = (self._clique_of, self._support_ptr, self._support_cells, self._support_values)
         kernels.add_potentials(*supports, self._history.scales, forest.cell_ptr, logs)
         self._beliefs = np.empty(len(logs))

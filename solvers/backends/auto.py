@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from threading import Lock
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,9 @@ from solvers.errors import UnknownSolverError
 from solvers.kernel_solver import Budget, Ending, KernelSolver, Outcome, Preprocessed
 from solvers.problem import BestResponse
 from solvers.protocol import Capability
+
+if TYPE_CHECKING:
+    from solvers.relaxation import Relaxation
 
 
 @dataclass(frozen=True)
@@ -166,6 +169,7 @@ class _Attempt:
         self.value = -math.inf
         self.bound = kernel.constant + float(kernel.weights[kernel.weights > 0].sum())
         self.found = 0.0
+        self.relaxation: Relaxation | None = None
         self.steps: list[str] = []
 
     @property
@@ -193,6 +197,7 @@ class _Attempt:
         from solvers.relaxation import relax, rounded
 
         relaxation = relax(self.kernel, self.budget.deadline)
+        self.relaxation = relaxation
         self._tighten(relaxation.bound, "relaxation")
         if relaxation.point is not None and not self.proven:
             start = rounded(self.kernel, relaxation.point)
@@ -201,16 +206,30 @@ class _Attempt:
         return relaxation.work
 
     def search(self, exact: KernelSolver, work: float) -> float:
-        """Search for a proof by an exact back-end; return the work."""
-        from solvers.relaxation import attainable
+        """Search for a better record or a proof by an exact back-end; return the work."""
+        from solvers.reduction import reduce
+        from solvers.relaxation import attainable, restricted
 
-        budget = replace(self.budget, work=work, gap=self.gap * abs(self.value))
-        outcome = exact.search(self.kernel, budget, self.record)
-        if outcome.record is not None:
-            found = budget.elapsed() if outcome.found is None else outcome.found
-            self.adopt(outcome.record, found, exact.name)
-        if outcome.ending is not Ending.FAILED:
-            self._tighten(attainable(self.kernel, outcome.bound), exact.name)
+        better = self.kernel
+        if self.relaxation is not None:
+            better = restricted(self.kernel, self.relaxation, self.value)
+        reduction = reduce(better)
+        left = reduction.problem
+        if reduction.solved:
+            outcome = Outcome(Ending.PROVEN, np.zeros(0, np.uint8), left.constant)
+        else:
+            start = reduction.restrict(self.record) if better.feasible(self.record) else None
+            budget = replace(self.budget, work=work, gap=self.gap * abs(self.value))
+            outcome = exact.search(left, budget, start)
+        value = self.value
+        if outcome.record is not None and left.feasible(outcome.record):
+            found = self.budget.elapsed() if outcome.found is None else outcome.found
+            self.adopt(reduction.expand(outcome.record), found, exact.name)
+        if outcome.ending is Ending.INFEASIBLE:
+            self._tighten(value, exact.name)
+        elif outcome.ending is not Ending.FAILED:
+            bound = float(attainable(left, outcome.bound))
+            self._tighten(max(value, bound), exact.name)
         return outcome.work
 
     def _tighten(self, bound: float, by: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from itertools import pairwise
 from typing import ClassVar
 
@@ -14,6 +13,7 @@ from solvers.formulation import Formulation
 from solvers.kernel_solver import Budget, Ending, KernelSolver, Outcome
 from solvers.problem import BestResponse, LinearConstraint
 from solvers.protocol import Capability
+from solvers.scaling import integer_scaled
 
 _ENDINGS = {
     "OPTIMAL": Ending.PROVEN,
@@ -26,18 +26,13 @@ _ENDINGS = {
 
 _LEAST_SECONDS_PER_TERM = 25e-6
 
-_LARGEST_SUM = 2.0**52
-"""Bound on the sum of absolute integer coefficients: CP-SAT works in 64 bits."""
-_DECIMALS = 9
-"""Most decimal places tried before real numbers are rounded."""
-
 
 class CpSat(KernelSolver):
     """Clause learning with a linear relaxation, by CP-SAT.
 
     Always one worker at ``linearization_level`` 2: with more, the workers' own settings override
     the level, and the linear relaxation, which gives the proofs, is lost. The objective is in
-    integers: see :func:`integer_scaled`.
+    integers: see :func:`solvers.scaling.integer_scaled`.
 
     Parameters
     ----------
@@ -104,37 +99,6 @@ class CpSat(KernelSolver):
         record = values[: kernel.attributes].astype(np.uint8)
         last = found[-1] if found else None
         return Outcome(ending, record, bound, last, work=response.deterministic_time)
-
-
-def integer_scaled(values: NDArray[np.float64]) -> tuple[NDArray[np.int64], float, float]:
-    """Bring real numbers to integers.
-
-    Exactly so for integers (divided by their common divisor) and for decimals of up to 9 places
-    whose absolute integers add up to less than 2**52. Other numbers are scaled by a power of 2 so
-    that the rounded ones do.
-
-    Returns
-    -------
-    integers, scale, error
-        ``integers`` are about ``scale * values``; ``error`` bounds how far a sum of any of them is
-        from ``scale`` times the sum of the values.
-    """
-    total = float(np.abs(values).sum())
-    if total == 0.0:
-        return np.zeros(len(values), np.int64), 1.0, 0.0
-    for places in range(_DECIMALS + 1):
-        scaled = values * 10.0**places
-        integers = np.rint(scaled)
-        if not np.abs(integers).sum() < 2.0**62:  # of 64-bit integers
-            break
-        if np.allclose(scaled, integers, rtol=1e-15, atol=0.0):
-            exact = integers.astype(np.int64)
-            exact //= np.gcd.reduce(np.abs(exact))
-            if np.abs(exact).sum() < _LARGEST_SUM:
-                return exact, float(np.abs(exact).sum()) / total, 0.0
-    scale = 2.0 ** min(51 - math.frexp(total)[1], 1000)
-    integers = np.rint(values * scale)
-    return integers.astype(np.int64), scale, float(np.abs(values * scale - integers).sum())
 
 
 def _model_text(

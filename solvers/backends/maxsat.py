@@ -2,8 +2,8 @@
 
 Nothing that the command prints is trusted. Its record is evaluated and checked by our own code; its
 claim of an optimum counts only if it exits as MaxSAT solvers do (with 0, 10, 20 or 30) and the cost
-that it states is the record's. What is wrong is logged once as a warning that names the command, and the
-answer is then the local search's, as with any back-end that comes back with nothing.
+that it states is the record's. What is wrong is logged, once, as a warning that names the command,
+and the answer is then the local search's, as with any back-end that comes back with nothing.
 """
 
 from __future__ import annotations

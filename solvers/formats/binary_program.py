@@ -151,14 +151,14 @@ class BinaryProgram:
         found = []
         for row in rows:
             entries = {c: value for c, value in row.entries.items() if c != column}
-            signs = np.array(list(entries.values()))
             at_most = weight > 0 and len(entries) == 1 and row.lower == -math.inf
             at_least = weight < 0 and len(rows) == 1 and row.upper == math.inf
-            fits = row.entries[column] == 1.0 and bool((np.abs(signs) == 1.0).all())
+            values = list(entries.values())
+            fits = row.entries[column] == 1.0 and all(abs(value) == 1.0 for value in values)
             if at_most:
-                fits &= row.upper == float(signs[0] > 0)
+                fits &= row.upper == float(values[0] > 0)
             elif at_least:
-                fits &= row.lower == 1.0 - float((signs < 0).sum())
+                fits &= row.lower == 1.0 - sum(value < 0 for value in values)
             if not fits or not (at_most or at_least):
                 self.fail(
                     row.line,

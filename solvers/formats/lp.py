@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 from solvers.formats.binary_program import MARK, BinaryProgram, Row, formulated
 from solvers.formats.bounds import Bounds
@@ -135,8 +135,7 @@ def parse_lp(text: str, name: str) -> Instance:
     return program.instance()
 
 
-@dataclass(frozen=True)
-class _Token:
+class _Token(NamedTuple):
     kind: str
     text: str
     line: int

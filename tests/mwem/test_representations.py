@@ -188,6 +188,23 @@ def test_a_clique_that_does_not_fit_is_refused_before_it_is_built() -> None:
     assert 12 < admitted < len(queries)
 
 
+def test_values_that_no_measurement_tells_apart_are_taken_together() -> None:
+    """Three columns of 200 values: 8 million cells, but two classes of each are enough."""
+    domain = domain_of(200, 200, 200)
+    literals = np.array([[14, 402, 800], [14, 403, -1], [20, 801, -1], [16, 500, 900]], np.int32)
+    queries = ProductQueries.of_workload(Workload(literals, domain))
+    tree = JunctionTree(queries, MEMORY)
+    tree.update(0, 0.25)
+    assert tree.describe()["cells"] == 8
+    tree.update(1, 0.125)
+    assert tree.describe()["cells"] == 8
+    histogram = Histogram(queries, MEMORY)
+    measured(queries, [(0, 0.25), (1, 0.125)], 1, histogram)
+    np.testing.assert_allclose(tree.answers(), histogram.answers(), rtol=1e-9, atol=1e-15)
+    values = tree.sample(2000, np.random.default_rng(0))
+    assert len(np.unique(values[:, 0])) > 150  # the rest of a column stays uniform
+
+
 def test_a_histogram_too_large_for_memory_says_how_large_and_what_would_do() -> None:
     queries = ProductQueries.of_workload(Workload(np.array([[0]], np.int32), Domain.binary(5000)))
     with pytest.raises(BadInputError, match=r"10\^1505 cells .* representation=junction-tree"):

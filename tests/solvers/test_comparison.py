@@ -104,7 +104,7 @@ def test_a_solver_that_takes_its_process_down(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: str, status: str
 ) -> None:
     monkeypatch.setattr(runs, "_PATIENCE_SECONDS", 0.5)
-    monkeypatch.setattr(runs, "_LOADING_SECONDS", 10.0)
+    monkeypatch.setattr(runs, "_LOADING_SECONDS", 4.0)
     script = tmp_path / "solver.py"
     script.write_text(
         f"import os, signal, time\nos.kill(os.getppid(), signal.{number})\ntime.sleep(0.3)"

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from solvers import compact
-from solvers.backends.cpsat import integer_scaled
 from solvers.formulation import Formulation, formulate, objective_scale
+from solvers.scaling import integer_scaled
 from tests.solvers.instances import problem, random_problem, sampled_problem
 
 

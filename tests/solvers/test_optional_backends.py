@@ -5,6 +5,7 @@ Gurobi and CPLEX come with a licence for small problems; what is beyond it is sk
 
 from __future__ import annotations
 
+import contextlib
 from importlib.util import find_spec
 from typing import Any
 
@@ -49,8 +50,10 @@ def solver(request: pytest.FixtureRequest) -> Solver:
 def test_licence_limits_are_explained(name: str) -> None:
     if find_spec(OPTIONAL[name]) is None:
         pytest.skip(f"{name} is not installed")
-    try:
-        get_solver(name).solve(sampled_problem(200, 3000, 0), time_limit=5.0)
-    except ProblemTooLargeError as error:
-        assert name in str(error)
-        assert "install a full one or use another solver" in str(error)
+    # With a full licence there is nothing to explain.
+    with contextlib.suppress(ProblemTooLargeError):
+        get_solver(name).solve(sampled_problem(200, 3000, 0), time_limit=2.0)
+        pytest.skip(f"{name} has a full licence here")
+    advice = "install a full one or use another solver"
+    with pytest.raises(ProblemTooLargeError, match=rf"^{name}: .* {advice}$"):
+        get_solver(name).solve(sampled_problem(200, 3000, 0), time_limit=2.0)

@@ -7,11 +7,12 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 
 def parse(path):
     hard, soft, variables, top = [], [], 0, None
-    with open(path) as file:
+    with Path(path).open() as file:
         for line in file:
             words = line.split()
             if not words or words[0] == "c":
@@ -117,8 +118,7 @@ def main(mode, path):
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
         say(f"c child {child.pid}", f"o {cost}", string(bits))
-        with open(path + ".child", "w") as file:
-            file.write(str(child.pid))
+        Path(path + ".child").write_text(str(child.pid))
         time.sleep(600)
     if mode == "polite":  # prints its incumbent when it is asked to stop
 

@@ -1,0 +1,152 @@
+"""The portfolio: what it does when, determinism, and thrift."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from solvers import BestResponse, Groups, Status, UnknownSolverError, get_solver
+from solvers.backends.auto import _Thrift
+from solvers.relaxation import attainable, relax, rounded
+from tests.solvers.instances import problem, sampled_problem
+
+
+def ungrouped(seed: int) -> BestResponse:
+    """Return an instance whose relaxation is far from its optimum."""
+    return sampled_problem(100, 420, seed)
+
+
+def grouped(seed: int) -> BestResponse:
+    """Return an instance that the reductions leave open and the relaxation almost decides."""
+    return sampled_problem(120, 320, seed, column=8)
+
+
+def test_reductions_suffice_for_sparse_samples() -> None:
+    rng = np.random.default_rng(0)
+    terms = rng.integers(0, 2 * 5000, (1200, 3)).astype(np.int32)
+    instance = BestResponse.from_sample(5000, terms, rng.choice([-1, 1], 1200))
+    for name in ("auto", "auto:fast", "auto:prove"):
+        solution = get_solver(name).solve(instance)
+        assert solution.status is Status.OPTIMAL
+        assert solution.steps == ("solved by reductions",)
+
+
+def test_fast_only_searches() -> None:
+    solution = get_solver("auto:fast").solve(grouped(0))
+    assert solution.status is Status.FEASIBLE
+    assert len(solution.steps) == 2
+    assert solution.steps[1].startswith("local search")
+
+
+def test_default_proves_what_the_relaxation_certifies() -> None:
+    solver = get_solver("auto")
+    exact = get_solver("cpsat")
+    for seed in range(4):
+        instance = grouped(seed)
+        solution = solver.solve(instance)
+        assert solution.status is Status.OPTIMAL
+        assert solution.objective == exact.solve(instance).objective
+        assert any(step.startswith("relaxation bound") for step in solution.steps)
+
+
+def test_gives_up_on_wide_gaps_and_says_so() -> None:
+    solver = get_solver("auto")
+    first, second = solver.solve(ungrouped(0)), solver.solve(ungrouped(1))
+    assert first.status is Status.FEASIBLE
+    assert np.isfinite(first.bound)
+    assert any(step.startswith("no search for a proof: gap") for step in first.steps)
+    assert any(step.startswith("no relaxation: call 1 of 1") for step in second.steps)
+    # Knowledge belongs to one object, that is, to one run.
+    fresh = get_solver("auto").solve(ungrouped(1))
+    assert any(step.startswith("relaxation bound") for step in fresh.steps)
+
+
+def test_stops_at_the_stated_gap() -> None:
+    instance = sampled_problem(40, 160, 2)
+    proven = get_solver("auto:prove").solve(instance)
+    within = get_solver("auto:0.2").solve(instance)
+    assert proven.status is Status.OPTIMAL
+    assert within.objective <= proven.objective <= within.bound <= 1.2 * within.objective
+
+
+def test_answers_follow_from_problems_and_seeds() -> None:
+    instances = [grouped(0), ungrouped(0), ungrouped(1), grouped(1), ungrouped(2), grouped(2)]
+    runs = []
+    for _ in range(2):
+        solver = get_solver("auto")
+        runs.append([solver.solve(instance, seed=7) for instance in instances])
+    for one, other in zip(*runs, strict=True):
+        np.testing.assert_array_equal(one.record, other.record)
+        assert one.steps == other.steps
+        assert one.bound == other.bound
+
+
+@pytest.mark.parametrize("argument", ["slow", "1.5", "-0.1", "nan"])
+def test_unknown_argument(argument: str) -> None:
+    with pytest.raises(UnknownSolverError, match="known: auto, auto:fast, auto:prove"):
+        get_solver(f"auto:{argument}")
+
+
+def test_credit_runs_out_and_comes_back() -> None:
+    thrift = _Thrift(1.0)
+    assert thrift.refusal_to_relax(0.5) == ""
+    thrift.relaxed(0.75, gap=0.01, proven=False)
+    assert "0.25 s left" in thrift.refusal_to_relax(0.5)
+    assert thrift.refusal_to_search(0.01, 1000) == ""
+    thrift.searched(0.5, gap=0.01, proven=True)
+    assert thrift.refusal_to_search(0.01, 1000) == "no work left"
+    thrift.earn(1.0)
+    assert thrift.refusal_to_search(0.01, 1000) == ""
+
+
+def test_worthwhile_gap_follows_successes_and_failures() -> None:
+    thrift = _Thrift(100.0)
+    thrift.searched(1.0, gap=0.02, proven=False)
+    assert thrift.refusal_to_search(0.02, 1000).startswith("gap 2.0%")
+    assert thrift.refusal_to_search(0.5, 100) == ""
+    thrift.searched(1.0, gap=0.015, proven=True)
+    assert thrift.refusal_to_search(0.02, 1000) == ""
+
+
+def test_pauses_double_after_hopeless_relaxations() -> None:
+    thrift = _Thrift(100.0)
+    pauses = []
+    for _ in range(6):
+        thrift.relaxed(0.0, gap=0.2, proven=False)
+        pause = 0
+        while thrift.refusal_to_relax(0.0):
+            pause += 1
+        pauses.append(pause)
+    assert pauses == [1, 3, 7, 15, 16, 16]
+    thrift.relaxed(0.0, gap=0.0, proven=True)
+    assert thrift.refusal_to_relax(0.0) == ""
+
+
+def test_relaxation_bounds_and_rounds() -> None:
+    instance = problem(3, {(0, 1): 2.0, (~0, 2): 2.0, (~1, ~2): 2.0})
+    relaxation = relax(instance, np.inf)
+    # Half of everything is worth 3; the optimum is 2, and values are multiples of 2.
+    assert relaxation.bound == 2.0
+    assert relaxation.work > 0
+    point = np.array([0.4, 0.5, 0.1])
+    one_of_all = problem(3, {(0,): 1.0}, Groups(np.array([0, 3]), np.arange(3, dtype=np.int32)))
+    assert rounded(one_of_all, point).tolist() == [0, 1, 0]
+
+
+def test_attainable_values() -> None:
+    instance = problem(2, {(0,): 3.0, (0, 1): 6.0}, constant=0.5)
+    assert attainable(instance, 9.4) == 6.5
+    assert attainable(instance, 9.5 - 1e-7) == 9.5
+    assert attainable(instance, np.inf) == np.inf
+    real = problem(2, {(0,): 0.3, (0, 1): 0.6})
+    assert attainable(real, 0.7) == pytest.approx(0.7, abs=1e-5)
+    assert attainable(real, 0.7) >= 0.7
+
+
+def test_lp_certifies_or_bounds() -> None:
+    certified = get_solver("lp").solve(grouped(0))
+    exact = get_solver("cpsat").solve(grouped(0))
+    assert certified.bound >= exact.objective >= certified.objective
+    open_round = get_solver("lp").solve(ungrouped(0))
+    assert open_round.status is Status.FEASIBLE
+    assert open_round.objective < open_round.bound < np.inf
