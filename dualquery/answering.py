@@ -46,7 +46,7 @@ def answer_queries(release: Release | str | Path, queries: Sequence[str]) -> lis
         wanted = np.full(max(loaded.workload.way, len(literals)), -1, dtype=np.int32)
         wanted[: len(literals)] = literals
         at = np.zeros(0, dtype=np.int64)
-        if len(wanted) == loaded.workload.way:
+        if isinstance(loaded.workload, Workload) and len(wanted) == loaded.workload.way:
             at = np.flatnonzero((loaded.workload.literals == wanted).all(axis=1))
         if len(at):
             found.append(

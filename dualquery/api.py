@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from dualquery.data.schema import Schema
     from dualquery.engines import Engine
     from dualquery.folder import Release
-    from dualquery.queries.workload import Workload
+    from dualquery.queries.family import Queries
 
 _log = logging.getLogger(__name__)
 
@@ -66,7 +66,7 @@ def release(
     *,
     schema: Schema | str | Path | None = None,
     columns: Sequence[str | int] | str | None = None,
-    queries: int | str | Path | Workload = 100_000,
+    queries: int | str | Path | Queries = 100_000,
     way: int = 3,
     signed: bool = True,
     workload_seed: int = 0,
@@ -96,7 +96,8 @@ def release(
     columns
         Names, positions or ranges of the columns to read.
     queries, way, signed, workload_seed, query_columns, marginals, max_cells
-        The workload: see `WorkloadRequest`. ``queries`` may be a `Workload` itself.
+        The workload: see `WorkloadRequest`. ``queries`` may be a `Workload` itself, or another
+        family of queries (`dualquery.queries.family`).
     mechanism, options
         The mechanism's name, and values for the fields of its configuration.
     epsilon, delta, neighbours, accountant
@@ -128,7 +129,6 @@ def release(
     """
     from dualquery.engines import Engine
     from dualquery.queries.request import WorkloadRequest
-    from dualquery.queries.workload import Workload
 
     configured = configure(mechanism, options or {})
     wanted = BudgetRequest(
@@ -141,7 +141,7 @@ def release(
     check_seed(seed)
     cores = thread_count(threads)
     request = WorkloadRequest(
-        queries=queries if not isinstance(queries, Workload) else 1,
+        queries=queries if isinstance(queries, int | str | Path) else 1,
         way=way,
         signed=signed,
         seed=workload_seed,
@@ -154,23 +154,25 @@ def release(
     with reading.open(table, schema, columns) as data:
         budget, notes = wanted.resolve(configured, data.n)
         progress.phase("making the workload")
-        if isinstance(queries, Workload):
-            workload = _own_workload(queries, data.schema)
+        if isinstance(queries, int | str | Path):
+            workload: Queries = request.build(data.schema, data.n)
         else:
-            workload = request.build(data.schema, data.n)
+            workload = _own_workload(queries, data.schema)
         task = Task(workload, data.n)
         return _release(data, task, configured, budget, notes, seed, cores, progress, created)
 
 
-def _own_workload(workload: Workload, schema: Schema) -> Workload:
-    """Check that a user's workload is about the schema's bits and has no query twice."""
+def _own_workload(workload: Queries, schema: Schema) -> Queries:
+    """Check that a user's queries are about the schema's bits and that none is there twice."""
+    from dualquery.queries.workload import Workload
+
     if not np.array_equal(workload.domain.offsets, schema.domain.offsets):
         raise BadInputError(
             f"the workload is about {workload.domain.columns} columns of {workload.domain.bits} "
             f"bits, but schema {schema.name!r} has {schema.domain.columns} of "
             f"{schema.domain.bits}: make it for the schema's own domain"
         )
-    return replace(workload, repeats=False)
+    return replace(workload, repeats=False) if isinstance(workload, Workload) else workload
 
 
 def _release(
@@ -207,7 +209,7 @@ def _release(
         privacy=privacy,
         schema=data.schema,
         n=data.n,
-        workload=task.workload,
+        workload=task.queries,
         answers=outcome.answers,
         records=outcome.records,
         trace=outcome.trace,
@@ -228,7 +230,7 @@ def run(
     progress: Progress = NO_PROGRESS,
 ) -> Outcome:
     """Let the private room read the rows, and the mechanism run on it."""
-    statistics = mechanism.statistics(task.workload)
+    statistics = mechanism.statistics(task.queries)
     curator = None
     if statistics is not None:
         # Sensitivities rest on which records are legal, so on the schema's own columns.

@@ -34,7 +34,7 @@ _LOGS = ("distributed", "distributed.client", "distributed.core", "asyncio")
 
 @contextmanager
 def connect(address: str) -> Iterator[Any]:
-    """Yield a client of a running scheduler that has a worker of our version.
+    """Yield a client of a running scheduler whose workers have our version.
 
     Raises
     ------
@@ -45,20 +45,10 @@ def connect(address: str) -> Iterator[Any]:
     if find_spec("distributed") is None:
         raise BadInputError("--engine dask needs Dask: install dualquery[distributed]")
     import dask
-    import distributed
 
-    for name in _LOGS:  # what matters of it becomes our errors, without tracebacks
-        logging.getLogger(name).setLevel(logging.CRITICAL)
-    try:
-        client = distributed.Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
-    except (OSError, ValueError, RuntimeError) as fault:  # its TimeoutError is an OSError
-        reason = " ".join(str(fault).split()) or type(fault).__name__
-        raise BadInputError(
-            f"--scheduler {address}: no Dask scheduler answers there ({reason}); start one with "
-            "'dask scheduler' and give its address"
-        ) from None
     # The queries are sent once, as a task; Dask would warn of their size.
-    with client, dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TB"}):
+    quiet = dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TB"})
+    with _quiet_logs(), quiet, _client(address) as client:
         try:
             client.wait_for_workers(1, timeout=CONNECT_SECONDS)
         except TimeoutError:
@@ -68,6 +58,33 @@ def connect(address: str) -> Iterator[Any]:
             ) from None
         _check_versions(client)
         yield client
+
+
+def _client(address: str) -> Any:
+    """Return a client of a running scheduler."""
+    import distributed
+
+    try:
+        return distributed.Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
+    except (OSError, ValueError, RuntimeError) as fault:  # its TimeoutError is an OSError
+        reason = " ".join(str(fault).split()) or type(fault).__name__
+        raise BadInputError(
+            f"--scheduler {address}: no Dask scheduler answers there ({reason}); start one with "
+            "'dask scheduler' and give its address"
+        ) from None
+
+
+@contextmanager
+def _quiet_logs() -> Iterator[None]:
+    """Keep tracebacks of Dask off the terminal: what matters of them becomes our errors."""
+    levels = {name: logging.getLogger(name).level for name in _LOGS}
+    for name in _LOGS:
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        for name, level in levels.items():
+            logging.getLogger(name).setLevel(level)
 
 
 def _check_versions(client: Any) -> None:

@@ -104,10 +104,11 @@ def _compare(
 ) -> dict[str, Any]:
     """Compare a release with the rows of its table."""
     from dualquery.api import run
+    from dualquery.queries.workload import Workload
 
     workload = loaded.workload
     progress.phase("evaluating the queries")
-    truth = workload.counts(data.records, threads=cores) / data.n
+    truth = workload.counts(data.records, threads=cores) * (workload.step / data.n)
     synthetic = None
     if loaded.records is not None:
         answers = workload.answers_on(loaded.records, threads=cores)
@@ -120,7 +121,7 @@ def _compare(
         neighbours=Neighbours.parse(loaded.options["neighbours"]),
     )
     baselines: dict[str, Any] = {}
-    for name in BASELINES:
+    for name in BASELINES if isinstance(workload, Workload) else ("gaussian",):
         progress.phase(f"baseline {name}")
         # At delta 0 there is no Gaussian noise; the baseline of that name is then Laplace noise.
         used = "laplace" if name == "gaussian" and budget.delta == 0 else name

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from dualquery.data.schema import Schema
-    from dualquery.queries.workload import Workload
+    from dualquery.queries.family import Queries
 
 FORMAT_VERSION = 1
 FILES = ("release.json", "answers.parquet", "trace.parquet")
@@ -58,7 +58,7 @@ class Release:
     workload
         The queries.
     answers
-        float64, shape ``(m,)``: the released answer of every query, in [0, 1].
+        float64, shape ``(m,)``: the released answer of every query, in the queries' range.
     records
         uint8, shape ``(r, d)``, or None: synthetic records.
     trace
@@ -79,7 +79,7 @@ class Release:
     privacy: PrivacyStatement
     schema: Schema
     n: int
-    workload: Workload
+    workload: Queries
     answers: NDArray[np.float64]
     records: NDArray[np.uint8] | None
     trace: tuple[Mapping[str, Any], ...]
@@ -269,7 +269,7 @@ def _read(folder: Path) -> Release:
     from dualquery.data.load import load
     from dualquery.data.schema import schema_from_dict
     from dualquery.data.sources import parse_source
-    from dualquery.queries.workload import Workload
+    from dualquery.queries.stored import queries_of_table
 
     stored = json.loads((folder / "release.json").read_text(encoding="utf-8"))
     version = stored["format_version"]
@@ -297,7 +297,7 @@ def _read(folder: Path) -> Release:
         privacy=PrivacyStatement.from_dict(stored["privacy"]),
         schema=schema,
         n=stored["rows"],
-        workload=Workload.from_columns(
+        workload=queries_of_table(
             {s.name: s for s in answers}, schema.domain, dict(stored["workload"])
         ),
         answers=answers["answer"].to_numpy(),

@@ -15,11 +15,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from dualquery.errors import BadInputError
 from dualquery.privacy.events import Neighbours, Schedule
 from dualquery.progress import NO_PROGRESS
 
 if TYPE_CHECKING:
     from dualquery.privacy.curator import Curator
+    from dualquery.queries.family import Counted, Queries
     from dualquery.queries.workload import Workload
 
 
@@ -27,8 +29,36 @@ if TYPE_CHECKING:
 class Task:
     """The public facts: what is asked, and of how many rows."""
 
-    workload: Workload
+    queries: Queries
     n: int
+
+    @property
+    def workload(self) -> Workload:
+        """The queries of a mechanism that answers conjunctions only.
+
+        Raises
+        ------
+        BadInputError
+            If the queries are of another family.
+        """
+        return conjunctions_of(self.queries)
+
+
+def conjunctions_of(queries: Queries) -> Workload:
+    """Return the queries if they are conjunctions.
+
+    Raises
+    ------
+    BadInputError
+        If they are of another family.
+    """
+    from dualquery.queries.workload import Workload
+
+    if isinstance(queries, Workload):
+        return queries
+    raise BadInputError(
+        f"this mechanism answers conjunctions, not {type(queries).__name__}; use the mechanism mwem"
+    )
 
 
 @dataclass(frozen=True)
@@ -67,7 +97,7 @@ class Outcome:
     Parameters
     ----------
     answers
-        float64, shape ``(m,)``, in [0, 1]: an answer for every query of the workload.
+        float64, shape ``(m,)``, in the range of the queries: an answer for every one.
     records
         uint8, shape ``(r, d)``, or None for a mechanism that makes none: synthetic records.
     trace
@@ -97,7 +127,7 @@ class Mechanism(Protocol):
     name: ClassVar[str]
     pure: ClassVar[bool]
 
-    def statistics(self, workload: Workload) -> Workload | None:
+    def statistics(self, queries: Queries) -> Counted | None:
         """Return the queries whose exact answers the curator must hold (None: no data needed)."""
         ...
 

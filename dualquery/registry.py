@@ -20,7 +20,10 @@ BUILT_IN: Mapping[str, str] = {
     "independent": "dualquery.baselines.independent:Independent",
     "uniform": "dualquery.baselines.uniform:Uniform",
     "zero": "dualquery.baselines.zero:Zero",
+    "smalldb": "dualquery.baselines.smalldb:SmallDB",
+    "randomized-response": "dualquery.baselines.randomized_response:RandomizedResponse",
     "mwem": "mwem.mechanism:Mwem",
+    "barak": "mwem.barak:Barak",
 }
 ENTRY_POINTS = "dualquery.mechanisms"
 

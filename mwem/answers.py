@@ -37,13 +37,19 @@ class Tables:
 class Columns:
     """Inclusive marginals of the single columns, one after another in one array."""
 
-    def __init__(self, sizes: NDArray[np.int64]) -> None:
+    def __init__(
+        self, sizes: NDArray[np.int64], cumulative: NDArray[np.bool_] | None = None
+    ) -> None:
         self.start = np.concatenate(([0], np.cumsum(sizes)))
-        self.entries = 1.0 / np.repeat(sizes, sizes)
+        share = 1.0 / np.repeat(sizes, sizes)
+        self.entries = share
+        if cumulative is not None and cumulative.any():
+            above = np.repeat(self.start[1:], sizes) - np.arange(len(share))
+            self.entries = np.where(np.repeat(cumulative, sizes), above * share, share)
         self.entries[self.start[:-1]] = 1.0
 
     def set(self, column: int, marginal: NDArray[np.float64]) -> None:
-        """Store a column's inclusive marginal: 1, then the shares of the values 1, 2, ..."""
+        """Store a column's inclusive marginal: 1, then the shares of the (least) values 1, 2, ..."""
         self.entries[self.start[column] : self.start[column + 1]] = marginal
 
 

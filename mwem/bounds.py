@@ -1,10 +1,14 @@
-"""What theory promises of MWEM."""
+"""What theory promises of MWEM, and what it denies to mechanisms that look at queries only."""
 
 from __future__ import annotations
 
 import math
 
+import numpy as np
+from numpy.typing import NDArray
+
 from dualquery.errors import BadInputError
+from dualquery.privacy.events import Neighbours
 
 
 def theorem_2_2_bound(
@@ -48,3 +52,71 @@ def theorem_2_2_bound(
     rows = 2.0 * n * math.sqrt(log_domain / iterations)
     rows += 10.0 * iterations * math.log(queries) / epsilon
     return rows / n, min(1.0, 2.0 * iterations / queries)
+
+
+def svd_bound(
+    matrix: NDArray[np.float64],
+    *,
+    epsilon: float,
+    delta: float,
+    neighbours: Neighbours = Neighbours.REPLACE_ONE,
+) -> float:
+    """Return the SVD lower bound on the total squared error of the matrix mechanism.
+
+    The matrix mechanism measures a strategy A with Gaussian noise and infers the workload W from
+    it; its total squared error is ``P Delta_A^2 ||W A^+||_F^2``, P being the noise's variance at
+    sensitivity 1: ``2 ln(2 / delta) / epsilon^2`` in Li and Miklau (PVLDB 2012), whose bound the
+    MWEM paper draws in Figure 2 at ``delta = 1 / n``. By Cauchy and Schwarz the nuclear norm of W,
+    the sum of its singular values, is at most ``||W A^+||_F ||A||_F``. What is left is to bound
+    ``||A||_F`` by the sensitivity, for N cells:
+
+    - one record added or removed: Delta_A is the largest norm of a column of A, so
+      ``||A||_F^2 <= N Delta_A^2`` and the error is at least ``P ||W||_*^2 / N``;
+    - one record replaced: Delta_A is the largest distance of two columns. With
+      ``C = I - 1 1^T / N`` the mean of the squared distances of all pairs is
+      ``2 ||A C||_F^2 / (N - 1)``. The number of records is public, so only W C has to be inferred,
+      and the error is at least ``2 P ||W C||_*^2 / (N - 1)``.
+
+    Both are attained by the identity (for replacement: projected to the public total).
+
+    Parameters
+    ----------
+    matrix
+        W: float64, shape ``(m, N)``: value of each query on each cell.
+    epsilon
+        Budget, > 0.
+    delta
+        In (0, 1).
+    neighbours
+        Which of the two; the paper's is one record added or removed.
+
+    Returns
+    -------
+    float
+        In squared rows, summed over the queries.
+
+    Raises
+    ------
+    BadInputError
+        If an argument is out of its range.
+    """
+    if not (0 < epsilon < math.inf and 0 < delta < 1):
+        raise BadInputError(
+            f"the SVD bound needs epsilon above 0 and delta between 0 and 1, not {epsilon}, {delta}"
+        )
+    if matrix.ndim != 2 or 0 in matrix.shape or not np.isfinite(matrix).all():
+        raise BadInputError(
+            f"the SVD bound needs a matrix of finite values, queries by cells, not {matrix.shape}"
+        )
+    unit_variance = 2.0 * math.log(2.0 / delta) / epsilon**2
+    cells = matrix.shape[1]
+    if neighbours is Neighbours.ADD_REMOVE:
+        return unit_variance * _nuclear_norm(matrix) ** 2 / cells
+    if cells == 1:
+        return 0.0
+    centred = matrix - matrix.mean(axis=1, keepdims=True)
+    return unit_variance * 2.0 * _nuclear_norm(centred) ** 2 / (cells - 1)
+
+
+def _nuclear_norm(matrix: NDArray[np.float64]) -> float:
+    return math.fsum(np.linalg.svd(matrix, compute_uv=False))

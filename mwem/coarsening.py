@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mwem.queries import ProductQueries, terms_of
+from dualquery.queries.products import terms_of
+from mwem.queries import ProductQueries
 
 
 class Coarsening:
@@ -109,6 +110,7 @@ class Coarsening:
         return replace(
             self._queries,
             sizes=sizes,
+            cumulative=np.zeros(len(sizes), dtype=np.bool_),
             indptr=np.concatenate(([0], np.cumsum(lengths))).astype(np.int64),
             index=np.concatenate([index for index, _ in self._terms]),
             coefficient=np.concatenate([coefficient for _, coefficient in self._terms]),

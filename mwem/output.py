@@ -20,6 +20,8 @@ class Output:
     ----------
     n
         Number of private rows (public).
+    low, high
+        Range of the queries.
     iterations
         T.
     average
@@ -31,9 +33,18 @@ class Output:
     """
 
     def __init__(
-        self, *, n: int, iterations: int, average: bool, records: int, seed: int | None
+        self,
+        *,
+        n: int,
+        iterations: int,
+        average: bool,
+        records: int,
+        seed: int | None,
+        low: float = 0.0,
+        high: float = 1.0,
     ) -> None:
         self.n = n
+        self._bounds = (low, high)
         self._average = average
         self._iterations = iterations
         self._generator = np.random.default_rng(seed)
@@ -57,8 +68,8 @@ class Output:
 
     @property
     def answers(self) -> NDArray[np.float64]:
-        """Released answers, in [0, 1]: float64, shape ``(m,)``."""
-        return np.clip(self._sum / self._iterations, 0.0, 1.0)
+        """Released answers, in the range of the queries: float64, shape ``(m,)``."""
+        return np.clip(self._sum / self._iterations, *self._bounds)
 
     @property
     def values(self) -> NDArray[Any]:

@@ -7,7 +7,9 @@ A conjunction, a parity or a box of intervals is ``q(x) = prod_c f_c(x_c)`` over
 
 so that the answer to q is a short sum of entries of *inclusive marginals*: tables over the scope
 whose index 0 stands for "any value" and v >= 1 for "value v". Inclusive marginals of a whole
-histogram come from one pass of additions an axis, and those of independent parts multiply.
+histogram come from one pass of additions an axis, and those of independent parts multiply. On a
+*cumulative* column the functions are 1, [x_c >= 1], [x_c >= 2], ..., and the marginals' indices
+stand for "at least v": an interval is two terms then, however long it is.
 """
 
 from __future__ import annotations
@@ -15,11 +17,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.data.histogram import axis_sizes
+from dualquery.errors import BadInputError
+from dualquery.queries.products import Products, terms_of
 from dualquery.queries.workload import Workload
 
 
@@ -42,6 +47,10 @@ class ProductQueries:
     indptr, index, coefficient
         int64 ``(f + 1,)``, int32 and float64 ``(terms,)``: factor i is the sum of
         ``coefficient * [x = index]`` over its terms, where index 0 stands for the constant 1.
+    cumulative
+        bool, shape ``(columns,)``: columns whose terms are ``coefficient * [x >= index]`` instead.
+    scale
+        The user's queries are these products, all in [-1, 1], times ``scale``.
     """
 
     sizes: NDArray[np.int64]
@@ -52,6 +61,8 @@ class ProductQueries:
     indptr: NDArray[np.int64]
     index: NDArray[np.int32]
     coefficient: NDArray[np.float64]
+    cumulative: NDArray[np.bool_]
+    scale: float = 1.0
 
     def __len__(self) -> int:
         return len(self.scope_of)
@@ -87,8 +98,41 @@ class ProductQueries:
         terms = slice(self.indptr[factor], self.indptr[factor + 1])
         values = np.zeros(self.sizes[self.factor_column[factor]])
         np.add.at(values, self.index[terms], self.coefficient[terms])
+        if self.cumulative[self.factor_column[factor]]:
+            return np.cumsum(values)
         values[1:] += values[0]
         return values
+
+    @staticmethod
+    def of(queries: Any) -> ProductQueries:
+        """Return the form of a family, which is a `Workload` or has ``products()``.
+
+        Raises
+        ------
+        BadInputError
+            If the family has no such form.
+        """
+        if isinstance(queries, Workload):
+            return ProductQueries.of_workload(queries)
+        if not hasattr(queries, "products"):
+            raise BadInputError(
+                f"{type(queries).__name__} have no products(), which MWEM needs; tabulate them "
+                "with HistogramQueries.tabulate if the domain is small"
+            )
+        products: Products = queries.products()
+        scopes, scope_of = distinct_rows(products.columns, len(products.sizes))
+        return ProductQueries(
+            sizes=products.sizes,
+            scopes=scopes,
+            scope_of=scope_of,
+            factors=products.factors,
+            factor_column=products.factor_column,
+            indptr=products.indptr,
+            index=products.index,
+            coefficient=products.coefficient,
+            cumulative=products.cumulative,
+            scale=products.scale,
+        )
 
     @staticmethod
     def of_workload(workload: Workload) -> ProductQueries:
@@ -111,6 +155,7 @@ class ProductQueries:
             indptr=np.concatenate(([0], np.cumsum([len(i) for i, _ in terms]))).astype(np.int64),
             index=np.concatenate([i for i, _ in terms]),
             coefficient=np.concatenate([c for _, c in terms]),
+            cumulative=np.zeros(len(sizes), dtype=np.bool_),
         )
 
 
@@ -192,10 +237,3 @@ def _one_factor_a_column(workload: Workload) -> tuple[NDArray[np.int32], _Indica
     sets = tuple(combined)
     of_combined = np.array([of_code[literals[0]] for literals in sets], dtype=np.int32)
     return codes, _Indicators(np.concatenate((of_code, of_combined)), workload, sets)
-
-
-def terms_of(values: NDArray[np.float64]) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    """Write a function of a column as coefficients of 1, [x = 1], [x = 2], ..."""
-    coefficient = np.concatenate((values[:1], values[1:] - values[0]))
-    index = np.flatnonzero(coefficient).astype(np.int32)
-    return index, coefficient[index]

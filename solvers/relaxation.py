@@ -76,7 +76,8 @@ def relax(kernel: BestResponse, deadline: float) -> Relaxation:
         b_eq=program.upper[equal] if equal.any() else None,
         bounds=(0.0, 1.0),
         method="highs-ds",
-        options={"time_limit": max(deadline - time.perf_counter(), 1e-3)},
+        # Its presolve finds nothing here that the reductions have not found.
+        options={"time_limit": max(deadline - time.perf_counter(), 1e-3), "presolve": False},
     )
     work = _SECONDS_PER_ITERATION_AND_COEFFICIENT * result.nit * len(program.coefficients)
     n = program.attributes

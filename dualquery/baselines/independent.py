@@ -15,6 +15,7 @@ from dualquery.data.domain import Domain
 from dualquery.errors import BadInputError
 from dualquery.mechanism import Budget, Outcome, Plan, Session, Task
 from dualquery.privacy.curator import Curator
+from dualquery.queries.family import Queries
 from dualquery.queries.workload import Workload
 
 
@@ -32,9 +33,9 @@ class Independent:
         if not isinstance(self.records, int) or self.records < 1:
             raise BadInputError(f"records is {self.records}; a whole number from 1 on is needed")
 
-    def statistics(self, workload: Workload) -> Workload:
+    def statistics(self, queries: Queries) -> Workload:
         """Hold the count of every bit."""
-        return one_way(workload.domain)
+        return one_way(queries.domain)
 
     def plan(self, task: Task, budget: Budget) -> Plan:
         """Spend the whole budget on one noisy measurement of all bits."""

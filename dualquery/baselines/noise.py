@@ -15,8 +15,8 @@ from dualquery.privacy.accountants import best
 from dualquery.privacy.calibrate import calibrate_gaussian_scale, laplace_scale
 from dualquery.privacy.curator import Curator
 from dualquery.privacy.events import DiscreteGaussianNoise, LaplaceNoise, Schedule
+from dualquery.queries.family import Counted
 from dualquery.queries.sensitivity import differing_queries
-from dualquery.queries.workload import Workload
 
 _HEADROOM = 1.0 + 1e-11
 """Accountants round their sums upwards by 1e-12: so much more noise stays within the budget."""
@@ -35,26 +35,34 @@ class NoisePlan:
         return NoisePlan(plan.parameters["noise"], plan.parameters["scale"])
 
 
-def plan_noise(statistics: Workload, budget: Budget, parameters: Mapping[str, Any]) -> Plan:
-    """Spend a budget on one measurement: Gaussian noise when delta > 0, else Laplace.
+def plan_noise(statistics: Counted, budget: Budget, parameters: Mapping[str, Any]) -> Plan:
+    """Spend a budget on one measurement of the queries' counts.
 
-    The sensitivity is the proven bound on the number of queries on which two records can differ:
-    D of them move by one row each, so L1 = D and L2 = sqrt(D).
+    The sensitivity is the proven bound on the number of queries on which two records can differ.
     """
     differing = differing_queries(statistics)
-    count = max(differing.count, 1)  # queries that nobody can change still get noise of some scale
     public = {**parameters, "differing_queries": differing.count, "bound": differing.method}
+    return plan_noise_on(differing.count, budget, public)
+
+
+def plan_noise_on(differing: int, budget: Budget, parameters: Mapping[str, Any]) -> Plan:
+    """Spend a budget on one measurement of counts: Gaussian noise when delta > 0, else Laplace.
+
+    Replacing a record moves at most ``differing`` of the counts by one row each, so L1 = D and
+    L2 = sqrt(D).
+    """
+    count = max(differing, 1)  # counts that nobody can change still get noise of some scale
     if budget.delta > 0:
-        sensitivity = math.sqrt(count)
+        sensitivity = statistics.spread * math.sqrt(count)
         scale = calibrate_gaussian_scale(budget.epsilon, budget.delta, sensitivity)
         noise = "discrete gaussian"
         schedule: Schedule = (DiscreteGaussianNoise(sensitivity, scale),)
     else:
-        scale = laplace_scale(budget.epsilon, count) * _HEADROOM
+        scale = laplace_scale(budget.epsilon, statistics.spread * count) * _HEADROOM
         noise = "discrete laplace"
-        schedule = (LaplaceNoise(count / scale),)
+        schedule = (LaplaceNoise(statistics.spread * count / scale),)
     accountant, _ = best(schedule, budget.delta, budget.accountant)
-    return Plan(schedule, accountant.name, {**public, "noise": noise, "scale": scale})
+    return Plan(schedule, accountant.name, {**parameters, "noise": noise, "scale": scale})
 
 
 def measure(curator: Curator | None, plan: NoisePlan) -> NDArray[np.int64]:

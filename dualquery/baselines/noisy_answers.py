@@ -11,25 +11,25 @@ from dualquery.baselines.noise import NoisePlan, measure, plan_noise
 from dualquery.errors import BadInputError
 from dualquery.mechanism import Budget, Outcome, Plan, Session, Task
 from dualquery.privacy.curator import Curator
-from dualquery.queries.workload import Workload
+from dualquery.queries.family import Queries
 
 
 @dataclass(frozen=True, kw_only=True)
 class Gaussian:
-    """Discrete Gaussian noise on every answer, clipped to [0, 1] (Canonne et al. 2020)."""
+    """Discrete Gaussian noise on every answer, clipped to their range (Canonne et al. 2020)."""
 
     name: ClassVar[str] = "gaussian"
     pure: ClassVar[bool] = False
 
-    def statistics(self, workload: Workload) -> Workload:
-        """Hold the workload's own answers."""
-        return workload
+    def statistics(self, queries: Queries) -> Queries:
+        """Hold the queries' own answers."""
+        return queries
 
     def plan(self, task: Task, budget: Budget) -> Plan:
         """Find the smallest noise at a proven sensitivity."""
         if budget.delta == 0:
             raise BadInputError("gaussian needs --delta above 0; with delta 0 use laplace")
-        return plan_noise(task.workload, budget, {})
+        return plan_noise(task.queries, budget, {})
 
     def run(self, task: Task, plan: Plan, curator: Curator | None, session: Session) -> Outcome:  # noqa: ARG002
         """Measure and clip."""
@@ -38,18 +38,18 @@ class Gaussian:
 
 @dataclass(frozen=True, kw_only=True)
 class Laplace:
-    """Discrete Laplace noise on every answer, clipped to [0, 1] (Dwork et al. 2006)."""
+    """Discrete Laplace noise on every answer, clipped to their range (Dwork et al. 2006)."""
 
     name: ClassVar[str] = "laplace"
     pure: ClassVar[bool] = True
 
-    def statistics(self, workload: Workload) -> Workload:
-        """Hold the workload's own answers."""
-        return workload
+    def statistics(self, queries: Queries) -> Queries:
+        """Hold the queries' own answers."""
+        return queries
 
     def plan(self, task: Task, budget: Budget) -> Plan:
         """Find the smallest noise at a proven sensitivity; delta is not needed."""
-        return plan_noise(task.workload, replace(budget, delta=0.0), {})
+        return plan_noise(task.queries, replace(budget, delta=0.0), {})
 
     def run(self, task: Task, plan: Plan, curator: Curator | None, session: Session) -> Outcome:  # noqa: ARG002
         """Measure and clip."""
@@ -58,4 +58,6 @@ class Laplace:
 
 def noisy_answers(task: Task, plan: Plan, curator: Curator | None) -> Outcome:
     """Turn one noisy measurement of the workload into answers."""
-    return Outcome(answers=np.clip(measure(curator, NoisePlan.of(plan)) / task.n, 0.0, 1.0))
+    queries = task.queries
+    answers = measure(curator, NoisePlan.of(plan)) * (queries.step / task.n)
+    return Outcome(answers=np.clip(answers, queries.low, queries.high))

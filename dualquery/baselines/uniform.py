@@ -11,7 +11,7 @@ from dualquery.baselines.product import product_answers, sample_records, uniform
 from dualquery.errors import BadInputError
 from dualquery.mechanism import Budget, Outcome, Plan, Session, Task
 from dualquery.privacy.curator import Curator
-from dualquery.queries.workload import Workload
+from dualquery.queries.family import Queries
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,7 +28,7 @@ class Uniform:
         if not isinstance(self.records, int) or self.records < 1:
             raise BadInputError(f"records is {self.records}; a whole number from 1 on is needed")
 
-    def statistics(self, workload: Workload) -> None:  # noqa: ARG002
+    def statistics(self, queries: Queries) -> None:  # noqa: ARG002
         """No data are needed."""
         return
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from dualquery.mechanism import Budget, Outcome, Plan, Session, Task
 from dualquery.privacy.curator import Curator
-from dualquery.queries.workload import Workload
+from dualquery.queries.family import Queries
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,7 +22,7 @@ class Zero:
     name: ClassVar[str] = "zero"
     pure: ClassVar[bool] = True
 
-    def statistics(self, workload: Workload) -> None:  # noqa: ARG002
+    def statistics(self, queries: Queries) -> None:  # noqa: ARG002
         """No data are needed."""
         return
 

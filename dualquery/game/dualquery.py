@@ -27,6 +27,8 @@ from dualquery.game.parameters import choose_parameters
 from dualquery.mechanism import Budget, Outcome, Plan, Session, Task
 from dualquery.privacy.curator import Curator
 from dualquery.privacy.events import GameSchedule
+from dualquery.queries.disjunctions import Disjunctions
+from dualquery.queries.family import Queries
 from dualquery.queries.workload import Workload
 from solvers import BestResponse, Solution, Status, get_solver
 
@@ -38,12 +40,19 @@ class DualQuery(GameOptions):
     name: ClassVar[str] = "dualquery"
     pure: ClassVar[bool] = False
 
-    def statistics(self, workload: Workload) -> Workload:
-        """Hold the workload's own answers."""
-        return workload
+    def statistics(self, queries: Queries) -> Workload | Disjunctions:
+        """Hold the queries' own answers, those of other families mapped to [0, 1].
+
+        Raises
+        ------
+        BadInputError
+            If no best response can be posed for the family.
+        """
+        return queries if isinstance(queries, Workload) else Disjunctions.of(queries)
 
     def plan(self, task: Task, budget: Budget) -> Plan:
         """Fix rounds, samples and step from public facts (see `parameters`)."""
+        Disjunctions.of(task.queries)  # refuses before anything private is read
         chosen = choose_parameters(self, task, budget)
         game = chosen.schedule
         return Plan(
@@ -66,7 +75,8 @@ class DualQuery(GameOptions):
         game = plan.schedule
         if curator is None or not isinstance(game, GameSchedule):
             raise TypeError("DualQuery runs on a curator and a plan of its own")
-        domain = task.workload.domain
+        domain = task.queries.domain
+        queries = Disjunctions.of(task.queries)
         solver = get_solver(self.solver)
         generator = np.random.default_rng(session.public_seed)
         nothing = np.zeros(domain.bits, dtype=np.bool_)
@@ -77,8 +87,7 @@ class DualQuery(GameOptions):
         curator.reweight(records[0])
         for number in range(2, game.rounds + 1):
             sample = curator.sample_queries(game.samples)
-            sampled = task.workload.literals[sample.queries]
-            problem = BestResponse.from_sample(domain.bits, sampled, sample.signs, domain.groups)
+            problem = queries.best_response(sample.queries, sample.signs)
             mentioned = mentioned_attributes(problem)
             default = free_record(domain, mentioned, self.free, generator, previous=records[-1])
             response = solver.solve(
@@ -97,7 +106,7 @@ class DualQuery(GameOptions):
 
         synthetic = np.stack(records[int(self.burn_in * game.rounds) :])
         return Outcome(
-            answers=task.workload.answers_on(synthetic, threads=session.threads),
+            answers=task.queries.answers_on(synthetic, threads=session.threads),
             records=synthetic,
             trace=tuple(trace),
             solver=solver_totals(trace),

@@ -70,7 +70,7 @@ def theory_parameters(alpha: float, beta: float, task: Task) -> tuple[int, int, 
     Theorem 4.2 with the class closed under complement (``|Q| = 2m``) and the records that the
     schema allows as the universe.
     """
-    rounds = math.ceil(16 * math.log(2 * len(task.workload)) / alpha**2)
+    rounds = math.ceil(16 * math.log(2 * len(task.queries)) / alpha**2)
     log_universe = log_records(task)
     samples = math.ceil(48 * (math.log(2 * rounds / beta) + log_universe) / alpha**2)
     return rounds, samples, alpha / 4
@@ -78,14 +78,14 @@ def theory_parameters(alpha: float, beta: float, task: Task) -> tuple[int, int, 
 
 def log_records(task: Task) -> float:
     """Return the natural logarithm of the number of records that the schema allows."""
-    return sum(math.log(max(int(size), 2)) for size in task.workload.domain.sizes)
+    return sum(math.log(max(int(size), 2)) for size in task.queries.domain.sizes)
 
 
 def _policy(
     options: GameOptions, task: Task, budget: Budget
 ) -> tuple[int | None, int | None, float | None]:
     """Fill in what the user left open, all but one parameter."""
-    queries = len(task.workload)
+    queries = len(task.queries)
     # Records matter only through their answers: there are at most 2^m answer vectors.
     entropy = min(log_records(task), queries * math.log(2))
     strength = _strength(task.n, budget)

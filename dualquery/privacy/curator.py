@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from dualquery.data.histogram import Histogram
 from dualquery.data.rows import Rows
+from dualquery.privacy.databases import SmallDatabases
 from dualquery.privacy.events import (
     RANGE_SLACK,
     DiscreteGaussianNoise,
@@ -28,16 +29,18 @@ from dualquery.privacy.events import (
     events_of,
 )
 from dualquery.privacy.ledger import Ledger
+from dualquery.privacy.noisy_max import report_noisy_max
+from dualquery.privacy.randomized import RandomizedCounts, asked_columns
 from dualquery.privacy.randomness import Randomness
 from dualquery.privacy.selection import error_scores, select_largest
 from dualquery.privacy.weights import QueryWeights, Sample
+from dualquery.queries.disjunctions import Disjunctions
+from dualquery.queries.family import Counted
+from dualquery.queries.fourier import odd_counts, parities_apart
 from dualquery.queries.sensitivity import differing_queries
 from dualquery.queries.workload import Workload
 
 _log = logging.getLogger(__name__)
-
-_SPREAD = 1
-"""max q - min q of a conjunction: the rows by which replacing a record moves one count."""
 
 _CELLS_L1 = 2
 """Replacing a record moves one row from a cell of a histogram to another: sqrt(2) in L2."""
@@ -52,7 +55,8 @@ class Curator:
         The private rows, in memory or elsewhere. They are read here, once, to the end, before
         anything can be drawn; a histogram takes a second pass.
     workload
-        The queries whose answers are held.
+        The queries whose answers are held: whole numbers of their own ``step`` a row, which
+        replacing a record moves by at most their own ``spread`` (see `dualquery.queries.family`).
     schedule
         The events that the release's guarantee was computed for.
     randomness
@@ -64,7 +68,7 @@ class Curator:
     def __init__(
         self,
         records: Rows,
-        workload: Workload,
+        workload: Counted,
         schedule: Schedule,
         randomness: Randomness,
         *,
@@ -81,6 +85,7 @@ class Curator:
 
     def begin_game(self, step: float) -> None:
         """Start multiplicative weights over the queries, uniform, with learning rate ``step``."""
+        _require_game(self._workload)
         self._weights = QueryWeights(self._counts, self._n, step)
 
     def reweight(self, record: NDArray[np.uint8]) -> None:
@@ -91,7 +96,7 @@ class Curator:
         record
             uint8, shape ``(d,)``: the round's best response.
         """
-        self._game.update(self._workload.on_record(record))
+        self._game.update(_require_game(self._workload).on_record(record))
 
     def sample_queries(self, draws: int) -> Sample:
         """Draw queries from the weights: each draw an exponential mechanism of bounded range."""
@@ -99,14 +104,14 @@ class Curator:
         return self._game.sample(draws, self._randomness)
 
     def measure_gaussian(self, scale: float) -> NDArray[np.int64]:
-        """Return all counts plus discrete Gaussian noise of the given scale (in rows)."""
-        sensitivity = math.sqrt(differing_queries(self._workload).count)
+        """Return all counts plus discrete Gaussian noise of the given scale, both in steps."""
+        sensitivity = self._spread * math.sqrt(differing_queries(self._workload).count)
         self._ledger.charge(DiscreteGaussianNoise(sensitivity, scale))
         return self._counts + self._randomness.discrete_gaussian(scale, len(self._counts))
 
     def measure_laplace(self, scale: float) -> NDArray[np.int64]:
-        """Return all counts plus discrete Laplace noise of the given scale (in rows)."""
-        sensitivity = differing_queries(self._workload).count
+        """Return all counts plus discrete Laplace noise of the given scale, both in steps."""
+        sensitivity = self._spread * differing_queries(self._workload).count
         self._ledger.charge(LaplaceNoise(sensitivity / scale))
         return self._counts + self._randomness.discrete_laplace(scale, len(self._counts))
 
@@ -121,24 +126,94 @@ class Curator:
         Parameters
         ----------
         model
-            float64, shape ``(m,)``: the model's answers, shares of the rows.
+            float64, shape ``(m,)``: the model's answers.
         epsilon
-            Range of the draw: the log-weight of a query is ``epsilon / 2`` a row of error.
+            Range of the draw: the log-weight of a query is ``epsilon / 2`` for as much error as
+            one record can make.
         allowed
             bool, shape ``(m,)``: the queries to choose from, by a public rule; None for all.
         """
-        scores = error_scores(self._counts, model, self._n)
+        scores = self._scores(model)
         self._ledger.charge(SampledQueries(epsilon + RANGE_SLACK, 1))
-        return select_largest(scores, allowed, epsilon, _SPREAD, self._randomness)
+        return select_largest(scores, allowed, epsilon, self._spread, self._randomness)
+
+    def report_worst(
+        self,
+        model: NDArray[np.float64],
+        epsilon: float,
+        allowed: NDArray[np.bool_] | None = None,
+    ) -> int:
+        """Select a query that a public model answers badly, by report noisy max.
+
+        Parameters
+        ----------
+        model, allowed
+            As for `select_worst`.
+        epsilon
+            Pure cost of the report: Laplace noise on every score, of scale ``2 / epsilon`` times
+            as much error as one record can make.
+        """
+        scores = self._scores(model)
+        self._ledger.charge(LaplaceNoise(epsilon))
+        return report_noisy_max(scores, allowed, epsilon, self._spread, self._randomness)
+
+    def select_database(self, size: int, epsilon: float) -> NDArray[np.uint8]:
+        """Select a database that answers the workload well, by the exponential mechanism.
+
+        Parameters
+        ----------
+        size
+            Records of the database; all databases of so many legal records are looked at.
+        epsilon
+            Range of the draw: the log-weight of a database is ``-epsilon / 2`` a row of its
+            largest error.
+
+        Returns
+        -------
+        uint8, shape ``(size, bits)``.
+        """
+        databases = SmallDatabases(self._conjunctions, size)
+        self._ledger.charge(SampledQueries(epsilon + RANGE_SLACK, 1))
+        return databases.select(self._counts, self._n, epsilon, self._randomness)
+
+    def count_randomized(self, epsilon: float) -> NDArray[np.int64]:
+        """Return in how many records' randomized reports each query holds.
+
+        Parameters
+        ----------
+        epsilon
+            Pure cost of a record's report of one column; each column that a query looks at is
+            reported.
+        """
+        for _ in asked_columns(self._conjunctions):
+            self._ledger.charge(LaplaceNoise(epsilon))
+        statistic = RandomizedCounts(self._conjunctions, epsilon, self._randomness)
+        return self._records.total(statistic, self._threads)
+
+    def measure_parities_laplace(self, scale: float) -> NDArray[np.int64]:
+        """Return the rows with an odd sum of each query's bits plus discrete Laplace noise.
+
+        The queries are positive conjunctions and hold all their subsets; `scale` is in rows.
+        """
+        odd = odd_counts(self._conjunctions, self._counts)
+        self._ledger.charge(LaplaceNoise(parities_apart(self._conjunctions) / scale))
+        return odd + self._randomness.discrete_laplace(scale, len(odd))
+
+    def measure_parities_gaussian(self, scale: float) -> NDArray[np.int64]:
+        """Return the same counts of odd sums plus discrete Gaussian noise of the scale in rows."""
+        odd = odd_counts(self._conjunctions, self._counts)
+        sensitivity = math.sqrt(parities_apart(self._conjunctions))
+        self._ledger.charge(DiscreteGaussianNoise(sensitivity, scale))
+        return odd + self._randomness.discrete_gaussian(scale, len(odd))
 
     def measure_one_laplace(self, query: int, scale: float) -> int:
-        """Return one query's count plus discrete Laplace noise of the given scale (in rows)."""
-        self._ledger.charge(LaplaceNoise(_SPREAD / scale))
+        """Return one query's count plus discrete Laplace noise, both in steps."""
+        self._ledger.charge(LaplaceNoise(self._spread / scale))
         return int(self._counts[query] + self._randomness.discrete_laplace(scale, 1)[0])
 
     def measure_one_gaussian(self, query: int, scale: float) -> int:
-        """Return one query's count plus discrete Gaussian noise of the given scale (in rows)."""
-        self._ledger.charge(DiscreteGaussianNoise(_SPREAD, scale))
+        """Return one query's count plus discrete Gaussian noise, both in steps."""
+        self._ledger.charge(DiscreteGaussianNoise(self._spread, scale))
         return int(self._counts[query] + self._randomness.discrete_gaussian(scale, 1)[0])
 
     def measure_cells_laplace(self, scale: float) -> NDArray[np.int64]:
@@ -155,7 +230,7 @@ class Curator:
 
     def log_errors(self, model: NDArray[np.float64], label: str) -> None:
         """Show a model's true errors to the operator, by the log. Not private; returns nothing."""
-        off = np.abs(model - self._counts / self._n)
+        off = np.abs(model - self._counts * (self._workload.step / self._n))
         _log.warning(
             "NOT PRIVATE, for the operator only: %s: max error %.4f, mean error %.4f",
             label,
@@ -167,11 +242,37 @@ class Curator:
         """Count the rows in every cell: before the charge, for a source may fail."""
         return self._records.total(Histogram(self._workload.domain), self._threads)
 
+    def _scores(self, model: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Return the model's errors in steps of the queries (see `error_scores`)."""
+        queries = self._workload
+        step = queries.step
+        return error_scores(
+            self._counts, model / step, self._n, queries.low / step, queries.high / step
+        )
+
+    @property
+    def _spread(self) -> int:
+        """Steps by which replacing a record moves one count, from the queries themselves."""
+        return self._workload.spread
+
+    @property
+    def _conjunctions(self) -> Workload:
+        if not isinstance(self._workload, Workload):
+            raise TypeError(f"conjunctions are needed, not {type(self._workload).__name__}")
+        return self._workload
+
     @property
     def _game(self) -> QueryWeights:
         if self._weights is None:
             raise RuntimeError("begin_game must come before the first round")
         return self._weights
+
+
+def _require_game(queries: Counted) -> Workload | Disjunctions:
+    """Return queries that the game can be played with: their values are 0 and 1."""
+    if not isinstance(queries, Workload | Disjunctions):
+        raise TypeError(f"the game is played with conjunctions, not {type(queries).__name__}")
+    return queries
 
 
 def numerical_assumptions(schedule: Schedule) -> tuple[str, ...]:

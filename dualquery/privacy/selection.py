@@ -28,18 +28,24 @@ MOST_ALTERNATIVES = (1 << 26) - 1
 
 
 def error_scores(
-    counts: NDArray[np.int64], model: NDArray[np.float64], n: int
+    counts: NDArray[np.int64],
+    model: NDArray[np.float64],
+    n: int,
+    low: float = 0.0,
+    high: float = 1.0,
 ) -> NDArray[np.int64]:
     """Return ``|q(D) - q(A)|`` in units of 1/`GRID` row, exact for the rounded model.
 
     Parameters
     ----------
     counts
-        int64, shape ``(m,)``: ``n q(D)``, exact.
+        Integers, shape ``(m,)``: ``n q(D)``, exact.
     model
-        float64, shape ``(m,)``: the model's answers, as shares of the rows.
+        float64, shape ``(m,)``: the model's answers, in the same units a row.
     n
         Number of rows.
+    low, high
+        Bounds on the values of the queries, in these units.
 
     Raises
     ------
@@ -49,9 +55,9 @@ def error_scores(
     if model.shape != counts.shape or not np.isfinite(model).all():
         raise ValueError(f"the model's answers must be {len(counts):,} finite numbers")
     # Far-off answers are cut, which is up to the public model; integers could overflow otherwise.
-    model = np.clip(model, -1.0, 2.0)
+    model = np.clip(model, 2 * low - high, 2 * high - low)
     rounded: NDArray[np.int64] = np.rint(model * float(GRID * n)).astype(np.int64)
-    scores: NDArray[np.int64] = np.abs(GRID * counts - rounded)
+    scores: NDArray[np.int64] = np.abs(GRID * counts.astype(np.int64) - rounded)
     return scores
 
 

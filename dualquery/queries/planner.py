@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.data.records import BLOCK_ROWS, BLOCK_WORDS
+from dualquery.data.records import BLOCK_ROWS, BLOCK_WORDS, Records
 from dualquery.data.rows import BlockRows
 from dualquery.memory import check_memory, mebibytes
 from dualquery.queries.counting import CountingPass
@@ -101,7 +101,7 @@ class ConjunctionCounts:
             f"{rows.bits:,}",
             f"{rows.n:,}",
             f"{blocks:,}",
-            "in memory" if hasattr(rows, "nbytes") else "streamed",
+            "at hand" if isinstance(rows, Records) else "streamed",
         )
         _log.info(
             "%s, because %s; sparse blocks by intersecting lists of words, the others packed",

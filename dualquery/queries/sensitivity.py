@@ -33,6 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.data.domain import Domain
+from dualquery.queries.family import Counted
 from dualquery.queries.workload import Workload
 
 Int64 = NDArray[np.int64]
@@ -66,7 +67,7 @@ class Bound:
 
 
 @lru_cache(maxsize=8)
-def differing_queries(workload: Workload, threads: int = 1) -> Bound:
+def differing_queries(workload: Counted, threads: int = 1) -> Bound:
     """Bound the number of queries on which two legal records can differ.
 
     Results are kept for the last few workloads, so that the plan of a measurement and the room that
@@ -79,7 +80,7 @@ def differing_queries(workload: Workload, threads: int = 1) -> Bound:
     Parameters
     ----------
     workload
-        Conjunctions of any width over any domain.
+        Conjunctions of any width over any domain; of another family the bound is all queries.
     threads
         Methods that may run at the same time; the result does not depend on it.
 
@@ -89,6 +90,8 @@ def differing_queries(workload: Workload, threads: int = 1) -> Bound:
         The bound, at most the number of queries. The same on every run for the same workload, but
         for the last digits of floating point in the spectral bound, which all are valid.
     """
+    if not isinstance(workload, Workload):
+        return Bound(len(workload), "queries")
     conjunctions = Conjunctions.of_workload(workload)
     binary = conjunctions.on_binary_columns
     parts = [(_spectral, binary), (_combinatorial, ~binary)]

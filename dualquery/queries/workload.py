@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -50,6 +50,12 @@ class Workload:
     domain: Domain
     description: Mapping[str, Any] = field(default_factory=dict)
     repeats: bool = False
+
+    # Values 0 and 1 (see `dualquery.queries.family`).
+    low: ClassVar[float] = 0.0
+    high: ClassVar[float] = 1.0
+    step: ClassVar[float] = 1.0
+    spread: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         rows = np.asarray(self.literals)

@@ -19,6 +19,9 @@ from mwem.representations import dense_kernels as kernels
 
 _NO_PRIOR = np.zeros(0)
 
+_MOST_LEVELS = 16
+"""Values of a query up to which its levels and classes are paired in a table."""
+
 
 class Dense:
     """A distribution on the cells of ``columns``.
@@ -58,16 +61,14 @@ class Dense:
             int(s) if c in scope else 1 for c, s in zip(self.columns, self._sizes, strict=True)
         ]
         levels, level = np.unique(self._queries.table(query), return_inverse=True)
-        cell_level = np.broadcast_to(level.astype(np.uint8).reshape(shape), self._sizes).flatten()
-        pairs = len(self._initial) * len(levels)
-        most = min(pairs, self._cells)
-        parent, value = np.empty(most, np.int32), np.empty(most, np.uint8)
-        number = np.full(pairs, -1, np.int32)
-        count = kernels.refine(self._classes, cell_level, len(levels), number, parent, value)
-        new = levels[value[:count]]
-        self._values = np.ascontiguousarray(np.vstack((self._values[:, parent[:count]], new)))
+        level = level.reshape(shape)
+        if len(levels) <= _MOST_LEVELS:
+            parent, value = self._refine(level, len(levels))
+        else:
+            parent, value = self._refine_by_sorting(level, len(levels))
+        self._values = np.ascontiguousarray(np.vstack((self._values[:, parent], levels[value])))
         weights = self._prior if len(self._prior) else np.full(self._cells, 1.0 / self._cells)
-        self._initial = np.bincount(self._classes, weights, count)
+        self._initial = np.bincount(self._classes, weights, len(parent))
 
     def repeat(self, first: int, passes: int) -> None:
         """Run passes of multiplicative weights over the measurements from ``first`` on."""
@@ -92,7 +93,17 @@ class Dense:
     def inclusive(self) -> NDArray[np.float64]:
         """Return all inclusive marginals at once: shape ``(cells,)`` (see `mwem.queries`)."""
         table = self.shares()
-        kernels.include_any(table, self._sizes)
+        cumulative = self._queries.cumulative[list(self.columns)]
+        if not cumulative.any():
+            kernels.include_any(table, self._sizes)
+            return table
+        axes = table.reshape(self._sizes)
+        for axis, adds_up in enumerate(cumulative):
+            moved = np.moveaxis(axes, axis, 0)
+            if adds_up:
+                moved[:] = np.cumsum(moved[::-1], axis=0)[::-1]
+            else:
+                moved[0] = moved.sum(axis=0)
         return table
 
     def strides(self) -> NDArray[np.int64]:
@@ -104,6 +115,27 @@ class Dense:
         cumulative = np.cumsum(self.shares())
         cells = np.searchsorted(cumulative, generator.random(count) * cumulative[-1], side="right")
         return np.stack(np.unravel_index(cells, self._sizes), axis=1).astype(np.int64)
+
+    def _refine(
+        self, level: NDArray[np.int64], levels: int
+    ) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
+        """Split the classes by a query of few levels; return each one's old class and level."""
+        cell_level = np.broadcast_to(level.astype(np.uint8), self._sizes).flatten()
+        pairs = len(self._initial) * levels
+        most = min(pairs, self._cells)
+        parent, value = np.empty(most, np.int32), np.empty(most, np.uint8)
+        number = np.full(pairs, -1, np.int32)
+        count = kernels.refine(self._classes, cell_level, levels, number, parent, value)
+        return parent[:count], value[:count]
+
+    def _refine_by_sorting(
+        self, level: NDArray[np.int64], levels: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Do the same for a query with so many levels that a table of all pairs would be large."""
+        cell_level = np.broadcast_to(level, self._sizes).flatten()
+        pairs, number = np.unique(self._classes * np.int64(levels) + cell_level, return_inverse=True)
+        self._classes = number.ravel().astype(np.int32)
+        return pairs // levels, pairs % levels
 
     def _density(self) -> NDArray[np.float64]:
         """Return each class's factor on A_0, from logarithms: nothing overflows or drifts."""

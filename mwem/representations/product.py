@@ -50,7 +50,7 @@ class Factored:
     def answers(self) -> NDArray[np.float64]:
         """Return the answer of every query, float64, shape ``(m,)``."""
         inclusive = {number: dense.inclusive() for number, dense in self._dense.items()}
-        columns = Columns(self._queries.sizes)
+        columns = Columns(self._queries.sizes, self._queries.cumulative)
         stride = np.zeros(len(self._queries.sizes) + 1, dtype=np.int64)
         start = np.zeros(len(self._queries.sizes), dtype=np.int64)
         used = 0

@@ -53,6 +53,8 @@ _POLICIES = {
     "prove": Policy(allowance=math.inf, income=0.0, search=math.inf),
 }
 
+_GLANCE = 0.25
+"""Share of the local search that comes before the relaxation: mostly it is enough."""
 _FIRST_WORTHWHILE_GAP = 0.03
 """Relative gap of the relaxation up to which a search for a proof is tried at first."""
 _WIDER, _NARROWER = 1.5, 0.8
@@ -108,9 +110,11 @@ class Auto(KernelSolver):
         if start is None and kernel.constraints:
             return Outcome(Ending.STOPPED)
         attempt = _Attempt(kernel, budget, self._policy.gap)
-        attempt.adopt(*improve(kernel, start, budget), "local search")
-        if self._policy.search > 0.0:
+        if self._policy.search == 0.0:
+            attempt.adopt(*improve(kernel, start, budget), "local search")
+        else:
             self._thrift.earn(self._policy.income)
+            attempt.adopt(*improve(kernel, start, budget, effort=_GLANCE), "local search")
             if not attempt.proven:
                 self._relax(attempt)
             if not attempt.proven:
@@ -120,15 +124,20 @@ class Auto(KernelSolver):
         )
 
     def _relax(self, attempt: _Attempt) -> None:
+        """Bound by the relaxation if that is worth its work, and make the local search complete."""
         from solvers.relaxation import estimated_seconds
 
         least = estimated_seconds(attempt.kernel)
         if refusal := self._thrift.refusal_to_relax(least):
             attempt.steps.append(f"no relaxation: {refusal}")
+            attempt.improve()
         elif least > attempt.budget.remaining():
             attempt.steps.append("no relaxation: no time left")
+            attempt.improve()
         else:
             work = attempt.relax()
+            if not attempt.proven:
+                attempt.improve()
             self._thrift.relaxed(work, attempt.relative_gap, attempt.proven)
 
     def _search(self, attempt: _Attempt) -> None:
@@ -190,6 +199,12 @@ class _Attempt:
         if value > self.value and self.kernel.feasible(record):
             self.record, self.value, self.found = record, value, found
             self.steps.append(f"{by} {value:g}")
+
+    def improve(self) -> None:
+        """Search locally, as long as it pays."""
+        from solvers.backends.local_search import improve
+
+        self.adopt(*improve(self.kernel, self.record, self.budget), "longer local search")
 
     def relax(self) -> float:
         """Bound by the relaxation, search from its rounded point; return the work."""

@@ -69,7 +69,7 @@ class LocalSearch(KernelSolver):
             raise UnknownSolverError(
                 f"unknown solver local-search:{argument}; known: local-search, local-search:anytime"
             )
-        self._patient = argument == "anytime"
+        self._effort = math.inf if argument == "anytime" else 1.0
 
     def search(
         self, kernel: BestResponse, budget: Budget, start: NDArray[np.uint8] | None
@@ -77,7 +77,7 @@ class LocalSearch(KernelSolver):
         """Improve the start, or a greedy record."""
         if start is None and kernel.constraints:
             return Outcome(Ending.STOPPED)
-        record, found = improve(kernel, start, budget, until_deadline=self._patient)
+        record, found = improve(kernel, start, budget, effort=self._effort)
         return Outcome(Ending.STOPPED, record, found=found)
 
 
@@ -86,7 +86,7 @@ def improve(
     start: NDArray[np.uint8] | None,
     budget: Budget,
     *,
-    until_deadline: bool = False,
+    effort: float = 1.0,
 ) -> tuple[NDArray[np.uint8], float]:
     """Return a record at least as good as the start, and the seconds from the call to finding it.
 
@@ -101,13 +101,13 @@ def improve(
         uint8, shape ``(attributes,)``: a feasible record; needed if there are linear constraints.
     budget
         Deadline and seed.
-    until_deadline
-        Whether to go on when there is little hope of better.
+    effort
+        Factor of the least number of steps; ``inf`` goes on until the deadline.
     """
     record = greedy_record(kernel)
     if start is not None and not kernel.feasible(record):
         record = start
-    record, found = search_from(kernel, record, budget, until_deadline=until_deadline)
+    record, found = search_from(kernel, record, budget, effort=effort)
     if start is not None and kernel.value(start) > kernel.value(record):
         return start, 0.0
     return record, found
@@ -118,7 +118,7 @@ def search_from(
     record: NDArray[np.uint8],
     budget: Budget,
     *,
-    until_deadline: bool = False,
+    effort: float = 1.0,
 ) -> tuple[NDArray[np.uint8], float]:
     """Do as :func:`improve` does, but from a given feasible record."""
     from solvers.backends import local_search_kernels as kernels
@@ -129,12 +129,12 @@ def search_from(
     kernels.initialise(state)
     kernels.descend(state, 5)
     if kernel.attributes <= _TABU_ATTRIBUTES:
-        return state.best_record, _tabu(kernel, state, budget, until_deadline)
-    found = _anneal(kernel, state, budget)
+        return state.best_record, _tabu(kernel, state, budget, effort)
+    found = _anneal(kernel, state, budget, effort)
     most = float(kernel.weights[kernel.weights > 0].sum())
-    while until_deadline and state.value[1] < most and budget.remaining() > 0.0:
+    while effort == math.inf and state.value[1] < most and budget.remaining() > 0.0:
         before = state.value[1]
-        again = _anneal(kernel, state, budget)
+        again = _anneal(kernel, state, budget, effort)
         found = again if state.value[1] > before else found
     return state.best_record, found
 
@@ -165,11 +165,11 @@ def greedy_record(problem: BestResponse) -> NDArray[np.uint8]:
     return record
 
 
-def _tabu(kernel: BestResponse, state: SearchState, budget: Budget, until_deadline: bool) -> float:
+def _tabu(kernel: BestResponse, state: SearchState, budget: Budget, effort: float) -> float:
     from solvers.backends import local_search_kernels as kernels
 
     least = _LEAST_TABU_STEPS + _TABU_STEPS_PER_TERM * len(kernel.terms)
-    last = math.inf if until_deadline else float(least)
+    last = effort * least
     # In a small kernel a long tenure would leave nothing to move.
     tenure = min(2 + kernel.attributes // 12, _LONGEST_TENURE)
     chunk = max(_CHUNK_WORK // kernel.attributes, 1)
@@ -180,7 +180,7 @@ def _tabu(kernel: BestResponse, state: SearchState, budget: Budget, until_deadli
     made = 0
     while made < last and state.value[1] < best and time.perf_counter() < budget.deadline:
         before = state.value[1]
-        steps = int(min(chunk, last - made))
+        steps = math.ceil(min(chunk, last - made))
         kernels.tabu_search(state, steps, tenure, _PATIENCE)
         made += steps
         if state.value[1] > before + rounding:
@@ -189,11 +189,12 @@ def _tabu(kernel: BestResponse, state: SearchState, budget: Budget, until_deadli
     return found
 
 
-def _anneal(kernel: BestResponse, state: SearchState, budget: Budget) -> float:
+def _anneal(kernel: BestResponse, state: SearchState, budget: Budget, effort: float) -> float:
     from solvers.backends import local_search_kernels as kernels
 
     n = kernel.attributes
     proposals = min(_PROPOSALS_PER_ATTRIBUTE * n, _MANY_PROPOSALS + _PROPOSALS_BEYOND * n)
+    proposals = math.ceil(min(effort, 1.0) * proposals)
     crowding = math.sqrt(len(state.occurrences) / n)
     hottest = _HOTTEST * float(np.abs(kernel.weights).mean()) * crowding
     made = 0

@@ -120,7 +120,7 @@ def test_explain_says_how_and_what_it_takes(caplog: pytest.LogCaptureFixture) ->
     with caplog.at_level(logging.INFO, logger="dualquery.explain"):
         ConjunctionCounts(literals)(records, 2)
     text = caplog.text
-    assert "1 queries about 2 of 3 bits; 5,000 rows in 2 blocks; in memory" in text
+    assert "1 queries about 2 of 3 bits; 5,000 rows in 2 blocks; at hand" in text
     assert "each query on its own, because" in text
     assert "estimate: counting" in text
 

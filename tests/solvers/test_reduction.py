@@ -210,7 +210,6 @@ def test_samples_over_many_attributes_are_solved(
     record = reduced.expand(np.zeros(0, np.uint8))
     assert instance.feasible(record)
     assert instance.value(record) == reduced.problem.constant
-    # No record can lose less than the terms that contradict another one of a pair.
     assert get_solver("local-search").solve(instance).objective <= instance.value(record)
 
 

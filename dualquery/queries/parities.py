@@ -1,0 +1,288 @@
+"""Parities: the sign of how many bits of a set are 1 (the Fourier basis of marginals).
+
+``q_S(x) = (-1)^(sum of x_i, i in S)``: +1 when an even number of the bits of S is 1, else -1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualquery.data.domain import Domain
+from dualquery.data.histogram import Histogram, axis_sizes
+from dualquery.errors import BadInputError
+from dualquery.memory import check_memory
+from dualquery.queries.cells import chosen_columns, count_choices, list_choices
+from dualquery.queries.disjunctions import Disjunctions
+from dualquery.queries.family import as_records, require_bits
+from dualquery.queries.planner import ConjunctionCounts
+from dualquery.queries.products import Products, terms_of
+from dualquery.queries.repeats import first_occurrences
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from dualquery.data.rows import Rows
+    from dualquery.data.schema import Schema
+
+MOST_WAY = 12
+"""Largest set: a parity of k bits takes 2^k counts of the data and 2^(k - 1) conjunctions."""
+
+_MOST_HISTOGRAM_BITS = 20
+
+
+class Parities:
+    """Parities of all non-empty sets of at most ``way`` bits, or of given sets.
+
+    The parity of the empty set is the constant 1 and is left out: n is public. The Julia package
+    has `Parities` for an explicit histogram and `FactorParities` for a factored one; here the
+    queries are the same, and the mechanism chooses how it holds its distribution.
+
+    Parameters
+    ----------
+    domain
+        The bits, or how many binary ones there are (d). Bits of one column are not combined:
+        at most one of them is 1 anyway.
+    way
+        k: most bits of a set, at least 1; not with ``sets``.
+    sets
+        int, shape ``(m, k)``: bits of each set, padded with -1.
+
+    Raises
+    ------
+    BadInputError
+        If sets are empty, repeated, too large, outside the domain, or combine bits of a column.
+
+    Examples
+    --------
+    >>> len(Parities(27, 3))
+    3303
+    """
+
+    low = -1.0
+    high = 1.0
+    step = 1.0
+    spread = 2
+
+    def __init__(
+        self,
+        domain: Domain | int,
+        way: int | None = None,
+        *,
+        sets: NDArray[np.integer[Any]] | None = None,
+    ) -> None:
+        self.domain = _binary(domain) if isinstance(domain, int) else domain
+        if (way is None) == (sets is None):
+            raise BadInputError("parities need either way, the most bits of a set, or the sets")
+        rows = _all_sets(self.domain, way) if way is not None else np.asarray(sets)
+        self.sets = _checked(rows, self.domain)
+        self.description: Mapping[str, Any] = {"kind": "parities", "way": self.way}
+
+    def __len__(self) -> int:
+        return len(self.sets)
+
+    @property
+    def way(self) -> int:
+        """Most bits of a set."""
+        return int(self.sets.shape[1])
+
+    def counts(self, records: Rows, threads: int) -> NDArray[np.int64]:
+        """Return ``n q(D)``: rows of an even number of 1s less the others; int64, ``(m,)``.
+
+        Either all at once, by a fast Walsh-Hadamard transform of the histogram of a small binary
+        domain, or from counts of conjunctions: the product of ``1 - 2 x_i`` over S is the sum of
+        ``(-2)^|T| prod(x_i, i in T)`` over the subsets T.
+        """
+        require_bits(records, self.domain)
+        bits = self.domain.bits
+        binary = self.domain.columns == bits
+        if binary and bits <= _MOST_HISTOGRAM_BITS and len(self) >= 2**bits // 4:
+            table = records.total(Histogram(self.domain), threads).astype(np.int64)
+            masks = np.where(self.sets >= 0, 1 << (bits - 1 - self.sets), 0).sum(axis=1)
+            transformed: NDArray[np.int64] = walsh_hadamard(table.ravel())[masks]
+            return transformed
+        check_memory(
+            len(self) * 2**self.way * (4 * self.way + 32),
+            f"counting {len(self):,} parities of up to {self.way} bits",
+            "take fewer or smaller sets",
+        )
+        subsets, owner = _subsets(self.sets)
+        first = first_occurrences(subsets, self.domain.bits)
+        different = np.flatnonzero(first == np.arange(len(first)))
+        monomials = np.where(subsets >= 0, 2 * subsets, -1)[different].astype(np.int32)
+        found = records.total(ConjunctionCounts(monomials), threads).astype(np.int64)
+        coefficients = (-2) ** (subsets >= 0).sum(axis=1, dtype=np.int64)
+        counts = np.full(len(self), records.n, dtype=np.int64)
+        np.add.at(counts, owner, coefficients * found[np.searchsorted(different, first)])
+        return counts
+
+    def answers_on(self, records: NDArray[np.uint8], threads: int = 1) -> NDArray[np.float64]:
+        """Return the answers on synthetic records: float64, shape ``(m,)``, in [-1, 1]."""
+        return self.counts(as_records(records, self.domain), threads) / len(records)
+
+    def products(self) -> Products:
+        """Return the parities as products of signs, one a column."""
+        used = np.unique(self.sets[self.sets >= 0])
+        column_of_bit = self.domain.column_of_bit
+        columns = column_of_bit[used]
+        sizes = axis_sizes(self.domain)
+        terms = []
+        for bit, column in zip(used.tolist(), columns.tolist(), strict=True):
+            signs = np.ones(sizes[column])
+            binary = self.domain.sizes[column] == 1
+            signs[1 if binary else bit - int(self.domain.offsets[column])] = -1.0
+            terms.append(terms_of(signs))
+        present = self.sets >= 0
+        return Products(
+            sizes=sizes,
+            columns=np.where(present, column_of_bit[self.sets], -1).astype(np.int32),
+            factors=np.where(present, np.searchsorted(used, self.sets), -1).astype(np.int32),
+            factor_column=columns,
+            indptr=np.cumsum([0, *(len(index) for index, _ in terms)], dtype=np.int64),
+            index=np.concatenate([index for index, _ in terms]),
+            coefficient=np.concatenate([coefficient for _, coefficient in terms]),
+            cumulative=np.zeros(len(sizes), dtype=np.bool_),
+        )
+
+    def disjunctions(self) -> Disjunctions:
+        """Return ``(1 + q) / 2``: the 2^(k-1) ways in which an even number of k bits is 1."""
+        rows, owners = [], []
+        for size in range(1, self.way + 1):
+            chosen = np.flatnonzero((self.sets >= 0).sum(axis=1) == size)
+            zeros = 1 - (np.arange(2**size)[:, None] >> np.arange(size) & 1)
+            even = zeros[(size - zeros.sum(axis=1)) % 2 == 0]
+            literals = 2 * self.sets[chosen, None, :size] + even
+            padded = np.full((len(chosen) * len(even), self.way), -1, dtype=np.int32)
+            padded[:, :size] = literals.reshape(-1, size)
+            rows.append(padded)
+            owners.append(np.repeat(chosen, len(even)))
+        return Disjunctions.of_terms(np.concatenate(rows), np.concatenate(owners), self.domain)
+
+    def text(self, schema: Schema) -> pl.Series:
+        """Return each parity as ``parity(a, b=2)``: the bits by their names."""
+        import polars as pl
+
+        labels = schema.bit_labels()
+        names = [
+            labels.gather(pl.Series(column).replace(-1, None)).alias(str(place))
+            for place, column in enumerate(self.sets.T)
+        ]
+        inside = pl.concat_str(pl.all(), separator=", ", ignore_nulls=True)
+        return pl.DataFrame(names).select(query=pl.format("parity({})", inside)).to_series()
+
+    def to_columns(self) -> dict[str, pl.Series]:
+        """Return columns ``bit_1`` .. ``bit_k``: Int32, null for padding."""
+        from dualquery.queries.tables import write_padded
+
+        return write_padded("bit", self.sets)
+
+    @classmethod
+    def from_columns(
+        cls, columns: Mapping[str, pl.Series], domain: Domain, description: Mapping[str, Any]
+    ) -> Parities:
+        """Return the parities that `to_columns` wrote.
+
+        Raises
+        ------
+        BadInputError
+            If the columns do not hold parities of the domain.
+        """
+        from dualquery.queries.tables import read_padded
+
+        made = cls(domain, sets=read_padded("bit", columns))
+        made.description = description
+        return made
+
+
+FactorParities = Parities
+"""The Julia package's name for parities on a factored histogram (here: ``representation``)."""
+
+
+def walsh_hadamard(table: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the fast Walsh-Hadamard transform: entry S is the sum of ``(-1)^|S & x| table[x]``.
+
+    Parameters
+    ----------
+    table
+        int64, shape ``(2^d,)``.
+
+    Returns
+    -------
+    int64, shape ``(2^d,)``, exact (below 2^63).
+    """
+    result = table.copy()
+    half = 1
+    while half < len(result):
+        pairs = result.reshape(-1, 2, half)
+        total, difference = pairs[:, 0] + pairs[:, 1], pairs[:, 0] - pairs[:, 1]
+        pairs[:, 0], pairs[:, 1] = total, difference
+        half *= 2
+    return result
+
+
+def _binary(bits: int) -> Domain:
+    if bits < 1:
+        raise BadInputError(f"parities of {bits} bits: at least 1 is needed")
+    return Domain.binary(bits)
+
+
+def _all_sets(domain: Domain, way: int) -> NDArray[np.int32]:
+    """Return all sets of 1 to ``way`` bits of different columns, padded with -1."""
+    chosen_columns(domain, None, way)
+    _require_way(way)
+    total = sum(count_choices(domain.sizes, size) for size in range(1, way + 1))
+    check_memory(12 * way * total, f"{total:,} parities", "take a smaller way or fewer bits")
+    bits = np.arange(domain.bits, dtype=np.int32)
+    rows = [list_choices(domain.offsets, bits, size) for size in range(1, way + 1)]
+    padded = [np.pad(r, ((0, 0), (0, way - r.shape[1])), constant_values=-1) for r in rows]
+    return np.concatenate(padded)
+
+
+def _require_way(way: int) -> None:
+    if way > MOST_WAY:
+        raise BadInputError(f"a parity of {way} bits; at most {MOST_WAY} can be counted")
+
+
+def _checked(rows: NDArray[np.integer[Any]], domain: Domain) -> NDArray[np.int32]:
+    """Return sets with increasing bits and padding to the right, or say what is wrong."""
+    if rows.ndim != 2 or 0 in rows.shape or rows.dtype.kind not in "iu":
+        raise BadInputError(
+            "parities need an integer array of one or more sets by one or more bits, not "
+            f"{rows.dtype} of shape {rows.shape}"
+        )
+    outside = ((rows < -1) | (rows >= domain.bits)).any(axis=1)
+    _refuse(outside, rows, f"has a bit outside -1..{domain.bits - 1}")
+    # As unsigned numbers the padding -1 is the largest and goes to the right.
+    sets = np.sort(rows.astype(np.int32).view(np.uint32), axis=1).view(np.int32)
+    sets = np.ascontiguousarray(sets[:, : max(1, int((sets >= 0).sum(axis=1).max()))])
+    _require_way(sets.shape[1])
+    _refuse(sets[:, 0] < 0, sets, "is empty, so its parity is the constant 1")
+    columns = np.where(sets >= 0, domain.column_of_bit[sets], -1)
+    again = ((columns[:, 1:] == columns[:, :-1]) & (columns[:, 1:] >= 0)).any(axis=1)
+    _refuse(again, sets, "has two bits of one column")
+    _refuse(first_occurrences(sets, domain.bits) != np.arange(len(sets)), sets, "is repeated")
+    return sets
+
+
+def _refuse(wrong: NDArray[np.bool_], sets: NDArray[Any], complaint: str) -> None:
+    if wrong.any():
+        number = int(np.flatnonzero(wrong)[0])
+        members: Iterable[int] = sets[number][sets[number] >= 0].tolist()
+        raise BadInputError(f"set {number} {complaint}: {members}")
+
+
+def _subsets(sets: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Return all non-empty subsets of all sets, padded with -1, and whose they are."""
+    way = sets.shape[1]
+    rows, owners = [], []
+    for mask in range(1, 2**way):
+        places = [place for place in range(way) if mask >> place & 1]
+        owner = np.flatnonzero(sets[:, places[-1]] >= 0)
+        subset = np.full((len(owner), way), -1, dtype=np.int32)
+        subset[:, : len(places)] = sets[np.ix_(owner, places)]
+        rows.append(subset)
+        owners.append(owner)
+    return np.concatenate(rows), np.concatenate(owners)

@@ -1,0 +1,209 @@
+"""The Fourier mechanism of Barak et al. (PODS 2007), and its fit by multiplicative weights.
+
+Noise goes on the Fourier coefficients of the asked marginals, each once (`queries.fourier`). The
+answers that the noisy coefficients determine agree with each other, but no table may have them.
+The paper finds a table by a linear program; the MWEM paper (section 3.2) by multiplicative weights
+with all coefficients as measurements, which it finds far better in relative entropy.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualquery.baselines.noise import NoisePlan, plan_noise_on
+from dualquery.data.domain import Domain
+from dualquery.data.histogram import axis_sizes, cells_of, rows_of_values
+from dualquery.errors import BadInputError
+from dualquery.mechanism import Budget, Outcome, Plan, Session, Task, conjunctions_of
+from dualquery.privacy.curator import Curator
+from dualquery.queries.family import Queries
+from dualquery.queries.fourier import answers_of, asked_sets, parities_apart
+from dualquery.queries.workload import Workload
+from mwem.tables import sampled_table
+
+Fit = Literal["auto", "weights", "program", "none"]
+
+MOST_CELLS = 1 << 20
+"""Cells of a table that is fitted."""
+
+MOST_ENTRIES = 1 << 22
+"""Cells times coefficients of a linear program."""
+
+_MOST_BITS = 64
+_MOST_RECORDS = 10_000
+"""Synthetic records when the user does not say and there are more private rows than this."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Barak:
+    """Measures every Fourier coefficient that the workload needs, and fits a table to them."""
+
+    name: ClassVar[str] = "barak"
+    pure: ClassVar[bool] = True
+
+    fit: Fit = "auto"
+    """How a table is found: by multiplicative ``weights``, by the paper's linear ``program``, or
+    ``none``: answers straight from the noisy coefficients, cut to [0, 1]. ``auto`` is ``weights``
+    where the table is small enough, else ``none``."""
+
+    repetitions: int = 10
+    """Passes of multiplicative weights over all coefficients."""
+
+    records: int | None = None
+    """Number of synthetic records; None for one a private row, 10,000 at most."""
+
+    def __post_init__(self) -> None:
+        if self.fit not in get_args(Fit):
+            raise BadInputError(f"fit is {self.fit!r}; known: {', '.join(get_args(Fit))}")
+        for name in ("repetitions", "records"):
+            value = getattr(self, name)
+            if value is not None and (not isinstance(value, int) or value < 1):
+                raise BadInputError(f"{name} is {value!r}; a whole number from 1 on is needed")
+
+    def statistics(self, queries: Queries) -> Workload:
+        """Hold the counts that the coefficients are made of."""
+        return asked_sets(conjunctions_of(queries)).workload
+
+    def plan(self, task: Task, budget: Budget) -> Plan:
+        """Spend the whole budget on one noisy measurement of all coefficients."""
+        sets = self.statistics(task.workload)
+        apart = parities_apart(sets)
+        parameters = {
+            "fit": choose_fit(self.fit, sets),
+            "repetitions": self.repetitions,
+            "coefficients": len(sets),
+            "differing_parities": apart,
+            "records": self.records or min(task.n, _MOST_RECORDS),
+        }
+        return plan_noise_on(apart, budget, parameters)
+
+    def run(self, task: Task, plan: Plan, curator: Curator | None, session: Session) -> Outcome:
+        """Measure the coefficients, fit a table, and answer from its coefficients."""
+        if curator is None:
+            raise TypeError("barak runs on a curator")
+        chosen = plan.parameters
+        sets = asked_sets(task.workload)
+        noise = NoisePlan.of(plan)
+        measure = (
+            curator.measure_parities_gaussian
+            if noise.noise == "discrete gaussian"
+            else curator.measure_parities_laplace
+        )
+        measured = np.clip(1.0 - 2.0 * measure(noise.scale) / task.n, -1.0, 1.0)
+        if chosen["fit"] == "none":
+            answers = answers_of(task.workload, sets, measured)
+            return Outcome(answers=np.clip(answers, 0.0, 1.0))
+        cells = Cells(sets.workload)
+        if chosen["fit"] == "program":
+            shares = cells.nearest(measured)
+        else:
+            shares = cells.multiply_weights(measured, chosen["repetitions"])
+        answers = answers_of(task.workload, sets, cells.coefficients(shares))
+        domain = task.workload.domain
+        generator = np.random.default_rng(session.public_seed)
+        table = shares.reshape(axis_sizes(domain))
+        return Outcome(
+            answers=np.clip(answers, 0.0, 1.0),
+            records=sampled_table(table, domain, chosen["records"], generator),
+        )
+
+
+def choose_fit(fit: Fit, sets: Workload) -> Fit:
+    """Return how to find a table, by public facts.
+
+    Raises
+    ------
+    BadInputError
+        If the table that the user asks for is too large.
+    """
+    cells, bits = cells_of(sets.domain), sets.domain.bits
+    small = cells <= MOST_CELLS and bits <= _MOST_BITS
+    if fit == "auto":
+        return "weights" if small else "none"
+    if fit == "weights" and not small:
+        raise BadInputError(
+            f"fit=weights holds every cell: {cells:.6g} cells of {bits} bits, above "
+            f"{MOST_CELLS:,} cells or {_MOST_BITS} bits; use fit=none, or mwem"
+        )
+    if fit == "program" and not (small and cells * len(sets) <= MOST_ENTRIES):
+        raise BadInputError(
+            f"fit=program has {cells:.6g} cells times {len(sets):,} coefficients, above "
+            f"{MOST_ENTRIES:,}; use fit=weights or fit=none"
+        )
+    return fit
+
+
+class Cells:
+    """All legal records, and the sets of bits whose parities are fitted.
+
+    Parameters
+    ----------
+    sets
+        Positive conjunctions, over a domain of at most 64 bits.
+    """
+
+    def __init__(self, sets: Workload) -> None:
+        self._records = _words(_legal_records(sets.domain))
+        members = np.zeros((len(sets), sets.domain.bits), np.uint8)
+        row, position = np.nonzero(sets.literals >= 0)
+        members[row, sets.literals[row, position] >> 1] = 1
+        self._masks = _words(members)
+
+    def coefficients(self, shares: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the Fourier coefficients of a table; float64, one a set."""
+        from mwem import fourier_kernels as kernels
+
+        out = np.empty(len(self._masks))
+        kernels.coefficients(self._records, self._masks, shares, out)
+        return out
+
+    def multiply_weights(self, targets: NDArray[np.float64], passes: int) -> NDArray[np.float64]:
+        """Return the uniform table after passes of multiplicative weights; float64, one a cell."""
+        from mwem import fourier_kernels as kernels
+
+        shares = np.full(len(self._records), 1.0 / len(self._records))
+        kernels.multiply_weights(self._records, self._masks, targets, passes, shares)
+        return shares
+
+    def nearest(self, targets: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return a table whose coefficients are nearest in the largest difference; one a cell.
+
+        The linear program of Barak et al., section 4: minimise b over tables whose coefficients are
+        all within b of the targets.
+        """
+        from scipy.optimize import linprog
+
+        odd = np.bitwise_count(self._masks[:, None] & self._records) & 1
+        signs = 1.0 - 2.0 * odd
+        slack = np.full((len(signs), 1), -1.0)
+        found = linprog(
+            np.append(np.zeros(len(self._records)), 1.0),
+            A_ub=np.block([[signs, slack], [-signs, slack]]),
+            b_ub=np.concatenate((targets, -targets)),
+            A_eq=np.append(np.ones(len(self._records)), 0.0)[None, :],
+            b_eq=[1.0],
+            method="highs",
+        )
+        if found.x is None:
+            raise RuntimeError(f"the linear program failed: {found.message}")
+        shares: NDArray[np.float64] = np.maximum(found.x[:-1], 0.0)
+        return shares / shares.sum()
+
+
+def _legal_records(domain: Domain) -> NDArray[np.uint8]:
+    """Return every legal record, in the order of the histogram's cells: ``(cells, bits)``."""
+    shape = tuple(axis_sizes(domain).tolist())
+    values = np.unravel_index(np.arange(cells_of(domain)), shape)
+    return rows_of_values(np.stack(values, axis=1), domain)
+
+
+def _words(rows: NDArray[np.uint8]) -> NDArray[np.uint64]:
+    """Pack rows of at most 64 bits into words."""
+    words = np.zeros(len(rows), np.uint64)
+    for bit, column in enumerate(rows.T):
+        words |= column.astype(np.uint64) << np.uint64(bit)
+    return words
