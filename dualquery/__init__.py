@@ -24,13 +24,21 @@ if TYPE_CHECKING:
     from dualquery.errors import BadInputError
     from dualquery.evaluation import evaluate
     from dualquery.folder import Release, load_release
+    from dualquery.queries.matrix import HistogramQueries
+    from dualquery.queries.parities import FactorParities, Parities
+    from dualquery.queries.ranges import RangeQueries, SeriesRangeQueries
     from dualquery.queries.workload import Workload
     from dualquery.synthesizer import Synthesizer
 
 __all__ = [
     "BadInputError",
     "Engine",
+    "FactorParities",
+    "HistogramQueries",
+    "Parities",
+    "RangeQueries",
     "Release",
+    "SeriesRangeQueries",
     "Synthesizer",
     "Workload",
     "__version__",
@@ -45,7 +53,12 @@ check_siblings()
 _HOME = {
     "BadInputError": "dualquery.errors",
     "Engine": "dualquery.engines",
+    "FactorParities": "dualquery.queries.parities",
+    "HistogramQueries": "dualquery.queries.matrix",
+    "Parities": "dualquery.queries.parities",
+    "RangeQueries": "dualquery.queries.ranges",
     "Release": "dualquery.folder",
+    "SeriesRangeQueries": "dualquery.queries.ranges",
     "Synthesizer": "dualquery.synthesizer",
     "Workload": "dualquery.queries.workload",
     "evaluate": "dualquery.evaluation",

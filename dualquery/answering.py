@@ -27,8 +27,9 @@ def answer_queries(release: Release | str | Path, queries: Sequence[str]) -> lis
     Returns
     -------
     list of dict
-        ``query``, ``answer`` (share of the rows, in [0, 1]) and ``source``: ``released`` when the
-        query is in the workload, else ``synthetic``.
+        ``query`` as given; ``answered``, the same in canonical form, where a value has become its
+        bucket or category; ``answer`` (share of the rows, in [0, 1]); ``source``: ``released``
+        when the query is in the workload, else ``synthetic``.
 
     Raises
     ------
@@ -36,26 +37,25 @@ def answer_queries(release: Release | str | Path, queries: Sequence[str]) -> lis
         If a query cannot be read, or is not in the workload of a release without records.
     """
     from dualquery.folder import Release, load_release
-    from dualquery.queries.text import parse_query
+    from dualquery.queries.text import parse_query, print_queries
     from dualquery.queries.workload import Workload
 
     loaded = release if isinstance(release, Release) else load_release(release)
     found = []
     for text in queries:
         literals = np.sort(parse_query(text, loaded.schema))
+        line = {"query": text, "answered": print_queries(literals[None, :], loaded.schema)[0]}
         wanted = np.full(max(loaded.workload.way, len(literals)), -1, dtype=np.int32)
         wanted[: len(literals)] = literals
         at = np.zeros(0, dtype=np.int64)
         if isinstance(loaded.workload, Workload) and len(wanted) == loaded.workload.way:
             at = np.flatnonzero((loaded.workload.literals == wanted).all(axis=1))
         if len(at):
-            found.append(
-                {"query": text, "answer": float(loaded.answers[at[0]]), "source": "released"}
-            )
+            found.append({**line, "answer": float(loaded.answers[at[0]]), "source": "released"})
         elif loaded.records is not None:
             single = Workload(literals[None, :], loaded.schema.domain)
             share = float(single.answers_on(loaded.records)[0])
-            found.append({"query": text, "answer": share, "source": "synthetic"})
+            found.append({**line, "answer": share, "source": "synthetic"})
         else:
             raise BadInputError(
                 f"{text!r} is not in the workload, and this release has no synthetic records"

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import datetime
-import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dualquery.budget_request import BudgetRequest
 from dualquery.errors import BadInputError
 from dualquery.mechanism import Budget, Mechanism, Outcome, Plan, Session, Task
-from dualquery.privacy.accountants import best, choices
-from dualquery.privacy.budget import check_budget, default_delta
+from dualquery.privacy.accountants import best
 from dualquery.privacy.curator import Curator, numerical_assumptions
-from dualquery.privacy.events import Neighbours, events_of
+from dualquery.privacy.events import events_of
 from dualquery.privacy.randomness import check_seed, randomness
 from dualquery.privacy.statement import PrivacyStatement
 from dualquery.progress import NO_PROGRESS, Progress
@@ -32,33 +31,7 @@ if TYPE_CHECKING:
     from dualquery.folder import Release
     from dualquery.queries.family import Queries
 
-_log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, kw_only=True)
-class BudgetRequest:
-    """The budget as asked for; `resolve` completes it once the number of rows is known."""
-
-    epsilon: float = 1.0
-    delta: float | None = None
-    accountant: str = "auto"
-    neighbours: str = "replace-one"
-
-    def resolve(self, mechanism: Mechanism, n: int) -> tuple[Budget, tuple[str, ...]]:
-        """Return the budget and remarks on it: delta is 1/n^2, or 0 for a pure mechanism.
-
-        Raises
-        ------
-        BadInputError
-            If epsilon, delta, the accountant or the neighbours are not as they should be.
-        """
-        choices(self.accountant)
-        delta = self.delta
-        if delta is None:
-            delta = 0.0 if mechanism.pure else default_delta(n)
-        notes = check_budget(self.epsilon, delta, n)
-        neighbours = Neighbours.parse(self.neighbours)
-        return Budget(self.epsilon, delta, self.accountant, neighbours), notes
+_UNSEEN = "The mechanism looks at no private row."
 
 
 def release(
@@ -66,7 +39,7 @@ def release(
     *,
     schema: Schema | str | Path | None = None,
     columns: Sequence[str | int] | str | None = None,
-    queries: int | str | Path | Queries = 100_000,
+    queries: int | str | Path | Queries | None = None,
     way: int = 3,
     signed: bool = True,
     workload_seed: int = 0,
@@ -128,20 +101,20 @@ def release(
     >>> released.save("my-release")  # doctest: +SKIP
     """
     from dualquery.engines import Engine
+    from dualquery.queries.family import Queries
     from dualquery.queries.request import WorkloadRequest
 
-    configured = configure(mechanism, options or {})
+    # What is wrong whatever the table must fail before it is read.
     wanted = BudgetRequest(
         epsilon=epsilon, delta=delta, accountant=accountant, neighbours=neighbours
     )
+    configured = configure(mechanism, options or {})
     # The clock is read before the table is: how long a pass over private rows took stays unsaid.
     created = datetime.datetime.now(datetime.UTC)
-    # What is wrong whatever the table must fail before it is read.
-    wanted.resolve(configured, 2)
     check_seed(seed)
     cores = thread_count(threads)
     request = WorkloadRequest(
-        queries=queries if isinstance(queries, int | str | Path) else 1,
+        queries=1 if isinstance(queries, Queries) else queries,
         way=way,
         signed=signed,
         seed=workload_seed,
@@ -154,16 +127,19 @@ def release(
     with reading.open(table, schema, columns) as data:
         budget, notes = wanted.resolve(configured, data.n)
         progress.phase("making the workload")
-        if isinstance(queries, int | str | Path):
-            workload: Queries = request.build(data.schema, data.n)
+        if isinstance(queries, Queries):
+            workload, remarks = _own_workload(queries, data.schema)
+            notes = (*notes, *remarks)
         else:
-            workload = _own_workload(queries, data.schema)
+            workload = request.build(data.schema, data.n)
         task = Task(workload, data.n)
         return _release(data, task, configured, budget, notes, seed, cores, progress, created)
 
 
-def _own_workload(workload: Queries, schema: Schema) -> Queries:
-    """Check that a user's queries are about the schema's bits and that none is there twice."""
+def _own_workload(workload: Queries, schema: Schema) -> tuple[Queries, tuple[str, ...]]:
+    """Check a user's queries against the schema and what they declare; return remarks, too."""
+    from dualquery.queries.declared import check_declared
+    from dualquery.queries.stored import BUILT_IN
     from dualquery.queries.workload import Workload
 
     if not np.array_equal(workload.domain.offsets, schema.domain.offsets):
@@ -172,7 +148,9 @@ def _own_workload(workload: Queries, schema: Schema) -> Queries:
             f"bits, but schema {schema.name!r} has {schema.domain.columns} of "
             f"{schema.domain.bits}: make it for the schema's own domain"
         )
-    return replace(workload, repeats=False) if isinstance(workload, Workload) else workload
+    if isinstance(workload, Workload):
+        return replace(workload, repeats=False), ()
+    return workload, () if isinstance(workload, BUILT_IN) else (check_declared(workload),)
 
 
 def _release(
@@ -192,8 +170,6 @@ def _release(
     progress.phase("planning")
     plan = mechanism.plan(task, budget)
     privacy = statement(plan, budget, data, seed)
-    if not privacy.private:
-        _log.warning("%s", privacy.text())
     outcome = run(data, task, mechanism, plan, seed, threads, progress)
     return Release(
         mechanism=mechanism.name,
@@ -268,7 +244,8 @@ def statement(
         reasons.append("a seed was given, so the noise can be undone")
     if not data.schema.declared:
         reasons.append(
-            "the schema was taken from the data; declare it (dualquery schema drafts it)"
+            "the schema was taken from the data; draft a file (dualquery schema TABLE --out FILE), "
+            'check it, set "declared": true in it and give it with --schema'
         )
     if reasons:
         return PrivacyStatement.not_private(*reasons)
@@ -278,6 +255,6 @@ def statement(
         epsilon=budget.epsilon if looked else 0.0,
         delta=budget.delta if looked else 0.0,
         accountant=accountant.name,
-        assumptions=(accountant.assumptions, *data.notes),
+        assumptions=(accountant.assumptions if looked else _UNSEEN, *data.notes),
         numerical_assumptions=numerical_assumptions(plan.schedule),
     )

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.data.readers.source import Source
-from dualquery.data.rows import Statistic
+from dualquery.data.rows import LocalStatistic, Statistic
 from dualquery.data.schema import ItemSchema, TableSchema
 from dualquery.data.streamed import stream_rows
 from dualquery.errors import BadInputError
@@ -139,8 +139,14 @@ class ClusterRows:
         Raises
         ------
         BadInputError
-            If a partition cannot be read to the end, or workers keep dying of it.
+            If a partition cannot be read to the end, or workers keep dying of it; or if the
+            statistic draws random numbers.
         """
+        if isinstance(statistic, LocalStatistic):
+            raise BadInputError(
+                "this mechanism draws random numbers for every row where the rows are read: use "
+                "--engine memory or --engine stream, not a cluster"
+            )
         # As the result of a task it is made again when the workers that hold it are lost.
         shared = self.client.submit(_same, statistic, self.schema, pure=False)
         totals = self.client.map(_part_total, self.parts, shared=shared, pure=False)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
+
 
 class BadInputError(ValueError):
     """Input, an option or a resource that the user must change (exit code 2).
@@ -9,3 +12,9 @@ class BadInputError(ValueError):
     The message is one paragraph that names the file, column, row or option, what was found there
     and what to do. It goes to the trusted operator's terminal only, so it may quote a cell.
     """
+
+
+def did_you_mean(found: str, known: Iterable[str]) -> str:
+    """Return the end of a message about an unknown name: the closest known one, if any is close."""
+    close = difflib.get_close_matches(found, list(known), n=1)
+    return f"; did you mean {close[0]!r}?" if close else ""

@@ -6,6 +6,7 @@ release's own epsilon and delta, from a fixed seed.
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from dualquery.data.rows import Rows
     from dualquery.engines import Engine
     from dualquery.folder import Release
+
+_log = logging.getLogger(__name__)
 
 WARNING = "NOT PRIVATE: computed from the exact answers; for the holder of the table only"
 BASELINES = ("zero", "uniform", "independent", "gaussian")
@@ -80,7 +83,8 @@ def evaluate(
     -------
     dict
         ``max_error``, ``mean_error``, ``rmse`` of the released answers; ``synthetic`` for the
-        records' own answers (None without records); ``baselines``; the budget; a warning.
+        records' own answers (None without records); ``baselines``; the budget; the rows of the
+        table and of the release; a warning. Two different numbers of rows are logged as a warning.
 
     Raises
     ------
@@ -106,9 +110,16 @@ def _compare(
     from dualquery.api import run
     from dualquery.queries.workload import Workload
 
+    if data.n != loaded.n:
+        _log.warning(
+            "the release was made from %s rows, this table has %s: it may be another table",
+            f"{loaded.n:,}",
+            f"{data.n:,}",
+        )
     workload = loaded.workload
     progress.phase("evaluating the queries")
-    truth = workload.counts(data.records, threads=cores) * (workload.step / data.n)
+    counts = workload.counts(data.records, threads=cores)
+    truth = np.asarray(counts * (workload.step / data.n), dtype=np.float64)
     synthetic = None
     if loaded.records is not None:
         answers = workload.answers_on(loaded.records, threads=cores)
@@ -138,6 +149,7 @@ def _compare(
         "rmse": errors.rmse,
         "queries": len(workload),
         "rows": data.n,
+        "rows_of_release": loaded.n,
         "mechanism": loaded.mechanism,
         "epsilon": budget.epsilon,
         "delta": budget.delta,

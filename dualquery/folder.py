@@ -88,6 +88,13 @@ class Release:
     versions: Mapping[str, str]
     created: str
 
+    def __repr__(self) -> str:
+        records = 0 if self.records is None else len(self.records)
+        return (
+            f"Release of {self.n:,} rows by {self.mechanism}: {len(self.workload):,} answers, "
+            f"{records:,} synthetic records\n{self.privacy.guarantee()}"
+        )
+
     @property
     def synthetic(self) -> pl.DataFrame | None:
         """The synthetic records in the user's columns."""
@@ -105,6 +112,23 @@ class Release:
                 **self.workload.to_columns(),
             }
         )
+
+    def answer(self, query: str) -> float:
+        """Return the answer of one conjunction given as text, such as ``age=30-35 & sex!=Female``.
+
+        The released answer if the workload has the query, else that of the synthetic records, with
+        no promise of its error; `dualquery.answering.answer_queries` tells which it is. It costs no
+        privacy.
+
+        Raises
+        ------
+        BadInputError
+            If the query cannot be read, or is neither in the workload nor are there records.
+        """
+        from dualquery.answering import answer_queries
+
+        (found,) = answer_queries(self, [query])
+        return float(found["answer"])
 
     def summary(self) -> dict[str, Any]:
         """Return what ``release.json`` holds: JSON-able, all public."""

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import typing
 from collections.abc import Mapping
 from dataclasses import fields
 from importlib.metadata import entry_points
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from dualquery.errors import BadInputError
-from dualquery.mechanism import Mechanism
+from dualquery.errors import BadInputError, did_you_mean
+
+if TYPE_CHECKING:
+    from dualquery.mechanism import Mechanism
 
 BUILT_IN: Mapping[str, str] = {
     "dualquery": "dualquery.game.dualquery:DualQuery",
@@ -23,6 +24,7 @@ BUILT_IN: Mapping[str, str] = {
     "smalldb": "dualquery.baselines.smalldb:SmallDB",
     "randomized-response": "dualquery.baselines.randomized_response:RandomizedResponse",
     "mwem": "mwem.mechanism:Mwem",
+    "mwem-sampled": "mwem.sampled.mechanism:MwemSampled",
     "barak": "mwem.barak:Barak",
 }
 ENTRY_POINTS = "dualquery.mechanisms"
@@ -36,6 +38,15 @@ def mechanism_names() -> list[str]:
     ]
 
 
+def check_mechanism(name: str) -> None:
+    """Raise `BadInputError` unless there is a mechanism of that name; imports none."""
+    known = mechanism_names()
+    if name not in known:
+        raise BadInputError(
+            f"unknown mechanism {name!r}{did_you_mean(name, known)} (known: {', '.join(known)})"
+        )
+
+
 def mechanism_class(name: str) -> type[Any]:
     """Return the configuration class of a mechanism.
 
@@ -44,20 +55,19 @@ def mechanism_class(name: str) -> type[Any]:
     BadInputError
         If there is none of that name, or a third party's cannot be imported.
     """
+    check_mechanism(name)
     if name in BUILT_IN:
         module, _, attribute = BUILT_IN[name].partition(":")
         found: type[Any] = getattr(importlib.import_module(module), attribute)
         return found
-    for entry in entry_points(group=ENTRY_POINTS, name=name):
-        try:
-            loaded: type[Any] = entry.load()
-        except ImportError as error:
-            raise BadInputError(
-                f"mechanism {name!r} ({entry.value}) cannot be imported: {error}"
-            ) from error
-        return loaded
-    known = ", ".join(mechanism_names())
-    raise BadInputError(f"unknown mechanism {name!r}; known: {known}")
+    entry, *_ = entry_points(group=ENTRY_POINTS, name=name)
+    try:
+        loaded: type[Any] = entry.load()
+    except ImportError as error:
+        raise BadInputError(
+            f"mechanism {name!r} ({entry.value}) cannot be imported: {error}"
+        ) from error
+    return loaded
 
 
 def configure(name: str, options: Mapping[str, Any]) -> Mechanism:
@@ -85,9 +95,8 @@ def configure(name: str, options: Mapping[str, Any]) -> Mechanism:
         if key in values:
             raise BadInputError(f"option {key} is given twice, once as {given}")
         if key not in known:
-            close = difflib.get_close_matches(key, known, n=1)
-            guess = f"; did you mean {close[0]!r}?" if close else ""
             listed = ", ".join(known) or "none"
+            guess = did_you_mean(key, known)
             raise BadInputError(
                 f"mechanism {name!r} has no option {key!r}{guess} (its options: {listed})"
             )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dualquery.api import release
-from dualquery.errors import BadInputError
+from dualquery.errors import BadInputError, did_you_mean
 
 if TYPE_CHECKING:
     import polars as pl
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 class Synthesizer:
     """Makes synthetic rows from a private table.
 
+    The mechanism makes a limited number of records (DualQuery one a round); `sample` repeats them,
+    so its rows are no new combinations, and shares in them are multiples of one by that number.
+
     Parameters
     ----------
     epsilon
@@ -27,6 +31,11 @@ class Synthesizer:
     options
         Anything else that `dualquery.release` takes, such as ``schema`` or ``queries``.
 
+    Raises
+    ------
+    TypeError
+        If `dualquery.release` takes no such option.
+
     Examples
     --------
     >>> from dualquery import Synthesizer
@@ -34,6 +43,10 @@ class Synthesizer:
     """
 
     def __init__(self, epsilon: float = 1.0, delta: float | None = None, **options: Any) -> None:
+        known = [name for name in inspect.signature(release).parameters if name != "table"]
+        for name in options:
+            if name not in known:
+                raise TypeError(f"Synthesizer has no option {name!r}{did_you_mean(name, known)}")
         self._options = {"epsilon": epsilon, "delta": delta, **options}
         self._release: Release | None = None
 
@@ -55,7 +68,8 @@ class Synthesizer:
     def sample(self, n: int, *, seed: int | None = None) -> pl.DataFrame:
         """Return ``n`` rows in the user's columns, drawn evenly from the synthetic records.
 
-        Each record is taken equally often, but for a random remainder, in random order.
+        Each record is taken equally often, but for a random remainder, in random order: rows
+        repeat as soon as ``n`` exceeds the number of records.
         """
         made = self.release
         if n < 0 or made.records is None:

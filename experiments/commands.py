@@ -10,13 +10,20 @@ import typer
 
 from dualquery.errors import BadInputError
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+app = typer.Typer(invoke_without_command=True, add_completion=False, pretty_exceptions_enable=False)
 
 Quick = Annotated[bool, typer.Option("--quick", help="A small form, in seconds.")]
 Runs = Annotated[int | None, typer.Option(help="Seeds 1 to N.", min=1)]
 Data = Annotated[str | None, typer.Option(help="Data that are not in the package.")]
 Parts = Annotated[list[str] | None, typer.Option(help="Only this part; may be repeated.")]
 Out = Annotated[Path | None, typer.Option(help="Folder for results.json.")]
+
+
+@app.callback()
+def common(context: typer.Context) -> None:
+    """Run reproducible measurements."""
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
 
 
 @app.command("list")
@@ -39,7 +46,7 @@ def headline(quick: Quick = False, runs: Runs = None, data: Data = None, out: Ou
 
 @app.command("benchmarks")
 def benchmarks(quick: Quick = False, part: Parts = None, out: Out = None) -> None:
-    """Speed and memory beside NumPy, Polars, DuckDB and SciPy, and at the largest sizes."""
+    """Speed and memory beside NumPy, Polars, DuckDB and SciPy; the largest sizes; MWEM."""
     from experiments.benchmarks import run
 
     found = run(part or (), quick=quick)

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 import dualquery
+from dualquery.errors import BadInputError
 from dualquery.evaluation import WARNING
 
 EPSILON, DELTA = 1.0, 0.001
@@ -30,8 +31,16 @@ def run(data: str, runs: int, *, quick: bool) -> dict[str, Any]:
         Seeds 1 to this.
     quick
         10,000 queries instead of the full workload.
+
+    Raises
+    ------
+    BadInputError
+        If the data are others, or cannot be read.
     """
-    schema, queries = SETTINGS[data.partition(":")[0]]
+    source = data.partition(":")[0]
+    if source not in SETTINGS:
+        raise BadInputError(f"--data is {data!r}; this experiment takes adult or kdd99:PATH")
+    schema, queries = SETTINGS[source]
     queries = 10_000 if quick else queries
     lines: dict[str, list[tuple[float, float]]] = {}
     parameters: dict[str, Any] = {}
@@ -55,6 +64,7 @@ def run(data: str, runs: int, *, quick: bool) -> dict[str, Any]:
                     pair = (errors["max_error"], errors["mean_error"])
                     lines.setdefault(f"baseline: {baseline}", []).append(pair)
 
+    seeds = f"mean of {runs} seeds" if runs > 1 else "one seed"
     console = Console()
     console.print(WARNING, style="bold white on red")
     table = Table(
@@ -62,8 +72,8 @@ def run(data: str, runs: int, *, quick: bool) -> dict[str, Any]:
         "max error",
         "mean error",
         "max error of each seed",
-        title=f"{data.partition(':')[0]}, {queries:,} signed 3-way conjunctions, "
-        f"epsilon {EPSILON:g}, delta {DELTA:g}, mean of {runs} seeds",
+        title=f"{source}, {queries:,} signed 3-way conjunctions, "
+        f"epsilon {EPSILON:g}, delta {DELTA:g}, {seeds}",
     )
     for name, pairs in lines.items():
         largest, mean = np.mean(pairs, axis=0)
@@ -72,7 +82,7 @@ def run(data: str, runs: int, *, quick: bool) -> dict[str, Any]:
     console.print(table)
     return {
         "warning": WARNING,
-        "data": data.partition(":")[0],
+        "data": source,
         "queries": queries,
         "epsilon": EPSILON,
         "delta": DELTA,

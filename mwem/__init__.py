@@ -9,6 +9,7 @@ keeps weights on records and answers with queries. It stands on the shared modul
 - `barak`: all asked Fourier coefficients with noise, fitted by multiplicative weights.
 - `representations`: ways to hold the distribution, all exact, behind one protocol.
 - `queries`, `answers`: queries as products over columns, and the answers to all of them.
+- `questions`: what an iteration asks, one query or a whole marginal (a cuboid).
 - `tables`, `measures`: back to records, and distances from the truth.
 """
 

@@ -21,6 +21,7 @@ from dualquery.privacy.curator import Curator
 from mwem.options import MwemOptions
 from mwem.output import Output
 from mwem.queries import ProductQueries
+from mwem.questions import Questions
 from mwem.representations import Representation
 from mwem.spending import Spending
 
@@ -30,6 +31,7 @@ _UNIFORM_SHARE = 0.01
 
 def multiply_weights(
     curator: Curator,
+    asked: Questions,
     queries: ProductQueries,
     distribution: Representation,
     options: MwemOptions,
@@ -43,6 +45,8 @@ def multiply_weights(
     ----------
     curator
         The private room.
+    asked
+        What an iteration selects and measures.
     queries
         The workload's queries.
     distribution
@@ -55,34 +59,33 @@ def multiply_weights(
         Told after every iteration.
     """
     trace = []
-    measured_already = np.zeros(len(queries), dtype=np.bool_)
-    answers = distribution.answers()
+    measured_already = np.zeros(len(asked), dtype=np.bool_)
+    answers = queries.scale * distribution.answers()
     for number in range(1, options.iterations + 1):
         output.before_update(answers, distribution)
         if options.verbose:
             curator.log_errors(answers, f"before iteration {number}")
-        candidates = ~measured_already & fitting(distribution, queries, options)
+        candidates = ~measured_already & asked.admitted(fitting(distribution, queries, options))
         require_candidates(candidates, number, options)
 
-        query = curator.select_worst(answers, spending.select, candidates)
-        noisy = spending.measure(curator, query) / output.n
+        question = asked.select(curator, answers, spending.select, candidates)
+        measured, noisy = asked.measure(curator, spending, question, output.n)
         started = time.perf_counter()
-        distribution.update(query, clip_to_range(noisy, queries, query))
+        for query, answer in zip(measured.tolist(), noisy.tolist(), strict=True):
+            distribution.update(query, clip_to_range(answer, queries, query))
         distribution.repeat(options.repetitions - 1)
         seconds = time.perf_counter() - started
 
         trace.append(
             {
                 "round": number,
-                "query": query,
-                "answer_before": float(answers[query]),
-                "measured": noisy,
+                **asked.describe(measured, answers[measured], noisy),
                 **distribution.describe(),
                 "seconds": seconds,
             }
         )
-        measured_already[query] = True
-        answers = distribution.answers()
+        measured_already[question] = True
+        answers = queries.scale * distribution.answers()
         progress(number, options.iterations)
     if options.verbose:
         curator.log_errors(answers, f"after iteration {options.iterations}")
@@ -115,13 +118,13 @@ def require_candidates(candidates: NDArray[np.bool_], number: int, options: Mwem
 
 
 def clip_to_range(noisy: float, queries: ProductQueries, query: int) -> float:
-    """Bring a noisy answer back to the values that the query can take (post-processing).
+    """Bring a noisy answer to the values that the query's product can take (post-processing).
 
     With it an exponent is at most half the query's range, so weights stay far from overflow
     whatever the noise.
     """
     table = queries.table(query)
-    return float(np.clip(noisy, table.min(), table.max()))
+    return float(np.clip(noisy / queries.scale[query], table.min(), table.max()))
 
 
 def noisy_start(curator: Curator, spending: Spending) -> NDArray[np.float64] | None:

@@ -49,7 +49,7 @@ class Columns:
         self.entries[self.start[:-1]] = 1.0
 
     def set(self, column: int, marginal: NDArray[np.float64]) -> None:
-        """Store a column's inclusive marginal: 1, then the shares of the (least) values 1, 2, ..."""
+        """Store a column's inclusive marginal: 1, then the shares of its values (or above)."""
         self.entries[self.start[column] : self.start[column + 1]] = marginal
 
 

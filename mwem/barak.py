@@ -79,7 +79,7 @@ class Barak:
             "differing_parities": apart,
             "records": self.records or min(task.n, _MOST_RECORDS),
         }
-        return plan_noise_on(apart, budget, parameters)
+        return plan_noise_on(apart, sets.spread, budget, parameters)
 
     def run(self, task: Task, plan: Plan, curator: Curator | None, session: Session) -> Outcome:
         """Measure the coefficients, fit a table, and answer from its coefficients."""
@@ -190,8 +190,9 @@ class Cells:
         )
         if found.x is None:
             raise RuntimeError(f"the linear program failed: {found.message}")
-        shares: NDArray[np.float64] = np.maximum(found.x[:-1], 0.0)
-        return shares / shares.sum()
+        positive = np.maximum(found.x[:-1], 0.0)
+        shares: NDArray[np.float64] = positive / positive.sum()
+        return shares
 
 
 def _legal_records(domain: Domain) -> NDArray[np.uint8]:

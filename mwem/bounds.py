@@ -109,7 +109,7 @@ def svd_bound(
             f"the SVD bound needs a matrix of finite values, queries by cells, not {matrix.shape}"
         )
     unit_variance = 2.0 * math.log(2.0 / delta) / epsilon**2
-    cells = matrix.shape[1]
+    cells = int(matrix.shape[1])
     if neighbours is Neighbours.ADD_REMOVE:
         return unit_variance * _nuclear_norm(matrix) ** 2 / cells
     if cells == 1:

@@ -7,18 +7,23 @@ answers with queries. The game itself is in `mwem.algorithm`.
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from dualquery.data.histogram import rows_of_values
+import numpy as np
+from numpy.typing import NDArray
+
+from dualquery.data.domain import Domain
+from dualquery.data.histogram import axis_sizes, rows_of_values
 from dualquery.errors import BadInputError
 from dualquery.mechanism import Budget, Outcome, Plan, Session, Task
 from dualquery.privacy.accountants import best
 from dualquery.privacy.curator import Curator
-from dualquery.queries.workload import Workload
+from dualquery.queries.family import Queries
 from mwem.algorithm import multiply_weights, noisy_start
 from mwem.options import MwemOptions
 from mwem.output import Output
 from mwem.queries import ProductQueries
+from mwem.questions import questions_of
 from mwem.representations import choose, make
 from mwem.spending import Spending, spend
 
@@ -33,19 +38,15 @@ class Mwem(MwemOptions):
     name: ClassVar[str] = "mwem"
     pure: ClassVar[bool] = True
 
-    def statistics(self, workload: Workload) -> Workload:
-        """Hold the workload's own answers."""
-        return workload
+    def statistics(self, queries: Queries) -> Queries:
+        """Hold the queries' own answers."""
+        return queries
 
     def plan(self, task: Task, budget: Budget) -> Plan:
         """Fix the representation and the noise of every draw from public facts."""
-        if self.iterations > len(task.workload):
-            raise BadInputError(
-                f"iterations is {self.iterations}, but the workload has only "
-                f"{len(task.workload)} queries, and none is measured twice"
-            )
-        queries = ProductQueries.of_workload(task.workload)
-        spending = spend(self, budget)
+        asked = questions_of(task.queries, self)
+        queries = ProductQueries.of(task.queries)
+        spending = spend(self, budget, asked.sensitivity)
         accountant, cost = best(spending.schedule(), budget.delta, budget.accountant)
         if cost > budget.epsilon:
             raise BadInputError(
@@ -58,6 +59,7 @@ class Mwem(MwemOptions):
             parameters={
                 "iterations": self.iterations,
                 "repetitions": self.repetitions,
+                "cuboids": self.cuboids,
                 "average": self.average,
                 "noisy_init": self.noisy_init,
                 "representation": choose(
@@ -80,7 +82,7 @@ class Mwem(MwemOptions):
             raise TypeError("MWEM runs on a curator")
         public = plan.parameters
         spending = Spending(**public["spending"])
-        queries = ProductQueries.of_workload(task.workload)
+        queries = ProductQueries.of(task.queries)
         prior = noisy_start(curator, spending)
         distribution = make(public["representation"], queries, self.memory, session.threads, prior)
         output = Output(
@@ -89,12 +91,36 @@ class Mwem(MwemOptions):
             average=self.average,
             records=public["records"],
             seed=session.public_seed,
+            low=task.queries.low,
+            high=task.queries.high,
         )
         trace = multiply_weights(
-            curator, queries, distribution, self, spending, output, session.progress
+            curator,
+            questions_of(task.queries, self),
+            queries,
+            distribution,
+            self,
+            spending,
+            output,
+            session.progress,
         )
         return Outcome(
             answers=output.answers,
-            records=rows_of_values(output.values, task.workload.domain),
+            records=records_of_values(output.values, task.queries.domain),
             trace=tuple(trace),
         )
+
+
+def records_of_values(values: NDArray[Any], domain: Domain) -> NDArray[np.uint8]:
+    """Return records from a distribution's values: of the columns, or of one column of all cells.
+
+    Parameters
+    ----------
+    values
+        Integers, shape ``(records, columns)``, or ``(records, 1)`` with cells in C order.
+    domain
+        The columns.
+    """
+    if values.shape[1] != domain.columns:
+        values = np.stack(np.unravel_index(values[:, 0], axis_sizes(domain)), axis=1)
+    return rows_of_values(values, domain)

@@ -39,6 +39,9 @@ class MwemOptions:
     noisy_max_budget: float = 0.5
     """Share of an iteration's budget that selects the query; the rest measures it."""
 
+    cuboids: bool = False
+    """Select and measure whole marginals instead of single queries (section 3.3)."""
+
     average: bool = False
     """Release the average of the distributions before each update (Theorem 2.2), not the last."""
 

@@ -50,7 +50,7 @@ class ProductQueries:
     cumulative
         bool, shape ``(columns,)``: columns whose terms are ``coefficient * [x >= index]`` instead.
     scale
-        The user's queries are these products, all in [-1, 1], times ``scale``.
+        float64, shape ``(m,)``: the user's query j is its product, in [-1, 1], times ``scale[j]``.
     """
 
     sizes: NDArray[np.int64]
@@ -62,7 +62,7 @@ class ProductQueries:
     index: NDArray[np.int32]
     coefficient: NDArray[np.float64]
     cumulative: NDArray[np.bool_]
-    scale: float = 1.0
+    scale: NDArray[np.float64]
 
     def __len__(self) -> int:
         return len(self.scope_of)
@@ -156,6 +156,7 @@ class ProductQueries:
             index=np.concatenate([i for i, _ in terms]),
             coefficient=np.concatenate([c for _, c in terms]),
             cumulative=np.zeros(len(sizes), dtype=np.bool_),
+            scale=np.ones(len(workload)),
         )
 
 

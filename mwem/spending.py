@@ -27,6 +27,30 @@ _MARGIN = 1e-9
 
 
 @dataclass(frozen=True)
+class Sensitivity:
+    """How far what an iteration measures moves when one record is replaced, in steps.
+
+    Parameters
+    ----------
+    l1
+        In all.
+    l2
+        In Euclidean distance.
+    """
+
+    l1: float
+    l2: float
+
+    def noise(self, gaussian: bool, scale: float) -> Event:
+        """Return the event of noise of a scale, in steps, on every number."""
+        return DiscreteGaussianNoise(self.l2, scale) if gaussian else LaplaceNoise(self.l1 / scale)
+
+
+_CELLS = Sensitivity(2, math.sqrt(2))
+"""A histogram: one row leaves a cell and enters another."""
+
+
+@dataclass(frozen=True)
 class Spending:
     """Noise of every private draw of a run. All draws of a kind are alike.
 
@@ -35,13 +59,15 @@ class Spending:
     gaussian
         Discrete Gaussian noise (zero-concentrated differential privacy), or discrete Laplace noise.
     select
-        Range of a selection: log-weights are ``select / 2`` a row of error.
+        Range of a selection: log-weights are ``select / 2`` for as much error as one record makes.
     measure_scale
-        Scale of a measurement's noise, in rows.
+        Scale of a measurement's noise, in steps of the queries (rows, for conjunctions).
     cells_scale
         Scale of the noise on every cell's count, in rows; None without a noisy start.
     iterations
         Number of selections, and of measurements.
+    l1, l2
+        `Sensitivity` of a measurement.
     """
 
     gaussian: bool
@@ -49,23 +75,19 @@ class Spending:
     measure_scale: float
     cells_scale: float | None
     iterations: int
+    l1: float
+    l2: float
 
     def schedule(self) -> tuple[Event, ...]:
         """Return the events of the run in their order."""
         start: tuple[Event, ...] = ()
         if self.cells_scale is not None:
-            start = (_noise(self.gaussian, 2, self.cells_scale),)
+            start = (_CELLS.noise(self.gaussian, self.cells_scale),)
         iteration = (
             SampledQueries(self.select + RANGE_SLACK, 1),
-            _noise(self.gaussian, 1, self.measure_scale),
+            Sensitivity(self.l1, self.l2).noise(self.gaussian, self.measure_scale),
         )
         return start + iteration * self.iterations
-
-    def measure(self, curator: Curator, query: int) -> int:
-        """Measure one count with the planned noise, in rows."""
-        if self.gaussian:
-            return curator.measure_one_gaussian(query, self.measure_scale)
-        return curator.measure_one_laplace(query, self.measure_scale)
 
     def measure_cells(self, curator: Curator) -> NDArray[np.int64] | None:
         """Measure the count of every cell with the planned noise, if it is planned."""
@@ -76,13 +98,13 @@ class Spending:
         return curator.measure_cells_laplace(self.cells_scale)
 
 
-def spend(options: MwemOptions, budget: Budget) -> Spending:
+def spend(options: MwemOptions, budget: Budget, sensitivity: Sensitivity) -> Spending:
     """Split a budget: the noisy start, then equal iterations, each in two parts.
 
     With delta 0 epsilons add up (Theorem 2.1). With delta above 0 the shares are those of rho, the
     budget of zero-concentrated differential privacy: a selection of range r costs r^2 / 8, Gaussian
     noise 1 / (2 scale^2) a unit of squared sensitivity. When one record is replaced, one count
-    moves by 1, and two cells of a histogram by 1 each.
+    moves by the spread of the queries, and two cells of a histogram or cuboid by 1 each.
 
     Raises
     ------
@@ -96,24 +118,27 @@ def spend(options: MwemOptions, budget: Budget) -> Spending:
         rho = rho_for(budget.epsilon, budget.delta) * (1.0 - _MARGIN)
         each = rho * (1.0 - init) / options.iterations
         select = math.sqrt(8.0 * share * each) - RANGE_SLACK
-        measure_scale = 1.0 / math.sqrt(2.0 * (1.0 - share) * each)
+        measure_scale = sensitivity.l2 / math.sqrt(2.0 * (1.0 - share) * each)
         if options.noisy_init:
             cells_scale = 1.0 / math.sqrt(rho * init)
     else:
         epsilon = budget.epsilon * (1.0 - _MARGIN)
         each = epsilon * (1.0 - init) / options.iterations
         select = share * each - RANGE_SLACK
-        measure_scale = laplace_scale((1.0 - share) * each, 1)
+        measure_scale = laplace_scale((1.0 - share) * each, sensitivity.l1)
         if options.noisy_init:
-            cells_scale = laplace_scale(epsilon * init, 2)
+            cells_scale = laplace_scale(epsilon * init, _CELLS.l1)
     if select <= 0:
         raise BadInputError(
             f"epsilon {budget.epsilon:g} over {options.iterations} iterations leaves "
             f"{each:.3g} for each, too little to select a query; use fewer iterations"
         )
-    return Spending(budget.delta > 0, select, measure_scale, cells_scale, options.iterations)
-
-
-def _noise(gaussian: bool, l1: int, scale: float) -> Event:
-    """Return noise on integers that move by ``l1`` in all, each by at most 1."""
-    return DiscreteGaussianNoise(math.sqrt(l1), scale) if gaussian else LaplaceNoise(l1 / scale)
+    return Spending(
+        budget.delta > 0,
+        select,
+        measure_scale,
+        cells_scale,
+        options.iterations,
+        sensitivity.l1,
+        sensitivity.l2,
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -79,8 +80,10 @@ def get_solver(name: str) -> Solver:
                 f"solver {key} ({point.value}) cannot be imported: {error}"
             ) from error
         return third_party(argument)
-    known = ", ".join(sorted({*_BUILT_IN, *_ADDED, *_third_party_names()}))
-    raise UnknownSolverError(f"unknown solver {key!r}; known: {known}")
+    known = sorted({*_BUILT_IN, *_ADDED, *_third_party_names()})
+    close = difflib.get_close_matches(key, known, n=1)
+    guess = f"; did you mean {close[0]!r}?" if close else ""
+    raise UnknownSolverError(f"unknown solver {key!r}{guess} (known: {', '.join(known)})")
 
 
 @contextmanager

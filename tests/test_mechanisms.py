@@ -31,6 +31,9 @@ MWEM_TRACE = frozenset(
         "round", "query", "answer_before", "measured", "cells", "largest", "components", "seconds",
     }
 )  # fmt: skip
+SAMPLED_TRACE = frozenset(
+    {"round", "query", "answer_before", "measured", "residual", "steps", "seconds"}
+)
 ALL_ACCOUNTANTS = frozenset({"paper", "advanced", "zcdp", "exact"})
 
 
@@ -63,6 +66,13 @@ MECHANISMS = [
         "randomized-response", records=False, accountants=frozenset({"advanced", "zcdp", "exact"})
     ),
     Case("mwem", {"iterations": 4}, trace=MWEM_TRACE, accountants=frozenset({"zcdp"})),
+    Case(
+        "mwem-sampled",
+        {"rounds": 4, "population": 500, "records": 50},
+        trace=SAMPLED_TRACE,
+        runs_at_delta_0=False,
+        accountants=frozenset({"zcdp"}),
+    ),
     Case("barak", {"records": 50}, accountants=frozenset({"zcdp"})),
     Case("barak", {"records": 50, "fit": "program"}, accountants=frozenset({"zcdp"})),
     Case("barak", {"fit": "none"}, records=False, accountants=frozenset({"zcdp"})),
@@ -77,7 +87,7 @@ def rows(seed: int) -> np.ndarray:
 
 
 @pytest.fixture(
-    params=MECHANISMS, ids=lambda case: " ".join([case.name, *case.options.get("fit", "").split()])
+    params=MECHANISMS, ids=lambda case: f"{case.name} {case.options.get('fit', '')}".strip()
 )
 def case(request: pytest.FixtureRequest) -> Case:
     return request.param
@@ -294,7 +304,7 @@ def test_unknown_options_are_bad_input(case: Case) -> None:
         ("dualquery", {"round": "3"}, "did you mean 'rounds'"),
         ("dualquery", {"rounds": "3.5"}, "rounds='3.5' is not a valid int"),
         ("dualquery", {"free": "one"}, "free is 'one'; known policies: zeros, coins, hint"),
-        ("no-such", {}, "unknown mechanism 'no-such'; known: dualquery"),
+        ("no-such", {}, "unknown mechanism 'no-such' (known: dualquery"),
     ],
 )
 def test_bad_options_are_one_clear_message(name, options, message) -> None:

@@ -42,25 +42,27 @@ def plan_noise(statistics: Counted, budget: Budget, parameters: Mapping[str, Any
     """
     differing = differing_queries(statistics)
     public = {**parameters, "differing_queries": differing.count, "bound": differing.method}
-    return plan_noise_on(differing.count, budget, public)
+    return plan_noise_on(differing.count, statistics.spread, budget, public)
 
 
-def plan_noise_on(differing: int, budget: Budget, parameters: Mapping[str, Any]) -> Plan:
+def plan_noise_on(
+    differing: int, spread: int, budget: Budget, parameters: Mapping[str, Any]
+) -> Plan:
     """Spend a budget on one measurement of counts: Gaussian noise when delta > 0, else Laplace.
 
-    Replacing a record moves at most ``differing`` of the counts by one row each, so L1 = D and
-    L2 = sqrt(D).
+    Replacing a record moves at most ``differing`` = D of the counts, each by at most ``spread`` = s
+    steps, so L1 = s D and L2 = s sqrt(D).
     """
     count = max(differing, 1)  # counts that nobody can change still get noise of some scale
     if budget.delta > 0:
-        sensitivity = statistics.spread * math.sqrt(count)
+        sensitivity = spread * math.sqrt(count)
         scale = calibrate_gaussian_scale(budget.epsilon, budget.delta, sensitivity)
         noise = "discrete gaussian"
         schedule: Schedule = (DiscreteGaussianNoise(sensitivity, scale),)
     else:
-        scale = laplace_scale(budget.epsilon, statistics.spread * count) * _HEADROOM
+        scale = laplace_scale(budget.epsilon, spread * count) * _HEADROOM
         noise = "discrete laplace"
-        schedule = (LaplaceNoise(statistics.spread * count / scale),)
+        schedule = (LaplaceNoise(spread * count / scale),)
     accountant, _ = best(schedule, budget.delta, budget.accountant)
     return Plan(schedule, accountant.name, {**parameters, "noise": noise, "scale": scale})
 

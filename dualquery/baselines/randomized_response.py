@@ -24,7 +24,7 @@ from dualquery.errors import BadInputError
 from dualquery.mechanism import Budget, Outcome, Plan, Session, Task, conjunctions_of
 from dualquery.privacy.accountants import best
 from dualquery.privacy.curator import Curator
-from dualquery.privacy.events import LaplaceNoise, Schedule
+from dualquery.privacy.events import RandomizedReport, Schedule
 from dualquery.privacy.randomized import WORDS, asked_columns, steps_of
 from dualquery.queries.family import Queries
 from dualquery.queries.subqueries import Subqueries
@@ -101,7 +101,7 @@ def largest_report_epsilon(columns: int, budget: Budget) -> float:
 
 
 def _reports(columns: int, epsilon: float) -> Schedule:
-    return (LaplaceNoise(epsilon),) * columns
+    return (RandomizedReport(epsilon),) * columns
 
 
 def correct(

@@ -20,7 +20,8 @@ def answer(
     """Answer conjunctions from a release; costs no privacy.
 
     A query of the release's workload gets its released answer; any other is answered on the
-    synthetic records, with no promise of its error.
+    synthetic records, with no promise of its error. A value stands for its whole bucket or
+    category: what was answered is shown where it is not what was typed.
 
     Example:
 
@@ -33,4 +34,6 @@ def answer(
     terminal.emit({"answers": found})
     if not as_json:
         for line in found:
-            typer.echo(f"{line['answer']:.6f}\t{line['source']}\t{line['query']}")
+            asked, answered = line["query"], line["answered"]
+            shown = asked if asked == answered else f"{asked}\tanswered: {answered}"
+            typer.echo(f"{line['answer']:.6f}\t{line['source']}\t{shown}")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def budget(
     rows: Annotated[int, typer.Option("--rows", "-n", help="Number of rows of the table.")],
-    rounds: Annotated[int | None, typer.Option(help="T.")] = None,
+    rounds: Annotated[int | None, typer.Option(help="Rounds of the game (T).")] = None,
     samples: Annotated[int | None, typer.Option(help="Queries drawn a round.")] = None,
     eta: Annotated[float | None, typer.Option(help="Learning rate.")] = None,
     epsilon: Annotated[

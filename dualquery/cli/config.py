@@ -8,7 +8,7 @@ from typing import Any
 
 import typer
 
-from dualquery.errors import BadInputError
+from dualquery.errors import BadInputError, did_you_mean
 
 
 def apply_config(context: typer.Context, path: Path | None) -> dict[str, Any]:
@@ -36,7 +36,7 @@ def apply_config(context: typer.Context, path: Path | None) -> dict[str, Any]:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise BadInputError(f"--config {path} is not valid TOML: {error}") from error
     parameters = {parameter.name: parameter for parameter in context.command.params}
-    aliases = {"iterations": "rounds", "json": "as_json", "o": "option"}
+    aliases = {"iterations": "rounds", "json": "as_json", "o": "option", "options": "option"}
     for key, value in stored.items():
         name = key.replace("-", "_")
         name = aliases.get(name, name)
@@ -44,7 +44,9 @@ def apply_config(context: typer.Context, path: Path | None) -> dict[str, Any]:
         if name == "positive" and isinstance(value, bool):
             name, value, parameter = "signed", not value, parameters["signed"]
         if parameter is None or name == "config":
-            raise BadInputError(f"--config {path}: unknown option {key!r}")
+            known = [str(known).replace("_", "-") for known in [*parameters, *aliases]]
+            guess = did_you_mean(key, known)
+            raise BadInputError(f"--config {path}: unknown option {key!r}{guess}")
         source = context.get_parameter_source(name)
         if source is not None and source.name != "DEFAULT":
             continue

@@ -43,10 +43,10 @@ def evaluate(
 
     from rich.table import Table
 
-    from dualquery.engines import Engine
-    from dualquery.evaluation import evaluate as run_evaluation
-
     with terminal.progress() as progress:
+        from dualquery.engines import Engine
+        from dualquery.evaluation import evaluate as run_evaluation
+
         found = run_evaluation(
             release,
             table,
@@ -59,15 +59,14 @@ def evaluate(
     console = terminal.console
     console.print(found["warning"], style="bold white on red")
     guarantee = f"epsilon {found['epsilon']:g}, delta {found['delta']:.3g}, {found['neighbours']}"
-    lines = Table(
-        "answers from",
-        "max error",
-        "mean error",
-        title=f"{found['queries']:,} queries on {found['rows']:,} rows; {guarantee}",
-    )
-    rows = [(f"[bold]{found['mechanism']}[/bold] (this release)", found)]
-    if found["synthetic"] is not None:
-        rows.append(("its synthetic records", found["synthetic"]))
+    console.print(f"{found['queries']:,} queries on {found['rows']:,} rows; {guarantee}")
+    lines = Table("answers from", "max error", "mean error")
+    mechanism, synthetic = f"[bold]{found['mechanism']}[/bold]", found["synthetic"]
+    if synthetic == {key: found[key] for key in ("max_error", "mean_error")}:
+        rows = [(f"{mechanism} (release and synthetic records)", found)]
+    else:
+        rows = [(f"{mechanism} (this release)", found)]
+        rows += [("its synthetic records", synthetic)] if synthetic is not None else []
     rows += [
         (f"baseline: {name}" + (f" ({line['noise']} noise)" if "noise" in line else ""), line)
         for name, line in found["baselines"].items()

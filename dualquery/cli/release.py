@@ -11,9 +11,11 @@ import typer
 from dualquery.cli.config import apply_config
 from dualquery.cli.terminal import Terminal, set_threads, start_logging
 from dualquery.errors import BadInputError
+from dualquery.registry import BUILT_IN, check_mechanism
 
 if TYPE_CHECKING:
     from dualquery.folder import Release
+    from dualquery.queries.request import WorkloadRequest
 
 DATA, WORKLOAD, MECHANISM, BUDGET, RUN = "Data", "Workload", "Mechanism", "Budget", "Run and output"
 
@@ -21,7 +23,7 @@ DATA, WORKLOAD, MECHANISM, BUDGET, RUN = "Data", "Workload", "Mechanism", "Budge
 def release(
     context: typer.Context,
     data: Annotated[
-        str, typer.Argument(help="A built-in data set, PATH or FORMAT:PATH.", metavar="[DATA]")
+        str, typer.Argument(help="A built-in data set, PATH or FORMAT:PATH.", metavar="DATA")
     ] = "adult",
     schema: Annotated[
         str | None,
@@ -32,12 +34,12 @@ def release(
         typer.Option(help="Columns to read: names, positions, ranges.", rich_help_panel=DATA),
     ] = None,
     queries: Annotated[
-        str,
+        str | None,
         typer.Option(
-            help="How many random conjunctions; or 'all'; or a file of queries.",
+            help="How many random conjunctions, default 100000; or 'all'; or a file of queries.",
             rich_help_panel=WORKLOAD,
         ),
-    ] = "100000",
+    ] = None,
     way: Annotated[int, typer.Option(help="Literals a query.", rich_help_panel=WORKLOAD)] = 3,
     signed: Annotated[
         bool,
@@ -52,28 +54,34 @@ def release(
     ] = None,
     marginals: Annotated[
         int | None,
-        typer.Option(help="Random whole marginals, every cell a query.", rich_help_panel=WORKLOAD),
+        typer.Option(
+            help="Instead of --queries: random whole marginals, every cell a query.",
+            rich_help_panel=WORKLOAD,
+        ),
     ] = None,
     max_cells: Annotated[
         int | None,
         typer.Option(help="Most cells a marginal; default n.", rich_help_panel=WORKLOAD),
     ] = None,
     mechanism: Annotated[
-        str, typer.Option(help="How to answer.", rich_help_panel=MECHANISM)
+        str,
+        typer.Option(help=f"One of {', '.join(BUILT_IN)}.", rich_help_panel=MECHANISM),
     ] = "dualquery",
     option: Annotated[
         list[str] | None,
         typer.Option(
             "--option",
             "-o",
-            help="A field of the mechanism's configuration.",
+            help="An option of the mechanism's own; -o help lists them.",
             metavar="KEY=VALUE",
             rich_help_panel=MECHANISM,
         ),
     ] = None,
     rounds: Annotated[
         int | None,
-        typer.Option("--rounds", "--iterations", help="T.", rich_help_panel=MECHANISM),
+        typer.Option(
+            "--rounds", "--iterations", help="Rounds of the game (T).", rich_help_panel=MECHANISM
+        ),
     ] = None,
     samples: Annotated[
         int | None, typer.Option(help="Queries drawn a round.", rich_help_panel=MECHANISM)
@@ -86,7 +94,9 @@ def release(
     ] = None,
     solver: Annotated[
         str | None,
-        typer.Option(help="Best-response back-end; default auto.", rich_help_panel=MECHANISM),
+        typer.Option(
+            help="Best response: see dualquery solvers; default auto.", rich_help_panel=MECHANISM
+        ),
     ] = None,
     solver_timeout: Annotated[
         float | None,
@@ -134,7 +144,7 @@ def release(
     ] = None,
     config: Annotated[
         Path | None,
-        typer.Option(help="TOML file that mirrors these options.", rich_help_panel=RUN),
+        typer.Option(help="TOML file with these options (see above).", rich_help_panel=RUN),
     ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="One JSON object on stdout.", rich_help_panel=RUN)
@@ -157,29 +167,40 @@ def release(
       dualquery release adult --schema adult-paper --queries 100000 --delta 0.001
 
       dualquery release fimi:baskets.dat.gz --columns 0-999 --way 2 -o free=coins
+
+      dualquery release --mechanism mwem -o help
+
+    A file for --config holds the same options by their names: lines such as epsilon = 0.5,
+    queries = "all", positive = true, and after a line [option] those of -o, such as free = "coins".
     """
     given = apply_config(context, config)
     terminal = Terminal(machine=given["as_json"], quiet=given["quiet"])
     start_logging(verbose=given["verbose"], quiet=given["quiet"], explain=given["explain"])
     set_threads(given["threads"])
 
-    from dualquery.api import release as make_release
-    from dualquery.engines import Engine
+    if "help" in (given["option"] or []):
+        show_options(terminal, given["mechanism"])
+        return
+    workload = check_options(given)
+
     from dualquery.folder import reserve
 
     target = given["out"] or Path(default_name())
     with reserve(target) as folder, terminal.progress() as progress:
+        from dualquery.api import release as make_release
+        from dualquery.engines import Engine
+
         made = make_release(
             given["data"],
             schema=given["schema"],
             columns=given["columns"],
-            queries=parse_queries(given["queries"]),
-            way=given["way"],
-            signed=given["signed"],
-            workload_seed=given["workload_seed"],
-            query_columns=given["query_columns"],
-            marginals=given["marginals"],
-            max_cells=given["max_cells"],
+            queries=workload.queries,
+            way=workload.way,
+            signed=workload.signed,
+            workload_seed=workload.seed,
+            query_columns=workload.columns,
+            marginals=workload.marginals,
+            max_cells=workload.max_cells,
             mechanism=given["mechanism"],
             options=mechanism_options(given),
             epsilon=given["epsilon"],
@@ -200,7 +221,52 @@ def release(
     summary = made.summary()
     terminal.emit({"release": str(target), **{k: v for k, v in summary.items() if k != "schema"}})
     if not terminal.machine:
-        show(terminal, made, target)
+        show(terminal, made, target, verbose=given["verbose"])
+
+
+def check_options(given: dict[str, Any]) -> WorkloadRequest:
+    """Refuse what is wrong whatever the table, before anything heavy is imported.
+
+    Returns
+    -------
+    The queries asked for.
+    """
+    from dualquery.budget_request import BudgetRequest
+    from dualquery.privacy.randomness import check_seed
+    from dualquery.queries.request import WorkloadRequest
+    from solvers import get_solver
+
+    BudgetRequest(
+        **{name: given[name] for name in ("epsilon", "delta", "accountant", "neighbours")}
+    )
+    check_mechanism(given["mechanism"])
+    mechanism_options(given)
+    if given["solver"] is not None:
+        get_solver(given["solver"])
+    check_seed(given["seed"])
+    queries = given["queries"]
+    return WorkloadRequest(
+        queries=None if queries is None else parse_queries(queries),
+        way=given["way"],
+        signed=given["signed"],
+        seed=given["workload_seed"],
+        columns=given["query_columns"],
+        marginals=given["marginals"],
+        max_cells=given["max_cells"],
+    )
+
+
+def show_options(terminal: Terminal, mechanism: str) -> None:
+    """List a mechanism's options with their defaults."""
+    from dualquery.cli.mechanism_help import option_helps
+    from dualquery.registry import mechanism_class
+
+    helps = option_helps(mechanism_class(mechanism))
+    for each in helps:
+        terminal.console.print(each.title, markup=False, style="bold")
+        terminal.console.print(f"    {each.text}", markup=False)
+    if not helps:
+        terminal.console.print(f"{mechanism} has no options")
 
 
 def default_name() -> str:
@@ -238,27 +304,35 @@ def mechanism_options(given: dict[str, Any]) -> dict[str, Any]:
     return options
 
 
-def show(terminal: Terminal, made: Release, target: Path) -> None:
+def show(terminal: Terminal, made: Release, target: Path, *, verbose: bool) -> None:
     """Show a release to a person."""
     from rich.markup import escape
     from rich.panel import Panel
     from rich.table import Table
 
+    from dualquery.mechanism import conjunctions_of
     from dualquery.queries.text import print_queries
 
     console = terminal.console
     style = "green" if made.privacy.private else "bold red"
-    console.print(Panel(escape(made.privacy.text()), title="Privacy", border_style=style))
+    statement = made.privacy.text() if verbose else made.privacy.guarantee()
+    console.print(Panel(escape(statement), title="Privacy", border_style=style))
     for note in made.notes:
-        console.print(f"note: {escape(note)}", style="yellow")
+        # Once is enough: the panel says what a note repeats, and why a release is not private.
+        if note not in statement and "not private" not in note:
+            console.print(f"note: {escape(note)}", style="yellow")
     table = Table(
         "query", "released answer", title=f"{len(made.workload):,} answers, the first few"
     )
     first = slice(5)  # the text of all of them would take a while
-    texts = print_queries(made.workload.literals[first], made.schema)
+    texts = print_queries(conjunctions_of(made.workload).literals[first], made.schema)
     for text, value in zip(texts, made.answers[first], strict=True):
         table.add_row(escape(text), f"{value:.4f}")
     console.print(table)
     if made.records is not None:
-        console.print(f"{len(made.records):,} synthetic records in the table's own columns")
+        grain = f": answers are multiples of 1/{len(made.records):,}"
+        console.print(
+            f"{len(made.records):,} synthetic records in the table's own columns"
+            f"{grain if made.mechanism == 'dualquery' else ''}"
+        )
     console.print(f"written to [bold]{escape(str(target))}[/bold]")

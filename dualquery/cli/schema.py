@@ -21,8 +21,9 @@ def schema(
 ) -> None:
     """Draft a schema from a table, to be checked by hand.
 
-    The draft takes categories and buckets from the data. Handing the file to --schema declares
-    them: check first that nothing in it is known from the private table alone.
+    The draft takes categories and buckets from the data and says "declared": false, so a release
+    with it is not private. Check that nothing in it is known from the private table alone, then set
+    "declared": true in the file and hand it to --schema.
 
     Example:
 
@@ -42,7 +43,9 @@ def schema(
         typer.echo(format_schema(drafted), nl=False)
         return
     write_schema(drafted, out)
-    state = "declared already" if drafted.declared else "a draft: check it, then declare it"
+    state = (
+        "declared already" if drafted.declared else 'a draft: check it, then set "declared": true'
+    )
     terminal.console.print(
         f"{len(drafted.column_names):,} columns, {drafted.domain.bits:,} bits: {state}; "
         f"written to [bold]{out}[/bold]"

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from dualquery.cli.terminal import Terminal, set_threads, start_logging
+from dualquery.errors import BadInputError
 
 
 def solve(
@@ -75,7 +76,8 @@ def solve(
         table = Table(show_header=False)
         for key in ("objective", "bound", "status", "seconds"):
             value = found[key]
-            text = "none" if value is None else f"{value:.10g}" if key != "status" else value
+            digits = 3 if key == "seconds" else 10
+            text = "none" if value is None else value if key == "status" else f"{value:.{digits}g}"
             table.add_row(key, text)
         terminal.console.print(table)
         ones = [
@@ -91,7 +93,7 @@ def convert(
     source: Annotated[
         Path, typer.Argument(help="A .wcnf, .lp or .mps file, also with .gz or .xz.", metavar="IN")
     ],
-    target: Annotated[Path, typer.Argument(help="The file to write.", metavar="OUT")],
+    target: Annotated[Path, typer.Argument(help="A new file.", metavar="OUT")],
 ) -> None:
     """Write a problem in another format: the suffixes tell which.
 
@@ -103,4 +105,7 @@ def convert(
     """
     from solvers.formats import read_instance, write_instance
 
+    if target.exists():
+        raise BadInputError(f"{target} exists already; name another file")
     write_instance(target, read_instance(source).problem)
+    typer.echo(f"written to {target}")

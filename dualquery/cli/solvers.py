@@ -45,23 +45,37 @@ def solvers(
         }
         for info in available_solvers()
     ]
-    if check:
+    table = Table("solver", "version", "installed", "capabilities", *["check"] * check)
+    with terminal.live() as show:
         for line, info in zip(found, available_solvers(), strict=True):
-            line["check"] = _checked(info) if info.installed else "not installed"
-    terminal.emit(found)
-    if not as_json:
-        table = Table("solver", "version", "installed", "capabilities", *["check"] * check)
-        for line in found:
+            if check:
+                line["check"] = _checked(info) if info.installed else "not installed"
             table.add_row(
-                str(line["name"]),
-                str(line["version"] or "-"),
-                "yes" if line["installed"] else "no",
+                info.name,
+                info.version or "-",
+                _installed(info),
                 ", ".join(line["capabilities"]),
                 *([escape(line["check"])] if check else []),
             )
+            show(table)
+    terminal.emit(found)
+    if not as_json:
         terminal.console.print(table)
     if any(line.get("check", "").startswith(_FAILED) for line in found):
         raise typer.Exit(1)
+
+
+def _installed(info: SolverInfo) -> str:
+    """Say whether a solver can be used by its name alone."""
+    from solvers import UnknownSolverError, get_solver
+
+    if not info.installed:
+        return "no"
+    try:
+        get_solver(info.name)
+    except UnknownSolverError:
+        return "with a command"
+    return "yes"
 
 
 def _checked(info: SolverInfo) -> str:

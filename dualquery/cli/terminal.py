@@ -30,6 +30,8 @@ PACKAGES = ("dualquery", "solvers", "mwem", "experiments")
 EXPLAIN_LOG = "dualquery.explain"
 """How queries are counted, and why; for the operator (see `dualquery.queries.planner`)."""
 
+LOADING = "loading compiled kernels (the first run compiles them: up to a minute)"
+
 _log = logging.getLogger(__name__)
 
 
@@ -50,20 +52,28 @@ class Terminal:
     def emit(self, value: Any) -> None:
         """Print one JSON object on stdout when a machine asked for it."""
         if self.machine:
-            json.dump(value, sys.stdout, indent=2, allow_nan=False)
+            readable = "utf" in (sys.stdout.encoding or "").lower()
+            json.dump(value, sys.stdout, indent=2, allow_nan=False, ensure_ascii=not readable)
             sys.stdout.write("\n")
 
     @contextmanager
     def live(self) -> Iterator[Callable[[RenderableType], None]]:
-        """Show something that changes, and nothing once it is done."""
+        """Show something that changes, on a terminal only, and nothing once it is done."""
         from rich.live import Live
 
-        with Live(console=self.console, refresh_per_second=4, transient=True) as live:
+        console = self.console
+        if not console.is_terminal:
+            yield lambda _: None
+            return
+        with Live(console=console, refresh_per_second=4, transient=True) as live:
             yield live.update
 
     @contextmanager
     def progress(self) -> Iterator[Progress]:
-        """Show phases and rounds with an estimate of the time left, on stderr."""
+        """Show phases and rounds on stderr: a bar on a terminal, else a line for each phase.
+
+        The first phase is the loading of what is heavy: import it inside the block.
+        """
         from rich.console import Console
         from rich.progress import (
             BarColumn,
@@ -74,6 +84,11 @@ class Terminal:
         )
         from rich.progress import Progress as Bar
 
+        if self.quiet or not sys.stderr.isatty():
+            lines = _Lines(self.quiet)
+            lines.phase(LOADING)
+            yield lines
+            return
         bar = Bar(
             SpinnerColumn(),
             TextColumn("{task.description}"),
@@ -82,7 +97,6 @@ class Terminal:
             TimeRemainingColumn(),
             console=Console(stderr=True),
             transient=True,
-            disable=self.quiet,
         )
         with bar:
             yield _Bar(bar)
@@ -93,7 +107,7 @@ class _Bar:
 
     def __init__(self, bar: Any) -> None:
         self._bar = bar
-        self._task = bar.add_task("starting", total=None)
+        self._task = bar.add_task(LOADING, total=None)
 
     def phase(self, name: str) -> None:
         _log.info("%s", name)
@@ -101,6 +115,21 @@ class _Bar:
 
     def step(self, done: int, total: int) -> None:
         self._bar.update(self._task, completed=done, total=total)
+
+
+class _Lines:
+    """Plain lines as a listener of a run."""
+
+    def __init__(self, quiet: bool) -> None:
+        self._quiet = quiet
+
+    def phase(self, name: str) -> None:
+        _log.info("%s", name)
+        if not self._quiet and not _log.isEnabledFor(logging.INFO):  # else it was said already
+            print(name, file=sys.stderr, flush=True)
+
+    def step(self, done: int, total: int) -> None:
+        """Ignore it: a line a round would be too many."""
 
 
 def start_logging(*, verbose: bool, quiet: bool, explain: bool = False) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 import itertools
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -241,12 +242,23 @@ class Numeric:
         return tuple(zip(map(math.ceil, self.edges[:-1]), ends, strict=True))
 
     @cached_property
+    def edge_texts(self) -> tuple[str, ...]:
+        """Each edge as labels show it: rounded to six digits if that keeps all of them apart."""
+        texts = tuple(map(_rounded, self.edges))
+        if self.integer or len(set(texts)) < len(texts):
+            return tuple(map(_number, self.edges))
+        return texts
+
+    @cached_property
     def labels(self) -> tuple[str, ...]:
-        """Label of each bit: ``low-high``, or the number where a bucket holds only one."""
-        texts = [f"{edge:.6g}" for edge in self.edges]
-        if len(set(texts)) < len(texts) or self.integer:
-            texts = [_number(edge) for edge in self.edges]
-        names = [f"{low}-{high}" for low, high in itertools.pairwise(texts)]
+        """Label of each bit: ``low-high``, or the number where a bucket holds only one.
+
+        Where an end has a minus sign, the two are joined by ``to``: ``-20 to -10``.
+        """
+        names = [
+            f"{low} to {high}" if "-" in low + high else f"{low}-{high}"
+            for low, high in itertools.pairwise(self.edge_texts)
+        ]
         if self.integer:
             names = [
                 str(first) if first == last else name
@@ -290,7 +302,9 @@ def find_bit(column: Column, value: str) -> tuple[int, bool]:
     column
         The column that the query names.
     value
-        A label of one of its bits, or a value that sets one of them.
+        A label of one of its bits, or a value that sets one of them. Numbers need not be spelled
+        as the schema does: ``1.7`` is the category ``1.70`` if no other category is that number,
+        and the ends of a bucket may be rounded as in its label, or not.
 
     Raises
     ------
@@ -304,7 +318,10 @@ def find_bit(column: Column, value: str) -> tuple[int, bool]:
     else:
         if value in column.labels:
             return column.labels.index(value), False
-        bit = column.codes.get(value) if isinstance(column, Categorical) else _bucket(column, value)
+        if isinstance(column, Categorical):
+            bit = _category(column, value)
+        else:
+            bit = _bucket(column, value)
         if bit is not None:
             return bit, False
     known = list(column.labels) if isinstance(column, Numeric) else list(column.codes)
@@ -339,11 +356,23 @@ def column_from_dict(fields: Mapping[str, object]) -> Column:
     return build(name, fields)
 
 
-def suggest(found: str, known: Sequence[str]) -> str:
-    """Return the part of a message that names what the user may have meant."""
+def suggest(found: str, known: Sequence[str], otherwise: str | None = None) -> str:
+    """Return the part of a message that names what the user may have meant.
+
+    Parameters
+    ----------
+    found
+        What the user wrote.
+    known
+        What would have been understood.
+    otherwise
+        What to say when nothing known is close; None lists the first few.
+    """
     close = difflib.get_close_matches(found, known, n=3, cutoff=0.6)
     if close:
         return "did you mean " + " or ".join(map(repr, close)) + "?"
+    if otherwise is not None:
+        return otherwise
     shown = ", ".join(map(repr, known[:12]))
     return f"it must be one of {shown}" + (", ..." if len(known) > 12 else "")
 
@@ -401,17 +430,53 @@ _KINDS: dict[str, tuple[tuple[str, ...], Callable[[str, Mapping[str, object]], C
 }
 
 
-def _bucket(column: Numeric, value: str) -> int | None:
-    """Return the bucket that holds the number, or None if it is no number of the column."""
-    try:
-        number = float(value)
-    except ValueError:
+_FLOAT = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
+_ENDS = re.compile(rf"\s*({_FLOAT})\s*(?:-|to)\s*({_FLOAT})\s*", re.ASCII)
+
+
+def _category(column: Categorical, value: str) -> int | None:
+    """Return the bit of a text, else that of the only category that is the same number."""
+    if value in column.codes:
+        return column.codes[value]
+    number = _finite(value)
+    if number is None:
         return None
-    if not column.edges[0] <= number <= column.edges[-1]:
+    same = {bit for text, bit in column.codes.items() if _finite(text) == number}
+    return same.pop() if len(same) == 1 else None
+
+
+def _bucket(column: Numeric, value: str) -> int | None:
+    """Return the bucket that holds a number or has the ends, or None if the column has none."""
+    if ends := _ENDS.fullmatch(value):
+        return _bucket_between(column, float(ends[1]), float(ends[2]))
+    number = _finite(value)
+    if number is None or not column.edges[0] <= number <= column.edges[-1]:
         return None
     if column.integer and not number.is_integer():
         return None
     return min(int(np.searchsorted(column.edges, number, side="right")), column.buckets) - 1
+
+
+def _bucket_between(column: Numeric, low: float, high: float) -> int | None:
+    """Return the bucket with these ends, each as the schema has it or as labels show it."""
+    meant = list(zip(column.edges, map(float, column.edge_texts), strict=True))
+    buckets = enumerate(itertools.pairwise(meant))
+    return next((i for i, (lower, upper) in buckets if low in lower and high in upper), None)
+
+
+def _finite(text: str) -> float | None:
+    """Return the finite number that a text is, or None."""
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) and "_" not in text else None
+
+
+def _rounded(edge: float) -> str:
+    """Return an edge with six digits, without an exponent where these say all of it."""
+    text = f"{edge:.6g}"
+    return _number(edge) if float(text) == edge else text
 
 
 def _extra_labels(column: Categorical | Numeric) -> tuple[str, ...]:

@@ -150,13 +150,18 @@ def check_type(column: str, values: pl.Series, label: str) -> None:
     BadInputError
         If not.
     """
-    import polars as pl
-
-    if values.dtype.is_nested() or values.dtype in (pl.Object, pl.Binary):
+    if not can_become_bits(values):
         raise BadInputError(
             f"{label}: column {column!r} has type {values.dtype}, which cannot become bits; leave "
             "it out with --columns, or store numbers or texts"
         )
+
+
+def can_become_bits(values: pl.Series) -> bool:
+    """Return whether the type of values is one that a column can hold."""
+    import polars as pl
+
+    return not (values.dtype.is_nested() or values.dtype in (pl.Object, pl.Binary, pl.Duration))
 
 
 def missing_mask(values: pl.Series, missing_values: tuple[str, ...]) -> NDArray[np.bool_]:

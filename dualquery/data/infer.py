@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import math
+import re
+import shlex
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dualquery.data.buckets import tidy_edges
 from dualquery.data.columns import Binary, Categorical, Column, Numeric
-from dualquery.data.encode import check_type, missing_mask, to_numbers
+from dualquery.data.encode import can_become_bits, missing_mask, to_numbers
 from dualquery.data.readers.source import ItemSource, TableSource
 from dualquery.data.schema import ItemSchema, TableSchema
-from dualquery.data.selection import MAX_ITEMS, Selection, select_columns
+from dualquery.data.selection import MAX_ITEMS, Selection, exclude_columns, select_columns
 from dualquery.errors import BadInputError
 
 if TYPE_CHECKING:
@@ -25,30 +29,35 @@ MAX_CATEGORIES = 64
 BUCKETS = 16
 MISSING_VALUES = ("",)
 
+# A day written 2024-01-31, 31.1.2024, 1/31/24 or the like; a time may follow.
+_DATE = re.compile(r"\s*(?:\d{4}([-/.])\d{1,2}\1\d{1,2}|\d{1,2}([-/.])\d{1,2}\2\d{2,4})(?!\d)")
+
 
 def draft_table_schema(source: TableSource, columns: Selection | None = None) -> TableSchema:
     """Return a schema for a table, in one pass over it.
 
     A column with at most 64 distinct values is categorical (one that holds only 0 and 1, or truth
-    values, is binary). One with more, most of them numbers, gets 16 buckets of equal width between
-    its smallest and largest number. Missing values, and texts among numbers, get a category.
+    values, is binary). One with more, most of them numbers, gets 16 buckets of equal width that
+    cover its numbers (see `tidy_edges`). Missing values, and texts among numbers, get a category.
 
     Parameters
     ----------
     source
         The table.
     columns
-        Which of its columns to take; None for all.
+        Which of its columns to take (see `select_columns`); None for all.
 
     Raises
     ------
     BadInputError
-        If a column has more than 64 distinct values that are not numbers, or the table has no rows.
+        If columns have more than 64 distinct values that are not numbers, or types that cannot
+        become bits: all of them are named at once. If the table has no rows.
     """
-    names = list(source.columns())
+    present = list(source.columns())
+    names = present
     if columns is not None:
-        names = [names[position] for position in select_columns(columns, names)]
-    seen = {name: _Values(name, source.label) for name in names}
+        names = [present[position] for position in select_columns(columns, present)]
+    seen = {name: _Values(name) for name in names}
     empty = True
     for frame in source.frames(names):
         empty = empty and not frame.height
@@ -56,6 +65,12 @@ def draft_table_schema(source: TableSource, columns: Selection | None = None) ->
             seen[name].add(frame[name])
     if empty:
         raise BadInputError(f"{source.label}: no rows below the header")
+    faults = {name: fault for name, values in seen.items() if (fault := values.fault())}
+    if faults:
+        exclusion = exclude_columns(list(faults), present)
+        if isinstance(columns, str):
+            exclusion = f"{columns},{exclusion}"
+        raise _awkward(source.label, faults, exclusion)
     return TableSchema(
         columns=tuple(values.column() for values in seen.values()),
         name=_name(source),
@@ -87,6 +102,16 @@ def draft_item_schema(source: ItemSource) -> ItemSchema:
     return ItemSchema(items, _name(source), declared=False)
 
 
+def _awkward(label: str, faults: Mapping[str, str], exclusion: str) -> BadInputError:
+    """Return the error that names every column that cannot be drafted, and why."""
+    listed = "; ".join(f"column {name!r} has {fault}" for name, fault in faults.items())
+    which = "it" if len(faults) == 1 else "them"
+    return BadInputError(
+        f"{label}: {listed}; leave {which} out with --columns {shlex.quote(exclusion)}, or declare "
+        "categories in a schema (with outside set to other for the rare ones)"
+    )
+
+
 def _name(source: TableSource | ItemSource) -> str:
     """Return the name of the source without its folder, which is nobody else's business."""
     return Path(source.label.rpartition(":")[2]).name
@@ -97,7 +122,7 @@ class _Values:
     """What has been seen of one column: never more than a few of its distinct values."""
 
     name: str
-    label: str
+    refused: str | None = None
     texts: set[str] = field(default_factory=set)
     words: set[str] = field(default_factory=set)
     many: bool = False
@@ -108,10 +133,14 @@ class _Values:
     high: float = -math.inf
 
     def add(self, values: pl.Series) -> None:
-        """Take in the values of a block."""
+        """Take in the values of a block; of a column that is refused already, none."""
         import polars as pl
 
-        check_type(self.name, values, self.label)
+        if self.refused is not None:
+            return
+        if not can_become_bits(values):
+            self.refused = f"type {values.dtype}, which cannot become bits"
+            return
         self.boolean &= values.dtype == pl.Boolean
         distinct = values.unique()
         absent = missing_mask(distinct, MISSING_VALUES)
@@ -122,11 +151,11 @@ class _Values:
         texts = _texts(distinct)
         self.words.update(texts.filter(pl.Series(~finite)).head(MAX_CATEGORIES + 1))
         if len(self.words) > MAX_CATEGORIES:
-            raise BadInputError(
-                f"{self.label}: column {self.name!r} has more than {MAX_CATEGORIES} distinct "
-                "values that are not numbers; leave it out with --columns, or declare its "
-                "categories in a schema (with outside set to other for the rare ones)"
-            )
+            what = "values that are not numbers"
+            if values.dtype in (pl.Date, pl.Datetime) or all(map(_DATE.match, self.words)):
+                what = "dates (turn dates into a year or a number, dates are not supported)"
+            self.refused = f"more than {MAX_CATEGORIES} distinct {what}"
+            return
         if not self.many:
             self.texts.update(texts.head(MAX_CATEGORIES + 1))
             self.many = len(self.texts) > MAX_CATEGORIES
@@ -135,6 +164,12 @@ class _Values:
             self.low = min(self.low, float(found.min()))
             self.high = max(self.high, float(found.max()))
             self.whole = self.whole and bool(np.all(found == np.floor(found)))
+
+    def fault(self) -> str | None:
+        """Return why no column can be drafted from the values, or None if one can."""
+        if self.refused is None and self.many and self.low == self.high:
+            return f"more than {MAX_CATEGORIES} distinct values, and only one number among them"
+        return self.refused
 
     def column(self) -> Column:
         """Return the column that the values suggest."""
@@ -154,12 +189,10 @@ class _Values:
         )
 
     def _numeric(self) -> Numeric:
-        weights = np.linspace(0, 1, BUCKETS + 1)
-        edges = np.unique(self.low * (1 - weights) + self.high * weights)
         strays = self.missing or bool(self.words)
         return Numeric(
             self.name,
-            edges=tuple(edges.tolist()),
+            edges=tidy_edges(self.low, self.high, BUCKETS, whole=self.whole),
             integer=self.whole,
             missing="category" if strays else "error",
             unparsable="missing" if self.words else "error",

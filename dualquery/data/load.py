@@ -231,7 +231,8 @@ def _notes(source: Source, schema: TableSchema | ItemSchema) -> tuple[str, ...]:
     notes = []
     if not schema.declared:
         notes.append(
-            "The schema was taken from the data, so a release is not private until it is declared."
+            "The schema was taken from the data, so a release is not private until it is declared "
+            'with "declared": true in its file.'
         )
     if drops_rows(schema):
         notes.append(

@@ -7,7 +7,7 @@ array of whole numbers that adds up over the rows, so that it is the same howeve
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NoReturn, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +46,18 @@ class Statistic(Protocol):
     def __call__(self, rows: BlockRows, threads: int, /) -> NDArray[np.int64]:
         """Return the sum over some rows, exactly; the shape does not depend on them."""
         ...
+
+
+class LocalStatistic:
+    """A statistic that draws random numbers, so that it stays in the process of the private room.
+
+    Copies of one source of randomness on several machines would draw the same numbers. Rows that
+    other processes read refuse such a statistic.
+    """
+
+    def __reduce__(self) -> NoReturn:
+        """Refuse to be sent to another process."""
+        raise TypeError(f"{type(self).__name__} stays in its process")
 
 
 class Rows(Protocol):

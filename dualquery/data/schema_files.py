@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+import tempfile
 import tomllib
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from dualquery.data.builtin import SCHEMAS, schema_path
+from dualquery.data.columns import suggest
 from dualquery.data.readers.stream import FilePath
 from dualquery.data.schema import ItemSchema, TableSchema, schema_from_dict
 from dualquery.errors import BadInputError
@@ -21,7 +24,8 @@ def load_schema(name_or_path: str | Path) -> TableSchema | ItemSchema:
     ----------
     name_or_path
         ``adult``, ``adult-paper``, ``kdd99``, or the path of a JSON file or of a TOML file (ending
-        ``.toml``). A file is a declaration: its schema is declared unless it says otherwise.
+        ``.toml``). A file is a declaration unless it says ``"declared": false``, as drafts do. A
+        schema without a name takes that of its file.
 
     Raises
     ------
@@ -34,27 +38,40 @@ def load_schema(name_or_path: str | Path) -> TableSchema | ItemSchema:
         path = Path(name_or_path)
         if not path.is_file():
             raise BadInputError(
-                f"{name_or_path}: there is no such schema file; the built-in schemas are "
-                f"{', '.join(SCHEMAS)}"
+                f"{name_or_path}: there is no such schema file; "
+                + suggest(
+                    str(name_or_path), SCHEMAS, f"the built-in schemas are {', '.join(SCHEMAS)}"
+                )
             )
     try:
         fields = _parse(path)
         schema = schema_from_dict(fields)
     except BadInputError as fault:
         raise BadInputError(f"{name_or_path}: {fault}") from None
-    return schema if "name" in fields else replace(schema, name=Path(path.name).stem)
+    return schema if "name" in fields else replace(schema, name=path.name)
 
 
 def write_schema(schema: TableSchema | ItemSchema, path: str | Path) -> None:
     """Write a schema as a JSON file for the user to check (see `format_schema`).
+
+    The file is whole or as it was before.
 
     Raises
     ------
     BadInputError
         If the file cannot be written.
     """
+    path = Path(path)
+    text = format_schema(schema)
     try:
-        Path(path).write_text(format_schema(schema), encoding="utf-8")
+        # A folder of its own beside the file, since a file made by mkstemp would have mode 0600.
+        with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:
+            draft = Path(folder) / path.name
+            with draft.open("w", encoding="utf-8") as stream:
+                stream.write(text)
+                stream.flush()
+                os.fsync(stream.fileno())
+            draft.replace(path)
     except OSError as fault:
         raise BadInputError(f"{path}: cannot be written ({fault.strerror})") from None
 
@@ -62,10 +79,12 @@ def write_schema(schema: TableSchema | ItemSchema, path: str | Path) -> None:
 def format_schema(schema: TableSchema | ItemSchema) -> str:
     """Return the text of a schema file: JSON, one line a column.
 
-    It does not tell where the schema came from: whoever hands the file in declares it.
+    A declared schema does not say so: whoever hands a file in declares it. A draft says
+    ``"declared": false``, so that nobody declares it unread, and leaves out its name, which is that
+    of the data, for its file's.
     """
     fields = schema.to_dict()
-    del fields["declared"]
+    del fields["declared" if schema.declared else "name"]
     lines = []
     for key, value in fields.items():
         if key == "columns" and isinstance(value, list):

@@ -1,9 +1,14 @@
-"""The texts of ``--columns`` and of item lists: names, positions, item ids and ranges of them."""
+"""The texts of ``--columns`` and of item lists: names, positions, item ids and ranges of them.
+
+A selection is a list with commas: ``age,3,5-7`` keeps the column named age, the one at position 3
+(counted from 0) and those at 5 to 7. A leading ``!`` leaves out instead: ``!id`` keeps all columns
+but id, and ``0-9,!3`` nine of the first ten; quote it, since shells give ``!`` a meaning.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -27,7 +32,9 @@ def select_columns(selection: Selection, names: Sequence[str]) -> list[int]:
     Parameters
     ----------
     selection
-        What to keep. A name wins over a 0-based position of the same spelling.
+        What to keep: names, 0-based positions, ranges of these such as ``3-7``. With a leading
+        ``!``, what to leave out of the rest, which is all columns if nothing else is selected. A
+        name wins over all else of the same spelling.
     names
         Names of all columns.
 
@@ -37,20 +44,52 @@ def select_columns(selection: Selection, names: Sequence[str]) -> list[int]:
         If nothing is selected, or a token is no column.
     """
     positions = {name: position for position, name in enumerate(names)}
-    chosen: set[int] = set()
-    for token in _tokens(selection):
-        bounds = _range(token)
-        if token in positions:
-            chosen.add(positions[token])
-        elif bounds is None:
-            raise BadInputError(f"columns: there is no column {token!r}; {suggest(token, names)}")
-        elif bounds[1] >= len(names):
-            raise BadInputError(
-                f"columns: {token!r} reaches beyond the last position, {len(names) - 1}"
-            )
+    kept: set[int] = set()
+    left_out: set[int] = set()
+    tokens = _tokens(selection)
+    excluding = [token.startswith("!") and token not in positions for token in tokens]
+    for token, excludes in zip(tokens, excluding, strict=True):
+        if excludes:
+            left_out.update(_named(token[1:].strip(), positions))
         else:
-            chosen.update(range(bounds[0], bounds[1] + 1))
-    return sorted(chosen)
+            kept.update(_named(token, positions))
+    if all(excluding):
+        kept.update(range(len(names)))
+    if not kept - left_out:
+        raise BadInputError("columns: all that is selected is left out again; keep a column")
+    return sorted(kept - left_out)
+
+
+def exclude_columns(chosen: Sequence[str], names: Sequence[str]) -> str:
+    """Return the selection that leaves out some columns of a table.
+
+    Parameters
+    ----------
+    chosen
+        Names of columns; one that a list with commas cannot hold is given by its position.
+    names
+        Names of all columns.
+    """
+    return ",".join(
+        f"!{names.index(name)}" if "," in name or name != name.strip() else f"!{name}"
+        for name in chosen
+    )
+
+
+def _named(token: str, positions: Mapping[str, int]) -> range:
+    """Return the positions of the columns that a name, a position or a range means."""
+    if token in positions:
+        return range(positions[token], positions[token] + 1)
+    bounds = _range(token)
+    if bounds is None:
+        raise BadInputError(
+            f"columns: there is no column {token!r}; {suggest(token, list(positions))}"
+        )
+    if bounds[1] >= len(positions):
+        raise BadInputError(
+            f"columns: {token!r} reaches beyond the last position, {len(positions) - 1}"
+        )
+    return range(bounds[0], bounds[1] + 1)
 
 
 def select_items(selection: Selection) -> NDArray[np.int64]:
@@ -68,6 +107,11 @@ def select_items(selection: Selection) -> NDArray[np.int64]:
     """
     bounds = []
     for token in _tokens(selection):
+        if token.startswith("!"):
+            raise BadInputError(
+                f"items: {token!r} leaves out, which only columns of a table can be; list the "
+                "items to keep"
+            )
         found = _range(token)
         if found is None:
             raise BadInputError(
@@ -95,7 +139,10 @@ def _tokens(selection: Selection) -> list[str]:
         tokens = list(map(str, selection))
     kept = [token for token in tokens if token]
     if not kept:
-        raise BadInputError("columns: nothing is selected; give names, positions or item ids")
+        raise BadInputError(
+            "columns: nothing is selected; give names, positions or item ids, or !name to leave "
+            "one out"
+        )
     return kept
 
 

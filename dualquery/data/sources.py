@@ -5,6 +5,7 @@ A name is a built-in data set or a generator, which takes numbers after a colon 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from dualquery.data.builtin import DATASETS, dataset_path
+from dualquery.data.columns import suggest
 from dualquery.data.readers.bitstring import BitstringSource
 from dualquery.data.readers.csv import CsvSource
 from dualquery.data.readers.fimi import FimiSource
@@ -180,5 +182,14 @@ def _existing(path: str, text: str, folders: bool = False) -> Path:
         return found
     if found.is_dir():
         raise BadInputError(f"{text}: a folder, not a file")
-    named = f"; the built-in data sets are {', '.join(DATASETS)}" if path == text else ""
-    raise BadInputError(f"{text}: there is no such file{named}")
+    raise BadInputError(f"{text}: there is no such file{_meant(text) if path == text else ''}")
+
+
+def _meant(text: str) -> str:
+    """Return what else a text that is no file may have meant, to follow a message."""
+    prefix, colon, _ = text.partition(":")
+    if colon and re.fullmatch(r"[\w-]{2,}", prefix):  # one letter is a drive
+        return f", and {prefix!r} is no format; {suggest(prefix, [*FORMATS, *GENERATORS])}"
+    names = [*DATASETS, *GENERATORS]
+    known = f"the built-in data sets are {', '.join(DATASETS)}"
+    return f"; {suggest(text, names, known)}"

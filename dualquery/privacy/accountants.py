@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from dualquery.errors import BadInputError
+from dualquery.errors import BadInputError, did_you_mean
 from dualquery.privacy.closed_forms import AdvancedAccountant, PaperAccountant
 from dualquery.privacy.events import Schedule
 from dualquery.privacy.exact import ExactAccountant
@@ -72,8 +72,11 @@ def choices(name: str) -> tuple[Accountant, ...]:
     """
     chosen = tuple(a for a in ACCOUNTANTS if name in (a.name, AUTO))
     if not chosen:
-        known = ", ".join([AUTO, *(a.name for a in ACCOUNTANTS)])
-        raise BadInputError(f"--accountant: {name!r} is unknown; use one of {known}.")
+        known = [AUTO, *(a.name for a in ACCOUNTANTS)]
+        raise BadInputError(
+            f"--accountant: {name!r} is unknown{did_you_mean(name, known)} "
+            f"(known: {', '.join(known)})"
+        )
     return chosen
 
 

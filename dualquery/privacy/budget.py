@@ -6,11 +6,35 @@ import math
 
 from dualquery.errors import BadInputError
 
+LARGEST_EPSILON = 1e4
+
 
 def default_delta(n: int) -> float:
     """Return 1 / n^2, the default delta for n records (n >= 2)."""
     _require_records(n)
     return 1.0 / (float(n) * float(n))
+
+
+def check_ranges(epsilon: float, delta: float) -> None:
+    """Check what needs no number of records.
+
+    Raises
+    ------
+    BadInputError
+        If epsilon is not in (0, `LARGEST_EPSILON`] or delta not in [0, 1).
+    """
+    if not (math.isfinite(epsilon) and epsilon > 0):
+        raise BadInputError(f"--epsilon is {epsilon}; a finite number above 0 is needed.")
+    if epsilon > LARGEST_EPSILON:
+        raise BadInputError(
+            f"--epsilon is {epsilon:g}; nothing above {LARGEST_EPSILON:g} is taken: such a "
+            "guarantee protects nobody."
+        )
+    if not 0.0 <= delta < 1.0:
+        raise BadInputError(
+            f"--delta is {delta}; a number from 0 up to but not including 1 is needed "
+            "(when left out it is 1/n^2 for n records)."
+        )
 
 
 def check_budget(epsilon: float, delta: float, n: int) -> tuple[str, ...]:
@@ -19,9 +43,9 @@ def check_budget(epsilon: float, delta: float, n: int) -> tuple[str, ...]:
     Parameters
     ----------
     epsilon
-        Must be finite and > 0.
+        In (0, `LARGEST_EPSILON`].
     delta
-        Must lie in [0, 1).
+        In [0, 1).
     n
         Number of private records, >= 2.
 
@@ -36,13 +60,7 @@ def check_budget(epsilon: float, delta: float, n: int) -> tuple[str, ...]:
         If one of the three is outside its range.
     """
     _require_records(n)
-    if not (math.isfinite(epsilon) and epsilon > 0):
-        raise BadInputError(f"--epsilon is {epsilon}; a finite number above 0 is needed.")
-    if not 0.0 <= delta < 1.0:
-        raise BadInputError(
-            f"--delta is {delta}; a number from 0 up to but not including 1 is needed "
-            f"(1/n^2 = {default_delta(n):.3g} is the default for {n} records)."
-        )
+    check_ranges(epsilon, delta)
     if delta > 1.0 / n:
         return (
             f"delta = {delta:g} is above 1/n = {1.0 / n:.3g}: such a guarantee allows a mechanism "

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import logging
 import math
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,7 @@ from dualquery.privacy.events import (
     RANGE_SLACK,
     DiscreteGaussianNoise,
     LaplaceNoise,
+    RandomizedReport,
     SampledQueries,
     Schedule,
     events_of,
@@ -32,11 +34,15 @@ from dualquery.privacy.ledger import Ledger
 from dualquery.privacy.noisy_max import report_noisy_max
 from dualquery.privacy.randomized import RandomizedCounts, asked_columns
 from dualquery.privacy.randomness import Randomness
-from dualquery.privacy.selection import error_scores, select_largest
+from dualquery.privacy.selection import GRID, error_scores, select_largest
 from dualquery.privacy.weights import QueryWeights, Sample
+from dualquery.queries import cuboids
+from dualquery.queries.contingency import table_cells
+from dualquery.queries.cuboids import Cuboids
 from dualquery.queries.disjunctions import Disjunctions
 from dualquery.queries.family import Counted
 from dualquery.queries.fourier import odd_counts, parities_apart
+from dualquery.queries.planner import ConjunctionCounts
 from dualquery.queries.sensitivity import differing_queries
 from dualquery.queries.workload import Workload
 
@@ -186,7 +192,7 @@ class Curator:
             reported.
         """
         for _ in asked_columns(self._conjunctions):
-            self._ledger.charge(LaplaceNoise(epsilon))
+            self._ledger.charge(RandomizedReport(epsilon))
         statistic = RandomizedCounts(self._conjunctions, epsilon, self._randomness)
         return self._records.total(statistic, self._threads)
 
@@ -205,6 +211,72 @@ class Curator:
         sensitivity = math.sqrt(parities_apart(self._conjunctions))
         self._ledger.charge(DiscreteGaussianNoise(sensitivity, scale))
         return odd + self._randomness.discrete_gaussian(scale, len(odd))
+
+    def select_worst_cuboid(
+        self,
+        model: NDArray[np.float64],
+        epsilon: float,
+        allowed: NDArray[np.bool_] | None = None,
+    ) -> int:
+        """Select a cuboid (`dualquery.queries.cuboids`) that a public model answers badly.
+
+        The score of a cuboid is the sum of its cells' absolute errors less the number of its cells
+        (Hardt, Ligett and McSherry 2012, section 3.3); the counts move by 2 in all, and so does it.
+
+        Parameters
+        ----------
+        model
+            float64, shape ``(m,)``: the model's answers to all queries.
+        epsilon
+            As for `select_worst`.
+        allowed
+            bool, one a cuboid, by a public rule; None for all.
+        """
+        groups = self._cuboids
+        cells = np.diff(groups.indptr)
+        errors = np.add.reduceat(self._scores(model)[groups.members], groups.indptr[:-1])
+        # Counted from the most cells: no score is negative.
+        scores = errors + GRID * (cells.max() - cells)
+        self._ledger.charge(SampledQueries(epsilon + RANGE_SLACK, 1))
+        return select_largest(scores, allowed, epsilon, cuboids.L1, self._randomness)
+
+    def measure_cuboid_laplace(self, cuboid: int, scale: float) -> NDArray[np.int64]:
+        """Return a cuboid's counts plus discrete Laplace noise of the given scale (in rows)."""
+        counts = self._counts[self._cuboids.queries(cuboid)]
+        self._ledger.charge(LaplaceNoise(cuboids.L1 / scale))
+        return counts + self._randomness.discrete_laplace(scale, len(counts))
+
+    def measure_cuboid_gaussian(self, cuboid: int, scale: float) -> NDArray[np.int64]:
+        """Return a cuboid's counts plus discrete Gaussian noise of the given scale (in rows)."""
+        counts = self._counts[self._cuboids.queries(cuboid)]
+        self._ledger.charge(DiscreteGaussianNoise(cuboids.L2, scale))
+        return counts + self._randomness.discrete_gaussian(scale, len(counts))
+
+    def measure_part_gaussian(self, queries: NDArray[np.int64], scale: float) -> NDArray[np.int64]:
+        """Return the counts of some conjunctions plus discrete Gaussian noise, both in rows.
+
+        Parameters
+        ----------
+        queries
+            int64: their positions, public. The sensitivity is that of these queries alone.
+        scale
+            Standard deviation of the noise.
+        """
+        part = self._conjunctions.take(queries)
+        sensitivity = math.sqrt(differing_queries(part).count)
+        self._ledger.charge(DiscreteGaussianNoise(sensitivity, scale))
+        return self._counts[queries] + self._randomness.discrete_gaussian(scale, len(queries))
+
+    def measure_table_gaussian(self, query: int, scale: float) -> NDArray[np.int64]:
+        """Return the rows in every cell of a query's table plus discrete Gaussian noise, in rows.
+
+        The cells are those of `dualquery.queries.contingency.table_cells`; they take another pass
+        over the rows.
+        """
+        cells = ConjunctionCounts(table_cells(self._conjunctions, query))
+        counts = self._records.total(cells, self._threads)
+        self._ledger.charge(DiscreteGaussianNoise(math.sqrt(_CELLS_L1), scale))
+        return counts + self._randomness.discrete_gaussian(scale, len(counts))
 
     def measure_one_laplace(self, query: int, scale: float) -> int:
         """Return one query's count plus discrete Laplace noise, both in steps."""
@@ -250,6 +322,11 @@ class Curator:
             self._counts, model / step, self._n, queries.low / step, queries.high / step
         )
 
+    @cached_property
+    def _cuboids(self) -> Cuboids:
+        """The cells of marginals among the queries, checked here to exclude each other."""
+        return Cuboids.of(self._workload)
+
     @property
     def _spread(self) -> int:
         """Steps by which replacing a record moves one count, from the queries themselves."""
@@ -281,11 +358,16 @@ def numerical_assumptions(schedule: Schedule) -> tuple[str, ...]:
     events = events_of(schedule)
     if any(isinstance(event, SampledQueries) for event in events):
         sentences.append(
-            "Queries are drawn exactly from 80-bit integer weights by AES-256-CTR words seeded "
+            "Draws by weight are exact, from 80-bit integer weights by AES-256-CTR words seeded "
             "by the operating system; arithmetic is IEEE double precision, and the rounding of the "
             "weights, 2^-44 of each, is charged."
         )
-    if any(not isinstance(event, SampledQueries) for event in events):
+    if any(isinstance(event, RandomizedReport) for event in events):
+        sentences.append(
+            "Each randomized report is one 64-bit word of AES-256-CTR seeded by the operating "
+            "system; its probabilities are whole multiples of 2^-64, rounded towards more privacy."
+        )
+    if any(not isinstance(event, SampledQueries | RandomizedReport) for event in events):
         sentences.append(
             "Noise is integer noise from OpenDP's exact samplers, added to integer counts; its "
             "scale is computed in double precision."

@@ -107,7 +107,9 @@ class SmallDatabases:
         from dualquery.privacy.databases_kernels import score_databases
 
         scores = np.empty(len(self), np.int64)
-        score_databases(_truth(self.workload), np.ascontiguousarray(counts), n, self.size, scores)
+        score_databases(
+            _truth(self.workload), np.ascontiguousarray(counts, np.int64), n, self.size, scores
+        )
         return scores
 
     def select(

@@ -159,6 +159,8 @@ class DiscreteGaussianNoise:
 class LaplaceNoise:
     """A mechanism of pure ``epsilon``-differential privacy, such as Laplace or geometric noise.
 
+    Nothing but the pure guarantee is used of it.
+
     Parameters
     ----------
     epsilon
@@ -174,6 +176,17 @@ class LaplaceNoise:
 
     def __post_init__(self) -> None:
         _require_finite("the epsilon of Laplace noise", self.epsilon, minimum=0.0)
+
+
+@dataclass(frozen=True)
+class RandomizedReport(LaplaceNoise):
+    """Every record reports one column by randomized response; accounted by its pure epsilon.
+
+    Parameters
+    ----------
+    epsilon
+        Largest log-ratio of the chances of a report between two values of the record.
+    """
 
 
 Event = SampledQueries | GaussianNoise | DiscreteGaussianNoise | LaplaceNoise

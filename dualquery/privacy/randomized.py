@@ -10,7 +10,6 @@ report, and the probabilities are exact. Nobody but a record needs to know its t
 from __future__ import annotations
 
 import math
-from typing import NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +17,7 @@ from numpy.typing import NDArray
 from dualquery.data.domain import Domain
 from dualquery.data.histogram import axis_sizes, column_values, rows_of_values
 from dualquery.data.records import BLOCK_ROWS, RecordsBuilder
-from dualquery.data.rows import BlockRows
-from dualquery.errors import BadInputError
+from dualquery.data.rows import BlockRows, LocalStatistic
 from dualquery.privacy.randomness import Randomness
 from dualquery.queries.workload import Workload
 
@@ -56,11 +54,8 @@ def asked_columns(workload: Workload) -> NDArray[np.int64]:
     return columns
 
 
-class RandomizedCounts:
+class RandomizedCounts(LocalStatistic):
     """The statistic of how many rows' reports satisfy each query.
-
-    Randomness is used up block by block, so it is the rows' own process that counts: pickling is
-    refused, for copies of one source of randomness on several machines would draw the same words.
 
     Parameters
     ----------
@@ -93,13 +88,6 @@ class RandomizedCounts:
             counts += self._workload.counts(reports.build(), threads)
             left -= len(dense)
         return counts
-
-    def __reduce__(self) -> NoReturn:
-        """Refuse to be sent to another process."""
-        raise BadInputError(
-            "randomized-response draws for every row where the rows are read: use --engine memory "
-            "or --engine stream, not a cluster"
-        )
 
 
 def randomize(

@@ -106,18 +106,19 @@ class PrivacyStatement:
             numerical_assumptions=tuple(data["numerical_assumptions"]),
         )
 
-    def text(self) -> str:
-        """Return the statement as one paragraph."""
+    def guarantee(self) -> str:
+        """Return the statement's first sentence: the guarantee, or why there is none."""
         if not self.private:
             return f"This release is not private: {'; '.join(self.reasons_not_private)}."
         # Upwards, so that the printed figures are a guarantee as well.
-        sentences = [
+        return (
             f"This release is ({_round_up(self.epsilon)}, {_round_up(self.delta)})-differentially "
-            f"private (neighbours: {self.neighbours}; accountant: {self.accountant}).",
-            *self.assumptions,
-            *self.numerical_assumptions,
-        ]
-        return " ".join(sentences)
+            f"private (neighbours: {self.neighbours}; accountant: {self.accountant})."
+        )
+
+    def text(self) -> str:
+        """Return the statement as one paragraph, with all that it rests on."""
+        return " ".join((self.guarantee(), *self.assumptions, *self.numerical_assumptions))
 
 
 def _round_up(value: float | None) -> str:

@@ -6,7 +6,7 @@ which at most one holds at a time fits into it: each of them gets the weight of 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -89,9 +89,7 @@ class Disjunctions:
         truth = self.conjunctions.on_record(record)
         return np.add.reduceat(truth, self.indptr[:-1], dtype=np.uint8)
 
-    def best_response(
-        self, queries: NDArray[np.int64], signs: NDArray[np.int8]
-    ) -> BestResponse:
+    def best_response(self, queries: NDArray[np.int64], signs: NDArray[np.int8]) -> BestResponse:
         """Pose the problem of a sample: which record satisfies most of it.
 
         Parameters
@@ -105,4 +103,7 @@ class Disjunctions:
         draw = np.repeat(np.arange(len(queries)), lengths)
         within = np.arange(len(draw)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
         terms = self.conjunctions.literals[self.indptr[queries][draw] + within]
-        return BestResponse.from_sample(self.domain.bits, terms, signs[draw], self.domain.groups)
+        problem = BestResponse.from_sample(self.domain.bits, terms, signs[draw], self.domain.groups)
+        # A complement is 1 less all its conjunctions, not the sum of their complements.
+        surplus = int((signs[draw] < 0).sum() - (signs < 0).sum())
+        return replace(problem, constant=problem.constant - surplus)

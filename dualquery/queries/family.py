@@ -19,15 +19,17 @@ family              values         step   spread   queries
 `HistogramQueries`  a matrix's     2^-e   computed any functions over a small domain
 =================== ============== ====== ======== ==========================================
 
-A family of a user's own implements `Queries`; over a small domain `HistogramQueries.tabulate` makes
+A family of a user's own implements `Queries`, declares its range, grid and spread, and is tried on
+public records (`dualquery.queries.declared`); over a small domain `HistogramQueries.tabulate` makes
 one of any function. To serve MWEM it also has a method ``products()``
-(`dualquery.queries.products`).
+(`dualquery.queries.products`), to serve DualQuery ``disjunctions()``
+(`dualquery.queries.disjunctions`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,11 +74,14 @@ class Counted(Protocol):
 
     def __len__(self) -> int: ...
 
+    def __hash__(self) -> int: ...
+
     def counts(self, records: Rows, threads: int) -> NDArray[np.int64]:
         """Return ``n q(D) / step`` for every query, exactly: int64, shape ``(m,)``."""
         ...
 
 
+@runtime_checkable
 class Queries(Counted, Protocol):
     """A public list of ``m`` queries over the records of a domain."""
 

@@ -75,8 +75,8 @@ def parities_apart(sets: Workload) -> int:
     Replacing one record moves each such o_b by 1: the vector of all of them has L1 sensitivity at
     most this number and L2 sensitivity at most its root. Parities differ where the records' bitwise
     difference has an odd number of bits of the set: with up to 20 bits asked about, all differences
-    are looked at (a one-hot column differs in no bit or in two), so the number is exact when each
-    column's bits are all asked about; otherwise it is the number of sets.
+    that legal records can have are looked at, and the number is exact; above, it is the number of
+    sets.
     """
     asked = np.unique(sets.literals[sets.literals >= 0] >> 1)
     if len(asked) > _ENUMERATED_BITS:

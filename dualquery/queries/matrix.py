@@ -83,7 +83,7 @@ class HistogramQueries:
     @classmethod
     def tabulate(
         cls,
-        function: Callable[[NDArray[np.uint8]], ArrayLike],
+        function: Callable[[NDArray[np.int64]], ArrayLike],
         domain: Domain,
         low: float,
         high: float,
@@ -93,7 +93,7 @@ class HistogramQueries:
         Parameters
         ----------
         function
-            Takes records, uint8 ``(r, bits)``, and returns values, shape ``(r, m)``.
+            Takes records, 0/1 in int64 ``(r, bits)``, and returns values, shape ``(r, m)``.
         domain
             A small domain.
         low, high
@@ -108,7 +108,7 @@ class HistogramQueries:
         check_memory(cells * (domain.bits + 64), f"a table of {cells:,} cells", "drop columns")
         shape = tuple(axis_sizes(domain).tolist())
         records = rows_of_values(np.indices(shape).reshape(len(shape), -1).T, domain)
-        values = np.asarray(function(records), dtype=np.float64)
+        values = np.asarray(function(records.astype(np.int64)), dtype=np.float64)
         if values.ndim != 2 or len(values) != cells:
             raise BadInputError(
                 f"the function returned the shape {values.shape} for {cells:,} records; one row a "
@@ -129,7 +129,7 @@ class HistogramQueries:
     @property
     def values(self) -> NDArray[np.float64]:
         """Value of every query on every cell, on the grid: float64, shape ``(m, N)``."""
-        return self.steps * self.step
+        return np.asarray(self.steps * self.step, dtype=np.float64)
 
     def counts(self, records: Rows, threads: int) -> NDArray[np.int64]:
         """Return ``n q(D) / step`` exactly: int64, shape ``(m,)``."""
@@ -141,12 +141,24 @@ class HistogramQueries:
     def answers_on(self, records: NDArray[np.uint8], threads: int = 1) -> NDArray[np.float64]:
         """Return the answers on synthetic records: float64, shape ``(m,)``."""
         counts = self.counts(as_records(records, self.domain), threads)
-        return counts * (self.step / len(records))
+        return np.asarray(counts * (self.step / len(records)), dtype=np.float64)
 
     def products(self) -> Products:
-        """Return the queries as functions of one column, the cell, scaled into [-1, 1]."""
-        largest = max(abs(self.low), abs(self.high)) or 1.0
-        values = self.values / largest
+        """Return the queries as functions of one column, the cell, each scaled into [-1, 1].
+
+        Raises
+        ------
+        BadInputError
+            If they do not fit into memory.
+        """
+        check_memory(
+            60 * self.steps.size,
+            f"a matrix of {len(self):,} queries by {self.steps.shape[1]:,} cells",
+            "take fewer queries or cells",
+        )
+        largest = np.abs(self.values).max(axis=1)
+        largest[largest == 0] = 1.0
+        values = self.values / largest[:, None]
         coefficient = np.concatenate((values[:, :1], values[:, 1:] - values[:, :1]), axis=1)
         query, index = np.nonzero(coefficient)
         numbers = np.arange(len(self), dtype=np.int32)

@@ -18,7 +18,6 @@ from dualquery.memory import check_memory
 from dualquery.queries.cells import chosen_columns, count_choices, list_choices
 from dualquery.queries.disjunctions import Disjunctions
 from dualquery.queries.family import as_records, require_bits
-from dualquery.queries.planner import ConjunctionCounts
 from dualquery.queries.products import Products, terms_of
 from dualquery.queries.repeats import first_occurrences
 
@@ -96,6 +95,8 @@ class Parities:
         domain, or from counts of conjunctions: the product of ``1 - 2 x_i`` over S is the sum of
         ``(-2)^|T| prod(x_i, i in T)`` over the subsets T.
         """
+        from dualquery.queries.planner import ConjunctionCounts
+
         require_bits(records, self.domain)
         bits = self.domain.bits
         binary = self.domain.columns == bits
@@ -145,6 +146,7 @@ class Parities:
             index=np.concatenate([index for index, _ in terms]),
             coefficient=np.concatenate([coefficient for _, coefficient in terms]),
             cumulative=np.zeros(len(sizes), dtype=np.bool_),
+            scale=np.ones(len(self)),
         )
 
     def disjunctions(self) -> Disjunctions:
@@ -259,17 +261,18 @@ def _checked(rows: NDArray[np.integer[Any]], domain: Domain) -> NDArray[np.int32
     sets = np.sort(rows.astype(np.int32).view(np.uint32), axis=1).view(np.int32)
     sets = np.ascontiguousarray(sets[:, : max(1, int((sets >= 0).sum(axis=1).max()))])
     _require_way(sets.shape[1])
-    _refuse(sets[:, 0] < 0, sets, "is empty, so its parity is the constant 1")
+    _refuse((sets < 0).all(axis=1), sets, "is empty, so its parity is the constant 1")
     columns = np.where(sets >= 0, domain.column_of_bit[sets], -1)
     again = ((columns[:, 1:] == columns[:, :-1]) & (columns[:, 1:] >= 0)).any(axis=1)
     _refuse(again, sets, "has two bits of one column")
-    _refuse(first_occurrences(sets, domain.bits) != np.arange(len(sets)), sets, "is repeated")
+    repeated = first_occurrences(sets, domain.bits) != np.arange(len(sets))
+    _refuse(repeated, sets, "is repeated")
     return sets
 
 
-def _refuse(wrong: NDArray[np.bool_], sets: NDArray[Any], complaint: str) -> None:
-    if wrong.any():
-        number = int(np.flatnonzero(wrong)[0])
+def _refuse(wrong: Any, sets: NDArray[Any], complaint: str) -> None:
+    """Raise for the first set that is wrong."""
+    for number in np.flatnonzero(wrong)[:1]:
         members: Iterable[int] = sets[number][sets[number] >= 0].tolist()
         raise BadInputError(f"set {number} {complaint}: {members}")
 
@@ -282,7 +285,7 @@ def _subsets(sets: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int
         places = [place for place in range(way) if mask >> place & 1]
         owner = np.flatnonzero(sets[:, places[-1]] >= 0)
         subset = np.full((len(owner), way), -1, dtype=np.int32)
-        subset[:, : len(places)] = sets[np.ix_(owner, places)]
+        subset[:, : len(places)] = sets[owner][:, places]
         rows.append(subset)
         owners.append(owner)
     return np.concatenate(rows), np.concatenate(owners)

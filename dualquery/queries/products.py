@@ -34,7 +34,7 @@ class Products:
     cumulative
         bool, shape ``(columns,)``: the basis of each column.
     scale
-        The queries are these products times ``scale``; the products lie in [-1, 1].
+        float64, shape ``(m,)``: query j is its product times ``scale[j]``; products lie in [-1, 1].
     """
 
     sizes: NDArray[np.int64]
@@ -45,7 +45,7 @@ class Products:
     index: NDArray[np.int32]
     coefficient: NDArray[np.float64]
     cumulative: NDArray[np.bool_]
-    scale: float = 1.0
+    scale: NDArray[np.float64]
 
 
 def terms_of(values: NDArray[np.float64]) -> tuple[NDArray[np.int32], NDArray[np.float64]]:

@@ -19,7 +19,6 @@ from dualquery.errors import BadInputError
 from dualquery.memory import check_memory
 from dualquery.queries.disjunctions import Disjunctions
 from dualquery.queries.family import as_records, require_bits
-from dualquery.queries.planner import ConjunctionCounts
 from dualquery.queries.products import Products
 
 if TYPE_CHECKING:
@@ -154,22 +153,20 @@ class RangeQueries:
         The cells of every set of columns are counted once; a box is then a signed sum of at most
         2^k entries of their cumulative table.
         """
+        from dualquery.queries.planner import ConjunctionCounts
+
         require_bits(records, self.domain)
         scopes, scope_of = np.unique(self.columns, axis=0, return_inverse=True)
         scope_of = scope_of.ravel()
         shapes = [tuple(axis_sizes(self.domain)[s[s >= 0]].tolist()) for s in scopes]
         cells = np.cumsum([0, *(int(np.prod(shape)) for shape in shapes)])
         check_memory(
-            int(cells[-1]) * (8 * self.way + 24),
+            int(cells[-1]) * (8 * self.way + 80),
             f"counting the {cells[-1]:,} cells of {len(scopes):,} sets of columns",
             "take boxes over fewer columns",
         )
-        literals = np.concatenate(
-            [
-                _cell_literals(self.domain, scope, np.indices(shape).reshape(len(shape), -1))
-                for scope, shape in zip(scopes, shapes, strict=True)
-            ]
-        )
+        whole = np.where(scopes >= 0, axis_sizes(self.domain)[scopes] - 1, -1)
+        literals, _ = _cells_of_boxes(self.domain, scopes, np.minimum(scopes, 0), whole)
         counted = records.total(ConjunctionCounts(literals), threads).astype(np.int64)
         counts = np.empty(len(self), dtype=np.int64)
         for number, shape in enumerate(shapes):
@@ -216,6 +213,7 @@ class RangeQueries:
             index=index[kept].astype(np.int32),
             coefficient=coefficient[kept],
             cumulative=cumulative,
+            scale=np.ones(len(self)),
         )
 
     def disjunctions(self) -> Disjunctions:
@@ -229,19 +227,12 @@ class RangeQueries:
         widths = np.where(self.columns >= 0, self.last - self.first + 1, 1).astype(np.float64)
         total = float(widths.prod(axis=1).sum())
         check_memory(
-            int(min(total, 1e15)) * (8 * self.way + 16),
+            int(min(total, 1e15)) * (8 * self.way + 80),
             f"posing boxes of {total:,.0f} cells as conjunctions",
             "use the mechanism mwem, or smaller boxes",
         )
-        terms, owners = [], []
-        for number in range(len(self)):
-            scope = self.columns[number]
-            widths_here = widths[number, scope >= 0].astype(np.int64)
-            values = np.indices(widths_here).reshape(len(widths_here), -1)
-            values = values + self.first[number, : len(widths_here), None]
-            terms.append(_cell_literals(self.domain, scope, values))
-            owners.append(np.full(values.shape[1], number))
-        return Disjunctions.of_terms(np.concatenate(terms), np.concatenate(owners), self.domain)
+        literals, owner = _cells_of_boxes(self.domain, self.columns, self.first, self.last)
+        return Disjunctions.of_terms(literals, owner, self.domain)
 
     def text(self, schema: Schema) -> pl.Series:
         """Return each box as ``age in 3..5 & sex in 0..0``: positions of values, both inside."""
@@ -260,7 +251,7 @@ class RangeQueries:
         )
 
     def to_columns(self) -> dict[str, pl.Series]:
-        """Return columns ``column_1``, .. , ``first_1``, .. , ``last_1``, ..: Int32, null padded."""
+        """Return Int32 columns ``column_1`` .., ``first_1`` .., ``last_1`` .., null for padding."""
         from dualquery.queries.tables import write_padded
 
         return {
@@ -332,18 +323,31 @@ def _intervals(size: int, kind: str) -> NDArray[np.int64]:
     return np.stack((first[kept], last[kept]), axis=1)
 
 
-def _cell_literals(
-    domain: Domain, scope: NDArray[np.int32], values: NDArray[np.int64]
-) -> NDArray[np.int32]:
-    """Return the conjunctions of cells: values ``(columns, cells)`` to literals, padded with -1."""
-    literals = np.full((values.shape[1], len(scope)), -1, dtype=np.int32)
-    for place, column in enumerate(scope[scope >= 0].tolist()):
-        offset = int(domain.offsets[column])
-        if domain.sizes[column] == 1:
-            literals[:, place] = 2 * offset + (1 - values[place])
-        else:
-            literals[:, place] = 2 * (offset + values[place])
-    return literals
+def _cells_of_boxes(
+    domain: Domain,
+    columns: NDArray[np.int32],
+    first: NDArray[np.int32],
+    last: NDArray[np.int64] | NDArray[np.int32],
+) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Return all cells of all boxes as conjunctions, and the box of each.
+
+    The cells of a box follow each other in C order; boxes keep their order.
+    """
+    used = columns >= 0
+    widths = np.where(used, last - first + 1, 1).astype(np.int64)
+    cells = widths.prod(axis=1)
+    owner = np.repeat(np.arange(len(columns)), cells)
+    left = np.arange(len(owner)) - np.repeat(np.cumsum(cells) - cells, cells)
+    literals = np.full((len(owner), columns.shape[1]), -1, dtype=np.int32)
+    for place in range(columns.shape[1] - 1, -1, -1):
+        value = first[owner, place] + left % widths[owner, place]
+        left //= widths[owner, place]
+        column = columns[owner, place]
+        offset = domain.offsets[column]
+        binary = domain.sizes[column] == 1
+        literal = np.where(binary, 2 * offset + (1 - value), 2 * (offset + value))
+        literals[:, place] = np.where(used[owner, place], literal, -1)
+    return literals, owner
 
 
 def _refuse(wrong: NDArray[np.bool_], show: NDArray[np.int32], complaint: str) -> None:

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from dualquery.data.schema import Schema
     from dualquery.queries.workload import Workload
 
+DEFAULT_QUERIES = 100_000
+
 
 @dataclass(frozen=True, kw_only=True)
 class WorkloadRequest:
@@ -22,7 +24,7 @@ class WorkloadRequest:
     ----------
     queries
         A number of random conjunctions, ``"all"`` for every cell of every marginal, or the path of
-        a file with a query a line.
+        a file with a query a line; None for 100,000 random ones, unless ``marginals`` is given.
     way
         Literals a query (k).
     signed
@@ -37,7 +39,7 @@ class WorkloadRequest:
         With ``marginals``: the most cells a marginal may have; None for the number of rows.
     """
 
-    queries: int | str | Path = 100_000
+    queries: int | str | Path | None = None
     way: int = 3
     signed: bool = True
     seed: int = 0
@@ -49,12 +51,17 @@ class WorkloadRequest:
         if self.way < 1:
             raise BadInputError(f"--way is {self.way}; a query needs at least 1 literal")
         listed = isinstance(self.queries, str | Path) and self.queries != "all"
-        if not isinstance(self.queries, str | Path) and self.queries < 1:
+        if isinstance(self.queries, int) and self.queries < 1:
             raise BadInputError(f"--queries is {self.queries}; ask for at least 1")
-        if listed and self.marginals is None and (self.columns is not None or not self.signed):
+        if listed and (self.columns is not None or not self.signed):
             raise BadInputError(
                 "--query-columns and --positive choose among generated queries, but "
                 f"{self.queries} lists its own; leave them out"
+            )
+        if self.marginals is not None and self.queries is not None:
+            raise BadInputError(
+                "--marginals and --queries are two ways to say what is asked; leave one of the two "
+                "out"
             )
         if self.marginals is not None and self.marginals < 1:
             raise BadInputError(f"--marginals is {self.marginals}; ask for at least 1")
@@ -91,6 +98,5 @@ class WorkloadRequest:
             return all_marginals(domain, self.way, self.signed, columns)
         if isinstance(self.queries, str | Path):
             return read_queries(self.queries, schema)
-        return random_conjunctions(
-            domain, int(self.queries), self.way, self.signed, self.seed, columns
-        )
+        m = DEFAULT_QUERIES if self.queries is None else int(self.queries)
+        return random_conjunctions(domain, m, self.way, self.signed, self.seed, columns)

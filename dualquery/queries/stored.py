@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from dualquery.data.domain import Domain
+from dualquery.errors import BadInputError
 from dualquery.queries.family import Queries
 from dualquery.queries.matrix import HistogramQueries
 from dualquery.queries.parities import Parities
@@ -15,8 +16,15 @@ from dualquery.queries.workload import Workload
 if TYPE_CHECKING:
     import polars as pl
 
-_FAMILIES = {"parities": Parities, "ranges": RangeQueries, "matrix": HistogramQueries}
+_FAMILIES: dict[str, Any] = {
+    "parities": Parities,
+    "ranges": RangeQueries,
+    "matrix": HistogramQueries,
+}
 """By the ``kind`` of their description; all other kinds are conjunctions."""
+
+BUILT_IN = (Workload, *_FAMILIES.values())
+"""Families whose range, grid and spread are proven."""
 
 
 def queries_of_table(
@@ -29,6 +37,12 @@ def queries_of_table(
     BadInputError
         If the columns do not hold queries of the family and the domain.
     """
-    family = _FAMILIES.get(str(description.get("kind")), Workload)
+    kind = description.get("kind")
+    family = _FAMILIES.get(str(kind), Workload)
+    if family is Workload and "literal_1" not in columns:
+        raise BadInputError(
+            f"the queries have no column literal_1; those of kind {kind!r} are a user's own, if "
+            "anything, and only its code can read them"
+        )
     made: Queries = family.from_columns(columns, domain, description)
     return made

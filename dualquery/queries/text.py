@@ -9,6 +9,7 @@ nothing.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
@@ -17,6 +18,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from dualquery.data.columns import Numeric
 from dualquery.errors import BadInputError
 from dualquery.queries.repeats import first_occurrences
 from dualquery.queries.workload import Workload
@@ -32,6 +34,8 @@ _LITERAL = re.compile(
     rf'(?:(?P<relation>!?=)\s*(?P<value>{_QUOTED}|[^"]*?)\s*)?',
     re.DOTALL,
 )
+_OTHER_OPERATOR = re.compile(r"[<>|]|\b(?:and|or)\b", re.IGNORECASE)
+_RANGE = re.compile(r"\s*([-+]?[\d.]+)\s*-\s*([-+]?[\d.]+)\s*")
 _NAME_NEEDS_QUOTES = r'[&"=!#]|^\s|\s$|^$'
 _VALUE_NEEDS_QUOTES = r'[&"]|^\s|\s$|^$'
 
@@ -192,12 +196,35 @@ def _literal(piece: str, schema: Schema, place: Callable[[int], str], row: int) 
             '!flag, with double quotation marks around a whole name or value, as in "a & b"=1'
         )
     value = match["value"]
+    name = _unquoted(match["name"])
     try:
-        code = schema.literal(_unquoted(match["name"]), None if value is None else _unquoted(value))
+        code = schema.literal(name, None if value is None else _unquoted(value))
     except BadInputError as error:
         message = str(error).removeprefix("query: ")
-        raise BadInputError(f"{place(row)}: {message}") from None
+        hint = _hint(schema, name, value or "")
+        raise BadInputError(f"{place(row)}: {message}{hint}") from None
     return code ^ (match["bang"] == "!") ^ (match["relation"] == "!=")
+
+
+def _hint(schema: Schema, name: str, value: str) -> str:
+    """Return what to add to the message about a literal that the schema does not know."""
+    # A value such as >50K may hold what would be an operator in a name.
+    odd = value.startswith("=") or re.search(r"\|\||\s(?:and|or)\s", value, re.IGNORECASE)
+    if odd or _OTHER_OPERATOR.search(name):
+        return "; only = and != exist, joined by &"
+    asked = _RANGE.fullmatch(value)
+    column = next((c for c in getattr(schema, "columns", ()) if c.name == name), None)
+    if asked is None or not isinstance(column, Numeric):
+        return ""
+    low, high = map(float, asked.groups())
+    buckets = [
+        label
+        for label, (start, end) in zip(
+            column.labels, itertools.pairwise(column.edges), strict=False
+        )
+        if start < high and low < end
+    ]
+    return f" {value} lies in the buckets {', '.join(buckets)}: ask for one" if buckets else ""
 
 
 def _unquoted(text: str) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 from rich.console import Console
 
 from dualquery.errors import BadInputError
-from experiments.benchmarks import evaluation, growth, player, scale
+from experiments.benchmarks import evaluation, growth, multiplicative_weights, player, scale
 
 Part = Callable[[Console, bool], Any]
 
@@ -23,6 +23,7 @@ PARTS: dict[str, Part] = {
     "player": player.run,
     "growth": growth.run,
     "scale": scale.run,
+    "mwem": multiplicative_weights.run,
 }
 """Name of each part -> what runs it, given a console for its tables and whether to be quick."""
 

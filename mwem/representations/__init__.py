@@ -55,7 +55,8 @@ def choose(
         return "histogram"
     if name == "auto":
         log_cells = float(np.log2(queries.sizes).sum())
-        return "histogram" if log_cells <= math.log2(_SMALL) else "junction-tree"
+        small = log_cells <= math.log2(_SMALL) or len(queries.sizes) == 1
+        return "histogram" if small else "junction-tree"
     return name
 
 

@@ -116,9 +116,7 @@ class Dense:
         cells = np.searchsorted(cumulative, generator.random(count) * cumulative[-1], side="right")
         return np.stack(np.unravel_index(cells, self._sizes), axis=1).astype(np.int64)
 
-    def _refine(
-        self, level: NDArray[np.int64], levels: int
-    ) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
+    def _refine(self, level: NDArray[np.int64], levels: int) -> tuple[NDArray[Any], NDArray[Any]]:
         """Split the classes by a query of few levels; return each one's old class and level."""
         cell_level = np.broadcast_to(level.astype(np.uint8), self._sizes).flatten()
         pairs = len(self._initial) * levels
@@ -130,10 +128,12 @@ class Dense:
 
     def _refine_by_sorting(
         self, level: NDArray[np.int64], levels: int
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    ) -> tuple[NDArray[Any], NDArray[Any]]:
         """Do the same for a query with so many levels that a table of all pairs would be large."""
         cell_level = np.broadcast_to(level, self._sizes).flatten()
-        pairs, number = np.unique(self._classes * np.int64(levels) + cell_level, return_inverse=True)
+        pairs, number = np.unique(
+            self._classes * np.int64(levels) + cell_level, return_inverse=True
+        )
         self._classes = number.ravel().astype(np.int32)
         return pairs // levels, pairs % levels
 

@@ -304,7 +304,9 @@ def test_answer_from_the_workload_and_from_the_records(dualquery, released) -> N
     known = made.answer_table["query"][0]
     done = dualquery("answer", released, known, "age=0-25 & sex=Female & flag", "--json")
     first, second = done.json["answers"]
-    assert first == {"query": known, "answer": made.answers[0], "source": "released"}
+    assert first == {
+        "query": known, "answered": known, "answer": made.answers[0], "source": "released",
+    }  # fmt: skip
     assert second["source"] == "synthetic"
     rows = made.synthetic
     share = (
@@ -422,12 +424,17 @@ def test_schema_drafts_a_file_that_release_takes(dualquery, files, here) -> None
     done = dualquery("schema", files[0], "--out", "draft.json")
     assert done.code == 0
     assert "draft" in done.out
-    released = dualquery(
+    release = [
         "release", files[0], "--schema", "draft.json", "--mechanism", "zero", "--queries", "9",
         "--json",
-    )  # fmt: skip
-    assert released.code == 0
-    assert released.json["privacy"]["private"]
+    ]  # fmt: skip
+    unedited = dualquery(*release)
+    assert unedited.code == 0
+    assert not unedited.json["privacy"]["private"]
+    draft = here / "draft.json"
+    text = draft.read_text(encoding="utf-8")
+    draft.write_text(text.replace('"declared": false', '"declared": true'), encoding="utf-8")
+    assert dualquery(*release).json["privacy"]["private"]
 
 
 def test_schema_on_the_screen_is_json(dualquery, files, here) -> None:
@@ -620,10 +627,11 @@ def test_a_real_ctrl_c_ends_cleanly(files, tmp_path) -> None:
         cwd=folder, env={**os.environ, "PYTHONPATH": str(ROOT)},
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
-    deadline = time.monotonic() + 60
-    while not any(folder.iterdir()) and time.monotonic() < deadline:
-        time.sleep(0.05)  # the folder is reserved before the work begins
-    time.sleep(0.5)
+    assert process.stderr is not None
+    while process.stderr.readline() not in ("running dualquery\n", ""):
+        pass
+    assert any(folder.iterdir())  # the folder is reserved before the work begins
+    time.sleep(0.2)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 130, err

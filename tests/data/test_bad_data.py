@@ -92,6 +92,29 @@ def test_a_bad_csv_file_is_explained(content: bytes, message: str, tmp_path: Pat
     refuse(str(tmp_path / "t.csv"), message, SCHEMA)
 
 
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"age;sex;flag\n30;Male;1\n", "the file seems to be separated by semicolons, not by"),
+        (b'"age";"rate"\n30;1,5\n', "so read, it has 2 columns); save it as comma-separated"),
+        (b"age\tsex\r\n30\tMale\r\n", "the file seems to be separated by tabs, not by commas"),
+        (gzip.compress(b"age\tsex\n30\tMale\n"), "the file seems to be separated by tabs"),
+    ],
+)
+def test_another_separator_is_recognised(content: bytes, message: str, tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_bytes(content)
+    refuse(str(tmp_path / "t.csv"), message)
+    refuse(str(tmp_path / "t.csv"), message, SCHEMA)
+
+
+@pytest.mark.parametrize(
+    "content", [b"a;b\nx\ny\n", b'"a;b"\n"x;y"\n"z"\n', b"a;b\nx;y;z\nw\n", b"a,b;c\n1,2;3\n"]
+)
+def test_a_semicolon_may_be_part_of_a_name(content: bytes, tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_bytes(content)
+    assert load(str(tmp_path / "t.csv")).n == content.count(b"\n") - 1
+
+
 def test_a_gzip_file_damaged_inside_is_explained(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     text = "age,sex,flag\n" + "".join(f"{age},Male,1\n" for age in rng.integers(0, 100, 200_000))
@@ -269,7 +292,16 @@ def test_nan_is_a_missing_value() -> None:
         ("nowhere.csv", "nowhere.csv: there is no such file; the built-in data sets are adult"),
         ("csv:nowhere", "csv:nowhere: there is no such file"),
         ("csv:", "csv:: a path is expected after the colon"),
-        ("adlut", "adlut: there is no such file; the built-in data sets are adult"),
+        ("nowhere", "nowhere: there is no such file; the built-in data sets are adult"),
+        ("adlut", "adlut: there is no such file; did you mean 'adult'?"),
+        ("biasd:3,4", "biasd:3,4: there is no such file, and 'biasd' is no format; did you mean"),
+        (
+            "foo:bar",
+            "foo:bar: there is no such file, and 'foo' is no format; it must be one of 'csv', "
+            "'parquet', 'fimi'",
+        ),
+        ("cvs:t.csv", "and 'cvs' is no format; did you mean 'csv'?"),
+        ("C:t.csv", "C:t.csv: there is no such file; the built-in data sets are adult"),
         (".", ".: a folder, not a file"),
     ],
 )

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import datetime
+import math
+
 import numpy as np
 import polars as pl
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
+from dualquery.data.buckets import tidy_edges
 from dualquery.data.columns import Binary, Categorical, Numeric
 from dualquery.data.infer import draft_table_schema
 from dualquery.data.load import load
@@ -40,7 +46,7 @@ def test_missing_values_get_a_category(as_text: bool) -> None:
     if as_text:
         values = ["" if value is None else str(value) for value in values]
     found = draft(x=values, c=["a", "b", None] * 33 + ["a", "b"])
-    assert found["x"] == Numeric("x", tuple(np.linspace(0, 24.75, 17).tolist()), missing="category")
+    assert found["x"] == Numeric("x", tuple(np.linspace(0, 32, 17).tolist()), missing="category")
     assert found["c"] == Categorical("c", (("a",), ("b",)), missing="category")
 
 
@@ -48,7 +54,7 @@ def test_texts_among_many_numbers_count_as_missing() -> None:
     values = [str(i) for i in range(100)] + ["unknown", "n/a", "inf"]
     column = draft(x=values)["x"]
     assert column == Numeric(
-        *("x", tuple(np.linspace(0, 99, 17).tolist())),
+        *("x", tuple(np.linspace(0, 128, 17).tolist())),
         integer=True,
         missing="category",
         unparsable="missing",  # type: ignore[arg-type]
@@ -75,9 +81,45 @@ def test_constant_and_empty_columns_are_still_groups() -> None:
 def test_many_words_cannot_be_drafted() -> None:
     with pytest.raises(
         BadInputError,
-        match=r"table: column 'id' has more than 64 distinct values that are not numbers; leave it",
+        match=r"table: column 'id' has more than 64 distinct values that are not numbers; leave it "
+        r"out with --columns '!id', or declare",
     ):
         draft(id=[f"id{i}" for i in range(65)])
+
+
+def test_all_columns_that_cannot_be_drafted_are_named_at_once() -> None:
+    days = [datetime.date(2024, 1, 1) + datetime.timedelta(i) for i in range(70)]
+    frame = pl.DataFrame(
+        {
+            "id": [f"id{i}" for i in range(70)],
+            "born": days,
+            "seen": [f"{day:%d.%m.%Y} 10:30" for day in days],
+            "few": ["2024-01-01", "2024-01-02"] * 35,
+            "last, first": [f"n{i}" for i in range(70)],
+            "tags": [[1]] * 70,
+            "took": [datetime.timedelta(i) for i in range(70)],
+            "odd": ["1." + "0" * i for i in range(70)],
+        }
+    )
+    source = FrameSource(frame, block_rows=10)
+    with pytest.raises(BadInputError) as error:
+        draft_table_schema(source)
+    dates = "has more than 64 distinct dates (turn dates into a year or a number, dates are not"
+    for part in [
+        "column 'id' has more than 64 distinct values that are not numbers; ",
+        f"column 'born' {dates} supported); ",
+        f"column 'seen' {dates} supported); ",
+        "column 'last, first' has more than 64",
+        "column 'tags' has type List(Int64), which cannot become bits; ",
+        "column 'took' has type Duration",
+        "column 'odd' has more than 64 distinct values, and only one number among them; ",
+    ]:
+        assert part in str(error.value)
+    selection = "!id,!born,!seen,!4,!tags,!took,!odd"
+    assert f"leave them out with --columns '{selection}', or declare" in str(error.value)
+    assert draft_table_schema(source, selection).column_names == ("few",)
+    with pytest.raises(BadInputError, match=r"with --columns '0,few,!id', or"):
+        draft_table_schema(source, "0,few")
 
 
 def test_huge_numbers_have_finite_edges() -> None:
@@ -85,6 +127,54 @@ def test_huge_numbers_have_finite_edges() -> None:
     column = draft(x=values)["x"]
     assert isinstance(column, Numeric)
     assert (column.edges[0], column.edges[-1]) == (-1.7e308, 1.7e308)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "whole", "first", "second", "last"),
+    [
+        (17, 90, True, 15, 20, 95),
+        (0, 64, True, 0, 4, 64),
+        (0, 65, True, 0, 5, 80),
+        (3, 5, True, 3, 4, 19),
+        (-114699.3, 94363.7, False, -120_000, -105_000, 120_000),
+        (1.28, 2.05, False, 1.25, 1.3, 2.05),
+        (0.1, 0.3, False, 0.09, 0.105, 0.33),
+    ],
+)
+def test_edges_are_tidy(
+    low: float, high: float, whole: bool, first: float, second: float, last: float
+) -> None:
+    edges = tidy_edges(low, high, 16, whole=whole)
+    assert (edges[0], edges[1], edges[-1], len(edges)) == (first, second, last, 17)
+
+
+def ranges() -> st.SearchStrategy[tuple[float, float]]:
+    numbers = st.floats(-1e300, 1e300)
+    # 64 floats apart at least, as in a column with more than 64 values.
+    return st.tuples(numbers, numbers).filter(
+        lambda ends: ends[0] + 64 * math.ulp(ends[0]) < ends[1] - 64 * math.ulp(ends[1])
+    )
+
+
+@given(ranges())
+@example((5e-324, 1e-321))
+@example((1e16, 1e16 + 130))
+def test_tidy_edges_cover_the_range_and_are_hardly_wider(ends: tuple[float, float]) -> None:
+    low, high = ends
+    edges = tidy_edges(low, high, 16, whole=False)
+    assert len(edges) == 17
+    assert edges[0] <= low < high <= edges[-1]
+    assert all(np.diff(edges) > 0)
+    # The next tidy width is at most 4/3 of one that is too small, and the start takes one bucket.
+    assert edges[1] - edges[0] <= 1.34 * (high - low) / 15 + 4 * math.ulp(max(map(abs, edges)))
+
+
+@given(st.integers(-(2**40), 2**40), st.integers(64, 2**40))
+def test_whole_edges_hold_whole_numbers(low: int, extent: int) -> None:
+    edges = tidy_edges(low, low + extent, 16, whole=True)
+    assert all(edge.is_integer() for edge in edges)
+    assert Numeric("k", edges, integer=True).bits == 16
+    assert edges[0] <= low < low + extent <= edges[-1]
 
 
 def test_a_drafted_schema_reads_its_own_table() -> None:

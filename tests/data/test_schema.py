@@ -43,6 +43,55 @@ def test_a_bucket_that_holds_one_whole_number_is_named_by_it() -> None:
     assert Numeric("k", (0.5, 1.5, 2.5, 9.0), integer=True).labels == ("1", "2", "2.5-9")
 
 
+def test_negative_ends_are_joined_by_to() -> None:
+    column = Numeric("x", (-114699.0, -94363.0, 0.0, 5e-5, 2e6))
+    labels = ("-114699 to -94363", "-94363 to 0", "0 to 5e-05", "5e-05 to 2000000")
+    assert column.labels == labels
+
+
+@pytest.mark.parametrize(
+    ("edges", "value", "bit"),
+    [
+        ((-114699.0, -94363.0, 0.0), "-114699 to -94363", 0),
+        ((-114699.0, -94363.0, 0.0), "-114699--94363", 0),
+        ((-114699.0, -94363.0, 0.0), "-94363.0 to 0", 1),
+        ((7317.84375, 27654.0175, 99999.0), "7317.84-27654", 0),
+        ((7317.84375, 27654.0175, 99999.0), "7317.84375-27654.0175", 0),
+        ((7317.84375, 27654.0175, 99999.0), "7317.84375 to 27654", 0),
+        ((7317.84375, 27654.0175, 99999.0), "27654.0175-99999", 1),
+        ((1e6, 2e6, 3e6), "1e+06-2e+06", 0),
+        ((1.0, 1.00000001, 1.00000002), "1.00000001-1.00000002", 1),
+    ],
+)
+def test_a_bucket_is_found_by_its_ends(edges: tuple[float, ...], value: str, bit: int) -> None:
+    assert TableSchema((Numeric("x", edges),)).literal("x", value) == 2 * bit
+
+
+@pytest.mark.parametrize("value", ["1-1", "1-1.00000002", "1.00000001-1", "0-1", "1-nan"])
+def test_a_range_that_is_no_bucket_is_refused(value: str) -> None:
+    with pytest.raises(BadInputError, match="has no value"):
+        TableSchema((Numeric("x", (1.0, 1.00000001, 1.00000002)),)).literal("x", value)
+
+
+def test_a_category_is_found_by_its_number() -> None:
+    schema = TableSchema((Categorical("Größe", (("1.70", "1.7e0"), ("1.80",), ("1.8", "tall"))),))
+    for value, code in [("1.70", 0), ("1.7", 0), ("1.700", 0), ("1.80", 2), ("1.8", 4)]:
+        assert schema.literal("Größe", value) == code
+    for value in ("1.800", "1_7", "nan", "1.9"):  # 1.800 may be two of them
+        with pytest.raises(BadInputError, match="column 'Größe' has no value"):
+            schema.literal("Größe", value)
+
+
+@given(st.lists(st.floats(-1e9, 1e9), min_size=3, max_size=8, unique=True))
+def test_every_printed_label_is_understood(edges: list[float]) -> None:
+    column = Numeric("x", tuple(sorted(edges)))
+    schema = TableSchema((column,))
+    for bit, label in enumerate(column.labels):
+        assert schema.literal("x", label) == 2 * bit
+        low, high = column.edges[bit : bit + 2]
+        assert schema.literal("x", f"{low!r} to {high!r}") == 2 * bit
+
+
 def test_edges_that_look_alike_are_told_apart() -> None:
     column = Numeric("x", (1.0, 1.00000001, 1.00000002))
     assert column.labels == ("1-1.00000001", "1.00000001-1.00000002")
@@ -203,6 +252,27 @@ def test_selection_by_name_position_and_range() -> None:
             TABLE.restrict(selection)
 
 
+def test_a_selection_may_leave_out() -> None:
+    assert TABLE.restrict("!sex").column_names == ("age", "flag", "rate")
+    assert TABLE.restrict("!sex, !2-3").column_names == ("age",)
+    assert TABLE.restrict(["0-2", "!sex"]).column_names == ("age", "flag")
+    assert TABLE.select("! age,!rate").tolist() == [1, 2]
+    odd = TableSchema((Binary("!x"), Binary("x"), Binary("y")))
+    assert odd.restrict("!x").column_names == ("!x",)  # a name wins
+    assert odd.restrict("!!x").column_names == ("x", "y")
+    for selection, message in [
+        ("!sexes", "columns: there is no column 'sexes'; did you mean 'sex'"),
+        ("sex,!sex", "columns: all that is selected is left out again"),
+        ("!0-3", "columns: all that is selected is left out again"),
+        ("!4", "columns: '4' reaches beyond the last position, 3"),
+        ("!", "columns: there is no column ''"),
+    ]:
+        with pytest.raises(BadInputError, match=message):
+            TABLE.restrict(selection)
+    with pytest.raises(BadInputError, match="items: '!3' leaves out, which only columns of a"):
+        ItemSchema.numbered(9, "x").restrict("!3")
+
+
 def test_selected_items_leave_the_others_out() -> None:
     schema = ItemSchema(np.array([3, 7, 8], np.int64)).restrict("8,3")
     assert (schema.items.tolist(), schema.outside) == ([3, 8], "drop")
@@ -348,11 +418,51 @@ def test_no_records_decode_to_no_rows() -> None:
         assert schema.decode(np.zeros((0, schema.domain.bits), np.uint8)).height == 0
 
 
-def test_a_schema_file_is_a_declaration(tmp_path: Path) -> None:
-    draft = TableSchema(TABLE.columns, name="draft", declared=False)
-    write_schema(draft, tmp_path / "s.json")
-    assert load_schema(tmp_path / "s.json") == TableSchema(TABLE.columns, name="draft")
-    assert schema_from_dict(draft.to_dict()).declared is False
+def test_a_schema_file_is_a_declaration_unless_it_says_otherwise(tmp_path: Path) -> None:
+    path = tmp_path / "s.json"
+    write_schema(TABLE, path)
+    assert "declared" not in path.read_text(encoding="utf-8")
+    assert load_schema(path) == TABLE
+    draft = TableSchema(TABLE.columns, name="survey.csv", declared=False)
+    write_schema(draft, path)
+    text = path.read_text(encoding="utf-8")
+    assert '"declared": false' in text
+    assert load_schema(path) == TableSchema(TABLE.columns, name="s.json", declared=False)
+    path.write_text(text.replace('"declared": false', '"declared": true'), encoding="utf-8")
+    assert load_schema(path) == TableSchema(TABLE.columns, name="s.json")
+    assert schema_from_dict(draft.to_dict()) == draft
+
+
+def test_drafted_items_are_no_declaration_either(tmp_path: Path) -> None:
+    write_schema(ItemSchema(np.array([3, 7]), declared=False), tmp_path / "s.json")
+    assert load_schema(tmp_path / "s.json").declared is False
+
+
+def test_a_message_names_a_drafted_schema_by_its_file(tmp_path: Path) -> None:
+    frame = pl.DataFrame({"a": [0, 1], "b": [1, 0]})
+    frame.write_csv(tmp_path / "survey.csv")
+    write_schema(load(str(tmp_path / "survey.csv")).schema, tmp_path / "mine.json")
+    with pytest.raises(BadInputError, match=r"which the schema 'mine\.json' describes"):
+        load(frame.drop("b"), tmp_path / "mine.json")
+
+
+def test_a_schema_is_written_whole_or_not_at_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "s.json"
+    path.write_text("before", encoding="utf-8")
+
+    def fail(self: Path, target: Path) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "replace", fail)
+        with pytest.raises(BadInputError, match=r"s\.json: cannot be written \(No space left"):
+            write_schema(TABLE, path)
+    assert path.read_text(encoding="utf-8") == "before"
+    write_schema(TABLE, path)
+    assert load_schema(path) == TABLE
+    assert [file.name for file in tmp_path.iterdir()] == ["s.json"]
 
 
 def test_toml_and_json_say_the_same(tmp_path: Path) -> None:
@@ -378,7 +488,7 @@ def test_toml_and_json_say_the_same(tmp_path: Path) -> None:
             Categorical("sex", (("Female",), ("Male", "M"))),
             Numeric("age", (0.0, 50.0, 100.0), integer=True),
         ),
-        name="people",
+        name="people.toml",
         drop_incomplete=True,
         missing_values=("", "?"),
     )
@@ -405,8 +515,10 @@ def test_an_unreadable_schema_file_is_named(
 
 
 def test_an_unknown_schema_is_named() -> None:
-    with pytest.raises(BadInputError, match="adlut: there is no such schema file; the built-in"):
+    with pytest.raises(BadInputError, match="adlut: there is no such schema file; did you mean 'a"):
         load_schema("adlut")
+    with pytest.raises(BadInputError, match=r"x\.json: there is no such schema file; the built-in"):
+        load_schema("x.json")
 
 
 def test_an_unwritable_schema_file_is_named(tmp_path: Path) -> None:

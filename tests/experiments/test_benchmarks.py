@@ -8,11 +8,23 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dualquery.data.domain import Domain
 from dualquery.data.generate import Biased, generated_records
 from dualquery.data.load import load
 from dualquery.errors import BadInputError
+from dualquery.queries.marginals import all_marginals
+from dualquery.queries.parities import Parities
 from experiments.benchmarks import run
 from experiments.benchmarks.contenders import CONTENDERS, Contender
+from experiments.benchmarks.multiplicative_weights import (
+    Case,
+    chain,
+    one_run,
+    parities,
+    random_table,
+    sign_rows,
+    with_coins,
+)
 from experiments.benchmarks.scale import PhaseTimes, write_files
 from experiments.benchmarks.tables import stored_records
 from experiments.processes import measure
@@ -57,6 +69,30 @@ def test_phases_end_when_the_next_begins() -> None:
     times.phase("b")
     assert set(times.seconds) == {"starting", "a"}
     assert times.seconds["a"] >= 0.02
+
+
+def test_mwem_and_numpy_run_the_same_game() -> None:
+    """Equal answers are checked inside; here, that the sign rows are the parities."""
+    found = parities(6, 200, iterations=3)
+    assert found["queries"] == 6 + 15 + 20
+    assert found["ratio"] == found["numpy_s"] / found["histogram_s"]
+    queries = Parities(4, 3)
+    cells = ((np.arange(16)[:, None] >> np.arange(3, -1, -1)) & 1).astype(np.uint8)
+    expected = np.stack([queries.answers_on(cell[None, :]) for cell in cells], axis=1)
+    np.testing.assert_array_equal(sign_rows(queries), expected)
+
+
+def test_mwem_runs_are_of_what_they_say() -> None:
+    line = one_run(Case("tiny", random_table(5, 300), all_marginals(Domain.binary(5), 2), 2))
+    assert (line["queries"], line["iterations"]) == (40, 2)
+    assert 0 <= line["mean_error"] <= line["max_error"] <= 1
+    wide = with_coins(random_table(5, 300).records, 3)
+    assert wide.records.dense_rows(0, 300).shape == (300, 8)
+
+
+def test_a_chain_moves_its_answers_towards_its_measurements() -> None:
+    """From 1/8 towards targets of 1/5 on average."""
+    assert 1 / 8 < chain(40)["mean_answer"] < 1 / 5
 
 
 def test_an_unknown_part_is_explained() -> None:

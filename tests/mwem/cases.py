@@ -9,9 +9,10 @@ import numpy as np
 from dualquery.data.domain import Domain
 from dualquery.data.histogram import rows_of_values
 from dualquery.data.records import RecordsBuilder
+from dualquery.queries.parities import Parities
 from dualquery.queries.random import random_conjunctions
 from dualquery.queries.workload import Workload
-from mwem.queries import ProductQueries, distinct_rows
+from mwem.queries import ProductQueries
 
 MEMORY = 1 << 30
 
@@ -51,18 +52,4 @@ def truth_table(workload: Workload) -> np.ndarray:
 
 def parities(sizes: int, way: int) -> ProductQueries:
     """Return all parities of 1 to ``way`` binary columns: +1 for an even number of 1s, else -1."""
-    sets = [c for r in range(1, way + 1) for c in itertools.combinations(range(sizes), r)]
-    columns = np.full((len(sets), way), -1, np.int32)
-    for number, members in enumerate(sets):
-        columns[number, : len(members)] = members
-    scopes, scope_of = distinct_rows(columns, sizes)
-    return ProductQueries(
-        sizes=np.full(sizes, 2),
-        scopes=scopes,
-        scope_of=scope_of,
-        factors=columns,
-        factor_column=np.arange(sizes, dtype=np.int32),
-        indptr=np.arange(0, 2 * sizes + 1, 2),
-        index=np.tile(np.array([0, 1], np.int32), sizes),
-        coefficient=np.tile([1.0, -2.0], sizes),
-    )
+    return ProductQueries.of(Parities(sizes, way))

@@ -18,6 +18,7 @@ from dualquery.privacy.events import (
     DiscreteGaussianNoise,
     GameSchedule,
     LaplaceNoise,
+    RandomizedReport,
     SampledQueries,
 )
 from dualquery.privacy.ledger import Ledger, covers
@@ -110,9 +111,12 @@ def test_the_room_gives_out_no_counts() -> None:
     room = curator(GameSchedule(rounds=2, samples=1, step=0.1, n=3))
     public = [name for name in dir(room) if not name.startswith("_")]
     assert sorted(public) == [
-        "begin_game", "log_errors", "measure_cells_gaussian", "measure_cells_laplace",
+        "begin_game", "count_randomized", "log_errors", "measure_cells_gaussian",
+        "measure_cells_laplace", "measure_cuboid_gaussian", "measure_cuboid_laplace",
         "measure_gaussian", "measure_laplace", "measure_one_gaussian", "measure_one_laplace",
-        "reweight", "sample_queries", "select_worst",
+        "measure_parities_gaussian", "measure_parities_laplace", "measure_part_gaussian",
+        "measure_table_gaussian", "report_worst", "reweight", "sample_queries", "select_database",
+        "select_worst", "select_worst_cuboid",
     ]  # fmt: skip
     assert all(callable(getattr(room, name)) for name in public)
 
@@ -123,6 +127,9 @@ def test_assumptions_name_what_the_schedule_uses() -> None:
     assert "integer weights" in game
     assert "OpenDP" not in game
     assert "OpenDP" in noise
+    reports = " ".join(numerical_assumptions((RandomizedReport(1.0),)))
+    assert "2^-64" in reports
+    assert "OpenDP" not in reports
     assert numerical_assumptions(()) == ()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 from collections.abc import Iterator, Sequence
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 BLOCK_BYTES = 1 << 22
+_OTHER_SEPARATORS = {";": "semicolons", "\t": "tabs"}
 
 
 class Translate(Protocol):
@@ -71,6 +73,8 @@ class CsvSource:
                 raise BadInputError(f"{self.label}: unreadable header ({fault})") from None
         if not names:
             raise BadInputError(f"{self.label}: the first line is empty; a header is expected")
+        if len(names) == 1:
+            self._check_separator(names[0])
         check_names(names, self.label)
         return tuple(names)
 
@@ -124,6 +128,28 @@ class CsvSource:
                 f"{self.label}: row {row} has {found} values, but {expected} columns are expected; "
                 "mend the row (a comma within a value needs quotes)"
             )
+
+    def _check_separator(self, header: str) -> None:
+        """Refuse a file that has one column only because its separator is not the comma.
+
+        Quoted cells may hold anything, so header and first row must both split into several, and
+        into as many.
+        """
+        for separator, name in _OTHER_SEPARATORS.items():
+            if separator not in header:
+                continue
+            columns = values = 0
+            with open_bytes(self.path, self.label) as stream, contextlib.suppress(csv.Error):
+                checked = cast(BinaryIO, _Checked(stream, self.label))
+                text = io.TextIOWrapper(checked, "utf-8-sig", errors="replace", newline="")
+                rows = csv.reader(text, delimiter=separator)
+                columns, values = len(next(rows, [])), len(next(rows, []))
+            if columns == values > 1:
+                raise BadInputError(
+                    f"{self.label}: the file seems to be separated by {name}, not by commas (so "
+                    f"read, it has {columns} columns); save it as comma-separated text, with "
+                    "points in decimal numbers"
+                )
 
     def _not_utf8(self) -> BadInputError:
         """Return the error that names the first line that is not UTF-8."""

@@ -1,0 +1,50 @@
+"""``-o help``: the fields of a mechanism's configuration, with what their docstrings say."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import itertools
+import textwrap
+from dataclasses import MISSING, dataclass, fields
+from typing import Any
+
+
+@dataclass(frozen=True)
+class OptionHelp:
+    """One field: its name with its default, where it has one, and what is written about it."""
+
+    title: str
+    text: str
+
+
+def option_helps(mechanism: type[Any]) -> list[OptionHelp]:
+    """Return the help of every field of a configuration class, in its order."""
+    texts: dict[str, str] = {}
+    for cls in reversed(mechanism.__mro__[:-1]):
+        texts |= _field_texts(cls)
+    return [
+        OptionHelp(
+            field.name if field.default in (MISSING, None) else f"{field.name}={field.default}",
+            texts.get(field.name, ""),
+        )
+        for field in fields(mechanism)
+    ]
+
+
+def _field_texts(cls: type[Any]) -> dict[str, str]:
+    """Return the strings that follow a class's annotated fields."""
+    try:
+        (tree,) = ast.parse(textwrap.dedent(inspect.getsource(cls))).body
+    except (OSError, TypeError):  # a third party's class without source
+        return {}
+    body = getattr(tree, "body", [])
+    return {
+        field.target.id: " ".join(text.value.value.split())
+        for field, text in itertools.pairwise(body)
+        if isinstance(field, ast.AnnAssign)
+        and isinstance(field.target, ast.Name)
+        and isinstance(text, ast.Expr)
+        and isinstance(text.value, ast.Constant)
+        and isinstance(text.value.value, str)
+    }

@@ -1,0 +1,166 @@
+"""What an iteration asks: one query, or a whole marginal at once (a cuboid, section 3.3)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualquery.errors import BadInputError
+from dualquery.privacy.curator import Curator
+from dualquery.queries import cuboids
+from dualquery.queries.cuboids import Cuboids
+from dualquery.queries.family import Queries
+from mwem.options import MwemOptions
+from mwem.spending import Sensitivity, Spending
+
+
+class Questions(Protocol):
+    """Ways to learn about queries, each selected and measured as one."""
+
+    sensitivity: Sensitivity
+
+    def __len__(self) -> int: ...
+
+    def admitted(self, queries: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Return which questions have only admitted queries."""
+        ...
+
+    def select(
+        self,
+        curator: Curator,
+        answers: NDArray[np.float64],
+        epsilon: float,
+        allowed: NDArray[np.bool_],
+    ) -> int:
+        """Select a question by the exponential mechanism; charged."""
+        ...
+
+    def measure(
+        self, curator: Curator, spending: Spending, question: int, n: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Measure a question; charged. Return its queries and their noisy answers."""
+        ...
+
+    def describe(
+        self, queries: NDArray[np.int64], before: NDArray[np.float64], noisy: NDArray[np.float64]
+    ) -> dict[str, Any]:
+        """Return a line of the trace: what was asked, the model's answers, and the noisy ones."""
+        ...
+
+
+class SingleQueries:
+    """Every query is a question: the algorithm of Figure 1."""
+
+    def __init__(self, queries: Queries) -> None:
+        self._queries = queries
+        self.sensitivity = Sensitivity(queries.spread, queries.spread)
+
+    def __len__(self) -> int:
+        return len(self._queries)
+
+    def admitted(self, queries: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Return the admitted queries themselves."""
+        return queries
+
+    def select(
+        self,
+        curator: Curator,
+        answers: NDArray[np.float64],
+        epsilon: float,
+        allowed: NDArray[np.bool_],
+    ) -> int:
+        """Select a query by its error."""
+        return curator.select_worst(answers, epsilon, allowed)
+
+    def measure(
+        self, curator: Curator, spending: Spending, question: int, n: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Measure one query."""
+        if spending.gaussian:
+            count = curator.measure_one_gaussian(question, spending.measure_scale)
+        else:
+            count = curator.measure_one_laplace(question, spending.measure_scale)
+        return np.array([question]), np.array([count * self._queries.step / n])
+
+    def describe(
+        self, queries: NDArray[np.int64], before: NDArray[np.float64], noisy: NDArray[np.float64]
+    ) -> dict[str, Any]:
+        """Return the query, its answer before the update, and the measurement."""
+        return {
+            "query": int(queries[0]),
+            "answer_before": float(before[0]),
+            "measured": float(noisy[0]),
+        }
+
+
+class WholeMarginals:
+    """Every set of cells about the same columns is a question.
+
+    The score of a marginal is the sum of its cells' absolute errors less the number of its cells,
+    which is what the noise would add; its table is measured at the price of one histogram.
+    """
+
+    def __init__(self, queries: Queries) -> None:
+        self._cuboids = Cuboids.of(queries)
+        self.sensitivity = Sensitivity(cuboids.L1, cuboids.L2)
+
+    def __len__(self) -> int:
+        return len(self._cuboids)
+
+    def admitted(self, queries: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Return the marginals whose columns fit: their cells have one scope."""
+        return queries[self._cuboids.members[self._cuboids.indptr[:-1]]]
+
+    def select(
+        self,
+        curator: Curator,
+        answers: NDArray[np.float64],
+        epsilon: float,
+        allowed: NDArray[np.bool_],
+    ) -> int:
+        """Select a marginal by its score."""
+        return curator.select_worst_cuboid(answers, epsilon, allowed)
+
+    def measure(
+        self, curator: Curator, spending: Spending, question: int, n: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Measure a table. The cells of a whole marginal add up to n, which is public."""
+        if spending.gaussian:
+            table = curator.measure_cuboid_gaussian(question, spending.measure_scale)
+        else:
+            table = curator.measure_cuboid_laplace(question, spending.measure_scale)
+        noisy = table / n
+        if self._cuboids.whole[question]:
+            noisy -= (math.fsum(noisy) - 1.0) / len(noisy)
+        return self._cuboids.queries(question), noisy
+
+    def describe(
+        self, queries: NDArray[np.int64], before: NDArray[np.float64], noisy: NDArray[np.float64]
+    ) -> dict[str, Any]:
+        """Return the queries, their answers before the update, and the measurements."""
+        return {
+            "queries": queries.tolist(),
+            "answers_before": before.tolist(),
+            "measured": noisy.tolist(),
+        }
+
+
+def questions_of(queries: Queries, options: MwemOptions) -> Questions:
+    """Return what the user wants to be asked.
+
+    Raises
+    ------
+    BadInputError
+        If there are fewer questions than iterations, or cuboids are asked for of other queries.
+    """
+    asked: Questions = WholeMarginals(queries) if options.cuboids else SingleQueries(queries)
+    if options.iterations > len(asked):
+        kind = "marginals" if options.cuboids else "queries"
+        raise BadInputError(
+            f"iterations is {options.iterations}, but the workload has only {len(asked)} {kind}, "
+            "and none is measured twice"
+        )
+    return asked

@@ -1,0 +1,190 @@
+"""Compiled loops over a population of records: Gibbs sweeps, tallies of cells, packing into words.
+
+Random numbers are a hash of (seed, record, number of the draw), so that a sweep gives the same
+population however its records are shared among threads: SplitMix64 (Steele, Lea and Flood,
+OOPSLA 2014, with Stafford's constants), one stream a record.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numba import float64, int32, int64, njit, types, uint16, uint64, void
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_FIRST = np.uint64(0xBF58476D1CE4E5B9)
+_SECOND = np.uint64(0x94D049BB133111EB)
+
+
+def _read(scalar: types.Type, dimensions: int = 1) -> types.Array:
+    """Return the type of an array that is only read."""
+    return types.Array(scalar, dimensions, "C", readonly=True)
+
+
+_LARGEST_LOG = 700.0
+"""Its exponential is still finite."""
+
+_PLACES = (_read(int32, 2), _read(uint16, 2))
+"""Column and value of each bit of each table, ``(tables, k)``, padded with column -1."""
+
+_TOUCHES = (_read(int64), _read(int32), _read(uint16), _read(int32), _read(int32))
+"""Pointers by column, then the table, value, bits set by the value, and bits of the column."""
+
+
+@njit(uint64(uint64), nogil=True, cache=True, inline="always")
+def _mix(z: np.uint64) -> np.uint64:
+    """Return a 64-bit hash: a bijection in which every input bit moves half of the output bits."""
+    z = (z ^ (z >> np.uint64(30))) * _FIRST
+    z = (z ^ (z >> np.uint64(27))) * _SECOND
+    return z ^ (z >> np.uint64(31))
+
+
+@njit(void(_read(uint16), *_PLACES, int32[::1]), nogil=True, cache=True)
+def find_cells(record: Array, columns: Array, values: Array, cells: Array) -> None:
+    """Write the cell of each table that a record lies in."""
+    for table in range(len(cells)):
+        cell = 0
+        for i in range(columns.shape[1]):
+            column = columns[table, i]
+            if column >= 0 and record[column] == values[table, i]:
+                cell |= 1 << i
+        cells[table] = cell
+
+
+@njit(
+    void(
+        uint16[:, ::1], int64, int64, uint64, _read(float64, 2), _read(int64), _read(float64),
+        *_PLACES, _read(int32), *_TOUCHES, int64[:, ::1],
+    ),
+    nogil=True,
+    cache=True,
+)  # fmt: skip
+def sweep(
+    population: Array,
+    first: int,
+    last: int,
+    seed: np.uint64,
+    factors: Array,
+    starts: Array,
+    base: Array,
+    columns: Array,
+    values: Array,
+    touched: Array,
+    touches: Array,
+    touch_table: Array,
+    touch_value: Array,
+    touch_set: Array,
+    touch_all: Array,
+    tally: Array,
+) -> None:
+    """Draw every touched column of some records anew, given the record's other columns.
+
+    The family is ``base`` (independent columns) times ``exp(factors[table, cell])`` for every
+    table. Only values that some table asks about depend on the factors: relative to all other
+    values, they gain the difference between the cell with the value and the cell without.
+
+    Parameters
+    ----------
+    population
+        Records ``first .. last - 1`` are updated in place: values by column.
+    seed
+        Another one for each sweep.
+    factors
+        Log-factors of the cells, ``(tables, 2^k)``.
+    starts, base
+        Column ``c`` has the values' shares ``base[starts[c]:starts[c + 1]]`` at the start.
+    columns, values
+        See `_PLACES`.
+    touched
+        The columns that tables ask about, in the order of the sweep.
+    touches, touch_table, touch_value, touch_set, touch_all
+        See `_TOUCHES`; one pointer more than ``touched``.
+    tally
+        Gets how many of the records lie in each cell after the sweep, added to what it holds.
+    """
+    tables = len(columns)
+    cells = np.empty(tables, np.int32)
+    widest = 0
+    for column in touched:
+        widest = max(widest, starts[column + 1] - starts[column])
+    gain = np.zeros(widest)
+    cumulative = np.empty(widest)
+    for row in range(first, last):
+        record = population[row]
+        stream = _mix(seed + _GOLDEN * np.uint64(row + 1))
+        find_cells(record, columns, values, cells)
+        for number in range(len(touched)):
+            column = touched[number]
+            start = starts[column]
+            size = starts[column + 1] - start
+            gain[:size] = 0.0
+            top = 0.0
+            for t in range(touches[number], touches[number + 1]):
+                table = touch_table[t]
+                without = cells[table] & ~touch_all[t]
+                gain[touch_value[t]] += (
+                    factors[table, without | touch_set[t]] - factors[table, without]
+                )
+            stream += _GOLDEN
+            unit = (np.float64(_mix(stream) >> np.uint64(11)) + 0.5) * 2.0**-53
+            drawn = 0
+            if size == 2:
+                odds = math.exp(min(gain[1] - gain[0], _LARGEST_LOG)) * base[start + 1]
+                drawn = 1 if unit * (base[start] + odds) < odds else 0
+            else:
+                for value in range(size):
+                    top = max(top, gain[value])
+                rest = math.exp(-top)
+                total = 0.0
+                for value in range(size):
+                    weight = rest if gain[value] == 0.0 else math.exp(gain[value] - top)
+                    total += weight * base[start + value]
+                    cumulative[value] = total
+                point = unit * total
+                while drawn < size - 1 and cumulative[drawn] <= point:
+                    drawn += 1
+            if drawn == record[column]:
+                continue
+            record[column] = drawn
+            for t in range(touches[number], touches[number + 1]):
+                cells[touch_table[t]] &= ~touch_all[t]
+            for t in range(touches[number], touches[number + 1]):
+                if touch_value[t] == drawn:
+                    cells[touch_table[t]] |= touch_set[t]
+        for table in range(tables):
+            tally[table, cells[table]] += 1
+
+
+@njit(
+    void(_read(uint16, 2), int64, int64, *_PLACES, int64[:, ::1]),
+    nogil=True,
+    cache=True,
+)
+def count_cells(
+    population: Array, first: int, last: int, columns: Array, values: Array, tally: Array
+) -> None:
+    """Add to ``tally`` how many of some records lie in each cell of each table."""
+    cells = np.empty(len(columns), np.int32)
+    for row in range(first, last):
+        find_cells(population[row], columns, values, cells)
+        for table in range(len(cells)):
+            tally[table, cells[table]] += 1
+
+
+@njit(void(_read(uint16, 2), _read(int32), _read(uint16), uint64[:, ::1]), nogil=True, cache=True)
+def pack_values(population: Array, columns: Array, values: Array, words: Array) -> None:
+    """Set the bits of row ``i`` of ``words``, zeroed, for the records with value ``values[i]``."""
+    for word in range((len(population) + 63) // 64):
+        first = 64 * word
+        stop = min(64, len(population) - first)
+        for bit in range(len(columns)):
+            packed = np.uint64(0)
+            for i in range(stop):
+                same = population[first + i, columns[bit]] == values[bit]
+                packed |= np.uint64(same) << np.uint64(i)
+            words[bit, word] = packed

@@ -1,0 +1,163 @@
+"""MWEM on a sampled distribution, as a mechanism: what it plans, and how its parts fit together.
+
+MWEM's distribution is an exponential family over what was measured, relative to its start. Held
+cell by cell it is exponential in the number of columns, and the cliques of a junction tree outgrow
+memory after a few dozen measurements. Here it is held as factors and a population of records that
+Markov chain Monte Carlo keeps in step with them. Three more things carry it further than Figure 1
+of Hardt, Ligett and McSherry (NIPS 2012): it starts from independent columns with noisy shares
+instead of the uniform distribution, a selected query is measured with all sign patterns of its
+literals, and every fit is to all measurements so far.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from dualquery.errors import BadInputError
+from dualquery.mechanism import Budget, Outcome, Plan, Session, Task, conjunctions_of
+from dualquery.privacy.accountants import best
+from dualquery.privacy.curator import Curator
+from dualquery.privacy.zcdp import rho_for
+from dualquery.queries.family import Queries
+from dualquery.queries.rewriting import different_bits
+from dualquery.queries.sensitivity import differing_queries
+from dualquery.queries.workload import Workload
+from mwem.sampled.family import SampledFamily
+from mwem.sampled.layout import Layout
+from mwem.sampled.rounds import answers_of, play, refine
+from mwem.sampled.spending import Spending, default_rounds, spend
+
+MOST_LITERALS = 8
+"""Literals of a query: its table has a cell for each of their sign patterns."""
+
+_MOST_RECORDS = 10_000
+"""Synthetic records when the user does not say and there are more private rows than this."""
+
+_LEAST_SHARE = 0.1
+"""Standard deviations of the start's noise that every value of a column gets at least."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MwemSampled:
+    """Multiplicative weights over a population of records, for any number of columns."""
+
+    name: ClassVar[str] = "mwem-sampled"
+    pure: ClassVar[bool] = False
+
+    rounds: int | None = None
+    """T: tables that are selected and measured; None for a number that suits the budget."""
+
+    start_budget: float = 0.07
+    """Share of the budget for the noisy share of every bit that the queries mention."""
+
+    select_budget: float = 0.5
+    """Share of a round's budget that selects the query; the rest measures its table."""
+
+    population: int = 20_000
+    """Records that stand for the distribution between rounds; answers come from five times as
+    many."""
+
+    records: int | None = None
+    """Number of synthetic records; None for one a private row, 10,000 at most."""
+
+    def __post_init__(self) -> None:
+        for name in ("rounds", "population", "records"):
+            value = getattr(self, name)
+            if not (name != "population" and value is None) and (
+                not isinstance(value, int) or value < 1
+            ):
+                raise BadInputError(f"{name} is {value!r}; a whole number from 1 on is needed")
+        for name in ("start_budget", "select_budget"):
+            value = getattr(self, name)
+            if not 0 < value < 1:
+                raise BadInputError(f"{name} is {value!r}; a share above 0 and below 1 is needed")
+
+    def statistics(self, queries: Queries) -> Workload:
+        """Hold the queries' own answers, then the count of every bit that they mention."""
+        workload = conjunctions_of(queries)
+        single = mentioned_bits(workload).literals
+        padded = np.full((len(single), workload.way), -1, np.int32)
+        padded[:, :1] = single
+        return Workload(
+            np.concatenate((workload.literals, padded)),
+            workload.domain,
+            {"kind": "with single bits", "of": dict(workload.description)},
+            repeats=True,
+        )
+
+    def plan(self, task: Task, budget: Budget) -> Plan:
+        """Fix the rounds and the noise of every draw from public facts."""
+        workload = task.workload
+        if budget.delta == 0:
+            raise BadInputError("mwem-sampled needs --delta above 0; with delta 0 use mwem")
+        if workload.way > MOST_LITERALS:
+            raise BadInputError(
+                f"a query has {workload.way} literals; mwem-sampled takes at most {MOST_LITERALS}"
+            )
+        layout = Layout.of(workload)
+        rho = rho_for(budget.epsilon, budget.delta)
+        rounds = self.rounds or default_rounds(rho, task.n, len(layout.columns))
+        differing = differing_queries(mentioned_bits(workload))
+        spending = spend(
+            rho,
+            self.start_budget,
+            self.select_budget,
+            differing.count,
+            min(rounds, different_bits(workload.literals)),
+        )
+        schedule = spending.schedule()
+        accountant, cost = best(schedule, budget.delta, budget.accountant)
+        if cost > budget.epsilon:
+            raise BadInputError(
+                f"mwem-sampled with this accountant ({accountant.name}) costs epsilon {cost:.4g}, "
+                f"above {budget.epsilon:g}; use --accountant auto"
+            )
+        return Plan(
+            schedule=schedule,
+            accountant=accountant.name,
+            parameters={
+                "population": self.population,
+                "records": self.records or min(task.n, _MOST_RECORDS),
+                "differing_bits": differing.count,
+                "spending": asdict(spending),
+            },
+        )
+
+    def run(self, task: Task, plan: Plan, curator: Curator | None, session: Session) -> Outcome:
+        """Measure single bits; select, measure and fit; answer."""
+        if curator is None:
+            raise TypeError("mwem-sampled runs on a curator")
+        spending = Spending(**plan.parameters["spending"])
+        workload, n = task.workload, task.n
+        generator = np.random.default_rng(session.public_seed)
+        layout = Layout.of(workload)
+        single = np.arange(len(workload), len(workload) + len(layout.bits))
+        counts = curator.measure_part_gaussian(single, spending.start_scale)
+        family = SampledFamily.independent(
+            layout,
+            layout.base(counts / n, _LEAST_SHARE * spending.start_scale / n),
+            workload.way,
+            plan.parameters["population"],
+            generator,
+            session.threads,
+        )
+        trace = play(curator, workload, family, n, spending, session.progress)
+        last = refine(family, n, spending)
+        people = len(family.population)
+        records = plan.parameters["records"]
+        chosen = generator.choice(people, records, replace=records > people)
+        return Outcome(
+            answers=answers_of(workload, family),
+            records=layout.to_rows(family.population[chosen], generator),
+            trace=tuple(trace),
+            solver={"last_residual": last.residual},
+        )
+
+
+def mentioned_bits(workload: Workload) -> Workload:
+    """Return the workload of the single bits of all columns that some query mentions."""
+    bits = Layout.of(workload).bits
+    return Workload((2 * bits)[:, None], workload.domain, {"kind": "one-way"})

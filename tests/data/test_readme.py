@@ -1,0 +1,72 @@
+"""The schema reference: its examples load, and its tables name what there is."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from dualquery.data.builtin import DATASETS, SCHEMAS
+from dualquery.data.columns import Binary, Categorical, Numeric
+from dualquery.data.load import load
+from dualquery.data.schema import ItemSchema, TableSchema
+from dualquery.data.schema_files import load_schema
+from dualquery.data.sources import FORMATS, GENERATORS
+
+TEXT = (Path(__file__).resolve().parents[2] / "dualquery/data/README.md").read_text("utf-8")
+EXAMPLES = re.findall(r"^```(json|toml)\n(.*?)^```", TEXT, re.DOTALL | re.MULTILINE)
+SURVEY = TableSchema(
+    (
+        Binary("member", "no", "yes"),
+        Categorical("sex", (("Female", "F"), ("Male", "M")), outside="other"),
+        Numeric("age", (0.0, 18.0, 30.0, 50.0, 120.0), integer=True, outside="clip"),
+        Numeric("income", (-1000.0, 0.0, 1000.0, 1e5), missing="category", unparsable="missing"),
+    ),
+    name="survey",
+    missing_values=("", "n/a"),
+)
+
+
+def test_the_examples_load(tmp_path: Path) -> None:
+    loaded = []
+    for ending, example in EXAMPLES:
+        path = tmp_path / f"s.{ending}"
+        path.write_text(example, encoding="utf-8")
+        loaded.append(load_schema(path))
+    items = ItemSchema(np.array([*range(1000), 2000]), name="s.json", outside="drop")
+    assert loaded == [SURVEY, SURVEY, items]
+
+
+def test_the_example_reads_a_table() -> None:
+    frame = pl.DataFrame(
+        {
+            "member": ["yes", "no"],
+            "sex": ["F", "unknown"],
+            "age": ["130", "18"],
+            "income": ["n/a", "-5"],
+        }
+    )
+    data = load(frame, SURVEY)
+    decoded = data.schema.decode(data.records.dense_rows(0, 2))
+    assert decoded.rows() == [("yes", "Female", 85, None), ("no", "(other)", 23, -500.0)]
+
+
+@pytest.mark.parametrize("value", ["-1000 to 0", "-1000.0 to 0", "-5"])
+def test_a_bucket_of_the_example_is_named_as_told(value: str) -> None:
+    first = int(SURVEY.domain.offsets[3])
+    assert SURVEY.literal("income", value) == 2 * first
+
+
+def test_the_tables_are_complete() -> None:
+    _, formats = TEXT.split("## Formats")
+    rows = dict(re.findall(r"^\| `([a-z0-9]+)` \|([^|]*)\|", formats, re.MULTILINE))
+    assert rows.keys() == FORMATS.keys()
+    for name, form in FORMATS.items():
+        assert set(re.findall(r"`([^`]+)`", rows[name])) == set(form.extensions)
+    for name in (*SCHEMAS, *DATASETS, *GENERATORS):
+        assert f"`{name}" in TEXT
+    for key in {key for column in SURVEY.columns for key in column.to_dict()} | {*SURVEY.to_dict()}:
+        assert f"`{key}`" in TEXT

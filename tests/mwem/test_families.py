@@ -1,0 +1,291 @@
+"""MWEM on parities, ranges, matrices and cuboids: distributions, sensitivities, releases."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+import dualquery.privacy.curator as room
+from dualquery.data.histogram import rows_of_values
+from dualquery.errors import BadInputError
+from dualquery.mechanism import Budget, Session, Task
+from dualquery.privacy import selection
+from dualquery.privacy import weights_kernels as kernels
+from dualquery.privacy.accountants import best
+from dualquery.privacy.curator import Curator
+from dualquery.privacy.events import DiscreteGaussianNoise, LaplaceNoise, SampledQueries
+from dualquery.privacy.randomness import SeededRandomness
+from dualquery.privacy.selection import GRID
+from dualquery.privacy.weights import Sample
+from dualquery.queries.cuboids import Cuboids
+from dualquery.queries.marginals import all_marginals
+from dualquery.queries.matrix import HistogramQueries
+from dualquery.queries.parities import Parities
+from dualquery.queries.ranges import RangeQueries, SeriesRangeQueries
+from mwem import Mwem
+from mwem.queries import ProductQueries
+from mwem.representations import Factored, Histogram, JunctionTree
+from tests.mwem.cases import MEMORY, domain_of, records_of
+from tests.mwem.test_representations import measured, naive_mwem
+from tests.queries.families import FAMILIES, all_records, obvious_values
+
+KINDS = (Histogram, Factored, JunctionTree)
+every_family = pytest.mark.parametrize("queries", FAMILIES.values(), ids=FAMILIES.keys())
+
+
+@every_family
+def test_products_are_the_queries(queries) -> None:
+    products = ProductQueries.of(queries)
+    expected = obvious_values(queries, all_records(queries.domain)).mean(axis=0)
+    for kind in KINDS:
+        uniform = kind(products, MEMORY).answers()
+        np.testing.assert_allclose(products.scale * uniform, expected, atol=1e-12)
+    for query in range(len(queries)):
+        assert np.abs(products.table(query)).max() <= 1
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@every_family
+def test_answers_are_those_of_figure_1(kind, queries) -> None:
+    products = ProductQueries.of(queries)
+    truth = obvious_values(queries, all_records(queries.domain)).T / products.scale[:, None]
+    generator = np.random.default_rng(len(queries))
+    updates = [
+        (int(q), float(generator.uniform(truth[q].min(), truth[q].max())))
+        for q in generator.integers(0, len(queries), 5)
+    ]
+    representation = kind(products, MEMORY)
+    measured(products, updates, 3, representation)
+    start = np.full(truth.shape[1], 1 / truth.shape[1])
+    expected = truth @ naive_mwem(truth, updates, 3, start)
+    np.testing.assert_allclose(representation.answers(), expected, atol=1e-11)
+
+
+def test_a_matrix_of_very_many_levels() -> None:
+    """A query that differs on all cells leaves as many classes as cells, and no more."""
+    matrix = np.random.default_rng(3).uniform(-1, 1, (4, 3000))
+    queries = HistogramQueries(matrix)
+    products = ProductQueries.of(queries)
+    histogram = Histogram(products, MEMORY)
+    updates = [(0, 0.1), (2, -0.3), (1, 0.0)]
+    measured(products, updates, 4, histogram)
+    truth = queries.values / products.scale[:, None]
+    expected = truth @ naive_mwem(truth, updates, 4, np.full(3000, 1 / 3000))
+    np.testing.assert_allclose(histogram.answers(), expected, atol=1e-12)
+
+
+TINY = {
+    "parities": (Parities(2, 2), {}),
+    "parities of a one-hot column": (Parities(domain_of(1, 3), 2), {}),
+    "intervals": (SeriesRangeQueries(4), {}),
+    "boxes": (RangeQueries.all_products(domain_of(1, 3), 2), {}),
+    "matrix": (HistogramQueries([[-1.5, 0.3, 2.0, 0.1], [0, 1, 0, 1], [0.2, 0.1, 0, 0]]), {}),
+    "cuboids": (all_marginals(domain_of(1, 3), 1), {"cuboids": True}),
+}
+every_tiny = pytest.mark.parametrize(("queries", "options"), TINY.values(), ids=TINY.keys())
+ROWS = 3
+
+
+class NoNoise(SeededRandomness):
+    """Draws no noise, so that a measurement shows the count itself."""
+
+    def discrete_laplace(self, _scale, count):
+        return np.zeros(count, dtype=np.int64)
+
+    def discrete_gaussian(self, _scale, count):
+        return np.zeros(count, dtype=np.int64)
+
+
+@every_tiny
+def test_neighbours_move_scores_and_measurements_as_charged(monkeypatch, queries, options) -> None:
+    """On all pairs of neighbours of three rows: the largest move is exactly the sensitivity."""
+    seen = {}
+
+    def record(scores, _allowed, epsilon, spread, _randomness):
+        seen.update(scores=scores, spread=spread, epsilon=epsilon)
+        return 0
+
+    monkeypatch.setattr(room, "select_largest", record)
+    cuboids = bool(options)
+    every = all_records(queries.domain)
+    generator = np.random.default_rng(0)
+    questions = len(Cuboids.of(queries)) if cuboids else len(queries)
+    model = generator.uniform(queries.low, queries.high, len(queries))
+    scores, tables = {}, {}
+    for cells in itertools.combinations_with_replacement(range(len(every)), ROWS):
+        schedule = (SampledQueries(2.0, 1), *(LaplaceNoise(1e9),) * questions)
+        curator = Curator(records_of(every[list(cells)]), queries, schedule, NoNoise(0))
+        select = curator.select_worst_cuboid if cuboids else curator.select_worst
+        measure = curator.measure_cuboid_laplace if cuboids else curator.measure_one_laplace
+        select(model, 1.0)
+        scores[cells] = seen["scores"]
+        tables[cells] = [np.atleast_1d(measure(number, 1.0)) for number in range(questions)]
+    spread = 2 if cuboids else queries.spread
+    assert seen["spread"] == spread
+    moves, l1, l2 = 0, 0.0, 0.0
+    for one, other in itertools.permutations(scores, 2):
+        if sum(min(one.count(c), other.count(c)) for c in range(len(every))) == ROWS - 1:
+            moves = max(moves, int(np.abs(scores[one] - scores[other]).max()))
+            for a, b in zip(tables[one], tables[other], strict=True):
+                l1 = max(l1, float(np.abs(a - b).sum()))
+                l2 = max(l2, float(np.square(a - b).sum()))
+    sensitivity = Mwem(iterations=1, **options).plan(Task(queries, ROWS), Budget(1.0, 0.0))
+    spending = sensitivity.parameters["spending"]
+    assert moves <= spread * GRID
+    assert moves > 0.5 * spread * GRID  # the test looks at what matters
+    assert l1 == spending["l1"]
+    assert l2 == pytest.approx(spending["l2"] ** 2)
+
+
+@every_tiny
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_the_room_charges_what_was_planned(queries, options, delta: float) -> None:
+    """Less noise than planned is refused, in the queries' own units."""
+    plan = Mwem(iterations=1, **options).plan(Task(queries, ROWS), Budget(1.0, delta))
+    spending = plan.parameters["spending"]
+    rows = records_of(all_records(queries.domain)[:ROWS])
+    curator = Curator(rows, queries, plan.schedule[1:], SeededRandomness(0))
+    names = ("cuboid" if options else "one", "gaussian" if delta else "laplace")
+    measure = getattr(curator, "measure_{}_{}".format(*names))
+    with pytest.raises(RuntimeError, match="would cost more"):
+        measure(0, 0.999 * spending["measure_scale"])
+    measure(0, spending["measure_scale"])
+
+
+def skewed_rows(domain, n: int = 4000) -> np.ndarray:
+    """Return correlated rows that are far from uniform."""
+    generator = np.random.default_rng(0)
+    sizes = np.maximum(domain.sizes, 2)
+    common = generator.random(n)
+    noise = generator.random((n, len(sizes)))
+    values = np.floor(np.where(noise < 0.7, common[:, None], noise) ** 2 * sizes).astype(int)
+    return rows_of_values(values, domain)
+
+
+LARGER = {
+    **FAMILIES,
+    "cuboids": all_marginals(domain_of(1, 1, 3, 1, 4), 2),
+}
+
+
+@pytest.mark.parametrize("name", LARGER)
+@pytest.mark.parametrize("delta", [0.0, 1e-7])
+def test_it_learns_the_data(name: str, delta: float) -> None:
+    queries = LARGER[name]
+    rows = skewed_rows(queries.domain)
+    options = {"cuboids": True} if name == "cuboids" else {}
+    mechanism = Mwem(iterations=min(8, len(queries)), repetitions=30, **options)
+    task, budget = Task(queries, len(rows)), Budget(20.0, delta)
+    plan = mechanism.plan(task, budget)
+    curator = Curator(records_of(rows), queries, plan.schedule, SeededRandomness(1))
+    outcome = mechanism.run(task, plan, curator, Session(public_seed=1))
+    truth = queries.answers_on(rows)
+    start = obvious_start(queries)
+    assert np.square(outcome.answers - truth).sum() < 0.35 * np.square(start - truth).sum()
+    assert best(plan.schedule, delta, plan.accountant)[1] <= budget.epsilon
+    assert outcome.answers.min() >= queries.low
+    assert outcome.answers.max() <= queries.high
+    assert outcome.records.shape == (4000, queries.domain.bits)
+    # Records are drawn from the distribution: 4 standard errors of 4000 draws, and the rounding.
+    width = queries.high - queries.low
+    assert np.abs(queries.answers_on(outcome.records) - outcome.answers).max() < 0.05 * width
+
+
+def obvious_start(queries) -> np.ndarray:
+    """Return the answers of the uniform distribution."""
+    products = ProductQueries.of(queries)
+    return products.scale * Histogram(products, MEMORY).answers()
+
+
+def test_whole_marginals_are_measured_as_tables() -> None:
+    workload = all_marginals(domain_of(1, 1, 3, 1), 2)
+    rows = skewed_rows(workload.domain)
+    mechanism = Mwem(iterations=4, cuboids=True)
+    plan = mechanism.plan(Task(workload, 4000), Budget(2.0, 1e-6))
+    noise = plan.schedule[1]
+    assert isinstance(noise, DiscreteGaussianNoise)
+    assert noise.sensitivity == pytest.approx(2**0.5)
+    curator = Curator(records_of(rows), workload, plan.schedule, SeededRandomness(2))
+    trace = mechanism.run(Task(workload, 4000), plan, curator, Session(public_seed=0)).trace
+    cuboids = Cuboids.of(workload)
+    tables = [tuple(line["queries"]) for line in trace]
+    assert set(tables) <= {tuple(cuboids.queries(c).tolist()) for c in range(len(cuboids))}
+    assert len(set(tables)) == 4
+    for line in trace:
+        assert sum(line["measured"]) == pytest.approx(1.0)
+
+
+def test_more_iterations_than_marginals() -> None:
+    workload = all_marginals(domain_of(1, 1), 1)
+    with pytest.raises(BadInputError, match="only 2 marginals"):
+        Mwem(iterations=3, cuboids=True).plan(Task(workload, 10), Budget(1.0, 0.0))
+
+
+def test_cuboids_of_parities() -> None:
+    with pytest.raises(BadInputError, match="not of Parities"):
+        Mwem(iterations=1, cuboids=True).plan(Task(Parities(3, 2), 10), Budget(1.0, 0.0))
+
+
+@every_tiny
+def test_no_outcome_is_more_than_e_to_the_epsilon_times_as_likely(
+    monkeypatch, queries, options
+) -> None:
+    """One iteration on all pairs of neighbours, from the integer weights that are drawn from.
+
+    Over the values of a measurement, the log-ratio of discrete Laplace noise is at most the L1
+    distance of the counts over the scale, and reaches it.
+    """
+    epsilon = 1.5
+    plan = Mwem(iterations=1, **options).plan(Task(queries, ROWS), Budget(epsilon, 0.0))
+    spending = plan.parameters["spending"]
+    drawn = {}
+
+    def record(scores, _sides, largest, unit, _draws, _randomness):
+        pairs = [kernels.weight(int(score), largest, unit) for score in scores]
+        weights = [(int(high) << kernels.LOW_BITS) + int(low) for high, low in pairs]
+        drawn["logs"] = np.log(np.array(weights, dtype=float)) - np.log(float(sum(weights)))
+        return Sample(np.zeros(1, np.int64), np.ones(1, np.int8))
+
+    monkeypatch.setattr(selection, "draw_outcomes", record)
+    every = all_records(queries.domain)
+    cuboids = bool(options)
+    questions = len(Cuboids.of(queries)) if cuboids else len(queries)
+    model = obvious_start(queries)
+    logs, tables = {}, {}
+    for cells in itertools.combinations_with_replacement(range(len(every)), ROWS):
+        schedule = (plan.schedule[0], *(LaplaceNoise(1e9),) * questions)
+        curator = Curator(records_of(every[list(cells)]), queries, schedule, NoNoise(0))
+        select = curator.select_worst_cuboid if cuboids else curator.select_worst
+        measure = curator.measure_cuboid_laplace if cuboids else curator.measure_one_laplace
+        select(model, spending["select"])
+        logs[cells] = drawn["logs"]
+        tables[cells] = [np.atleast_1d(measure(number, 1.0)) for number in range(questions)]
+    worst = 0.0
+    for one, other in itertools.permutations(logs, 2):
+        if sum(min(one.count(c), other.count(c)) for c in range(len(every))) == ROWS - 1:
+            pairs = zip(tables[one], tables[other], strict=True)
+            apart = np.array([np.abs(a - b).sum() for a, b in pairs])
+            ratios = logs[one] - logs[other] + apart / spending["measure_scale"]
+            worst = max(worst, float(ratios.max()))
+    assert worst <= epsilon
+    assert worst > 0.6 * epsilon  # the test looks at what matters
+
+
+@pytest.mark.parametrize("name", ["parities of mixed columns", "boxes", "mixed matrix"])
+@pytest.mark.parametrize("average", [False, True])
+def test_a_noisy_start_and_the_average(caplog, name: str, average: bool) -> None:
+    queries = FAMILIES[name]
+    rows = skewed_rows(queries.domain)
+    mechanism = Mwem(
+        iterations=2, noisy_init=True, init_budget=0.8, average=average, verbose=True, records=2000
+    )
+    task = Task(queries, len(rows))
+    plan = mechanism.plan(task, Budget(20.0, 0.0))
+    curator = Curator(records_of(rows), queries, plan.schedule, SeededRandomness(1))
+    outcome = mechanism.run(task, plan, curator, Session(public_seed=1))
+    truth = queries.answers_on(rows)
+    start = obvious_start(queries)
+    assert np.abs(outcome.answers - truth).max() < 0.2 * np.abs(start - truth).max()
+    assert f"max error {np.abs(outcome.answers - truth).max():.4f}" in caplog.text or average

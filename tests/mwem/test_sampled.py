@@ -1,0 +1,373 @@
+"""MWEM on a sampled distribution: kernels against brute force, the sampler against the exact
+family, the private operations' sensitivities and charges, and what a fit gains."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dualquery.data.domain import Domain
+from dualquery.data.histogram import column_values
+from dualquery.errors import BadInputError
+from dualquery.mechanism import Budget, Session, Task
+from dualquery.privacy.curator import Curator
+from dualquery.privacy.events import DiscreteGaussianNoise, SampledQueries
+from dualquery.privacy.randomness import SeededRandomness
+from dualquery.privacy.zcdp import rho_of
+from dualquery.queries.contingency import table_cells
+from dualquery.queries.counting import CountingPass
+from dualquery.queries.random import random_conjunctions
+from dualquery.queries.sensitivity import differing_queries
+from dualquery.queries.workload import Workload
+from mwem.sampled.family import SampledFamily
+from mwem.sampled.fitting import Recipe, fit
+from mwem.sampled.layout import Layout
+from mwem.sampled.mechanism import MwemSampled, mentioned_bits
+from mwem.sampled.population import PopulationRows
+from mwem.sampled.spending import FEWEST_ROUNDS, MOST_ROUNDS, default_rounds, spend
+from mwem.sampled.tables import possible_cells
+from mwem.sampled.targets import FLOOR, target_shares
+from tests.mwem.cases import all_records, domain_of, random_case, records_of
+from tests.tables import legal, random_records
+
+
+class Zero(SeededRandomness):
+    """No noise at all: shows what a measurement adds its noise to."""
+
+    def discrete_gaussian(self, scale: float, count: int) -> np.ndarray:
+        return np.zeros(count, np.int64)
+
+
+def family_of(
+    workload: Workload, records: int, seed: int = 0, threads: int = 1, tables: int | None = None
+) -> SampledFamily:
+    """Return a family with tables over the first queries' bits and random factors."""
+    generator = np.random.default_rng(seed)
+    layout = Layout.of(workload)
+    base = layout.base(generator.random(len(layout.bits)), 0.05)
+    family = SampledFamily.independent(layout, base, workload.way, records, generator, threads)
+    for query in range(len(workload) if tables is None else tables):
+        bits = bits_of(workload)[query]
+        cells = np.zeros(1 << np.count_nonzero(bits >= 0), np.int64)
+        family.add(bits, cells, n=100, scale=1.0)
+    family.factors = generator.normal(size=family.factors.shape)
+    return family
+
+
+def bits_of(workload: Workload) -> np.ndarray:
+    return np.where(workload.literals >= 0, workload.literals >> 1, np.int32(-1))
+
+
+def cells_by_hand(rows: np.ndarray, bits: np.ndarray) -> np.ndarray:
+    """Return the cell of each row's table, shape (rows, tables)."""
+    values = np.where(bits >= 0, rows[:, bits], 0)
+    return (values.astype(np.int64) << np.arange(bits.shape[1])).sum(axis=2)
+
+
+# --- the population --------------------------------------------------------------------------
+
+
+@given(st.integers(0, 10**6))
+@settings(max_examples=25, deadline=None)
+def test_population_answers_and_cells_are_those_of_its_rows(seed) -> None:
+    workload = random_case(seed)
+    family = family_of(workload, 150, seed)
+    rows = family.layout.to_rows(family.population, np.random.default_rng(0))
+    assert legal(workload.domain, rows)
+    by_hand = np.stack([workload.on_record(row) for row in rows]).mean(axis=0)
+    np.testing.assert_allclose(family.answers(CountingPass(workload.literals)), by_hand)
+    cells = cells_by_hand(rows, bits_of(workload))
+    tally = np.stack([np.bincount(column, minlength=1 << workload.way) for column in cells.T])
+    np.testing.assert_array_equal(family.count(), tally)
+    np.testing.assert_array_equal(family.sweep(), family.count())
+
+
+def test_rows_are_streamed_unpacked_and_added_up_as_records_are() -> None:
+    workload = Workload(np.array([[0, 4], [3, 10]], np.int32), domain_of(1, 3, 1, 4))
+    family = family_of(workload, 5000)
+    rows = PopulationRows(family.layout, family.population)
+    dense = family.layout.to_rows(family.population, np.random.default_rng(0))
+    held = family.layout.bits
+    # Bit 4 is a column that no query mentions: it is 0. So are those of the last, in a block.
+    unpacked = np.zeros_like(dense)
+    counts = np.zeros(rows.bits, np.int64)
+    first = 0
+    for block in rows.stream():
+        block.unpack(0, unpacked[first : first + 4096])
+        block.add_ones(counts)
+        first += 4096
+    np.testing.assert_array_equal(unpacked[:, held], dense[:, held])
+    np.testing.assert_array_equal(counts[held], dense[:, held].sum(axis=0))
+    assert rows.n == 5000
+
+
+@given(st.integers(0, 10**6))
+@settings(max_examples=40, deadline=None)
+def test_possible_cells_are_those_of_some_legal_record(seed) -> None:
+    generator = np.random.default_rng(seed)
+    domain = domain_of(*generator.choice([1, 2, 3], 3).tolist())
+    layout = Layout.of(mentioned_bits(Workload((2 * np.arange(domain.bits))[:, None], domain)))
+    size = int(generator.integers(1, domain.bits + 1))
+    bits = np.sort(generator.choice(domain.bits, size, replace=False)).astype(np.int32)
+    padded = np.append(bits, np.int32(-1))
+    found = np.zeros(1 << len(padded), bool)
+    found[cells_by_hand(all_records(domain), padded[None])] = True
+    np.testing.assert_array_equal(possible_cells(layout, padded), found)
+
+
+def test_columns_of_too_many_values_are_refused() -> None:
+    domain = Domain(np.array([0, 1, 70_001]))
+    with pytest.raises(BadInputError, match="70,000 values"):
+        Layout.of(Workload(np.array([[0, 4]], np.int32), domain))
+
+
+# --- the sampler -----------------------------------------------------------------------------
+
+
+def exact_shares(family: SampledFamily, domain: Domain) -> np.ndarray:
+    """Return the family's probability of every legal record, in the order of `all_records`."""
+    rows = all_records(domain)
+    values = column_values(rows, domain)[:, family.layout.columns]
+    log = np.log(family.base[family.layout.starts[:-1] + values]).sum(axis=1)
+    cells = cells_by_hand(rows, family.tables.bits)
+    log += family.factors[np.arange(len(family.tables)), cells].sum(axis=1)
+    shares = np.exp(log - log.max())
+    return shares / shares.sum()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_sweeps_leave_and_reach_the_exact_family(seed) -> None:
+    """Chi-square of 40,000 records after 30 sweeps: fails with a chance of 1e-4 a seed.
+
+    Tables with two bits on one column are among them.
+    """
+    domain = domain_of(1, 3, 2, 1)
+    literals = [[0, 2, 13], [2, 4, 8], [5, 7, 10], [1, 8, 11], [3, 12, -1]]
+    workload = Workload(np.array(literals, np.int32), domain)
+    family = family_of(workload, 40_000, seed)
+    for _ in range(30):
+        family.sweep()
+    expected = exact_shares(family, domain) * 40_000
+    values = column_values(family.layout.to_rows(family.population, family.generator), domain)
+    cells = np.ravel_multi_index(tuple(values.T), (2, 3, 2, 2))
+    found = np.bincount(cells, minlength=len(expected))
+    from scipy.stats import chi2
+
+    statistic = ((found - expected) ** 2 / expected).sum()
+    assert statistic < chi2.ppf(1 - 1e-4, len(expected) - 1)
+
+
+def test_large_factors_overflow_nothing() -> None:
+    workload = random_conjunctions(Domain.binary(12), 60, 3, True, 0)
+    family = family_of(workload, 2000)
+    family.factors = np.where(family.factors > 0, 14.0, -14.0)
+    assert family.sweep().sum() == 60 * 2000
+
+
+def test_sweeps_do_not_depend_on_threads() -> None:
+    workload = random_conjunctions(domain_of(1, 4, 1, 3, 1, 1), 20, 3, True, 0)
+    one, other = (family_of(workload, 9000, threads=threads) for threads in (1, 3))
+    for _ in range(3):
+        np.testing.assert_array_equal(one.sweep(), other.sweep())
+    np.testing.assert_array_equal(one.population, other.population)
+
+
+@given(st.integers(0, 10**6))
+@settings(max_examples=25, deadline=None)
+def test_forced_records_lie_in_the_cell_and_keep_their_other_columns(seed) -> None:
+    workload = random_case(seed)
+    family = family_of(workload, 200, seed)
+    table = seed % len(workload)
+    possible = possible_cells(family.layout, family.tables.bits[table])
+    cell = int(np.random.default_rng(seed).choice(np.flatnonzero(possible)))
+    before = family.population.copy()
+    held = family.count()[table, cell]
+    family.force(table, cell, 60)
+    assert 60 <= family.count()[table, cell] <= held + 60
+    others = np.setdiff1d(np.arange(before.shape[1]), family.tables.columns[table])
+    np.testing.assert_array_equal(family.population[:, others], before[:, others])
+
+
+# --- fitting ---------------------------------------------------------------------------------
+
+
+def test_targets_are_a_distribution_with_a_floor() -> None:
+    possible = np.array([True, True, True, False])
+    shares = target_shares(np.array([95, -7, 30, 8]), possible, 100, 6.0)
+    # 118 rows are 18 too many: 6 off each of three; then -13 is raised to 3.
+    np.testing.assert_allclose(shares, np.array([89, FLOOR * 6, 24, 0]) / 116)
+
+
+def correlated(rows: int = 20_000) -> np.ndarray:
+    """Return records of six bits, each the one before with a chance of 0.9."""
+    generator = np.random.default_rng(7)
+    data = np.zeros((rows, 6), np.uint8)
+    data[:, 0] = generator.random(rows) < 0.3
+    for bit in range(1, 6):
+        data[:, bit] = data[:, bit - 1] ^ (generator.random(rows) < 0.1)
+    return data
+
+
+def test_fit_meets_the_measurements_and_keeps_the_best_state() -> None:
+    data = correlated()
+    workload = Workload(np.array([[0, 2, 4], [4, 6, 8], [6, 8, 10]], np.int32), Domain.binary(6))
+    layout = Layout.of(workload)
+    family = SampledFamily.independent(
+        layout, layout.base(data.mean(axis=0), 0.0), 3, 20_000, np.random.default_rng(0), 2
+    )
+    for bits in bits_of(workload):
+        counts = np.bincount(cells_by_hand(data, bits[None])[:, 0], minlength=8)
+        family.add(bits, counts, n=len(data), scale=1.0)
+    before = np.abs(family.count() / 20_000 - family.targets).max()
+    assert before > 0.1
+    found = fit(family, Recipe(steps=60, gain=0.2, decay=0.0, tolerance=0.004))
+    assert found.residual <= 0.01
+    assert np.abs(family.count() / 20_000 - family.targets).max() == found.residual
+    # A recipe that throws the factors about cannot make it worse.
+    wild = fit(family, Recipe(steps=5, gain=50.0, decay=0.0, tolerance=0.0))
+    assert wild.residual <= found.residual
+    assert np.abs(family.count() / 20_000 - family.targets).max() == wild.residual
+
+
+def test_an_empty_cell_is_filled() -> None:
+    workload = Workload(np.array([[0, 2]], np.int32), Domain.binary(2))
+    layout = Layout.of(workload)
+    family = SampledFamily.independent(
+        layout, np.array([0.999, 0.001, 0.999, 0.001]), 2, 4000, np.random.default_rng(0), 1
+    )
+    family.add(np.array([0, 1], np.int32), np.array([70, 0, 0, 30]), n=100, scale=0.1)
+    assert family.count()[0, 3] == 0
+    assert fit(family, Recipe(steps=60, gain=0.4, decay=0.0, tolerance=0.02)).residual <= 0.05
+
+
+# --- the private room ------------------------------------------------------------------------
+
+
+@given(st.integers(0, 10**6))
+@settings(max_examples=25, deadline=None)
+def test_a_table_holds_every_record_once_and_neighbours_differ_by_sqrt_2(seed) -> None:
+    workload = random_case(seed)
+    rows = random_records(workload.domain, 30, np.random.default_rng(seed))
+    neighbour = rows.copy()
+    neighbour[4] = random_records(workload.domain, 1, np.random.default_rng(seed + 1))[0]
+    query = seed % len(workload)
+    schedule = (DiscreteGaussianNoise(np.sqrt(2), 1.0),)
+    tables = [
+        Curator(records_of(data), workload, schedule, Zero(0)).measure_table_gaussian(query, 1.0)
+        for data in (rows, neighbour)
+    ]
+    bits = bits_of(workload)[query : query + 1]
+    by_hand = np.bincount(cells_by_hand(rows, bits)[:, 0], minlength=len(tables[0]))
+    np.testing.assert_array_equal(tables[0], by_hand)
+    assert np.linalg.norm(tables[0] - tables[1]) <= np.sqrt(2)
+
+
+def test_table_cells_are_numbered_by_bits_whatever_the_signs() -> None:
+    workload = Workload(np.array([[1, 4], [0, 5]], np.int32), Domain.binary(3))
+    for query in range(2):
+        assert table_cells(workload, query).tolist() == [[1, 5], [0, 5], [1, 4], [0, 4]]
+
+
+def test_a_part_is_measured_at_its_own_sensitivity_and_charged_before_the_draw() -> None:
+    workload = random_conjunctions(domain_of(1, 3, 1, 4, 1), 40, 2, True, 0)
+    statistics = MwemSampled().statistics(workload)
+    part = np.arange(len(workload), len(statistics))
+    count = differing_queries(mentioned_bits(workload)).count
+    assert count == 7  # three binary columns, and two bits of each of two one-hot columns
+    rows = random_records(workload.domain, 50, np.random.default_rng(0))
+
+    def room(sensitivity: float) -> Curator:
+        schedule = (DiscreteGaussianNoise(sensitivity, 3.0),)
+        return Curator(records_of(rows), statistics, schedule, Zero(0))
+
+    with pytest.raises(RuntimeError, match="would cost more"):
+        room(np.sqrt(6.9)).measure_part_gaussian(part, 3.0)
+    with pytest.raises(RuntimeError, match="would cost more"):
+        room(np.sqrt(7)).measure_part_gaussian(part, 2.9)
+    held = Layout.of(workload).bits
+    found = room(np.sqrt(7)).measure_part_gaussian(part, 3.0)
+    np.testing.assert_array_equal(found, rows[:, held].sum(axis=0))
+
+
+def test_a_table_at_less_noise_than_planned_is_refused_before_the_draw() -> None:
+    workload = random_conjunctions(domain_of(1, 3, 1), 10, 2, True, 0)
+    rows = random_records(workload.domain, 20, np.random.default_rng(0))
+    for sensitivity, scale in ((1.41, 5.0), (np.sqrt(2), 5.1)):
+        schedule = (DiscreteGaussianNoise(sensitivity, scale),)
+        room = Curator(records_of(rows), workload, schedule, Zero(0))
+        with pytest.raises(RuntimeError, match="would cost more"):
+            room.measure_table_gaussian(0, 5.0)
+        assert room._ledger.spent == 0
+
+
+# --- the mechanism ---------------------------------------------------------------------------
+
+
+def test_spending_adds_up_to_the_budget() -> None:
+    spending = spend(0.05, start_budget=0.07, select_budget=0.4, differing=28, rounds=33)
+    schedule = spending.schedule()
+    assert len(schedule) == 1 + 2 * 33
+    assert 0.05 * (1 - 1e-6) < rho_of(schedule) <= 0.05
+    assert rho_of(schedule[:1]) == pytest.approx(0.05 * 0.07)
+    draws = tuple(event for event in schedule if isinstance(event, SampledQueries))
+    assert rho_of(draws) == pytest.approx(0.05 * 0.93 * 0.4)
+
+
+def test_rounds_grow_with_rows_budget_and_columns_within_limits() -> None:
+    assert 50 <= default_rounds(0.05, 30_000, 14) <= 70
+    grid = itertools.product([1e-6, 0.05, 3.0], [100, 30_000, 10**7], [1, 14, 10_000])
+    found = {key: default_rounds(*key) for key in grid}
+    assert all(FEWEST_ROUNDS <= rounds <= MOST_ROUNDS for rounds in found.values())
+    for (rho, n, columns), rounds in found.items():
+        assert default_rounds(2 * rho, n, columns) >= rounds
+        assert default_rounds(rho, 2 * n, columns) >= rounds
+        assert default_rounds(rho, n, 2 * columns) >= rounds
+
+
+def test_no_more_rounds_than_tables() -> None:
+    workload = Workload(np.array([[0, 2], [1, 2], [0, 3], [0, 4]], np.int32), Domain.binary(3))
+    plan = MwemSampled(rounds=50).plan(Task(workload, 100), Budget(1.0, 1e-3))
+    assert plan.parameters["spending"]["rounds"] == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"rounds": 0}, "rounds is 0"),
+        ({"population": None}, "population is None"),
+        ({"records": 1.5}, "records is 1.5"),
+        ({"start_budget": 0.0}, "start_budget is 0.0"),
+        ({"select_budget": 1.0}, "select_budget is 1.0"),
+    ],
+)
+def test_bad_options_are_refused(options, message) -> None:
+    with pytest.raises(BadInputError, match=message):
+        MwemSampled(**options)
+
+
+def test_queries_of_too_many_literals_are_refused() -> None:
+    workload = Workload(2 * np.arange(9, dtype=np.int32)[None], Domain.binary(9))
+    with pytest.raises(BadInputError, match="has 9 literals"):
+        MwemSampled().plan(Task(workload, 100), Budget(1.0, 1e-3))
+
+
+def test_a_run_is_far_better_than_independent_columns() -> None:
+    """Correlated bits at a budget where noise is small: the start's largest error is above 0.1."""
+    data = correlated()
+    workload = random_conjunctions(Domain.binary(6), 120, 3, True, 0)
+    task = Task(workload, len(data))
+    mechanism = MwemSampled(rounds=12, population=5000)
+    plan = mechanism.plan(task, Budget(2.0, 1e-3))
+    room = Curator(
+        records_of(data), mechanism.statistics(workload), plan.schedule, SeededRandomness(1)
+    )
+    outcome = mechanism.run(task, plan, room, Session(public_seed=1))
+    truth = workload.answers_on(data)
+    assert outcome.trace[0]["residual"] < 0.1
+    assert np.abs(outcome.answers - truth).max() < 0.03
+    assert outcome.records is not None
+    assert np.abs(workload.answers_on(outcome.records) - truth).max() < 0.05

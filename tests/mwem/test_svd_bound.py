@@ -1,0 +1,82 @@
+"""The SVD lower bound: attained where it must be, and below mechanisms that are simulated."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from dualquery.errors import BadInputError
+from dualquery.privacy.events import Neighbours
+from mwem import svd_bound
+
+PAPER = Neighbours.ADD_REMOVE
+EPSILON, DELTA = 0.5, 1e-3
+UNIT = 2 * math.log(2 / DELTA) / EPSILON**2
+
+
+def bound(matrix: np.ndarray, neighbours: Neighbours = Neighbours.REPLACE_ONE) -> float:
+    return svd_bound(matrix, epsilon=EPSILON, delta=DELTA, neighbours=neighbours)
+
+
+def strategy_error(workload: np.ndarray, strategy: np.ndarray, neighbours: Neighbours) -> float:
+    """Return the total squared error of a strategy at its own sensitivity."""
+    if neighbours is PAPER:
+        sensitivity = np.linalg.norm(strategy, axis=0).max()
+    else:
+        gaps = strategy[:, :, None] - strategy[:, None, :]
+        sensitivity = np.linalg.norm(gaps, axis=0).max()
+        centre = np.eye(workload.shape[1]) - 1 / workload.shape[1]
+        workload, strategy = workload @ centre, strategy @ centre
+    return UNIT * sensitivity**2 * np.linalg.norm(workload @ np.linalg.pinv(strategy)) ** 2
+
+
+def test_the_identity_attains_it() -> None:
+    assert bound(np.eye(7), PAPER) == pytest.approx(7 * UNIT)
+    # Noise of variance 2 a cell; the projection to the public total takes one cell's worth away.
+    assert bound(np.eye(7)) == pytest.approx(2 * UNIT * 6)
+    assert strategy_error(np.eye(7), np.eye(7), Neighbours.REPLACE_ONE) == pytest.approx(12 * UNIT)
+
+
+def test_all_parities_attain_it() -> None:
+    """The Hadamard matrix has orthogonal rows and columns of one norm."""
+    signs = np.array([[(-1) ** bin(i & j).count("1") for j in range(8)] for i in range(8)]) * 1.0
+    assert bound(signs, PAPER) == pytest.approx(strategy_error(signs, signs, PAPER))
+    replaced = strategy_error(signs, signs, Neighbours.REPLACE_ONE)
+    assert bound(signs) == pytest.approx(replaced)
+
+
+@pytest.mark.parametrize("neighbours", list(Neighbours))
+@pytest.mark.parametrize("seed", range(5))
+def test_no_strategy_is_below_it(neighbours, seed) -> None:
+    rng = np.random.default_rng(seed)
+    ranges = (
+        np.array([[a <= x <= b for x in range(9)] for a in range(9) for b in range(a, 9)]) * 1.0
+    )
+    low = bound(ranges, neighbours)
+    tree = np.vstack((np.eye(9), np.kron(np.eye(3), np.ones(3)), np.ones(9)))
+    for strategy in (np.eye(9), ranges, tree, rng.normal(size=(12, 9))):
+        assert strategy_error(ranges, strategy, neighbours) >= low * (1 - 1e-9)
+    assert strategy_error(ranges, tree, neighbours) < 20 * low
+
+
+def test_constant_queries_cost_nothing_when_n_is_public() -> None:
+    assert bound(np.ones((3, 5))) == pytest.approx(0, abs=1e-20)
+    assert bound(np.ones((3, 1))) == 0
+    assert bound(np.ones((3, 5)), PAPER) > 0
+
+
+@pytest.mark.parametrize(
+    ("matrix", "epsilon", "delta"),
+    [
+        (np.eye(2), 0.0, 0.1),
+        (np.eye(2), 1.0, 0.0),
+        (np.eye(2), 1.0, 1.0),
+        (np.zeros((0, 3)), 1.0, 0.1),
+        (np.array([[np.nan]]), 1.0, 0.1),
+    ],
+)
+def test_bad_arguments_are_one_message(matrix, epsilon, delta) -> None:
+    with pytest.raises(BadInputError, match="the SVD bound needs"):
+        svd_bound(matrix, epsilon=epsilon, delta=delta)

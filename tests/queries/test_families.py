@@ -1,0 +1,202 @@
+"""Parities, ranges and matrices: counts, ranges, sensitivities and encodings by brute force."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from dualquery.data.domain import Domain
+from dualquery.data.records import RecordsBuilder
+from dualquery.errors import BadInputError
+from dualquery.queries.cuboids import Cuboids
+from dualquery.queries.disjunctions import Disjunctions
+from dualquery.queries.marginals import all_marginals
+from dualquery.queries.matrix import GRID_BITS, HistogramQueries, on_grid
+from dualquery.queries.parities import FactorParities, Parities, walsh_hadamard
+from dualquery.queries.random import random_conjunctions
+from dualquery.queries.ranges import RangeQueries, SeriesRangeQueries
+from dualquery.queries.stored import queries_of_table
+from dualquery.queries.workload import Workload
+from tests.mwem.cases import domain_of
+from tests.queries.families import FAMILIES, all_records, obvious_values
+
+every_family = pytest.mark.parametrize("queries", FAMILIES.values(), ids=FAMILIES.keys())
+
+
+def some_rows(domain: Domain, n: int = 300) -> np.ndarray:
+    every = all_records(domain)
+    return every[np.random.default_rng(1).integers(0, len(every), n)]
+
+
+def records_of(rows: np.ndarray):
+    builder = RecordsBuilder(rows.shape[1])
+    builder.append_dense(rows)
+    return builder.build()
+
+
+@every_family
+def test_counts_are_sums_over_the_rows(queries) -> None:
+    rows = some_rows(queries.domain)
+    expected = obvious_values(queries, rows).sum(axis=0) / queries.step
+    counts = queries.counts(records_of(rows), threads=2)
+    assert counts.dtype == np.int64
+    assert np.array_equal(counts, expected)
+    assert np.allclose(queries.answers_on(rows), expected * queries.step / len(rows), atol=1e-12)
+
+
+@every_family
+def test_spread_and_range_are_those_of_all_records(queries) -> None:
+    values = obvious_values(queries, all_records(queries.domain))
+    assert queries.spread == np.ptp(values, axis=0).max() / queries.step
+    assert queries.low <= values.min()
+    assert values.max() <= queries.high
+
+
+@every_family
+def test_no_pair_of_neighbours_moves_a_count_by_more_than_the_spread(queries) -> None:
+    every = all_records(queries.domain)
+    one = np.stack([queries.counts(records_of(row[None]), 1) for row in every])
+    assert np.ptp(one, axis=0).max() == queries.spread
+
+
+@every_family
+def test_a_table_holds_the_queries(queries) -> None:
+    again = queries_of_table(queries.to_columns(), queries.domain, queries.description)
+    assert type(again) is (RangeQueries if isinstance(queries, RangeQueries) else type(queries))
+    every = all_records(queries.domain)
+    assert np.array_equal(obvious_values(again, every), obvious_values(queries, every))
+
+
+@every_family
+def test_sums_of_conjunctions_are_the_queries_in_0_to_1(queries) -> None:
+    if isinstance(queries, HistogramQueries):
+        with pytest.raises(BadInputError, match="use the mechanism mwem"):
+            Disjunctions.of(queries)
+        return
+    encoded = Disjunctions.of(queries)
+    every = all_records(queries.domain)
+    mapped = (obvious_values(queries, every) - queries.low) / (queries.high - queries.low)
+    assert np.array_equal(np.stack([encoded.on_record(row) for row in every]), mapped)
+    rows = some_rows(queries.domain)
+    expected = np.stack([encoded.on_record(row) for row in rows]).sum(axis=0, dtype=np.int64)
+    assert np.array_equal(encoded.counts(records_of(rows), 1), expected)
+
+
+@pytest.mark.parametrize("name", ["parities of mixed columns", "boxes", "all intervals"])
+def test_a_best_response_counts_the_sample(name: str) -> None:
+    queries = FAMILIES[name]
+    encoded = Disjunctions.of(queries)
+    generator = np.random.default_rng(2)
+    drawn = np.sort(generator.integers(0, len(queries), 40))
+    signs = generator.choice(np.array([-1, 1], np.int8), 40)
+    problem = encoded.best_response(drawn, signs)
+    for row in all_records(queries.domain)[::7]:
+        truth = encoded.on_record(row)[drawn]
+        assert problem.value(row) == np.where(signs > 0, truth, 1 - truth).sum()
+
+
+def test_parities_of_all_small_sets() -> None:
+    assert len(Parities(27, 3)) == 27 + 351 + 2925
+    assert FactorParities is Parities
+    assert len(Parities(domain_of(1, 3), 2)) == 4 + 3  # bits of one column are not combined
+
+
+@given(arrays(np.int64, 32, elements=st.integers(-(2**40), 2**40)))
+def test_walsh_hadamard_is_the_sum_over_signs(table: np.ndarray) -> None:
+    signs = np.array([[(-1) ** (a & b).bit_count() for b in range(32)] for a in range(32)])
+    assert np.array_equal(walsh_hadamard(table), signs @ table)
+
+
+def test_series_have_all_intervals_but_the_whole() -> None:
+    queries = SeriesRangeQueries(5)
+    assert len(queries) == 14
+    assert len(SeriesRangeQueries(5, "prefix")) == 4
+    pairs = set(zip(queries.first.ravel().tolist(), queries.last.ravel().tolist(), strict=True))
+    wanted = set(itertools.combinations_with_replacement(range(5), 2)) - {(0, 4)}
+    assert pairs == wanted
+
+
+@given(
+    arrays(
+        np.float64,
+        (3, 4),
+        elements=st.floats(-1e30, 1e30, allow_subnormal=False),
+    )
+)
+def test_the_grid_is_fine_and_small(values: np.ndarray) -> None:
+    step, steps = on_grid(values)
+    assert np.abs(steps).max() <= 2**GRID_BITS
+    assert np.abs(steps * step - values).max() <= np.abs(values).max() * 2.0**-GRID_BITS
+
+
+def test_whole_numbers_keep_a_grid_of_one() -> None:
+    assert HistogramQueries([[0, 1, 5], [3, 0, 0]]).step == 1.0
+    assert HistogramQueries([[0, 0.5, 0.25]]).step == 0.25
+    assert HistogramQueries([[0, 0, 0]]).spread == 1
+
+
+def test_a_function_of_the_users_own() -> None:
+    domain = domain_of(1, 3)
+    queries = HistogramQueries.tabulate(
+        lambda x: np.stack((x.sum(axis=1) / 2, x[:, 0] - x[:, 3]), axis=1), domain, -1, 1
+    )
+    assert len(queries) == 2
+    rows = some_rows(domain)
+    assert np.allclose(queries.answers_on(rows)[0], rows.sum(axis=1).mean() / 2)
+    with pytest.raises(BadInputError, match=r"outside its declared range 0 to 0\.5"):
+        HistogramQueries.tabulate(lambda x: x[:, :1] / 1, domain, 0, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Parities(4), "either way"),
+        (lambda: Parities(0, 1), "at least 1"),
+        (lambda: Parities(4, 5), "5 different columns"),
+        (lambda: Parities(40, 13), "at most 12"),
+        (lambda: Parities(4, sets=np.array([[0, 4]])), "outside"),
+        (lambda: Parities(4, sets=np.array([[0, 0]])), "two bits of one column"),
+        (lambda: Parities(4, sets=np.array([[0, 1], [1, 0]])), "repeated"),
+        (lambda: Parities(4, sets=np.array([[-1, -1], [1, 0]])), "empty"),
+        (lambda: Parities(4, sets=np.array([[0.5]])), "integer array"),
+        (lambda: SeriesRangeQueries(1), "at least 2"),
+        (lambda: SeriesRangeQueries(5, "suffix"), "all, prefix"),
+        (lambda: SeriesRangeQueries(5, [(3, 2)]), "outside its column"),
+        (lambda: SeriesRangeQueries(5, [(3, 5)]), "outside its column"),
+        (lambda: RangeQueries(domain_of(3), []), "at least one box"),
+        (lambda: RangeQueries(domain_of(3), [{1: (0, 0)}]), "no such column"),
+        (lambda: RangeQueries(domain_of(3), [{0: (0, 0)}, {}]), "no columns"),
+        (lambda: RangeQueries.all_products(domain_of(3), 2), "1 to 1 columns"),
+        (lambda: HistogramQueries([[1.0, np.nan]]), "query 0 has the value nan on cell 1"),
+        (lambda: HistogramQueries([1.0, 2.0]), "shape"),
+        (lambda: HistogramQueries([[1, 2, 3]], domain_of(1, 1)), "3 cells, but the domain 4"),
+        (lambda: Cuboids.of(Parities(3, 2)), "made of conjunctions"),
+        (lambda: Cuboids.of(Workload(np.array([[1], [2]], np.int32), domain_of(3))), "query 0 is"),
+    ],
+)
+def test_bad_input_is_named(make, message: str) -> None:
+    with pytest.raises(BadInputError, match=message):
+        make()
+
+
+def test_cuboids_are_the_marginals() -> None:
+    workload = all_marginals(domain_of(1, 3, 1, 2), 2)
+    cuboids = Cuboids.of(workload)
+    assert len(cuboids) == 6
+    assert cuboids.whole.all()
+    for cuboid in range(len(cuboids)):
+        members = cuboids.queries(cuboid)
+        for row in all_records(workload.domain):
+            assert workload.on_record(row)[members].sum() == 1
+
+
+def test_cuboids_with_cells_missing_are_not_whole() -> None:
+    workload = random_conjunctions(domain_of(1, 1, 1), 7, 2, True, seed=0)
+    cuboids = Cuboids.of(workload)
+    assert np.array_equal(cuboids.whole, np.diff(cuboids.indptr) == 4)
+    assert not cuboids.whole.all()
