@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -51,8 +52,13 @@ class Synthesizer:
         self._release: Release | None = None
 
     def fit(self, table: Any) -> Synthesizer:
-        """Spend the budget on a table; `sample` costs nothing after that."""
+        """Spend the budget on a table; `sample` costs nothing after that.
+
+        Warns when the result is not private, as it is without a declared ``schema``.
+        """
         made = release(table, **self._options)
+        if not made.privacy.private:
+            warnings.warn(made.privacy.text(), stacklevel=2)
         if made.records is None:
             raise BadInputError(f"mechanism {made.mechanism!r} makes no synthetic records")
         self._release = made

@@ -6,6 +6,7 @@ keeps weights on records and answers with queries. It stands on the shared modul
 
 - `algorithm`: Figure 1; `mechanism`: as a mechanism of the shared protocol; `options`, `spending`,
   `output`: its parameters, its budget, what it gives out; `bounds`: what theory promises.
+- `sampled`: MWEM on a population of records, for domains that no exact representation fits.
 - `barak`: all asked Fourier coefficients with noise, fitted by multiplicative weights.
 - `representations`: ways to hold the distribution, all exact, behind one protocol.
 - `queries`, `answers`: queries as products over columns, and the answers to all of them.
@@ -20,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 __all__ = [
     "Barak",
     "Mwem",
+    "MwemSampled",
     "maximum_error",
     "mean_squared_error",
     "relative_entropy",
@@ -34,11 +36,13 @@ if TYPE_CHECKING:
     from mwem.bounds import svd_bound, theorem_2_2_bound
     from mwem.measures import maximum_error, mean_squared_error, relative_entropy
     from mwem.mechanism import Mwem
+    from mwem.sampled.mechanism import MwemSampled
     from mwem.tables import rounded_table, sampled_table
 
 _HOMES = {
     "Barak": "barak",
     "Mwem": "mechanism",
+    "MwemSampled": "sampled.mechanism",
     "svd_bound": "bounds",
     "theorem_2_2_bound": "bounds",
     "maximum_error": "measures",

@@ -226,7 +226,11 @@ def test_what_is_wrong_anyway_is_refused_before_the_table_is_read(
         (people(), QUICK | {"queries": 10**6}, "1000000 queries asked"),
         (people(), QUICK | {"query_columns": "colour"}, "there is no column 'colour'"),
         (people(), QUICK | {"columns": "colour"}, "there is no column 'colour'"),
-        (people(), QUICK | {"queries": None, "marginals": 3, "max_cells": 2}, "marginals of at most 2 cells"),
+        (
+            people(),
+            QUICK | {"queries": None, "marginals": 3, "max_cells": 2},
+            "marginals of at most 2 cells",
+        ),
         (people().with_columns(age=pl.lit(200)), QUICK, "outside the schema's range"),
         (people().with_columns(sex=pl.lit("other")), QUICK, "'other' is not in the schema"),
         (people().with_columns(age=pl.lit(None)), QUICK, "the value is missing"),

@@ -473,6 +473,24 @@ def test_an_answer_column_must_be_there(saved) -> None:
     refuse(saved, "answer")
 
 
+def test_a_release_is_shown_in_a_few_lines(made, answers_only) -> None:
+    text = repr(made)
+    assert len(text.splitlines()) <= 3
+    assert text.startswith("Release of 300 rows by dualquery: 40 answers, ")
+    assert "-differentially private" in text
+    assert "not private" in repr(dualquery.release(people(), queries=9, mechanism="zero"))
+    assert "0 synthetic records" in repr(answers_only)
+
+
+def test_a_release_answers_text(made, answers_only) -> None:
+    assert made.answer(made.answer_table["query"][3]) == made.answers[3]
+    assert made.answer("flag") + made.answer("!flag") == pytest.approx(1)
+    with pytest.raises(BadInputError, match="no column 'colour'"):
+        made.answer("colour=red")
+    with pytest.raises(BadInputError, match="has no synthetic records"):
+        answers_only.answer("flag & sex=Male")
+
+
 # --- parts ----------------------------------------------------------------------------------------
 
 

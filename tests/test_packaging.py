@@ -55,7 +55,9 @@ def test_the_lock_has_versions_and_hashes_and_no_address() -> None:
     lock = (ROOT / "requirements.lock").read_text(encoding="utf-8")
     entries = re.findall(r"^([a-z0-9][a-z0-9._-]*)==", lock, re.MULTILINE)
     locked = {name.replace("_", "-") for name in entries}
-    wanted = PROJECT["project"]["dependencies"] + PROJECT["project"]["optional-dependencies"]["test"]
+    wanted = (
+        PROJECT["project"]["dependencies"] + PROJECT["project"]["optional-dependencies"]["test"]
+    )
     for requirement in wanted:
         name = re.match(r"[A-Za-z0-9._-]+", requirement)
         assert name is not None
@@ -71,6 +73,28 @@ def test_the_readme_commands_are_single_lines_that_set_everything_up() -> None:
         command = next(line for line in lines if what in line)
         assert command.startswith("python3 -m venv .venv && ")
         assert "requirements.lock" in command
+
+
+def test_the_readme_names_everything_built_in() -> None:
+    import solvers
+    from dualquery.cli.main import app
+    from dualquery.data.sources import FORMATS, GENERATORS
+    from dualquery.registry import BUILT_IN
+
+    commands = {
+        command.name or getattr(command.callback, "__name__", "").replace("_", "-")
+        for command in app.registered_commands
+    }
+    names = {
+        *BUILT_IN,
+        *(info.name for info in solvers.available_solvers()),
+        *FORMATS,
+        *GENERATORS,
+        *(f"dualquery {command}" for command in commands),
+    }
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    found = {name for name in names if re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text)}
+    assert names - found == set()
 
 
 def test_top_level_holds_what_the_readme_names() -> None:

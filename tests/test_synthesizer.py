@@ -58,6 +58,13 @@ def test_sample_before_fit() -> None:
         Synthesizer().sample(3)
 
 
+def test_an_option_that_release_lacks_is_named_at_once() -> None:
+    with pytest.raises(TypeError, match="no option 'epsilonn'; did you mean 'epsilon'"):
+        Synthesizer(epsilonn=1)
+    with pytest.raises(TypeError, match="no option 'table'"):
+        Synthesizer(table=people())
+
+
 def test_negative_counts(fitted) -> None:
     with pytest.raises(BadInputError, match="cannot sample -1 rows"):
         fitted.sample(-1)

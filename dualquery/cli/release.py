@@ -170,8 +170,13 @@ def release(
 
       dualquery release --mechanism mwem -o help
 
-    A file for --config holds the same options by their names: lines such as epsilon = 0.5,
-    queries = "all", positive = true, and after a line [option] those of -o, such as free = "coins".
+    A TOML file for --config holds the same options by their names, for example:
+
+      epsilon = 0.5
+
+      queries = "all"
+
+      option = {free = "coins", burn_in = 0}
     """
     given = apply_config(context, config)
     terminal = Terminal(machine=given["as_json"], quiet=given["quiet"])

@@ -14,7 +14,7 @@ from dualquery.errors import BadInputError
 def schema(
     table: Annotated[str, typer.Argument(help="NAME, PATH or FORMAT:PATH.")],
     columns: Annotated[
-        str | None, typer.Option(help="Columns to describe: names, positions, ranges.")
+        str | None, typer.Option(help="Columns: names, positions, ranges; !name leaves out.")
     ] = None,
     out: Annotated[Path | None, typer.Option(help="New file; the screen when left out.")] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Errors only.")] = False,
@@ -29,14 +29,14 @@ def schema(
 
       dualquery schema survey.csv --out survey.json
     """
-    from dualquery.data.load import choose_schema
-    from dualquery.data.schema_files import format_schema, write_schema
-    from dualquery.data.sources import source_of
-
     terminal = Terminal(quiet=quiet)
     if out is not None and out.exists():
         raise BadInputError(f"{out} exists already; name another file with --out")
     with terminal.progress() as progress:
+        from dualquery.data.load import choose_schema
+        from dualquery.data.schema_files import format_schema, write_schema
+        from dualquery.data.sources import source_of
+
         progress.phase("reading the table")
         drafted = choose_schema(source_of(table), None, columns)
     if out is None:

@@ -170,7 +170,7 @@ class Numeric:
     name
         Name of the column in the user's table.
     edges
-        Finite, strictly increasing.
+        Finite, strictly increasing; kept as floats.
     integer
         Whether the column holds whole numbers only.
     missing
@@ -201,6 +201,7 @@ class Numeric:
         _check_choice(self.name, "missing", self.missing, ("error", "category"))
         _check_choice(self.name, "outside", self.outside, ("error", "clip"))
         _check_choice(self.name, "unparsable", self.unparsable, ("error", "missing"))
+        object.__setattr__(self, "edges", tuple(map(float, self.edges)))
         if len(self.edges) < 2:
             raise BadInputError(
                 f"schema, column {self.name!r}: {len(self.edges)} edges; two buckets need three"

@@ -16,8 +16,11 @@ from mwem.sampled.family import SampledFamily
 from mwem.sampled.fitting import Fit, Recipe, fit
 from mwem.sampled.spending import Spending
 
-_NOISE = 2.0
-"""Standard deviations of the noise within which a residual says nothing."""
+_NOISE = 4.0
+"""Standard deviations of the noise that the largest of hundreds of residuals may well have."""
+
+_LAST_NOISE = 2.0
+"""The same for the last fit: its larger population adds hardly any noise of its own."""
 
 _LAST_SIZE = 5
 """Times by which the population grows in the end: its answers are sums over records."""
@@ -88,7 +91,7 @@ def refine(family: SampledFamily, n: int, spending: Spending) -> Fit:
     family.enlarge(_LAST_SIZE)
     for _ in range(_LAST_SWEEPS):
         family.sweep()
-    tolerance = spending.table_scale / n
+    tolerance = _LAST_NOISE * spending.table_scale / n
     return fit(family, Recipe(steps=5, gain=0.2, decay=0.003, tolerance=tolerance))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-FLOOR = 0.5
+FLOOR = 0.25
 """Standard deviations of the noise below which no possible cell is believed to lie."""
 
 

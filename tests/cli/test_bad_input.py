@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import gzip
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import polars as pl
@@ -12,6 +14,7 @@ import pytest
 
 from tests.cli.conftest import Done
 
+ROOT = Path(__file__).resolve().parents[2]
 GOOD = "age,job,flag,sex,constant\n30,nurse,1,Male,a\n60,smith,0,Female,a\n"
 SCHEMA = {
     "columns": [
@@ -138,19 +141,22 @@ def test_schema_files_that_are_none(dualquery, here, tmp_path, text) -> None:
         (["--epsilon", "-1"], "--epsilon is -1"),
         (["--epsilon", "inf"], "--epsilon is inf"),
         (["--epsilon", "nan"], "--epsilon is nan"),
+        (["--epsilon", "1e308"], "--epsilon is 1e+308; nothing above 10000"),
         (["--delta", "1"], "--delta is 1"),
         (["--delta", "2"], "--delta is 2"),
         (["--delta", "-0.1"], "--delta is -0.1"),
         (["--delta", "nan"], "--delta is nan"),
         (["--neighbours", "add-remove"], "not implemented yet"),
         (["--accountant", "best"], "'best' is unknown"),
+        (["--accountant", "zcpd"], "did you mean 'zcdp'?"),
         (["--mechanism", "magic"], "unknown mechanism 'magic'"),
+        (["--mechanism", "gausian"], "did you mean 'gaussian'?"),
         (["--mechanism", "zero", "--samples", "3"], "'zero' has no option 'samples'"),
         (["--mechanism", "gaussian", "--rounds", "3"], "'gaussian' has no option 'rounds'"),
         (["--mechanism", "uniform", "--eta", "3"], "has no option 'eta'"),
         (["--mechanism", "laplace", "--solver", "scip"], "has no option 'solver'"),
         (["--repetitions", "3"], "'dualquery' has no option 'repetitions'"),
-        (["--solver", "cplux"], "unknown solver 'cplux'"),
+        (["--solver", "cplux"], "unknown solver 'cplux'; did you mean 'cplex'?"),
         (["--solver", ""], "unknown solver ''"),
         (["--solver", "highs:upside-down"], "upside-down"),
         (["--solver-timeout", "0"], "solver_timeout is 0"),
@@ -173,6 +179,7 @@ def test_schema_files_that_are_none(dualquery, here, tmp_path, text) -> None:
         (["--way", "0"], "--way is 0"),
         (["--marginals", "0"], "--marginals is 0"),
         (["--marginals", "2", "--positive"], "--positive does not go with --marginals"),
+        (["--marginals", "2", "--queries", "100000"], "--marginals and --queries"),
         (["--max-cells", "3"], "--max-cells goes with --marginals"),
         (["--workload-seed", "-1"], "--workload-seed is -1"),
         (["--seed", "-1"], "--seed is -1"),
@@ -186,6 +193,35 @@ def test_bad_options_fail_before_any_data_are_read(
 
     monkeypatch.setattr("dualquery.data.load.load", read)
     assert_refused(dualquery("release", "adult", *options, *flags), here, message)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--epsilon", "-1"],
+        ["--delta", "2"],
+        ["--mechanism", "magic"],
+        ["--accountant", "best"],
+        ["--solver", "cplux"],
+        ["--way", "0"],
+        ["-o", "free"],
+    ],
+)
+def test_bad_options_fail_before_anything_heavy_is_imported(options) -> None:
+    script = (
+        "import sys\n"
+        "from dualquery.cli.main import main\n"
+        f"code = main(['release', 'biased:3000000,50,1', *{options}])\n"
+        "print(code, [name for name in ('numba', 'polars', 'scipy') if name in sys.modules])\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "2 []\n"
+
+
+def test_a_delta_out_of_range_is_not_explained_by_an_invented_table(dualquery) -> None:
+    assert "2 records" not in dualquery("release", "--delta", "2").last
 
 
 def test_an_existing_out_fails_before_any_data_are_read(dualquery, tmp_path, monkeypatch) -> None:
@@ -223,7 +259,9 @@ def test_an_existing_out_fails_before_any_data_are_read(dualquery, tmp_path, mon
     ],
 )
 def test_what_only_the_table_can_tell(dualquery, here, files, options, message, flags) -> None:
-    base = ["release", files[0], "--schema", files[1], "--queries", "20", "--way", "2"]
+    base = ["release", files[0], "--schema", files[1], "--way", "2"]
+    if "--marginals" not in options:
+        base += ["--queries", "20"]
     done = dualquery(*base, *options, *flags)
     if options == ["--query-columns", "7"]:
         message = "beyond the last position"

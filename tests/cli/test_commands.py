@@ -152,6 +152,14 @@ def test_a_file_of_queries(dualquery, files, tmp_path) -> None:
     assert done.json["queries"] == 2
 
 
+def test_json_shows_letters_as_they_are(dualquery, tmp_path) -> None:
+    table = tmp_path / "t.csv"
+    table.write_text("größe\nklein\ngroß\n", encoding="utf-8")
+    base = ["release", table, "--mechanism", "zero", "--queries", "all", "--way", "1"]
+    assert dualquery(*base, "--out", tmp_path / "out").code == 0
+    assert "größe=groß" in dualquery("answer", tmp_path / "out", "größe=groß", "--json").out
+
+
 def test_names_that_look_like_markup_are_printed_as_they_are(dualquery, tmp_path, here) -> None:
     table = tmp_path / "t.csv"
     table.write_text("[bold],[/red]\nx,y\nz,w\n" * 1 + "x,w\n")
@@ -170,6 +178,76 @@ def test_effective_options_are_stored(dualquery, small) -> None:
     assert options["neighbours"] == "replace-one"
     assert options["seed"] is None
     assert options["mechanism"]["samples"] == 5
+
+
+def test_the_panel_is_short_and_nothing_is_said_twice(dualquery, here) -> None:
+    base = ["release", "--queries", "20", "--rounds", "4", "--samples", "3"]
+    done = dualquery(*base, "--out", "short")
+    words = " ".join(done.out.replace("│", " ").split())
+    assert words.count("left out by a public filter") == 1
+    assert "Optimal adaptive composition" not in words
+    assert "answers are multiples of 1/" in words
+    done = dualquery(*base, "--out", "long", "-v")
+    words = " ".join(done.out.replace("│", " ").split())
+    assert words.count("left out by a public filter") == 1
+    assert "Optimal adaptive composition" in words
+    stored = json.loads((here / "short" / "release.json").read_text())
+    assert any("composition" in text for text in stored["privacy"]["assumptions"])
+
+
+@pytest.mark.parametrize("why", ["seed", "schema"])
+def test_not_private_is_said_once(dualquery, small, files, why) -> None:
+    options = {"seed": [*small, "--seed", "1"], "schema": ["release", files[0], "--queries", "9"]}
+    done = dualquery(*options[why])
+    assert done.code == 0
+    assert (done.out + done.err).count("not private") == 1
+
+
+def test_what_looks_at_no_row_cites_no_theorem(dualquery, small) -> None:
+    arguments = [*small[: small.index("--rounds")], "--mechanism", "zero", "--json"]
+    (sentence, *_) = dualquery(*arguments).json["privacy"]["assumptions"]
+    assert sentence == "The mechanism looks at no private row."
+
+
+def test_phases_are_plain_lines_when_stderr_is_no_terminal(dualquery, small) -> None:
+    done = dualquery(*small)
+    lines = done.err.splitlines()
+    assert lines[0].startswith("loading compiled kernels (first run")
+    assert lines[-1] == "writing the release"
+    assert all(lines)
+
+
+@pytest.mark.parametrize("mechanism", ["dualquery", "mwem", "zero"])
+def test_the_options_of_a_mechanism_are_listed(dualquery, here, mechanism) -> None:
+    from dataclasses import fields
+
+    from dualquery.registry import mechanism_class
+
+    done = dualquery("release", "no-such-file.csv", "--mechanism", mechanism, "-o", "help")
+    assert done.code == 0
+    for field in fields(mechanism_class(mechanism)):
+        assert f"\n{field.name}" in f"\n{done.out}"
+    if mechanism == "dualquery":
+        assert "Learning rate of the query player." in done.out
+        assert "burn_in=0.1" in done.out
+    assert names(here) == set()
+
+
+def test_every_mechanism_documents_its_options() -> None:
+    from dualquery.cli.mechanism_help import option_helps
+    from dualquery.registry import BUILT_IN, mechanism_class
+
+    for name in BUILT_IN:
+        for option in option_helps(mechanism_class(name)):
+            assert option.text, (name, option.title)
+
+
+def test_help_names_every_mechanism(dualquery) -> None:
+    from dualquery.registry import BUILT_IN
+
+    words = " ".join(dualquery("release", "--help").out.replace("│", " ").split())
+    for name in BUILT_IN:
+        assert name in words
 
 
 # --- --config -------------------------------------------------------------------------------------
@@ -234,6 +312,9 @@ def test_the_command_line_wins_over_the_config(dualquery, small, tmp_path) -> No
     [
         ("epsilon = ", "is not valid TOML"),
         ("colour = 1", "unknown option 'colour'"),
+        ("epsilom = 1", "unknown option 'epsilom'; did you mean 'epsilon'?"),
+        ("workload_sed = 1", "did you mean 'workload-seed'?"),
+        ("queries = 5\nmarginals = 2", "--marginals and --queries"),
         ("config = 'x'", "unknown option 'config'"),
         ("epsilon = 'much'", "epsilon = 'much'"),
         ("epsilon = [1, 2]", "one value is expected"),
@@ -259,6 +340,14 @@ def test_a_config_that_is_not_there(dualquery, small, tmp_path) -> None:
     (tmp_path / "latin.toml").write_bytes(b"schema = '\xe4'")
     assert dualquery(*small, "--config", tmp_path / "latin.toml").code == 2
     assert dualquery(*small, "--config", tmp_path).code == 2
+
+
+@pytest.mark.parametrize(
+    "text", ['[options]\nfree = "coins"\n', '[option]\nfree = "coins"', 'option = {free = "coins"}']
+)
+def test_the_mechanisms_options_in_a_config(dualquery, small, tmp_path, text) -> None:
+    path = config(tmp_path, text)
+    assert dualquery(*small, "--config", path, "--json").json["parameters"]["free"] == "coins"
 
 
 # --- the other commands ---------------------------------------------------------------------------
@@ -315,6 +404,31 @@ def test_answer_from_the_workload_and_from_the_records(dualquery, released) -> N
     assert second["answer"] == pytest.approx(share)
     shown = dualquery("answer", released, known)
     assert shown.out.splitlines() == [f"{made.answers[0]:.6f}\treleased\t{known}"]
+
+
+def test_answer_says_which_bucket_was_answered(dualquery, released) -> None:
+    done = dualquery("answer", released, "age=33", "--json")
+    assert done.json["answers"][0]["query"] == "age=33"
+    assert done.json["answers"][0]["answered"] == "age=25-50"
+    assert dualquery("answer", released, "age=33").out.endswith("\tage=33\tanswered: age=25-50\n")
+
+
+def test_evaluate_warns_of_another_number_of_rows(dualquery, released, files, caplog) -> None:
+    same = dualquery("evaluate", released, files[0], "--json")
+    assert same.json["rows_of_release"] == same.json["rows"] == 300
+    assert caplog.messages == []
+    lines = files[0].read_text().splitlines(keepends=True)
+    files[0].write_text("".join(lines[:100]))
+    done = dualquery("evaluate", released, files[0], "--json")
+    assert done.code == 0
+    assert (done.json["rows"], done.json["rows_of_release"]) == (99, 300)
+    assert "the release was made from 300 rows, this table has 99" in caplog.text
+
+
+def test_evaluate_has_one_line_for_a_release_that_is_its_records(
+    dualquery, released, files
+) -> None:
+    assert "(release and synthetic records)" in dualquery("evaluate", released, files[0]).out
 
 
 def test_answer_finds_a_query_however_it_is_written(dualquery, released) -> None:
@@ -420,6 +534,11 @@ def test_solvers_json_is_a_list(dualquery) -> None:
     assert "local-search" in dualquery("solvers").out
 
 
+def test_solvers_tells_which_need_a_command(dualquery) -> None:
+    (line,) = [x for x in dualquery("solvers").out.splitlines() if "maxsat " in x]
+    assert "with a command" in line
+
+
 def test_schema_drafts_a_file_that_release_takes(dualquery, files, here) -> None:
     done = dualquery("schema", files[0], "--out", "draft.json")
     assert done.code == 0
@@ -428,13 +547,13 @@ def test_schema_drafts_a_file_that_release_takes(dualquery, files, here) -> None
         "release", files[0], "--schema", "draft.json", "--mechanism", "zero", "--queries", "9",
         "--json",
     ]  # fmt: skip
-    unedited = dualquery(*release)
+    unedited = dualquery(*release, "--out", "unedited")
     assert unedited.code == 0
     assert not unedited.json["privacy"]["private"]
     draft = here / "draft.json"
     text = draft.read_text(encoding="utf-8")
     draft.write_text(text.replace('"declared": false', '"declared": true'), encoding="utf-8")
-    assert dualquery(*release).json["privacy"]["private"]
+    assert dualquery(*release, "--out", "edited").json["privacy"]["private"]
 
 
 def test_schema_on_the_screen_is_json(dualquery, files, here) -> None:

@@ -118,6 +118,16 @@ def test_bad_input(
     assert "Traceback" not in done.err
 
 
+def test_convert_says_where_and_overwrites_nothing(dualquery: Run, here: Path) -> None:
+    (here / "a.lp").write_text("max\n x\nst\nbin\n x\nend\n")
+    assert dualquery("convert", "a.lp", "a.mps").out == "written to a.mps\n"
+    written = (here / "a.mps").read_bytes()
+    done = dualquery("convert", "a.lp", "a.mps")
+    assert done.code == 2
+    assert "a.mps exists already" in done.last
+    assert (here / "a.mps").read_bytes() == written
+
+
 def test_convert_refuses_what_the_format_cannot_hold(dualquery: Run, here: Path) -> None:
     rng = np.random.default_rng(0)
     names = " + ".join(f"{rng.random():.17g} x{i}" for i in range(60))
@@ -135,7 +145,7 @@ def test_check_passes_what_is_installed(dualquery: Run) -> None:
     assert done.code == 0, done.out
     states = {line["name"]: line["check"] for line in done.json}
     assert states["scip"] == "passed"
-    assert states["maxsat"].startswith("not checked: maxsat needs a command")
+    assert states["maxsat"].startswith("not checked: needs a command")
 
 
 def test_check_reports_a_failure(dualquery: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -43,6 +43,13 @@ def test_a_bucket_that_holds_one_whole_number_is_named_by_it() -> None:
     assert Numeric("k", (0.5, 1.5, 2.5, 9.0), integer=True).labels == ("1", "2", "2.5-9")
 
 
+def test_whole_edges_may_be_given_as_ints() -> None:
+    column = Numeric("x", (-1, 0, 2))
+    assert column == Numeric("x", (-1.0, 0.0, 2.0))
+    assert column.labels == ("-1 to 0", "0-2")
+    assert column.to_dict()["edges"] == [-1, 0, 2]
+
+
 def test_negative_ends_are_joined_by_to() -> None:
     column = Numeric("x", (-114699.0, -94363.0, 0.0, 5e-5, 2e6))
     labels = ("-114699 to -94363", "-94363 to 0", "0 to 5e-05", "5e-05 to 2000000")

@@ -197,9 +197,10 @@ def test_forced_records_lie_in_the_cell_and_keep_their_other_columns(seed) -> No
 
 def test_targets_are_a_distribution_with_a_floor() -> None:
     possible = np.array([True, True, True, False])
-    shares = target_shares(np.array([95, -7, 30, 8]), possible, 100, 6.0)
-    # 118 rows are 18 too many: 6 off each of three; then -13 is raised to 3.
-    np.testing.assert_allclose(shares, np.array([89, FLOOR * 6, 24, 0]) / 116)
+    shares = target_shares(np.array([95, -7, 30, 0]), possible, 100, 6.0)
+    # 118 rows are 18 too many: 6 off each of three; then -13 is raised to the floor.
+    raised = np.array([89, FLOOR * 6, 24, 0])
+    np.testing.assert_allclose(shares, raised / raised.sum())
 
 
 def correlated(rows: int = 20_000) -> np.ndarray:

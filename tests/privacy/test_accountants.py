@@ -278,7 +278,7 @@ def test_auto_uses_zcdp_for_discrete_gaussian_noise() -> None:
 def test_a_named_accountant_that_is_not_valid_is_refused_with_its_reason() -> None:
     with pytest.raises(BadInputError, match=r"paper: Theorem 4\.1 is about DualQuery"):
         best(ADULT.events(), 1e-3, "paper")
-    with pytest.raises(BadInputError, match="'magic' is unknown; use one of auto, paper"):
+    with pytest.raises(BadInputError, match=r"'magic' is unknown \(known: auto, paper"):
         choices("magic")
 
 

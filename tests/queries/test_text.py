@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dualquery.data.columns import Binary, Categorical
+from dualquery.data.columns import Binary, Categorical, Numeric
 from dualquery.data.schema import ItemSchema, TableSchema
 from dualquery.errors import BadInputError
 from dualquery.queries.random import count_distinct, random_conjunctions
@@ -81,6 +81,40 @@ def test_a_query_is_read(text: str, codes: list[int]) -> None:
 def test_what_is_wrong_with_a_query_is_said(text: str, message: str) -> None:
     with pytest.raises(BadInputError, match=message):
         parse_query(text, SCHEMA)
+
+
+WITH_AGE = TableSchema(
+    (*SCHEMA.columns, Numeric("age", (0.0, 10.0, 30.0, 35.0, 40.0, 90.0), integer=True))
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "age>30",
+        "age>=30",
+        "sex==Male",
+        "flag | member",
+        "flag and member",
+        "and",
+        "sex=Male and flag",
+    ],
+)
+def test_other_operators_are_named_as_unknown(text: str) -> None:
+    with pytest.raises(BadInputError, match="only = and != exist, joined by &"):
+        parse_query(text, WITH_AGE)
+
+
+@pytest.mark.parametrize("text", ["income=>50k", "land=1", "sex=Mole"])
+def test_a_misspelt_name_or_value_is_not_taken_for_an_operator(text: str) -> None:
+    with pytest.raises(BadInputError) as raised:
+        parse_query(text, WITH_AGE)
+    assert "only = and" not in str(raised.value)
+
+
+def test_a_range_of_several_buckets_names_them() -> None:
+    with pytest.raises(BadInputError, match="30-40 lies in the buckets 30-35, 35-40: ask for one"):
+        parse_query("flag & age=30-40", WITH_AGE)
 
 
 def test_a_list_becomes_a_workload_in_its_order() -> None:
