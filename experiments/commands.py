@@ -36,7 +36,7 @@ def list_experiments() -> None:
 
 @app.command("headline")
 def headline(quick: Quick = False, runs: Runs = None, data: Data = None, out: Out = None) -> None:
-    """Adult, or KDD99 with --data kdd99:PATH: this accounting, the paper's, and the baselines."""
+    """DualQuery, sampled MWEM and the baselines on Adult, or on KDD99 with --data kdd99:PATH."""
     from experiments.headline import run
 
     found = run(data or "adult", runs or (1 if quick else 3), quick=quick)

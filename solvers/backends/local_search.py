@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _TABU_ATTRIBUTES = 1000
 """A scan costs about 2 ns an attribute: above this size annealing gets further in the same time."""
 
-_TABU_STEPS_PER_TERM = 4
+_TABU_STEPS_PER_TERM = 3
 _LEAST_TABU_STEPS = 1000
 _LONGEST_TENURE = 20
 _PATIENCE = 200

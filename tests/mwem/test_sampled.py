@@ -197,7 +197,7 @@ def test_forced_records_lie_in_the_cell_and_keep_their_other_columns(seed) -> No
 
 def test_targets_are_a_distribution_with_a_floor() -> None:
     possible = np.array([True, True, True, False])
-    shares = target_shares(np.array([95, -7, 30, 0]), possible, 100, 6.0)
+    shares = target_shares(np.array([95, -7, 30, 8]), possible, 100, 6.0)
     # 118 rows are 18 too many: 6 off each of three; then -13 is raised to the floor.
     raised = np.array([89, FLOOR * 6, 24, 0])
     np.testing.assert_allclose(shares, raised / raised.sum())
@@ -238,7 +238,7 @@ def test_an_empty_cell_is_filled() -> None:
     workload = Workload(np.array([[0, 2]], np.int32), Domain.binary(2))
     layout = Layout.of(workload)
     family = SampledFamily.independent(
-        layout, np.array([0.999, 0.001, 0.999, 0.001]), 2, 4000, np.random.default_rng(0), 1
+        layout, np.array([0.99, 0.01, 0.99, 0.01]), 2, 2000, np.random.default_rng(0), 1
     )
     family.add(np.array([0, 1], np.int32), np.array([70, 0, 0, 30]), n=100, scale=0.1)
     assert family.count()[0, 3] == 0
