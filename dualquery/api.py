@@ -150,7 +150,7 @@ def _own_workload(workload: Queries, schema: Schema) -> tuple[Queries, tuple[str
         )
     if isinstance(workload, Workload):
         return replace(workload, repeats=False), ()
-    return workload, () if isinstance(workload, BUILT_IN) else (check_declared(workload),)
+    return workload, () if type(workload) in BUILT_IN else (check_declared(workload),)
 
 
 def _release(

@@ -91,6 +91,7 @@ class Curator:
 
     def begin_game(self, step: float) -> None:
         """Start multiplicative weights over the queries, uniform, with learning rate ``step``."""
+        step = _positive("step", step)
         _require_game(self._workload)
         self._weights = QueryWeights(self._counts, self._n, step)
 
@@ -111,12 +112,14 @@ class Curator:
 
     def measure_gaussian(self, scale: float) -> NDArray[np.int64]:
         """Return all counts plus discrete Gaussian noise of the given scale, both in steps."""
+        scale = _positive("scale", scale)
         sensitivity = self._spread * math.sqrt(differing_queries(self._workload).count)
         self._ledger.charge(DiscreteGaussianNoise(sensitivity, scale))
         return self._counts + self._randomness.discrete_gaussian(scale, len(self._counts))
 
     def measure_laplace(self, scale: float) -> NDArray[np.int64]:
         """Return all counts plus discrete Laplace noise of the given scale, both in steps."""
+        scale = _positive("scale", scale)
         sensitivity = self._spread * differing_queries(self._workload).count
         self._ledger.charge(LaplaceNoise(sensitivity / scale))
         return self._counts + self._randomness.discrete_laplace(scale, len(self._counts))
@@ -139,6 +142,7 @@ class Curator:
         allowed
             bool, shape ``(m,)``: the queries to choose from, by a public rule; None for all.
         """
+        epsilon = _positive("epsilon", epsilon)
         scores = self._scores(model)
         self._ledger.charge(SampledQueries(epsilon + RANGE_SLACK, 1))
         return select_largest(scores, allowed, epsilon, self._spread, self._randomness)
@@ -159,6 +163,7 @@ class Curator:
             Pure cost of the report: Laplace noise on every score, of scale ``2 / epsilon`` times
             as much error as one record can make.
         """
+        epsilon = _positive("epsilon", epsilon)
         scores = self._scores(model)
         self._ledger.charge(LaplaceNoise(epsilon))
         return report_noisy_max(scores, allowed, epsilon, self._spread, self._randomness)
@@ -178,6 +183,9 @@ class Curator:
         -------
         uint8, shape ``(size, bits)``.
         """
+        epsilon = _positive("epsilon", epsilon)
+        if size < 1:
+            raise ValueError(f"size is {size}; at least 1 record is needed")
         databases = SmallDatabases(self._conjunctions, size)
         self._ledger.charge(SampledQueries(epsilon + RANGE_SLACK, 1))
         return databases.select(self._counts, self._n, epsilon, self._randomness)
@@ -191,6 +199,7 @@ class Curator:
             Pure cost of a record's report of one column; each column that a query looks at is
             reported.
         """
+        epsilon = _positive("epsilon", epsilon)
         for _ in asked_columns(self._conjunctions):
             self._ledger.charge(RandomizedReport(epsilon))
         statistic = RandomizedCounts(self._conjunctions, epsilon, self._randomness)
@@ -201,12 +210,14 @@ class Curator:
 
         The queries are positive conjunctions and hold all their subsets; `scale` is in rows.
         """
+        scale = _positive("scale", scale)
         odd = odd_counts(self._conjunctions, self._counts)
         self._ledger.charge(LaplaceNoise(parities_apart(self._conjunctions) / scale))
         return odd + self._randomness.discrete_laplace(scale, len(odd))
 
     def measure_parities_gaussian(self, scale: float) -> NDArray[np.int64]:
         """Return the same counts of odd sums plus discrete Gaussian noise of the scale in rows."""
+        scale = _positive("scale", scale)
         odd = odd_counts(self._conjunctions, self._counts)
         sensitivity = math.sqrt(parities_apart(self._conjunctions))
         self._ledger.charge(DiscreteGaussianNoise(sensitivity, scale))
@@ -232,6 +243,7 @@ class Curator:
         allowed
             bool, one a cuboid, by a public rule; None for all.
         """
+        epsilon = _positive("epsilon", epsilon)
         groups = self._cuboids
         cells = np.diff(groups.indptr)
         errors = np.add.reduceat(self._scores(model)[groups.members], groups.indptr[:-1])
@@ -242,12 +254,14 @@ class Curator:
 
     def measure_cuboid_laplace(self, cuboid: int, scale: float) -> NDArray[np.int64]:
         """Return a cuboid's counts plus discrete Laplace noise of the given scale (in rows)."""
+        scale = _positive("scale", scale)
         counts = self._counts[self._cuboids.queries(cuboid)]
         self._ledger.charge(LaplaceNoise(cuboids.L1 / scale))
         return counts + self._randomness.discrete_laplace(scale, len(counts))
 
     def measure_cuboid_gaussian(self, cuboid: int, scale: float) -> NDArray[np.int64]:
         """Return a cuboid's counts plus discrete Gaussian noise of the given scale (in rows)."""
+        scale = _positive("scale", scale)
         counts = self._counts[self._cuboids.queries(cuboid)]
         self._ledger.charge(DiscreteGaussianNoise(cuboids.L2, scale))
         return counts + self._randomness.discrete_gaussian(scale, len(counts))
@@ -262,10 +276,13 @@ class Curator:
         scale
             Standard deviation of the noise.
         """
+        scale = _positive("scale", scale)
+        if queries.ndim != 1 or queries.dtype.kind not in "iu":
+            raise ValueError("the queries to measure must be a list of positions")
         part = self._conjunctions.take(queries)
         sensitivity = math.sqrt(differing_queries(part).count)
         self._ledger.charge(DiscreteGaussianNoise(sensitivity, scale))
-        return self._counts[queries] + self._randomness.discrete_gaussian(scale, len(queries))
+        return self._counts[queries] + self._randomness.discrete_gaussian(scale, len(part))
 
     def measure_table_gaussian(self, query: int, scale: float) -> NDArray[np.int64]:
         """Return the rows in every cell of a query's table plus discrete Gaussian noise, in rows.
@@ -273,6 +290,7 @@ class Curator:
         The cells are those of `dualquery.queries.contingency.table_cells`; they take another pass
         over the rows.
         """
+        scale = _positive("scale", scale)
         cells = ConjunctionCounts(table_cells(self._conjunctions, query))
         counts = self._records.total(cells, self._threads)
         self._ledger.charge(DiscreteGaussianNoise(math.sqrt(_CELLS_L1), scale))
@@ -280,22 +298,26 @@ class Curator:
 
     def measure_one_laplace(self, query: int, scale: float) -> int:
         """Return one query's count plus discrete Laplace noise, both in steps."""
+        scale = _positive("scale", scale)
         self._ledger.charge(LaplaceNoise(self._spread / scale))
         return int(self._counts[query] + self._randomness.discrete_laplace(scale, 1)[0])
 
     def measure_one_gaussian(self, query: int, scale: float) -> int:
         """Return one query's count plus discrete Gaussian noise, both in steps."""
+        scale = _positive("scale", scale)
         self._ledger.charge(DiscreteGaussianNoise(self._spread, scale))
         return int(self._counts[query] + self._randomness.discrete_gaussian(scale, 1)[0])
 
     def measure_cells_laplace(self, scale: float) -> NDArray[np.int64]:
         """Return the count of every cell plus discrete Laplace noise (see `histogram`)."""
+        scale = _positive("scale", scale)
         cells = self._cells()
         self._ledger.charge(LaplaceNoise(_CELLS_L1 / scale))
         return cells + self._randomness.discrete_laplace(scale, cells.size).reshape(cells.shape)
 
     def measure_cells_gaussian(self, scale: float) -> NDArray[np.int64]:
         """Return the count of every cell plus discrete Gaussian noise (see `histogram`)."""
+        scale = _positive("scale", scale)
         cells = self._cells()
         self._ledger.charge(DiscreteGaussianNoise(math.sqrt(_CELLS_L1), scale))
         return cells + self._randomness.discrete_gaussian(scale, cells.size).reshape(cells.shape)
@@ -343,6 +365,20 @@ class Curator:
         if self._weights is None:
             raise RuntimeError("begin_game must come before the first round")
         return self._weights
+
+
+def _positive(name: str, value: float) -> float:
+    """Return a parameter as a Python float: what is charged is computed in double precision.
+
+    Raises
+    ------
+    ValueError
+        If it is not finite and above 0.
+    """
+    number = float(value)
+    if not (math.isfinite(number) and number > 0):
+        raise ValueError(f"{name} is {number}; a finite number above 0 is needed")
+    return number
 
 
 def _require_game(queries: Counted) -> Workload | Disjunctions:

@@ -52,6 +52,7 @@ def error_scores(
     ValueError
         If the model has another shape or is not finite: its scores would not be what is charged.
     """
+    model = np.asarray(model, dtype=np.float64)
     if model.shape != counts.shape or not np.isfinite(model).all():
         raise ValueError(f"the model's answers must be {len(counts):,} finite numbers")
     # Far-off answers are cut, which is up to the public model; integers could overflow otherwise.

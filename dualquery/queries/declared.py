@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dualquery.data.histogram import axis_sizes, rows_of_values
+from dualquery.data.records import RecordsBuilder
 from dualquery.errors import BadInputError
 from dualquery.queries.family import Queries
 
@@ -49,6 +50,15 @@ def check_declared(queries: Queries) -> str:
                 f"{name}: query {query} is {values[record, query]} on the record "
                 f"{records[record].tolist()}, {complaint}"
             )
+    table = RecordsBuilder(queries.domain.bits)
+    table.append_dense(records)
+    counts = queries.counts(table.build(), threads=1)
+    if not np.array_equal(counts, steps.sum(axis=0)):
+        query = int(np.flatnonzero(counts != steps.sum(axis=0))[0])
+        raise BadInputError(
+            f"{name}: counts() gives {counts[query]} steps for query {query} on public records "
+            f"whose answers add up to {steps[:, query].sum():g}"
+        )
     return (
         f"the range and spread of {name} are declared by their author and were tried on {RECORDS} "
         "public records; the guarantee rests on them"

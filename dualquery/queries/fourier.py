@@ -47,8 +47,10 @@ def odd_counts(sets: Workload, counts: NDArray[np.int64]) -> NDArray[np.int64]:
     Raises
     ------
     ValueError
-        If the conjunctions are not positive or not closed under subsets.
+        If the conjunctions are not positive, not distinct or not closed under subsets.
     """
+    if len(np.unique(sets.literals, axis=0)) != len(sets):
+        raise ValueError("parities need distinct conjunctions")
     inside = Subqueries.of(sets)
     positive = bool(((sets.literals < 0) | (sets.literals & 1 == 0)).all())
     if not positive or len(inside.workload) != len(sets):

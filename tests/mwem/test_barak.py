@@ -9,6 +9,7 @@ import pytest
 from scipy import stats
 
 from dualquery.api import run
+from dualquery.data.domain import Domain
 from dualquery.data.schema import ItemSchema
 from dualquery.errors import BadInputError
 from dualquery.mechanism import Budget, Task
@@ -18,6 +19,7 @@ from dualquery.privacy.randomness import SeededRandomness
 from dualquery.queries.fourier import answers_of, asked_sets, odd_counts, parities_apart
 from dualquery.queries.marginals import all_marginals
 from dualquery.queries.random import random_conjunctions
+from dualquery.queries.workload import Workload
 from mwem import Barak
 from mwem.barak import Cells
 from tests.mwem.cases import domain_of, random_case, records_of, truth_table
@@ -162,3 +164,10 @@ def test_bad_options_are_one_message() -> None:
     for name in ("repetitions", "records"):
         with pytest.raises(BadInputError, match=f"{name} is 0"):
             Barak(**{name: 0})
+
+
+def test_repeated_sets_are_refused() -> None:
+    domain = Domain.binary(2)
+    literals = np.array([[0, 2], [0, 2], [0, -1]], np.int32)
+    with pytest.raises(ValueError, match="distinct conjunctions"):
+        odd_counts(Workload(literals, domain, repeats=True), np.zeros(3, np.int64))

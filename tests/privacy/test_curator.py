@@ -107,6 +107,27 @@ def test_noise_is_charged_at_the_sensitivity_that_the_room_computes() -> None:
     assert noisy.dtype == np.int64
 
 
+def test_a_mask_does_not_buy_many_measurements_for_one() -> None:
+    room = curator((DiscreteGaussianNoise(1.0, 10.0),))
+    with pytest.raises(ValueError, match="a list of positions"):
+        room.measure_part_gaussian(np.array([True, False, False]), 10.0)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, -1e-13, float("nan"), float("inf")])
+def test_a_selection_that_is_no_selection_is_refused(epsilon) -> None:
+    room = curator((SampledQueries(1.0, 1),))
+    with pytest.raises(ValueError, match="epsilon is"):
+        room.select_worst(np.zeros(3), epsilon)
+
+
+def test_charges_are_computed_in_double_precision() -> None:
+    planned = float(np.float16(1e-4)) + 2.0**-42
+    room = curator((SampledQueries(planned, 1), SampledQueries(planned, 1)))
+    room.select_worst(np.zeros(3, np.float16), np.float16(1e-4))
+    with pytest.raises(RuntimeError, match="would cost more"):
+        room.select_worst(np.zeros(3), float(np.float16(1e-4)) * (1 + 1e-6))
+
+
 def test_the_room_gives_out_no_counts() -> None:
     room = curator(GameSchedule(rounds=2, samples=1, step=0.1, n=3))
     public = [name for name in dir(room) if not name.startswith("_")]

@@ -183,6 +183,10 @@ def test_missing_or_empty_command() -> None:
         get_solver("maxsat")
     with pytest.raises(UnknownSolverError, match="quotation"):
         get_solver("maxsat:'unclosed")
+
+
+def test_an_argument_of_rc2() -> None:
+    pytest.importorskip("pysat", reason="needs the extra maxsat")
     with pytest.raises(UnknownSolverError, match="takes no argument"):
         get_solver("maxsat-rc2:x")
 
