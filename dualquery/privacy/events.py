@@ -18,9 +18,9 @@ WEIGHT_ERROR = 2.0**-44
 """Largest relative error, as a log-ratio, of the integer weight of a query.
 
 The sampler draws exactly from integer weights, and each integer weight is within a factor
-``exp(+-WEIGHT_ERROR)`` of the real weight that multiplicative weights defines. 44 bits leave room
-in 64-bit integers for the rounding of ``exp`` and of the scaled product, and the charge stays far
-below every range that a useful schedule has.
+``exp(+-WEIGHT_ERROR)`` of the real weight that multiplicative weights defines:
+`dualquery.privacy.weights` adds up the roundings of an 80-bit weight and stays below it. The charge
+is far below every range that a useful schedule has.
 """
 
 RANGE_SLACK = 4.0 * WEIGHT_ERROR

@@ -21,7 +21,7 @@ from dualquery.privacy.randomness import Randomness
 from dualquery.privacy.weights import draw_outcomes
 
 GRID = 1024
-"""Grid points in one row, a power of two so that the unit of the log-weights is not rounded."""
+"""Grid points in one row, a power of two: dividing the unit of the log-weights by it is exact."""
 
 MOST_ALTERNATIVES = (1 << 26) - 1
 """Above this, sums of weights could overflow their two words."""
