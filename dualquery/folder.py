@@ -306,7 +306,8 @@ def _read(folder: Path) -> Release:
     answers = pl.read_parquet(folder / "answers.parquet")
     records = None
     if stored["synthetic_records"]:
-        synthetic = load(parse_source(f"parquet:{folder / SYNTHETIC}"), schema).records
+        uncut = schema.with_max_ones(None)
+        synthetic = load(parse_source(f"parquet:{folder / SYNTHETIC}"), uncut).records
         records = synthetic.dense_rows(0, synthetic.n)
     found = (len(answers), 0 if records is None else len(records))
     if found != (stored["queries"], stored["synthetic_records"]):

@@ -33,6 +33,14 @@ def release(
         str | None,
         typer.Option(help="Columns to read: names, positions, ranges.", rich_help_panel=DATA),
     ] = None,
+    max_ones_per_row: Annotated[
+        int | None,
+        typer.Option(
+            help="Cut rows of 0/1 columns to so many 1s (a public number): less noise.",
+            min=1,
+            rich_help_panel=DATA,
+        ),
+    ] = None,
     queries: Annotated[
         str | None,
         typer.Option(
@@ -199,6 +207,7 @@ def release(
             given["data"],
             schema=given["schema"],
             columns=given["columns"],
+            max_ones_per_row=given["max_ones_per_row"],
             queries=workload.queries,
             way=workload.way,
             signed=workload.signed,
