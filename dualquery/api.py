@@ -195,6 +195,7 @@ def _release(
         records=outcome.records,
         trace=outcome.trace,
         solver=outcome.solver,
+        intervals=outcome.intervals,
         notes=(*data.notes, *notes),
         versions=versions(),
         created=created.isoformat(timespec="seconds"),

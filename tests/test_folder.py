@@ -130,7 +130,8 @@ def test_loading_an_older_format_needs_no_upgrade(made, tmp_path) -> None:
 
 SUMMARY = {
     "format_version", "mechanism", "parameters", "options", "privacy", "rows", "bits", "queries",
-    "way", "workload", "synthetic_records", "solver", "notes", "versions", "created", "schema",
+    "way", "workload", "synthetic_records", "solver", "intervals", "notes", "versions",
+    "created", "schema",
 }  # fmt: skip
 """Every key of release.json. Each is public; add one here only if it is, too."""
 OPTIONS = {"epsilon", "delta", "accountant", "neighbours", "seed", "mechanism"}
