@@ -150,7 +150,7 @@ def test_release_json_holds_listed_keys_only(made, tmp_path) -> None:
     assert stored["solver"].keys() == SOLVER
     assert stored["privacy"].keys() == PRIVACY
     assert pl.read_parquet(tmp_path / "out" / "answers.parquet").columns == [
-        "query", "answer", "literal_1", "literal_2",
+        "query", "answer", "literal_1", "literal_2", "interval_low", "interval_high",
     ]  # fmt: skip
 
 
