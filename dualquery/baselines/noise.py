@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dualquery.intervals import gaussian_half_width, laplace_half_width
 from dualquery.mechanism import Budget, Plan
 from dualquery.privacy.accountants import best
 from dualquery.privacy.calibrate import laplace_scale
@@ -34,6 +35,13 @@ class NoisePlan:
     def of(plan: Plan) -> NoisePlan:
         """Read the noise out of a mechanism's plan."""
         return NoisePlan(plan.parameters["noise"], plan.parameters["scale"])
+
+    @property
+    def half_width(self) -> int:
+        """Half the width of an interval around a measured count, in steps."""
+        if self.noise == "discrete gaussian":
+            return gaussian_half_width(self.scale)
+        return laplace_half_width(self.scale)
 
 
 def plan_noise(statistics: Counted, budget: Budget, parameters: Mapping[str, Any]) -> Plan:
