@@ -37,9 +37,9 @@ class NoisePlan:
         return NoisePlan(plan.parameters["noise"], plan.parameters["scale"])
 
     @property
-    def half_width(self) -> int:
+    def half_width(self) -> float:
         """Half the width of an interval around a measured count, in steps."""
-        if self.noise == "discrete gaussian":
+        if self.noise == "gaussian":
             return gaussian_half_width(self.scale)
         return laplace_half_width(self.scale)
 
