@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -20,6 +21,7 @@ from dualquery.data.sources import parse_source
 from dualquery.data.streamed import StreamedRows, count_rows, stream_rows
 from dualquery.engines import Engine
 from dualquery.errors import BadInputError
+from experiments.processes import measure
 
 ROWS = 3 * BLOCK_ROWS + 17
 
@@ -251,3 +253,25 @@ def test_rows_that_do_not_fit_are_refused(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr("dualquery.data.load._CHECKED_BLOCKS", 1)
     with pytest.raises(BadInputError, match="use --engine stream"):
         load(path, SCHEMA)
+
+
+def _read_to_the_end(path: str) -> int:
+    return sum(frame.height for frame in parse_source(path).frames(["number"]))  # type: ignore[union-attr]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("group", [1 << 18, 1 << 23])
+def test_memory_does_not_grow_with_the_file(tmp_path: Path, group: int) -> None:
+    """64 MiB that cannot be compressed, in 32 row groups or one: PyArrow may keep either."""
+    numbers = np.random.default_rng(0).integers(0, 2**62, 1 << 23)
+    peaks = []
+    for rows in (1 << 16, 1 << 23):
+        path = tmp_path / f"{rows}.parquet"
+        pq.write_table(
+            pa.table({"number": numbers[:rows]}), path, row_group_size=group, use_dictionary=False
+        )
+        read = measure(_read_to_the_end, str(path))
+        assert read.value == rows
+        peaks.append(read.peak_mib)
+    if peaks[0] is not None and peaks[1] is not None:
+        assert peaks[1] - peaks[0] < 32
