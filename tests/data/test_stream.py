@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dualquery.data import schema_from_dict
-from dualquery.data.load import load
+from dualquery.data.load import in_order, load
 from dualquery.data.readers.parquet import PartitionedItems, PartitionedTable
 from dualquery.data.records import BLOCK_ROWS, RecordsBuilder
 from dualquery.data.schema import ItemSchema
@@ -253,6 +255,42 @@ def test_rows_that_do_not_fit_are_refused(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr("dualquery.data.load._CHECKED_BLOCKS", 1)
     with pytest.raises(BadInputError, match="use --engine stream"):
         load(path, SCHEMA)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 9])
+def test_encoding_by_several_threads_keeps_the_order(
+    threads: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dualquery.data.load._CELLS", 300)  # pieces of 100 rows
+    path = write_parquet(tmp_path)
+    kept = load(path, SCHEMA).records
+    bits = np.arange(kept.bits, dtype=np.int32)
+    rows = replace(stream_rows(parse_source(path), SCHEMA), threads=threads)
+    for number, block in enumerate(rows.stream()):
+        np.testing.assert_array_equal(block.pack(bits), kept.block(number, bits))
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_few_blocks_are_encoded_ahead(threads: int) -> None:
+    """And the first fault in the order of the rows is the one that is told."""
+    made = []
+
+    def encodings():
+        for number in range(50):
+            made.append(number)
+            yield partial(encode, number)
+
+    def encode(number: int) -> int:
+        if number >= 20:
+            raise BadInputError(f"block {number} is damaged")
+        return number
+
+    encoded = in_order(encodings(), threads)  # type: ignore[arg-type]
+    for number in range(20):
+        assert next(encoded) == number
+        assert len(made) <= number + 1 + threads
+    with pytest.raises(BadInputError, match="block 20 is damaged"):
+        next(encoded)
 
 
 def _read_to_the_end(path: str) -> int:
