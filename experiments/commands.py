@@ -45,11 +45,13 @@ def headline(quick: Quick = False, runs: Runs = None, data: Data = None, out: Ou
 
 
 @app.command("benchmarks")
-def benchmarks(quick: Quick = False, part: Parts = None, out: Out = None) -> None:
-    """Speed and memory beside NumPy, Polars, DuckDB and SciPy; the largest sizes; MWEM."""
+def benchmarks(
+    quick: Quick = False, part: Parts = None, data: Data = None, out: Out = None
+) -> None:
+    """Speed and memory beside NumPy, Polars, DuckDB and SciPy; the largest sizes; MWEM; solvers."""
     from experiments.benchmarks import run
 
-    found = run(part or (), quick=quick)
+    found = run(part or (), quick=quick, data=data)
     if out is not None:
         write_results(found, out)
 

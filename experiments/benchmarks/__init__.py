@@ -9,12 +9,20 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Callable, Collection
+from functools import partial
 from typing import Any
 
 from rich.console import Console
 
 from dualquery.errors import BadInputError
-from experiments.benchmarks import evaluation, growth, multiplicative_weights, player, scale
+from experiments.benchmarks import (
+    evaluation,
+    growth,
+    multiplicative_weights,
+    player,
+    scale,
+    solvers,
+)
 
 Part = Callable[[Console, bool], Any]
 
@@ -24,11 +32,12 @@ PARTS: dict[str, Part] = {
     "growth": growth.run,
     "scale": scale.run,
     "mwem": multiplicative_weights.run,
+    "solvers": solvers.run,
 }
 """Name of each part -> what runs it, given a console for its tables and whether to be quick."""
 
 
-def run(parts: Collection[str], *, quick: bool) -> dict[str, Any]:
+def run(parts: Collection[str], *, quick: bool, data: str | None = None) -> dict[str, Any]:
     """Run some parts, print their tables, and return all figures.
 
     Parameters
@@ -37,6 +46,8 @@ def run(parts: Collection[str], *, quick: bool) -> dict[str, Any]:
         Names from `PARTS`; none means all of them.
     quick
         Small tables, for a look at whether everything runs.
+    data
+        ``kdd99:PATH``: further data for the part about solvers.
 
     Raises
     ------
@@ -48,8 +59,9 @@ def run(parts: Collection[str], *, quick: bool) -> dict[str, Any]:
             raise BadInputError(f"--part {part}: the parts are {', '.join(PARTS)}")
     console = Console()
     found: dict[str, Any] = {"quick": quick, "machine": _machine()}
+    with_data: dict[str, Part] = {**PARTS, "solvers": partial(solvers.run, data=data)}
     for name in parts or PARTS:
-        found[name] = PARTS[name](console, quick)
+        found[name] = with_data[name](console, quick)
     found["machine"]["load_after"] = _load()
     return found
 

@@ -26,6 +26,7 @@ from experiments.benchmarks.multiplicative_weights import (
     with_coins,
 )
 from experiments.benchmarks.scale import PhaseTimes, write_files
+from experiments.benchmarks.solvers import random_sample, solve_limited
 from experiments.benchmarks.tables import stored_records
 from experiments.processes import measure
 from tests.queries.naive import truth
@@ -110,3 +111,21 @@ def test_a_fresh_process_has_a_peak_of_its_own() -> None:
     assert (small.value, large.value) == (1, 200)
     if small.peak_mib is not None and large.peak_mib is not None:
         assert 300 < large.peak_mib - small.peak_mib < 600
+
+
+def test_random_samples_are_conjunctions_of_three_attributes() -> None:
+    problem = random_sample(30, 400)
+    widths = (problem.terms >= 0).sum(axis=1)
+    # A term and its complement may cancel; nothing else shortens a sample.
+    assert set(widths.tolist()) == {3}
+    assert 350 <= np.abs(problem.weights).sum() <= 400
+    assert (problem.weights < 0).any()
+    assert (problem.weights > 0).any()
+
+
+def test_limited_solvers_say_what_came_of_it() -> None:
+    solved = solve_limited("auto", 300, 200)
+    assert solved["status"] == "optimal"
+    assert solved["bound"] == solved["objective"] > 0
+    refused = solve_limited("exhaustive", 300, 200)
+    assert "use another solver" in refused["refusal"]
