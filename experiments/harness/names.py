@@ -11,6 +11,11 @@ from experiments.harness.recipe import Recipe
 MODULES: Mapping[str, str] = {
     "figure1": "experiments.figure1",
     "figure2": "experiments.figure2",
+    "figure3": "experiments.figure3",
+    "figure4": "experiments.figure4",
+    "parameters": "experiments.parameters",
+    "accuracy": "experiments.accuracy",
+    "headline": "experiments.headline",
 }
 """Name -> module that holds it as ``RECIPE``, in the order in which a page shows them."""
 
