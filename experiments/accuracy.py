@@ -150,28 +150,25 @@ def draw(table: pl.DataFrame) -> Mapping[str, Figure]:
     """Draw a picture for each table: a column for each workload, max above mean error."""
     from experiments.harness import style
 
-    looks = style.curves(list(COMPARED))
+    looks = style.curves(list(CONTENDERS))
     pictures = {}
     delta = table["delta"][0]
     names = table["data"].unique(maintain_order=True).to_list()
     for name in names:
         lines = table.filter(pl.col("data") == name, pl.col("delta") == delta)
         workloads = lines["workload"].unique(maintain_order=True).to_list()
-        figure, axes = style.panels(len(workloads), 2, height=2.0)
+        figure, axes = style.panels(2, len(workloads), height=1.9)
         for at, panel in enumerate(axes):
-            column = ("max_error", "mean_error")[at // len(workloads)]
-            workload = workloads[at % len(workloads)]
+            workload, column = workloads[at // 2], ("max_error", "mean_error")[at % 2]
             for label, look in looks.items():
                 of_one = lines.filter(pl.col("contender") == label, pl.col("workload") == workload)
                 style.line_with_band(panel, of_one, "epsilon", column, look)
             panel.set_xscale("log")
             panel.set_yscale("log")
-            if at < len(workloads):
-                panel.set_title(f"{name}: {workload}")
-            else:
-                panel.set_xlabel("epsilon (more private to the left)")
-            if at % len(workloads) == 0:
-                panel.set_ylabel(f"{column.replace('_', ' ')} (share of rows)")
+            panel.set_title(f"{name}: {workload}")
+            panel.set_ylabel(f"{column.replace('_', ' ')} (share of rows)")
+        for panel in axes[-2:]:
+            panel.set_xlabel("epsilon (left: more private)")
         style.legend_below(figure, axes, 3)
         pictures["accuracy" if name == names[0] else f"accuracy-{name}"] = figure
     return pictures

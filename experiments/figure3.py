@@ -110,14 +110,14 @@ def draw(table: pl.DataFrame) -> Mapping[str, Figure]:
     """Draw max error, mean error and seconds."""
     from experiments.harness import style
 
-    figure, axes = style.panels(3)
+    figure, axes = style.panels(1, 3, height=1.9)
     looks = style.curves(list(CONTENDERS))
     for panel, (column, label) in zip(
         axes,
         (
             ("max_error", "max error (share of rows)"),
             ("mean_error", "mean error (share of rows)"),
-            ("seconds", "run time without counting (s)"),
+            ("seconds", "run time (s)"),
         ),
         strict=True,
     ):
@@ -126,10 +126,10 @@ def draw(table: pl.DataFrame) -> Mapping[str, Figure]:
             style.line_with_band(panel, lines, "queries", column, looks[contender])
         panel.set_xscale("log")
         panel.set_yscale("log")
-        panel.set_xlabel("queries")
         panel.set_ylabel(label)
-    axes[1].set_title(f"{table['data'][0]}, epsilon {EPSILON:g}, delta {DELTA:g}")
-    style.legend_below(figure, axes, 4)
+    axes[-1].set_xlabel("queries")
+    axes[0].set_title(f"{table['data'][0]}, epsilon {EPSILON:g}, delta {DELTA:g}")
+    style.legend_below(figure, axes, 2)
     return {"figure3": figure}
 
 

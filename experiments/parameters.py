@@ -29,6 +29,8 @@ LIMITS = (20.0, 5.0, 1.0, 0.1, 0.02)
 SOLVERS = ("auto", "scip")
 """The default, and an exact solver of the integer program as the paper used one."""
 POLICY = "policy"
+FEWEST_RUNS = 3
+"""With fewer, differences of some percent are noise, and nothing is decided."""
 
 _QUICK_QUERIES = 20_000
 _QUICK_LIMITS = (20.0, 0.02)
@@ -111,11 +113,11 @@ def expect(table: pl.DataFrame) -> Sequence[Finding]:
     return [
         finding
         for (name,), lines in table.group_by("data", maintain_order=True)
-        for finding in _expect(str(name), summarise(lines))
+        for finding in _expect(str(name), summarise(lines), lines["seed"].n_unique() >= FEWEST_RUNS)
     ]
 
 
-def _expect(name: str, means: pl.DataFrame) -> list[Finding]:
+def _expect(name: str, means: pl.DataFrame, decided: bool) -> list[Finding]:
     policy = means.filter(pl.col("varied") == POLICY)["max_error"][0]
     grid = means.filter(pl.col("varied").is_in(["rounds", "samples", "eta"]))
     best = grid.sort("max_error").row(0, named=True)
@@ -127,14 +129,16 @@ def _expect(name: str, means: pl.DataFrame) -> list[Finding]:
             f"{name}: the policy's max error within 15% of the best of the grid",
             f"{policy:.4f} against {best['max_error']:.4f} at {best['varied']} {best['value']} "
             "(the grid is chosen by the error, which a release may not do)",
-            policy <= 1.15 * best["max_error"],
+            policy <= 1.15 * best["max_error"] if decided else None,
         ),
         Finding(
             f"{name}: 0 is a good value for free attributes of sparse tables (Section 6)",
             ", ".join(f"{value} {error:.4f}" for value, error in
                       free.select("value", "max_error").iter_rows()),
             free.filter(pl.col("value") == "zeros")["max_error"][0]
-            <= 1.1 * free["max_error"].to_numpy().min(),
+            <= 1.1 * free["max_error"].to_numpy().min()
+            if decided
+            else None,
         ),
         Finding(
             f"{name}: the limit of 20 s is rarely reached (Section 6)",
@@ -146,7 +150,9 @@ def _expect(name: str, means: pl.DataFrame) -> list[Finding]:
             f"{name}: shorter limits cost little error",
             "; ".join(f"{value}: {error:.4f}, reached in {share:.0%}" for value, error, share in
                       limits.select("value", "max_error", "at limit").iter_rows()),
-            limits["max_error"].to_numpy().max() <= 1.15 * longest["max_error"].to_numpy().min(),
+            limits["max_error"].to_numpy().max() <= 1.15 * longest["max_error"].to_numpy().min()
+            if decided
+            else None,
         ),
     ]  # fmt: skip
 

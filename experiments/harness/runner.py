@@ -34,6 +34,9 @@ from experiments.harness.recipe import Choices, Finding, Recipe, Row, Run
 from experiments.harness.run_folder import RunFolder, write_whole
 from experiments.harness.workers import do_in_parallel, do_measured
 
+_WIDEST = 160
+"""Characters that a line of a summary may always have."""
+
 
 @dataclass(frozen=True, eq=False)
 class Result:
@@ -123,14 +126,16 @@ def tidy_table(finished: Iterable[tuple[Run, Sequence[Row]]]) -> pl.DataFrame:
     return pl.DataFrame(lines, infer_schema_length=None)
 
 
-def show(result: Result, console: Console) -> None:
+def show(result: Result) -> None:
     """Print the summary and the findings."""
+    console = Console()
     console.print(f"[bold]{result.recipe.title}[/bold]\n{result.recipe.setting}")
     console.print(WARNING, style="bold white on red")
     listing = Table(*(name.replace("_", " ") for name in result.summary.columns), box=SIMPLE_HEAD)
     for line in result.summary.iter_rows():
         listing.add_row(*map(shown_value, line))
-    console.print(listing)
+    # Not cut at the width of the terminal: half a number is worse than a long line.
+    Console(width=max(console.width, _WIDEST)).print(listing)
     for finding in result.findings:
         console.print(finding.text(), markup=False, highlight=False)
     console.print(f"results and pictures: {result.folder}", markup=False, highlight=False)
