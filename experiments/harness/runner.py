@@ -254,7 +254,8 @@ def _draw(out: Path, recipe: Recipe, table: pl.DataFrame, console: Console) -> M
             raise
         console.print(
             f"no pictures of {recipe.name}: they need Matplotlib (pip install 'dualquery[plots]'); "
-            "results and tables are written"
+            "results and tables are written",
+            markup=False,
         )
         return {}
     with styled(recipe.name):
