@@ -105,7 +105,7 @@ def test_stand_ins_need_their_files(tmp_path: Path) -> None:
     with pytest.raises(BadInputError, match="--part stand-ins needs the folder"):
         run(["stand-ins"], quick=True)
     with pytest.raises(BadInputError, match=r"there is no npm-deps\.dat\.gz in it"):
-        run(["stand-ins"], quick=True, data=str(tmp_path))
+        run(["stand-ins"], quick=True, data=[str(tmp_path)])
 
 
 @pytest.mark.slow
@@ -115,7 +115,7 @@ def test_a_stand_in_is_released_and_measured(
     (tmp_path / "tiny.dat").write_text("0 1\n1 2\n0\n3\n" * 500)
     monkeypatch.setattr(stand_ins, "STAND_INS", (stand_ins.StandIn("tiny.dat", "0-3"),))
     monkeypatch.setattr(stand_ins, "QUERIES", 200)
-    found = run(["stand-ins"], quick=True, data=str(tmp_path))["stand-ins"]["tiny.dat"]
+    found = run(["stand-ins"], quick=True, data=[str(tmp_path)])["stand-ins"]["tiny.dat"]
     assert found["queries"] == 20
     assert {"seconds", "evaluation_s", "overhead_s", "cpu_s", "peak_mib"} <= found.keys()
 
