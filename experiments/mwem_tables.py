@@ -1,4 +1,4 @@
-"""The tables of the MWEM paper's experiments: from a folder, or stand-ins of the same shape.
+"""The tables of the MWEM paper's experiments: from files, or stand-ins of the same shape.
 
 A stand-in is drawn from a model that is written down here, with a fixed seed; its title says that
 it is one. Its number of rows and columns are the real table's, the rest is not.
@@ -38,19 +38,7 @@ CATEGORICAL_ADULT = (
 )
 """The eight categorical attributes of Adult (section 3.3)."""
 
-_HELP = {
-    "adult_train.csv.gz": "adult.data of the UCI repository with a header line",
-    "transfusion.csv": "UCI Blood Transfusion Service Center, as recency_months, frequency_times, "
-    "monetary_cc, ...",
-    "mildew.csv": "the table mildew of the R package gRbase, one line a cell, the last column "
-    "called count",
-    "rochdale.csv": "the table Rochdale of the R package vcd, one line a cell, the last column "
-    "called count",
-    "czech.csv": "the table reinis of the R package gRbase, one line a cell, the last column "
-    "called count",
-    "nltcs.txt": "the 2^16 extract of the National Long Term Care Survey, which its users must "
-    "agree to (StatLib), as lines of sixteen 0s and 1s, each with or without a count",
-}
+WITHOUT = f"Without it run --quick, on a {STAND_IN} where the package does not hold the table."
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,39 +57,19 @@ class Study:
     data: Dataset[Records]
 
 
-def locate(folder: str | None, name: str) -> Path | None:
-    """Return a file of a folder; None without a folder.
-
-    Raises
-    ------
-    BadInputError
-        If the folder lacks it.
-    """
-    if folder is None:
-        return None
-    path = Path(folder) / name
-    if not path.is_file():
-        raise BadInputError(
-            f"--data {folder}: there is no {name} in it: {_HELP[name]}; without --data, "
-            f"the experiment runs on a {STAND_IN}"
-        )
-    return path
-
-
 # --- numbers, for range queries -------------------------------------------------------------------
 
 
 @lru_cache(maxsize=4)
-def numeric_table(name: str, folder: str | None) -> Study:
+def numeric_table(name: str, path: str | None) -> Study:
     """Return a table of Figure 2, every column over its whole published range.
 
     Parameters
     ----------
     name
         A key of `NUMERIC`.
-    folder
-        Holds ``adult_train.csv.gz`` and ``transfusion.csv``; None for the Adult rows in the
-        package, and a stand-in of Transfusion.
+    path
+        A file with a header; None for the Adult rows in the package, or a stand-in of Transfusion.
     """
     wanted = NUMERIC[name]
     schema = TableSchema(
@@ -111,7 +79,6 @@ def numeric_table(name: str, folder: str | None) -> Study:
         ),
         name=name,
     )
-    path = locate(folder, wanted.file)
     if path is not None:
         return Study(name, load(path, schema))
     if wanted.stand_in is None:
@@ -136,8 +103,18 @@ def transfusion_stand_in() -> pl.DataFrame:
 
 
 @dataclass(frozen=True)
-class _Numbers:
-    """Where the columns of a table of numbers are, and which values each may have."""
+class Numbers:
+    """A table of numbers.
+
+    Parameters
+    ----------
+    file
+        A key of `harness.data_files.DATA_FILES`.
+    columns
+        Its columns, and the values that each may have.
+    stand_in
+        Makes the rows that stand in for the file; None where the package holds the table.
+    """
 
     file: str
     columns: dict[str, range]
@@ -145,17 +122,17 @@ class _Numbers:
 
 
 NUMERIC = {
-    "Adult: capital loss": _Numbers("adult_train.csv.gz", {"capital-loss": range(4_357)}),
-    "Adult: age x hours": _Numbers(
-        "adult_train.csv.gz", {"age": range(17, 91), "hours-per-week": range(1, 100)}
+    "Adult: capital loss": Numbers("adult-train", {"capital-loss": range(4_357)}),
+    "Adult: age x hours": Numbers(
+        "adult-train", {"age": range(17, 91), "hours-per-week": range(1, 100)}
     ),
-    "Transfusion: recency x frequency": _Numbers(
-        "transfusion.csv",
+    "Transfusion: recency x frequency": Numbers(
+        "transfusion",
         {"recency_months": range(75), "frequency_times": range(1, 51)},
         transfusion_stand_in,
     ),
-    "Transfusion: monetary": _Numbers(
-        "transfusion.csv", {"monetary_cc": range(250, 12_501, 250)}, transfusion_stand_in
+    "Transfusion: monetary": Numbers(
+        "transfusion", {"monetary_cc": range(250, 12_501, 250)}, transfusion_stand_in
     ),
 }
 
@@ -164,41 +141,38 @@ NUMERIC = {
 
 
 @lru_cache(maxsize=4)
-def contingency_table(name: str, folder: str | None) -> Study:
-    """Return ``mildew``, ``rochdale`` or ``czech``: binary attributes, and a count a cell.
+def contingency_table(name: str, path: str | None) -> Study:
+    """Return ``mildew``, ``rochdale``, ``czech`` or ``nltcs``: binary attributes.
 
     Parameters
     ----------
     name
         Which.
-    folder
-        Holds ``NAME.csv``; None for a stand-in.
+    path
+        For ``nltcs``, the National Long Term Care Survey, a file as `read_patterns` takes it; for
+        the others one line a cell, the last column called count. None for a stand-in: a
+        `LogLinear` model, and for ``nltcs`` 21,574 persons of a latent class each, who have each
+        disability apart given the class.
     """
-    path = locate(folder, f"{name}.csv")
     if path is None:
-        model = _STAND_INS[name]
-        return Study(f"{name} ({STAND_IN})", _binary_dataset(name, model.rows()))
-    return Study(name, _read_cells(name, path))
+        rows = STAND_INS[name].rows() if name in STAND_INS else _latent_classes()
+        return Study(f"{name} ({STAND_IN})", load(rows, ItemSchema.numbered(rows.shape[1], name)))
+    if name == "nltcs":
+        rows = read_patterns(Path(path), _SURVEY_BITS)
+        return Study(name, load(rows, ItemSchema.numbered(_SURVEY_BITS, name)))
+    return Study(name, _read_cells(name, Path(path)))
 
 
-@lru_cache(maxsize=2)
-def long_term_care(path: str | None) -> Study:
-    """Return the National Long Term Care Survey's 16 binary attributes, or a stand-in.
+def read_patterns(path: Path, bits: int) -> NDArray[np.uint8]:
+    """Return the rows of a text of bit patterns: uint8, shape ``(n, bits)``.
 
     Parameters
     ----------
     path
-        The user's own copy: lines of sixteen 0s and 1s, together or apart, each with or without a
-        count; lines before the first such line are skipped. None for the stand-in: 21,574 persons
-        of a latent class each, who have each disability apart given the class.
-    """
-    if path is None:
-        return Study(f"NLTCS {STAND_IN}", _binary_dataset("nltcs", _latent_classes()))
-    return Study("NLTCS", _binary_dataset("nltcs", read_patterns(Path(path), 16)))
-
-
-def read_patterns(path: Path, bits: int) -> NDArray[np.uint8]:
-    """Return the rows of a text of bit patterns, each with or without a count; ``(n, bits)``.
+        Lines of 0s and 1s, together or apart, each with or without a count. Lines before the first
+        such line are skipped.
+    bits
+        Values a line.
 
     Raises
     ------
@@ -208,7 +182,7 @@ def read_patterns(path: Path, bits: int) -> NDArray[np.uint8]:
     try:
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError as error:
-        raise BadInputError(f"--nltcs {path}: {error.strerror}; {_HELP['nltcs.txt']}") from error
+        raise BadInputError(f"{path}: {error.strerror}") from error
     patterns, counts = [], []
     for number, line in enumerate(lines, 1):
         words = line.replace(",", " ").split()
@@ -221,16 +195,19 @@ def read_patterns(path: Path, bits: int) -> NDArray[np.uint8]:
             counts.append(int(count[0]))
         elif words and patterns:
             raise BadInputError(
-                f"--nltcs {path}, line {number}: {bits} values 0 or 1 and perhaps a count are "
+                f"{path}, line {number}: {bits} values 0 or 1 and perhaps a count are "
                 f"expected, not {line.strip()!r}"
             )
     if not sum(counts):
-        raise BadInputError(f"--nltcs {path}: no line has {bits} values 0 or 1")
+        raise BadInputError(f"{path}: no line has {bits} values 0 or 1")
     return np.repeat(np.array(patterns, np.uint8), counts, axis=0)
 
 
+_SURVEY_BITS = 16
+
+
 @dataclass(frozen=True)
-class _LogLinear:
+class LogLinear:
     """A log-linear model of binary attributes with main effects and all pairs.
 
     Parameters
@@ -260,23 +237,19 @@ class _LogLinear:
         return cells[drawn].astype(np.uint8)
 
 
-_STAND_INS = {
-    "mildew": _LogLinear(6, 70, 0.4, 0.4),
-    "rochdale": _LogLinear(8, 665, 0.6, 0.3),
-    "czech": _LogLinear(6, 1_841, 0.3, 0.1),
+STAND_INS = {
+    "mildew": LogLinear(6, 70, 0.4, 0.4),
+    "rochdale": LogLinear(8, 665, 0.6, 0.3),
+    "czech": LogLinear(6, 1_841, 0.3, 0.1),
 }
 
 
 def _latent_classes() -> NDArray[np.uint8]:
     generator = np.random.default_rng(21_574)
     severity = generator.choice([-4.0, -1.5, 0.5, 3.0], 21_574, p=[0.5, 0.25, 0.15, 0.1])
-    ease = np.linspace(-1.5, 1.5, 16)
+    ease = np.linspace(-1.5, 1.5, _SURVEY_BITS)
     chance = 1.0 / (1.0 + np.exp(-(severity[:, None] + ease)))
     return (generator.random(chance.shape) < chance).astype(np.uint8)
-
-
-def _binary_dataset(name: str, rows: NDArray[np.uint8]) -> Dataset[Records]:
-    return load(rows, ItemSchema.numbered(rows.shape[1], name))
 
 
 def _read_cells(name: str, path: Path) -> Dataset[Records]:

@@ -11,6 +11,7 @@ from experiments.harness.recipe import Recipe
 MODULES: Mapping[str, str] = {
     "figure1": "experiments.figure1",
     "figure2": "experiments.figure2",
+    "ranges": "experiments.ranges",
 }
 """Name -> module that holds it as ``RECIPE``, in the order in which a page shows them."""
 
