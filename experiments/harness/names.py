@@ -12,6 +12,7 @@ MODULES: Mapping[str, str] = {
     "figure1": "experiments.figure1",
     "figure2": "experiments.figure2",
     "ranges": "experiments.ranges",
+    "contingency": "experiments.contingency",
 }
 """Name -> module that holds it as ``RECIPE``, in the order in which a page shows them."""
 
