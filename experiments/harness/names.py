@@ -13,6 +13,7 @@ MODULES: Mapping[str, str] = {
     "figure2": "experiments.figure2",
     "ranges": "experiments.ranges",
     "contingency": "experiments.contingency",
+    "datacubes": "experiments.datacubes",
 }
 """Name -> module that holds it as ``RECIPE``, in the order in which a page shows them."""
 
