@@ -135,7 +135,7 @@ def _command_of(module: str, recipe: Recipe) -> Any:
             jobs=jobs,
             command=called(),
         )
-        show(result, Console())
+        show(result)
 
     command.__doc__ = f"{recipe.title}\n\n{recipe.setting}"
     return _with_options(command, recipe)

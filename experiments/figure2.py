@@ -20,7 +20,7 @@ EPSILONS = (0.25, 0.5, 1.0, 2.0, 3.0, 4.0, 5.0)
 DELTA = 0.001
 QUERIES, RUNS = 500_000, 5
 
-_QUICK_EPSILONS = (0.25, 1.0, 5.0)
+_QUICK_EPSILONS = (0.25, 0.5, 1.0)
 _QUICK_QUERIES = 20_000
 
 
@@ -140,7 +140,7 @@ def draw(table: pl.DataFrame) -> Mapping[str, Figure]:
     from experiments.harness import style
 
     names = table["data"].unique(maintain_order=True).to_list()
-    figure, axes = style.panels(min(len(names), 2), (len(names) + 1) // 2)
+    figure, axes = style.panels(min(len(names), 2), (len(names) + 1) // 2, height=3.0)
     looks = style.curves(list(CONTENDERS))
     epsilons = table["epsilon"].unique().sort().to_list()
     for panel, name in zip(axes, names, strict=False):

@@ -26,6 +26,9 @@ from dualquery.queries.request import WorkloadRequest
 from dualquery.queries.workload import Workload
 from dualquery.registry import configure
 
+_AT_LIMIT = 0.9
+"""A solver that took this share of its time limit has reached it."""
+
 
 @dataclass(frozen=True, eq=False)
 class CountedRows:
@@ -141,12 +144,24 @@ class Release:
         Of its answers.
     seconds
         Of planning (0 if it was known) and running, with the exact answers known before.
+    cpu_seconds
+        The same, of the processor.
     """
 
     plan: Plan
     outcome: Outcome
     errors: Errors
     seconds: float
+    cpu_seconds: float
+
+    @property
+    def rounds_at_limit(self) -> int:
+        """Number of rounds whose best response took the time limit, and was not proven optimal."""
+        limit = _AT_LIMIT * self.plan.parameters.get("solver_timeout", 0.0)
+        return sum(
+            line.get("status") == "feasible" and line["seconds"] >= limit
+            for line in self.outcome.trace
+        )
 
     def row(self) -> dict[str, float]:
         """Return errors and seconds as columns."""
@@ -155,6 +170,7 @@ class Release:
             "mean_error": self.errors.mean_error,
             "rmse": self.errors.rmse,
             "seconds": self.seconds,
+            "cpu_seconds": self.cpu_seconds,
         }
 
 
@@ -164,7 +180,7 @@ def release(
     seed: int,
     *,
     epsilon: float,
-    delta: float,
+    delta: float | None,
     accountant: str = "auto",
     options: Mapping[str, Any] | None = None,
     threads: int = 1,
@@ -180,7 +196,7 @@ def release(
     seed
         Makes the run reproducible.
     epsilon, delta, accountant
-        The budget, for replace-one neighbours.
+        The budget, for replace-one neighbours; delta None is the default for the mechanism.
     threads
         Number of threads.
 
@@ -193,9 +209,10 @@ def release(
     if (held := configured.statistics(asked.task.queries)) is not None:
         # Counting is not the mechanism's own work: it must be over before the clock starts.
         held.counts(asked.data.records, threads=threads)
-    start = time.perf_counter()
+    start, cpu_start = time.perf_counter(), time.process_time()
     wanted = BudgetRequest(epsilon=epsilon, delta=delta, accountant=accountant)
     plan = asked.plan(configured, wanted)
     outcome = run_mechanism(asked.data, asked.task, configured, plan, seed, threads)
-    seconds = time.perf_counter() - start
-    return Release(plan, outcome, Errors.between(outcome.answers, asked.truth), seconds)
+    seconds, cpu_seconds = time.perf_counter() - start, time.process_time() - cpu_start
+    errors = Errors.between(outcome.answers, asked.truth)
+    return Release(plan, outcome, errors, seconds, cpu_seconds)

@@ -11,9 +11,16 @@ from experiments.harness.recipe import Recipe
 MODULES: Mapping[str, str] = {
     "figure1": "experiments.figure1",
     "figure2": "experiments.figure2",
+    "figure3": "experiments.figure3",
+    "figure4": "experiments.figure4",
+    "parameters": "experiments.parameters",
     "ranges": "experiments.ranges",
     "contingency": "experiments.contingency",
     "datacubes": "experiments.datacubes",
+    "factored": "experiments.factored",
+    "solvers": "experiments.solver_study",
+    "accuracy": "experiments.accuracy",
+    "headline": "experiments.headline",
 }
 """Name -> module that holds it as ``RECIPE``, in the order in which a page shows them."""
 

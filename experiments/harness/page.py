@@ -108,7 +108,8 @@ def _finding(finding: Finding) -> str:
 
 
 def _table(result: Result) -> str:
-    head = "".join(f"<th>{html.escape(name)}</th>" for name in result.summary.columns)
+    names = [name.replace("_", " ") for name in result.summary.columns]
+    head = "".join(f"<th>{html.escape(name)}</th>" for name in names)
     body = "".join(
         "<tr>" + "".join(f"<td>{html.escape(shown_value(v))}</td>" for v in line) + "</tr>"
         for line in result.summary.iter_rows()

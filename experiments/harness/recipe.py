@@ -119,10 +119,11 @@ class Recipe:
         Figures for the top of ``results.json``.
     options
         Options that only this experiment has.
+    fresh
+        Whether each run has a process of its own; its rows then get ``run_seconds``,
+        ``run_cpu_seconds`` and ``peak_mib``.
     timed
-        Whether the table has times or peak memory: each run then has a process of its own and all
-        cores, one run after the other, and the rows get ``run_seconds``, ``run_cpu_seconds``
-        and ``peak_mib``.
+        Whether the table has times: each run is then fresh and alone, and has all cores.
     """
 
     name: str
@@ -135,4 +136,5 @@ class Recipe:
     draw: Callable[[pl.DataFrame], Mapping[str, Figure]] | None = None
     headline: Callable[[pl.DataFrame], Mapping[str, Any]] | None = None
     options: tuple[Option, ...] = ()
+    fresh: bool = False
     timed: bool = False

@@ -86,7 +86,8 @@ class RunFolder:
         BadInputError
             If the file cannot be written.
         """
-        write_whole(self.path(run), _canonical({**self._identity(run), "rows": rows}) + "\n")
+        # Not sorted: columns keep their order.
+        write_whole(self.path(run), json.dumps({**self._identity(run), "rows": rows}) + "\n")
 
     def _identity(self, run: Run) -> Mapping[str, Any]:
         return {

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -31,7 +32,10 @@ from dualquery.versions import versions
 from experiments.harness.code_version import code_version
 from experiments.harness.recipe import Choices, Finding, Recipe, Row, Run
 from experiments.harness.run_folder import RunFolder, write_whole
-from experiments.harness.workers import do_in_parallel, do_one_by_one
+from experiments.harness.workers import do_in_parallel, do_measured
+
+_WIDEST = 160
+"""Characters that a line of a summary may always have."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,19 +116,26 @@ def run_recipe(
 
 
 def tidy_table(finished: Iterable[tuple[Run, Sequence[Row]]]) -> pl.DataFrame:
-    """Return one line a row, with the parameters of its run before its own columns."""
-    lines = [{**run, **row} for run, rows in finished for row in rows]
+    """Return one line a row, with the plain parameters of its run before its own columns."""
+    lines = [
+        {name: value for name, value in run.items() if not isinstance(value, dict | list)}
+        | dict(row)
+        for run, rows in finished
+        for row in rows
+    ]
     return pl.DataFrame(lines, infer_schema_length=None)
 
 
-def show(result: Result, console: Console) -> None:
+def show(result: Result) -> None:
     """Print the summary and the findings."""
+    console = Console()
     console.print(f"[bold]{result.recipe.title}[/bold]\n{result.recipe.setting}")
     console.print(WARNING, style="bold white on red")
-    listing = Table(*result.summary.columns)
+    listing = Table(*(name.replace("_", " ") for name in result.summary.columns), box=SIMPLE_HEAD)
     for line in result.summary.iter_rows():
         listing.add_row(*map(shown_value, line))
-    console.print(listing)
+    # Not cut at the width of the terminal: half a number is worse than a long line.
+    Console(width=max(console.width, _WIDEST)).print(listing)
     for finding in result.findings:
         console.print(finding.text(), markup=False, highlight=False)
     console.print(f"results and pictures: {result.folder}", markup=False, highlight=False)
@@ -160,7 +171,9 @@ def _complete(
             return
         done: Iterator[Run]
         if recipe.timed:
-            done = do_one_by_one(module, missing, folder, cores)
+            done = do_measured(module, missing, folder, 1, cores)
+        elif recipe.fresh:
+            done = do_measured(module, missing, folder, cores, 1)
         else:
             done = do_in_parallel(module, missing, folder, cores)
         for run in done:
@@ -220,9 +233,14 @@ def _write_results(
         **(recipe.headline(table) if recipe.headline else {}),
         "summary": summary.to_dicts(),
     }
-    write_whole(out / "results.json", json.dumps(found, indent=2) + "\n")
+    write_whole(out / "results.json", json.dumps(found, indent=2, default=_plain) + "\n")
     text = "\n".join(finding.text() for finding in findings)
     write_whole(out / "findings.txt", text + "\n")
+
+
+def _plain(value: Any) -> Any:
+    """Return a NumPy scalar as Python's own."""
+    return value.item()
 
 
 def _draw(out: Path, recipe: Recipe, table: pl.DataFrame, console: Console) -> Mapping[str, Path]:
@@ -236,7 +254,8 @@ def _draw(out: Path, recipe: Recipe, table: pl.DataFrame, console: Console) -> M
             raise
         console.print(
             f"no pictures of {recipe.name}: they need Matplotlib (pip install 'dualquery[plots]'); "
-            "results and tables are written"
+            "results and tables are written",
+            markup=False,
         )
         return {}
     with styled(recipe.name):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import multiprocessing
 from collections.abc import Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor, as_completed
 
 from experiments.harness.recipe import Recipe, Row, Run
 from experiments.harness.run_folder import RunFolder
@@ -35,25 +35,23 @@ def do_in_parallel(module: str, runs: Sequence[Run], folder: RunFolder, jobs: in
     context = multiprocessing.get_context("spawn")
     executor = ProcessPoolExecutor(min(jobs, len(runs)) or 1, mp_context=context)
     try:
-        pending: dict[Future[None], Run] = {
-            executor.submit(_do, module, dict(run), folder): run for run in runs
-        }
-        while pending:
-            for future in wait(pending, return_when=FIRST_COMPLETED).done:
-                future.result()
-                yield pending.pop(future)
+        started = {executor.submit(_do, module, dict(run), folder): run for run in runs}
+        for future in as_completed(started):
+            future.result()
+            yield started[future]
     finally:
         executor.shutdown(wait=True, cancel_futures=True)
 
 
-def do_one_by_one(
-    module: str, runs: Sequence[Run], folder: RunFolder, threads: int
+def do_measured(
+    module: str, runs: Sequence[Run], folder: RunFolder, jobs: int, threads: int
 ) -> Iterator[Run]:
-    """Do runs one after the other, each in a process of its own, and record what they took.
+    """Do runs in a process of its own each, and record what they took.
 
-    Parameters are those of `do_in_parallel`, but each run has a number of ``threads``.
+    Parameters and errors are those of `do_in_parallel`; each run has a number of ``threads``.
     """
-    for run in runs:
+
+    def one(run: Run) -> Run:
         measured = measure(_rows, module, dict(run), threads)
         took = {
             "run_seconds": measured.seconds,
@@ -61,7 +59,14 @@ def do_one_by_one(
             "peak_mib": measured.peak_mib,
         }
         folder.save(run, [{**row, **took} for row in measured.value])
-        yield run
+        return run
+
+    pool = ThreadPoolExecutor(jobs)  # its threads only wait for the processes
+    try:
+        for future in as_completed([pool.submit(one, run) for run in runs]):
+            yield future.result()
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
 
 
 def _do(module: str, run: Run, folder: RunFolder) -> None:
