@@ -14,6 +14,11 @@ MODULES: Mapping[str, str] = {
     "figure3": "experiments.figure3",
     "figure4": "experiments.figure4",
     "parameters": "experiments.parameters",
+    "ranges": "experiments.ranges",
+    "contingency": "experiments.contingency",
+    "datacubes": "experiments.datacubes",
+    "factored": "experiments.factored",
+    "solvers": "experiments.solver_study",
     "accuracy": "experiments.accuracy",
     "headline": "experiments.headline",
 }
