@@ -75,6 +75,7 @@ class Engine:
         data: object,
         schema: Schema | str | Path | None = None,
         columns: Selection | None = None,
+        max_ones_per_row: int | None = None,
     ) -> Iterator[Dataset[Rows]]:
         """Yield data ready to be passed over; it takes arguments as `dualquery.data.load.load`.
 
@@ -94,17 +95,17 @@ class Engine:
                     "pattern, each file as a partition"
                 )
             with connect(self.scheduler) as client:
-                chosen = choose_schema(source, schema, columns)
+                chosen = choose_schema(source, schema, columns, max_ones_per_row)
                 rows = cluster_rows(client, source.parts, chosen)
                 yield self._remembering(dataset(rows, chosen, source), source)
             return
         if self._streams(source):
             from dualquery.data.streamed import stream_rows
 
-            chosen = choose_schema(source, schema, columns)
+            chosen = choose_schema(source, schema, columns, max_ones_per_row)
             opened: Dataset[Rows] = dataset(stream_rows(source, chosen), chosen, source)
         else:
-            opened = load(source, schema, columns)
+            opened = load(source, schema, columns, max_ones_per_row)
         yield self._remembering(opened, source)
 
     def _streams(self, source: Source) -> bool:

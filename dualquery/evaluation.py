@@ -7,6 +7,8 @@ release's own epsilon and delta, from a fixed seed.
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -99,14 +101,29 @@ def evaluate(
     loaded = release if isinstance(release, Release) else load_release(release)
     reading = engine if isinstance(engine, Engine) else Engine(name=engine)
     progress.phase("reading the table")
-    with reading.open(table, loaded.schema) as data:
-        return _compare(loaded, data, cores, seed, progress)
+    with reading.open(table, loaded.schema) as data, _uncut(reading, table, data) as whole:
+        return _compare(loaded, data, whole, cores, seed, progress)
+
+
+@contextmanager
+def _uncut(reading: Engine, table: Any, data: Dataset[Rows]) -> Iterator[Dataset[Rows]]:
+    """Yield the rows as they were before they were cut to a number of 1s: what is true of them."""
+    if data.schema.max_ones_per_row is None:
+        yield data
+        return
+    with reading.open(table, data.schema.with_max_ones(None)) as whole:
+        yield whole
 
 
 def _compare(
-    loaded: Release, data: Dataset[Rows], cores: int, seed: int, progress: Progress
+    loaded: Release,
+    data: Dataset[Rows],
+    whole: Dataset[Rows],
+    cores: int,
+    seed: int,
+    progress: Progress,
 ) -> dict[str, Any]:
-    """Compare a release with the rows of its table."""
+    """Compare a release, made from the rows of ``data``, with those of its ``whole`` table."""
     from dualquery.api import run
     from dualquery.queries.workload import Workload
 
@@ -118,7 +135,7 @@ def _compare(
         )
     workload = loaded.workload
     progress.phase("evaluating the queries")
-    counts = workload.counts(data.records, threads=cores)
+    counts = workload.counts(whole.records, threads=cores)
     truth = np.asarray(counts * (workload.step / data.n), dtype=np.float64)
     synthetic = None
     if loaded.records is not None:

@@ -28,6 +28,7 @@ from dualquery.data.schema import ItemSchema, Schema, TableSchema
 from dualquery.data.schema_files import load_schema
 from dualquery.data.selection import Selection, select_items
 from dualquery.data.sources import source_of
+from dualquery.data.truncation import truncate
 from dualquery.errors import BadInputError
 from dualquery.memory import available_memory, mebibytes
 
@@ -76,6 +77,7 @@ def load(
     data: object,
     schema: Schema | str | Path | None = None,
     columns: Selection | None = None,
+    max_ones_per_row: int | None = None,
 ) -> Dataset[Records]:
     """Read data into records, which stay in memory.
 
@@ -90,6 +92,8 @@ def load(
     columns
         Which columns or items to keep (``--columns``); None for all. A list of items given here
         declares them.
+    max_ones_per_row
+        Rows with more 1s are cut to so many; None for what the schema says.
 
     Raises
     ------
@@ -98,7 +102,7 @@ def load(
         records do not fit into memory.
     """
     source = source_of(data)
-    chosen = choose_schema(source, schema, columns)
+    chosen = choose_schema(source, schema, columns, max_ones_per_row)
     return dataset(_read(source, chosen), chosen, source)
 
 
@@ -118,7 +122,8 @@ def dataset(rows: R, schema: TableSchema | ItemSchema, source: Source) -> Datase
 
 def _read(source: Source, schema: TableSchema | ItemSchema) -> Records:
     """Read all rows into memory."""
-    if isinstance(source, RecordsSource) and isinstance(schema, ItemSchema):
+    uncut = schema.max_ones_per_row is None
+    if isinstance(source, RecordsSource) and isinstance(schema, ItemSchema) and uncut:
         return source.records(schema)
     available = available_memory()
     builder = RecordsBuilder(schema.domain.bits)
@@ -139,8 +144,16 @@ def choose_schema(
     source: Source,
     schema: Schema | str | Path | None = None,
     columns: Selection | None = None,
+    max_ones_per_row: int | None = None,
 ) -> TableSchema | ItemSchema:
     """Return the schema with which `load` reads a source; it may take a pass over the data."""
+    chosen = _find_schema(source, schema, columns)
+    return chosen if max_ones_per_row is None else chosen.with_max_ones(max_ones_per_row)
+
+
+def _find_schema(
+    source: Source, schema: Schema | str | Path | None, columns: Selection | None
+) -> TableSchema | ItemSchema:
     given = load_schema(schema) if isinstance(schema, str | Path) else schema
     if given is None and isinstance(source, TableSource):
         if source.implied_schema is None:
@@ -159,16 +172,23 @@ def choose_schema(
 
 
 def encoded_blocks(source: Source, schema: TableSchema | ItemSchema) -> Iterator[BitRows]:
-    """Yield the rows of a source as bits, block by block.
+    """Yield the rows of a source as bits, block by block, cut to the 1s that the schema allows.
 
     Raises
     ------
     BadInputError
         If the source lacks a column of the schema, or a value is not what the schema says.
     """
+    blocks = _whole_blocks(source, schema)
+    most = schema.max_ones_per_row
+    return blocks if most is None else (truncate(rows, most) for rows in blocks)
+
+
+def _whole_blocks(source: Source, schema: TableSchema | ItemSchema) -> Iterator[BitRows]:
+    """Yield the rows of a source as bits, block by block."""
     if isinstance(source, PartitionedSource):
         for part in source.parts:  # so that a message names the file and the row in it
-            yield from encoded_blocks(part, schema)
+            yield from _whole_blocks(part, schema)
         return
     first_row = 1
     if isinstance(source, ItemSource):
@@ -246,4 +266,10 @@ def _notes(source: Source, schema: TableSchema | ItemSchema) -> tuple[str, ...]:
             notes.append(f"{len(left_out)} columns that the schema does not describe are left out.")
     elif isinstance(schema, ItemSchema) and schema.outside == "drop":
         notes.append("Items outside the schema are left out of the records.")
+    if schema.max_ones_per_row is not None:
+        notes.append(
+            f"Rows with more than {schema.max_ones_per_row:,} ones are cut to so many of them, "
+            "each row by its own content; the guarantee is for the rows as they were, the answers "
+            "are about the rows as cut."
+        )
     return tuple(notes)

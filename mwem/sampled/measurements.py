@@ -40,7 +40,7 @@ class Measurements:
     def __post_init__(self) -> None:
         self._signs = walsh(self.way)
 
-    def add_bits(self, bits: NDArray[np.int32], counts: NDArray[np.int64], scale: float) -> None:
+    def add_bits(self, bits: NDArray[np.int32], counts: NDArray[np.float64], scale: float) -> None:
         """Take in noisy counts of the rows in which single bits are 1.
 
         Parameters
@@ -53,7 +53,7 @@ class Measurements:
         for bit, count in zip(bits.tolist(), counts.tolist(), strict=True):
             self._take((bit,), self.n - 2.0 * count, 4.0 * scale**2)
 
-    def add_table(self, bits: NDArray[np.int32], counts: NDArray[np.int64], scale: float) -> None:
+    def add_table(self, bits: NDArray[np.int32], counts: NDArray[np.float64], scale: float) -> None:
         """Take in a noisy table.
 
         Parameters
@@ -61,7 +61,7 @@ class Measurements:
         bits
             int32, shape ``(way,)``, padded with -1 on the right: the table's bits.
         counts
-            int64, shape ``(2^w,)`` for ``w`` bits without padding: noisy counts of the cells.
+            float64, shape ``(2^w,)`` for ``w`` bits without padding: noisy counts of the cells.
         scale
             Standard deviation of the noise, in rows.
         """

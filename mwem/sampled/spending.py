@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from dualquery.errors import BadInputError
 from dualquery.privacy.events import (
     RANGE_SLACK,
-    DiscreteGaussianNoise,
     Event,
+    GaussianNoise,
     SampledQueries,
 )
 
@@ -56,11 +56,11 @@ class Spending:
 
     def schedule(self) -> tuple[Event, ...]:
         """Return the events of the run in their order."""
-        events: list[Event] = [DiscreteGaussianNoise(self.start_sensitivity, self.start_scale)]
+        events: list[Event] = [GaussianNoise(self.start_sensitivity, self.start_scale)]
         for number in range(1, self.rounds + 1):
             select, scale = self.of_round(number)
             events.append(SampledQueries(select + RANGE_SLACK, 1))
-            events.append(DiscreteGaussianNoise(_TABLE, scale))
+            events.append(GaussianNoise(_TABLE, scale))
         return tuple(events)
 
 

@@ -34,7 +34,7 @@ def target_shares(
     -------
     float64, shape ``(cells,)``: 0 outside ``possible``, above 0 in it; the sum is 1.
     """
-    shares: NDArray[np.float64] = np.where(possible, counts, 0.0)
+    shares = np.where(possible, counts, 0.0)
     shares[possible] += (n - shares.sum()) / np.count_nonzero(possible)
     shares[possible] = np.maximum(shares[possible], FLOOR * scale)
     total: NDArray[np.float64] = shares / shares.sum()
