@@ -89,7 +89,7 @@ def _profile(axes: Axes, times: dict[str, dict[str, float | None]], title: str) 
         for name, of_one in times.items()
     }
     # Every line goes to the right edge: one that ended early would look like a solver left out.
-    edge = 1.1 * max((ratio for of_one in ratios.values() for ratio in of_one), default=10.0)
+    edge = 1.1 * max([10.0, *(ratio for of_one in ratios.values() for ratio in of_one)])
     for name, of_solver in ratios.items():
         shares = [n / len(instances) for n in range(len(of_solver) + 1)]
         axes.step([1.0, *of_solver, edge], [*shares, shares[-1]], where="post", label=name)
