@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from dualquery.mechanism import Budget, Task
 from dualquery.privacy.events import Neighbours
 from dualquery.privacy.randomness import check_seed
+from dualquery.privacy.row_count import COUNT_SHARE, RowCount
 from dualquery.progress import NO_PROGRESS, Progress
 from dualquery.registry import configure
 from dualquery.threads import thread_count
@@ -127,7 +128,9 @@ def _compare(
     from dualquery.api import run
     from dualquery.queries.workload import Workload
 
-    if data.n != loaded.n:
+    neighbours = Neighbours.parse(loaded.options["neighbours"])
+    counted = neighbours is Neighbours.REPLACE_ONE
+    if counted and data.n != loaded.n:
         _log.warning(
             "the release was made from %s rows, this table has %s: it may be another table",
             f"{loaded.n:,}",
@@ -142,12 +145,12 @@ def _compare(
         answers = workload.answers_on(loaded.records, threads=cores)
         synthetic = Errors.between(answers, truth).brief()
 
-    task = Task(workload, data.n)
-    budget = Budget(
-        loaded.options["epsilon"],
-        loaded.options["delta"],
-        neighbours=Neighbours.parse(loaded.options["neighbours"]),
-    )
+    task = Task(workload, data.n if counted else loaded.n)
+    epsilon: float = loaded.options["epsilon"]
+    # Baselines go by the release's own number of rows, at what it cost.
+    bought = not counted and loaded.options["rows"] is None
+    rows = RowCount(task.n, neighbours, COUNT_SHARE * epsilon if bought else 0.0)
+    budget = Budget(rows.rest(epsilon), loaded.options["delta"], neighbours=neighbours)
     baselines: dict[str, Any] = {}
     for name in BASELINES if isinstance(workload, Workload) else ("gaussian",):
         progress.phase(f"baseline {name}")
@@ -155,7 +158,7 @@ def _compare(
         used = "laplace" if name == "gaussian" and budget.delta == 0 else name
         mechanism = configure(used, {})
         plan = mechanism.plan(task, budget)
-        outcome = run(data, task, mechanism, plan, seed, cores)
+        outcome = run(data, task, mechanism, plan, seed, cores, neighbours=neighbours)
         baselines[name] = Errors.between(outcome.answers, truth).brief()
         if used != name:
             baselines[name]["noise"] = used
@@ -168,7 +171,7 @@ def _compare(
         "rows": data.n,
         "rows_of_release": loaded.n,
         "mechanism": loaded.mechanism,
-        "epsilon": budget.epsilon,
+        "epsilon": epsilon,
         "delta": budget.delta,
         "neighbours": budget.neighbours.value,
         "synthetic": synthetic,

@@ -12,12 +12,10 @@ from dualquery.privacy.events import (
     GaussianNoise,
     SampledQueries,
 )
+from dualquery.privacy.sensitivity import Moves
 
 _MARGIN = 1e-9
 """Relative part of the budget left for the rounding of sums and conversions."""
-
-_TABLE = math.sqrt(2.0)
-"""Replacing a record moves one row from a cell of a table to another: sqrt(2) in L2."""
 
 FEWEST_ROUNDS, MOST_ROUNDS = 10, 140
 
@@ -38,6 +36,8 @@ class Spending:
         Range of a selection: log-weights are ``select / 2`` a row of error.
     table_scale
         Standard deviation of the noise on each cell of a table, in rows.
+    table_sensitivity
+        L2 sensitivity of a table.
     """
 
     rounds: int
@@ -45,19 +45,25 @@ class Spending:
     start_scale: float
     select: float
     table_scale: float
+    table_sensitivity: float
 
     def schedule(self) -> tuple[Event, ...]:
         """Return the events of the run in their order."""
         one_round = (
             SampledQueries(self.select + RANGE_SLACK, 1),
-            GaussianNoise(_TABLE, self.table_scale),
+            GaussianNoise(self.table_sensitivity, self.table_scale),
         )
         start = GaussianNoise(self.start_sensitivity, self.start_scale)
         return (start, *one_round * self.rounds)
 
 
 def spend(
-    rho: float, start_budget: float, select_budget: float, differing: int, rounds: int
+    rho: float,
+    start_budget: float,
+    select_budget: float,
+    start: Moves,
+    table: Moves,
+    rounds: int,
 ) -> Spending:
     """Split a budget of zero-concentrated differential privacy.
 
@@ -72,8 +78,8 @@ def spend(
         Share of it for the counts of single bits.
     select_budget
         Share of a round's part that selects the query; the rest measures its table.
-    differing
-        Bits, among those measured, in which two records can differ.
+    start, table
+        How the counts of single bits, and the cells of a table, move between neighbours.
     rounds
         T.
 
@@ -90,13 +96,14 @@ def spend(
             f"{rounds} rounds leave rho {each:.3g} for each, too little to select a query; use "
             "fewer rounds or a larger epsilon"
         )
-    sensitivity = math.sqrt(max(differing, 1))
+    sensitivity = max(start.l2, 1.0)
     return Spending(
         rounds=rounds,
         start_sensitivity=sensitivity,
         start_scale=sensitivity / math.sqrt(2.0 * whole * start_budget),
         select=select,
-        table_scale=_TABLE / math.sqrt(2.0 * (1.0 - select_budget) * each),
+        table_scale=table.l2 / math.sqrt(2.0 * (1.0 - select_budget) * each),
+        table_sensitivity=table.l2,
     )
 
 

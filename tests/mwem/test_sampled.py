@@ -17,6 +17,7 @@ from dualquery.mechanism import Budget, Session, Task
 from dualquery.privacy.curator import Curator
 from dualquery.privacy.events import GaussianNoise, SampledQueries
 from dualquery.privacy.randomness import SeededRandomness
+from dualquery.privacy.sensitivity import Moves
 from dualquery.privacy.zcdp import rho_of
 from dualquery.queries.contingency import table_cells
 from dualquery.queries.counting import CountingPass
@@ -309,7 +310,10 @@ def test_a_table_at_less_noise_than_planned_is_refused_before_the_draw() -> None
 
 
 def test_spending_adds_up_to_the_budget() -> None:
-    spending = spend(0.05, start_budget=0.07, select_budget=0.4, differing=28, rounds=33)
+    start, table = Moves(28, 1), Moves(2, 1)
+    spending = spend(
+        0.05, start_budget=0.07, select_budget=0.4, start=start, table=table, rounds=33
+    )
     schedule = spending.schedule()
     assert len(schedule) == 1 + 2 * 33
     assert 0.05 * (1 - 1e-6) < rho_of(schedule) <= 0.05
