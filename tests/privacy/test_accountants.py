@@ -3,7 +3,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
@@ -236,6 +236,7 @@ def test_cost_grows_with_every_parameter_and_falls_with_delta(
 @pytest.mark.parametrize("accountant", [PAPER, ADVANCED, ZCDP])
 @settings(deadline=None)
 @given(schedule=schedules, delta=st.floats(1e-9, 1e-2))
+@example(schedule=GameSchedule(rounds=2, samples=2, step=2.0, n=270), delta=0.00632)
 def test_delta_and_epsilon_agree(accountant, schedule, delta: float) -> None:
     assume(accountant.supports(schedule, delta) is None)
     epsilon = accountant.epsilon(schedule, delta)
