@@ -68,6 +68,11 @@ def test_one_call_becomes_lines_that_can_be_summarised(tmp_path) -> None:
     assert summary["best known"].sum() >= 1
     calls = solver_study.measurements(table)
     assert {each.solver for each in calls} == {"local-search", "auto"}
+    pytest.importorskip("matplotlib")
+    from experiments.harness.style import styled
+
+    with styled("solvers"):
+        assert set(solver_study.draw(table)) == {"profile", "primal-integral"}
 
 
 def line(solver, objective, seconds, status="optimal", **values):
