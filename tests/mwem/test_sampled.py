@@ -17,6 +17,7 @@ from dualquery.mechanism import Budget, Session, Task
 from dualquery.privacy.curator import Curator
 from dualquery.privacy.events import GaussianNoise, SampledQueries
 from dualquery.privacy.randomness import SeededRandomness
+from dualquery.privacy.sensitivity import Moves
 from dualquery.privacy.zcdp import rho_of
 from dualquery.queries.contingency import table_cells
 from dualquery.queries.counting import CountingPass
@@ -421,8 +422,15 @@ def test_a_table_at_less_noise_than_planned_is_refused_before_the_draw() -> None
 
 
 def test_spending_adds_up_to_the_budget() -> None:
+    start, table = Moves(28, 1), Moves(2, 1)
     spending = spend(
-        0.05, start_budget=0.07, select_budget=0.4, differing=28, rounds=33, growth=0.5
+        0.05,
+        start_budget=0.07,
+        select_budget=0.4,
+        start=start,
+        table=table,
+        rounds=33,
+        growth=0.5,
     )
     schedule = spending.schedule()
     assert len(schedule) == 1 + 2 * 33
