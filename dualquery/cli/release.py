@@ -148,7 +148,9 @@ def release(
     explain: Annotated[
         bool,
         typer.Option(
-            "--explain", help="Say how queries are counted, on stderr.", rich_help_panel=RUN
+            "--explain",
+            help="Say how queries are counted, and what passes took, on stderr.",
+            rich_help_panel=RUN,
         ),
     ] = False,
     threads: Annotated[

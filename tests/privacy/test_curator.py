@@ -185,10 +185,12 @@ def transcripts(rows, schedule: GameSchedule, start: np.ndarray) -> dict[tuple, 
         weights = weights_of(counts, rows, schedule)
         for record in played:
             weights.update(WORKLOAD.on_record(record))
-        largest = kernels.largest_magnitude(weights._scores)
+        largest = kernels.largest_magnitude(weights.scores)
         integers = []
         for query, sign in classes:
-            high, low = kernels.weight(int(sign * weights._scores[query]), largest, unit)
+            high, low = kernels.weight(
+                sign * kernels.score_of(weights.scores, query), largest, unit
+            )
             integers.append((int(high) << kernels.LOW_BITS) + int(low))
         total = sum(integers)
         for drawn in itertools.product(range(len(classes)), repeat=schedule.samples):
