@@ -139,8 +139,16 @@ def _compare(
             f"{data.n:,}",
         )
     workload = loaded.workload
+    epsilon: float = loaded.options["epsilon"]
+    # Where the true number of rows is private, baselines go by the release's, at what it cost.
+    bought = not counted and loaded.options["rows"] is None
+    public = RowCount(
+        data.n if counted else loaded.n, neighbours, COUNT_SHARE * epsilon if bought else 0.0
+    )
+    task = Task(workload, public.n)
+    budget = Budget(public.rest(epsilon), loaded.options["delta"], neighbours=neighbours)
     # At delta 0 there is no Gaussian noise; the baseline of that name is then Laplace noise.
-    noise = "laplace" if loaded.options["delta"] == 0 else "gaussian"
+    noise = "laplace" if budget.delta == 0 else "gaussian"
     mechanisms = {
         name: configure(noise if name == "gaussian" else name, {})
         for name in (BASELINES if isinstance(workload, Workload) else ("gaussian",))
@@ -160,12 +168,6 @@ def _compare(
         answers = workload.answers_on(loaded.records, threads=cores)
         synthetic = Errors.between(answers, truth).brief()
 
-    task = Task(workload, data.n if counted else loaded.n)
-    epsilon: float = loaded.options["epsilon"]
-    # Baselines go by the release's own number of rows, at what it cost.
-    bought = not counted and loaded.options["rows"] is None
-    known = RowCount(task.n, neighbours, COUNT_SHARE * epsilon if bought else 0.0)
-    budget = Budget(known.rest(epsilon), loaded.options["delta"], neighbours=neighbours)
     baselines: dict[str, Any] = {}
     for name, mechanism in mechanisms.items():
         progress.phase(f"baseline {name}")

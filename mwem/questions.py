@@ -55,7 +55,7 @@ class Questions(Protocol):
 class SingleQueries:
     """Every query is a question: the algorithm of Figure 1."""
 
-    def __init__(self, queries: Queries, neighbours: Neighbours) -> None:
+    def __init__(self, queries: Queries, neighbours: Neighbours = Neighbours.REPLACE_ONE) -> None:
         self._queries = queries
         move = one_count_move(queries, neighbours)
         self.sensitivity = Sensitivity(move, move)
@@ -106,7 +106,7 @@ class WholeMarginals:
     which is what the noise would add; its table is measured at the price of one histogram.
     """
 
-    def __init__(self, queries: Queries, neighbours: Neighbours) -> None:
+    def __init__(self, queries: Queries, neighbours: Neighbours = Neighbours.REPLACE_ONE) -> None:
         self._cuboids = Cuboids.of(queries)
         self.sensitivity = Sensitivity.of(table_moves(neighbours))
 
