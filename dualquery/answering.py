@@ -30,7 +30,7 @@ def answer_queries(release: Release | str | Path, queries: Sequence[str]) -> lis
         ``query`` as given; ``answered``, the same in canonical form, where a value has become its
         bucket or category; ``answer`` (share of the rows, in [0, 1]); ``source``: ``released``
         when the query is in the workload, else ``synthetic``; ``interval``: a pair that covers the
-        true answer with the chance `dualquery.intervals.LEVEL`, or None if it was not measured.
+        true answer with the chance ``level``; both None if it was not measured.
 
     Raises
     ------
@@ -54,11 +54,14 @@ def answer_queries(release: Release | str | Path, queries: Sequence[str]) -> lis
             at = np.flatnonzero((loaded.workload.literals == wanted).all(axis=1))
         if len(at):
             answer = {"answer": float(loaded.answers[at[0]]), "source": "released"}
-            found.append({**line, **answer, "interval": known and known.of(int(at[0]))})
+            interval = None if known is None else known.of(int(at[0]))
+            level = None if known is None or interval is None else known.level
+            found.append({**line, **answer, "interval": interval, "level": level})
         elif loaded.records is not None:
             single = Workload(literals[None, :], loaded.schema.domain)
             share = float(single.answers_on(loaded.records)[0])
-            found.append({**line, "answer": share, "source": "synthetic", "interval": None})
+            answer = {"answer": share, "source": "synthetic"}
+            found.append({**line, **answer, "interval": None, "level": None})
         else:
             raise BadInputError(
                 f"{text!r} is not in the workload, and this release has no synthetic records"

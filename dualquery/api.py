@@ -188,6 +188,9 @@ def _release(
     plan = mechanism.plan(task, budget)
     privacy = statement(plan, budget, data, seed, count)
     outcome = run(data, task, mechanism, plan, seed, threads, progress, budget.neighbours)
+    intervals = outcome.intervals
+    if intervals is not None:
+        intervals = intervals.for_rows(count, task.queries.low, task.queries.high)
     return Release(
         mechanism=mechanism.name,
         parameters=plan.parameters,
@@ -208,7 +211,7 @@ def _release(
         records=outcome.records,
         trace=outcome.trace,
         solver=outcome.solver,
-        intervals=outcome.intervals,
+        intervals=intervals,
         notes=(*data.notes, *notes),
         versions=versions(),
         created=created.isoformat(timespec="seconds"),

@@ -354,4 +354,4 @@ def _intervals(stored: Mapping[str, Any] | None, answers: pl.DataFrame) -> Inter
     lower, upper = (
         answers[name].fill_null(np.nan).to_numpy() for name in ("interval_low", "interval_high")
     )
-    return Intervals(lower, upper, stored["basis"])
+    return Intervals(lower, upper, stored["basis"], stored["level"])

@@ -6,20 +6,36 @@ look at the data. That holds for the first measurement of a query only: whether 
 depend on how the first came out. A fitted answer does not have the noise's deviation, so intervals
 are of the truth and not of the fit: the released answer may lie outside its own. What was not
 measured has no interval; none is invented.
+
+**Where the number of rows n is private** a measurement is divided by a public N. It counts the n
+rows, and N - n more, as if each of these had some answer t in the queries' range: 0 for a count, 1
+where the complement was counted, the same share for all cells that are brought to add up to N. With
+the true answer x, its mean is ``m = (n x + (N - n) t) / N``, so ``x - m = (x - t) (N - n) / N``,
+and an interval of m that is made longer by ``|N - n| / N`` ranges at both ends has x, too. How far
+a bought N is from n is known by its noise, up to a chance that is taken off the level; of a stated
+N nothing is known, and that is said.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dualquery.privacy.events import Neighbours
+
+if TYPE_CHECKING:
+    from dualquery.privacy.row_count import RowCount
+
 LEVEL = 0.95
 """Chance, over the noise, that one interval covers its true answer. Not of all at once."""
+
+_ROWS_MISS = 0.01
+"""Chance that a noisy number of rows is further off than is allowed for; taken off the level."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,11 +48,14 @@ class Intervals:
         float64, shape ``(m,)``, in the range of the queries; NaN where nothing was measured.
     basis
         A sentence for the reader: what the intervals rest on.
+    level
+        Chance, over the noise, that one of them covers.
     """
 
     lower: NDArray[np.float64]
     upper: NDArray[np.float64]
     basis: str
+    level: float = LEVEL
 
     def of(self, query: int) -> tuple[float, float] | None:
         """Return the interval of a query of the workload, None if it was not measured."""
@@ -51,7 +70,7 @@ class Intervals:
     def describe(self) -> dict[str, Any]:
         """Return what a release says of its intervals, JSON-able."""
         return {
-            "level": LEVEL,
+            "level": self.level,
             "answers": int(np.count_nonzero(~np.isnan(self.lower))),
             "basis": self.basis,
         }
@@ -83,6 +102,30 @@ class Intervals:
             basis,
         )
 
+    def for_rows(self, rows: RowCount, low: float, high: float) -> Intervals:
+        """Return the intervals of shares of the true rows, where ``rows.n`` stands in for them.
+
+        Parameters
+        ----------
+        rows
+            Where the number came from.
+        low, high
+            Range of the queries.
+        """
+        if rows.neighbours is Neighbours.REPLACE_ONE:
+            return self
+        if rows.epsilon == 0:
+            basis = f"{self.basis}; if the number of rows is {rows.n:,}, as was stated"
+            return replace(self, basis=basis)
+        off = laplace_half_width(rows.noise_scale, _ROWS_MISS)
+        longer = (max(high, 0.0) - min(low, 0.0)) * off / rows.n
+        return Intervals(
+            np.clip(self.lower - longer, low, high),
+            np.clip(self.upper + longer, low, high),
+            f"{self.basis}; longer by what the noise in the number of rows may make",
+            self.level - _ROWS_MISS,
+        )
+
 
 def gaussian_half_width(scale: float) -> float:
     """Return a distance that Gaussian noise leaves with chance 1 - `LEVEL` at most.
@@ -98,9 +141,10 @@ def gaussian_half_width(scale: float) -> float:
     return NormalDist().inv_cdf((1.0 + LEVEL) / 2.0) * scale * (1.0 + 1e-9)
 
 
-def laplace_half_width(scale: float) -> int:
-    """Return the same for the discrete Laplace distribution of a scale in steps, in whole steps.
+def laplace_half_width(scale: float, miss: float = 1.0 - LEVEL) -> int:
+    """Return a distance that discrete Laplace noise of a scale leaves with chance ``miss`` at most.
 
     With p = exp(-1 / scale) its tail beyond k is 2 p^(k + 1) / (1 + p), at most p^k.
+    Scale and distance are in whole steps.
     """
-    return math.ceil(math.log(1.0 / (1.0 - LEVEL)) * scale)
+    return math.ceil(math.log(1.0 / miss) * scale)

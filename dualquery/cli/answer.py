@@ -38,5 +38,5 @@ def answer(
             shown = asked if asked == answered else f"{asked}\tanswered: {answered}"
             if line["interval"]:
                 low, high = line["interval"]
-                shown += f"\t95% interval of the truth: {low:.6f} to {high:.6f}"
+                shown += f"\t{line['level']:.0%} interval of the truth: {low:.6f} to {high:.6f}"
             typer.echo(f"{line['answer']:.6f}\t{line['source']}\t{shown}")

@@ -335,7 +335,6 @@ def show(terminal: Terminal, made: Release, target: Path, *, verbose: bool) -> N
     from rich.panel import Panel
     from rich.table import Table
 
-    from dualquery.intervals import LEVEL
     from dualquery.mechanism import conjunctions_of
     from dualquery.queries.text import print_queries
 
@@ -354,9 +353,10 @@ def show(terminal: Terminal, made: Release, target: Path, *, verbose: bool) -> N
     texts = print_queries(conjunctions_of(made.workload).literals[:shown], made.schema)
     rows = [[escape(text), f"{made.answers[i]:.4f}"] for i, text in enumerate(texts)]
     if made.intervals is not None:
-        table.add_column(f"{LEVEL:.0%} interval of the truth")
+        table.add_column(f"{made.intervals.level:.0%} interval of the truth")
         for i, row in enumerate(rows):
             row.append(made.intervals.text(i))
+        table.caption = f"intervals: {escape(made.intervals.basis)}"
     for row in rows:
         table.add_row(*row)
     console.print(table)

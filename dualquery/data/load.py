@@ -302,6 +302,6 @@ def _notes(source: Source, schema: TableSchema | ItemSchema) -> tuple[str, ...]:
         notes.append(
             f"Rows with more than {schema.max_ones_per_row:,} ones are cut to so many of them, "
             "each row by its own content; the guarantee is for the rows as they were, the answers "
-            "are about the rows as cut."
+            "and their intervals are about the rows as cut."
         )
     return tuple(notes)

@@ -56,6 +56,11 @@ class RowCount:
         return epsilon if self.epsilon == 0 else math.nextafter(epsilon - self.epsilon, 0.0)
 
     @property
+    def noise_scale(self) -> float:
+        """Scale of the noise in a bought number, in rows."""
+        return laplace_scale(self.epsilon, 1.0)
+
+    @property
     def events(self) -> tuple[Event, ...]:
         """The private draw behind the number, if there was one."""
         return (LaplaceNoise(self.epsilon),) if self.epsilon > 0 else ()
