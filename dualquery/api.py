@@ -138,13 +138,14 @@ def release(
     progress.phase("reading the table")
     with reading.open(table, schema, columns, max_ones_per_row) as data:
         count = wanted.count_rows(data.records, seed)
-        budget, notes = wanted.resolve(configured, count)
-        progress.phase("making the workload")
-        if isinstance(queries, Queries):
-            workload, remarks = _own_workload(queries, data.schema)
-            notes = (*notes, *remarks)
-        else:
-            workload = request.build(data.schema, count.n)
+        with count.cost_told():
+            budget, notes = wanted.resolve(configured, count)
+            progress.phase("making the workload")
+            if isinstance(queries, Queries):
+                workload, remarks = _own_workload(queries, data.schema)
+                notes = (*notes, *remarks)
+            else:
+                workload = request.build(data.schema, count.n)
         task = Task(workload, count.n)
         return _release(
             data, task, configured, wanted, budget, count, notes, seed, cores, progress, created
@@ -185,7 +186,8 @@ def _release(
     from dualquery.folder import Release
 
     progress.phase("planning")
-    plan = mechanism.plan(task, budget)
+    with count.cost_told():
+        plan = mechanism.plan(task, budget)
     privacy = statement(plan, budget, data, seed, count)
     outcome = run(data, task, mechanism, plan, seed, threads, progress, budget.neighbours)
     intervals = outcome.intervals

@@ -17,6 +17,8 @@ This module is part of the private room: it reads the number of rows.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from dualquery.data.rows import Rows
@@ -64,6 +66,19 @@ class RowCount:
     def events(self) -> tuple[Event, ...]:
         """The private draw behind the number, if there was one."""
         return (LaplaceNoise(self.epsilon),) if self.epsilon > 0 else ()
+
+    @contextmanager
+    def cost_told(self) -> Iterator[None]:
+        """Add what the number has cost to the message of a `BadInputError` raised within."""
+        try:
+            yield
+        except BadInputError as error:
+            if self.epsilon == 0:
+                raise
+            raise BadInputError(
+                f"{error} (the noisy number of rows, {self.n:,}, has been drawn by now, and has "
+                f"cost epsilon {self.epsilon:.3g})"
+            ) from error
 
     @property
     def relation(self) -> str:

@@ -72,7 +72,8 @@ def one_count_move(statistics: Counted, neighbours: Neighbours) -> float:
     """Return how far one count moves, in steps."""
     if neighbours is Neighbours.REPLACE_ONE:
         return statistics.spread
-    return max(abs(statistics.low), abs(statistics.high)) / statistics.step
+    # Counts that nobody can move are charged for a step, so that noise has a scale.
+    return max(1.0, abs(statistics.low) / statistics.step, abs(statistics.high) / statistics.step)
 
 
 def score_move(statistics: Counted, neighbours: Neighbours) -> float:
@@ -81,7 +82,7 @@ def score_move(statistics: Counted, neighbours: Neighbours) -> float:
         return statistics.spread
     middle = twice_the_middle(statistics) / 2.0
     return max(
-        statistics.high / statistics.step - middle, middle - statistics.low / statistics.step
+        0.5, statistics.high / statistics.step - middle, middle - statistics.low / statistics.step
     )
 
 

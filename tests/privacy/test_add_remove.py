@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +13,10 @@ import pytest
 
 import dualquery
 from dualquery.budget_request import BudgetRequest
+from dualquery.data.columns import Binary
 from dualquery.data.domain import Domain
 from dualquery.data.load import load
+from dualquery.data.schema import TableSchema
 from dualquery.errors import BadInputError
 from dualquery.privacy.curator import Curator
 from dualquery.privacy.events import GaussianNoise, LaplaceNoise, Neighbours
@@ -21,6 +24,7 @@ from dualquery.privacy.randomness import SeededRandomness
 from dualquery.privacy.row_count import COUNT_SHARE, RowCount, buy_row_count
 from dualquery.privacy.sensitivity import count_moves, parity_moves, table_moves
 from dualquery.queries.fourier import asked_sets
+from dualquery.queries.matrix import HistogramQueries
 from dualquery.queries.random import random_conjunctions
 from dualquery.queries.workload import Workload
 from dualquery.registry import configure
@@ -159,6 +163,21 @@ def test_too_few_rows_for_their_noise() -> None:
         buy_row_count(records_of(np.zeros((1, 1), np.uint8)), 1.0, 4)
 
 
+def test_a_plan_that_fails_says_what_the_number_of_rows_has_cost(table) -> None:
+    def attempt(**options) -> None:
+        dualquery.release(
+            table, schema=SCHEMA, mechanism="mwem", options={"iterations": 999}, delta=0.0,
+            queries=30, way=2, **options,
+        )  # fmt: skip
+
+    cost = r"only 30 .*the noisy number of rows, [78],\d+, .*epsilon 0\.04\)$"
+    with pytest.raises(BadInputError, match=cost):
+        attempt(neighbours="add-remove")
+    for public in ({"neighbours": "add-remove", "rows": 8000}, {}):
+        with pytest.raises(BadInputError, match=r"none is measured twice$"):
+            attempt(**public)
+
+
 def test_delta_needs_a_number_of_rows_that_is_no_noise() -> None:
     records = records_of(np.zeros((5000, 1), np.uint8))
     gaussian, laplace = configure("gaussian", {}), configure("laplace", {})
@@ -221,16 +240,21 @@ def table():
 @pytest.mark.parametrize("name", MECHANISMS)
 @pytest.mark.parametrize("rows", [None, 8000])
 def test_a_release_holds_no_true_number_of_rows(name, rows, table, tmp_path: Path) -> None:
-    made = dualquery.release(
-        table, schema=SCHEMA, queries=40, way=2, mechanism=name, options=MECHANISMS[name],
-        epsilon=1.0, delta=0.0 if name == "laplace" else 1e-5, neighbours="add-remove", rows=rows,
-    )  # fmt: skip
+    made = None
+    while made is None or made.n == TRUE_ROWS:  # one noise in fifty is 0
+        made = dualquery.release(
+            table, schema=SCHEMA, queries=40, way=2, mechanism=name, options=MECHANISMS[name],
+            epsilon=1.0, delta=0.0 if name == "laplace" else 1e-5, neighbours="add-remove",
+            rows=rows,
+        )  # fmt: skip
     assert made.privacy.private
     folder = tmp_path / "made"
     made.save(folder)
     stored = json.loads((folder / "release.json").read_text())
     assert TRUE_ROWS not in numbers_in(stored)
-    assert str(TRUE_ROWS) not in (folder / "release.json").read_text()
+    # As a number of its own, not as digits of another; texts may group it.
+    text = (folder / "release.json").read_text()
+    assert not re.search(rf"(?<![\d.])({TRUE_ROWS}|{TRUE_ROWS:,})(?!\d)", text)
     for part in folder.glob("*.parquet"):
         frame = pl.read_parquet(part)
         assert len(frame) != TRUE_ROWS
@@ -275,3 +299,16 @@ def test_less_noise_than_for_replaced_records() -> None:
         truth = made.workload.counts(data.records, threads=1) / data.n
         errors[relation] = np.abs(made.answers - truth).mean()
     assert errors[AR] < 0.85 * errors[Neighbours.REPLACE_ONE]
+
+
+@pytest.mark.parametrize("value", [0.0, 1.0, -2.0])
+@pytest.mark.parametrize(("mechanism", "delta"), [("laplace", 0.0), ("mwem", 0.0), ("mwem", 1e-6)])
+def test_queries_that_tell_no_records_apart(value, mechanism, delta, table) -> None:
+    """Centred counts of constant queries never move, and still get noise of some scale."""
+    binary = TableSchema((Binary("flag"),), name="flags")
+    made = dualquery.release(
+        table.select("flag"), schema=binary, mechanism=mechanism, delta=delta, epsilon=5.0,
+        queries=HistogramQueries(np.full((2, 2), value), binary.domain), neighbours="add-remove",
+        options={"iterations": 2} if mechanism == "mwem" else {},
+    )  # fmt: skip
+    np.testing.assert_array_equal(made.answers, value)
