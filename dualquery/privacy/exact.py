@@ -215,7 +215,8 @@ class ExactAccountant:
             return bound
         left = max(epsilon - slack.epsilon, 0.0)
         # (e1, d) implies (e0, d + exp(e1) - exp(e0)) for e0 < e1.
-        short = math.expm1(max(slack.epsilon - epsilon, 0.0))
+        missing = max(slack.epsilon - epsilon, 0.0)
+        short = math.exp(slack.epsilon) * -math.expm1(-missing)
         if all(isinstance(event, GaussianNoise) for event in events):
             found = _gaussian_delta(_shift(events), left)
         else:

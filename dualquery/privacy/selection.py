@@ -19,6 +19,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from dualquery.errors import BadInputError
 from dualquery.privacy import weights_kernels as kernels
 from dualquery.privacy.randomness import Randomness
 from dualquery.privacy.weights import draw_outcomes
@@ -57,7 +58,15 @@ def error_scores(
     ------
     ValueError
         If the model has another shape or is not finite: its scores would not be what is charged.
+    BadInputError
+        If scores could overflow, which would make neighbours differ by more than is charged.
     """
+    # A count, an offset by as much, and a model's answer of three times as much.
+    if 5 * GRID * n * max(abs(low), abs(high)) >= 2.0**63:
+        raise BadInputError(
+            f"errors of queries with values from {low:g} to {high:g} steps on {n:,} rows do not "
+            "fit 64-bit integers; use queries of fewer steps, or a smaller number of rows"
+        )
     model = np.asarray(model, dtype=np.float64)
     if model.shape != counts.shape or not np.isfinite(model).all():
         raise ValueError(f"the model's answers must be {len(counts):,} finite numbers")

@@ -26,7 +26,7 @@ GRID_BITS = 16
 """Values are rounded to this many bits below the largest one.
 
 Scores are then integers below ``2^(10 + GRID_BITS) n`` or so (see `dualquery.privacy.selection`),
-which fits 63 bits up to a hundred billion rows.
+which fits 63 bits up to ten billion rows or more.
 """
 
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from dualquery.data.histogram import column_values
+from dualquery.errors import BadInputError
 from dualquery.privacy.curator import Curator
 from dualquery.privacy.events import (
     RANGE_SLACK,
@@ -45,6 +46,17 @@ def test_replacing_a_row_moves_no_score_by_more_than_a_row(seed: int, n: int) ->
     model = generator.random(50)
     change = error_scores(counts, model, n) - error_scores(moved, model, n)
     assert np.abs(change).max() <= GRID
+
+
+def test_scores_that_could_overflow_are_refused() -> None:
+    """A sum that wraps around would move by far more than is charged."""
+    counts, model, most = np.zeros(1, np.int64), np.array([65535.0]), 65535.0
+    for n in (10**10, 2 * 10**10):
+        offset = GRID * int(most) * n  # as large as centring can make it
+        (score,) = error_scores(counts, -2 * model, n, 0.0, most, offset)
+        assert score == GRID * (65535 + 65535) * n
+    with pytest.raises(BadInputError, match="do not fit 64-bit integers"):
+        error_scores(counts, model, 10**12, 0.0, most)
 
 
 def test_draws_follow_the_exponential_mechanism() -> None:
