@@ -11,9 +11,10 @@ measured has no interval; none is invented.
 rows, and N - n more, as if each of these had some answer t in the queries' range: 0 for a count, 1
 where the complement was counted, the same share for all cells that are brought to add up to N. With
 the true answer x, its mean is ``m = (n x + (N - n) t) / N``, so ``x - m = (x - t) (N - n) / N``,
-and an interval of m that is made longer by ``|N - n| / N`` ranges at both ends has x, too. How far
-a bought N is from n is known by its noise, up to a chance that is taken off the level; of a stated
-N nothing is known, and that is said.
+and an interval of m that is made longer by ``|N - n| / N`` ranges at both ends has x, too. Where t
+is known, ``x = t + (m - t) N / n``: an end e need not move by more than ``|e - t| |N / n - 1|``.
+How far a bought N is from n is known by its noise, up to a chance that is taken off the level; of a
+stated N nothing is known, and that is said.
 """
 
 from __future__ import annotations
@@ -50,12 +51,16 @@ class Intervals:
         A sentence for the reader: what the intervals rest on.
     level
         Chance, over the noise, that one of them covers.
+    made_up
+        t of the module, float64 ``(m,)`` or one for all; None where it is unknown. Used by
+        `for_rows` only.
     """
 
     lower: NDArray[np.float64]
     upper: NDArray[np.float64]
     basis: str
     level: float = LEVEL
+    made_up: NDArray[np.float64] | float | None = None
 
     def of(self, query: int) -> tuple[float, float] | None:
         """Return the interval of a query of the workload, None if it was not measured."""
@@ -82,6 +87,7 @@ class Intervals:
         low: float,
         high: float,
         basis: str,
+        made_up: NDArray[np.float64] | float | None = None,
     ) -> Intervals:
         """Return intervals around measurements, cut to the range of the queries.
 
@@ -93,13 +99,14 @@ class Intervals:
             In the same units.
         low, high
             Range of the queries.
-        basis
+        basis, made_up
             As of the class.
         """
         return Intervals(
             np.clip(measured - half_width, low, high),
             np.clip(measured + half_width, low, high),
             basis,
+            made_up=made_up,
         )
 
     def for_rows(self, rows: RowCount, low: float, high: float) -> Intervals:
@@ -118,10 +125,16 @@ class Intervals:
             basis = f"{self.basis}; if the number of rows is {rows.n:,}, as was stated"
             return replace(self, basis=basis)
         off = laplace_half_width(rows.noise_scale, _ROWS_MISS)
-        longer = (max(high, 0.0) - min(low, 0.0)) * off / rows.n
+        below: NDArray[np.float64] | float
+        above: NDArray[np.float64] | float
+        if self.made_up is None or rows.n <= 2 * off:
+            below = above = (max(high, 0.0) - min(low, 0.0)) * off / rows.n
+        else:
+            below = np.abs(self.lower - self.made_up) * off / (rows.n - off)
+            above = np.abs(self.upper - self.made_up) * off / (rows.n - off)
         return Intervals(
-            np.clip(self.lower - longer, low, high),
-            np.clip(self.upper + longer, low, high),
+            np.clip(self.lower - below, low, high),
+            np.clip(self.upper + above, low, high),
             f"{self.basis}; longer by what the noise in the number of rows may make",
             self.level - _ROWS_MISS,
         )

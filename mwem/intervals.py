@@ -36,6 +36,10 @@ def measured_intervals(
     measured = np.full(len(queries), np.nan)
     for line in reversed(trace):
         measured[line["queries"] if "queries" in line else line["query"]] = line["measured"]
+    # What cells of a whole marginal are shifted by is not a count's.
+    made_up = None if any("queries" in line for line in trace) else 0.0
     half_width = gaussian_half_width if spending.gaussian else laplace_half_width
     steps = half_width(spending.measure_scale)
-    return Intervals.around(measured, steps * queries.step / n, queries.low, queries.high, _BASIS)
+    return Intervals.around(
+        measured, steps * queries.step / n, queries.low, queries.high, _BASIS, made_up
+    )

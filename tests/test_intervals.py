@@ -93,7 +93,7 @@ def test_an_answer_comes_with_its_interval() -> None:
 
 @pytest.mark.parametrize(("low", "high"), [(0.0, 1.0), (-1.0, 1.0), (0.25, 1.0)])
 def test_intervals_allow_for_a_noisy_number_of_rows(low: float, high: float) -> None:
-    """All true answers and numbers of rows that the noise may have had, without other noise."""
+    """All true answers, and numbers of rows up to the allowed distance; noise of at most 0.01."""
     count = RowCount(900, Neighbours.ADD_REMOVE, 0.05)
     off = laplace_half_width(count.noise_scale, 0.01)
     assert 0 < off < 900
@@ -103,10 +103,17 @@ def test_intervals_allow_for_a_noisy_number_of_rows(low: float, high: float) -> 
         np.linspace(min(low, 0.0), high, 9),  # what the rows too many are counted as
     )
     mean = (true_rows * true + (900 - true_rows) * added) / 900
-    found = Intervals.around(mean, 0.0, low, high, "measured").for_rows(count, low, high)
-    assert np.all((found.lower <= true + 1e-12) & (true <= found.upper + 1e-12))
-    assert found.level == pytest.approx(LEVEL - 0.01)
-    assert np.all((found.lower >= low) & (found.upper <= high))
+    mean += np.random.default_rng(0).choice([-0.01, 0.0, 0.01], mean.shape)
+    for made_up in (None, added):
+        around = Intervals.around(mean, 0.01, low, high, "measured", made_up)
+        found = around.for_rows(count, low, high)
+        assert np.all((found.lower <= true + 1e-12) & (true <= found.upper + 1e-12))
+        assert found.level == pytest.approx(LEVEL - 0.01)
+        assert np.all((found.lower >= low) & (found.upper <= high))
+    # Few rows say next to nothing of shares, and the intervals know.
+    few = RowCount(80, Neighbours.ADD_REMOVE, 0.05)
+    lost = Intervals.around(np.array([0.5]), 0.01, 0.0, 1.0, "measured", 0.0)
+    assert lost.for_rows(few, 0.0, 1.0).of(0) == (0.0, 1.0)
 
 
 def test_intervals_say_that_a_stated_number_of_rows_is_one() -> None:

@@ -13,6 +13,8 @@ from dualquery.intervals import Intervals
 from dualquery.mechanism import Budget, Outcome, Plan, Session, Task
 from dualquery.privacy.curator import Curator
 from dualquery.queries.family import Queries
+from dualquery.queries.sensitivity import complemented
+from dualquery.queries.workload import Workload
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,5 +72,7 @@ def noisy_answers(task: Task, plan: Plan, curator: Curator | None) -> Outcome:
             queries.low,
             queries.high,
             "from the noise of each answer, each on its own",
+            # Where a complement was counted, rows that are not there hold.
+            complemented(queries).astype(float) if isinstance(queries, Workload) else 0.0,
         ),
     )
