@@ -7,28 +7,48 @@ policy. Whatever is left open is solved for so that the accounted guarantee is t
 terms (zCDP: ``A = n sqrt(6 rho)``). With ``N = s T`` draws in all, the regret of the query player
 is about ``ln(2m) / (eta T) = ln(2m) sqrt(N) / A``, and the records' overfitting to the samples
 about ``sqrt(H / N)``, ``H`` being the log-size of the record space. Their sum is least at ``N ~
-sqrt(H) A / ln(2m)``. Rounds then follow from a step that moves a weight by a constant factor a
-round. The two constants were fitted once, on public data sets of several kinds (Adult, plants,
-pumsb_star, mushroom, msweb, product data), for 3-way conjunctions at epsilon 1; they are not tuned
-to the data of a release.
+sqrt(H) A / ln(2m)``. Rounds then follow from a step: the smaller, the closer the draws of
+neighbouring rounds, and the more of them a best response can use (`dualquery.game.transcript`).
+Memory grows as the step falls. The three constants were chosen once, by the error of Adult, plants,
+groceries and mushroom at epsilon 1, between values far apart; `experiments/policy.py` measures how
+far from the best of a grid they are, on these and on other data.
+
+**Schedules that vary.** A draw of round t costs ``r_t^2 / 8`` and tells about as much, by the same
+range, of how far the answers are off: what a budget buys depends little on when it is spent. So it
+was measured: samples that fall as ``(t - 1)^-1/2`` are no better or worse than constant ones, and
+``(t - 1)^-1`` or steps that grow are worse. The policy keeps both constant; ``taper`` and
+``growth`` are there for those who want to see.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from dualquery.errors import BadInputError
 from dualquery.game.options import GameOptions
 from dualquery.mechanism import Budget, Task
 from dualquery.privacy.accountants import AUTO, best
-from dualquery.privacy.calibrate import calibrate_rounds, calibrate_samples, calibrate_step
-from dualquery.privacy.events import GameSchedule
+from dualquery.privacy.calibrate import (
+    calibrate_rounds,
+    calibrate_samples,
+    calibrate_shape,
+    calibrate_step,
+)
+from dualquery.privacy.events import GameSchedule, VaryingGameSchedule
 
-DRAWS = 3.5
+DRAWS = 1.75
 """N in units of ``sqrt(H) A / ln(2m)``."""
-STEP = 0.65
+STEP = 0.4
 """The step that fixes the number of rounds, given eta T."""
+MEMORY = 20.0
+"""Rounds that are remembered, times the step."""
+STEPS_A_MULTIPLE = 8
+"""Mean of the whole multiples by which steps vary."""
 FEWEST_ROUNDS = 8
 MOST_ROUNDS = 5_000
 """A tiny step given by the user would ask for more rounds than can be accounted or played."""
@@ -38,9 +58,10 @@ MOST_ROUNDS = 5_000
 class Chosen:
     """Parameters of the game, the accountant that priced them, and how they came about."""
 
-    schedule: GameSchedule
+    schedule: GameSchedule | VaryingGameSchedule
     accountant: str
     reason: str
+    memory: int
 
 
 def choose_parameters(options: GameOptions, task: Task, budget: Budget) -> Chosen:
@@ -51,6 +72,19 @@ def choose_parameters(options: GameOptions, task: Task, budget: Budget) -> Chose
     BadInputError
         If all three are given and cost more than the budget, or nothing fits it.
     """
+    schedule, accountant, reason = _schedule(options, task, budget)
+    memory = options.memory
+    if memory is None:
+        mean_step = schedule.step * sum(schedule.multiples) / len(schedule.multiples)
+        memory = min(max(round(MEMORY / mean_step), 1), schedule.rounds)
+    return Chosen(schedule, accountant, reason, memory)
+
+
+Priced = tuple[GameSchedule | VaryingGameSchedule, str, str]
+"""A schedule, the accountant that priced it, and who chose it."""
+
+
+def _schedule(options: GameOptions, task: Task, budget: Budget) -> Priced:
     if options.alpha is not None:
         rounds, samples, eta = theory_parameters(options.alpha, options.beta, task)
         return _check(GameSchedule(rounds, samples, eta, task.n), budget, "Theorem 4.2")
@@ -61,6 +95,8 @@ def choose_parameters(options: GameOptions, task: Task, budget: Budget) -> Chose
     reason = "the user and the budget" if len(given) == 2 else "the practical policy"
     if len(given) < 2:
         rounds_, samples_, eta_ = _policy(options, task, budget)
+    if options.taper or options.growth:
+        return _solve_varying(options, rounds_, samples_, task.n, budget, reason)
     return _solve(rounds_, samples_, eta_, task.n, budget, reason)
 
 
@@ -126,7 +162,7 @@ def _solve(
     n: int,
     budget: Budget,
     reason: str,
-) -> Chosen:
+) -> Priced:
     """Find the one open parameter that spends the budget."""
     spend = (budget.epsilon, budget.delta, n)
     match rounds, samples, eta:
@@ -138,10 +174,37 @@ def _solve(
             found = calibrate_rounds(*spend, samples, eta, budget.accountant)
         case _:
             raise RuntimeError("two of rounds, samples and eta must be fixed before the third")
-    return Chosen(found.schedule, found.accountant, reason)
+    return found.schedule, found.accountant, reason
 
 
-def _check(schedule: GameSchedule, budget: Budget, who: str) -> Chosen:
+def _solve_varying(
+    options: GameOptions,
+    rounds: int | None,
+    samples: int | None,
+    n: int,
+    budget: Budget,
+    reason: str,
+) -> Priced:
+    """Find the step of a schedule that varies, given its rounds and mean samples."""
+    if rounds is None or samples is None:
+        raise BadInputError("taper and growth leave eta to the budget: give rounds or samples")
+    played = np.arange(1.0, rounds)
+    shape = VaryingGameSchedule(
+        whole_shares(played**-options.taper, samples),
+        whole_shares(played**options.growth, STEPS_A_MULTIPLE),
+        1.0,
+        n,
+    )
+    found = calibrate_shape(budget.epsilon, budget.delta, shape, budget.accountant)
+    return found.schedule, found.accountant, reason
+
+
+def whole_shares(weights: NDArray[np.floating[Any]], mean: int) -> tuple[int, ...]:
+    """Return whole numbers of at least 1 in proportion to positive weights, of about this mean."""
+    return tuple(max(1, round(x)) for x in (weights * (mean / weights.mean())).tolist())
+
+
+def _check(schedule: GameSchedule, budget: Budget, who: str) -> Priced:
     """Accept a full set of parameters if it keeps to the budget."""
     accountant, epsilon = best(schedule, budget.delta, budget.accountant)
     if epsilon > budget.epsilon:
@@ -151,4 +214,4 @@ def _check(schedule: GameSchedule, budget: Budget, who: str) -> Chosen:
             f"{budget.delta:.3g}, above the budget's {budget.epsilon:g}; leave one of them out to "
             "have it solved for"
         )
-    return Chosen(schedule, accountant.name, who)
+    return schedule, accountant.name, who

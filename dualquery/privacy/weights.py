@@ -6,7 +6,8 @@ The class of queries is closed under complement, implicitly: one integer score a
 
 so that after rounds with step eta the query has log-weight ``(eta / n) S_q`` and its complement the
 negative of it (Algorithm 1 of the DualQuery paper, with the sign that raises the weight of a query
-which the records so far under-serve).
+which the records so far under-serve). Where steps differ between rounds they are whole multiples of
+eta, and a record counts in the sum as many times.
 
 **Draws are exact.** A 53-bit uniform on rounded floating-point weights would be off by more in
 total variation, over a whole run, than a delta of 1/n^2 allows. Here scores are integers, so
@@ -64,7 +65,7 @@ class QueryWeights:
     n
         Number of rows (public).
     step
-        Learning rate eta of every round.
+        Learning rate eta of a round, or the unit of learning rates that are multiples of it.
     """
 
     def __init__(self, counts: NDArray[np.int64], n: int, step: float) -> None:
@@ -74,23 +75,30 @@ class QueryWeights:
         self._scores = np.zeros(len(counts), dtype=np.int64)
         self._n = n
         self._step = step
-        self._records = 0
+        self._steps = 0
 
     @property
     def range(self) -> float:
-        """Bounded range of one draw: replacing a row moves a log-weight by eta K / n at most."""
-        return 2.0 * self._step * self._records / self._n
+        """Bounded range of one draw: replacing a row moves a log-weight by eta K / n at most.
 
-    def update(self, truth: NDArray[np.uint8]) -> None:
+        K is the number of records, each as many times as the multiple of its step.
+        """
+        return 2.0 * self._step * self._steps / self._n
+
+    def update(self, truth: NDArray[np.uint8], multiple: int = 1) -> None:
         """Move every weight by one round.
 
         Parameters
         ----------
         truth
             uint8, shape ``(m,)``: value of every query on the round's record.
+        multiple
+            The round's learning rate in steps; >= 1.
         """
-        kernels.add_round(self._scores, self._counts, truth, self._n)
-        self._records += 1
+        if multiple < 1:
+            raise ValueError(f"the multiple of the step is {multiple}; at least 1 is needed")
+        kernels.add_round(self._scores, self._counts, truth, self._n, multiple)
+        self._steps += multiple
 
     def sample(self, draws: int, randomness: Randomness) -> Sample:
         """Draw queries independently, each with probability proportional to its integer weight."""

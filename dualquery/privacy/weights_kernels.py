@@ -24,13 +24,17 @@ BLOCK = 64
 """Queries a block: sums are kept per block, and only blocks that were hit are walked again."""
 
 
-@njit("void(int64[::1], int64[::1], uint8[::1], int64)", nogil=True, cache=True)
+@njit("void(int64[::1], int64[::1], uint8[::1], int64, int64)", nogil=True, cache=True)
 def add_round(
-    scores: NDArray[np.int64], counts: NDArray[np.int64], truth: NDArray[np.uint8], n: int
+    scores: NDArray[np.int64],
+    counts: NDArray[np.int64],
+    truth: NDArray[np.uint8],
+    n: int,
+    multiple: int,
 ) -> None:
-    """Add ``n (q(D) - q(x))`` to every score, in place."""
+    """Add ``multiple * n (q(D) - q(x))`` to every score, in place."""
     for query in range(len(scores)):
-        scores[query] += counts[query] - n * np.int64(truth[query])
+        scores[query] += multiple * (counts[query] - n * np.int64(truth[query]))
 
 
 @njit("int64(int64[::1])", nogil=True, cache=True)
