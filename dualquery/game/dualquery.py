@@ -67,7 +67,7 @@ class DualQuery(GameOptions):
             parameters={
                 **game.parameters(),
                 "chosen_by": chosen.reason,
-                "solver": self.solver,
+                "solver": chosen.solver,
                 "solver_timeout": self.solver_timeout,
                 "free": self.free,
                 "memory": chosen.memory,
@@ -83,7 +83,7 @@ class DualQuery(GameOptions):
             raise TypeError("DualQuery runs on a curator and a plan of its own")
         domain = task.queries.domain
         queries = Disjunctions.of(task.queries)
-        solver = get_solver(self.solver)
+        solver = get_solver(plan.parameters["solver"])
         generator = np.random.default_rng(session.public_seed)
         nothing = np.zeros(domain.bits, dtype=np.bool_)
         record = free_record(domain, nothing, self.free, generator)

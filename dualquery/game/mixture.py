@@ -1,12 +1,13 @@
 """The shares of the records in the synthetic data, fitted to the draws that the game has shown.
 
 **The likelihood.** After k records (of one step each) a draw shows query q with sign ``+-1`` with
-probability ``exp(+-eta (k q(D) - S_q)) / Z``, where ``S_q`` counts the records on which q holds and Z adds the
-same over all queries and signs. Everything here but the answers ``q(D)`` is public, so the draws
-have a likelihood as a function of the answers. It is log-concave in them (an exponential family),
-and answers of a mixture of the records are linear in the shares: the shares of largest likelihood
-are the solution of a concave program. They are drawn towards equal shares, which Algorithm 1 takes,
-by `EQUALITY` times their Kullback-Leibler divergence. All of it is post-processing.
+probability ``exp(+-eta (k q(D) - S_q)) / Z``, where ``S_q`` counts the records on which q holds and
+Z adds the same over all queries and signs. Everything here but the answers ``q(D)`` is public, so
+the draws have a likelihood as a function of the answers. It is log-concave in them (an exponential
+family), and answers of a mixture of the records are linear in the shares: the shares of largest
+likelihood are the solution of a concave program. They are drawn towards equal shares, which
+Algorithm 1 takes, by `EQUALITY` times their Kullback-Leibler divergence. All of it is
+post-processing.
 
 **The method** is Fisher scoring: the likelihood is replaced by a quadratic function with the same
 gradient, whose curvature is that of the exponential family without the part that the normaliser Z

@@ -62,6 +62,7 @@ class Chosen:
     accountant: str
     reason: str
     memory: int
+    solver: str
 
 
 def choose_parameters(options: GameOptions, task: Task, budget: Budget) -> Chosen:
@@ -77,7 +78,9 @@ def choose_parameters(options: GameOptions, task: Task, budget: Budget) -> Chose
     if memory is None:
         mean_step = schedule.step * sum(schedule.multiples) / len(schedule.multiples)
         memory = min(max(round(MEMORY / mean_step), 1), schedule.rounds)
-    return Chosen(schedule, accountant, reason, memory)
+    # Problems of remembered draws are large and their weights estimates: a proof is worth little.
+    solver = "auto:fast" if options.solver == "auto" and memory > 1 else options.solver
+    return Chosen(schedule, accountant, reason, memory, solver)
 
 
 Priced = tuple[GameSchedule | VaryingGameSchedule, str, str]

@@ -230,7 +230,7 @@ def test_the_options_of_a_mechanism_are_listed(dualquery, here, mechanism) -> No
         assert f"\n{field.name}" in f"\n{done.out}"
     if mechanism == "dualquery":
         assert "Learning rate of the query player." in done.out
-        assert "burn_in=0.1" in done.out
+        assert "burn_in=0.0" in done.out
     assert names(here) == set()
 
 
@@ -284,6 +284,7 @@ def test_config_mirrors_the_options(dualquery, files, tmp_path, here) -> None:
         [option]
         free = "coins"
         burn_in = 0.5
+        mixture = "equal"
         """,
     )
     done = dualquery("release", "--config", path)
