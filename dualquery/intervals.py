@@ -84,21 +84,22 @@ class Intervals:
         )
 
 
-def gaussian_half_width(scale: float) -> int:
-    """Return the smallest whole number of steps that noise leaves with chance 1 - `LEVEL` at most.
+def gaussian_half_width(scale: float) -> float:
+    """Return a distance that Gaussian noise leaves with chance 1 - `LEVEL` at most.
 
-    The continuous Gaussian's quantile, rounded up to whole steps, covers the discrete one, too.
+    The continuous Gaussian's quantile, and a little for the grid that the noise is drawn on, of
+    2^-39 of its scale or less (see `dualquery.privacy.gaussian`).
 
     Parameters
     ----------
     scale
         Standard deviation, in steps; > 0.
     """
-    return math.ceil(NormalDist().inv_cdf((1.0 + LEVEL) / 2.0) * scale)
+    return NormalDist().inv_cdf((1.0 + LEVEL) / 2.0) * scale * (1.0 + 1e-9)
 
 
 def laplace_half_width(scale: float) -> int:
-    """Return the same for the discrete Laplace distribution of a scale in steps.
+    """Return the same for the discrete Laplace distribution of a scale in steps, in whole steps.
 
     With p = exp(-1 / scale) its tail beyond k is 2 p^(k + 1) / (1 + p), at most p^k.
     """

@@ -17,7 +17,7 @@ from dualquery.queries.family import Queries
 
 @dataclass(frozen=True, kw_only=True)
 class Gaussian:
-    """Discrete Gaussian noise on every answer, clipped to their range (Canonne et al. 2020)."""
+    """Gaussian noise on every answer, clipped to their range (Balle and Wang 2018)."""
 
     name: ClassVar[str] = "gaussian"
     pure: ClassVar[bool] = False
