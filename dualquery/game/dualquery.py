@@ -25,6 +25,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from dualquery.expected import ExpectedError
+from dualquery.game.expected import game_error
 from dualquery.game.free import free_record
 from dualquery.game.mixture import in_shares, likelihood_shares
 from dualquery.game.options import GameOptions
@@ -75,6 +77,10 @@ class DualQuery(GameOptions):
                 "burn_in": self.burn_in,
             },
         )
+
+    def expected_error(self, task: Task, plan: Plan) -> ExpectedError:
+        """Estimate the error from the plan (see `dualquery.game.expected`)."""
+        return game_error(task, plan.schedule)
 
     def run(self, task: Task, plan: Plan, curator: Curator | None, session: Session) -> Outcome:
         """Play the game."""

@@ -45,11 +45,14 @@ DRAWS = 1.75
 """N in units of ``sqrt(H) A / ln(2m)``."""
 STEP = 0.4
 """The step that fixes the number of rounds, given eta T."""
-MEMORY = 20.0
+MEMORY = 16.0
 """Rounds that are remembered, times the step."""
 STEPS_A_MULTIPLE = 8
 """Mean of the whole multiples by which steps vary."""
 FEWEST_ROUNDS = 8
+MOST_CHOSEN = 600
+"""Rounds beyond this are not chosen by the policy: fitting the mixture takes time as their square.
+"""
 MOST_ROUNDS = 5_000
 """A tiny step given by the user would ask for more rounds than can be accounted or played."""
 
@@ -120,24 +123,29 @@ def log_records(task: Task) -> float:
     return sum(math.log(max(int(size), 2)) for size in task.queries.domain.sizes)
 
 
+def entropy(task: Task) -> float:
+    """Return H: records matter only through their answers, of which there are at most 2^m."""
+    return min(log_records(task), len(task.queries) * math.log(2))
+
+
 def _policy(
     options: GameOptions, task: Task, budget: Budget
 ) -> tuple[int | None, int | None, float | None]:
     """Fill in what the user left open, all but one parameter."""
-    queries = len(task.queries)
-    # Records matter only through their answers: there are at most 2^m answer vectors.
-    entropy = min(log_records(task), queries * math.log(2))
     strength = _strength(task.n, budget)
-    draws = max(DRAWS * math.sqrt(entropy) * strength / math.log(2 * queries), 1.0)
+    draws = DRAWS * math.sqrt(entropy(task)) * strength / math.log(2 * len(task.queries))
+    draws = max(draws, 1.0)
     if options.rounds is not None:
         return options.rounds, max(1, round(draws / options.rounds)), None
     if options.samples is not None:
         rounds = (strength / (STEP * math.sqrt(options.samples))) ** (2 / 3)
         return _clamped(rounds), options.samples, None
-    step = STEP if options.eta is None else options.eta
-    rounds = _clamped(strength / math.sqrt(draws) / step)
     if options.eta is not None:
+        # At one draw a round the budget is used up after (A / eta)^(2/3) rounds.
+        longest = 0.9 * (strength / options.eta) ** (2 / 3)
+        rounds = _clamped(min(strength / math.sqrt(draws) / options.eta, longest))
         return rounds, None, options.eta
+    rounds = min(_clamped(strength / math.sqrt(draws) / STEP), MOST_CHOSEN)
     return rounds, max(1, round(draws / rounds)), None
 
 
