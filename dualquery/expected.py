@@ -134,6 +134,6 @@ def noise_error(noise: str, scale: float, queries: int, spread: float) -> Expect
     # Clipping halves the error of answers at the end of their range, and never adds any.
     return ExpectedError(
         Estimate(0.6 * most, most, min(1.3 * most, spread)),
-        Estimate(0.25 * average, 0.75 * average, average),
+        Estimate(0.25 * average, 0.75 * average, min(1.1 * average, spread)),
         "by the formula of independent noise; clipping takes up to half of it",
     )

@@ -15,6 +15,7 @@ app = typer.Typer(invoke_without_command=True, add_completion=False, pretty_exce
 Quick = Annotated[bool, typer.Option("--quick", help="A small form, in seconds.")]
 Runs = Annotated[int | None, typer.Option(help="Seeds 1 to N.", min=1)]
 Data = Annotated[str | None, typer.Option(help="Data that are not in the package.")]
+Tables = Annotated[list[str] | None, typer.Option(help="Data; may be repeated.")]
 Parts = Annotated[list[str] | None, typer.Option(help="Only this part; may be repeated.")]
 Out = Annotated[Path | None, typer.Option(help="Folder for results.json.")]
 
@@ -40,6 +41,16 @@ def headline(quick: Quick = False, runs: Runs = None, data: Data = None, out: Ou
     from experiments.headline import run
 
     found = run(data or "adult", runs or (1 if quick else 3), quick=quick)
+    if out is not None:
+        write_results(found, out)
+
+
+@app.command("policy")
+def policy(quick: Quick = False, runs: Runs = None, data: Tables = None, out: Out = None) -> None:
+    """DualQuery's policy against the best of a grid; --data may be repeated."""
+    from experiments.policy import run
+
+    found = run(data or ["adult"], runs or (1 if quick else 3), quick=quick)
     if out is not None:
         write_results(found, out)
 

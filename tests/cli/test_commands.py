@@ -767,3 +767,16 @@ def test_synthetic_records_are_plain_parquet(released) -> None:
     assert pl.read_parquet(released / "synthetic.parquet").columns == [
         "age", "job", "flag", "sex", "constant",
     ]  # fmt: skip
+
+
+def test_budget_shows_the_error_to_expect(dualquery) -> None:
+    base = ["budget", "-n", "30162", "--rounds", "40", "--samples", "300", "--delta", "1e-3"]
+    more = ["--schema", "adult-paper", "--queries", "2000"]
+    done = dualquery(*base, "--epsilon", "1", *more, "--json")
+    assert done.code == 0, done.err
+    assert {*done.json["expected"]} == {"dualquery", "gaussian"}
+    for each in done.json["expected"].values():
+        assert 0 < each["max_error"]["low"] <= each["max_error"]["high"] <= 1
+    refused = dualquery(*base, "--eta", "0.5", *more)
+    assert refused.code == 2
+    assert "give --epsilon" in refused.err
