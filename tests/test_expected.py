@@ -37,11 +37,14 @@ def test_a_release_is_within_the_range(mechanism) -> None:
     """Mean of three fixed seeds on a small table, for which no constant was chosen."""
     n = 5000
     records = dataset(SCHEMA, random_records(SCHEMA.domain, n, np.random.default_rng(0)))
-    expected = expected_error(WORKLOAD, n, mechanism=mechanism, epsilon=1.0, delta=1e-6)
+    budget = Budget(1.0, 1e-6, "zcdp" if mechanism == "dualquery" else "auto")
+    expected = expected_error(
+        WORKLOAD, n, mechanism=mechanism, delta=1e-6, accountant=budget.accountant
+    )
     assert expected is not None
     configured = configure(mechanism, {})
     task = Task(WORKLOAD, n)
-    plan = configured.plan(task, Budget(1.0, 1e-6))
+    plan = configured.plan(task, budget)
     truth = WORKLOAD.counts(records.records, threads=1) / n
     off = [
         np.abs(run(records, task, configured, plan, seed, 1).answers - truth) for seed in range(3)
@@ -56,6 +59,7 @@ def test_a_release_is_within_the_range(mechanism) -> None:
 def test_more_budget_or_rows_means_less_error(mechanism) -> None:
     def about(**changes) -> float:
         arguments = {"n": 30_000, "epsilon": 0.5, "delta": 1e-6, **changes}
+        arguments["accountant"] = "zcdp" if mechanism == "dualquery" else "auto"
         found = expected_error(WORKLOAD, mechanism=mechanism, **arguments)
         assert found is not None
         for each in (found.max_error, found.mean_error):

@@ -235,8 +235,8 @@ def true_delta(one: dict, other: dict, epsilon: float) -> float:
         *(
             VaryingGameSchedule(draws, multiples, step, n=3)
             for draws, multiples, step in [
-                ((3, 1), (1, 1), 0.5), ((1, 2), (3, 1), 0.4), ((2, 1, 1), (1, 2, 3), 0.6),
-                ((1, 3), (1, 4), 0.3), ((1, 1, 2), (4, 1, 1), 1.0),
+                ((1, 2), (3, 1), 0.4), ((2, 1, 1), (1, 2, 3), 0.6),
+                ((1, 1, 2), (4, 1, 1), 1.0),
             ]
         ),
     ],
