@@ -1,7 +1,8 @@
 """How far a release is from the truth, beside the trivial baselines: not private.
 
 For the operator who holds the table. Every baseline runs through the same code as a release, at the
-release's own epsilon and delta, from a fixed seed.
+release's own epsilon and delta, from a fixed seed. The truth and what the baselines measure are
+counted in one pass over the table.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 from dualquery.mechanism import Budget, Task
 from dualquery.privacy.events import Neighbours
 from dualquery.privacy.randomness import check_seed
+from dualquery.privacy.row_count import COUNT_SHARE, RowCount
 from dualquery.progress import NO_PROGRESS, Progress
 from dualquery.registry import configure
 from dualquery.threads import thread_count
@@ -125,40 +127,53 @@ def _compare(
 ) -> dict[str, Any]:
     """Compare a release, made from the rows of ``data``, with those of its ``whole`` table."""
     from dualquery.api import run
+    from dualquery.gathering import GatheredRows
     from dualquery.queries.workload import Workload
 
-    if data.n != loaded.n:
+    neighbours = Neighbours.parse(loaded.options["neighbours"])
+    counted = neighbours is Neighbours.REPLACE_ONE
+    if counted and data.n != loaded.n:
         _log.warning(
             "the release was made from %s rows, this table has %s: it may be another table",
             f"{loaded.n:,}",
             f"{data.n:,}",
         )
     workload = loaded.workload
+    # At delta 0 there is no Gaussian noise; the baseline of that name is then Laplace noise.
+    noise = "laplace" if loaded.options["delta"] == 0 else "gaussian"
+    mechanisms = {
+        name: configure(noise if name == "gaussian" else name, {})
+        for name in (BASELINES if isinstance(workload, Workload) else ("gaussian",))
+    }
     progress.phase("evaluating the queries")
-    counts = workload.counts(whole.records, threads=cores)
+    rows = GatheredRows(data.records)
+    if isinstance(workload, Workload):
+        others = (mechanism.statistics(workload) for mechanism in mechanisms.values())
+        measured = [each for each in others if isinstance(each, Workload) and each is not workload]
+        rows.count_together([each.literals for each in (workload, *measured)], cores)
+    # The truth is about the rows before any cut; where nothing is cut it is counted already.
+    counts = workload.counts(rows if whole is data else whole.records, threads=cores)
+    data = replace(data, records=rows)
     truth = np.asarray(counts * (workload.step / data.n), dtype=np.float64)
     synthetic = None
     if loaded.records is not None:
         answers = workload.answers_on(loaded.records, threads=cores)
         synthetic = Errors.between(answers, truth).brief()
 
-    task = Task(workload, data.n)
-    budget = Budget(
-        loaded.options["epsilon"],
-        loaded.options["delta"],
-        neighbours=Neighbours.parse(loaded.options["neighbours"]),
-    )
+    task = Task(workload, data.n if counted else loaded.n)
+    epsilon: float = loaded.options["epsilon"]
+    # Baselines go by the release's own number of rows, at what it cost.
+    bought = not counted and loaded.options["rows"] is None
+    known = RowCount(task.n, neighbours, COUNT_SHARE * epsilon if bought else 0.0)
+    budget = Budget(known.rest(epsilon), loaded.options["delta"], neighbours=neighbours)
     baselines: dict[str, Any] = {}
-    for name in BASELINES if isinstance(workload, Workload) else ("gaussian",):
+    for name, mechanism in mechanisms.items():
         progress.phase(f"baseline {name}")
-        # At delta 0 there is no Gaussian noise; the baseline of that name is then Laplace noise.
-        used = "laplace" if name == "gaussian" and budget.delta == 0 else name
-        mechanism = configure(used, {})
         plan = mechanism.plan(task, budget)
-        outcome = run(data, task, mechanism, plan, seed, cores)
+        outcome = run(data, task, mechanism, plan, seed, cores, neighbours=neighbours)
         baselines[name] = Errors.between(outcome.answers, truth).brief()
-        if used != name:
-            baselines[name]["noise"] = used
+        if mechanism.name != name:
+            baselines[name]["noise"] = mechanism.name
     errors = Errors.between(loaded.answers, truth)
     return {
         "warning": WARNING,
@@ -168,7 +183,7 @@ def _compare(
         "rows": data.n,
         "rows_of_release": loaded.n,
         "mechanism": loaded.mechanism,
-        "epsilon": budget.epsilon,
+        "epsilon": epsilon,
         "delta": budget.delta,
         "neighbours": budget.neighbours.value,
         "synthetic": synthetic,

@@ -75,7 +75,7 @@ def expected_error(
     queries
         The workload: a `Workload`, or another family of queries.
     n
-        Number of rows of the table, public; >= 2.
+        Number of rows of the table, public (or what stands in for it); >= 2.
     mechanism, options, epsilon, delta, neighbours, accountant
         As for `dualquery.release`.
 
@@ -90,13 +90,15 @@ def expected_error(
     """
     from dualquery.budget_request import BudgetRequest
     from dualquery.mechanism import Task
+    from dualquery.privacy.events import Neighbours
+    from dualquery.privacy.row_count import RowCount
     from dualquery.registry import configure
 
     configured = configure(mechanism, options or {})
     wanted = BudgetRequest(
         epsilon=epsilon, delta=delta, accountant=accountant, neighbours=neighbours
     )
-    budget, _ = wanted.resolve(configured, n)
+    budget, _ = wanted.resolve(configured, RowCount(n, Neighbours.parse(neighbours)))
     task = Task(queries, n)
     return planned_error(configured, task, configured.plan(task, budget))
 

@@ -280,11 +280,13 @@ class ItemSchema:
     max_ones_per_row
         Rows with more of the items are cut to so many of them (see `dualquery.data.truncation`);
         None for no cut.
+    names
+        What each item is called in queries and tables, all different; None for the ids.
 
     Raises
     ------
     BadInputError
-        If the ids are not as said.
+        If the ids or the names are not as said.
     """
 
     items: NDArray[np.int64]
@@ -292,6 +294,7 @@ class ItemSchema:
     declared: bool = True
     outside: Literal["error", "drop"] = "error"
     max_ones_per_row: int | None = None
+    names: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         _check_max_ones(self.name, self.max_ones_per_row)
@@ -306,6 +309,23 @@ class ItemSchema:
             raise BadInputError(
                 f"schema {self.name!r}: outside is {self.outside!r}; it must be error or drop"
             )
+        if self.names is not None:
+            self._check_names(self.names)
+
+    def _check_names(self, names: tuple[str, ...]) -> None:
+        if len(names) != len(self.items):
+            raise BadInputError(
+                f"schema {self.name!r}: {len(names):,} names for {len(self.items):,} items"
+            )
+        if len(self._bit_of_name) < len(names):
+            again = next(name for bit, name in enumerate(names) if self._bit_of_name[name] != bit)
+            raise BadInputError(f"schema {self.name!r}: two items have the name {again!r}")
+        for item, name in zip(self.items.tolist(), names, strict=True):
+            if not name or (name.isdigit() and name != str(item)):
+                raise BadInputError(
+                    f"schema {self.name!r}: item {item} has the name {name!r}, which is empty or "
+                    "the id of another"
+                )
 
     @staticmethod
     def numbered(bits: int, name: str) -> ItemSchema:
@@ -315,8 +335,8 @@ class ItemSchema:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, ItemSchema):
             return NotImplemented
-        ours = (self.name, self.declared, self.outside, self.max_ones_per_row)
-        theirs = (other.name, other.declared, other.outside, other.max_ones_per_row)
+        ours = (self.name, self.declared, self.outside, self.names, self.max_ones_per_row)
+        theirs = (other.name, other.declared, other.outside, other.names, other.max_ones_per_row)
         return ours == theirs and np.array_equal(self.items, other.items)
 
     __hash__ = None  # type: ignore[assignment]  # arrays have no hash
@@ -328,23 +348,30 @@ class ItemSchema:
 
     @property
     def column_names(self) -> Sequence[str]:
-        """The item ids as texts: made on each call, so ask once."""
-        return list(map(str, self.items.tolist()))
+        """The items' names, or ids as texts: made on each call, so ask once."""
+        return list(map(str, self.items.tolist())) if self.names is None else self.names
 
     def bit_label(self, bit: int) -> str:
-        """Return the id of a bit's item."""
-        return str(self.items[bit])
+        """Return the name or id of a bit's item."""
+        return str(self.items[bit]) if self.names is None else self.names[bit]
 
     def bit_labels(self) -> pl.Series:
-        """Return the ids of all bits, String."""
+        """Return the names or ids of all bits, String."""
         import polars as pl
 
+        if self.names is not None:
+            return pl.Series("label", self.names, dtype=pl.String)
         return pl.Series("label", self.items).cast(pl.String)
 
     def literal(self, column: str, value: str | None) -> int:
-        """Return the literal code of item ``column`` being there, or not if ``value`` is "0"."""
+        """Return the literal code of an item being there, or not if ``value`` is "0".
+
+        ``column`` is its name or its id.
+        """
         if value not in (None, "0", "1"):
             raise BadInputError(f"query: item {column} is 0 or 1, never {value!r}")
+        if column in self._bit_of_name:
+            return 2 * self._bit_of_name[column] + (value == "0")
         return 2 * int(self._bits(_item(column))[0]) + (value == "0")
 
     def select(self, selection: Selection) -> NDArray[np.int64]:
@@ -353,7 +380,9 @@ class ItemSchema:
 
     def restrict(self, selection: Selection) -> ItemSchema:
         """Return the schema of the selected items only; all others are left out of the records."""
-        return replace(self, items=self.items[self.select(selection)], outside="drop")
+        bits = self.select(selection)
+        names = None if self.names is None else tuple(self.names[bit] for bit in bits.tolist())
+        return replace(self, items=self.items[bits], outside="drop", names=names)
 
     def with_max_ones(self, most: int | None) -> ItemSchema:
         """Return the schema whose rows are cut to at most so many 1s; None for no cut."""
@@ -379,7 +408,13 @@ class ItemSchema:
             "outside": self.outside,
             "items": format_items(self.items),
             **_max_ones_entry(self.max_ones_per_row),
+            **({} if self.names is None else {"names": list(self.names)}),
         }
+
+    @cached_property
+    def _bit_of_name(self) -> Mapping[str, int]:
+        """Bit of each named item."""
+        return {name: bit for bit, name in enumerate(self.names or ())}
 
     def _bits(self, items: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the bits of items, all of which must be listed."""
@@ -418,7 +453,7 @@ def schema_from_dict(fields: Mapping[str, object]) -> TableSchema | ItemSchema:
     own = (
         ("drop_incomplete", "missing_values", "columns")
         if kind == "table"
-        else ("outside", "items")
+        else ("outside", "items", "names")
     )
     for key in fields:
         if key not in common + own:
@@ -427,12 +462,14 @@ def schema_from_dict(fields: Mapping[str, object]) -> TableSchema | ItemSchema:
     declared = _typed(fields, "declared", bool, True)
     most = fields.get("max_ones_per_row")
     if kind == "items":
+        names = _typed(fields, "names", list, []) if "names" in fields else None
         return ItemSchema(
             items=select_items(_typed(fields, "items", str, None)),
             name=name,
             declared=declared,
             outside=fields.get("outside", "error"),  # type: ignore[arg-type]  # checked by the class
             max_ones_per_row=most,  # type: ignore[arg-type]  # checked by the class
+            names=None if names is None else tuple(map(str, names)),
         )
     columns = _typed(fields, "columns", list, None)
     if not all(isinstance(column, dict) for column in columns):

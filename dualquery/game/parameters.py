@@ -93,10 +93,12 @@ Priced = tuple[GameSchedule | VaryingGameSchedule, str, str]
 def _schedule(options: GameOptions, task: Task, budget: Budget) -> Priced:
     if options.alpha is not None:
         rounds, samples, eta = theory_parameters(options.alpha, options.beta, task)
-        return _check(GameSchedule(rounds, samples, eta, task.n), budget, "Theorem 4.2")
+        game = GameSchedule(rounds, samples, eta, task.n, budget.neighbours)
+        return _check(game, budget, "Theorem 4.2")
     rounds_, samples_, eta_ = options.rounds, options.samples, options.eta
     if rounds_ and samples_ and eta_:
-        return _check(GameSchedule(rounds_, samples_, eta_, task.n), budget, "the user")
+        game = GameSchedule(rounds_, samples_, eta_, task.n, budget.neighbours)
+        return _check(game, budget, "the user")
     given = [x for x in (rounds_, samples_, eta_) if x is not None]
     reason = "the user and the budget" if len(given) == 2 else "the practical policy"
     if len(given) < 2:
@@ -120,7 +122,7 @@ def theory_parameters(alpha: float, beta: float, task: Task) -> tuple[int, int, 
 
 def log_records(task: Task) -> float:
     """Return the natural logarithm of the number of records that the schema allows."""
-    return sum(math.log(max(int(size), 2)) for size in task.queries.domain.sizes)
+    return float(np.log(np.maximum(task.queries.domain.sizes, 2)).sum())
 
 
 def entropy(task: Task) -> float:
@@ -162,7 +164,9 @@ def _strength(n: int, budget: Budget) -> float:
     if quick in (AUTO, "exact"):
         quick = "zcdp" if budget.delta > 0 else "advanced"
     rounds, samples = 100, 100
-    found = calibrate_step(budget.epsilon, budget.delta, n, rounds, samples, quick)
+    found = calibrate_step(
+        budget.epsilon, budget.delta, n, rounds, samples, quick, budget.neighbours
+    )
     return found.schedule.step * rounds * math.sqrt(samples * rounds)
 
 
@@ -176,13 +180,14 @@ def _solve(
 ) -> Priced:
     """Find the one open parameter that spends the budget."""
     spend = (budget.epsilon, budget.delta, n)
+    how = (budget.accountant, budget.neighbours)
     match rounds, samples, eta:
         case int(), int(), None:
-            found = calibrate_step(*spend, rounds, samples, budget.accountant)
+            found = calibrate_step(*spend, rounds, samples, *how)
         case int(), None, float():
-            found = calibrate_samples(*spend, rounds, eta, budget.accountant)
+            found = calibrate_samples(*spend, rounds, eta, *how)
         case None, int(), float():
-            found = calibrate_rounds(*spend, samples, eta, budget.accountant)
+            found = calibrate_rounds(*spend, samples, eta, *how)
         case _:
             raise RuntimeError("two of rounds, samples and eta must be fixed before the third")
     return found.schedule, found.accountant, reason
@@ -205,6 +210,7 @@ def _solve_varying(
         whole_shares(played**options.growth, STEPS_A_MULTIPLE),
         1.0,
         n,
+        budget.neighbours,
     )
     found = calibrate_shape(budget.epsilon, budget.delta, shape, budget.accountant)
     return found.schedule, found.accountant, reason

@@ -14,7 +14,7 @@ from typing import Generic, TypeVar
 from dualquery.errors import BadInputError
 from dualquery.privacy.accountants import AUTO, Accountant, choices
 from dualquery.privacy.budget import check_budget
-from dualquery.privacy.events import RANGE_SLACK, GameSchedule, VaryingGameSchedule
+from dualquery.privacy.events import RANGE_SLACK, GameSchedule, Neighbours, VaryingGameSchedule
 from dualquery.privacy.zcdp import rho_for, rho_of
 
 _STEP_TOLERANCE = 1e-4
@@ -50,7 +50,13 @@ class Calibration(Generic[Game]):
 
 
 def calibrate_step(
-    epsilon: float, delta: float, n: int, rounds: int, samples: int, accountant: str = AUTO
+    epsilon: float,
+    delta: float,
+    n: int,
+    rounds: int,
+    samples: int,
+    accountant: str = AUTO,
+    neighbours: Neighbours = Neighbours.REPLACE_ONE,
 ) -> Calibration[GameSchedule]:
     """Return the largest step eta, to one part in 10^4, that fits the budget.
 
@@ -64,6 +70,8 @@ def calibrate_step(
         s, >= 1.
     accountant
         Name of an accountant, or ``"auto"`` for the one that allows the largest step.
+    neighbours
+        What neighbouring data sets differ in.
 
     Raises
     ------
@@ -73,7 +81,8 @@ def calibrate_step(
     check_budget(epsilon, delta, n)
     if rounds == 1:
         raise BadInputError("One round reads nothing private, so every step fits; set the step.")
-    return calibrate_shape(epsilon, delta, GameSchedule(rounds, samples, 1.0, n), accountant)
+    shape = GameSchedule(rounds, samples, 1.0, n, neighbours)
+    return calibrate_shape(epsilon, delta, shape, accountant)
 
 
 def calibrate_shape(
@@ -116,7 +125,13 @@ def calibrate_shape(
 
 
 def calibrate_samples(
-    epsilon: float, delta: float, n: int, rounds: int, step: float, accountant: str = AUTO
+    epsilon: float,
+    delta: float,
+    n: int,
+    rounds: int,
+    step: float,
+    accountant: str = AUTO,
+    neighbours: Neighbours = Neighbours.REPLACE_ONE,
 ) -> Calibration[GameSchedule]:
     """Return the largest number of samples a round that fits the budget.
 
@@ -130,6 +145,8 @@ def calibrate_samples(
         eta, > 0.
     accountant
         Name of an accountant, or ``"auto"`` for the one that allows most samples.
+    neighbours
+        What neighbouring data sets differ in.
 
     Raises
     ------
@@ -139,7 +156,7 @@ def calibrate_samples(
     check_budget(epsilon, delta, n)
     if rounds == 1:
         raise BadInputError("One round reads nothing private, so any samples fit; set the samples.")
-    smallest = GameSchedule(rounds, 1, step, n)
+    smallest = GameSchedule(rounds, 1, step, n, neighbours)
 
     def with_samples(samples: int) -> GameSchedule:
         return replace(smallest, samples=samples)
@@ -157,7 +174,13 @@ def calibrate_samples(
 
 
 def calibrate_rounds(
-    epsilon: float, delta: float, n: int, samples: int, step: float, accountant: str = AUTO
+    epsilon: float,
+    delta: float,
+    n: int,
+    samples: int,
+    step: float,
+    accountant: str = AUTO,
+    neighbours: Neighbours = Neighbours.REPLACE_ONE,
 ) -> Calibration[GameSchedule]:
     """Return the largest number of rounds that fits the budget.
 
@@ -171,6 +194,8 @@ def calibrate_rounds(
         eta, > 0.
     accountant
         Name of an accountant, or ``"auto"`` for the one that allows most rounds.
+    neighbours
+        What neighbouring data sets differ in.
 
     Raises
     ------
@@ -179,7 +204,7 @@ def calibrate_rounds(
         not fit.
     """
     check_budget(epsilon, delta, n)
-    smallest = GameSchedule(2, samples, step, n)
+    smallest = GameSchedule(2, samples, step, n, neighbours)
 
     def with_rounds(rounds: int) -> GameSchedule:
         return replace(smallest, rounds=rounds)

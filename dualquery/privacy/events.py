@@ -40,7 +40,7 @@ class Neighbours(Enum):
     """One record is replaced by another; the number of records n is public."""
 
     ADD_REMOVE = "add-remove"
-    """One record is added or removed. Reserved: not implemented yet."""
+    """One record is added or removed; n is private (see `dualquery.privacy.row_count`)."""
 
     @staticmethod
     def parse(text: str) -> Neighbours:
@@ -49,24 +49,15 @@ class Neighbours(Enum):
         Raises
         ------
         BadInputError
-            If the name is unknown, or the relation is not implemented yet.
+            If the name is unknown.
         """
         try:
-            relation = Neighbours(text)
+            return Neighbours(text)
         except ValueError:
             raise BadInputError(
-                f"--neighbours: {text!r} is not a neighbouring relation; use 'replace-one'."
+                f"--neighbours: {text!r} is not a neighbouring relation; use 'replace-one' or "
+                "'add-remove'."
             ) from None
-        relation.require_implemented()
-        return relation
-
-    def require_implemented(self) -> None:
-        """Raise `BadInputError` unless events can be accounted under this relation."""
-        if self is not Neighbours.REPLACE_ONE:
-            raise BadInputError(
-                f"--neighbours: {self.value!r} is not implemented yet; use 'replace-one' "
-                "(one record replaced, the number of records public)."
-            )
 
 
 @dataclass(frozen=True)
@@ -179,7 +170,9 @@ class GameSchedule:
     step
         eta: step of multiplicative weights; finite, > 0.
     n
-        Number of private records, public; >= 2.
+        Number of private records, or the public number that stands in for it; >= 2.
+    neighbours
+        What neighbouring data sets differ in.
 
     Raises
     ------
@@ -191,6 +184,7 @@ class GameSchedule:
     samples: int
     step: float
     n: int
+    neighbours: Neighbours = Neighbours.REPLACE_ONE
 
     def __post_init__(self) -> None:
         _require_count("the number of rounds", self.rounds)
@@ -220,10 +214,12 @@ class GameSchedule:
         is a best response. Before round t the log-weight of a query has gathered
         ``step * (q(D) - q(x))`` from t - 1 records x, and its complement the negative. Replacing
         one of n records moves q(D) by at most 1/n either way, so log-weights move by at most
-        ``step * (t - 1) / n`` up or down and the range is twice that.
+        ``step * (t - 1) / n`` up or down and the range is twice that. Adding or removing one moves
+        them by half as much (see `dualquery.privacy.weights`).
         """
+        twice = 2.0 if self.neighbours is Neighbours.REPLACE_ONE else 1.0
         return tuple(
-            SampledQueries(2.0 * self.step * played / self.n + RANGE_SLACK, self.samples)
+            SampledQueries(twice * self.step * played / self.n + RANGE_SLACK, self.samples)
             for played in range(1, self.rounds)
         )
 
@@ -242,7 +238,9 @@ class VaryingGameSchedule:
     step
         The unit of the steps; finite, > 0.
     n
-        Number of private records, public; >= 2.
+        Number of private records, or the public number that stands in for it; >= 2.
+    neighbours
+        What neighbouring data sets differ in.
 
     Raises
     ------
@@ -254,6 +252,7 @@ class VaryingGameSchedule:
     multiples: tuple[int, ...]
     step: float
     n: int
+    neighbours: Neighbours = Neighbours.REPLACE_ONE
 
     def __post_init__(self) -> None:
         if not self.draws or len(self.draws) != len(self.multiples):
@@ -283,11 +282,13 @@ class VaryingGameSchedule:
         """Return the private draws of rounds 2 to T.
 
         As for `GameSchedule`: before round t a log-weight has gathered the sum of the steps of the
-        rounds before, each times at most 1/n of difference between neighbours, up or down.
+        rounds before, each times at most 1/n of difference between neighbours, up or down (half of
+        that when a record is added or removed).
         """
+        twice = 2.0 if self.neighbours is Neighbours.REPLACE_ONE else 1.0
         gathered = accumulate(self.multiples)
         return tuple(
-            SampledQueries(2.0 * self.step * total / self.n + RANGE_SLACK, count)
+            SampledQueries(twice * self.step * total / self.n + RANGE_SLACK, count)
             for total, count in zip(gathered, self.draws, strict=True)
         )
 

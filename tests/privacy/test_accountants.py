@@ -95,7 +95,6 @@ def test_costs_of_one_event(event, rho: float, pure: float) -> None:
         (lambda: GameSchedule(1, 0, 1.0, 10), "samples a round is 0"),
         (lambda: GameSchedule(1, 1, 0.0, 10), "step is 0.0"),
         (lambda: GameSchedule(1, 1, 1.0, 1), "records is 1"),
-        (lambda: Neighbours.parse("add-remove"), "not implemented yet"),
         (lambda: Neighbours.parse("friends"), "'friends' is not a neighbouring relation"),
     ],
 )
@@ -106,6 +105,7 @@ def test_bad_events_say_what_was_found(build, found: str) -> None:
 
 def test_replace_one_is_the_implemented_relation() -> None:
     assert Neighbours.parse("replace-one") is Neighbours.REPLACE_ONE
+    assert Neighbours.parse("add-remove") is Neighbours.ADD_REMOVE
 
 
 # --- the paper's theorem --------------------------------------------------------------------
