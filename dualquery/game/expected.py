@@ -11,9 +11,9 @@ from dualquery.privacy.events import Schedule, events_of, zcdp_rho
 
 MAX_ERROR = (0.25, 0.45, 0.9)
 MEAN_ERROR = (0.012, 0.03, 0.075)
-"""Measured errors in units of the scale: least, middle and largest of seven data sets (Adult,
-plants, groceries, mushroom, msweb, pumsb_star, KDD99) with 100,000 3-way conjunctions at epsilon 1,
-widened a little. Other queries and tables may lie outside."""
+"""Measured errors in units of the scale: least, middle and largest of six data sets (Adult, plants,
+groceries, mushroom, msweb, KDD99), a run each, with 100,000 3-way conjunctions at epsilon 1,
+widened a little. Other queries, tables and budgets may lie outside."""
 
 
 def game_error(task: Task, schedule: Schedule) -> ExpectedError:
@@ -29,7 +29,7 @@ def game_error(task: Task, schedule: Schedule) -> ExpectedError:
         _estimate(MAX_ERROR, scale),
         _estimate(MEAN_ERROR, scale),
         "a scale from n, the budget, the schema and the number of queries, with the range seen on "
-        "seven data sets",
+        "six data sets at epsilon 1",
     )
 
 

@@ -27,7 +27,7 @@ from dualquery.game.transcript import Transcript
 
 EQUALITY = 0.2
 """Weight of the divergence from equal shares, against the mean log-likelihood of a draw. Found on
-Adult, mushroom and groceries; anything from 0.03 to 0.3 gives errors within a few percent."""
+Adult, mushroom and groceries; anything from 0.03 to 0.3 gives errors within 10 percent."""
 SCORING_STEPS = 2
 REPEATS = 10
 """Records of the release for each record played: so finely shares are rounded."""
