@@ -94,8 +94,13 @@ class Transcript:
         queries = np.concatenate([each.sample.queries for each in self._recent])
         signs = np.concatenate([each.sample.signs for each in self._recent])
         worth = np.concatenate([self._worth(each) for each in self._recent])
-        copies = np.rint(self._grain * worth).astype(np.int64)
-        return self._posed.best_response(np.repeat(queries, copies), np.repeat(signs, copies))
+        copies = np.rint(self._grain * worth)
+        drawn = [np.bincount(queries, copies * (signs == sign)) for sign in (1, -1)]
+        of_query, of_complement = (np.flatnonzero(each) for each in drawn)
+        return self._posed.best_response(
+            np.concatenate((of_query, of_complement)),
+            np.concatenate((drawn[0][of_query], -drawn[1][of_complement])).astype(np.int64),
+        )
 
     def _worth(self, each: _Remembered) -> NDArray[np.float64]:
         """Return how many draws of the present round each draw of an earlier one counts as."""
