@@ -197,12 +197,14 @@ def test_forced_records_lie_in_the_cell_and_keep_their_other_columns(seed) -> No
 # --- fitting ---------------------------------------------------------------------------------
 
 
-def test_targets_are_a_distribution_with_a_floor() -> None:
+def test_targets_are_the_nearest_distribution_with_a_floor() -> None:
     possible = np.array([True, True, True, False])
     shares = target_shares(np.array([95.0, -7.0, 30.0, 8.0]), possible, 100, 6.0)
-    # 118 rows are 18 too many: 6 off each of three; then -13 is raised to the floor.
-    raised = np.array([89, FLOOR * 6, 24, 0])
-    np.testing.assert_allclose(shares, raised / raised.sum())
+    # -7 is raised to the floor of 1.5; 126.5 rows are 26.5 too many: 13.25 off each of two.
+    np.testing.assert_allclose(shares, np.array([81.75, FLOOR * 6, 16.75, 0]) / 100)
+    # Noise that is larger than the data leaves at least half of each equal share.
+    shares = target_shares(np.array([900.0, -700.0, 0.0, 0.0]), possible, 100, 600.0)
+    np.testing.assert_allclose(shares, np.array([200 / 3, 50 / 3, 50 / 3, 0]) / 100)
 
 
 def correlated(rows: int = 20_000) -> np.ndarray:
