@@ -32,7 +32,7 @@ class Contender:
 
 
 AS_PUBLISHED: Mapping[str, Any] = {"memory": 1, "mixture": "equal", "burn_in": 0.0}
-"""Options that make DualQuery the paper's Algorithm 1: a best response to the round's own draws, and
+"""Options that make DualQuery the paper's Algorithm 1: a best response to a round's own draws, and
 all records in equal shares."""
 
 OURS, PAPERS, BEST_LABEL = "DualQuery", "DualQuery, paper's accounting", f"best: {BEST}"
