@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from dualquery.data.schema import Schema
     from dualquery.engines import Engine
     from dualquery.folder import Release
+    from dualquery.intervals import Intervals
     from dualquery.queries.family import Queries
 
 _UNSEEN = "The mechanism looks at no private row."
@@ -212,11 +213,19 @@ def _release(
         records=outcome.records,
         trace=outcome.trace,
         solver=outcome.solver,
-        intervals=outcome.intervals,
+        intervals=_of_shares(outcome.intervals, count),
         notes=(*data.notes, *notes),
         versions=versions(),
         created=created.isoformat(timespec="seconds"),
     )
+
+
+def _of_shares(intervals: Intervals | None, count: RowCount) -> Intervals | None:
+    """Say what shares are of, where it is not the true number of rows."""
+    if intervals is None or count.neighbours is Neighbours.REPLACE_ONE:
+        return intervals
+    told = f"{intervals.basis}; of counts divided by the public number of rows, not the true one"
+    return replace(intervals, basis=told)
 
 
 def run(

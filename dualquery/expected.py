@@ -91,14 +91,16 @@ def expected_error(
     from dualquery.budget_request import BudgetRequest
     from dualquery.mechanism import Task
     from dualquery.privacy.events import Neighbours
-    from dualquery.privacy.row_count import RowCount
+    from dualquery.privacy.row_count import COUNT_SHARE, RowCount
     from dualquery.registry import configure
 
     configured = configure(mechanism, options or {})
     wanted = BudgetRequest(
         epsilon=epsilon, delta=delta, accountant=accountant, neighbours=neighbours
     )
-    budget, _ = wanted.resolve(configured, RowCount(n, Neighbours.parse(neighbours)))
+    relation = Neighbours.parse(neighbours)
+    bought = COUNT_SHARE * epsilon if relation is Neighbours.ADD_REMOVE else 0.0
+    budget, _ = wanted.resolve(configured, RowCount(n, relation, bought))
     task = Task(queries, n)
     return planned_error(configured, task, configured.plan(task, budget))
 

@@ -273,12 +273,24 @@ def test_the_same_when_a_record_is_added_or_removed(rounds, samples, step, publi
     replaced = GameSchedule(rounds, samples, step, public_rows)
     for half, whole in zip(schedule.events(), replaced.events(), strict=True):
         assert half.range - RANGE_SLACK == pytest.approx((whole.range - RANGE_SLACK) / 2)
+    check_all(schedule, added_and_removed())
+
+
+@pytest.mark.parametrize(
+    ("draws", "multiples", "step"), [((1, 2), (3, 1), 0.4), ((2, 1, 1), (1, 2, 3), 0.6)]
+)
+def test_a_varying_game_when_a_record_is_added_or_removed(draws, multiples, step) -> None:
+    schedule = VaryingGameSchedule(draws, multiples, step, 4, Neighbours.ADD_REMOVE)
+    check_all(schedule, added_and_removed())
+
+
+def added_and_removed() -> list[np.ndarray]:
     removed = [np.delete(ROWS, row, axis=0) for row in range(3)]
     added = [
         np.concatenate([ROWS, [row]])
         for row in ([1, 1, 1, 0, 0], [0, 0, 0, 0, 1], [1, 0, 0, 1, 0], [0, 1, 1, 0, 0])
     ]
-    check_all(schedule, [*removed, *added])
+    return [*removed, *added]
 
 
 def check_all(schedule: GameSchedule, neighbours: list[np.ndarray]) -> None:
