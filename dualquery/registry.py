@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 BUILT_IN: Mapping[str, str] = {
     "dualquery": "dualquery.game.dualquery:DualQuery",
     "gaussian": "dualquery.baselines.noisy_answers:Gaussian",
+    "matrix": "dualquery.factorization.mechanism:Matrix",
     "laplace": "dualquery.baselines.noisy_answers:Laplace",
     "independent": "dualquery.baselines.independent:Independent",
     "uniform": "dualquery.baselines.uniform:Uniform",

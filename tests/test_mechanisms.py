@@ -57,6 +57,19 @@ class Case:
 MECHANISMS = [
     Case("dualquery", {"samples": 20}, trace=DUALQUERY_TRACE),
     Case("gaussian", records=False, runs_at_delta_0=False, accountants=frozenset({"zcdp"})),
+    Case(
+        "matrix",
+        {"components": 16, "steps": 50, "records": 50},
+        runs_at_delta_0=False,
+        accountants=frozenset({"zcdp"}),
+    ),
+    Case(
+        "matrix",
+        {"components": 0},
+        records=False,
+        runs_at_delta_0=False,
+        accountants=frozenset({"zcdp"}),
+    ),
     Case("laplace", records=False, accountants=frozenset({"advanced"})),
     Case("independent", {"records": 50}, accountants=frozenset({"zcdp"})),
     Case("uniform", {"records": 50}),

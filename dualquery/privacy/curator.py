@@ -20,6 +20,8 @@ from numpy.typing import NDArray
 
 from dualquery.data.histogram import Histogram
 from dualquery.data.rows import Rows
+from dualquery.factorization.features import Features
+from dualquery.factorization.strategy import Strategy
 from dualquery.privacy.databases import SmallDatabases
 from dualquery.privacy.events import (
     RANGE_SLACK,
@@ -283,6 +285,31 @@ class Curator:
         sensitivity = math.sqrt(differing_queries(part).count)
         self._ledger.charge(DiscreteGaussianNoise(sensitivity, scale))
         return self._counts[queries] + self._randomness.discrete_gaussian(scale, len(part))
+
+    def measure_features(self, strategy: Strategy, scale: float) -> NDArray[np.int64]:
+        """Return the sums of features over the rows plus Gaussian noise, each with its own scale.
+
+        They take another pass over the rows, in which rows above the strategy's limit are left out.
+
+        Parameters
+        ----------
+        strategy
+            The features, the scales of their noise up to a factor, and the limit, all public.
+        scale
+            The factor: standard deviations are ``scale * strategy.scales``.
+        """
+        scale = _positive("scale", scale)
+        # Made anew, so that its sensitivity is what this room's own code makes of the features.
+        checked = Strategy(
+            Features(strategy.features.bits, self._workload.domain), strategy.scales, strategy.limit
+        )
+        sums = checked.sums(self._records, self._threads)
+        self._ledger.charge(DiscreteGaussianNoise(checked.sensitivity, scale))
+        for own in np.unique(checked.scales):
+            chosen = checked.scales == own
+            noise = self._randomness.discrete_gaussian(scale * own, int(chosen.sum()))
+            sums[chosen] += noise
+        return sums
 
     def measure_table_gaussian(self, query: int, scale: float) -> NDArray[np.int64]:
         """Return the rows in every cell of a query's table plus discrete Gaussian noise, in rows.

@@ -1,0 +1,155 @@
+"""`matrix`: noise on the features of a workload, and a mixture of products fitted to them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualquery.errors import BadInputError
+from dualquery.factorization.expansion import Expansion
+from dualquery.factorization.mixture import MixtureFit
+from dualquery.factorization.strategy import Strategy, plan_strategy
+from dualquery.mechanism import Budget, Outcome, Plan, Session, Task, conjunctions_of
+from dualquery.privacy.accountants import best
+from dualquery.privacy.calibrate import calibrate_gaussian_scale
+from dualquery.privacy.curator import Curator
+from dualquery.privacy.events import DiscreteGaussianNoise
+from dualquery.queries.family import Queries
+from dualquery.queries.workload import Workload
+
+_MOST_RECORDS = 10_000
+"""Synthetic records when the user does not say and there are more private rows than this."""
+
+_DEVIATIONS = 3.0
+"""Standard deviations of its noise by which an answer may differ from the noisy one."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Matrix:
+    """Correlated Gaussian noise on all queries at once, and the mixture that fits the result.
+
+    The private part is one measurement of the features (`strategy`). Their noisy means give every
+    query an unbiased answer of known standard deviation. A mixture of product distributions,
+    fitted to them, has far smaller errors on most queries; where it is more than three standard
+    deviations from the unbiased answer, it is moved to that distance.
+    """
+
+    name: ClassVar[str] = "matrix"
+    pure: ClassVar[bool] = False
+
+    components: int = 128
+    """Product distributions of the mixture; 0 for the unbiased answers alone."""
+
+    steps: int = 1500
+    """Gradient steps of the fit."""
+
+    records: int | None = None
+    """Number of synthetic records; None for one a private row, 10,000 at most."""
+
+    def __post_init__(self) -> None:
+        for name, least in (("components", 0), ("steps", 1), ("records", 1)):
+            value = getattr(self, name)
+            if not (name == "records" and value is None) and (
+                not isinstance(value, int) or value < least
+            ):
+                raise BadInputError(
+                    f"{name} is {value!r}; a whole number from {least} on is needed"
+                )
+
+    def statistics(self, queries: Queries) -> Workload:
+        """Hold the first query: the features are counted in a pass of their own."""
+        return conjunctions_of(queries).take([0])
+
+    def plan(self, task: Task, budget: Budget) -> Plan:
+        """Choose the scales of the features' noise, and the smallest noise that fits."""
+        if budget.delta == 0:
+            raise BadInputError("matrix needs --delta above 0; with delta 0 use laplace or mwem")
+        strategy = _strategy(task.workload)
+        sensitivity = strategy.sensitivity
+        scale = calibrate_gaussian_scale(budget.epsilon, budget.delta, sensitivity)
+        schedule = (DiscreteGaussianNoise(sensitivity, scale),)
+        accountant, _ = best(schedule, budget.delta, budget.accountant)
+        return Plan(
+            schedule=schedule,
+            accountant=accountant.name,
+            parameters={
+                "features": len(strategy.features),
+                "kinds": _kinds(strategy, scale),
+                "largest_load": strategy.limit,
+                "sensitivity": sensitivity,
+                "scale": scale,
+                "components": self.components,
+                "steps": self.steps,
+                "records": self.records or min(task.n, _MOST_RECORDS),
+            },
+        )
+
+    def run(self, task: Task, plan: Plan, curator: Curator | None, session: Session) -> Outcome:
+        """Measure the features, fit, and answer."""
+        if curator is None:
+            raise TypeError("matrix runs on a curator")
+        expansion, strategy = _expansion(task.workload), _strategy(task.workload)
+        scale = plan.parameters["scale"]
+        noisy = curator.measure_features(strategy, scale) / task.n
+        deviations = strategy.scales * scale / task.n
+        unbiased = expansion.answers(noisy)
+        if self.components == 0:
+            return Outcome(answers=np.clip(unbiased, 0.0, 1.0))
+        generator = np.random.default_rng(session.public_seed)
+        fit = MixtureFit(strategy.features, noisy, deviations, self.components, self.steps)
+        mixture = fit.run(generator, session.threads, session.progress)
+        return Outcome(
+            answers=move_near(
+                expansion.answers(mixture.means(strategy.features)),
+                unbiased,
+                np.sqrt(expansion.variances(deviations**2)),
+            ),
+            records=mixture.sample(plan.parameters["records"], generator),
+        )
+
+
+def move_near(
+    model: NDArray[np.float64], unbiased: NDArray[np.float64], deviations: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return a model's answers, moved to within `_DEVIATIONS` of unbiased ones, and into [0, 1].
+
+    Parameters
+    ----------
+    model, unbiased, deviations
+        float64, shape ``(m,)``: the model's answers; noisy ones, and their standard deviations.
+    """
+    reach = _DEVIATIONS * deviations
+    near = np.clip(model, unbiased - reach, unbiased + reach)
+    answers: NDArray[np.float64] = np.clip(near, 0.0, 1.0)
+    return answers
+
+
+@lru_cache(maxsize=4)
+def _expansion(workload: Workload) -> Expansion:
+    return Expansion.of(workload)
+
+
+@lru_cache(maxsize=4)
+def _strategy(workload: Workload) -> Strategy:
+    """Plan once for a workload: the plan and the run measure the same features."""
+    return plan_strategy(_expansion(workload))
+
+
+def _kinds(strategy: Strategy, scale: float) -> list[dict[str, Any]]:
+    """Describe how many features of each kind there are, and their noise in rows."""
+    kinds, first, count = np.unique(
+        strategy.features.kinds, axis=0, return_index=True, return_counts=True
+    )
+    return [
+        {
+            "indicators": int(indicators),
+            "signs": int(signs),
+            "features": int(features),
+            "scale": float(strategy.scales[place] * scale),
+        }
+        for (indicators, signs), place, features in zip(kinds, first, count, strict=True)
+    ]
