@@ -35,7 +35,7 @@ def legal_records(domain: Domain) -> np.ndarray:
     choices = []
     for size in domain.sizes.tolist():
         choices.append([[0], [1]] if size == 1 else np.eye(size, dtype=int).tolist())
-    return np.array([sum(map(list, row), []) for row in product(*choices)], np.uint8)
+    return np.array([np.concatenate(row) for row in product(*choices)], np.uint8)
 
 
 def values_on(features: Features, records: np.ndarray) -> np.ndarray:
@@ -265,15 +265,15 @@ def test_faulty_options_are_refused(options) -> None:
 
 
 def test_beats_independent_noise_on_a_workload_of_many_queries() -> None:
-    """Two hundred thousand rows' worth of margins: correlated noise is several times smaller."""
+    """Thirty thousand queries about ten columns: the answers get less than half the noise."""
     from dualquery.baselines.noisy_answers import Gaussian
 
     domain = Domain(np.arange(0, 61, 6))
-    work = random_conjunctions(domain, 5000, 3)
+    work = random_conjunctions(domain, 30_000, 3)
     budget = Budget(1.0, 1e-6)
     matrix = Matrix().plan(Task(work, 10_000), budget)
     gaussian = Gaussian().plan(Task(work, 10_000), budget)
     expansion = Expansion.of(work)
     strategy = plan_strategy(expansion)
     variances = expansion.variances((strategy.scales * matrix.parameters["scale"]) ** 2)
-    assert np.sqrt(variances.mean()) < 0.6 * gaussian.parameters["scale"]
+    assert np.sqrt(variances.mean()) < 0.4 * gaussian.parameters["scale"]
