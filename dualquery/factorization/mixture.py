@@ -27,6 +27,9 @@ from dualquery.progress import NO_PROGRESS
 Float32 = NDArray[np.float32]
 Float64 = NDArray[np.float64]
 
+_BATCH = 60_000
+"""Features that a step visits at most: more of them take turns, in a random order."""
+
 _PARTS = 8
 """Runs of features whose slopes are added up apart, so that results do not depend on threads."""
 
@@ -138,11 +141,14 @@ class MixtureFit:
     ) -> Mixture:
         """Fit: from disturbed independent columns, by Adam with steps that fall to nothing."""
         factors = _factors(self.features, self._bits)
-        targets = self.targets.astype(np.float32)
-        weights = 1.0 / self.deviations**2
+        batches = -(-len(factors) // _BATCH)
+        order = generator.permutation(len(factors)) if batches > 1 else np.arange(len(factors))
+        factors = factors[order]
+        targets = self.targets[order].astype(np.float32)
+        weights = 1.0 / self.deviations[order] ** 2
         weights = (weights / weights.sum()).astype(np.float32)
         means = np.empty_like(targets)
-        cuts = np.linspace(0, len(factors), _PARTS + 1).astype(np.int64)
+        cuts = np.linspace(0, len(factors), batches * _PARTS + 1).astype(np.int64)
         odds = self._start(generator)
         momentum, power = np.zeros_like(odds), np.zeros_like(odds)
         parts = np.empty((_PARTS, *odds.shape), np.float32)
@@ -150,8 +156,11 @@ class MixtureFit:
             for step in range(1, self.steps + 1):
                 values = self._values(odds)
                 parts[:] = 0.0
+                batch = cuts[(step - 1) % batches * _PARTS :]
 
-                def visit(part: int, values: Float32 = values) -> None:
+                def visit(
+                    part: int, values: Float32 = values, cuts: NDArray[np.int64] = batch
+                ) -> None:
                     kernels.add_slopes(
                         factors, cuts[part], cuts[part + 1], values, targets, weights,
                         parts[part], means,
