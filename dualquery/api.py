@@ -39,6 +39,7 @@ def release(
     *,
     schema: Schema | str | Path | None = None,
     columns: Sequence[str | int] | str | None = None,
+    max_ones_per_row: int | None = None,
     queries: int | str | Path | Queries | None = None,
     way: int = 3,
     signed: bool = True,
@@ -68,6 +69,10 @@ def release(
         buckets are taken from the data and the release states no guarantee.
     columns
         Names, positions or ranges of the columns to read.
+    max_ones_per_row
+        A public number: rows of binary columns with more 1s are cut to so many as they are read, so
+        that one row moves fewer answers (see `dualquery.data.truncation`). None for no cut, or for
+        what the schema says.
     queries, way, signed, workload_seed, query_columns, marginals, max_cells
         The workload: see `WorkloadRequest`. ``queries`` may be a `Workload` itself, or another
         family of queries (`dualquery.queries.family`).
@@ -124,7 +129,7 @@ def release(
     )
     reading = engine if isinstance(engine, Engine) else Engine(name=engine)
     progress.phase("reading the table")
-    with reading.open(table, schema, columns) as data:
+    with reading.open(table, schema, columns, max_ones_per_row) as data:
         budget, notes = wanted.resolve(configured, data.n)
         progress.phase("making the workload")
         if isinstance(queries, Queries):
@@ -149,7 +154,7 @@ def _own_workload(workload: Queries, schema: Schema) -> tuple[Queries, tuple[str
             f"{schema.domain.bits}: make it for the schema's own domain"
         )
     if isinstance(workload, Workload):
-        return replace(workload, repeats=False), ()
+        return replace(workload, domain=schema.domain, repeats=False), ()
     return workload, () if type(workload) in BUILT_IN else (check_declared(workload),)
 
 
@@ -190,6 +195,7 @@ def _release(
         records=outcome.records,
         trace=outcome.trace,
         solver=outcome.solver,
+        intervals=outcome.intervals,
         notes=(*data.notes, *notes),
         versions=versions(),
         created=created.isoformat(timespec="seconds"),
@@ -210,7 +216,7 @@ def run(
     curator = None
     if statistics is not None:
         # Sensitivities rest on which records are legal, so on the schema's own columns.
-        if not np.array_equal(statistics.domain.offsets, data.schema.domain.offsets):
+        if not statistics.domain.covers(data.schema.domain):
             raise RuntimeError(f"{mechanism.name} asks about columns that are not the schema's")
         progress.phase("evaluating the queries")
         curator = Curator(

@@ -15,6 +15,7 @@ app = typer.Typer(invoke_without_command=True, add_completion=False, pretty_exce
 Quick = Annotated[bool, typer.Option("--quick", help="A small form, in seconds.")]
 Runs = Annotated[int | None, typer.Option(help="Seeds 1 to N.", min=1)]
 Data = Annotated[str | None, typer.Option(help="Data that are not in the package.")]
+Folder = Annotated[Path | None, typer.Option("--data", help="Folder of the real sparse tables.")]
 Parts = Annotated[list[str] | None, typer.Option(help="Only this part; may be repeated.")]
 Out = Annotated[Path | None, typer.Option(help="Folder for results.json.")]
 
@@ -45,11 +46,13 @@ def headline(quick: Quick = False, runs: Runs = None, data: Data = None, out: Ou
 
 
 @app.command("benchmarks")
-def benchmarks(quick: Quick = False, part: Parts = None, out: Out = None) -> None:
+def benchmarks(
+    quick: Quick = False, part: Parts = None, data: Folder = None, out: Out = None
+) -> None:
     """Speed and memory beside NumPy, Polars, DuckDB and SciPy; the largest sizes; MWEM."""
     from experiments.benchmarks import run
 
-    found = run(part or (), quick=quick)
+    found = run(part or (), quick=quick, data=data)
     if out is not None:
         write_results(found, out)
 

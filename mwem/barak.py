@@ -90,7 +90,7 @@ class Barak:
         noise = NoisePlan.of(plan)
         measure = (
             curator.measure_parities_gaussian
-            if noise.noise == "discrete gaussian"
+            if noise.noise == "gaussian"
             else curator.measure_parities_laplace
         )
         measured = np.clip(1.0 - 2.0 * measure(noise.scale) / task.n, -1.0, 1.0)

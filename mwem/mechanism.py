@@ -20,6 +20,7 @@ from dualquery.privacy.accountants import best
 from dualquery.privacy.curator import Curator
 from dualquery.queries.family import Queries
 from mwem.algorithm import multiply_weights, noisy_start
+from mwem.intervals import measured_intervals
 from mwem.options import MwemOptions
 from mwem.output import Output
 from mwem.queries import ProductQueries
@@ -108,6 +109,7 @@ class Mwem(MwemOptions):
             answers=output.answers,
             records=records_of_values(output.values, task.queries.domain),
             trace=tuple(trace),
+            intervals=measured_intervals(trace, task.queries, task.n, spending),
         )
 
 

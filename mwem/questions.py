@@ -79,6 +79,7 @@ class SingleQueries:
         self, curator: Curator, spending: Spending, question: int, n: int
     ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Measure one query."""
+        count: float
         if spending.gaussian:
             count = curator.measure_one_gaussian(question, spending.measure_scale)
         else:
@@ -129,10 +130,9 @@ class WholeMarginals:
     ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Measure a table. The cells of a whole marginal add up to n, which is public."""
         if spending.gaussian:
-            table = curator.measure_cuboid_gaussian(question, spending.measure_scale)
+            noisy = curator.measure_cuboid_gaussian(question, spending.measure_scale) / n
         else:
-            table = curator.measure_cuboid_laplace(question, spending.measure_scale)
-        noisy = table / n
+            noisy = curator.measure_cuboid_laplace(question, spending.measure_scale) / n
         if self._cuboids.whole[question]:
             noisy -= (math.fsum(noisy) - 1.0) / len(noisy)
         return self._cuboids.queries(question), noisy

@@ -37,7 +37,14 @@ def test_a_declared_table_gives_a_private_release() -> None:
     assert len(made.answers) == len(made.workload) == 30
     assert legal(SCHEMA.domain, made.records)
     assert made.synthetic.columns == people().columns
-    assert made.answer_table.columns == ["query", "answer", "literal_1", "literal_2"]
+    assert made.answer_table.columns == [
+        "query",
+        "answer",
+        "literal_1",
+        "literal_2",
+        "interval_low",
+        "interval_high",
+    ]
     assert made.options["mechanism"]["rounds"] == 6
     assert made.parameters["rounds"] == 6
 

@@ -56,39 +56,41 @@ class Case:
 
 MECHANISMS = [
     Case("dualquery", {"samples": 20}, trace=DUALQUERY_TRACE),
-    Case("gaussian", records=False, runs_at_delta_0=False, accountants=frozenset({"zcdp"})),
     Case(
         "matrix",
         {"components": 16, "steps": 50, "records": 50},
         runs_at_delta_0=False,
-        accountants=frozenset({"zcdp"}),
+        accountants=frozenset({"zcdp", "exact"}),
     ),
     Case(
         "matrix",
         {"components": 0},
         records=False,
         runs_at_delta_0=False,
-        accountants=frozenset({"zcdp"}),
+        accountants=frozenset({"zcdp", "exact"}),
+    ),
+    Case(
+        "gaussian", records=False, runs_at_delta_0=False, accountants=frozenset({"zcdp", "exact"})
     ),
     Case("laplace", records=False, accountants=frozenset({"advanced"})),
-    Case("independent", {"records": 50}, accountants=frozenset({"zcdp"})),
+    Case("independent", {"records": 50}, accountants=frozenset({"zcdp", "exact"})),
     Case("uniform", {"records": 50}),
     Case("zero", records=False),
     Case("smalldb", accountants=frozenset({"advanced"})),
     Case(
         "randomized-response", records=False, accountants=frozenset({"advanced", "zcdp", "exact"})
     ),
-    Case("mwem", {"iterations": 4}, trace=MWEM_TRACE, accountants=frozenset({"zcdp"})),
+    Case("mwem", {"iterations": 4}, trace=MWEM_TRACE, accountants=frozenset({"zcdp", "exact"})),
     Case(
         "mwem-sampled",
         {"rounds": 4, "population": 500, "records": 50},
         trace=SAMPLED_TRACE,
         runs_at_delta_0=False,
-        accountants=frozenset({"zcdp"}),
+        accountants=frozenset({"zcdp", "exact"}),
     ),
-    Case("barak", {"records": 50}, accountants=frozenset({"zcdp"})),
-    Case("barak", {"records": 50, "fit": "program"}, accountants=frozenset({"zcdp"})),
-    Case("barak", {"fit": "none"}, records=False, accountants=frozenset({"zcdp"})),
+    Case("barak", {"records": 50}, accountants=frozenset({"zcdp", "exact"})),
+    Case("barak", {"records": 50, "fit": "program"}, accountants=frozenset({"zcdp", "exact"})),
+    Case("barak", {"fit": "none"}, records=False, accountants=frozenset({"zcdp", "exact"})),
 ]
 N = 300
 BUDGET = Budget(epsilon=1.0, delta=1e-5)

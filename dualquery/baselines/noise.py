@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dualquery.intervals import gaussian_half_width, laplace_half_width
 from dualquery.mechanism import Budget, Plan
 from dualquery.privacy.accountants import best
-from dualquery.privacy.calibrate import calibrate_gaussian_scale, laplace_scale
+from dualquery.privacy.calibrate import laplace_scale
+from dualquery.privacy.calibrate_noise import calibrate_gaussian_scale
 from dualquery.privacy.curator import Curator
-from dualquery.privacy.events import DiscreteGaussianNoise, LaplaceNoise, Schedule
+from dualquery.privacy.events import GaussianNoise, LaplaceNoise, Schedule
 from dualquery.queries.family import Counted
 from dualquery.queries.sensitivity import differing_queries
 
@@ -33,6 +35,13 @@ class NoisePlan:
     def of(plan: Plan) -> NoisePlan:
         """Read the noise out of a mechanism's plan."""
         return NoisePlan(plan.parameters["noise"], plan.parameters["scale"])
+
+    @property
+    def half_width(self) -> float:
+        """Half the width of an interval around a measured count, in steps."""
+        if self.noise == "gaussian":
+            return gaussian_half_width(self.scale)
+        return laplace_half_width(self.scale)
 
 
 def plan_noise(statistics: Counted, budget: Budget, parameters: Mapping[str, Any]) -> Plan:
@@ -56,9 +65,11 @@ def plan_noise_on(
     count = max(differing, 1)  # counts that nobody can change still get noise of some scale
     if budget.delta > 0:
         sensitivity = spread * math.sqrt(count)
-        scale = calibrate_gaussian_scale(budget.epsilon, budget.delta, sensitivity)
-        noise = "discrete gaussian"
-        schedule: Schedule = (DiscreteGaussianNoise(sensitivity, scale),)
+        scale = calibrate_gaussian_scale(
+            budget.epsilon, budget.delta, sensitivity, budget.accountant
+        )
+        noise = "gaussian"
+        schedule: Schedule = (GaussianNoise(sensitivity, scale),)
     else:
         scale = laplace_scale(budget.epsilon, spread * count) * _HEADROOM
         noise = "discrete laplace"
@@ -67,10 +78,10 @@ def plan_noise_on(
     return Plan(schedule, accountant.name, {**parameters, "noise": noise, "scale": scale})
 
 
-def measure(curator: Curator | None, plan: NoisePlan) -> NDArray[np.int64]:
+def measure(curator: Curator | None, plan: NoisePlan) -> NDArray[np.int64] | NDArray[np.float64]:
     """Draw the planned measurement."""
     if curator is None:
         raise RuntimeError("a noisy measurement needs a curator")
-    if plan.noise == "discrete gaussian":
+    if plan.noise == "gaussian":
         return curator.measure_gaussian(plan.scale)
     return curator.measure_laplace(plan.scale)

@@ -9,6 +9,7 @@ import numpy as np
 
 from dualquery.baselines.noise import NoisePlan, measure, plan_noise
 from dualquery.errors import BadInputError
+from dualquery.intervals import Intervals
 from dualquery.mechanism import Budget, Outcome, Plan, Session, Task
 from dualquery.privacy.curator import Curator
 from dualquery.queries.family import Queries
@@ -16,7 +17,7 @@ from dualquery.queries.family import Queries
 
 @dataclass(frozen=True, kw_only=True)
 class Gaussian:
-    """Discrete Gaussian noise on every answer, clipped to their range (Canonne et al. 2020)."""
+    """Gaussian noise on every answer, clipped to their range (Balle and Wang 2018)."""
 
     name: ClassVar[str] = "gaussian"
     pure: ClassVar[bool] = False
@@ -58,6 +59,16 @@ class Laplace:
 
 def noisy_answers(task: Task, plan: Plan, curator: Curator | None) -> Outcome:
     """Turn one noisy measurement of the workload into answers."""
-    queries = task.queries
-    answers = measure(curator, NoisePlan.of(plan)) * (queries.step / task.n)
-    return Outcome(answers=np.clip(answers, queries.low, queries.high))
+    queries, noise = task.queries, NoisePlan.of(plan)
+    unit = queries.step / task.n
+    answers = np.asarray(measure(curator, noise) * unit, np.float64)
+    return Outcome(
+        answers=np.clip(answers, queries.low, queries.high),
+        intervals=Intervals.around(
+            answers,
+            noise.half_width * unit,
+            queries.low,
+            queries.high,
+            "from the noise of each answer, each on its own",
+        ),
+    )

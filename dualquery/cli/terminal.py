@@ -138,7 +138,9 @@ def start_logging(*, verbose: bool, quiet: bool, explain: bool = False) -> None:
     logging.basicConfig(stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s")
     for package in PACKAGES:
         logging.getLogger(package).setLevel(level)
-    logging.getLogger(EXPLAIN_LOG).setLevel(logging.INFO if explain else level)
+    # It tells times of passes over private rows: only if asked for.
+    spoken = logging.INFO if explain else max(level, logging.WARNING)
+    logging.getLogger(EXPLAIN_LOG).setLevel(spoken)
 
 
 def set_threads(threads: int | None) -> None:

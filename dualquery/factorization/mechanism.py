@@ -13,11 +13,12 @@ from dualquery.errors import BadInputError
 from dualquery.factorization.expansion import Expansion
 from dualquery.factorization.mixture import MixtureFit
 from dualquery.factorization.strategy import Strategy, plan_strategy
+from dualquery.intervals import Intervals, gaussian_half_width
 from dualquery.mechanism import Budget, Outcome, Plan, Session, Task, conjunctions_of
 from dualquery.privacy.accountants import best
-from dualquery.privacy.calibrate import calibrate_gaussian_scale
+from dualquery.privacy.calibrate_noise import calibrate_gaussian_scale
 from dualquery.privacy.curator import Curator
-from dualquery.privacy.events import DiscreteGaussianNoise
+from dualquery.privacy.events import GaussianNoise
 from dualquery.queries.family import Queries
 from dualquery.queries.workload import Workload
 
@@ -74,8 +75,10 @@ class Matrix:
             raise BadInputError("matrix needs --delta above 0; with delta 0 use laplace or mwem")
         strategy = _strategy(task.workload)
         sensitivity = strategy.sensitivity
-        scale = calibrate_gaussian_scale(budget.epsilon, budget.delta, sensitivity)
-        schedule = (DiscreteGaussianNoise(sensitivity, scale),)
+        scale = calibrate_gaussian_scale(
+            budget.epsilon, budget.delta, sensitivity, budget.accountant
+        )
+        schedule = (GaussianNoise(sensitivity, scale),)
         accountant, _ = best(schedule, budget.delta, budget.accountant)
         return Plan(
             schedule=schedule,
@@ -102,7 +105,7 @@ class Matrix:
         if self.components is not None:
             return self.components
         wanted = 80.0 * (n * precision / 11_000.0) ** (1 / 3)
-        return round(min(max(wanted, _FEWEST), _MOST))
+        return int(min(max(wanted, _FEWEST), _MOST))
 
     def run(self, task: Task, plan: Plan, curator: Curator | None, session: Session) -> Outcome:
         """Measure the features, fit, and answer."""
@@ -113,19 +116,22 @@ class Matrix:
         noisy = curator.measure_features(strategy, scale) / task.n
         deviations = strategy.scales * scale / task.n
         unbiased = expansion.answers(noisy)
+        spread = np.sqrt(expansion.variances(deviations**2))
+        basis = "from the noise of each query's features" + (
+            "" if strategy.limit is None else "; rows above the limit on loads count as missing"
+        )
+        intervals = Intervals.around(unbiased, gaussian_half_width(1.0) * spread, 0.0, 1.0, basis)
         components = plan.parameters["components"]
         if components == 0:
-            return Outcome(answers=np.clip(unbiased, 0.0, 1.0))
+            return Outcome(answers=np.clip(unbiased, 0.0, 1.0), intervals=intervals)
         generator = np.random.default_rng(session.public_seed)
         fit = MixtureFit(strategy.features, noisy, deviations, components, self.steps)
         mixture = fit.run(generator, session.threads, session.progress)
+        model = expansion.answers(mixture.means(strategy.features))
         return Outcome(
-            answers=move_near(
-                expansion.answers(mixture.means(strategy.features)),
-                unbiased,
-                np.sqrt(expansion.variances(deviations**2)),
-            ),
+            answers=move_near(model, unbiased, spread),
             records=mixture.sample(plan.parameters["records"], generator),
+            intervals=intervals,
         )
 
 

@@ -18,6 +18,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import numpy as np
+
 from dualquery.errors import BadInputError
 from dualquery.game.options import GameOptions
 from dualquery.mechanism import Budget, Task
@@ -78,7 +80,7 @@ def theory_parameters(alpha: float, beta: float, task: Task) -> tuple[int, int, 
 
 def log_records(task: Task) -> float:
     """Return the natural logarithm of the number of records that the schema allows."""
-    return sum(math.log(max(int(size), 2)) for size in task.queries.domain.sizes)
+    return float(np.log(np.maximum(task.queries.domain.sizes, 2)).sum())
 
 
 def _policy(

@@ -169,40 +169,6 @@ def calibrate_rounds(
     return _best_of(accountant, delta, search, lambda found: found.schedule.rounds)
 
 
-def calibrate_gaussian_scale(epsilon: float, delta: float, sensitivity: float) -> float:
-    """Return the smallest scale of one discrete Gaussian release that fits the budget.
-
-    The scale comes from zero-concentrated differential privacy and its conversion, which are proven
-    for the discrete Gaussian in any dimension (Canonne, Kamath, Steinke 2020, Theorem 14 and
-    Corollary 13). The smaller scale of the analytic Gaussian mechanism is proven for the
-    continuous Gaussian only.
-
-    Parameters
-    ----------
-    epsilon
-        Finite, > 0.
-    delta
-        In (0, 1).
-    sensitivity
-        Largest Euclidean distance between the released vectors of two neighbours; > 0.
-
-    Returns
-    -------
-    float
-        sigma, in the units of ``sensitivity``.
-
-    Raises
-    ------
-    BadInputError
-        If a parameter is out of its range.
-    """
-    _require_positive("epsilon", epsilon)
-    _require_positive("the sensitivity", sensitivity)
-    if not 0.0 < delta < 1.0:
-        raise BadInputError(f"Gaussian noise needs a delta between 0 and 1; found {delta}.")
-    return sensitivity / math.sqrt(2.0 * rho_for(epsilon, delta)) * (1.0 + 1e-12)
-
-
 def laplace_scale(epsilon: float, l1_sensitivity: float) -> float:
     """Return the scale of (discrete) Laplace noise that is ``epsilon``-differentially private.
 

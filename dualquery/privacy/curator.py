@@ -25,13 +25,14 @@ from dualquery.factorization.strategy import Strategy
 from dualquery.privacy.databases import SmallDatabases
 from dualquery.privacy.events import (
     RANGE_SLACK,
-    DiscreteGaussianNoise,
+    GaussianNoise,
     LaplaceNoise,
     RandomizedReport,
     SampledQueries,
     Schedule,
     events_of,
 )
+from dualquery.privacy.gaussian import add_gaussian
 from dualquery.privacy.ledger import Ledger
 from dualquery.privacy.noisy_max import report_noisy_max
 from dualquery.privacy.randomized import RandomizedCounts, asked_columns
@@ -112,12 +113,12 @@ class Curator:
         self._ledger.charge(SampledQueries(self._game.range + RANGE_SLACK, draws))
         return self._game.sample(draws, self._randomness)
 
-    def measure_gaussian(self, scale: float) -> NDArray[np.int64]:
-        """Return all counts plus discrete Gaussian noise of the given scale, both in steps."""
+    def measure_gaussian(self, scale: float) -> NDArray[np.float64]:
+        """Return all counts plus Gaussian noise of the given scale, both in steps."""
         scale = _positive("scale", scale)
         sensitivity = self._spread * math.sqrt(differing_queries(self._workload).count)
-        self._ledger.charge(DiscreteGaussianNoise(sensitivity, scale))
-        return self._counts + self._randomness.discrete_gaussian(scale, len(self._counts))
+        self._ledger.charge(GaussianNoise(sensitivity, scale))
+        return add_gaussian(self._counts, scale, self._randomness)
 
     def measure_laplace(self, scale: float) -> NDArray[np.int64]:
         """Return all counts plus discrete Laplace noise of the given scale, both in steps."""
@@ -217,13 +218,13 @@ class Curator:
         self._ledger.charge(LaplaceNoise(parities_apart(self._conjunctions) / scale))
         return odd + self._randomness.discrete_laplace(scale, len(odd))
 
-    def measure_parities_gaussian(self, scale: float) -> NDArray[np.int64]:
-        """Return the same counts of odd sums plus discrete Gaussian noise of the scale in rows."""
+    def measure_parities_gaussian(self, scale: float) -> NDArray[np.float64]:
+        """Return the same counts of odd sums plus Gaussian noise of the scale in rows."""
         scale = _positive("scale", scale)
         odd = odd_counts(self._conjunctions, self._counts)
         sensitivity = math.sqrt(parities_apart(self._conjunctions))
-        self._ledger.charge(DiscreteGaussianNoise(sensitivity, scale))
-        return odd + self._randomness.discrete_gaussian(scale, len(odd))
+        self._ledger.charge(GaussianNoise(sensitivity, scale))
+        return add_gaussian(odd, scale, self._randomness)
 
     def select_worst_cuboid(
         self,
@@ -261,15 +262,17 @@ class Curator:
         self._ledger.charge(LaplaceNoise(cuboids.L1 / scale))
         return counts + self._randomness.discrete_laplace(scale, len(counts))
 
-    def measure_cuboid_gaussian(self, cuboid: int, scale: float) -> NDArray[np.int64]:
-        """Return a cuboid's counts plus discrete Gaussian noise of the given scale (in rows)."""
+    def measure_cuboid_gaussian(self, cuboid: int, scale: float) -> NDArray[np.float64]:
+        """Return a cuboid's counts plus Gaussian noise of the given scale (in rows)."""
         scale = _positive("scale", scale)
         counts = self._counts[self._cuboids.queries(cuboid)]
-        self._ledger.charge(DiscreteGaussianNoise(cuboids.L2, scale))
-        return counts + self._randomness.discrete_gaussian(scale, len(counts))
+        self._ledger.charge(GaussianNoise(cuboids.L2, scale))
+        return add_gaussian(counts, scale, self._randomness)
 
-    def measure_part_gaussian(self, queries: NDArray[np.int64], scale: float) -> NDArray[np.int64]:
-        """Return the counts of some conjunctions plus discrete Gaussian noise, both in rows.
+    def measure_part_gaussian(
+        self, queries: NDArray[np.int64], scale: float
+    ) -> NDArray[np.float64]:
+        """Return the counts of some conjunctions plus Gaussian noise, both in rows.
 
         Parameters
         ----------
@@ -283,10 +286,10 @@ class Curator:
             raise ValueError("the queries to measure must be a list of positions")
         part = self._conjunctions.take(queries)
         sensitivity = math.sqrt(differing_queries(part).count)
-        self._ledger.charge(DiscreteGaussianNoise(sensitivity, scale))
-        return self._counts[queries] + self._randomness.discrete_gaussian(scale, len(part))
+        self._ledger.charge(GaussianNoise(sensitivity, scale))
+        return add_gaussian(self._counts[queries], scale, self._randomness)
 
-    def measure_features(self, strategy: Strategy, scale: float) -> NDArray[np.int64]:
+    def measure_features(self, strategy: Strategy, scale: float) -> NDArray[np.float64]:
         """Return the sums of features over the rows plus Gaussian noise, each with its own scale.
 
         They take another pass over the rows, in which rows above the strategy's limit are left out.
@@ -304,15 +307,15 @@ class Curator:
             Features(strategy.features.bits, self._workload.domain), strategy.scales, strategy.limit
         )
         sums = checked.sums(self._records, self._threads)
-        self._ledger.charge(DiscreteGaussianNoise(checked.sensitivity, scale))
+        self._ledger.charge(GaussianNoise(checked.sensitivity, scale))
+        noisy = np.empty(len(sums))
         for own in np.unique(checked.scales):
             chosen = checked.scales == own
-            noise = self._randomness.discrete_gaussian(scale * own, int(chosen.sum()))
-            sums[chosen] += noise
-        return sums
+            noisy[chosen] = add_gaussian(sums[chosen], scale * own, self._randomness)
+        return noisy
 
-    def measure_table_gaussian(self, query: int, scale: float) -> NDArray[np.int64]:
-        """Return the rows in every cell of a query's table plus discrete Gaussian noise, in rows.
+    def measure_table_gaussian(self, query: int, scale: float) -> NDArray[np.float64]:
+        """Return the rows in every cell of a query's table plus Gaussian noise, in rows.
 
         The cells are those of `dualquery.queries.contingency.table_cells`; they take another pass
         over the rows.
@@ -320,8 +323,8 @@ class Curator:
         scale = _positive("scale", scale)
         cells = ConjunctionCounts(table_cells(self._conjunctions, query))
         counts = self._records.total(cells, self._threads)
-        self._ledger.charge(DiscreteGaussianNoise(math.sqrt(_CELLS_L1), scale))
-        return counts + self._randomness.discrete_gaussian(scale, len(counts))
+        self._ledger.charge(GaussianNoise(math.sqrt(_CELLS_L1), scale))
+        return add_gaussian(counts, scale, self._randomness)
 
     def measure_one_laplace(self, query: int, scale: float) -> int:
         """Return one query's count plus discrete Laplace noise, both in steps."""
@@ -329,11 +332,11 @@ class Curator:
         self._ledger.charge(LaplaceNoise(self._spread / scale))
         return int(self._counts[query] + self._randomness.discrete_laplace(scale, 1)[0])
 
-    def measure_one_gaussian(self, query: int, scale: float) -> int:
-        """Return one query's count plus discrete Gaussian noise, both in steps."""
+    def measure_one_gaussian(self, query: int, scale: float) -> float:
+        """Return one query's count plus Gaussian noise, both in steps."""
         scale = _positive("scale", scale)
-        self._ledger.charge(DiscreteGaussianNoise(self._spread, scale))
-        return int(self._counts[query] + self._randomness.discrete_gaussian(scale, 1)[0])
+        self._ledger.charge(GaussianNoise(self._spread, scale))
+        return float(add_gaussian(self._counts[[query]], scale, self._randomness)[0])
 
     def measure_cells_laplace(self, scale: float) -> NDArray[np.int64]:
         """Return the count of every cell plus discrete Laplace noise (see `histogram`)."""
@@ -342,12 +345,12 @@ class Curator:
         self._ledger.charge(LaplaceNoise(_CELLS_L1 / scale))
         return cells + self._randomness.discrete_laplace(scale, cells.size).reshape(cells.shape)
 
-    def measure_cells_gaussian(self, scale: float) -> NDArray[np.int64]:
-        """Return the count of every cell plus discrete Gaussian noise (see `histogram`)."""
+    def measure_cells_gaussian(self, scale: float) -> NDArray[np.float64]:
+        """Return the count of every cell plus Gaussian noise (see `histogram`)."""
         scale = _positive("scale", scale)
         cells = self._cells()
-        self._ledger.charge(DiscreteGaussianNoise(math.sqrt(_CELLS_L1), scale))
-        return cells + self._randomness.discrete_gaussian(scale, cells.size).reshape(cells.shape)
+        self._ledger.charge(GaussianNoise(math.sqrt(_CELLS_L1), scale))
+        return add_gaussian(cells, scale, self._randomness)
 
     def log_errors(self, model: NDArray[np.float64], label: str) -> None:
         """Show a model's true errors to the operator, by the log. Not private; returns nothing."""
@@ -430,9 +433,15 @@ def numerical_assumptions(schedule: Schedule) -> tuple[str, ...]:
             "Each randomized report is one 64-bit word of AES-256-CTR seeded by the operating "
             "system; its probabilities are whole multiples of 2^-64, rounded towards more privacy."
         )
-    if any(not isinstance(event, SampledQueries | RandomizedReport) for event in events):
+    if any(isinstance(event, GaussianNoise) for event in events):
         sentences.append(
-            "Noise is integer noise from OpenDP's exact samplers, added to integer counts; its "
-            "scale is computed in double precision."
+            "Gaussian noise is discrete Gaussian noise from OpenDP's exact sampler on a grid of "
+            "2^-39 of its scale or less; its distance from rounded continuous noise is charged "
+            "where the accountant needs the latter. Scales are computed in double precision."
+        )
+    if any(type(event) is LaplaceNoise for event in events):
+        sentences.append(
+            "Laplace noise is integer noise from OpenDP's exact sampler, added to integer counts; "
+            "its scale is computed in double precision."
         )
     return tuple(sentences)

@@ -101,9 +101,10 @@ class SampledQueries:
 class GaussianNoise:
     """A vector released with independent Gaussian noise in every coordinate.
 
-    The noise is that of the continuous Gaussian; rounding after the noise is post-processing and
-    allowed. For noise drawn from the *discrete* Gaussian use `DiscreteGaussianNoise`: its exact
-    guarantee is not that of the continuous one.
+    The noise is drawn by `dualquery.privacy.gaussian`, from the discrete Gaussian on a fine grid.
+    Its cost in concentrated differential privacy is that of the continuous Gaussian (Canonne,
+    Kamath, Steinke 2020, Theorem 14); its (epsilon, delta) curve is that of the continuous one up
+    to a slack, which `exact` charges.
 
     Parameters
     ----------
@@ -111,35 +112,6 @@ class GaussianNoise:
         Largest Euclidean distance between the vectors of two neighbouring data sets; >= 0.
     scale
         Standard deviation of the noise, in the same units; > 0.
-
-    Raises
-    ------
-    BadInputError
-        If a parameter is out of its range.
-    """
-
-    sensitivity: float
-    scale: float
-
-    def __post_init__(self) -> None:
-        _require_finite("the sensitivity of Gaussian noise", self.sensitivity, minimum=0.0)
-        _require_positive("the scale of Gaussian noise", self.scale)
-
-
-@dataclass(frozen=True)
-class DiscreteGaussianNoise:
-    """A vector on a grid released with independent discrete Gaussian noise on the same grid.
-
-    Concentrated differential privacy holds with the constant of the continuous Gaussian
-    (Canonne, Kamath, Steinke 2020, Theorem 14); its (epsilon, delta) curve is not proven to lie
-    below the continuous one's, so `exact` refuses it.
-
-    Parameters
-    ----------
-    sensitivity
-        Largest Euclidean distance between the vectors of two neighbouring data sets; >= 0.
-    scale
-        Scale parameter sigma of the noise, in the same units; > 0.
 
     Raises
     ------
@@ -189,7 +161,7 @@ class RandomizedReport(LaplaceNoise):
     """
 
 
-Event = SampledQueries | GaussianNoise | DiscreteGaussianNoise | LaplaceNoise
+Event = SampledQueries | GaussianNoise | LaplaceNoise
 
 
 @dataclass(frozen=True)
@@ -260,7 +232,7 @@ def pure_epsilon(event: Event) -> float:
             return width * draws
         case LaplaceNoise(epsilon=epsilon):
             return epsilon
-        case GaussianNoise() | DiscreteGaussianNoise():
+        case GaussianNoise():
             return 0.0 if event.sensitivity == 0 else math.inf
 
 
@@ -275,7 +247,7 @@ def zcdp_rho(event: Event) -> float:
             return draws * width * width / 8.0
         case LaplaceNoise(epsilon=epsilon):
             return epsilon * epsilon / 2.0
-        case GaussianNoise() | DiscreteGaussianNoise():
+        case GaussianNoise():
             return (event.sensitivity / event.scale) ** 2 / 2.0
 
 

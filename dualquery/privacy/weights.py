@@ -2,11 +2,13 @@
 
 The class of queries is closed under complement, implicitly: one integer score a query holds both,
 
-    S_q = sum over past records x of (c_q - n q(x)),    c_q = n q(D),
+    S_q = sum over K past records x of (c_q - n q(x)) = K c_q - n h_q,    c_q = n q(D),
 
-so that after rounds with step eta the query has log-weight ``(eta / n) S_q`` and its complement the
-negative of it (Algorithm 1 of the DualQuery paper, with the sign that raises the weight of a query
-which the records so far under-serve).
+h_q being the number of these records that satisfy q. The counts are held already and the hits are
+public; the score is computed from them, exactly, whenever it is needed, so that the player holds
+4 bytes a query beside the counts. After rounds with step eta the query has log-weight
+``(eta / n) S_q`` and its complement the negative of it (Algorithm 1 of the DualQuery paper, with
+the sign that raises the weight of a query which the records so far under-serve).
 
 **Draws are exact.** A 53-bit uniform on rounded floating-point weights would be off by more in
 total variation, over a whole run, than a delta of 1/n^2 allows. Here scores are integers, so
@@ -60,7 +62,7 @@ class QueryWeights:
     Parameters
     ----------
     counts
-        int64, shape ``(m,)``: number of rows that satisfy each query, exact.
+        int64, shape ``(m,)``: number of rows that satisfy each query, exact. Not copied.
     n
         Number of rows (public).
     step
@@ -71,7 +73,7 @@ class QueryWeights:
         if len(counts) > MOST_QUERIES:
             raise ValueError(f"{len(counts):,} queries; the weights hold at most {MOST_QUERIES:,}")
         self._counts = np.ascontiguousarray(counts, dtype=np.int64)
-        self._scores = np.zeros(len(counts), dtype=np.int64)
+        self._hits = np.zeros(len(counts), dtype=np.int32)
         self._n = n
         self._step = step
         self._records = 0
@@ -89,17 +91,22 @@ class QueryWeights:
         truth
             uint8, shape ``(m,)``: value of every query on the round's record.
         """
-        kernels.add_round(self._scores, self._counts, truth, self._n)
+        kernels.add_hits(self._hits, truth)
         self._records += 1
+
+    @property
+    def scores(self) -> kernels.GameScores:
+        """The scores of the queries."""
+        return kernels.GameScores(self._counts, self._hits, self._records, self._n)
 
     def sample(self, draws: int, randomness: Randomness) -> Sample:
         """Draw queries independently, each with probability proportional to its integer weight."""
-        largest = kernels.largest_magnitude(self._scores)
-        return draw_outcomes(self._scores, 2, largest, self._step / self._n, draws, randomness)
+        largest = kernels.largest_magnitude(self.scores)
+        return draw_outcomes(self.scores, 2, largest, self._step / self._n, draws, randomness)
 
 
 def draw_outcomes(
-    scores: NDArray[np.int64],
+    scores: kernels.Scores,
     sides: int,
     largest: int,
     unit: float,
@@ -111,7 +118,7 @@ def draw_outcomes(
     Parameters
     ----------
     scores
-        int64, shape ``(m,)``: score of every query, exact.
+        Score of every query, exact: int64, shape ``(m,)``, or those of a game.
     sides
         2 if every query stands for its complement too, whose score is the negative; else 1.
     largest
@@ -123,7 +130,7 @@ def draw_outcomes(
     randomness
         Source of uniform words.
     """
-    blocks = -(-len(scores) // kernels.BLOCK)
+    blocks = -(-kernels.count_of(scores) // kernels.BLOCK)
     high = np.empty(blocks + 1, dtype=np.uint64)
     low = np.empty(blocks + 1, dtype=np.uint64)
     kernels.cumulative_sums(scores, sides, largest, unit, high, low)

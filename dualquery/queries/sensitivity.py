@@ -34,6 +34,7 @@ from numpy.typing import NDArray
 
 from dualquery.data.domain import Domain
 from dualquery.queries.family import Counted
+from dualquery.queries.sensitivity_ones import few_ones_bound
 from dualquery.queries.workload import Workload
 
 Int64 = NDArray[np.int64]
@@ -58,8 +59,8 @@ class Bound:
         ``count`` and L2 sensitivity at most ``sqrt(count)``.
     method
         The argument that proves it: ``"queries"`` (there are no more), ``"column sets"``,
-        ``"pairwise"``, ``"spectral"``; or two of them with `` + `` between: the first for the
-        queries that the spectral bound covers, the second for the others.
+        ``"pairwise"``, ``"spectral"``, ``"few ones"``; or two of them with `` + `` between: the
+        first for the queries that the spectral bound covers, the second for the others.
     """
 
     count: int
@@ -75,7 +76,8 @@ def differing_queries(workload: Counted, threads: int = 1) -> Bound:
 
     The smallest of the number of (non-constant) queries, `column_set_bound`, `pairwise_bound`, and
     `sensitivity_spectral.spectral_bound` for the queries on binary columns plus one of the former
-    for the rest: two sets of queries differ on at most the sum of what each differs on.
+    for the rest: two sets of queries differ on at most the sum of what each differs on. For records
+    of few 1s also `few_ones_bound`.
 
     Parameters
     ----------
@@ -104,16 +106,20 @@ def differing_queries(workload: Counted, threads: int = 1) -> Bound:
     total = Bound(
         sum(addend.count for addend in addends), " + ".join(addend.method for addend in addends)
     )
-    return min(whole.result(), total, key=lambda bound: bound.count)
+    found = [whole.result(), total]
+    if workload.domain.max_ones is not None:
+        found.append(Bound(few_ones_bound(workload, workload.domain.max_ones), "few ones"))
+    return min(found, key=lambda bound: bound.count)
 
 
 def differing_one_way(domain: Domain) -> int:
     """Return the largest number of bits in which two legal records differ.
 
     A one-hot column changes in none or two of its bits, a binary one in at most its one bit, and
-    all columns may change at once: the number is exact.
+    all columns may change at once, unless records have few 1s: the number is exact.
     """
-    return int(np.minimum(domain.sizes, 2).sum())
+    bits = int(np.minimum(domain.sizes, 2).sum())
+    return bits if domain.max_ones is None else min(bits, 2 * domain.max_ones)
 
 
 @dataclass(frozen=True, eq=False)

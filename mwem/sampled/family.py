@@ -83,7 +83,7 @@ class SampledFamily:
         )
 
     def add(
-        self, bits: NDArray[np.int32], counts: NDArray[np.int64], n: int, scale: float
+        self, bits: NDArray[np.int32], counts: NDArray[np.float64], n: int, scale: float
     ) -> NDArray[np.float64]:
         """Take in a measured table; return the shares that its cells are to have.
 
@@ -92,12 +92,12 @@ class SampledFamily:
         bits
             int32, shape ``(way,)``, padded with -1: the table's bits.
         counts
-            int64, shape ``(2^w,)`` for ``w`` bits without padding: noisy counts of the cells.
+            float64, shape ``(2^w,)`` for ``w`` bits without padding: noisy counts of the cells.
         n, scale
             Number of private rows, and standard deviation of the noise, in rows.
         """
         possible = possible_cells(self.layout, bits)
-        padded = np.zeros(len(possible), np.int64)
+        padded = np.zeros(len(possible))
         padded[: len(counts)] = counts
         target = target_shares(padded, possible, n, scale)
         self.tables = self.tables.add(bits)

@@ -19,6 +19,7 @@ import numpy as np
 from dualquery.errors import BadInputError
 from dualquery.mechanism import Budget, Outcome, Plan, Session, Task, conjunctions_of
 from dualquery.privacy.accountants import best
+from dualquery.privacy.calibrate_noise import calibrate_rho
 from dualquery.privacy.curator import Curator
 from dualquery.privacy.zcdp import rho_for
 from dualquery.queries.family import Queries
@@ -101,20 +102,18 @@ class MwemSampled:
         rho = rho_for(budget.epsilon, budget.delta)
         rounds = self.rounds or default_rounds(rho, task.n, len(layout.columns))
         differing = differing_queries(mentioned_bits(workload))
-        spending = spend(
-            rho,
-            self.start_budget,
-            self.select_budget,
-            differing.count,
-            min(rounds, different_bits(workload.literals)),
+        rounds = min(rounds, different_bits(workload.literals))
+
+        def of_rho(rho: float) -> Spending:
+            return spend(rho, self.start_budget, self.select_budget, differing.count, rounds)
+
+        spending = of_rho(
+            calibrate_rho(
+                lambda rho: of_rho(rho).schedule(), budget.epsilon, budget.delta, budget.accountant
+            )
         )
         schedule = spending.schedule()
-        accountant, cost = best(schedule, budget.delta, budget.accountant)
-        if cost > budget.epsilon:
-            raise BadInputError(
-                f"mwem-sampled with this accountant ({accountant.name}) costs epsilon {cost:.4g}, "
-                f"above {budget.epsilon:g}; use --accountant auto"
-            )
+        accountant, _ = best(schedule, budget.delta, budget.accountant)
         return Plan(
             schedule=schedule,
             accountant=accountant.name,

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from dualquery.errors import BadInputError
 from dualquery.privacy.events import (
     RANGE_SLACK,
-    DiscreteGaussianNoise,
     Event,
+    GaussianNoise,
     SampledQueries,
 )
 
@@ -50,9 +50,9 @@ class Spending:
         """Return the events of the run in their order."""
         one_round = (
             SampledQueries(self.select + RANGE_SLACK, 1),
-            DiscreteGaussianNoise(_TABLE, self.table_scale),
+            GaussianNoise(_TABLE, self.table_scale),
         )
-        start = DiscreteGaussianNoise(self.start_sensitivity, self.start_scale)
+        start = GaussianNoise(self.start_sensitivity, self.start_scale)
         return (start, *one_round * self.rounds)
 
 

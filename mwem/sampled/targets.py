@@ -10,7 +10,7 @@ FLOOR = 0.25
 
 
 def target_shares(
-    counts: NDArray[np.int64], possible: NDArray[np.bool_], n: int, scale: float
+    counts: NDArray[np.float64], possible: NDArray[np.bool_], n: int, scale: float
 ) -> NDArray[np.float64]:
     """Return the shares of the cells, a distribution over the possible ones.
 
@@ -22,7 +22,7 @@ def target_shares(
     Parameters
     ----------
     counts
-        int64, shape ``(cells,)``: noisy counts.
+        float64, shape ``(cells,)``: noisy counts.
     possible
         bool, shape ``(cells,)``: cells that legal records can lie in.
     n
@@ -34,7 +34,7 @@ def target_shares(
     -------
     float64, shape ``(cells,)``: 0 outside ``possible``, above 0 in it; the sum is 1.
     """
-    shares = np.where(possible, counts, 0).astype(np.float64)
+    shares = np.where(possible, counts, 0.0)
     shares[possible] += (n - shares.sum()) / np.count_nonzero(possible)
     shares[possible] = np.maximum(shares[possible], FLOOR * scale)
     total: NDArray[np.float64] = shares / shares.sum()

@@ -19,7 +19,8 @@ from dualquery.cli.main import app
 ROOT = Path(__file__).resolve().parents[2]
 RELEASE_KEYS = {
     "release", "format_version", "mechanism", "parameters", "options", "privacy", "rows", "bits",
-    "queries", "way", "workload", "synthetic_records", "solver", "notes", "versions", "created",
+    "queries", "way", "workload", "synthetic_records", "solver", "intervals", "notes",
+    "versions", "created",
 }  # fmt: skip
 COMMANDS = ["release", "evaluate", "answer", "budget", "solvers", "schema"]
 
@@ -395,6 +396,7 @@ def test_answer_from_the_workload_and_from_the_records(dualquery, released) -> N
     first, second = done.json["answers"]
     assert first == {
         "query": known, "answered": known, "answer": made.answers[0], "source": "released",
+        "interval": None,
     }  # fmt: skip
     assert second["source"] == "synthetic"
     rows = made.synthetic

@@ -14,7 +14,7 @@ from dualquery.data.load import load
 from dualquery.errors import BadInputError
 from dualquery.queries.marginals import all_marginals
 from dualquery.queries.parities import Parities
-from experiments.benchmarks import run
+from experiments.benchmarks import run, stand_ins
 from experiments.benchmarks.contenders import CONTENDERS, Contender
 from experiments.benchmarks.multiplicative_weights import (
     Case,
@@ -98,6 +98,25 @@ def test_a_chain_moves_its_answers_towards_its_measurements() -> None:
 def test_an_unknown_part_is_explained() -> None:
     with pytest.raises(BadInputError, match="--part speed: the parts are evaluation, player"):
         run(["speed"], quick=True)
+
+
+def test_stand_ins_need_their_files(tmp_path: Path) -> None:
+    with pytest.raises(BadInputError, match="--part stand-ins needs the folder"):
+        run(["stand-ins"], quick=True)
+    with pytest.raises(BadInputError, match=r"there is no npm-deps\.dat\.gz in it"):
+        run(["stand-ins"], quick=True, data=tmp_path)
+
+
+@pytest.mark.slow
+def test_a_stand_in_is_released_and_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "tiny.dat").write_text("0 1\n1 2\n0\n3\n" * 500)
+    monkeypatch.setattr(stand_ins, "STAND_INS", (stand_ins.StandIn("tiny.dat", "0-3"),))
+    monkeypatch.setattr(stand_ins, "QUERIES", 200)
+    found = run(["stand-ins"], quick=True, data=tmp_path)["stand-ins"]["tiny.dat"]
+    assert found["queries"] == 20
+    assert {"seconds", "evaluation_s", "overhead_s", "cpu_s", "peak_mib"} <= found.keys()
 
 
 def _allocate(mebibytes: int) -> int:

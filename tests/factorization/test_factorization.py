@@ -18,7 +18,7 @@ from dualquery.factorization.mixture import MixtureFit
 from dualquery.factorization.strategy import Strategy, plan_strategy
 from dualquery.mechanism import Budget, Task
 from dualquery.privacy.curator import Curator
-from dualquery.privacy.events import DiscreteGaussianNoise
+from dualquery.privacy.events import GaussianNoise
 from dualquery.privacy.randomness import SeededRandomness
 from dualquery.queries.marginals import random_marginals
 from dualquery.queries.random import random_conjunctions
@@ -185,8 +185,8 @@ def test_the_room_charges_what_it_computes_and_scales_each_feature() -> None:
     work = random_conjunctions(WIDE, 30, 3, seed=6)
     strategy = plan_strategy(Expansion.of(work))
     records = packed(legal_records(WIDE))
-    due = DiscreteGaussianNoise(strategy.sensitivity, 50.0)
-    cheap = DiscreteGaussianNoise(strategy.sensitivity * 0.99, 50.0)
+    due = GaussianNoise(strategy.sensitivity, 50.0)
+    cheap = GaussianNoise(strategy.sensitivity * 0.99, 50.0)
     for schedule in ((cheap,), ()):
         room = Curator(records, work.take([0]), schedule, SeededRandomness(0))
         with pytest.raises(RuntimeError):

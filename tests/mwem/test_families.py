@@ -15,7 +15,7 @@ from dualquery.privacy import selection
 from dualquery.privacy import weights_kernels as kernels
 from dualquery.privacy.accountants import best
 from dualquery.privacy.curator import Curator
-from dualquery.privacy.events import DiscreteGaussianNoise, LaplaceNoise, SampledQueries
+from dualquery.privacy.events import GaussianNoise, LaplaceNoise, SampledQueries
 from dualquery.privacy.randomness import SeededRandomness
 from dualquery.privacy.selection import GRID
 from dualquery.privacy.weights import Sample
@@ -205,7 +205,7 @@ def test_whole_marginals_are_measured_as_tables() -> None:
     mechanism = Mwem(iterations=4, cuboids=True)
     plan = mechanism.plan(Task(workload, 4000), Budget(2.0, 1e-6))
     noise = plan.schedule[1]
-    assert isinstance(noise, DiscreteGaussianNoise)
+    assert isinstance(noise, GaussianNoise)
     assert noise.sensitivity == pytest.approx(2**0.5)
     curator = Curator(records_of(rows), workload, plan.schedule, SeededRandomness(2))
     trace = mechanism.run(Task(workload, 4000), plan, curator, Session(public_seed=0)).trace

@@ -15,7 +15,7 @@ from dualquery.data.histogram import column_values
 from dualquery.errors import BadInputError
 from dualquery.mechanism import Budget, Session, Task
 from dualquery.privacy.curator import Curator
-from dualquery.privacy.events import DiscreteGaussianNoise, SampledQueries
+from dualquery.privacy.events import GaussianNoise, SampledQueries
 from dualquery.privacy.randomness import SeededRandomness
 from dualquery.privacy.zcdp import rho_of
 from dualquery.queries.contingency import table_cells
@@ -256,7 +256,7 @@ def test_a_table_holds_every_record_once_and_neighbours_differ_by_sqrt_2(seed) -
     neighbour = rows.copy()
     neighbour[4] = random_records(workload.domain, 1, np.random.default_rng(seed + 1))[0]
     query = seed % len(workload)
-    schedule = (DiscreteGaussianNoise(np.sqrt(2), 1.0),)
+    schedule = (GaussianNoise(np.sqrt(2), 1.0),)
     tables = [
         Curator(records_of(data), workload, schedule, Zero(0)).measure_table_gaussian(query, 1.0)
         for data in (rows, neighbour)
@@ -282,7 +282,7 @@ def test_a_part_is_measured_at_its_own_sensitivity_and_charged_before_the_draw()
     rows = random_records(workload.domain, 50, np.random.default_rng(0))
 
     def room(sensitivity: float) -> Curator:
-        schedule = (DiscreteGaussianNoise(sensitivity, 3.0),)
+        schedule = (GaussianNoise(sensitivity, 3.0),)
         return Curator(records_of(rows), statistics, schedule, Zero(0))
 
     with pytest.raises(RuntimeError, match="would cost more"):
@@ -298,7 +298,7 @@ def test_a_table_at_less_noise_than_planned_is_refused_before_the_draw() -> None
     workload = random_conjunctions(domain_of(1, 3, 1), 10, 2, True, 0)
     rows = random_records(workload.domain, 20, np.random.default_rng(0))
     for sensitivity, scale in ((1.41, 5.0), (np.sqrt(2), 5.1)):
-        schedule = (DiscreteGaussianNoise(sensitivity, scale),)
+        schedule = (GaussianNoise(sensitivity, scale),)
         room = Curator(records_of(rows), workload, schedule, Zero(0))
         with pytest.raises(RuntimeError, match="would cost more"):
             room.measure_table_gaussian(0, 5.0)

@@ -12,7 +12,6 @@ from dualquery.privacy.accountants import ACCOUNTANTS, best, choices
 from dualquery.privacy.closed_forms import AdvancedAccountant, PaperAccountant
 from dualquery.privacy.events import (
     RANGE_SLACK,
-    DiscreteGaussianNoise,
     GameSchedule,
     GaussianNoise,
     LaplaceNoise,
@@ -72,7 +71,6 @@ def test_rho_of_a_game_is_the_closed_form() -> None:
     [
         (SampledQueries(0.5, 3), 3 * 0.25 / 8, 1.5),
         (GaussianNoise(3.0, 2.0), 9 / 8, math.inf),
-        (DiscreteGaussianNoise(3.0, 2.0), 9 / 8, math.inf),
         (GaussianNoise(0.0, 2.0), 0.0, 0.0),
         (LaplaceNoise(0.5), 0.125, 0.5),
     ],
@@ -90,7 +88,7 @@ def test_costs_of_one_event(event, rho: float, pure: float) -> None:
         (lambda: SampledQueries(1.0, 0), "draws is 0"),
         (lambda: GaussianNoise(1.0, 0.0), "scale of gaussian noise is 0.0"),
         (lambda: GaussianNoise(math.inf, 1.0), "inf"),
-        (lambda: DiscreteGaussianNoise(1.0, -1.0), "-1.0"),
+        (lambda: GaussianNoise(1.0, -1.0), "-1.0"),
         (lambda: LaplaceNoise(-0.1), "-0.1"),
         (lambda: GameSchedule(0, 1, 1.0, 10), "rounds is 0"),
         (lambda: GameSchedule(1, 0, 1.0, 10), "samples a round is 0"),
@@ -270,9 +268,9 @@ def test_auto_at_delta_0_is_basic_composition() -> None:
     assert epsilon == ADVANCED.epsilon(ADULT, 0.0)
 
 
-def test_auto_uses_zcdp_for_discrete_gaussian_noise() -> None:
-    accountant, _ = best((SampledQueries(0.1, 1), DiscreteGaussianNoise(1.0, 10.0)), 1e-6)
-    assert accountant.name == "zcdp"
+def test_auto_composes_gaussian_noise_exactly() -> None:
+    accountant, _ = best((SampledQueries(0.1, 1), GaussianNoise(1.0, 10.0)), 1e-6)
+    assert accountant.name == "exact"
 
 
 def test_a_named_accountant_that_is_not_valid_is_refused_with_its_reason() -> None:

@@ -15,8 +15,8 @@ from dualquery.privacy import weights_kernels as kernels
 from dualquery.privacy.accountants import ACCOUNTANTS
 from dualquery.privacy.curator import Curator, numerical_assumptions
 from dualquery.privacy.events import (
-    DiscreteGaussianNoise,
     GameSchedule,
+    GaussianNoise,
     LaplaceNoise,
     RandomizedReport,
     SampledQueries,
@@ -87,9 +87,9 @@ def test_a_refused_charge_is_not_entered() -> None:
         (SampledQueries(0.5, 10), SampledQueries(0.5, 10), True),
         (SampledQueries(0.5, 10), SampledQueries(0.4, 9), True),
         (SampledQueries(0.5, 10), SampledQueries(0.6, 1), False),
-        (DiscreteGaussianNoise(2, 5), DiscreteGaussianNoise(2, 6), True),
-        (DiscreteGaussianNoise(2, 5), DiscreteGaussianNoise(3, 6), False),
-        (DiscreteGaussianNoise(2, 5), DiscreteGaussianNoise(2, 4), False),
+        (GaussianNoise(2, 5), GaussianNoise(2, 6), True),
+        (GaussianNoise(2, 5), GaussianNoise(3, 6), False),
+        (GaussianNoise(2, 5), GaussianNoise(2, 4), False),
         (LaplaceNoise(1.0), SampledQueries(0.1, 1), False),
     ],
 )
@@ -108,7 +108,7 @@ def test_noise_is_charged_at_the_sensitivity_that_the_room_computes() -> None:
 
 
 def test_a_mask_does_not_buy_many_measurements_for_one() -> None:
-    room = curator((DiscreteGaussianNoise(1.0, 10.0),))
+    room = curator((GaussianNoise(1.0, 10.0),))
     with pytest.raises(ValueError, match="a list of positions"):
         room.measure_part_gaussian(np.array([True, False, False]), 10.0)
 
@@ -176,10 +176,12 @@ def transcripts(rows, schedule: GameSchedule, start: np.ndarray) -> dict[tuple, 
         weights = QueryWeights(counts, schedule.n, schedule.step)
         for record in played:
             weights.update(WORKLOAD.on_record(record))
-        largest = kernels.largest_magnitude(weights._scores)
+        largest = kernels.largest_magnitude(weights.scores)
         integers = []
         for query, sign in classes:
-            high, low = kernels.weight(int(sign * weights._scores[query]), largest, unit)
+            high, low = kernels.weight(
+                sign * kernels.score_of(weights.scores, query), largest, unit
+            )
             integers.append((int(high) << kernels.LOW_BITS) + int(low))
         total = sum(integers)
         for drawn in itertools.product(range(len(classes)), repeat=schedule.samples):

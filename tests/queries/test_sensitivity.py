@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -10,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dualquery.data.domain import Domain
+from dualquery.queries.random import random_conjunctions
 from dualquery.queries.sensitivity import (
     UNIT,
     Conjunctions,
@@ -19,6 +21,7 @@ from dualquery.queries.sensitivity import (
     differing_queries,
     pairwise_bound,
 )
+from dualquery.queries.sensitivity_ones import few_ones_bound
 from dualquery.queries.sensitivity_spectral import (
     cubic_bound,
     largest_eigenvalue_bound,
@@ -336,3 +339,23 @@ def test_eigenvalue_bounds_are_just_above_the_eigenvalue(size: int) -> None:
 
 def test_the_eigenvalue_bound_of_a_zero_matrix_is_zero() -> None:
     assert largest_eigenvalue_bound(np.zeros((3, 3))) == 0
+
+
+@settings(max_examples=60, deadline=None)
+@given(workloads(sizes=(1,)), st.integers(1, 4))
+def test_records_of_few_ones_differ_on_no_more_than_the_bound(
+    workload: Workload, most: int
+) -> None:
+    domain = replace(workload.domain, max_ones=most)
+    records = legal_records(domain)
+    records = records[records.sum(axis=1) <= most]
+    answers = truth(workload.literals, records)
+    differing = max(int((answers != row).sum(axis=1).max()) for row in answers)
+    assert differing <= few_ones_bound(workload, most)
+    assert differing <= differing_queries(replace(workload, domain=domain)).count
+
+
+def test_positive_queries_differ_on_at_most_twice_the_sets_of_a_record() -> None:
+    workload = random_conjunctions(Domain.binary(12), 200, 3, False, 0, None)
+    assert few_ones_bound(workload, 5) == 2 * 10
+    assert few_ones_bound(workload, 12) == 200
