@@ -87,7 +87,7 @@ class Engine:
             rows do not fit, or the cluster cannot be reached.
         """
         source = source_of(data)
-        with self._opened(source, schema, columns) as opened:
+        with self._opened(source, schema, columns, max_ones_per_row) as opened:
             if not _log.isEnabledFor(logging.INFO):
                 yield self._remembering(opened, source)
                 return
@@ -103,7 +103,11 @@ class Engine:
 
     @contextmanager
     def _opened(
-        self, source: Source, schema: Schema | str | Path | None, columns: Selection | None
+        self,
+        source: Source,
+        schema: Schema | str | Path | None,
+        columns: Selection | None,
+        max_ones_per_row: int | None,
     ) -> Iterator[Dataset[Rows]]:
         """Yield the rows of a source, as the engine reads them."""
         if self.scheduler is not None:

@@ -7,4 +7,5 @@ import sys
 from dualquery.cli.main import guarded
 from experiments.commands import app
 
-sys.exit(guarded(app, sys.argv[1:], "python -m experiments"))
+if __name__ == "__main__":  # spawned processes import this module, too
+    sys.exit(guarded(app, sys.argv[1:], "python -m experiments"))

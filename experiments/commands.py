@@ -1,28 +1,62 @@
-"""The experiments by name."""
+"""The command line of the experiments."""
 
 from __future__ import annotations
 
-import json
+import inspect
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from rich.console import Console
+from typer.core import TyperGroup
 
-from dualquery.errors import BadInputError
+from experiments.harness.names import MODULES, recipe_named, unknown
+from experiments.harness.recipe import Choices, Recipe
+from experiments.harness.run_folder import write_whole
 
-app = typer.Typer(invoke_without_command=True, add_completion=False, pretty_exceptions_enable=False)
+DEFAULT_OUT = Path("results")
+PAGE = "index.html"
 
-Quick = Annotated[bool, typer.Option("--quick", help="A small form, in seconds.")]
+Quick = Annotated[
+    bool, typer.Option("--quick", help="A small form: at most 40 seconds, no data needed.")
+]
 Runs = Annotated[int | None, typer.Option(help="Seeds 1 to N.", min=1)]
-Data = Annotated[str | None, typer.Option(help="Data that are not in the package.")]
-Folder = Annotated[Path | None, typer.Option("--data", help="Folder of the real sparse tables.")]
+Data = Annotated[
+    list[str] | None,
+    typer.Option(help="A folder of data, or NAME:PATH; may be repeated."),
+]
+Jobs = Annotated[int | None, typer.Option(help="Runs at a time; one a core by default.", min=1)]
+Out = Annotated[Path | None, typer.Option(help="Folder of the results; results/NAME by default.")]
 Parts = Annotated[list[str] | None, typer.Option(help="Only this part; may be repeated.")]
-Out = Annotated[Path | None, typer.Option(help="Folder for results.json.")]
+
+
+class _Group(TyperGroup):
+    """Commands of the module, and one for each experiment, made when it is asked for."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return [*MODULES, *super().list_commands(ctx)]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name in MODULES:
+            return _command_of(*recipe_named(cmd_name))
+        found = super().get_command(ctx, cmd_name)
+        if found is None:
+            raise unknown(cmd_name, dict.fromkeys(self.list_commands(ctx)))
+        return found
+
+
+app = typer.Typer(
+    cls=_Group,
+    invoke_without_command=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
 
 
 @app.callback()
 def common(context: typer.Context) -> None:
-    """Run reproducible measurements."""
+    """Reproduce the figures of the papers and the project's own measurements."""
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
 
@@ -30,43 +64,130 @@ def common(context: typer.Context) -> None:
 @app.command("list")
 def list_experiments() -> None:
     """Name the experiments."""
-    for command in app.registered_commands:
-        if command.name and command.name != "list" and command.callback:
-            typer.echo(f"{command.name:12} {(command.callback.__doc__ or '').splitlines()[0]}")
+    for name in MODULES:
+        typer.echo(f"{name:12} {recipe_named(name)[1].title}")
+    typer.echo(f"{'benchmarks':12} {(benchmarks.__doc__ or '').splitlines()[0]}")
+    typer.echo(f"{'all':12} {(every.__doc__ or '').splitlines()[0]}")
 
 
-@app.command("headline")
-def headline(quick: Quick = False, runs: Runs = None, data: Data = None, out: Out = None) -> None:
-    """DualQuery, sampled MWEM and the baselines on Adult, or on KDD99 with --data kdd99:PATH."""
-    from experiments.headline import run
+@app.command("all")
+def every(
+    quick: Quick = False, runs: Runs = None, data: Data = None, out: Out = None, jobs: Jobs = None
+) -> None:
+    """Every experiment, and one HTML page of all."""
+    from experiments.harness.page import page
+    from experiments.harness.runner import run_recipe
 
-    found = run(data or "adult", runs or (1 if quick else 3), quick=quick)
-    if out is not None:
-        write_results(found, out)
+    console = Console(stderr=True)
+    folder = _folder(out, "all", quick)
+    choices = _choices(quick, runs, data)
+    results = [
+        run_recipe(
+            *recipe_named(name),
+            choices,
+            folder / name,
+            jobs=jobs,
+            command=f"python -m experiments {name}{' --quick' if quick else ''}",
+            console=console,
+        )
+        for name in MODULES
+    ]
+    path = folder / PAGE
+    write_whole(path, page("Private release of many answers: the experiments", results, quick))
+    for result in results:
+        for finding in result.findings:
+            print(f"{result.recipe.name}: {finding.text()}")
+    print(f"page: {path}")
 
 
 @app.command("benchmarks")
 def benchmarks(
-    quick: Quick = False, part: Parts = None, data: Folder = None, out: Out = None
+    quick: Quick = False, part: Parts = None, data: Data = None, out: Out = None
 ) -> None:
-    """Speed and memory beside NumPy, Polars, DuckDB and SciPy; the largest sizes; MWEM."""
+    """Speed and memory beside NumPy, Polars, DuckDB and SciPy; the largest sizes; MWEM; solvers."""
+    import json
+
     from experiments.benchmarks import run
 
-    found = run(part or (), quick=quick, data=data)
+    found = run(part or (), quick=quick, data=data or ())
     if out is not None:
-        write_results(found, out)
+        write_whole(_folder(out, "benchmarks", quick) / "results.json",
+                    json.dumps(found, indent=2) + "\n")  # fmt: skip
 
 
-def write_results(found: object, out: Path) -> None:
-    """Write ``results.json``.
+def _command_of(module: str, recipe: Recipe) -> Any:
+    """Return the command of an experiment: the common options, then its own."""
+
+    def command(
+        quick: Quick = False,
+        runs: Runs = None,
+        data: Data = None,
+        out: Out = None,
+        jobs: Jobs = None,
+        **options: Any,
+    ) -> None:
+        from experiments.harness.runner import called, run_recipe, show
+
+        own = {name: tuple(values) for name, values in options.items() if values}
+        result = run_recipe(
+            module,
+            recipe,
+            _choices(quick, runs, data, own),
+            _folder(out, recipe.name, quick),
+            jobs=jobs,
+            command=called(),
+        )
+        show(result)
+
+    command.__doc__ = f"{recipe.title}\n\n{recipe.setting}"
+    return _with_options(command, recipe)
+
+
+def _with_options(command: Callable[..., None], recipe: Recipe) -> Any:
+    """Return Typer's command of a function whose keywords are the recipe's own options."""
+    signature = inspect.signature(command, eval_str=True)
+    given = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+    own = [
+        inspect.Parameter(
+            option.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=None,
+            annotation=Annotated[
+                list[option.kind] | None,  # type: ignore[name-defined]
+                typer.Option(f"--{option.name}", help=f"{option.help} May be repeated."),
+            ],
+        )
+        for option in recipe.options
+    ]
+    parameters = [*given, *own]
+    command.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    command.__annotations__ = {p.name: p.annotation for p in parameters}
+    single = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    single.command(recipe.name, short_help=recipe.title)(command)
+    return typer.main.get_command(single)
+
+
+def _choices(
+    quick: bool, runs: int | None, data: list[str] | None, options: dict[str, Any] | None = None
+) -> Choices:
+    from experiments.harness.data_files import DataFiles
+
+    return Choices(quick=quick, runs=runs, data=DataFiles(data or ()), options=options or {})
+
+
+def _folder(out: Path | None, name: str, quick: bool) -> Path:
+    """Return the folder of results, made if it is not there.
 
     Raises
     ------
     BadInputError
-        If the folder cannot be written.
+        If it cannot be made.
     """
+    from dualquery.errors import BadInputError
+
+    folder = out or DEFAULT_OUT / (f"{name}-quick" if quick else name)
     try:
-        out.mkdir(parents=True, exist_ok=True)
-        (out / "results.json").write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+        folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise BadInputError(f"--out {out}: {error.strerror}") from error
+        raise BadInputError(f"--out {folder}: {error.strerror}") from error
+    return folder

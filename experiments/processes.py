@@ -64,10 +64,10 @@ def _call(function: Callable[..., T], arguments: tuple[Any, ...]) -> Measured[T]
     start, cpu_start = time.perf_counter(), time.process_time()
     value = function(*arguments)
     seconds, cpu_seconds = time.perf_counter() - start, time.process_time() - cpu_start
-    return Measured(value, seconds, cpu_seconds, _peak_mib())
+    return Measured(value, seconds, cpu_seconds, peak_mib())
 
 
-def _peak_mib() -> float | None:
+def peak_mib() -> float | None:
     """Return the most memory this process has held, in MiB."""
     if _STATUS.is_file():
         for line in _STATUS.read_text(encoding="ascii").splitlines():

@@ -87,13 +87,7 @@ class Barak:
             raise TypeError("barak runs on a curator")
         chosen = plan.parameters
         sets = asked_sets(task.workload)
-        noise = NoisePlan.of(plan)
-        measure = (
-            curator.measure_parities_gaussian
-            if noise.noise == "gaussian"
-            else curator.measure_parities_laplace
-        )
-        measured = np.clip(1.0 - 2.0 * measure(noise.scale) / task.n, -1.0, 1.0)
+        measured = measured_coefficients(task.n, plan, curator)
         if chosen["fit"] == "none":
             answers = answers_of(task.workload, sets, measured)
             return Outcome(answers=np.clip(answers, 0.0, 1.0))
@@ -110,6 +104,27 @@ class Barak:
             answers=np.clip(answers, 0.0, 1.0),
             records=sampled_table(table, domain, chosen["records"], generator),
         )
+
+
+def measured_coefficients(n: int, plan: Plan, curator: Curator) -> NDArray[np.float64]:
+    """Return the noisy Fourier coefficients in [-1, 1]; float64, one a set; charged.
+
+    Parameters
+    ----------
+    n
+        Number of private rows (public).
+    plan
+        A plan of `Barak`, which says what the noise is.
+    curator
+        Holds the counts that `Barak.statistics` asks for.
+    """
+    noise = NoisePlan.of(plan)
+    measure = (
+        curator.measure_parities_gaussian
+        if noise.noise == "gaussian"
+        else curator.measure_parities_laplace
+    )
+    return np.clip(1.0 - 2.0 * measure(noise.scale) / n, -1.0, 1.0)
 
 
 def choose_fit(fit: Fit, sets: Workload) -> Fit:

@@ -25,7 +25,7 @@ from mwem.options import MwemOptions
 from mwem.output import Output
 from mwem.queries import ProductQueries
 from mwem.questions import questions_of
-from mwem.representations import choose, make
+from mwem.representations import Representation, choose, make
 from mwem.spending import Spending, spend
 
 _MOST_RECORDS = 10_000
@@ -79,6 +79,12 @@ class Mwem(MwemOptions):
 
     def run(self, task: Task, plan: Plan, curator: Curator | None, session: Session) -> Outcome:
         """Select, measure, multiply."""
+        return self.fit(task, plan, curator, session)[0]
+
+    def fit(
+        self, task: Task, plan: Plan, curator: Curator | None, session: Session
+    ) -> tuple[Outcome, Representation]:
+        """Do as `run`, and return the last distribution too, which is as public as its answers."""
         if curator is None:
             raise TypeError("MWEM runs on a curator")
         public = plan.parameters
@@ -105,12 +111,13 @@ class Mwem(MwemOptions):
             output,
             session.progress,
         )
-        return Outcome(
+        outcome = Outcome(
             answers=output.answers,
             records=records_of_values(output.values, task.queries.domain),
             trace=tuple(trace),
             intervals=measured_intervals(trace, task.queries, task.n, spending),
         )
+        return outcome, distribution
 
 
 def records_of_values(values: NDArray[Any], domain: Domain) -> NDArray[np.uint8]:

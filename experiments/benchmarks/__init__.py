@@ -22,6 +22,7 @@ from experiments.benchmarks import (
     multiplicative_weights,
     player,
     scale,
+    solvers,
     stand_ins,
 )
 
@@ -33,6 +34,7 @@ PARTS: dict[str, Part] = {
     "growth": growth.run,
     "scale": scale.run,
     "mwem": multiplicative_weights.run,
+    "solvers": solvers.run,
 }
 """Name of each part -> what runs it, given a console for its tables and whether to be quick."""
 
@@ -40,7 +42,7 @@ STAND_INS = "stand-ins"
 """The part that needs data which are not in the package."""
 
 
-def run(parts: Collection[str], *, quick: bool, data: Path | None = None) -> dict[str, Any]:
+def run(parts: Collection[str], *, quick: bool, data: Collection[str] = ()) -> dict[str, Any]:
     """Run some parts, print their tables, and return all figures.
 
     Parameters
@@ -50,7 +52,8 @@ def run(parts: Collection[str], *, quick: bool, data: Path | None = None) -> dic
     quick
         Small tables, for a look at whether everything runs.
     data
-        Folder of the real tables that `STAND_INS` needs.
+        ``kdd99:PATH`` for the part about solvers, the folder of the real tables that `STAND_INS`
+        needs, or both.
 
     Raises
     ------
@@ -58,9 +61,12 @@ def run(parts: Collection[str], *, quick: bool, data: Path | None = None) -> dic
         If there is no such part, or its data are not there.
     """
     known = dict(PARTS)
-    if data is not None:
-        known[STAND_INS] = partial(stand_ins.run, folder=data)
-    elif STAND_INS in parts:
+    for given in data:
+        if given.startswith("kdd99:"):
+            known["solvers"] = partial(solvers.run, data=given)
+        else:
+            known[STAND_INS] = partial(stand_ins.run, folder=Path(given))
+    if STAND_INS in parts and STAND_INS not in known:
         raise BadInputError(f"--part {STAND_INS} needs the folder of its tables: --data FOLDER")
     for part in parts:
         if part not in known:

@@ -28,7 +28,8 @@ from dualquery.queries.sensitivity import differing_queries
 from dualquery.queries.workload import Workload
 from mwem.sampled.family import SampledFamily
 from mwem.sampled.layout import Layout
-from mwem.sampled.rounds import answers_of, play, refine
+from mwem.sampled.measurements import Measurements
+from mwem.sampled.rounds import play, refine
 from mwem.sampled.spending import Spending, default_rounds, spend
 
 MOST_LITERALS = 8
@@ -57,6 +58,10 @@ class MwemSampled:
     select_budget: float = 0.5
     """Share of a round's budget that selects the query; the rest measures its table."""
 
+    growth: float = 0.5
+    """Power of a round's number to which its budget is proportional: late rounds look for smaller
+    errors than early ones."""
+
     population: int = 20_000
     """Records that stand for the distribution between rounds; answers come from five times as
     many."""
@@ -75,6 +80,9 @@ class MwemSampled:
             value = getattr(self, name)
             if not 0 < value < 1:
                 raise BadInputError(f"{name} is {value!r}; a share above 0 and below 1 is needed")
+
+        if not 0 <= self.growth <= 4:
+            raise BadInputError(f"growth is {self.growth!r}; a power from 0 to 4 is needed")
 
     def statistics(self, queries: Queries) -> Workload:
         """Hold the queries' own answers, then the count of every bit that they mention."""
@@ -105,7 +113,9 @@ class MwemSampled:
         rounds = min(rounds, different_bits(workload.literals))
 
         def of_rho(rho: float) -> Spending:
-            return spend(rho, self.start_budget, self.select_budget, differing.count, rounds)
+            return spend(
+                rho, self.start_budget, self.select_budget, differing.count, rounds, self.growth
+            )
 
         spending = of_rho(
             calibrate_rho(
@@ -143,14 +153,14 @@ class MwemSampled:
             generator,
             session.threads,
         )
-        trace = play(curator, workload, family, n, spending, session.progress)
-        last = refine(family, n, spending)
-        people = len(family.population)
-        records = plan.parameters["records"]
-        chosen = generator.choice(people, records, replace=records > people)
+        measurements = Measurements(n, workload.way)
+        measurements.add_bits(layout.bits, counts, spending.start_scale)
+        trace = play(curator, workload, family, measurements, spending, session.progress)
+        answers, last = refine(workload, family)
+        family.resample(family.rake(), plan.parameters["records"])
         return Outcome(
-            answers=answers_of(workload, family),
-            records=layout.to_rows(family.population[chosen], generator),
+            answers=answers,
+            records=layout.to_rows(family.population, generator),
             trace=tuple(trace),
             solver={"last_residual": last.residual},
         )

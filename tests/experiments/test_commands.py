@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from dualquery.cli.main import guarded
 from experiments.commands import app
+from experiments.harness.data_files import DataFiles
+from experiments.harness.names import MODULES
 
 
 @pytest.fixture
@@ -24,8 +28,59 @@ def test_no_name_prints_the_help(run) -> None:
     assert "headline" in out
 
 
-@pytest.mark.parametrize("data", ["foo:bar", "kdd98"])
-def test_headline_names_the_data_that_it_takes(run, data) -> None:
-    code, out, err = run("headline", "--data", data, "--quick")
+def test_list_says_what_each_shows(run) -> None:
+    code, out, err = run("list")
+    assert (code, err) == (0, "")
+    for name in (*MODULES, "benchmarks", "all"):
+        assert any(line.startswith(f"{name} ") for line in out.splitlines()), name
+
+
+def test_an_unknown_experiment_is_explained(run) -> None:
+    code, out, err = run("figur2", "--quick")
     assert (code, out) == (2, "")
-    assert err == f"error: --data is {data!r}; this experiment takes adult or kdd99:PATH\n"
+    assert err.startswith("error: unknown experiment 'figur2'; did you mean 'figure2'? (known: ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("figure3",), "--data: kdd99 is needed. Get it from kdd99.clean in kdd99.tar.bz2 of"),
+        (("figure2", "--table", "npm-deps"), "--data: npm-deps is needed. Get it from"),
+        (("figure2", "--table", "adlut"), "--table adlut: unknown; did you mean 'adult'?"),
+        (("accuracy", "--workload", "all"), "--workload all: the workloads are signed"),
+        (("headline", "--data", "no-such"), "--data no-such: there is no such folder or file"),
+        (("headline", "--data", "kdd99:no-such"), "--data kdd99:no-such: there is no such file"),
+        (("headline", "--data", "kdd98:x"), "no such folder or file; did you mean 'kdd99'?"),
+    ],
+)
+def test_bad_data_and_choices_are_explained(run, tmp_path, arguments, message) -> None:
+    code, out, err = run(*arguments, "--out", str(tmp_path / "out"))
+    assert (code, out) == (2, "")
+    assert message in err
+    assert len(err.splitlines()) == 1
+
+
+def test_a_folder_without_known_files_is_explained(run, tmp_path) -> None:
+    code, _, err = run("figure1", "--data", str(tmp_path))
+    assert code == 2
+    assert "the folder holds none of the known files (" in err
+
+
+def test_data_are_found_in_a_folder_and_by_name(tmp_path) -> None:
+    (tmp_path / "sparse").mkdir()
+    for place in ("kdd99.clean.gz", "sparse/plants.csv.gz", "other.gz"):
+        (tmp_path / place).touch()
+    files = DataFiles([str(tmp_path), f"kdd99:{tmp_path / 'other.gz'}"])
+    assert files.source("kdd99", "") == f"kdd99:{tmp_path / 'other.gz'}"
+    assert files.source("plants", "") == f"matrix:{tmp_path / 'sparse' / 'plants.csv.gz'}"
+    assert "netflix" not in files
+    assert "kdd99" in DataFiles([str(tmp_path / "kdd99.clean.gz")])
+
+
+def test_an_experiment_by_its_command(run, tmp_path) -> None:
+    code, out, _ = run("figure1", "--quick", "--out", str(tmp_path))
+    assert code == 0
+    assert "expected adult: 30,162 rows and 235 binary attributes" in " ".join(out.split())
+    found = json.loads((tmp_path / "results.json").read_text("utf-8"))
+    assert [line["data"] for line in found["summary"]] == ["adult", "netflix-like"]
+    assert all(finding["holds"] for finding in found["findings"])

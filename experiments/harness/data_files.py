@@ -1,0 +1,189 @@
+"""Data that the package does not hold: their names, where to get them, and where the user has them.
+
+``--data`` names a folder with the files, or one file as ``NAME:PATH``; it may be given again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from dualquery.errors import BadInputError, did_you_mean
+
+_UCI = "the UCI Machine Learning Repository"
+_AUTHORS = "the repository ejgallego/dualquery on GitHub, data/compressed"
+_STAR = "the repository UCLA-StarAI/Density-Estimation-Datasets on GitHub"
+
+
+@dataclass(frozen=True)
+class DataFile:
+    """A public data set.
+
+    Parameters
+    ----------
+    name
+        Its name in ``--data NAME:PATH``.
+    paths
+        Where it is looked for in a folder given with ``--data``, first match first.
+    origin
+        Where to get it.
+    prefix
+        The format's prefix for `dualquery.data.sources.parse_source`, with its colon; may be empty.
+    """
+
+    name: str
+    paths: tuple[str, ...]
+    origin: str
+    prefix: str = ""
+
+
+_KNOWN = (
+    DataFile(
+        "kdd99",
+        ("dualquery/kdd99.clean.gz", "kdd99.clean.gz", "kdd99.clean"),
+        f"kdd99.clean in kdd99.tar.bz2 of {_AUTHORS}",
+        "kdd99:",
+    ),
+    DataFile(
+        "netflix",
+        ("netflix", "download"),
+        "the folder of the Netflix Prize files, which may not be passed on: only who has them can "
+        "use them",
+        "netflix:",
+    ),
+    DataFile(
+        "npm-deps",
+        ("sparse/npm-deps.dat.gz", "npm-deps.dat.gz"),
+        "the npm package dependent-packages 2.2.2, one line of item numbers a package",
+        "fimi:",
+    ),
+    DataFile("plants", ("sparse/plants.csv.gz", "plants.csv.gz"), f"{_STAR}, datasets/plants",
+             "matrix:"),
+    DataFile("pumsb_star", ("sparse/pumsb_star.csv.gz", "pumsb_star.csv.gz"),
+             f"{_STAR}, datasets/pumsb_star", "matrix:"),
+    DataFile("mushroom", ("sparse/mushroom.dat.gz", "mushroom.dat.gz"),
+             "FIMI's mushroom.dat", "fimi:"),
+    DataFile(
+        "mcsherry-adult",
+        ("dualquery/mcsherry-adult.txt.gz", "mcsherry-adult.txt.gz", "mcsherry-adult.txt"),
+        f"mcsherry-adult.txt.bz2 of {_AUTHORS}",
+        "bitstring:",
+    ),
+    DataFile("adult-train", ("mwem/adult_train.csv.gz", "adult_train.csv.gz"),
+             f"adult.data of {_UCI}, with a header"),
+    DataFile("transfusion", ("mwem/transfusion.csv", "transfusion.csv"),
+             f"Blood Transfusion Service Center of {_UCI}"),
+    DataFile("mildew", ("mwem/mildew.csv", "mildew.csv"), "mildew of the R package gRbase"),
+    DataFile("czech", ("mwem/czech.csv", "czech.csv"), "reinis of the R package gRbase"),
+    DataFile("rochdale", ("mwem/rochdale.csv", "rochdale.csv"), "Rochdale of the R package vcd"),
+    DataFile(
+        "nltcs",
+        ("mwem/nltcs.csv", "nltcs.csv", "2to16disabilityNLTCS.txt"),
+        "2to16disabilityNLTCS of StatLib, whose user accepts a data use agreement",
+    ),
+)  # fmt: skip
+
+DATA_FILES: Mapping[str, DataFile] = {file.name: file for file in _KNOWN}
+"""The data sets that experiments ask for by name."""
+
+
+@dataclass(frozen=True)
+class DataFiles:
+    """Where the user has data that the package does not hold.
+
+    Parameters
+    ----------
+    given
+        Values of ``--data``.
+
+    Raises
+    ------
+    BadInputError
+        If a folder or file is not there, or a name is not known.
+    """
+
+    given: Sequence[str] = ()
+    _found: Mapping[str, Path] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        found: dict[str, Path] = {}
+        for text in self.given:
+            found |= _files(text)
+        object.__setattr__(self, "_found", found)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._found
+
+    def path(self, name: str, without: str) -> Path:
+        """Return the path of a data set.
+
+        Parameters
+        ----------
+        name
+            Its name, a key of `DATA_FILES`.
+        without
+            What runs without it, as the end of a message.
+
+        Raises
+        ------
+        BadInputError
+            If it was not given: says where to get it and what runs without it.
+        """
+        if name not in self._found:
+            file = DATA_FILES[name]
+            raise BadInputError(
+                f"--data: {name} is needed. Get it from {file.origin}, and give --data "
+                f"{name}:PATH or a folder that holds {file.paths[0]}. {without}"
+            )
+        return self._found[name]
+
+    def source(self, name: str, without: str) -> str:
+        """Return a data set as text for `dualquery.data.sources.parse_source`.
+
+        Raises
+        ------
+        BadInputError
+            As `path`.
+        """
+        return f"{DATA_FILES[name].prefix}{self.path(name, without)}"
+
+
+def _files(text: str) -> dict[str, Path]:
+    """Return the data sets that one value of ``--data`` gives."""
+    name, colon, rest = text.partition(":")
+    if colon and name in DATA_FILES:
+        path = Path(rest)
+        if not path.exists():
+            raise BadInputError(
+                f"--data {text}: there is no such file; get {name} from {DATA_FILES[name].origin}. "
+                "Without --data, every experiment runs with --quick"
+            )
+        return {name: path}
+    folder = Path(text)
+    if folder.is_dir():
+        found = {
+            file.name: folder / place
+            for file in reversed(_KNOWN)
+            for place in reversed(file.paths)
+            if (folder / place).exists()
+        }
+        if found:
+            return found
+        raise BadInputError(
+            f"--data {text}: the folder holds none of the known files ("
+            f"{', '.join(file.paths[0] for file in _KNOWN)})"
+        )
+    if folder.is_file():
+        for file in _KNOWN:
+            if folder.name in {Path(place).name for place in file.paths}:
+                return {file.name: folder}
+        raise BadInputError(
+            f"--data {text}: which data set is this? Write NAME:{text} with one of "
+            f"{', '.join(DATA_FILES)}"
+        )
+    guess = did_you_mean(name, DATA_FILES) if colon else ""
+    raise BadInputError(
+        f"--data {text}: there is no such folder or file{guess}. Give a folder, or NAME:PATH with "
+        f"one of {', '.join(DATA_FILES)}. Without --data, every experiment runs with --quick"
+    )

@@ -1,0 +1,140 @@
+"""What an experiment is: the settings of its runs, one run, a summary, a picture, expectations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from experiments.harness.data_files import DataFiles
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Run = Mapping[str, Any]
+"""The parameters of a run, its ``seed`` among them; plain values that JSON can hold."""
+
+Row = Mapping[str, Any]
+"""One line of a tidy table that a run adds: plain values by column, none of them a parameter."""
+
+
+@dataclass(frozen=True)
+class Option:
+    """An option of one experiment only.
+
+    Parameters
+    ----------
+    name
+        Name on the command line, without the dashes.
+    kind
+        Type of a value.
+    help
+        Its line in ``--help``.
+    """
+
+    name: str
+    kind: type
+    help: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choices:
+    """What the user of an experiment chose.
+
+    Parameters
+    ----------
+    quick
+        Whether a look is enough: 40 seconds on two cores, on data of the package only.
+    runs
+        Seeds 1 to this for each setting; None for the experiment's own number.
+    data
+        Files that the package does not hold.
+    options
+        Value of each of the experiment's own options; None where it is not given.
+    """
+
+    quick: bool = False
+    runs: int | None = None
+    data: DataFiles = field(default_factory=DataFiles)
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def seeds(self, full: int, quick: int = 1) -> range:
+        """Return the seeds: 1 to what the user said, or else to one of these."""
+        return range(1, (self.runs or (quick if self.quick else full)) + 1)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that an experiment was expected to show, and what it showed.
+
+    Parameters
+    ----------
+    expected
+        A sentence; who expects it.
+    found
+        The figures.
+    holds
+        Whether they agree; None if this form of the experiment cannot tell.
+    """
+
+    expected: str
+    found: str
+    holds: bool | None
+
+    def text(self) -> str:
+        """Return one line."""
+        verdict = {True: "as expected", False: "NOT as expected", None: "not decided"}[self.holds]
+        return f"expected {self.expected}; found {self.found} ({verdict})"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+    """An experiment.
+
+    All functions are of a module's top level, so that another process can find them.
+
+    Parameters
+    ----------
+    name
+        Its name on the command line.
+    title
+        One line.
+    setting
+        The caption: the paper's setting, and in what ours differs.
+    plan
+        Returns the runs that the choices ask for. Raises `BadInputError` if data are missing.
+    perform
+        Does one run with a number of threads, and returns its rows. The threads change how long it
+        takes, nothing else. Only what this function uses is part of the version of a run.
+    summarise
+        Turns the tidy table (one line a row, the run's parameters as columns, too) into the few
+        lines that a reader wants to see.
+    expect
+        Compares the table with what is expected.
+    draw
+        Draws the table: name of each picture -> figure. None for an experiment that is a table.
+    headline
+        Figures for the top of ``results.json``.
+    options
+        Options that only this experiment has.
+    fresh
+        Whether each run has a process of its own; its rows then get ``run_seconds``,
+        ``run_cpu_seconds`` and ``peak_mib``.
+    timed
+        Whether the table has times: each run is then fresh and alone, and has all cores.
+    """
+
+    name: str
+    title: str
+    setting: str
+    plan: Callable[[Choices], Sequence[Run]]
+    perform: Callable[[Run, int], Sequence[Row]]
+    summarise: Callable[[pl.DataFrame], pl.DataFrame]
+    expect: Callable[[pl.DataFrame], Sequence[Finding]]
+    draw: Callable[[pl.DataFrame], Mapping[str, Figure]] | None = None
+    headline: Callable[[pl.DataFrame], Mapping[str, Any]] | None = None
+    options: tuple[Option, ...] = ()
+    fresh: bool = False
+    timed: bool = False

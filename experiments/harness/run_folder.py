@@ -1,0 +1,126 @@
+"""The folder of finished runs: a file each, named by what the run depends on.
+
+A file is written whole or not at all, so that an experiment that was interrupted does no finished
+run twice. One that cannot be read (half written by something else, or of another run) counts for
+nothing and is replaced.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dualquery.errors import BadInputError
+from experiments.harness.recipe import Row, Run
+
+FORMAT_VERSION = 1
+_DRAFT = ".draft"
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """Finished runs of one experiment.
+
+    Parameters
+    ----------
+    folder
+        Made if it is not there.
+    experiment
+        Name of the experiment.
+    code
+        Version of the code that its runs depend on.
+
+    Raises
+    ------
+    BadInputError
+        If the folder cannot be written.
+    """
+
+    folder: Path
+    experiment: str
+    code: str
+
+    def __post_init__(self) -> None:
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            for draft in self.folder.glob(f"*{_DRAFT}"):
+                draft.unlink()
+        except OSError as error:
+            raise BadInputError(f"--out {self.folder}: {error.strerror}") from error
+
+    def path(self, run: Run) -> Path:
+        """Return the file of a run, finished or not."""
+        key = hashlib.sha256(_canonical(self._identity(run)).encode()).hexdigest()[:24]
+        return self.folder / f"{key}.json"
+
+    def load(self, run: Run) -> Sequence[Row] | None:
+        """Return the rows of a run, or None if it is not finished or its file is damaged."""
+        path = self.path(run)
+        try:
+            stored = json.loads(path.read_text(encoding="utf-8"))
+            whole = all(stored[name] == value for name, value in self._identity(run).items())
+            rows = stored["rows"]
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+        if not whole or not isinstance(rows, list) or not all(isinstance(r, dict) for r in rows):
+            return None
+        return rows
+
+    def damaged(self, run: Run) -> bool:
+        """Return whether a run has a file that cannot be used."""
+        return self.path(run).exists() and self.load(run) is None
+
+    def save(self, run: Run, rows: Sequence[Row]) -> None:
+        """Keep a finished run.
+
+        Raises
+        ------
+        BadInputError
+            If the file cannot be written.
+        """
+        # Not sorted: columns keep their order.
+        write_whole(self.path(run), json.dumps({**self._identity(run), "rows": rows}) + "\n")
+
+    def _identity(self, run: Run) -> Mapping[str, Any]:
+        return {
+            "format_version": FORMAT_VERSION,
+            "experiment": self.experiment,
+            "code": self.code,
+            "run": dict(run),
+        }
+
+
+def write_whole(path: Path, content: str | bytes) -> None:
+    """Replace a file at once, so that it is whole or as before.
+
+    Raises
+    ------
+    BadInputError
+        If it cannot be written.
+    """
+    draft: Path | None = None
+    try:
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.stem, suffix=_DRAFT)
+        draft = Path(name)
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(content.encode() if isinstance(content, str) else content)
+            stream.flush()
+            os.fsync(stream.fileno())
+        draft.chmod(0o644)
+        draft.replace(path)
+    except OSError as error:
+        if draft is not None:
+            draft.unlink(missing_ok=True)
+        raise BadInputError(f"--out {path}: cannot be written ({error.strerror})") from error
+
+
+def _canonical(value: Mapping[str, Any]) -> str:
+    return json.dumps(value, sort_keys=True)

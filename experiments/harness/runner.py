@@ -1,0 +1,279 @@
+"""Carries out an experiment: what is missing is run, and the results are written."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import shlex
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.table import Table
+
+from dualquery.errors import BadInputError
+from dualquery.evaluation import WARNING
+from dualquery.threads import thread_count
+from dualquery.versions import versions
+from experiments.harness.code_version import code_version
+from experiments.harness.recipe import Choices, Finding, Recipe, Row, Run
+from experiments.harness.run_folder import RunFolder, write_whole
+from experiments.harness.workers import do_in_parallel, do_measured
+
+_WIDEST = 160
+"""Characters that a line of a summary may always have."""
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """What an experiment found.
+
+    Parameters
+    ----------
+    recipe
+        The experiment.
+    command
+        What was called.
+    table
+        The tidy table.
+    summary
+        The few lines to show.
+    findings
+        What was expected and found.
+    pictures
+        Name of each picture -> its SVG file; empty without Matplotlib.
+    folder
+        Where all of it is.
+    """
+
+    recipe: Recipe
+    command: str
+    table: pl.DataFrame
+    summary: pl.DataFrame
+    findings: Sequence[Finding]
+    pictures: Mapping[str, Path]
+    folder: Path
+
+
+def run_recipe(
+    module: str,
+    recipe: Recipe,
+    choices: Choices,
+    out: Path,
+    *,
+    jobs: int | None = None,
+    command: str = "",
+    console: Console | None = None,
+) -> Result:
+    """Do the runs that are not finished yet, and write the results.
+
+    Parameters
+    ----------
+    module
+        Name of the module that holds the recipe as ``RECIPE``.
+    recipe
+        The experiment.
+    choices
+        What the user chose.
+    out
+        Folder of the results: ``runs/`` (a file each), ``results.parquet``, ``results.json`` and
+        the pictures. What is finished there is not done again.
+    jobs
+        Runs at a time (threads of the one run, if the experiment takes times); None for one a core.
+    command
+        What was called, for the results.
+    console
+        Where progress goes; None for stderr.
+
+    Raises
+    ------
+    BadInputError
+        If data are missing, or the folder cannot be written.
+    """
+    shown = console or Console(stderr=True)
+    runs = recipe.plan(choices)
+    folder = RunFolder(out / "runs", recipe.name, code_version(recipe.perform))
+    _complete(module, recipe, runs, folder, thread_count(jobs), shown)
+    table = tidy_table((run, folder.load(run) or ()) for run in runs)
+    summary, findings = recipe.summarise(table), recipe.expect(table)
+    _write_results(out, recipe, choices, command, folder.code, table, summary, findings)
+    pictures = _draw(out, recipe, table, shown)
+    return Result(recipe, command, table, summary, findings, pictures, out)
+
+
+def tidy_table(finished: Iterable[tuple[Run, Sequence[Row]]]) -> pl.DataFrame:
+    """Return one line a row, with the plain parameters of its run before its own columns."""
+    lines = [
+        {name: value for name, value in run.items() if not isinstance(value, dict | list)}
+        | dict(row)
+        for run, rows in finished
+        for row in rows
+    ]
+    return pl.DataFrame(lines, infer_schema_length=None)
+
+
+def show(result: Result) -> None:
+    """Print the summary and the findings."""
+    console = Console()
+    console.print(f"[bold]{result.recipe.title}[/bold]\n{result.recipe.setting}")
+    console.print(WARNING, style="bold white on red")
+    listing = Table(*(name.replace("_", " ") for name in result.summary.columns), box=SIMPLE_HEAD)
+    for line in result.summary.iter_rows():
+        listing.add_row(*map(shown_value, line))
+    # Not cut at the width of the terminal: half a number is worse than a long line.
+    Console(width=max(console.width, _WIDEST)).print(listing)
+    for finding in result.findings:
+        console.print(finding.text(), markup=False, highlight=False)
+    console.print(f"results and pictures: {result.folder}", markup=False, highlight=False)
+
+
+def shown_value(value: Any) -> str:
+    """Return a value of a summary as text: four significant digits, thousands separated."""
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return f"{value:.4g}" if abs(value) < 10_000 else f"{value:,.0f}"
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+
+
+def _complete(
+    module: str,
+    recipe: Recipe,
+    runs: Sequence[Run],
+    folder: RunFolder,
+    cores: int,
+    console: Console,
+) -> None:
+    """Do the runs that the folder lacks."""
+    missing = [run for run in runs if folder.load(run) is None]
+    damaged = sum(folder.damaged(run) for run in missing)
+    if damaged:
+        console.print(f"{damaged} files in {folder.folder} are damaged; their runs are done again")
+    with _progress(console) as progress:
+        task = progress.add_task(
+            recipe.name, total=len(runs), completed=len(runs) - len(missing), now=""
+        )
+        if not missing:
+            return
+        done: Iterator[Run]
+        if recipe.timed:
+            done = do_measured(module, missing, folder, 1, cores)
+        elif recipe.fresh:
+            done = do_measured(module, missing, folder, cores, 1)
+        else:
+            done = do_in_parallel(module, missing, folder, cores)
+        for run in done:
+            progress.update(task, advance=1, now=_brief(run))
+
+
+def _progress(console: Console) -> Progress:
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[now]}"),
+        console=console,
+    )
+
+
+def _brief(run: Run) -> str:
+    """Return a run's parameters in one short line."""
+    text = " ".join(f"{value:g}" if isinstance(value, float) else str(value)
+                    for value in run.values() if isinstance(value, str | int | float))  # fmt: skip
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _write_results(
+    out: Path,
+    recipe: Recipe,
+    choices: Choices,
+    command: str,
+    code: str,
+    table: pl.DataFrame,
+    summary: pl.DataFrame,
+    findings: Sequence[Finding],
+) -> None:
+    """Write ``results.parquet`` and ``results.json``, the second last."""
+    import io
+
+    buffer = io.BytesIO()
+    table.write_parquet(buffer)
+    write_whole(out / "results.parquet", buffer.getvalue())
+    found = {
+        "warning": WARNING,
+        "experiment": recipe.name,
+        "title": recipe.title,
+        "setting": recipe.setting,
+        "command": command,
+        "quick": choices.quick,
+        "seeds": sorted(table["seed"].unique().to_list()) if "seed" in table.columns else [],
+        "code": code,
+        "versions": versions(),
+        "machine": {"processor": platform.machine(), "cores": os.cpu_count()},
+        "findings": [
+            {"expected": f.expected, "found": f.found, "holds": f.holds} for f in findings
+        ],
+        **(recipe.headline(table) if recipe.headline else {}),
+        "summary": summary.to_dicts(),
+    }
+    write_whole(out / "results.json", json.dumps(found, indent=2, default=_plain) + "\n")
+    text = "\n".join(finding.text() for finding in findings)
+    write_whole(out / "findings.txt", text + "\n")
+
+
+def _plain(value: Any) -> Any:
+    """Return a NumPy scalar as Python's own."""
+    return value.item()
+
+
+def _draw(out: Path, recipe: Recipe, table: pl.DataFrame, console: Console) -> Mapping[str, Path]:
+    """Write the pictures, or say how to get them."""
+    if recipe.draw is None:
+        return {}
+    try:
+        from experiments.harness.style import save, styled
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "matplotlib":
+            raise
+        console.print(
+            f"no pictures of {recipe.name}: they need Matplotlib (pip install 'dualquery[plots]'); "
+            "results and tables are written",
+            markup=False,
+        )
+        return {}
+    with styled(recipe.name):
+        return {name: save(figure, out, name) for name, figure in recipe.draw(table).items()}
+
+
+def called(arguments: Sequence[str] | None = None) -> str:
+    """Return the command that was called, as it can be typed again."""
+    return f"python -m experiments {shlex.join(sys.argv[1:] if arguments is None else arguments)}"
+
+
+def check_out(out: Path) -> None:
+    """Refuse a folder of results that is a file.
+
+    Raises
+    ------
+    BadInputError
+        If it is.
+    """
+    if out.exists() and not out.is_dir():
+        raise BadInputError(f"--out {out}: this is a file; name a folder")

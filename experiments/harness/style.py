@@ -1,0 +1,160 @@
+"""The look of all pictures: sizes, colours that everyone can tell apart, lines with bands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import matplotlib as mpl
+import polars as pl
+from matplotlib.figure import Figure
+
+from experiments.harness.run_folder import write_whole
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+COLUMN = 3.6
+"""Width of a column of text, in inches: a picture of one panel is as wide."""
+
+# Okabe and Ito, "Color Universal Design" (2008), without their yellow, too pale for lines.
+BLUE, VERMILION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
+ORANGE, SKY, BLACK, GREY = "#E69F00", "#56B4E9", "#000000", "#777777"
+PALETTE = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, BLACK, GREY)
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<")
+DASHES: tuple[Any, ...] = (
+    "-", (0, (5, 1.5)), (0, (1, 1.2)), (0, (5, 1.5, 1, 1.5)), (0, (3, 1)), (0, (2, 2)),
+    (0, (6, 2, 1, 2, 1, 2)), (0, (1, 2.5)),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Curve:
+    """How one series looks: colour, marker and dashes differ, so that any one of them is enough.
+
+    Parameters
+    ----------
+    label
+        In the legend.
+    number
+        Position in the palette, from 0.
+    """
+
+    label: str
+    number: int
+
+    @property
+    def look(self) -> Mapping[str, Any]:
+        """Arguments of `Axes.plot`."""
+        at = self.number % len(PALETTE)
+        return {
+            "color": PALETTE[at],
+            "marker": MARKERS[at],
+            "linestyle": DASHES[at],
+            "label": self.label,
+        }
+
+
+def curves(labels: Sequence[str]) -> dict[str, Curve]:
+    """Return a look for each label, in order."""
+    return {label: Curve(label, number) for number, label in enumerate(labels)}
+
+
+@contextmanager
+def styled(name: str) -> Iterator[None]:
+    """Draw in the common style; ``name`` makes the ids within an SVG its own."""
+    settings = {
+        "font.size": 8,
+        "axes.titlesize": 8,
+        "axes.labelsize": 8,
+        "legend.fontsize": 7,
+        "legend.frameon": False,
+        "legend.handlelength": 3,
+        "xtick.labelsize": 7,
+        "ytick.labelsize": 7,
+        "lines.linewidth": 1.2,
+        "lines.markersize": 3.5,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "axes.grid": True,
+        "grid.color": "#dddddd",
+        "grid.linewidth": 0.5,
+        "svg.fonttype": "none",  # text stays text: light, and it can be searched
+        "svg.hashsalt": name,
+        "font.family": "sans-serif",
+        "font.sans-serif": ["DejaVu Sans", "Arial", "Helvetica"],
+    }
+    with mpl.rc_context(settings):
+        yield
+
+
+def panels(columns: int, rows: int = 1, height: float = 2.6) -> tuple[Figure, list[Axes]]:
+    """Return a figure and its panels, row by row.
+
+    Parameters
+    ----------
+    columns, rows
+        Number of panels.
+    height
+        Of a row, in inches.
+    """
+    figure = Figure(figsize=(COLUMN * min(columns, 2) if columns <= 2 else 2.7 * columns,
+                             height * rows), layout="constrained")  # fmt: skip
+    return figure, list(figure.subplots(rows, columns, squeeze=False).flat)
+
+
+def line_with_band(axes: Axes, table: pl.DataFrame, x: str, y: str, curve: Curve) -> None:
+    """Draw the mean over runs as a line, and smallest to largest as a band.
+
+    Parameters
+    ----------
+    axes
+        The panel.
+    table
+        The lines of this series; nulls are left out.
+    x, y
+        Columns.
+    curve
+        The look.
+    """
+    points = (
+        table.drop_nulls([x, y])
+        .group_by(x)
+        .agg(mean=pl.col(y).mean(), low=pl.col(y).min(), high=pl.col(y).max())
+        .sort(x)
+    )
+    if points.is_empty():
+        return
+    axes.plot(points[x].to_list(), points["mean"].to_list(), **curve.look)
+    if (points["low"] < points["high"]).any():
+        axes.fill_between(
+            points[x].to_list(),
+            points["low"].to_list(),
+            points["high"].to_list(),
+            color=curve.look["color"],
+            alpha=0.18,
+            linewidth=0,
+        )
+
+
+def legend_below(figure: Figure, axes: Sequence[Axes], columns: int = 2) -> None:
+    """Put one legend for all panels below them."""
+    entries: dict[str, Any] = {}
+    for panel in axes:
+        for handle, label in zip(*panel.get_legend_handles_labels(), strict=True):
+            entries.setdefault(label, handle)
+    figure.legend(list(entries.values()), list(entries), loc="outside lower center", ncols=columns)
+
+
+def save(figure: Figure, folder: Path, name: str) -> Path:
+    """Write a figure as SVG and PNG, and return the path of the first."""
+    import io
+
+    for ending, options in (("svg", {"metadata": {"Date": None}}), ("png", {"dpi": 200})):
+        buffer = io.BytesIO()
+        figure.savefig(buffer, format=ending, **options)
+        write_whole(folder / f"{name}.{ending}", buffer.getvalue())
+    return folder / f"{name}.svg"

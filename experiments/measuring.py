@@ -1,0 +1,218 @@
+"""One release of a table, compared with the exact answers, which are counted once a workload.
+
+Not private: it reads the exact answers. The tables of the experiments are public.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualquery.api import run as run_mechanism
+from dualquery.budget_request import BudgetRequest
+from dualquery.data.load import Dataset, load
+from dualquery.data.rows import Rows, Statistic
+from dualquery.evaluation import Errors
+from dualquery.mechanism import Mechanism, Outcome, Plan, Task
+from dualquery.queries.planner import ConjunctionCounts
+from dualquery.queries.request import WorkloadRequest
+from dualquery.queries.workload import Workload
+from dualquery.registry import configure
+
+_AT_LIMIT = 0.9
+"""A solver that took this share of its time limit has reached it."""
+
+
+@dataclass(frozen=True, eq=False)
+class CountedRows:
+    """Rows that count each list of conjunctions once; seeds and mechanisms then share the counts.
+
+    Parameters
+    ----------
+    rows
+        The rows themselves.
+    """
+
+    rows: Rows
+    _known: dict[bytes, NDArray[np.int64]] = field(default_factory=dict, repr=False)
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return self.rows.n
+
+    @property
+    def bits(self) -> int:
+        """Number of bits of a row."""
+        return self.rows.bits
+
+    def total(self, statistic: Statistic, threads: int) -> NDArray[np.int64]:
+        """Return a statistic of all rows."""
+        if not isinstance(statistic, ConjunctionCounts):
+            return self.rows.total(statistic, threads)
+        literals = np.ascontiguousarray(statistic.literals)
+        key = hashlib.sha256(literals.tobytes() + str(literals.shape).encode()).digest()
+        if key not in self._known:
+            self._known[key] = self.rows.total(statistic, threads)
+        return self._known[key]
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """A table, what is asked about it, and the exact answers.
+
+    Parameters
+    ----------
+    data
+        The table.
+    task
+        The public facts.
+    truth
+        float64, shape ``(m,)``: exact answers, shares of the rows.
+    evaluation_s
+        Seconds that counting them took.
+    """
+
+    data: Dataset[CountedRows]
+    task: Task
+    truth: NDArray[np.float64]
+    evaluation_s: float
+    _plans: dict[Any, Plan] = field(default_factory=dict, repr=False)
+
+    @property
+    def workload(self) -> Workload:
+        """The queries."""
+        return self.task.workload
+
+    def plan(self, mechanism: Mechanism, wanted: BudgetRequest) -> Plan:
+        """Return a mechanism's plan, made once for all seeds."""
+        key = (mechanism, wanted)
+        if key not in self._plans:
+            budget, _ = wanted.resolve(mechanism, self.data.n)
+            self._plans[key] = mechanism.plan(self.task, budget)
+        return self._plans[key]
+
+
+@lru_cache(maxsize=1)
+def table(source: str, schema: str | None, columns: str | None) -> Dataset[CountedRows]:
+    """Return a table, kept until another is asked for."""
+    data = load(source, schema, columns)
+    return Dataset(CountedRows(data.records), data.schema, data.source, data.notes)
+
+
+@lru_cache(maxsize=1)
+def question(
+    source: str,
+    schema: str | None,
+    columns: str | None,
+    request: WorkloadRequest,
+    threads: int = 1,
+) -> Question:
+    """Read a table, make a workload and count its answers; kept until another is asked for."""
+    data = table(source, schema, columns)
+    workload = request.build(data.schema, data.n)
+    start = time.perf_counter()
+    counts = workload.counts(data.records, threads=threads)
+    seconds = time.perf_counter() - start
+    truth = np.asarray(counts / data.n, dtype=np.float64)
+    return Question(data, Task(workload, data.n), truth, seconds)
+
+
+def question_of(run: Mapping[str, Any], request: WorkloadRequest, threads: int) -> Question:
+    """Return the question of a run with the parameters of a `PublicTable`."""
+    return question(run["source"], run["schema"], run["columns"], request, threads)
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """A release for an experiment, and how far it is from the truth.
+
+    Parameters
+    ----------
+    plan
+        What the mechanism had planned.
+    outcome
+        What it gave back.
+    errors
+        Of its answers.
+    seconds
+        Of planning (0 if it was known) and running, with the exact answers known before.
+    cpu_seconds
+        The same, of the processor.
+    """
+
+    plan: Plan
+    outcome: Outcome
+    errors: Errors
+    seconds: float
+    cpu_seconds: float
+
+    @property
+    def rounds_at_limit(self) -> int:
+        """Number of rounds whose best response took the time limit, and was not proven optimal."""
+        limit = _AT_LIMIT * self.plan.parameters.get("solver_timeout", 0.0)
+        return sum(
+            line.get("status") == "feasible" and line["seconds"] >= limit
+            for line in self.outcome.trace
+        )
+
+    def row(self) -> dict[str, float]:
+        """Return errors and seconds as columns."""
+        return {
+            "max_error": self.errors.max_error,
+            "mean_error": self.errors.mean_error,
+            "rmse": self.errors.rmse,
+            "seconds": self.seconds,
+            "cpu_seconds": self.cpu_seconds,
+        }
+
+
+def release(
+    asked: Question,
+    mechanism: str,
+    seed: int,
+    *,
+    epsilon: float,
+    delta: float | None,
+    accountant: str = "auto",
+    options: Mapping[str, Any] | None = None,
+    threads: int = 1,
+) -> Release:
+    """Run a mechanism on a question and compare its answers with the truth.
+
+    Parameters
+    ----------
+    asked
+        Table, workload and exact answers.
+    mechanism, options
+        As for `dualquery.release`.
+    seed
+        Makes the run reproducible.
+    epsilon, delta, accountant
+        The budget, for replace-one neighbours; delta None is the default for the mechanism.
+    threads
+        Number of threads.
+
+    Raises
+    ------
+    BadInputError
+        If the mechanism cannot do this.
+    """
+    configured = configure(mechanism, options or {})
+    if (held := configured.statistics(asked.task.queries)) is not None:
+        # Counting is not the mechanism's own work: it must be over before the clock starts.
+        held.counts(asked.data.records, threads=threads)
+    start, cpu_start = time.perf_counter(), time.process_time()
+    wanted = BudgetRequest(epsilon=epsilon, delta=delta, accountant=accountant)
+    plan = asked.plan(configured, wanted)
+    outcome = run_mechanism(asked.data, asked.task, configured, plan, seed, threads)
+    seconds, cpu_seconds = time.perf_counter() - start, time.process_time() - cpu_start
+    errors = Errors.between(outcome.answers, asked.truth)
+    return Release(plan, outcome, errors, seconds, cpu_seconds)

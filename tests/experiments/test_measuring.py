@@ -1,0 +1,56 @@
+"""Errors are against the exact answers, which are counted once."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dualquery.data.load import load
+from dualquery.queries.request import WorkloadRequest
+from experiments.accuracy import mean_l1
+from experiments.measuring import CountedRows, question, release
+from tests.queries.naive import truth
+
+
+def test_a_question_has_the_exact_answers() -> None:
+    asked = question("biased:700,12,3", None, None, WorkloadRequest(queries=50))
+    rows = load("biased:700,12,3").records.dense_rows(0, 700)
+    np.testing.assert_array_equal(asked.truth, truth(asked.workload.literals, rows).mean(axis=1))
+    found = release(asked, "zero", 1, epsilon=1.0, delta=0.001)
+    off = np.abs(found.outcome.answers - asked.truth)
+    assert found.row()["max_error"] == off.max()
+    assert found.row()["mean_error"] == off.mean()
+
+
+def test_answers_are_counted_once() -> None:
+    class Counting:
+        n, bits = 5, 3
+        passes = 0
+
+        def total(self, statistic, threads):
+            self.passes += 1
+            return np.zeros(len(statistic.literals), np.int64)
+
+    rows = Counting()
+    counted = CountedRows(rows)
+    workload = question("biased:50,4,1", None, None, WorkloadRequest(queries=9)).workload
+    from dualquery.queries.planner import ConjunctionCounts
+
+    for _ in range(3):
+        counted.total(ConjunctionCounts(workload.literals), 1)
+    counted.total(ConjunctionCounts(workload.literals[:4]), 1)
+    assert rows.passes == 2
+
+
+def test_plans_are_made_once_and_seeds_differ() -> None:
+    asked = question("adult", "adult-paper", None, WorkloadRequest(queries=300))
+    first, again, other = (
+        release(asked, "gaussian", seed, epsilon=1.0, delta=0.001) for seed in (1, 1, 2)
+    )
+    assert first.plan is again.plan is other.plan
+    assert first.errors == again.errors != other.errors
+
+
+def test_l1_of_a_marginal_adds_up_its_cells() -> None:
+    asked = question("adult", "adult-paper", None, WorkloadRequest(marginals=3, way=2))
+    off = np.full(len(asked.workload), 0.5)
+    assert mean_l1(asked.workload, off) == len(asked.workload) * 0.5 / 3

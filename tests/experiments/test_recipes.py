@@ -1,0 +1,105 @@
+"""Every experiment from its plan to its picture, each run made small, in this process."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from experiments.contenders import BEST_LABEL, CONTENDERS, Contender
+from experiments.harness.names import recipe_named
+from experiments.harness.recipe import Choices, Recipe, Run
+from experiments.harness.runner import tidy_table
+
+SMALL: dict[str, Any] = {
+    "queries": lambda queries: queries // 40,
+    "rows": 2_000,
+    "asked": lambda asked: {**asked, **({"queries": 300} if "queries" in asked else {})},
+    "epsilon": lambda epsilon: epsilon / 20,
+    "epsilons": lambda each: [epsilon / 10 for epsilon in each],
+}
+"""Parameter -> its value in a small run, or a function of it. Little budget: few rounds."""
+OPTIONS = {"figure4": {"attributes": (20, 30)}}
+MEASURED = {"run_seconds": 1.0, "run_cpu_seconds": 1.0, "peak_mib": 100.0}
+
+
+def small(run: Run) -> Run:
+    made = {
+        name: change(run[name]) if callable(change) else change
+        for name, change in SMALL.items()
+        if name in run
+    }
+    return {**run, **made}
+
+
+@pytest.fixture
+def quick_best(monkeypatch) -> None:
+    """Stand in for the best mechanism, which takes seconds a run whatever is asked."""
+    monkeypatch.setitem(CONTENDERS, BEST_LABEL, Contender("independent"))
+
+
+@pytest.mark.parametrize(
+    "name", ["figure1", "figure2", "figure3", "figure4", "parameters", "accuracy", "headline"]
+)
+@pytest.mark.usefixtures("quick_best")
+def test_a_quick_form_reaches_its_picture(name, tmp_path) -> None:
+    recipe = recipe_named(name)[1]
+    assert recipe.name == name
+    runs = [small(run) for run in recipe.plan(Choices(quick=True, options=OPTIONS.get(name, {})))]
+    assert len({str(run) for run in runs}) == len(runs), "two runs are the same"
+    table = tidy_table((run, _rows(recipe, run)) for run in runs)
+    assert recipe.summarise(table).height
+    findings = recipe.expect(table)
+    assert findings
+    assert all(finding.expected and finding.found for finding in findings)
+    if recipe.draw is None:
+        return
+    pytest.importorskip("matplotlib")
+    from experiments.harness.style import save, styled
+
+    with styled(name):
+        for picture, figure in recipe.draw(table).items():
+            text = save(figure, tmp_path, picture).read_text("utf-8")
+            assert len(text) < 300_000
+            for panel in figure.axes:
+                if panel.get_visible():
+                    assert panel.get_ylabel()
+
+
+def _rows(recipe: Recipe, run: Run) -> list[dict[str, Any]]:
+    measured = MEASURED if recipe.fresh or recipe.timed else {}
+    return [{**row, **measured} for row in recipe.perform(run, 1)]
+
+
+@pytest.mark.parametrize("name", ["figure2", "figure4", "parameters", "accuracy", "headline"])
+def test_a_full_form_needs_no_file(name) -> None:
+    runs = recipe_named(name)[1].plan(Choices())
+    assert len(runs) > 20
+    assert max(run["seed"] for run in runs) >= 3
+
+
+def test_own_options_choose_runs() -> None:
+    plan = recipe_named("figure4")[1].plan
+    runs = plan(Choices(runs=1, options={"attributes": (512_000,)}))
+    assert {run["attributes"] for run in runs} == {512_000}
+    assert {run["seed"] for run in runs} == {1}
+
+
+def test_figure4_states_what_scripts_read() -> None:
+    recipe = recipe_named("figure4")[1]
+    run = small(recipe.plan(Choices(quick=True, options={"attributes": (20,)}))[0])
+    table = tidy_table([(run, _rows(recipe, run))])
+    assert recipe.headline is not None
+    found = recipe.headline(table)
+    assert set(found) == {
+        "attributes", "overhead_s", "evaluation_s", "peak_mib", "max_error", "mean_error",
+    }  # fmt: skip
+    assert 0 < found["mean_error"] < found["max_error"] < 1
+    assert found["overhead_s"] > 0
+
+
+def test_samples_of_figure4_are_the_authors() -> None:
+    from experiments.figure4 import samples_for
+
+    assert [samples_for(d) for d in (50, 500, 512_000)] == [200, 1_000, 70_000]
+    assert 1_000 < samples_for(1_000) < 4_000

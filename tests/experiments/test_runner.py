@@ -1,0 +1,215 @@
+"""The shared runner: no finished run is done twice, and results are whole."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from html.parser import HTMLParser
+from io import StringIO
+from pathlib import Path
+
+import polars as pl
+import pytest
+from rich.console import Console
+
+from dualquery.errors import BadInputError
+from experiments.harness.code_version import _definitions, code_version
+from experiments.harness.page import page
+from experiments.harness.recipe import Choices, Finding
+from experiments.harness.run_folder import RunFolder
+from experiments.harness.runner import Result, run_recipe
+from tests.experiments import toy
+
+ROOT = Path(__file__).resolve().parents[2]
+MODULE = "tests.experiments.toy"
+
+
+def run(out: Path, jobs: int = 1, runs: int | None = None, **options: object) -> Result:
+    choices = Choices(runs=runs, options={"log": str(out.parent / "log"), **options})
+    quiet = Console(file=StringIO())
+    return run_recipe(MODULE, toy.RECIPE, choices, out, jobs=jobs, command="toy", console=quiet)
+
+
+def begun(out: Path) -> list[str]:
+    return sorted((out.parent / "log").read_text("utf-8").split())
+
+
+def test_results_are_written_and_no_run_is_done_twice(tmp_path) -> None:
+    out = tmp_path / "out"
+    first = run(out, jobs=2, runs=3)
+    assert first.table.height == 6
+    assert first.table.columns == ["log", "seconds", "stop_at", "seed", "x", "y", "threads"]
+    found = json.loads((out / "results.json").read_text("utf-8"))
+    assert found["seeds"] == [1, 2, 3]
+    assert found["summary"] == [{"x": 1.0, "y": 4.0, "runs": 3}, {"x": 2.0, "y": 6.0, "runs": 3}]
+    assert found["findings"] == [
+        {"expected": "y <above> x & more", "found": "it is", "holds": True}
+    ]
+    assert "expected y <above> x" in (out / "findings.txt").read_text("utf-8")
+    assert pl.read_parquet(out / "results.parquet").equals(first.table)
+    assert {path.name for path in out.glob("*.*g")} == {
+        "toy.svg", "toy.png", "again.svg", "again.png",
+    }  # fmt: skip
+
+    again = run(out, runs=4)
+    assert begun(out) == ["1", "2", "3", "4"]
+    assert again.table.filter(pl.col("seed") < 4).equals(first.table)
+
+
+def test_a_run_that_fails_leaves_the_finished_ones(tmp_path) -> None:
+    out = tmp_path / "out"
+    with pytest.raises(KeyError, match="interrupted"):
+        run(out, stop_at=3)
+    finished = {path.name for path in (out / "runs").iterdir()}
+    assert len(finished) >= 2
+    (tmp_path / "log.go").touch()
+    before = begun(out)
+    assert run(out, stop_at=3).table["seed"].n_unique() == 6
+    assert len(begun(out)) - len(before) == 6 - len(finished)
+
+
+def test_a_killed_experiment_goes_on_where_it_was(tmp_path) -> None:
+    out = tmp_path / "out"
+    code = (
+        "from pathlib import Path\n"
+        "from tests.experiments.test_runner import run\n"
+        f"if __name__ == '__main__': run(Path({str(out)!r}), seconds=0.3)"
+    )
+    script = tmp_path / "script.py"
+    script.write_text(code, encoding="utf-8")
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    process = subprocess.Popen(
+        [sys.executable, str(script)], env=environment, start_new_session=True
+    )
+    folder = out / "runs"
+    while process.poll() is None and len(list(folder.glob("*.json"))) < 2:
+        time.sleep(0.02)
+    if hasattr(os, "killpg"):
+        os.killpg(process.pid, signal.SIGKILL)
+    else:
+        process.kill()
+    process.wait()
+    finished = {path: path.stat().st_mtime_ns for path in folder.glob("*.json")}
+    assert 2 <= len(finished) < 6, "it was not killed in the middle"
+    before = len(begun(out))
+
+    assert run(out, seconds=0.3).table["seed"].to_list() == [s for s in range(1, 7) for _ in "xy"]
+    assert len(begun(out)) - before == 6 - len(finished)
+    assert all(path.stat().st_mtime_ns == at for path, at in finished.items())
+
+
+def test_half_written_and_foreign_files_are_done_again(tmp_path) -> None:
+    out = tmp_path / "out"
+    whole = run(out, runs=3)
+    folder = RunFolder(out / "runs", "toy", code_version(toy.perform))
+    first, second, third = (folder.path(each) for each in _runs(out, 3))
+    first.write_bytes(first.read_bytes()[:40])
+    second.write_text(third.read_text("utf-8"), encoding="utf-8")  # of another run
+    (out / "runs" / "left.draft").write_text("{", encoding="utf-8")
+    (out / "results.json").write_text("{", encoding="utf-8")
+    assert run(out, runs=3).table.equals(whole.table)
+    assert begun(out) == ["1", "1", "2", "2", "3"]
+    assert not list((out / "runs").glob("*.draft"))
+    assert json.loads((out / "results.json").read_text("utf-8"))["experiment"] == "toy"
+
+
+def _runs(out: Path, runs: int) -> list[dict]:
+    return list(toy.plan(Choices(runs=runs, options={"log": str(out.parent / "log")})))
+
+
+def test_another_version_of_the_code_does_not_count(tmp_path) -> None:
+    folder = RunFolder(tmp_path, "toy", "a")
+    folder.save({"seed": 1}, [{"y": 1.0}])
+    assert folder.load({"seed": 1}) == [{"y": 1.0}]
+    assert RunFolder(tmp_path, "toy", "b").load({"seed": 1}) is None
+    assert RunFolder(tmp_path, "other", "a").load({"seed": 1}) is None
+
+
+def test_the_version_covers_what_a_run_uses_and_no_picture() -> None:
+    named = {text.split()[0] + " " + re.search(r"(?:name|id)='(\w+)'", text).group(1)  # type: ignore[union-attr]
+             for text in _definitions(Path(toy.__file__), "perform")}  # fmt: skip
+    here = "tests/experiments/toy.py"
+    recipe = "experiments/harness/recipe.py"
+    assert named == {f"{here} {name}" for name in ("perform", "doubled", "FACTOR")} | {
+        f"{recipe} {name}" for name in ("Row", "Run")
+    }
+    assert code_version(toy.perform) != code_version(toy.doubled)
+
+
+def test_without_matplotlib_results_are_written_all_the_same(tmp_path, monkeypatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.delitem(sys.modules, "experiments.harness.style", raising=False)
+    monkeypatch.delattr("experiments.harness.style", raising=False)
+    messages = StringIO()
+    choices = Choices(runs=1, options={"log": str(tmp_path / "log")})
+    result = run_recipe(
+        MODULE, toy.RECIPE, choices, tmp_path / "out", console=Console(file=messages, width=200)
+    )
+    assert result.pictures == {}
+    assert "pip install 'dualquery[plots]'" in messages.getvalue()
+    assert (tmp_path / "out" / "results.json").is_file()
+
+
+def test_a_folder_that_cannot_be_is_explained(tmp_path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(BadInputError, match=r"--out .*file"):
+        run(tmp_path / "file" / "out")
+
+
+@pytest.mark.parametrize(
+    ("holds", "verdict"),
+    [(True, "(as expected)"), (False, "(NOT as expected)"), (None, "(not decided)")],
+)
+def test_findings_are_one_line(holds, verdict) -> None:
+    assert Finding("a", "b", holds).text() == f"expected a; found b {verdict}"
+
+
+class _Page(HTMLParser):
+    """Collects what a page refers to, and checks that its elements are closed."""
+
+    VOID = ("meta", "path", "use", "br")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.ids: list[str] = []
+        self.references: list[str] = []
+
+    def handle_starttag(self, tag, attrs) -> None:
+        self._note(attrs)
+        if tag != "meta":
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs) -> None:
+        self._note(attrs)
+
+    def handle_endtag(self, tag) -> None:
+        assert self.open.pop() == tag
+
+    def _note(self, attrs) -> None:
+        for name, value in attrs:
+            if name == "id":
+                self.ids.append(value)
+            if name.endswith("href") or name == "src":
+                self.references.append(value)
+
+
+def test_the_page_holds_everything(tmp_path) -> None:
+    text = page("All", [run(tmp_path / "out", runs=2)], quick=True)
+    read = _Page()
+    read.feed(text)
+    assert read.open == []
+    assert text.count("<svg") == 2
+    assert read.references
+    assert {each.removeprefix("#") for each in read.references} <= set(read.ids)
+    assert len(read.ids) == len(set(read.ids))
+    assert "://" not in text
+    assert "<script" not in text
+    for shown in ("A toy", "Nothing of the paper", "y &lt;above&gt; x &amp; more", "<code>toy"):
+        assert shown in text
+    assert len(text) < 500_000
