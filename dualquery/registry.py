@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from dualquery.mechanism import Mechanism
 
 BUILT_IN: Mapping[str, str] = {
+    "auto": "dualquery.automatic:Auto",
     "dualquery": "dualquery.game.dualquery:DualQuery",
     "gaussian": "dualquery.baselines.noisy_answers:Gaussian",
     "matrix": "dualquery.factorization.mechanism:Matrix",

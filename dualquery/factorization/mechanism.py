@@ -73,7 +73,7 @@ class Matrix:
         """Choose the scales of the features' noise, and the smallest noise that fits."""
         if budget.delta == 0:
             raise BadInputError("matrix needs --delta above 0; with delta 0 use laplace or mwem")
-        strategy = _strategy(task.workload)
+        expansion, strategy = _expansion(task.workload), _strategy(task.workload)
         sensitivity = strategy.sensitivity
         scale = calibrate_gaussian_scale(
             budget.epsilon, budget.delta, sensitivity, budget.accountant
@@ -89,6 +89,7 @@ class Matrix:
                 "largest_load": strategy.limit,
                 "sensitivity": sensitivity,
                 "scale": scale,
+                "deviation": scale / task.n * mean_deviation(expansion, strategy),
                 "components": self._components(task.n, sensitivity / scale),
                 "steps": self.steps,
                 "records": self.records or min(task.n, _MOST_RECORDS),
@@ -133,6 +134,11 @@ class Matrix:
             records=mixture.sample(plan.parameters["records"], generator),
             intervals=intervals,
         )
+
+
+def mean_deviation(expansion: Expansion, strategy: Strategy) -> float:
+    """Return the root of the mean variance of the unbiased sums of features, at scale 1."""
+    return float(np.sqrt(expansion.variances(strategy.scales**2).mean()))
 
 
 def move_near(
