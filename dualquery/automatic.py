@@ -1,43 +1,33 @@
-"""`auto`: the mechanism whose error is predicted to be the smallest, from public facts only.
+"""`auto`: one mechanism chosen from public facts only, and why.
 
-The answers of `matrix` and of independent noise have standard deviations that are known before any
-row is read, and the fit of `matrix` only makes its errors smaller, so these two are compared by
-their noise. DualQuery and MWEM have no such prediction; they serve where noise on all queries at
-once would drown the answers or cannot be had at the budget's delta and accountant.
+Conjunctions are answered by `matrix` wherever Gaussian noise is possible: it measures what costs
+the least noise, which is known before any row is read, and beats the other mechanisms on all data
+that were tried (README). DualQuery serves pure budgets, accountants without Gaussian noise and
+noise that would drown the answers; MWEM serves other families of queries. All make records.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
+import logging
 from dataclasses import dataclass
 from typing import ClassVar
 
 from dualquery.errors import BadInputError
-from dualquery.mechanism import Budget, Mechanism, Outcome, Plan, Session, Task
+from dualquery.mechanism import Budget, Outcome, Plan, Session, Task
 from dualquery.privacy.curator import Curator
 from dualquery.queries.family import Queries
+from dualquery.queries.workload import Workload
 from dualquery.registry import configure
 
-_FIT = 2.0
-"""`matrix` may have so many times the noise of independent noise: its fit takes away more."""
+_log = logging.getLogger(__name__)
 
-_DROWNED = 0.05
-"""Standard deviation of an answer above which noise says little about it."""
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """A mechanism's plan, with the standard deviation that its answers' noise will have."""
-
-    name: str
-    plan: Plan
-    deviation: float
+_DROWNED = 0.25
+"""Standard deviation of an answer's noise from which on a fit finds nothing in it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Auto:
-    """Chooses among matrix, gaussian, laplace, mwem and dualquery, and says why."""
+    """Chooses among matrix, dualquery and mwem, and says why."""
 
     name: ClassVar[str] = "auto"
     pure: ClassVar[bool] = False
@@ -47,78 +37,40 @@ class Auto:
         return queries
 
     def plan(self, task: Task, budget: Budget) -> Plan:
-        """Plan with the mechanism of the smallest predicted error."""
-        chosen, reason = choose(task, budget)
-        return Plan(
-            schedule=chosen.schedule,
-            accountant=chosen.accountant,
-            parameters={**chosen.parameters, "reason": reason},
-        )
+        """Plan with the first mechanism that suits the task; say which, and why."""
+        refused = []
+        for name, reason in _suitable(task, budget):
+            try:
+                plan = configure(name, {}).plan(task, budget)
+            except BadInputError as error:
+                refused.append(f"{name}: {error}")
+                continue
+            deviation = plan.parameters.get("deviation", 0.0)
+            if name == "matrix" and deviation > _DROWNED:
+                refused.append(f"matrix: noise of standard deviation {deviation:.2g} on an answer")
+                continue
+            _log.info("auto chose %s: %s", name, reason)
+            return Plan(
+                schedule=plan.schedule,
+                accountant=plan.accountant,
+                parameters={
+                    "mechanism": name,
+                    "reason": "; ".join((reason, *refused)),
+                    **plan.parameters,
+                },
+            )
+        raise BadInputError("no mechanism suits the task: " + "; ".join(refused))
 
     def run(self, task: Task, plan: Plan, curator: Curator | None, session: Session) -> Outcome:
         """Run the mechanism that was chosen."""
         return configure(plan.parameters["mechanism"], {}).run(task, plan, curator, session)
 
 
-def choose(task: Task, budget: Budget) -> tuple[Plan, str]:
-    """Return the plan of the best mechanism, its name among the parameters, and the reason."""
-    refused: list[str] = []
-    noisy = _noisy_candidates(task, budget, refused)
-    fitted = noisy.get("matrix")
-    independent = noisy.get("gaussian") or noisy.get("laplace")
-    if (
-        fitted is not None
-        and fitted.deviation <= _DROWNED
-        and (independent is None or fitted.deviation <= _FIT * independent.deviation)
-    ):
-        beside = (
-            ""
-            if independent is None
-            else (f"; {independent.name} would give {independent.deviation:.2g}")
-        )
-        return fitted.plan, (
-            f"matrix: noise of standard deviation {fitted.deviation:.2g} on an answer before a "
-            f"mixture is fitted{beside}"
-        )
-    if independent is not None and independent.deviation <= _DROWNED:
-        return independent.plan, (
-            f"{independent.name}: noise of standard deviation {independent.deviation:.2g} on an "
-            "answer" + ("" if fitted is None else f"; matrix would have {fitted.deviation:.2g}")
-        )
-    for name in ("dualquery", "mwem"):
-        try:
-            plan = _named(name, configure(name, {}).plan(task, budget))
-        except BadInputError as error:
-            refused.append(f"{name}: {error}")
-            continue
-        drowned = (
-            "" if independent is None else (f" (standard deviation {independent.deviation:.2g})")
-        )
-        return plan, f"{name}: noise on all answers at once would drown them{drowned}"
-    raise BadInputError("no mechanism fits: " + "; ".join(refused))
-
-
-def _noisy_candidates(task: Task, budget: Budget, refused: list[str]) -> dict[str, Candidate]:
-    """Plan the mechanisms that measure everything at once, where they can be planned."""
-    unit = task.queries.step / task.n
-    deviations: dict[str, Callable[[Plan], float]] = {
-        "matrix": lambda plan: float(plan.parameters["deviation"]),
-        "gaussian": lambda plan: unit * float(plan.parameters["scale"]),
-        "laplace": lambda plan: unit * math.sqrt(2.0) * float(plan.parameters["scale"]),
-    }
-    found = {}
-    for name, deviation in deviations.items():
-        if (name == "laplace") != (budget.delta == 0):
-            continue
-        mechanism: Mechanism = configure(name, {})
-        try:
-            plan = mechanism.plan(task, budget)
-        except BadInputError as error:
-            refused.append(f"{name}: {error}")
-            continue
-        found[name] = Candidate(name, _named(name, plan), deviation(plan))
-    return found
-
-
-def _named(name: str, plan: Plan) -> Plan:
-    return Plan(plan.schedule, plan.accountant, {"mechanism": name, **plan.parameters})
+def _suitable(task: Task, budget: Budget) -> list[tuple[str, str]]:
+    """Return the names of mechanisms to try, each with the reason for it."""
+    game = ("dualquery", "its cost does not grow with the number of queries")
+    if not isinstance(task.queries, Workload):
+        return [("mwem", "it answers every family of queries"), game]
+    if budget.delta == 0:
+        return [game]
+    return [("matrix", "one measurement with the least noise, and a mixture fitted to it"), game]

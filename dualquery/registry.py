@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from dualquery.mechanism import Mechanism
 
 BUILT_IN: Mapping[str, str] = {
-    "auto": "dualquery.automatic:Auto",
     "dualquery": "dualquery.game.dualquery:DualQuery",
+    "auto": "dualquery.automatic:Auto",
     "gaussian": "dualquery.baselines.noisy_answers:Gaussian",
     "matrix": "dualquery.factorization.mechanism:Matrix",
     "laplace": "dualquery.baselines.noisy_answers:Laplace",

@@ -56,7 +56,7 @@ class Case:
 
 MECHANISMS = [
     Case("dualquery", {"samples": 20}, trace=DUALQUERY_TRACE),
-    Case("auto", trace=DUALQUERY_TRACE),
+    Case("auto"),
     Case(
         "matrix",
         {"components": 16, "steps": 50, "records": 50},

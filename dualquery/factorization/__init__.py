@@ -10,5 +10,8 @@ McGregor, "Optimizing linear counting queries under differential privacy", PODS 
 - `loads`: how much of a weighted list of features one record can hold; rows above a public limit
   are left out; `loads_kernels`: its compiled loops.
 - `strategy`: which features get how much noise, and what error the answers will have.
+- `measurement`: features or the queries themselves, whichever has the smaller noise.
+- `products`, `mixture`: a mixture of product distributions, fitted to what was measured;
+  `mixture_kernels`: its compiled loops.
 - `mechanism`: `matrix` of the shared protocol.
 """

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.errors import BadInputError
-from dualquery.factorization.features import Features, is_binary, pack_left
+from dualquery.factorization.features import Features
+from dualquery.factorization.products import is_binary, pack_left
 from dualquery.memory import check_memory
 from dualquery.queries.repeats import first_occurrences
 from dualquery.queries.workload import Workload
@@ -61,7 +62,7 @@ class Expansion:
             f"multiplying out {m:,} queries of up to {way} literals",
             "take fewer or shorter queries",
         )
-        bits, negated, possible = _literals(workload)
+        bits, negated, possible = literals_of(workload)
         binary = is_binary(domain)[bits]
         present = bits >= 0
         # What a literal contributes to a term with its factor, and to a term without it.
@@ -122,7 +123,7 @@ def _closed(terms: NDArray[np.int32], bits: int) -> NDArray[np.int32]:
     return found
 
 
-def _literals(
+def literals_of(
     workload: Workload,
 ) -> tuple[NDArray[np.int32], NDArray[np.bool_], NDArray[np.bool_]]:
     """Return the literals' bits and signs, and which queries some legal record satisfies.

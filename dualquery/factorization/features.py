@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.data.domain import Domain
+from dualquery.factorization.products import Products, is_binary, pack_left
 from dualquery.queries.repeats import first_occurrences
 
 Int64 = NDArray[np.int64]
@@ -62,6 +63,11 @@ class Features:
         factors = (self.bits >= 0).sum(axis=1)
         signs = self.signs.sum(axis=1)
         return np.stack((factors - signs, signs), axis=1).astype(np.int64)
+
+    @cached_property
+    def products(self) -> Products:
+        """The features as what a mixture is fitted to."""
+        return Products(self.domain, self.bits)
 
     @cached_property
     def monomials(self) -> Monomials:
@@ -117,17 +123,3 @@ class Monomials:
         total = np.zeros(features, np.int64)
         np.add.at(total, self.owner, self.coefficient * np.append(counts, n)[self.term])
         return total
-
-
-def is_binary(domain: Domain) -> NDArray[np.bool_]:
-    """Return which bits lie on columns of two values: bool, shape ``(bits + 1,)``.
-
-    The last entry, which the padding -1 finds, is False.
-    """
-    return np.append((domain.sizes <= 2)[domain.column_of_bit], False)
-
-
-def pack_left(rows: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Sort each row, with the padding -1 to the right."""
-    ordered: NDArray[np.int32] = np.sort(rows.view(np.uint32), axis=1).view(np.int32)
-    return ordered

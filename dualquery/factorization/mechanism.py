@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.errors import BadInputError
-from dualquery.factorization.expansion import Expansion
+from dualquery.factorization.measurement import choose_measurement
 from dualquery.factorization.mixture import MixtureFit
-from dualquery.factorization.strategy import Strategy, plan_strategy
 from dualquery.intervals import Intervals, gaussian_half_width
 from dualquery.mechanism import Budget, Outcome, Plan, Session, Task, conjunctions_of
 from dualquery.privacy.accountants import best
@@ -28,6 +26,9 @@ _MOST_RECORDS = 10_000
 _FEWEST, _MOST = 16, 256
 """Components, if the user does not say."""
 
+_MOST_VALUES = 1 << 22
+"""Bits times components, beyond which fits take minutes."""
+
 _DEVIATIONS = 3.0
 """Standard deviations of its noise by which an answer may differ from the noisy one."""
 
@@ -36,10 +37,10 @@ _DEVIATIONS = 3.0
 class Matrix:
     """Correlated Gaussian noise on all queries at once, and the mixture that fits the result.
 
-    The private part is one measurement of the features (`strategy`). Their noisy means give every
-    query an unbiased answer of known standard deviation. A mixture of product distributions,
-    fitted to them, has far smaller errors on most queries; where it is more than three standard
-    deviations from the unbiased answer, it is moved to that distance.
+    The private part is one measurement, of the features (`strategy`) or of the queries themselves
+    (`measurement`). It gives every query an unbiased answer of known standard deviation. A mixture
+    of product distributions, fitted to what was measured, has far smaller errors on most queries;
+    where it is more than three standard deviations from the unbiased answer, it is moved there.
     """
 
     name: ClassVar[str] = "matrix"
@@ -66,37 +67,61 @@ class Matrix:
                 )
 
     def statistics(self, queries: Queries) -> Workload:
-        """Hold the first query: the features are counted in a pass of their own."""
-        return conjunctions_of(queries).take([0])
+        """Hold the queries' own answers; features are counted in a pass of their own."""
+        return conjunctions_of(queries)
 
     def plan(self, task: Task, budget: Budget) -> Plan:
-        """Choose the scales of the features' noise, and the smallest noise that fits."""
+        """Choose what is measured, the scales of the noise, and the smallest noise that fits."""
         if budget.delta == 0:
             raise BadInputError("matrix needs --delta above 0; with delta 0 use laplace or mwem")
-        expansion, strategy = _expansion(task.workload), _strategy(task.workload)
-        sensitivity = strategy.sensitivity
+        measured = choose_measurement(task.workload)
         scale = calibrate_gaussian_scale(
-            budget.epsilon, budget.delta, sensitivity, budget.accountant
+            budget.epsilon, budget.delta, measured.sensitivity, budget.accountant
         )
-        schedule = (GaussianNoise(sensitivity, scale),)
+        schedule = (GaussianNoise(measured.sensitivity, scale),)
         accountant, _ = best(schedule, budget.delta, budget.accountant)
         return Plan(
             schedule=schedule,
             accountant=accountant.name,
             parameters={
-                "features": len(strategy.features),
-                "kinds": _kinds(strategy, scale),
-                "largest_load": strategy.limit,
-                "sensitivity": sensitivity,
+                **measured.describe(scale),
+                "sensitivity": measured.sensitivity,
                 "scale": scale,
-                "deviation": scale / task.n * mean_deviation(expansion, strategy),
-                "components": self._components(task.n, sensitivity / scale),
+                "deviation": scale / task.n * measured.mean_deviation,
+                "components": self._components(
+                    task.n, measured.sensitivity / scale, task.workload.domain.bits
+                ),
                 "steps": self.steps,
                 "records": self.records or min(task.n, _MOST_RECORDS),
             },
         )
 
-    def _components(self, n: int, precision: float) -> int:
+    def run(self, task: Task, plan: Plan, curator: Curator | None, session: Session) -> Outcome:
+        """Measure, fit, and answer."""
+        if curator is None:
+            raise TypeError("matrix runs on a curator")
+        measured, scale = choose_measurement(task.workload), plan.parameters["scale"]
+        noisy = measured.draw(curator, scale) / task.n
+        deviations = measured.scales * scale / task.n
+        unbiased = measured.answers(noisy)
+        spread = measured.deviations(deviations)
+        intervals = Intervals.around(
+            unbiased, gaussian_half_width(1.0) * spread, 0.0, 1.0, measured.basis
+        )
+        components = plan.parameters["components"]
+        if components == 0:
+            return Outcome(answers=np.clip(unbiased, 0.0, 1.0), intervals=intervals)
+        generator = np.random.default_rng(session.public_seed)
+        fit = MixtureFit(measured.products, noisy, deviations, components, plan.parameters["steps"])
+        mixture = fit.run(generator, session.threads, session.progress)
+        model = measured.answers(mixture.means(measured.products))
+        return Outcome(
+            answers=move_near(model, unbiased, spread),
+            records=mixture.sample(plan.parameters["records"], generator),
+            intervals=intervals,
+        )
+
+    def _components(self, n: int, precision: float, bits: int) -> int:
         """Return the number of components, if not set: a power of the ratio of signal to noise.
 
         ``precision`` is sensitivity over scale. A hundred components or so for thirty thousand rows
@@ -105,40 +130,8 @@ class Matrix:
         """
         if self.components is not None:
             return self.components
-        wanted = 80.0 * (n * precision / 11_000.0) ** (1 / 3)
-        return int(min(max(wanted, _FEWEST), _MOST))
-
-    def run(self, task: Task, plan: Plan, curator: Curator | None, session: Session) -> Outcome:
-        """Measure the features, fit, and answer."""
-        if curator is None:
-            raise TypeError("matrix runs on a curator")
-        expansion, strategy = _expansion(task.workload), _strategy(task.workload)
-        scale = plan.parameters["scale"]
-        noisy = curator.measure_features(strategy, scale) / task.n
-        deviations = strategy.scales * scale / task.n
-        unbiased = expansion.answers(noisy)
-        spread = np.sqrt(expansion.variances(deviations**2))
-        basis = "from the noise of each query's features" + (
-            "" if strategy.limit is None else "; rows above the limit on loads count as missing"
-        )
-        intervals = Intervals.around(unbiased, gaussian_half_width(1.0) * spread, 0.0, 1.0, basis)
-        components = plan.parameters["components"]
-        if components == 0:
-            return Outcome(answers=np.clip(unbiased, 0.0, 1.0), intervals=intervals)
-        generator = np.random.default_rng(session.public_seed)
-        fit = MixtureFit(strategy.features, noisy, deviations, components, self.steps)
-        mixture = fit.run(generator, session.threads, session.progress)
-        model = expansion.answers(mixture.means(strategy.features))
-        return Outcome(
-            answers=move_near(model, unbiased, spread),
-            records=mixture.sample(plan.parameters["records"], generator),
-            intervals=intervals,
-        )
-
-
-def mean_deviation(expansion: Expansion, strategy: Strategy) -> float:
-    """Return the root of the mean variance of the unbiased sums of features, at scale 1."""
-    return float(np.sqrt(expansion.variances(strategy.scales**2).mean()))
+        wanted = 100.0 * (n * precision / 11_000.0) ** (1 / 3)
+        return int(min(max(wanted, _FEWEST), _MOST, max(_FEWEST, _MOST_VALUES // bits)))
 
 
 def move_near(
@@ -155,30 +148,3 @@ def move_near(
     near = np.clip(model, unbiased - reach, unbiased + reach)
     answers: NDArray[np.float64] = np.clip(near, 0.0, 1.0)
     return answers
-
-
-@lru_cache(maxsize=4)
-def _expansion(workload: Workload) -> Expansion:
-    return Expansion.of(workload)
-
-
-@lru_cache(maxsize=4)
-def _strategy(workload: Workload) -> Strategy:
-    """Plan once for a workload: the plan and the run measure the same features."""
-    return plan_strategy(_expansion(workload))
-
-
-def _kinds(strategy: Strategy, scale: float) -> list[dict[str, Any]]:
-    """Describe how many features of each kind there are, and their noise in rows."""
-    kinds, first, count = np.unique(
-        strategy.features.kinds, axis=0, return_index=True, return_counts=True
-    )
-    return [
-        {
-            "indicators": int(indicators),
-            "signs": int(signs),
-            "features": int(features),
-            "scale": float(strategy.scales[place] * scale),
-        }
-        for (indicators, signs), place, features in zip(kinds, first, count, strict=True)
-    ]

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from dualquery.baselines.product import sample_records, uniform_probabilities
 from dualquery.data.domain import Domain
 from dualquery.factorization import mixture_kernels as kernels
-from dualquery.factorization.features import Features, is_binary
+from dualquery.factorization.products import Products, is_binary
 from dualquery.progress import NO_PROGRESS
 
 Float32 = NDArray[np.float32]
@@ -63,13 +63,12 @@ class Mixture:
     bits: NDArray[np.int64]
     values: Float32
 
-    def means(self, features: Features) -> Float64:
-        """Return the means of features, all about columns held: float64, shape ``(f,)``."""
-        zeros = np.zeros(len(features), np.float32)
-        means = np.empty(len(features), np.float32)
-        slopes = np.zeros_like(self.values)
-        factors = _factors(features, self.bits)
-        kernels.add_slopes(factors, 0, len(factors), self.values, zeros, zeros, slopes, means)
+    def means(self, products: Products) -> Float64:
+        """Return the means of products, all about columns held: float64, shape ``(f,)``."""
+        table = products.table(self.values, is_binary(self.domain)[self.bits])
+        rows = products.rows(self.bits)
+        zeros, means = np.zeros((2, len(rows)), np.float32)
+        kernels.add_slopes(rows, 0, len(rows), table, zeros, zeros, np.zeros_like(table), means)
         return means.astype(np.float64)
 
     def sample(self, count: int, generator: np.random.Generator) -> NDArray[np.uint8]:
@@ -103,15 +102,15 @@ class MixtureFit:
 
     Parameters
     ----------
-    features
-        The measured features.
+    products
+        What was measured.
     targets, deviations
         float64, shape ``(f,)``: their noisy means, and the standard deviations of the noise.
     components, steps
         Size of the mixture, and gradient steps.
     """
 
-    features: Features
+    products: Products
     targets: Float64
     deviations: Float64
     components: int
@@ -119,18 +118,18 @@ class MixtureFit:
 
     @cached_property
     def _bits(self) -> NDArray[np.int64]:
-        domain, bits = self.features.domain, self.features.bits
+        domain, bits = self.products.domain, self.products.bits
         columns = np.unique(domain.column_of_bit[bits[bits >= 0]])
         return np.flatnonzero(np.isin(domain.column_of_bit, columns))
 
     @cached_property
     def _binary(self) -> NDArray[np.bool_]:
-        return is_binary(self.features.domain)[self._bits]
+        return is_binary(self.products.domain)[self._bits]
 
     @cached_property
     def _starts(self) -> NDArray[np.int64]:
         """First of the bits held, of the columns of three or more values; and one more."""
-        columns = self.features.domain.column_of_bit[self._bits[~self._binary]]
+        columns = self.products.domain.column_of_bit[self._bits[~self._binary]]
         return np.flatnonzero(np.diff(columns, prepend=-1)).astype(np.int64)
 
     def run(
@@ -140,50 +139,52 @@ class MixtureFit:
         progress: Callable[[int, int], None] = NO_PROGRESS.step,
     ) -> Mixture:
         """Fit: from disturbed independent columns, by Adam with steps that fall to nothing."""
-        factors = _factors(self.features, self._bits)
-        batches = -(-len(factors) // _BATCH)
-        order = generator.permutation(len(factors)) if batches > 1 else np.arange(len(factors))
-        factors = factors[order]
+        rows = self.products.rows(self._bits)
+        batches = -(-len(rows) // _BATCH)
+        order = generator.permutation(len(rows)) if batches > 1 else np.arange(len(rows))
+        rows = rows[order]
         targets = self.targets[order].astype(np.float32)
         weights = 1.0 / self.deviations[order] ** 2
         weights = (weights / weights.sum()).astype(np.float32)
         means = np.empty_like(targets)
-        cuts = np.linspace(0, len(factors), batches * _PARTS + 1).astype(np.int64)
+        cuts = np.linspace(0, len(rows), batches * _PARTS + 1).astype(np.int64)
         odds = self._start(generator)
         momentum, power = np.zeros_like(odds), np.zeros_like(odds)
-        parts = np.empty((_PARTS, *odds.shape), np.float32)
+        values = self._values(odds)
+        table = self.products.table(values, self._binary)
+        parts = np.empty((_PARTS, *table.shape), np.float32)
         with ThreadPoolExecutor(threads) as pool:
             for step in range(1, self.steps + 1):
-                values = self._values(odds)
                 parts[:] = 0.0
                 batch = cuts[(step - 1) % batches * _PARTS :]
 
                 def visit(
-                    part: int, values: Float32 = values, cuts: NDArray[np.int64] = batch
+                    part: int, table: Float32 = table, cuts: NDArray[np.int64] = batch
                 ) -> None:
                     kernels.add_slopes(
-                        factors, cuts[part], cuts[part + 1], values, targets, weights,
+                        rows, cuts[part], cuts[part + 1], table, targets, weights,
                         parts[part], means,
                     )  # fmt: skip
 
                 for done in [pool.submit(visit, part) for part in range(_PARTS)]:
                     done.result()
-                slope = self._slope(values, parts.sum(axis=0))
+                by_value = self.products.slopes(parts.sum(axis=0), self._binary)
+                slope = self._slope(values, by_value)
                 momentum += (1.0 - _BETA[0]) * (slope - momentum)
                 power += (1.0 - _BETA[1]) * (slope**2 - power)
                 rate = _STEP * min(1.0, 2.0 * (1.0 - (step - 1) / self.steps))
                 rate *= (1.0 - _BETA[1] ** step) ** 0.5 / (1.0 - _BETA[0] ** step)
-                progress(step, self.steps)
                 odds -= np.float32(rate) * momentum / (np.sqrt(power) + np.float32(1e-12))
-        return Mixture(self.features.domain, self._bits, self._values(odds))
+                values = self._values(odds)
+                table = self.products.table(values, self._binary)
+                progress(step, self.steps)
+        return Mixture(self.products.domain, self._bits, values)
 
     def _start(self, generator: np.random.Generator) -> Float32:
         """Return log-odds (binary columns) and logarithms of shares, with a disturbance each."""
         shares = np.full(len(self._bits), 0.5)
-        single = self.features.kinds.sum(axis=1) == 1
-        place = np.searchsorted(self._bits, self.features.bits[single, 0])
-        shares[place] = self.targets[single]
-        shares[self._binary] = (1.0 - shares[self._binary]) / 2.0
+        bits, chances = self.products.single_chances(self.targets)
+        shares[np.searchsorted(self._bits, bits)] = chances
         shares = np.clip(shares, _LEAST, 1.0 - _LEAST)
         odds = np.where(self._binary, np.log(shares / (1.0 - shares)), np.log(shares))
         noise = generator.standard_normal((len(odds), self.components))
@@ -215,12 +216,6 @@ class MixtureFit:
             mean = np.add.reduceat(wide * raw, self._starts)
             result[~self._binary] = wide * (raw - np.repeat(mean, lengths, axis=0))
         return result
-
-
-def _factors(features: Features, bits: NDArray[np.int64]) -> NDArray[np.int32]:
-    """Return the features' factors as places among ``bits``, padded with -1."""
-    places = np.searchsorted(bits, np.maximum(features.bits, 0))
-    return np.ascontiguousarray(np.where(features.bits >= 0, places, -1), np.int32)
 
 
 def _normalise(domain: Domain, probabilities: Float64) -> None:

@@ -234,9 +234,9 @@ def test_mixture_recovers_what_it_is_fitted_to(domain: Domain) -> None:
     records = legal_records(domain)
     weights = generator.dirichlet(np.full(len(records), 0.3))
     truth = weights @ values_on(features, records)
-    fit = MixtureFit(features, truth, np.full(len(truth), 0.01), components=32, steps=800)
+    fit = MixtureFit(features.products, truth, np.full(len(truth), 0.01), components=32, steps=800)
     mixture = fit.run(np.random.default_rng(2), threads=2)
-    assert np.abs(mixture.means(features) - truth).max() < 0.02
+    assert np.abs(mixture.means(features.products) - truth).max() < 0.02
     sample = mixture.sample(20_000, generator)
     assert {tuple(row) for row in sample} <= {tuple(row) for row in records}
     # Standard errors are below 0.008; 5 of them.
