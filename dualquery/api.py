@@ -15,8 +15,9 @@ from dualquery.errors import BadInputError
 from dualquery.mechanism import Budget, Mechanism, Outcome, Plan, Session, Task
 from dualquery.privacy.accountants import best
 from dualquery.privacy.curator import Curator, numerical_assumptions
-from dualquery.privacy.events import events_of
+from dualquery.privacy.events import Neighbours, events_of
 from dualquery.privacy.randomness import check_seed, randomness
+from dualquery.privacy.row_count import RowCount
 from dualquery.privacy.statement import PrivacyStatement
 from dualquery.progress import NO_PROGRESS, Progress
 from dualquery.registry import configure
@@ -52,6 +53,7 @@ def release(
     epsilon: float = 1.0,
     delta: float | None = None,
     neighbours: str = "replace-one",
+    rows: int | None = None,
     accountant: str = "auto",
     seed: int | None = None,
     engine: Engine | str = "auto",
@@ -80,6 +82,9 @@ def release(
         The mechanism's name, and values for the fields of its configuration.
     epsilon, delta, neighbours, accountant
         The budget. ``delta`` defaults to 1/n^2 (0 for mechanisms of pure epsilon).
+    rows
+        With ``neighbours="add-remove"``, where the number of rows is private: a number to go by
+        instead. None buys a noisy one with a twenty-fifth of epsilon; ``delta`` is then needed.
     seed
         For experiments only: makes the run reproducible and the release not private.
     engine
@@ -97,7 +102,8 @@ def release(
     Raises
     ------
     BadInputError
-        If anything asked for cannot be; nothing private has been drawn then.
+        If anything asked for cannot be; nothing private has been drawn then, but for the noisy
+        number of rows.
 
     Examples
     --------
@@ -111,9 +117,10 @@ def release(
 
     # What is wrong whatever the table must fail before it is read.
     wanted = BudgetRequest(
-        epsilon=epsilon, delta=delta, accountant=accountant, neighbours=neighbours
+        epsilon=epsilon, delta=delta, accountant=accountant, neighbours=neighbours, rows=rows
     )
     configured = configure(mechanism, options or {})
+    wanted.require_delta(configured)
     # The clock is read before the table is: how long a pass over private rows took stays unsaid.
     created = datetime.datetime.now(datetime.UTC)
     check_seed(seed)
@@ -130,15 +137,18 @@ def release(
     reading = engine if isinstance(engine, Engine) else Engine(name=engine)
     progress.phase("reading the table")
     with reading.open(table, schema, columns, max_ones_per_row) as data:
-        budget, notes = wanted.resolve(configured, data.n)
+        count = wanted.count_rows(data.records, seed)
+        budget, notes = wanted.resolve(configured, count)
         progress.phase("making the workload")
         if isinstance(queries, Queries):
             workload, remarks = _own_workload(queries, data.schema)
             notes = (*notes, *remarks)
         else:
-            workload = request.build(data.schema, data.n)
-        task = Task(workload, data.n)
-        return _release(data, task, configured, budget, notes, seed, cores, progress, created)
+            workload = request.build(data.schema, count.n)
+        task = Task(workload, count.n)
+        return _release(
+            data, task, configured, wanted, budget, count, notes, seed, cores, progress, created
+        )
 
 
 def _own_workload(workload: Queries, schema: Schema) -> tuple[Queries, tuple[str, ...]]:
@@ -162,7 +172,9 @@ def _release(
     data: Dataset[Rows],
     task: Task,
     mechanism: Mechanism,
+    wanted: BudgetRequest,
     budget: Budget,
+    count: RowCount,
     notes: tuple[str, ...],
     seed: int | None,
     threads: int,
@@ -174,22 +186,23 @@ def _release(
 
     progress.phase("planning")
     plan = mechanism.plan(task, budget)
-    privacy = statement(plan, budget, data, seed)
-    outcome = run(data, task, mechanism, plan, seed, threads, progress)
+    privacy = statement(plan, budget, data, seed, count)
+    outcome = run(data, task, mechanism, plan, seed, threads, progress, budget.neighbours)
     return Release(
         mechanism=mechanism.name,
         parameters=plan.parameters,
         options={
-            "epsilon": budget.epsilon,
+            "epsilon": wanted.epsilon,
             "delta": budget.delta,
             "accountant": budget.accountant,
             "neighbours": budget.neighbours.value,
+            "rows": wanted.rows,
             "seed": seed,
             "mechanism": asdict(mechanism),  # type: ignore[call-overload]  # a frozen dataclass
         },
         privacy=privacy,
         schema=data.schema,
-        n=data.n,
+        n=count.n,
         workload=task.queries,
         answers=outcome.answers,
         records=outcome.records,
@@ -210,6 +223,7 @@ def run(
     seed: int | None,
     threads: int,
     progress: Progress = NO_PROGRESS,
+    neighbours: Neighbours = Neighbours.REPLACE_ONE,
 ) -> Outcome:
     """Let the private room read the rows, and the mechanism run on it."""
     statistics = mechanism.statistics(task.queries)
@@ -220,7 +234,13 @@ def run(
             raise RuntimeError(f"{mechanism.name} asks about columns that are not the schema's")
         progress.phase("evaluating the queries")
         curator = Curator(
-            data.records, statistics, plan.schedule, randomness(seed), threads=threads
+            data.records,
+            statistics,
+            plan.schedule,
+            randomness(seed),
+            threads=threads,
+            neighbours=neighbours,
+            public_rows=task.n,
         )
     progress.phase(f"running {mechanism.name}")
     session = Session(threads=threads, public_seed=seed, progress=progress.step)
@@ -228,9 +248,15 @@ def run(
 
 
 def statement(
-    plan: Plan, budget: Budget, data: Dataset[Rows], seed: int | None
+    plan: Plan,
+    budget: Budget,
+    data: Dataset[Rows],
+    seed: int | None,
+    count: RowCount | None = None,
 ) -> PrivacyStatement:
     """Price the plan's schedule, and say what the release will guarantee or why it will not.
+
+    To the budget comes what the number of rows cost (None: nothing, it is public).
 
     The plan is priced here again, whoever made it, so that no mechanism can state a guarantee
     that its schedule does not have.
@@ -256,11 +282,17 @@ def statement(
     if reasons:
         return PrivacyStatement.not_private(*reasons)
     looked = bool(events_of(plan.schedule))
+    rows = RowCount(data.n) if count is None else count
     return PrivacyStatement(
         private=True,
-        epsilon=budget.epsilon if looked else 0.0,
+        epsilon=rows.epsilon + (budget.epsilon if looked else 0.0),
         delta=budget.delta if looked else 0.0,
         accountant=accountant.name,
-        assumptions=(accountant.assumptions if looked else _UNSEEN, *data.notes),
-        numerical_assumptions=numerical_assumptions(plan.schedule),
+        assumptions=(
+            accountant.assumptions if looked else _UNSEEN,
+            *rows.assumptions,
+            *data.notes,
+        ),
+        numerical_assumptions=numerical_assumptions((*rows.events, *events_of(plan.schedule))),
+        neighbours=rows.relation,
     )

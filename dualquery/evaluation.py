@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from dualquery.mechanism import Budget, Task
 from dualquery.privacy.events import Neighbours
 from dualquery.privacy.randomness import check_seed
+from dualquery.privacy.row_count import COUNT_SHARE, RowCount
 from dualquery.progress import NO_PROGRESS, Progress
 from dualquery.registry import configure
 from dualquery.threads import thread_count
@@ -129,18 +130,23 @@ def _compare(
     from dualquery.gathering import GatheredRows
     from dualquery.queries.workload import Workload
 
-    if data.n != loaded.n:
+    neighbours = Neighbours.parse(loaded.options["neighbours"])
+    counted = neighbours is Neighbours.REPLACE_ONE
+    if counted and data.n != loaded.n:
         _log.warning(
             "the release was made from %s rows, this table has %s: it may be another table",
             f"{loaded.n:,}",
             f"{data.n:,}",
         )
     workload = loaded.workload
-    budget = Budget(
-        loaded.options["epsilon"],
-        loaded.options["delta"],
-        neighbours=Neighbours.parse(loaded.options["neighbours"]),
+    epsilon: float = loaded.options["epsilon"]
+    # Where the true number of rows is private, baselines go by the release's, at what it cost.
+    bought = not counted and loaded.options["rows"] is None
+    public = RowCount(
+        data.n if counted else loaded.n, neighbours, COUNT_SHARE * epsilon if bought else 0.0
     )
+    task = Task(workload, public.n)
+    budget = Budget(public.rest(epsilon), loaded.options["delta"], neighbours=neighbours)
     # At delta 0 there is no Gaussian noise; the baseline of that name is then Laplace noise.
     noise = "laplace" if budget.delta == 0 else "gaussian"
     mechanisms = {
@@ -162,12 +168,11 @@ def _compare(
         answers = workload.answers_on(loaded.records, threads=cores)
         synthetic = Errors.between(answers, truth).brief()
 
-    task = Task(workload, data.n)
     baselines: dict[str, Any] = {}
     for name, mechanism in mechanisms.items():
         progress.phase(f"baseline {name}")
         plan = mechanism.plan(task, budget)
-        outcome = run(data, task, mechanism, plan, seed, cores)
+        outcome = run(data, task, mechanism, plan, seed, cores, neighbours=neighbours)
         baselines[name] = Errors.between(outcome.answers, truth).brief()
         if mechanism.name != name:
             baselines[name]["noise"] = mechanism.name
@@ -180,7 +185,7 @@ def _compare(
         "rows": data.n,
         "rows_of_release": loaded.n,
         "mechanism": loaded.mechanism,
-        "epsilon": budget.epsilon,
+        "epsilon": epsilon,
         "delta": budget.delta,
         "neighbours": budget.neighbours.value,
         "synthetic": synthetic,

@@ -11,12 +11,16 @@ import typer
 from rich.console import Console
 from typer.core import TyperGroup
 
+from dualquery.errors import BadInputError
 from experiments.harness.names import MODULES, recipe_named, unknown
 from experiments.harness.recipe import Choices, Recipe
 from experiments.harness.run_folder import write_whole
 
+KEPT = "finished runs are kept, and the same command goes on from there"
+"""What is left of an experiment that is interrupted."""
 DEFAULT_OUT = Path("results")
 PAGE = "index.html"
+TITLE = "Private release of many answers: the experiments"
 
 Quick = Annotated[
     bool, typer.Option("--quick", help="A small form: at most 40 seconds, no data needed.")
@@ -81,19 +85,24 @@ def every(
     console = Console(stderr=True)
     folder = _folder(out, "all", quick)
     choices = _choices(quick, runs, data)
-    results = [
-        run_recipe(
-            *recipe_named(name),
-            choices,
-            folder / name,
-            jobs=jobs,
-            command=f"python -m experiments {name}{' --quick' if quick else ''}",
-            console=console,
+    results, left_out = [], {}
+    for name in MODULES:
+        module, recipe = recipe_named(name)
+        try:
+            recipe.plan(choices)
+        except BadInputError as missing:
+            left_out[name] = str(missing)
+            console.print(f"{name} is left out: {missing}", markup=False, highlight=False)
+            continue
+        command = f"python -m experiments {name}{' --quick' if quick else ''}"
+        out_of_one = folder / name
+        results.append(
+            run_recipe(
+                module, recipe, choices, out_of_one, jobs=jobs, command=command, console=console
+            )
         )
-        for name in MODULES
-    ]
     path = folder / PAGE
-    write_whole(path, page("Private release of many answers: the experiments", results, quick))
+    write_whole(path, page(TITLE, results, left_out, quick=quick))
     for result in results:
         for finding in result.findings:
             print(f"{result.recipe.name}: {finding.text()}")
@@ -129,14 +138,9 @@ def _command_of(module: str, recipe: Recipe) -> Any:
         from experiments.harness.runner import called, run_recipe, show
 
         own = {name: tuple(values) for name, values in options.items() if values}
-        result = run_recipe(
-            module,
-            recipe,
-            _choices(quick, runs, data, own),
-            _folder(out, recipe.name, quick),
-            jobs=jobs,
-            command=called(),
-        )
+        choices = _choices(quick, runs, data, own)
+        folder = _folder(out, recipe.name, quick)
+        result = run_recipe(module, recipe, choices, folder, jobs=jobs, command=called())
         show(result)
 
     command.__doc__ = f"{recipe.title}\n\n{recipe.setting}"
@@ -183,8 +187,6 @@ def _folder(out: Path | None, name: str, quick: bool) -> Path:
     BadInputError
         If it cannot be made.
     """
-    from dualquery.errors import BadInputError
-
     folder = out or DEFAULT_OUT / (f"{name}-quick" if quick else name)
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -343,11 +343,12 @@ def draw(table: pl.DataFrame) -> Mapping[str, Figure]:
         figures["figure3"] = figure
     survey = table.filter(table=SURVEY)
     if len(survey):
-        parts = survey.partition_by("way", "epsilons", maintain_order=True)
-        figure, axes = style.panels(len(parts), 1)
-        for panel, lines in zip(axes, parts, strict=True):
+        panels = SURVEY_PANELS if survey["epsilon"].min() == 0.01 else _QUICK_SURVEY_PANELS
+        figure, axes = style.panels(len(panels), 1)
+        for panel, (way, epsilons) in zip(axes, panels, strict=True):
+            lines = survey.filter(pl.col("epsilon").is_in(epsilons), way=way)
             _panel(panel, lines, list(SURVEY_METHODS))
-            panel.set_title(f"{lines['title'][0]}, degree {lines['way'][0]}")
+            panel.set_title(f"{lines['title'][0]}, degree {way}")
         style.legend_below(figure, axes, 3)
         figures["figure4"] = figure
     return figures

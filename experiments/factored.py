@@ -135,16 +135,15 @@ def rows_of(table: Table) -> Dataset[Records]:
 def binary_adult() -> NDArray[np.uint8]:
     """Return the categorical attributes of Adult as binary codes: ``(30162, 27)``.
 
-    A category's code is its order of first appearance, as in the authors' file.
+    Attributes and codes are in the order of the authors' file: a category's code is its order of
+    first appearance.
     """
-    import polars as pl
-
     from dualquery.data.builtin import dataset_path
 
     with dataset_path("adult").open("rb") as file:
         frame = pl.read_csv(file.read(), columns=list(CATEGORICAL_ADULT))
     parts = []
-    for name in CATEGORICAL_ADULT:
+    for name in reversed(CATEGORICAL_ADULT):
         _, first, code = np.unique(frame[name].to_numpy(), return_index=True, return_inverse=True)
         order = np.argsort(np.argsort(first))[code]
         width = math.ceil(math.log2(len(first)))

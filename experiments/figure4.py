@@ -28,7 +28,7 @@ BASELINES = ("Gaussian noise", "independent columns", "uniform")
 COMPARED = (OURS, LISTED, *BASELINES)
 
 _QUICK_ATTRIBUTES = (50, 500, 4_000)
-_QUICK_ROWS, _QUICK_QUERIES = 20_000, 20_000
+_QUICK_ROWS, _QUICK_QUERIES = 10_000, 10_000
 
 
 def plan(choices: Choices) -> Sequence[Run]:
@@ -198,7 +198,7 @@ RECIPE = Recipe(
         "The paper's setting: (1, 0.001)-private answers to 100,000 3-way marginals of 100,000 "
         "rows, each attribute 1 with a probability of its own, drawn uniformly; 3 runs, 50 to "
         "512,000 attributes, counting reported apart. Overhead is planning, sampling and best "
-        "responses. Attributes that no sampled query mentions are coins. The quick form has 20,000 "
+        "responses. Attributes that no sampled query mentions are coins. The quick form has 10,000 "
         "rows and queries and up to 4,000 attributes."
     ),
     plan=plan,

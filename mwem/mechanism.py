@@ -45,7 +45,7 @@ class Mwem(MwemOptions):
 
     def plan(self, task: Task, budget: Budget) -> Plan:
         """Fix the representation and the noise of every draw from public facts."""
-        asked = questions_of(task.queries, self)
+        asked = questions_of(task.queries, self, budget.neighbours)
         queries = ProductQueries.of(task.queries)
         spending = spend(self, budget, asked.sensitivity)
         accountant, cost = best(spending.schedule(), budget.delta, budget.accountant)

@@ -20,6 +20,7 @@ from dualquery.privacy.events import (
     LaplaceNoise,
     SampledQueries,
 )
+from dualquery.privacy.sensitivity import Moves, table_moves
 from mwem.options import MwemOptions
 
 _MARGIN = 1e-9
@@ -28,7 +29,7 @@ _MARGIN = 1e-9
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """How far what an iteration measures moves when one record is replaced, in steps.
+    """How far what an iteration measures moves between neighbours, in steps.
 
     Parameters
     ----------
@@ -45,9 +46,10 @@ class Sensitivity:
         """Return the event of noise of a scale, in steps, on every number."""
         return GaussianNoise(self.l2, scale) if gaussian else LaplaceNoise(self.l1 / scale)
 
-
-_CELLS = Sensitivity(2, math.sqrt(2))
-"""A histogram: one row leaves a cell and enters another."""
+    @staticmethod
+    def of(moves: Moves) -> Sensitivity:
+        """Return the sensitivity of a vector that moves so far."""
+        return Sensitivity(moves.l1, moves.l2)
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,8 @@ class Spending:
         Number of selections, and of measurements.
     l1, l2
         `Sensitivity` of a measurement.
+    cells_l1, cells_l2
+        `Sensitivity` of the counts of all cells.
     """
 
     gaussian: bool
@@ -77,12 +81,15 @@ class Spending:
     iterations: int
     l1: float
     l2: float
+    cells_l1: float
+    cells_l2: float
 
     def schedule(self) -> tuple[Event, ...]:
         """Return the events of the run in their order."""
         start: tuple[Event, ...] = ()
         if self.cells_scale is not None:
-            start = (_CELLS.noise(self.gaussian, self.cells_scale),)
+            cells = Sensitivity(self.cells_l1, self.cells_l2)
+            start = (cells.noise(self.gaussian, self.cells_scale),)
         iteration = (
             SampledQueries(self.select + RANGE_SLACK, 1),
             Sensitivity(self.l1, self.l2).noise(self.gaussian, self.measure_scale),
@@ -104,8 +111,7 @@ def spend(options: MwemOptions, budget: Budget, sensitivity: Sensitivity) -> Spe
     With delta 0 epsilons add up (Theorem 2.1). With delta above 0 the shares are those of rho, the
     budget of zero-concentrated differential privacy: a selection of range r costs r^2 / 8, Gaussian
     noise 1 / (2 scale^2) a unit of squared sensitivity; how large a rho fits is for the accountant
-    to say. When one record is replaced, one count moves by the spread of the queries, and two cells
-    of a histogram or cuboid by 1 each.
+    to say.
 
     Raises
     ------
@@ -123,16 +129,19 @@ def spend(options: MwemOptions, budget: Budget, sensitivity: Sensitivity) -> Spe
         return of_rho(rho)
     init = options.init_budget if options.noisy_init else 0.0
     share = options.noisy_max_budget
+    cells = table_moves(budget.neighbours)
     epsilon = budget.epsilon * (1.0 - _MARGIN)
     each = epsilon * (1.0 - init) / options.iterations
     return Spending(
         gaussian=False,
         select=_selection(share * each, each, options, budget),
         measure_scale=laplace_scale((1.0 - share) * each, sensitivity.l1),
-        cells_scale=laplace_scale(epsilon * init, _CELLS.l1) if options.noisy_init else None,
+        cells_scale=laplace_scale(epsilon * init, cells.l1) if options.noisy_init else None,
         iterations=options.iterations,
         l1=sensitivity.l1,
         l2=sensitivity.l2,
+        cells_l1=cells.l1,
+        cells_l2=cells.l2,
     )
 
 
@@ -141,15 +150,18 @@ def _split_rho(
 ) -> Spending:
     init = options.init_budget if options.noisy_init else 0.0
     share = options.noisy_max_budget
+    cells = table_moves(budget.neighbours)
     each = rho * (1.0 - init) / options.iterations
     return Spending(
         gaussian=True,
         select=_selection(math.sqrt(8.0 * share * each), each, options, budget),
         measure_scale=sensitivity.l2 / math.sqrt(2.0 * (1.0 - share) * each),
-        cells_scale=_CELLS.l2 / math.sqrt(2.0 * rho * init) if options.noisy_init else None,
+        cells_scale=cells.l2 / math.sqrt(2.0 * rho * init) if options.noisy_init else None,
         iterations=options.iterations,
         l1=sensitivity.l1,
         l2=sensitivity.l2,
+        cells_l1=cells.l1,
+        cells_l2=cells.l2,
     )
 
 

@@ -15,6 +15,7 @@ from dualquery.data.sources import source_of
 from dualquery.errors import BadInputError
 from dualquery.mechanism import Budget
 from dualquery.privacy.events import Neighbours
+from dualquery.privacy.row_count import RowCount
 from dualquery.queries.random import random_conjunctions
 from dualquery.queries.request import WorkloadRequest
 from dualquery.queries.workload import Workload
@@ -192,7 +193,7 @@ def test_the_front_door_lists_its_names() -> None:
         ({"accountant": "best"}, "--accountant: 'best' is unknown (known: auto, paper"),
         ({"accountant": "best", "mechanism": "zero"}, "--accountant: 'best' is unknown"),
         ({"neighbours": "twins"}, "--neighbours: 'twins'"),
-        ({"neighbours": "add-remove"}, "'add-remove' is not implemented yet"),
+        ({"neighbours": "add-remove"}, "give --delta, or state a number of rows with --rows"),
         ({"mechanism": "magic"}, "unknown mechanism 'magic'"),
         ({"options": {"roundz": 3}}, "no option 'roundz'; did you mean 'rounds'"),
         ({"options": {"rounds": "x"}}, "rounds='x' is not a valid int"),
@@ -288,12 +289,12 @@ def test_a_workload_with_repeats_is_refused_and_a_part_of_one_taken() -> None:
 
 def test_budget_request_completes_delta() -> None:
     dualquery_, laplace = configure("dualquery", {}), configure("laplace", {})
-    budget, notes = BudgetRequest(epsilon=2.0).resolve(dualquery_, 100)
+    budget, notes = BudgetRequest(epsilon=2.0).resolve(dualquery_, RowCount(100))
     assert budget == Budget(2.0, 1e-4, "auto", Neighbours.REPLACE_ONE)
     assert notes == ()
-    assert BudgetRequest().resolve(laplace, 100)[0].delta == 0
-    assert BudgetRequest(delta=1e-3).resolve(laplace, 100)[0].delta == 1e-3
-    assert BudgetRequest(delta=0.0).resolve(dualquery_, 100)[0].delta == 0
+    assert BudgetRequest().resolve(laplace, RowCount(100))[0].delta == 0
+    assert BudgetRequest(delta=1e-3).resolve(laplace, RowCount(100))[0].delta == 1e-3
+    assert BudgetRequest(delta=0.0).resolve(dualquery_, RowCount(100))[0].delta == 0
 
 
 @pytest.mark.parametrize("query_columns", ["job,age", ["age", "job"], "0-1", [1, 0], ["0", "1"]])

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,9 +15,9 @@ from dualquery.privacy.accountants import best
 from dualquery.privacy.calibrate import laplace_scale
 from dualquery.privacy.calibrate_noise import calibrate_gaussian_scale
 from dualquery.privacy.curator import Curator
-from dualquery.privacy.events import GaussianNoise, LaplaceNoise, Schedule
+from dualquery.privacy.events import GaussianNoise, LaplaceNoise, Neighbours, Schedule
+from dualquery.privacy.sensitivity import Moves, count_moves
 from dualquery.queries.family import Counted
-from dualquery.queries.sensitivity import differing_queries
 
 _HEADROOM = 1.0 + 1e-11
 """Accountants round their sums upwards by 1e-12: so much more noise stays within the budget."""
@@ -47,33 +46,30 @@ class NoisePlan:
 def plan_noise(statistics: Counted, budget: Budget, parameters: Mapping[str, Any]) -> Plan:
     """Spend a budget on one measurement of the queries' counts.
 
-    The sensitivity is the proven bound on the number of queries on which two records can differ.
+    The sensitivity is the proven bound on the number of queries on which two records can differ, or
+    to which one can contribute.
     """
-    differing = differing_queries(statistics)
-    public = {**parameters, "differing_queries": differing.count, "bound": differing.method}
-    return plan_noise_on(differing.count, statistics.spread, budget, public)
+    moves = count_moves(statistics, budget.neighbours)
+    replaced = budget.neighbours is Neighbours.REPLACE_ONE
+    what = "differing_queries" if replaced else "contributing_queries"
+    return plan_noise_on(moves, budget, {**parameters, what: moves.entries, "bound": moves.proof})
 
 
-def plan_noise_on(
-    differing: int, spread: int, budget: Budget, parameters: Mapping[str, Any]
-) -> Plan:
-    """Spend a budget on one measurement of counts: Gaussian noise when delta > 0, else Laplace.
-
-    Replacing a record moves at most ``differing`` = D of the counts, each by at most ``spread`` = s
-    steps, so L1 = s D and L2 = s sqrt(D).
-    """
-    count = max(differing, 1)  # counts that nobody can change still get noise of some scale
+def plan_noise_on(moves: Moves, budget: Budget, parameters: Mapping[str, Any]) -> Plan:
+    """Spend a budget on one measurement of counts: Gaussian noise when delta > 0, else Laplace."""
+    # Counts that nobody can change still get noise of some scale.
+    moves = replace(moves, entries=max(moves.entries, 1))
     if budget.delta > 0:
-        sensitivity = spread * math.sqrt(count)
+        sensitivity = moves.l2
         scale = calibrate_gaussian_scale(
             budget.epsilon, budget.delta, sensitivity, budget.accountant
         )
         noise = "gaussian"
         schedule: Schedule = (GaussianNoise(sensitivity, scale),)
     else:
-        scale = laplace_scale(budget.epsilon, spread * count) * _HEADROOM
+        scale = laplace_scale(budget.epsilon, moves.l1) * _HEADROOM
         noise = "discrete laplace"
-        schedule = (LaplaceNoise(spread * count / scale),)
+        schedule = (LaplaceNoise(moves.l1 / scale),)
     accountant, _ = best(schedule, budget.delta, budget.accountant)
     return Plan(schedule, accountant.name, {**parameters, "noise": noise, "scale": scale})
 

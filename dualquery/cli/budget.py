@@ -12,6 +12,7 @@ from dualquery.errors import BadInputError
 
 if TYPE_CHECKING:
     from dualquery.privacy.accountants import Accountant
+    from dualquery.privacy.events import Neighbours
 
 
 def budget(
@@ -23,6 +24,9 @@ def budget(
         float | None, typer.Option(help="Budget; with it, leave one of T, s, eta out.")
     ] = None,
     delta: Annotated[float | None, typer.Option(help="Default 1/n^2.")] = None,
+    neighbours: Annotated[
+        str, typer.Option(help="replace-one, or add-remove with --rows to go by.")
+    ] = "replace-one",
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
 ) -> None:
     """Show every accountant side by side for DualQuery's parameters. Looks at no data.
@@ -40,7 +44,9 @@ def budget(
 
     from dualquery.privacy.accountants import ACCOUNTANTS
     from dualquery.privacy.budget import check_budget, default_delta
+    from dualquery.privacy.events import Neighbours
 
+    relation = Neighbours.parse(neighbours)
     used = default_delta(rows) if delta is None else delta
     warnings = check_budget(1.0 if epsilon is None else epsilon, used, rows)
     parameters = {"rounds": rounds, "samples": samples, "eta": eta}
@@ -52,7 +58,7 @@ def budget(
         )
     sought = missing[0] if missing else "epsilon"
     lines = [
-        {"accountant": each.name, **_price(each, sought, parameters, epsilon, used, rows)}
+        {"accountant": each.name, **_price(each, sought, parameters, epsilon, used, rows, relation)}
         for each in ACCOUNTANTS
     ]
     terminal = Terminal(machine=as_json)
@@ -62,7 +68,7 @@ def budget(
             "delta": used,
             "epsilon": epsilon,
             **parameters,
-            "neighbours": "replace-one",
+            "neighbours": neighbours,
             "solved_for": sought,
             "accountants": lines,
             "warnings": list(warnings),
@@ -72,7 +78,7 @@ def budget(
         for warning in warnings:
             terminal.console.print(f"note: {warning}", style="yellow")
         shown = ", ".join(f"{k} {v:g}" for k, v in parameters.items() if v is not None)
-        title = f"n {rows:,}, delta {used:.3g}, replace-one; {shown}"
+        title = f"n {rows:,}, delta {used:.3g}, {neighbours}; {shown}"
         if epsilon is not None:
             title += f", epsilon {epsilon:g}"
         table = Table("accountant", sought, "rests on", title=title)
@@ -92,14 +98,16 @@ def _price(
     epsilon: float | None,
     delta: float,
     rows: int,
+    neighbours: Neighbours,
 ) -> dict[str, Any]:
     """Find what is sought by one accountant, or why it cannot say."""
     from dualquery.privacy.calibrate import calibrate_rounds, calibrate_samples, calibrate_step
     from dualquery.privacy.events import GameSchedule
 
+    how = (accountant.name, neighbours)
     rounds, samples, eta = parameters["rounds"], parameters["samples"], parameters["eta"]
     if epsilon is None:
-        schedule = GameSchedule(rounds, samples, eta, rows)
+        schedule = GameSchedule(rounds, samples, eta, rows, neighbours)
         reason = accountant.supports(schedule, delta)
         if reason is not None:
             return {sought: None, "remark": reason}
@@ -109,13 +117,13 @@ def _price(
         return {sought: cost, "remark": accountant.assumptions}
     try:
         if sought == "eta":
-            found = calibrate_step(epsilon, delta, rows, rounds, samples, accountant.name)
+            found = calibrate_step(epsilon, delta, rows, rounds, samples, *how)
             value: float = found.schedule.step
         elif sought == "samples":
-            found = calibrate_samples(epsilon, delta, rows, rounds, eta, accountant.name)
+            found = calibrate_samples(epsilon, delta, rows, rounds, eta, *how)
             value = found.schedule.samples
         else:
-            found = calibrate_rounds(epsilon, delta, rows, samples, eta, accountant.name)
+            found = calibrate_rounds(epsilon, delta, rows, samples, eta, *how)
             value = found.schedule.rounds
     except BadInputError as error:
         return {sought: None, "remark": str(error)}

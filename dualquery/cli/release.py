@@ -116,8 +116,16 @@ def release(
         typer.Option(help="Default 1/n^2; 0 for pure mechanisms.", rich_help_panel=BUDGET),
     ] = None,
     neighbours: Annotated[
-        str, typer.Option(help="replace-one (n public).", rich_help_panel=BUDGET)
+        str,
+        typer.Option(help="replace-one (n public) or add-remove.", rich_help_panel=BUDGET),
     ] = "replace-one",
+    rows: Annotated[
+        int | None,
+        typer.Option(
+            help="With add-remove: a number of rows to go by; default a noisy one.",
+            rich_help_panel=BUDGET,
+        ),
+    ] = None,
     accountant: Annotated[
         str,
         typer.Option(help="auto, paper, advanced, zcdp or exact.", rich_help_panel=BUDGET),
@@ -222,6 +230,7 @@ def release(
             epsilon=given["epsilon"],
             delta=given["delta"],
             neighbours=given["neighbours"],
+            rows=given["rows"],
             accountant=given["accountant"],
             seed=given["seed"],
             engine=Engine(
@@ -253,7 +262,7 @@ def check_options(given: dict[str, Any]) -> WorkloadRequest:
     from solvers import get_solver
 
     BudgetRequest(
-        **{name: given[name] for name in ("epsilon", "delta", "accountant", "neighbours")}
+        **{name: given[name] for name in ("epsilon", "delta", "accountant", "neighbours", "rows")}
     )
     check_mechanism(given["mechanism"])
     mechanism_options(given)

@@ -6,9 +6,8 @@ is smaller; both are known before any row is read, and the smaller noise is take
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any, Protocol
 
@@ -19,7 +18,8 @@ from dualquery.factorization.expansion import MOST_LITERALS, Expansion, literals
 from dualquery.factorization.products import Products
 from dualquery.factorization.strategy import Strategy, plan_strategy
 from dualquery.privacy.curator import Curator
-from dualquery.queries.sensitivity import differing_queries
+from dualquery.privacy.events import Neighbours
+from dualquery.privacy.sensitivity import count_moves
 from dualquery.queries.workload import Workload
 
 Float64 = NDArray[np.float64]
@@ -79,6 +79,7 @@ class FeatureMeasurement:
 
     expansion: Expansion
     strategy: Strategy
+    neighbours: Neighbours
 
     @property
     def products(self) -> Products:
@@ -90,10 +91,10 @@ class FeatureMeasurement:
         """By kind of feature."""
         return self.strategy.scales
 
-    @property
+    @cached_property
     def sensitivity(self) -> float:
         """See `strategy`."""
-        return self.strategy.sensitivity
+        return self.strategy.sensitivity(self.neighbours)
 
     @cached_property
     def mean_deviation(self) -> float:
@@ -146,6 +147,7 @@ class QueryMeasurement:
     """The queries themselves, all with the same noise."""
 
     workload: Workload
+    neighbours: Neighbours
 
     basis = "from the noise of each answer, each on its own"
     mean_deviation = 1.0
@@ -163,8 +165,9 @@ class QueryMeasurement:
 
     @cached_property
     def sensitivity(self) -> float:
-        """From the number of queries on which two records can differ."""
-        return math.sqrt(max(differing_queries(self.workload).count, 1))
+        """From the number of queries on which neighbours can differ."""
+        moves = count_moves(self.workload, self.neighbours)
+        return replace(moves, entries=max(moves.entries, 1)).l2
 
     def draw(self, curator: Curator, scale: float) -> Float64:
         """Measure the queries."""
@@ -184,7 +187,9 @@ class QueryMeasurement:
 
 
 @lru_cache(maxsize=4)
-def choose_measurement(workload: Workload) -> FeatureMeasurement | QueryMeasurement:
+def choose_measurement(
+    workload: Workload, neighbours: Neighbours
+) -> FeatureMeasurement | QueryMeasurement:
     """Return the measurement whose answers have the smaller noise.
 
     Kept for the last few workloads, so that the plan and the run measure the same.
@@ -194,10 +199,12 @@ def choose_measurement(workload: Workload) -> FeatureMeasurement | QueryMeasurem
     BadInputError
         If neither can be made of the workload.
     """
-    queries = QueryMeasurement(workload)
+    queries = QueryMeasurement(workload, neighbours)
     if workload.way > MOST_LITERALS:
         return queries
     expansion = Expansion.of(workload)
-    features = FeatureMeasurement(expansion, plan_strategy(expansion))
+    if not len(expansion.features):
+        return queries  # no legal record satisfies any of them
+    features = FeatureMeasurement(expansion, plan_strategy(expansion, neighbours), neighbours)
     noise = features.sensitivity * features.mean_deviation
     return features if noise <= _SHARED * queries.sensitivity else queries

@@ -16,7 +16,7 @@ from dualquery.mechanism import Budget, Outcome, Plan, Session, Task, conjunctio
 from dualquery.privacy.accountants import best
 from dualquery.privacy.calibrate_noise import calibrate_gaussian_scale
 from dualquery.privacy.curator import Curator
-from dualquery.privacy.events import GaussianNoise
+from dualquery.privacy.events import GaussianNoise, Neighbours
 from dualquery.queries.family import Queries
 from dualquery.queries.workload import Workload
 
@@ -74,7 +74,7 @@ class Matrix:
         """Choose what is measured, the scales of the noise, and the smallest noise that fits."""
         if budget.delta == 0:
             raise BadInputError("matrix needs --delta above 0; with delta 0 use laplace or mwem")
-        measured = choose_measurement(task.workload)
+        measured = choose_measurement(task.workload, budget.neighbours)
         scale = calibrate_gaussian_scale(
             budget.epsilon, budget.delta, measured.sensitivity, budget.accountant
         )
@@ -85,6 +85,7 @@ class Matrix:
             accountant=accountant.name,
             parameters={
                 **measured.describe(scale),
+                "neighbours": budget.neighbours.value,
                 "sensitivity": measured.sensitivity,
                 "scale": scale,
                 "deviation": scale / task.n * measured.mean_deviation,
@@ -100,7 +101,8 @@ class Matrix:
         """Measure, fit, and answer."""
         if curator is None:
             raise TypeError("matrix runs on a curator")
-        measured, scale = choose_measurement(task.workload), plan.parameters["scale"]
+        neighbours = Neighbours(plan.parameters["neighbours"])
+        measured, scale = choose_measurement(task.workload, neighbours), plan.parameters["scale"]
         noisy = measured.draw(curator, scale) / task.n
         deviations = measured.scales * scale / task.n
         unbiased = measured.answers(noisy)

@@ -15,6 +15,9 @@ Theorem 14). `sensitivity` bounds (1):
 - a feature of p signs only changes, by 2, when an odd number of its columns differ. If x and x'
   differ in a of the d binary columns, at most
   ``K_p(a) = sum over odd i of C(a, i) C(d - a, p - i)`` features of p signs change.
+
+When a row x is added or removed, ``sum_j (v_j(x) / s_j)^2`` takes the place of (1): at most the
+largest load, and ``1 / s^2`` for every feature of signs only.
 """
 
 from __future__ import annotations
@@ -30,6 +33,7 @@ from numpy.typing import NDArray
 from dualquery.factorization.expansion import Expansion
 from dualquery.factorization.features import Features
 from dualquery.factorization.loads import LightCounts, Loads
+from dualquery.privacy.events import Neighbours
 
 if TYPE_CHECKING:
     from dualquery.data.rows import Rows
@@ -91,17 +95,26 @@ class Strategy:
         kinds = self.features.kinds
         return Loads(self.features, np.where(kinds[:, 1] > 0, 2.0, 1.0) / self.scales**2)
 
+    def sensitivity(self, neighbours: Neighbours) -> float:
+        """L2 sensitivity of the features over their scales, above 0 (see the module)."""
+        largest = self._largest_load
+        if neighbours is Neighbours.REPLACE_ONE:
+            squared = 2.0 * largest + _signs_apart(self.features, self.scales)
+        else:
+            pure = self.features.kinds[:, 0] == 0
+            squared = largest + float((1.0 / self.scales[pure] ** 2).sum())
+        return math.sqrt(squared * _ROUNDING)
+
     @cached_property
-    def sensitivity(self) -> float:
-        """L2 sensitivity of the features over their scales when a row is replaced (see (1))."""
-        largest = self.loads.proven()
-        if self.limit is not None:
-            largest = min(largest, self.limit)
-        return math.sqrt((2.0 * largest + _signs_apart(self.features, self.scales)) * _ROUNDING)
+    def _largest_load(self) -> float:
+        proven = self.loads.proven()
+        return proven if self.limit is None else min(proven, self.limit)
 
 
-def plan_strategy(expansion: Expansion) -> Strategy:
+def plan_strategy(expansion: Expansion, neighbours: Neighbours) -> Strategy:
     """Return good scales, one for each kind of feature (so many indicators, so many signs).
+
+    They are such that the mean variance of the answers is 1.
 
     With S the squared sensitivity of a kind alone and c its sum of squared coefficients in a mean
     query, the mean variance of the answers is ``sum c s^2`` and (1) is at most ``sum S / s^2``: by
@@ -115,7 +128,9 @@ def plan_strategy(expansion: Expansion) -> Strategy:
     features, m = expansion.features, len(expansion.constant)
     kinds, kind = np.unique(features.kinds, axis=0, return_inverse=True)
     kind = kind.ravel()
-    costs = np.array([_cost_alone(features, kind == number) for number in range(len(kinds))])
+    costs = np.array(
+        [_cost_alone(features, kind == number, neighbours) for number in range(len(kinds))]
+    )
     squares = expansion.coefficient**2
     weights = np.ones(m)
     variances = np.ones(len(kinds))
@@ -127,8 +142,9 @@ def plan_strategy(expansion: Expansion) -> Strategy:
         of_query = expansion.variances(variances[kind])
         weights = (of_query / of_query.mean()) ** (_NORM - 1)
     factors = kinds.sum(axis=1)
-    scales = np.sqrt(variances) * np.where(factors == factors.max(), _MORE_NOISE, 1.0)
-    return with_limit(features, scales[kind] if len(kinds) > 1 else np.ones(len(features)))
+    of_kind = np.sqrt(variances) * np.where(factors == factors.max(), _MORE_NOISE, 1.0)
+    scales: NDArray[np.float64] = of_kind[kind]
+    return with_limit(features, scales / np.sqrt(expansion.variances(scales**2).mean()))
 
 
 def with_limit(features: Features, scales: NDArray[np.float64]) -> Strategy:
@@ -138,12 +154,12 @@ def with_limit(features: Features, scales: NDArray[np.float64]) -> Strategy:
     return Strategy(features, scales, limit if limit < plain.loads.proven() else None)
 
 
-def _cost_alone(features: Features, chosen: NDArray[np.bool_]) -> float:
+def _cost_alone(features: Features, chosen: NDArray[np.bool_], neighbours: Neighbours) -> float:
     """Return about the squared sensitivity of some features at scale 1."""
     alone = Features(features.bits[chosen], features.domain)
     ones = np.ones(len(alone))
     limit = Strategy(alone, ones, None).loads.largest_found(_FEW_CLIMBS)
-    return Strategy(alone, ones, limit).sensitivity ** 2
+    return Strategy(alone, ones, limit).sensitivity(neighbours) ** 2
 
 
 def _signs_apart(features: Features, scales: NDArray[np.float64]) -> float:

@@ -55,10 +55,12 @@ def choose_parameters(options: GameOptions, task: Task, budget: Budget) -> Chose
     """
     if options.alpha is not None:
         rounds, samples, eta = theory_parameters(options.alpha, options.beta, task)
-        return _check(GameSchedule(rounds, samples, eta, task.n), budget, "Theorem 4.2")
+        game = GameSchedule(rounds, samples, eta, task.n, budget.neighbours)
+        return _check(game, budget, "Theorem 4.2")
     rounds_, samples_, eta_ = options.rounds, options.samples, options.eta
     if rounds_ and samples_ and eta_:
-        return _check(GameSchedule(rounds_, samples_, eta_, task.n), budget, "the user")
+        game = GameSchedule(rounds_, samples_, eta_, task.n, budget.neighbours)
+        return _check(game, budget, "the user")
     given = [x for x in (rounds_, samples_, eta_) if x is not None]
     reason = "the user and the budget" if len(given) == 2 else "the practical policy"
     if len(given) < 2:
@@ -117,7 +119,9 @@ def _strength(n: int, budget: Budget) -> float:
     if quick in (AUTO, "exact"):
         quick = "zcdp" if budget.delta > 0 else "advanced"
     rounds, samples = 100, 100
-    found = calibrate_step(budget.epsilon, budget.delta, n, rounds, samples, quick)
+    found = calibrate_step(
+        budget.epsilon, budget.delta, n, rounds, samples, quick, budget.neighbours
+    )
     return found.schedule.step * rounds * math.sqrt(samples * rounds)
 
 
@@ -131,13 +135,14 @@ def _solve(
 ) -> Chosen:
     """Find the one open parameter that spends the budget."""
     spend = (budget.epsilon, budget.delta, n)
+    how = (budget.accountant, budget.neighbours)
     match rounds, samples, eta:
         case int(), int(), None:
-            found = calibrate_step(*spend, rounds, samples, budget.accountant)
+            found = calibrate_step(*spend, rounds, samples, *how)
         case int(), None, float():
-            found = calibrate_samples(*spend, rounds, eta, budget.accountant)
+            found = calibrate_samples(*spend, rounds, eta, *how)
         case None, int(), float():
-            found = calibrate_rounds(*spend, samples, eta, budget.accountant)
+            found = calibrate_rounds(*spend, samples, eta, *how)
         case _:
             raise RuntimeError("two of rounds, samples and eta must be fixed before the third")
     return Chosen(found.schedule, found.accountant, reason)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from dualquery.errors import BadInputError
 from dualquery.privacy.accountants import AUTO, Accountant, choices
 from dualquery.privacy.budget import check_budget
-from dualquery.privacy.events import RANGE_SLACK, GameSchedule
+from dualquery.privacy.events import RANGE_SLACK, GameSchedule, Neighbours
 from dualquery.privacy.zcdp import rho_for, rho_of
 
 _STEP_TOLERANCE = 1e-4
@@ -46,7 +46,13 @@ class Calibration:
 
 
 def calibrate_step(
-    epsilon: float, delta: float, n: int, rounds: int, samples: int, accountant: str = AUTO
+    epsilon: float,
+    delta: float,
+    n: int,
+    rounds: int,
+    samples: int,
+    accountant: str = AUTO,
+    neighbours: Neighbours = Neighbours.REPLACE_ONE,
 ) -> Calibration:
     """Return the largest step eta, to one part in 10^4, that fits the budget.
 
@@ -60,6 +66,8 @@ def calibrate_step(
         s, >= 1.
     accountant
         Name of an accountant, or ``"auto"`` for the one that allows the largest step.
+    neighbours
+        What neighbouring data sets differ in.
 
     Raises
     ------
@@ -70,7 +78,7 @@ def calibrate_step(
     if rounds == 1:
         raise BadInputError("One round reads nothing private, so every step fits; set the step.")
     # Below this the charge for the rounding of the weights is no longer small beside the range.
-    smallest = GameSchedule(rounds, samples, n * RANGE_SLACK, n)
+    smallest = GameSchedule(rounds, samples, n * RANGE_SLACK, n, neighbours)
 
     def with_step(step: float) -> GameSchedule:
         return replace(smallest, step=step)
@@ -88,7 +96,13 @@ def calibrate_step(
 
 
 def calibrate_samples(
-    epsilon: float, delta: float, n: int, rounds: int, step: float, accountant: str = AUTO
+    epsilon: float,
+    delta: float,
+    n: int,
+    rounds: int,
+    step: float,
+    accountant: str = AUTO,
+    neighbours: Neighbours = Neighbours.REPLACE_ONE,
 ) -> Calibration:
     """Return the largest number of samples a round that fits the budget.
 
@@ -102,6 +116,8 @@ def calibrate_samples(
         eta, > 0.
     accountant
         Name of an accountant, or ``"auto"`` for the one that allows most samples.
+    neighbours
+        What neighbouring data sets differ in.
 
     Raises
     ------
@@ -111,7 +127,7 @@ def calibrate_samples(
     check_budget(epsilon, delta, n)
     if rounds == 1:
         raise BadInputError("One round reads nothing private, so any samples fit; set the samples.")
-    smallest = GameSchedule(rounds, 1, step, n)
+    smallest = GameSchedule(rounds, 1, step, n, neighbours)
 
     def with_samples(samples: int) -> GameSchedule:
         return replace(smallest, samples=samples)
@@ -129,7 +145,13 @@ def calibrate_samples(
 
 
 def calibrate_rounds(
-    epsilon: float, delta: float, n: int, samples: int, step: float, accountant: str = AUTO
+    epsilon: float,
+    delta: float,
+    n: int,
+    samples: int,
+    step: float,
+    accountant: str = AUTO,
+    neighbours: Neighbours = Neighbours.REPLACE_ONE,
 ) -> Calibration:
     """Return the largest number of rounds that fits the budget.
 
@@ -143,6 +165,8 @@ def calibrate_rounds(
         eta, > 0.
     accountant
         Name of an accountant, or ``"auto"`` for the one that allows most rounds.
+    neighbours
+        What neighbouring data sets differ in.
 
     Raises
     ------
@@ -151,7 +175,7 @@ def calibrate_rounds(
         not fit.
     """
     check_budget(epsilon, delta, n)
-    smallest = GameSchedule(2, samples, step, n)
+    smallest = GameSchedule(2, samples, step, n, neighbours)
 
     def with_rounds(rounds: int) -> GameSchedule:
         return replace(smallest, rounds=rounds)

@@ -38,7 +38,7 @@ class Neighbours(Enum):
     """One record is replaced by another; the number of records n is public."""
 
     ADD_REMOVE = "add-remove"
-    """One record is added or removed. Reserved: not implemented yet."""
+    """One record is added or removed; n is private (see `dualquery.privacy.row_count`)."""
 
     @staticmethod
     def parse(text: str) -> Neighbours:
@@ -47,24 +47,15 @@ class Neighbours(Enum):
         Raises
         ------
         BadInputError
-            If the name is unknown, or the relation is not implemented yet.
+            If the name is unknown.
         """
         try:
-            relation = Neighbours(text)
+            return Neighbours(text)
         except ValueError:
             raise BadInputError(
-                f"--neighbours: {text!r} is not a neighbouring relation; use 'replace-one'."
+                f"--neighbours: {text!r} is not a neighbouring relation; use 'replace-one' or "
+                "'add-remove'."
             ) from None
-        relation.require_implemented()
-        return relation
-
-    def require_implemented(self) -> None:
-        """Raise `BadInputError` unless events can be accounted under this relation."""
-        if self is not Neighbours.REPLACE_ONE:
-            raise BadInputError(
-                f"--neighbours: {self.value!r} is not implemented yet; use 'replace-one' "
-                "(one record replaced, the number of records public)."
-            )
 
 
 @dataclass(frozen=True)
@@ -177,7 +168,9 @@ class GameSchedule:
     step
         eta: step of multiplicative weights; finite, > 0.
     n
-        Number of private records, public; >= 2.
+        Number of private records, or the public number that stands in for it; >= 2.
+    neighbours
+        What neighbouring data sets differ in.
 
     Raises
     ------
@@ -189,6 +182,7 @@ class GameSchedule:
     samples: int
     step: float
     n: int
+    neighbours: Neighbours = Neighbours.REPLACE_ONE
 
     def __post_init__(self) -> None:
         _require_count("the number of rounds", self.rounds)
@@ -204,10 +198,12 @@ class GameSchedule:
         is a best response. Before round t the log-weight of a query has gathered
         ``step * (q(D) - q(x))`` from t - 1 records x, and its complement the negative. Replacing
         one of n records moves q(D) by at most 1/n either way, so log-weights move by at most
-        ``step * (t - 1) / n`` up or down and the range is twice that.
+        ``step * (t - 1) / n`` up or down and the range is twice that. Adding or removing one moves
+        them by half as much (see `dualquery.privacy.weights`).
         """
+        twice = 2.0 if self.neighbours is Neighbours.REPLACE_ONE else 1.0
         return tuple(
-            SampledQueries(2.0 * self.step * played / self.n + RANGE_SLACK, self.samples)
+            SampledQueries(twice * self.step * played / self.n + RANGE_SLACK, self.samples)
             for played in range(1, self.rounds)
         )
 

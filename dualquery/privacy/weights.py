@@ -10,6 +10,12 @@ public; the score is computed from them, exactly, whenever it is needed, so that
 ``(eta / n) S_q`` and its complement the negative of it (Algorithm 1 of the DualQuery paper, with
 the sign that raises the weight of a query which the records so far under-serve).
 
+**When a record is added or removed,** n is private and a public N stands in for it. Counted from
+1/2, the middle of its values, a query is ``c_q - n/2``, so that a record contributes 1/2 or -1/2 to
+it, and ``c_q + (N - n)/2`` stands in for c_q: log-weights then move by at most ``eta K / 2N`` in
+K rounds, up or down, and the range is half of that for replacing a record. In whole numbers it is
+the game with ``2 c_q + N - n`` for the counts and 2N for n (`QueryWeights.centred`).
+
 **Draws are exact.** A 53-bit uniform on rounded floating-point weights would be off by more in
 total variation, over a whole run, than a delta of 1/n^2 allows. Here scores are integers, so
 neighbours differ in them exactly as the proof says. Weights are 80-bit integers, added without
@@ -78,9 +84,31 @@ class QueryWeights:
         self._step = step
         self._records = 0
 
+    @staticmethod
+    def centred(
+        counts: NDArray[np.int64], rows: int, public_rows: int, step: float
+    ) -> QueryWeights:
+        """Return the weights for neighbours by adding or removing a row.
+
+        Parameters
+        ----------
+        counts, step
+            As of the class.
+        rows
+            The true number of rows, private.
+        public_rows
+            N.
+        """
+        doubled = 2 * np.asarray(counts, np.int64) + (public_rows - rows)
+        return QueryWeights(doubled, 2 * public_rows, step)
+
     @property
     def range(self) -> float:
-        """Bounded range of one draw: replacing a row moves a log-weight by eta K / n at most."""
+        """Bounded range of one draw: a log-weight moves by at most eta K / n between neighbours.
+
+        A count moves by at most 1 when a row is replaced, and a centred, doubled one by at most 1
+        when a row is added or removed.
+        """
         return 2.0 * self._step * self._records / self._n
 
     def update(self, truth: NDArray[np.uint8]) -> None:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from dualquery.queries.workload import Workload
 
 
-def few_ones_bound(workload: Workload, most: int) -> int:
+def few_ones_bound(workload: Workload, most: int, records: int = 2) -> int:
     """Bound the differing queries when every legal record has at most ``most`` ones.
 
     For m positive queries of p different bits each, none repeated, this is min(m, 2 C(most, p)).
@@ -28,6 +28,8 @@ def few_ones_bound(workload: Workload, most: int) -> int:
         Conjunctions over binary columns.
     most
         Ones of a record, at least 1.
+    records
+        Two, or one for what one record contributes (see `sensitivity`).
     """
     literals = workload.literals
     wanted = np.sort(np.where((literals >= 0) & (literals & 1 == 0), literals, -1), axis=1)
@@ -37,7 +39,7 @@ def few_ones_bound(workload: Workload, most: int) -> int:
     bound = int(np.count_nonzero(positives == 0))
     for count in np.unique(positives[positives > 0]).tolist():
         asked = wanted[positives == count]
-        bound += min(len(asked), 2 * _largest(_repeats(asked), comb(most, count)))
+        bound += min(len(asked), records * _largest(_repeats(asked), comb(most, count)))
     return bound
 
 

@@ -17,7 +17,12 @@ from typing import Any
 _HOME = Path(__file__).resolve().parents[2]
 _LIBRARIES = ("dualquery", "mwem", "solvers")
 _OWN = "experiments"
-_APART = ("dualquery/cli", "solvers/comparison")
+_APART = (
+    "dualquery/cli",
+    "solvers/comparison/plots",
+    "solvers/comparison/report",
+    "solvers/comparison/summary",
+)
 """Parts of the libraries on which no run depends."""
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -53,12 +54,15 @@ class Choices:
         Files that the package does not hold.
     options
         Value of each of the experiment's own options; None where it is not given.
+    out
+        Folder of the results, for what a run writes besides its rows.
     """
 
     quick: bool = False
     runs: int | None = None
     data: DataFiles = field(default_factory=DataFiles)
     options: Mapping[str, Any] = field(default_factory=dict)
+    out: Path = Path("results")
 
     def seeds(self, full: int, quick: int = 1) -> range:
         """Return the seeds: 1 to what the user said, or else to one of these."""

@@ -8,7 +8,7 @@ import platform
 import shlex
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -105,6 +105,7 @@ def run_recipe(
         If data are missing, or the folder cannot be written.
     """
     shown = console or Console(stderr=True)
+    choices = replace(choices, out=out)
     runs = recipe.plan(choices)
     folder = RunFolder(out / "runs", recipe.name, code_version(recipe.perform))
     _complete(module, recipe, runs, folder, thread_count(jobs), shown)

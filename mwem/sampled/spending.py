@@ -12,12 +12,10 @@ from dualquery.privacy.events import (
     GaussianNoise,
     SampledQueries,
 )
+from dualquery.privacy.sensitivity import Moves
 
 _MARGIN = 1e-9
 """Relative part of the budget left for the rounding of sums and conversions."""
-
-_TABLE = math.sqrt(2.0)
-"""Replacing a record moves one row from a cell of a table to another: sqrt(2) in L2."""
 
 FEWEST_ROUNDS, MOST_ROUNDS = 10, 140
 
@@ -40,6 +38,8 @@ class Spending:
         Range of the first selection: log-weights are half of it a row of error.
     table_scale
         Standard deviation of the noise on each cell of the first table, in rows.
+    table_sensitivity
+        L2 sensitivity of a table.
     """
 
     start_sensitivity: float
@@ -48,6 +48,7 @@ class Spending:
     growth: float
     select: float
     table_scale: float
+    table_sensitivity: float
 
     def of_round(self, number: int) -> tuple[float, float]:
         """Return the range of a selection and the scale of a table's noise, from round 1 on."""
@@ -60,7 +61,7 @@ class Spending:
         for number in range(1, self.rounds + 1):
             select, scale = self.of_round(number)
             events.append(SampledQueries(select + RANGE_SLACK, 1))
-            events.append(GaussianNoise(_TABLE, scale))
+            events.append(GaussianNoise(self.table_sensitivity, scale))
         return tuple(events)
 
 
@@ -68,7 +69,8 @@ def spend(
     rho: float,
     start_budget: float,
     select_budget: float,
-    differing: int,
+    start: Moves,
+    table: Moves,
     rounds: int,
     growth: float,
 ) -> Spending:
@@ -85,8 +87,8 @@ def spend(
         Share of it for the counts of single bits.
     select_budget
         Share of a round's part that selects the query; the rest measures its table.
-    differing
-        Bits, among those measured, in which two records can differ.
+    start, table
+        How the counts of single bits, and the cells of a table, move between neighbours.
     rounds
         T: tables that are selected and measured.
     growth
@@ -106,14 +108,15 @@ def spend(
             f"{rounds} rounds leave rho {first:.3g} for the first, too little to select a query; "
             "use fewer rounds or a larger epsilon"
         )
-    sensitivity = math.sqrt(max(differing, 1))
+    sensitivity = max(start.l2, 1.0)
     return Spending(
         start_sensitivity=sensitivity,
         start_scale=sensitivity / math.sqrt(2.0 * whole * start_budget),
         rounds=rounds,
         growth=growth,
         select=select,
-        table_scale=_TABLE / math.sqrt(2.0 * (1.0 - select_budget) * first),
+        table_scale=table.l2 / math.sqrt(2.0 * (1.0 - select_budget) * first),
+        table_sensitivity=table.l2,
     )
 
 

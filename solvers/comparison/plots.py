@@ -39,7 +39,7 @@ def write_plots(folder: Path, measurements: Sequence[Measurement]) -> None:
     close, proof = profile.subplots(1, 2)
     runs = _runs(measurements)
     best = best_known(measurements)
-    _profile(
+    performance_profile(
         close,
         {
             name: {
@@ -49,7 +49,7 @@ def write_plots(folder: Path, measurements: Sequence[Measurement]) -> None:
         },
         "within 1% of the best known",
     )
-    _profile(
+    performance_profile(
         proof,
         {
             name: {key: proof_time(run) for key, run in of_one.items()}
@@ -71,7 +71,7 @@ def _runs(measurements: Sequence[Measurement]) -> dict[str, dict[str, list[Measu
     }
 
 
-def _profile(axes: Axes, times: dict[str, dict[str, float | None]], title: str) -> None:
+def performance_profile(axes: Axes, times: dict[str, dict[str, float | None]], title: str) -> None:
     """Draw a performance profile (Dolan and More, "Benchmarking optimization software", 2002)."""
     instances = list(dict.fromkeys(key for of_one in times.values() for key in of_one))
     fastest = {
@@ -89,7 +89,7 @@ def _profile(axes: Axes, times: dict[str, dict[str, float | None]], title: str) 
         for name, of_one in times.items()
     }
     # Every line goes to the right edge: one that ended early would look like a solver left out.
-    edge = 1.1 * max((ratio for of_one in ratios.values() for ratio in of_one), default=10.0)
+    edge = 1.1 * max([10.0, *(ratio for of_one in ratios.values() for ratio in of_one)])
     for name, of_solver in ratios.items():
         shares = [n / len(instances) for n in range(len(of_solver) + 1)]
         axes.step([1.0, *of_solver, edge], [*shares, shares[-1]], where="post", label=name)

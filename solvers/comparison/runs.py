@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from solvers.errors import SolverError
 from solvers.problem import BestResponse
@@ -51,10 +52,13 @@ class Task:
         Name of the problem.
     problem
         The problem.
+    hint
+        uint8, shape ``(attributes,)``: given to every call; None for none.
     """
 
     name: str
     problem: BestResponse
+    hint: NDArray[np.uint8] | None = None
 
 
 @dataclass(frozen=True)
@@ -140,7 +144,7 @@ def _measure(
     """Yield the measurements of one solver on one problem, limit by limit."""
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
-    arguments = (theirs, solver, task.problem, limits, threads, seed, reduced)
+    arguments = (theirs, solver, task.problem, task.hint, limits, threads, seed, reduced)
     process = context.Process(target=_serve, args=arguments, daemon=True)
     process.start()
     theirs.close()
@@ -180,6 +184,7 @@ def _serve(
     connection: Connection,
     name: str,
     problem: BestResponse,
+    hint: NDArray[np.uint8] | None,
     limits: list[float],
     threads: int,
     seed: int,
@@ -204,7 +209,9 @@ def _serve(
         before = _memory_mib(reset=True)
         began = time.perf_counter()
         try:
-            solution = solver.solve(problem, time_limit=limit, threads=threads, seed=seed)
+            solution = solver.solve(
+                problem, time_limit=limit, threads=threads, seed=seed, hint=hint
+            )
         except SolverError as error:
             seconds = time.perf_counter() - began
             connection.send({"status": "error", "seconds": seconds, "message": str(error)})

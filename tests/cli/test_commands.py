@@ -463,6 +463,34 @@ def test_answer_bad_queries(dualquery, released, query) -> None:
 BUDGET = ["budget", "-n", "30162", "--rounds", "40", "--samples", "100"]
 
 
+def test_budget_of_an_added_or_removed_record(dualquery) -> None:
+    """Half the range a draw: the same epsilon buys a step of twice the length or so."""
+    steps = []
+    for relation in ("replace-one", "add-remove"):
+        given = ["--epsilon", "1", "--delta", "0.001", "--neighbours", relation, "--json"]
+        done = dualquery(*BUDGET, *given)
+        found = done.json
+        assert found["neighbours"] == relation
+        steps.append({line["accountant"]: line["eta"] for line in found["accountants"]})
+    replaced, added = steps
+    for name in ("advanced", "zcdp", "exact"):
+        assert added[name] == pytest.approx(2 * replaced[name], rel=1e-3)
+    assert added["paper"] == pytest.approx(replaced["paper"], rel=1e-3)
+
+
+def test_release_of_an_added_or_removed_record(dualquery, tmp_path) -> None:
+    out = tmp_path / "out"
+    done = dualquery(
+        "release", "adult", "--queries", "30", "--mechanism", "gaussian", "--neighbours",
+        "add-remove", "--rows", "30000", "--out", str(out), "--json",
+    )  # fmt: skip
+    assert done.code == 0
+    found = json.loads((out / "release.json").read_text(encoding="utf-8"))
+    assert (found["rows"], found["options"]["rows"]) == (30000, 30000)
+    assert found["privacy"]["delta"] == 1 / 30000**2
+    assert "30162" not in done.out + done.err
+
+
 def test_budget_shows_every_accountant(dualquery) -> None:
     done = dualquery(*BUDGET, "--eta", "0.2", "--delta", "0.001", "--json")
     assert done.code == 0

@@ -46,6 +46,7 @@ def test_an_unknown_experiment_is_explained(run) -> None:
     [
         (("figure3",), "--data: kdd99 is needed. Get it from kdd99.clean in kdd99.tar.bz2 of"),
         (("figure2", "--table", "npm-deps"), "--data: npm-deps is needed. Get it from"),
+        (("figure2", "--contender", "DualQery"), "unknown; did you mean 'DualQuery'? (known"),
         (("figure2", "--table", "adlut"), "--table adlut: unknown; did you mean 'adult'?"),
         (("accuracy", "--workload", "all"), "--workload all: the workloads are signed"),
         (("headline", "--data", "no-such"), "--data no-such: there is no such folder or file"),

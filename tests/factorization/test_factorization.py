@@ -18,12 +18,13 @@ from dualquery.factorization.mixture import MixtureFit
 from dualquery.factorization.strategy import Strategy, plan_strategy
 from dualquery.mechanism import Budget, Task
 from dualquery.privacy.curator import Curator
-from dualquery.privacy.events import GaussianNoise
+from dualquery.privacy.events import GaussianNoise, Neighbours
 from dualquery.privacy.randomness import SeededRandomness
 from dualquery.queries.marginals import random_marginals
 from dualquery.queries.random import random_conjunctions
 from dualquery.queries.workload import Workload
 
+REPLACED = Neighbours.REPLACE_ONE
 # Binary columns of one bit and of two, and wide ones.
 MIXED = Domain(np.array([0, 1, 3, 6, 7, 11]))
 WIDE = Domain(np.array([0, 3, 6, 10]))
@@ -103,7 +104,10 @@ def test_sensitivity_bounds_every_pair_of_records(domain: Domain, seed: int) -> 
     gram = values @ values.T
     norms = np.diag(gram)
     largest = (norms[:, None] + norms[None] - 2 * gram).max()
-    assert largest <= Strategy(features, scales, None).sensitivity ** 2
+    assert largest <= Strategy(features, scales, None).sensitivity(REPLACED) ** 2
+
+    added = (values**2).sum(axis=1).max()
+    assert added <= Strategy(features, scales, None).sensitivity(Neighbours.ADD_REMOVE) ** 2
 
     strategy = Strategy(features, scales, None)
     loads = strategy.loads
@@ -114,8 +118,9 @@ def test_sensitivity_bounds_every_pair_of_records(domain: Domain, seed: int) -> 
     gram = values @ values.T
     norms = np.diag(gram)
     largest = (norms[:, None] + norms[None] - 2 * gram).max()
-    assert largest <= limited.sensitivity**2
-    assert limited.sensitivity <= strategy.sensitivity
+    assert largest <= limited.sensitivity(REPLACED) ** 2
+    assert norms.max() <= limited.sensitivity(Neighbours.ADD_REMOVE) ** 2
+    assert limited.sensitivity(REPLACED) <= strategy.sensitivity(REPLACED)
 
 
 def test_sensitivity_of_all_parities_and_of_whole_marginals_is_exact() -> None:
@@ -124,18 +129,18 @@ def test_sensitivity_of_all_parities_and_of_whole_marginals_is_exact() -> None:
     records = legal_records(BINARY)
     values = values_on(pairs, records)
     largest = ((values[:, None] - values[None]) ** 2).sum(axis=2).max()
-    found = Strategy(pairs, np.ones(len(pairs)), None).sensitivity ** 2
+    found = Strategy(pairs, np.ones(len(pairs)), None).sensitivity(REPLACED) ** 2
     assert found == pytest.approx(largest, rel=1e-6)
 
     marginals = Expansion.of(random_marginals(WIDE, 1, 3, 100)).features
-    found = Strategy(marginals, np.ones(len(marginals)), None).sensitivity ** 2
+    found = Strategy(marginals, np.ones(len(marginals)), None).sensitivity(REPLACED) ** 2
     assert found == pytest.approx(2 * (3 + 3 + 1), rel=1e-6)
 
 
 @pytest.mark.parametrize("domain", [MIXED, WIDE])
 def test_largest_load_is_found_and_not_above_the_bound(domain: Domain) -> None:
     features = Expansion.of(random_conjunctions(domain, 30, 3, seed=4)).features
-    strategy = plan_strategy(Expansion.of(random_conjunctions(domain, 30, 3, seed=4)))
+    strategy = plan_strategy(Expansion.of(random_conjunctions(domain, 30, 3, seed=4)), REPLACED)
     held = values_on(features, legal_records(domain)) ** 2
     truth = (held @ (strategy.loads.weights * (features.kinds[:, 0] > 0))).max()
     assert strategy.loads.largest_found(50) == pytest.approx(truth)
@@ -183,10 +188,10 @@ def test_light_rows_read_as_dense_rows_do() -> None:
 
 def test_the_room_charges_what_it_computes_and_scales_each_feature() -> None:
     work = random_conjunctions(WIDE, 30, 3, seed=6)
-    strategy = plan_strategy(Expansion.of(work))
+    strategy = plan_strategy(Expansion.of(work), REPLACED)
     records = packed(legal_records(WIDE))
-    due = GaussianNoise(strategy.sensitivity, 50.0)
-    cheap = GaussianNoise(strategy.sensitivity * 0.99, 50.0)
+    due = GaussianNoise(strategy.sensitivity(REPLACED), 50.0)
+    cheap = GaussianNoise(strategy.sensitivity(REPLACED) * 0.99, 50.0)
     for schedule in ((cheap,), ()):
         room = Curator(records, work.take([0]), schedule, SeededRandomness(0))
         with pytest.raises(RuntimeError):
@@ -274,6 +279,6 @@ def test_beats_independent_noise_on_a_workload_of_many_queries() -> None:
     matrix = Matrix().plan(Task(work, 10_000), budget)
     gaussian = Gaussian().plan(Task(work, 10_000), budget)
     expansion = Expansion.of(work)
-    strategy = plan_strategy(expansion)
+    strategy = plan_strategy(expansion, REPLACED)
     variances = expansion.variances((strategy.scales * matrix.parameters["scale"]) ** 2)
     assert np.sqrt(variances.mean()) < 0.4 * gaussian.parameters["scale"]

@@ -128,7 +128,7 @@ def test_the_schedule_is_the_proven_sensitivity() -> None:
     (event,) = plan.schedule
     assert isinstance(event, GaussianNoise)
     assert event.sensitivity == math.sqrt(apart)
-    assert plan.parameters["differing_parities"] == apart == 3 + 9  # three bits differ
+    assert plan.parameters["moving_parities"] == apart == 3 + 9  # three bits differ
 
 
 @pytest.mark.parametrize("fit", ["weights", "program", "none"])

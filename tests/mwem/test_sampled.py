@@ -17,6 +17,7 @@ from dualquery.mechanism import Budget, Session, Task
 from dualquery.privacy.curator import Curator
 from dualquery.privacy.events import GaussianNoise, SampledQueries
 from dualquery.privacy.randomness import SeededRandomness
+from dualquery.privacy.sensitivity import Moves
 from dualquery.privacy.zcdp import rho_of
 from dualquery.queries.contingency import table_cells
 from dualquery.queries.counting import CountingPass
@@ -196,12 +197,14 @@ def test_forced_records_lie_in_the_cell_and_keep_their_other_columns(seed) -> No
 # --- fitting ---------------------------------------------------------------------------------
 
 
-def test_targets_are_a_distribution_with_a_floor() -> None:
+def test_targets_are_the_nearest_distribution_with_a_floor() -> None:
     possible = np.array([True, True, True, False])
     shares = target_shares(np.array([95.0, -7.0, 30.0, 8.0]), possible, 100, 6.0)
-    # 118 rows are 18 too many: 6 off each of three; then -13 is raised to the floor.
-    raised = np.array([89, FLOOR * 6, 24, 0])
-    np.testing.assert_allclose(shares, raised / raised.sum())
+    # -7 is raised to the floor of 1.5; 126.5 rows are 26.5 too many: 13.25 off each of two.
+    np.testing.assert_allclose(shares, np.array([81.75, FLOOR * 6, 16.75, 0]) / 100)
+    # Noise that is larger than the data leaves at least half of each equal share.
+    shares = target_shares(np.array([900.0, -700.0, 0.0, 0.0]), possible, 100, 600.0)
+    np.testing.assert_allclose(shares, np.array([200 / 3, 50 / 3, 50 / 3, 0]) / 100)
 
 
 def correlated(rows: int = 20_000) -> np.ndarray:
@@ -419,8 +422,15 @@ def test_a_table_at_less_noise_than_planned_is_refused_before_the_draw() -> None
 
 
 def test_spending_adds_up_to_the_budget() -> None:
+    start, table = Moves(28, 1), Moves(2, 1)
     spending = spend(
-        0.05, start_budget=0.07, select_budget=0.4, differing=28, rounds=33, growth=0.5
+        0.05,
+        start_budget=0.07,
+        select_budget=0.4,
+        start=start,
+        table=table,
+        rounds=33,
+        growth=0.5,
     )
     schedule = spending.schedule()
     assert len(schedule) == 1 + 2 * 33

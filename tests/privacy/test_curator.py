@@ -15,9 +15,11 @@ from dualquery.privacy import weights_kernels as kernels
 from dualquery.privacy.accountants import ACCOUNTANTS
 from dualquery.privacy.curator import Curator, numerical_assumptions
 from dualquery.privacy.events import (
+    RANGE_SLACK,
     GameSchedule,
     GaussianNoise,
     LaplaceNoise,
+    Neighbours,
     RandomizedReport,
     SampledQueries,
 )
@@ -162,18 +164,25 @@ def best_response(sampled, signs, domain) -> np.ndarray:
     return get_solver("exhaustive").solve(problem).record
 
 
+def weights_of(counts, rows, schedule: GameSchedule) -> QueryWeights:
+    if schedule.neighbours is Neighbours.REPLACE_ONE:
+        return QueryWeights(counts, schedule.n, schedule.step)
+    return QueryWeights.centred(counts, len(rows), schedule.n, schedule.step)
+
+
 def transcripts(rows, schedule: GameSchedule, start: np.ndarray) -> dict[tuple, Fraction]:
     """Return the exact probability of every transcript of the real weights and a real solver."""
     counts = WORKLOAD.counts(records_of(rows), threads=1)
     classes = [(query, sign) for query in range(len(WORKLOAD)) for sign in (1, -1)]
-    unit = schedule.step / schedule.n
+    sides = 1 if schedule.neighbours is Neighbours.REPLACE_ONE else 2
+    unit = schedule.step / (sides * schedule.n)
     found: dict[tuple, Fraction] = {}
 
     def play(played: list[np.ndarray], shown: tuple, chance: Fraction) -> None:
         if len(played) == schedule.rounds:
             found[shown] = found.get(shown, Fraction(0)) + chance
             return
-        weights = QueryWeights(counts, schedule.n, schedule.step)
+        weights = weights_of(counts, rows, schedule)
         for record in played:
             weights.update(WORKLOAD.on_record(record))
         largest = kernels.largest_magnitude(weights.scores)
@@ -212,6 +221,28 @@ def test_no_accountant_states_less_than_the_true_loss(rounds, samples, step) -> 
     neighbours[1][1] = [1, 0, 1, 0, 0]
     neighbours[2][2] = [0, 0, 0, 1, 0]
     neighbours[3][0] = [0, 1, 0, 1, 0]
+    check_all(schedule, neighbours)
+
+
+@pytest.mark.parametrize(
+    ("rounds", "samples", "step"), [(2, 1, 0.5), (3, 1, 1.0), (3, 2, 0.4), (4, 1, 3.0), (2, 3, 2.0)]
+)
+@pytest.mark.parametrize("public_rows", [3, 5])
+def test_the_same_when_a_record_is_added_or_removed(rounds, samples, step, public_rows) -> None:
+    """Half the range is charged, whatever the public number of rows is."""
+    schedule = GameSchedule(rounds, samples, step, public_rows, Neighbours.ADD_REMOVE)
+    replaced = GameSchedule(rounds, samples, step, public_rows)
+    for half, whole in zip(schedule.events(), replaced.events(), strict=True):
+        assert half.range - RANGE_SLACK == pytest.approx((whole.range - RANGE_SLACK) / 2)
+    removed = [np.delete(ROWS, row, axis=0) for row in range(3)]
+    added = [
+        np.concatenate([ROWS, [row]])
+        for row in ([1, 1, 1, 0, 0], [0, 0, 0, 0, 1], [1, 0, 0, 1, 0], [0, 1, 1, 0, 0])
+    ]
+    check_all(schedule, [*removed, *added])
+
+
+def check_all(schedule: GameSchedule, neighbours: list[np.ndarray]) -> None:
     ours = transcripts(ROWS, schedule, start=ROWS[0])
     assert sum(ours.values()) == 1
     checked = 0

@@ -15,6 +15,7 @@ from solvers import UnknownSolverError, get_solver
 from solvers.comparison import Measurement, Task, advice, compare, runs, summarise
 from solvers.comparison.recording import Recording
 from solvers.comparison.report import report
+from solvers.comparison.summary import primal_integral
 from solvers.registry import registered
 from tests.solvers.instances import problem, sampled_problem
 
@@ -164,3 +165,15 @@ def test_captured_rounds_are_those_of_the_game() -> None:
     )
     np.testing.assert_array_equal(captured[5].terms, again[5].terms)
     assert 0 < len(captured[5].terms) <= 20
+
+
+def test_the_primal_integral_is_the_mean_gap_over_the_limit() -> None:
+    calls = [
+        Measurement("a", "s", 5.0, "feasible", 50.0, incumbent_seconds=2.0),
+        Measurement("a", "s", 10.0, "feasible", 100.0, incumbent_seconds=6.0),
+        Measurement("a", "s", 1.0, "fallback", 100.0, incumbent_seconds=0.1),
+    ]
+    # 2 s without a record, 4 s at half of the best known, then none; a fallback is not its own.
+    assert primal_integral(calls, 100.0, 10.0) == pytest.approx((2 + 4 * 0.5) / 10)
+    assert primal_integral([], 100.0, 10.0) == 1.0
+    assert primal_integral(calls, 100.0, 4.0) == pytest.approx((2 + 2 * 0.5) / 4)

@@ -1,0 +1,110 @@
+"""The solver study: its problems, what it makes of calls, and its findings."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+from dualquery.errors import BadInputError
+from experiments import solver_study
+from experiments.harness.recipe import Choices
+from experiments.harness.runner import tidy_table
+from experiments.solver_study import GAME, HINTED, PLAIN, REDUCED
+from solvers.formats import read_instance
+
+QUICK = Choices(quick=True)
+
+
+def game(**values):
+    return {
+        "data": "adult", "source": "adult", "schema": "adult-paper", "columns": None,
+        "queries": 500, "samples": 50, "captured": [1, 3], "round": 3, "groups": True,
+        "solver": "local-search", "setting": PLAIN, "limit": 0.2, "seed": 1,
+    } | values  # fmt: skip
+
+
+def test_the_problems_of_a_game_are_written_for_others(tmp_path) -> None:
+    run = game(instances=str(tmp_path / "instances"))
+    problem = solver_study.problem_of(run)
+    written = sorted(file.name for file in (tmp_path / "instances").iterdir())
+    assert written == [
+        f"adult-round-{number}{groups}.{ending}"
+        for number in (1, 3)
+        for groups in ("-no-groups", "")
+        for ending in ("lp", "wcnf")
+    ]
+    assert (problem.attributes, len(problem.groups)) == (235, 15)
+    other = read_instance(tmp_path / "instances" / "adult-round-3.wcnf").problem
+    record = solver_study._hint(problem)
+    assert other.value(record) == problem.value(record)
+    bare = solver_study.problem_of({**run, "groups": False})
+    assert len(bare.groups) == 0
+    assert bare.value(record) == problem.value(record)
+
+
+def test_the_plan_tries_settings_on_solvers_that_need_them() -> None:
+    found = solver_study.settings(["auto", "cpsat", "cpsat:aggregated"], further=True)
+    assert found == [
+        ("auto", PLAIN), ("cpsat", PLAIN), ("cpsat:aggregated", PLAIN),
+        ("cpsat", REDUCED), ("cpsat", HINTED),
+    ]  # fmt: skip
+    runs = solver_study.plan(Choices(quick=True, options={"part": ("games",)}))
+    assert {run["setting"] for run in runs} == {GAME}
+    with pytest.raises(BadInputError, match="--part game: the parts are problems, games"):
+        solver_study.plan(Choices(quick=True, options={"part": ("game",)}))
+
+
+def test_installed_solvers_come_with_their_formulations() -> None:
+    names = solver_study.installed()
+    assert {"auto", "cpsat", "cpsat:aggregated"} <= set(names)
+    assert "exhaustive" not in names
+
+
+def test_one_call_becomes_lines_that_can_be_summarised(tmp_path) -> None:
+    runs = [game(instances=str(tmp_path)), game(solver="auto", instances=str(tmp_path))]
+    table = tidy_table((run, solver_study.perform(run, 1)) for run in runs)
+    summary = solver_study.summarise(table)
+    assert summary["solver"].to_list() == ["local-search", "auto"]
+    assert summary["best known"].sum() >= 1
+    calls = solver_study.measurements(table)
+    assert {each.solver for each in calls} == {"local-search", "auto"}
+    pytest.importorskip("matplotlib")
+    from experiments.harness.style import styled
+
+    with styled("solvers"):
+        assert set(solver_study.draw(table)) == {"profile", "primal-integral"}
+
+
+def line(solver, objective, seconds, status="optimal", **values):
+    return {
+        "data": "t", "round": 2, "groups": True, "solver": solver, "setting": PLAIN, "limit": 10.0,
+        "call_limit": 10.0, "call_status": status, "call_objective": objective,
+        "call_bound": objective, "call_incumbent_seconds": seconds, "call_seconds": seconds,
+        "call_memory_mib": None, "call_message": "", "max_error": None,
+    } | values  # fmt: skip
+
+
+def test_findings_compare_formulations_hints_and_limits() -> None:
+    games = [
+        line("cpsat", None, None, setting=GAME, limit=limit, max_error=error)
+        for limit, error in ((0.1, 0.125), (20.0, 0.1))
+    ]
+    table = pl.DataFrame(
+        [
+            line("auto", 10.0, 1.0),
+            line("cpsat", 10.0, 2.0),
+            line("cpsat:aggregated", 9.0, 3.0, "feasible"),
+            line("cpsat", 10.0, 5.0, setting=HINTED),
+            *games,
+        ],
+        infer_schema_length=None,
+    )
+    soon, proofs, formulation, hint, stopping = solver_study.expect(table)
+    assert soon.holds
+    assert proofs.found == "auto proved 1 of 1"
+    assert (formulation.holds, formulation.found) == (
+        True, "1 proofs, median 2 s; aggregated 0 proofs",
+    )  # fmt: skip
+    assert not hint.holds
+    assert "primal integral 0.2 without, 0.5 with" in hint.found
+    assert (stopping.holds, stopping.found) == (False, "max error 0.1250 at 0.1 s, 0.1000 at 20 s")
