@@ -76,8 +76,10 @@ class Strategy:
 
     def __post_init__(self) -> None:
         scales = self.scales
-        if scales.shape != (len(self.features),) or not (
-            np.isfinite(scales).all() and scales.min() > 0
+        if (
+            scales.dtype != np.float64
+            or scales.shape != (len(self.features),)
+            or not (np.isfinite(scales).all() and scales.min() > 0)
         ):
             raise ValueError("every feature needs a finite scale above 0")
         if self.limit is not None and not (math.isfinite(self.limit) and self.limit >= 0):
