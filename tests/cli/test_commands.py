@@ -794,3 +794,13 @@ def test_synthetic_records_are_plain_parquet(released) -> None:
     assert pl.read_parquet(released / "synthetic.parquet").columns == [
         "age", "job", "flag", "sex", "constant",
     ]  # fmt: skip
+
+
+def test_auto_says_what_it_chose_and_why(dualquery, here) -> None:
+    asked = ["release", "--mechanism", "auto", "--queries", "20"]
+    done = dualquery(*asked, "--out", "a")
+    assert done.code == 0
+    assert "auto chose matrix:" in done.out
+    stored = json.loads((here / "a" / "release.json").read_text())
+    assert stored["parameters"]["mechanism"] == "matrix"
+    assert stored["parameters"]["reason"]
