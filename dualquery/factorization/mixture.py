@@ -39,7 +39,7 @@ _STEP = 0.2
 _DISTURBANCE = 1.0
 """Standard deviation of the components' log-odds around the 1-way means at the start."""
 
-_DECAY = 0.005
+_DECAY = 0.01
 """Part of a step's rate by which components are drawn to each other: it keeps noise out."""
 
 _LEAST = 1e-4
