@@ -23,6 +23,8 @@ from numpy.typing import NDArray
 from dualquery.data.histogram import Histogram
 from dualquery.data.rows import Rows
 from dualquery.errors import BadInputError
+from dualquery.factorization.features import Features
+from dualquery.factorization.strategy import Strategy
 from dualquery.privacy.databases import SmallDatabases
 from dualquery.privacy.events import (
     RANGE_SLACK,
@@ -332,6 +334,31 @@ class Curator:
         self._ledger.charge(GaussianNoise(self._moves(part).l2, scale))
         counts = self._contributed(part, self._counts[queries])
         return self._as_counts(part, add_gaussian(counts, scale, self._randomness))
+
+    def measure_features(self, strategy: Strategy, scale: float) -> NDArray[np.float64]:
+        """Return the sums of features over the rows plus Gaussian noise, each with its own scale.
+
+        They take another pass over the rows, in which rows above the strategy's limit are left out.
+
+        Parameters
+        ----------
+        strategy
+            The features, the scales of their noise up to a factor, and the limit, all public.
+        scale
+            The factor: standard deviations are ``scale * strategy.scales``.
+        """
+        scale = _positive("scale", scale)
+        # Made anew, so that its sensitivity is what this room's own code makes of the features.
+        checked = Strategy(
+            Features(strategy.features.bits, self._workload.domain), strategy.scales, strategy.limit
+        )
+        sums = checked.sums(self._records, self._threads)
+        self._ledger.charge(GaussianNoise(checked.sensitivity(self._neighbours), scale))
+        noisy = np.empty(len(sums))
+        for own in np.unique(checked.scales):
+            chosen = checked.scales == own
+            noisy[chosen] = add_gaussian(sums[chosen], scale * own, self._randomness)
+        return noisy
 
     def measure_table_gaussian(self, query: int, scale: float) -> NDArray[np.float64]:
         """Return the rows in every cell of a query's table plus Gaussian noise, in rows.

@@ -797,6 +797,16 @@ def test_synthetic_records_are_plain_parquet(released) -> None:
     ]  # fmt: skip
 
 
+def test_auto_says_what_it_chose_and_why(dualquery, here) -> None:
+    asked = ["release", "--mechanism", "auto", "--queries", "20"]
+    done = dualquery(*asked, "--out", "a")
+    assert done.code == 0
+    assert "auto chose matrix:" in done.out
+    stored = json.loads((here / "a" / "release.json").read_text())
+    assert stored["parameters"]["mechanism"] == "matrix"
+    assert stored["parameters"]["reason"]
+
+
 def test_budget_shows_the_error_to_expect(dualquery) -> None:
     base = ["budget", "-n", "30162", "--rounds", "40", "--samples", "300", "--delta", "1e-3"]
     more = ["--schema", "adult-paper", "--queries", "2000"]

@@ -157,7 +157,8 @@ def test_the_room_gives_out_no_counts() -> None:
     assert sorted(public) == [
         "begin_game", "count_randomized", "log_errors", "measure_cells_gaussian",
         "measure_cells_laplace", "measure_cuboid_gaussian", "measure_cuboid_laplace",
-        "measure_gaussian", "measure_laplace", "measure_one_gaussian", "measure_one_laplace",
+        "measure_features", "measure_gaussian", "measure_laplace", "measure_one_gaussian",
+        "measure_one_laplace",
         "measure_parities_gaussian", "measure_parities_laplace", "measure_part_gaussian",
         "measure_table_gaussian", "report_worst", "reweight", "sample_queries", "select_database",
         "select_worst", "select_worst_cuboid",
