@@ -29,7 +29,8 @@ def answer_queries(release: Release | str | Path, queries: Sequence[str]) -> lis
     list of dict
         ``query`` as given; ``answered``, the same in canonical form, where a value has become its
         bucket or category; ``answer`` (share of the rows, in [0, 1]); ``source``: ``released``
-        when the query is in the workload, else ``synthetic``.
+        when the query is in the workload, else ``synthetic``; ``interval``: a pair that covers the
+        true answer with the chance `dualquery.intervals.LEVEL`, or None if it was not measured.
 
     Raises
     ------
@@ -41,6 +42,7 @@ def answer_queries(release: Release | str | Path, queries: Sequence[str]) -> lis
     from dualquery.queries.workload import Workload
 
     loaded = release if isinstance(release, Release) else load_release(release)
+    known = loaded.intervals
     found = []
     for text in queries:
         literals = np.sort(parse_query(text, loaded.schema))
@@ -51,11 +53,12 @@ def answer_queries(release: Release | str | Path, queries: Sequence[str]) -> lis
         if isinstance(loaded.workload, Workload) and len(wanted) == loaded.workload.way:
             at = np.flatnonzero((loaded.workload.literals == wanted).all(axis=1))
         if len(at):
-            found.append({**line, "answer": float(loaded.answers[at[0]]), "source": "released"})
+            answer = {"answer": float(loaded.answers[at[0]]), "source": "released"}
+            found.append({**line, **answer, "interval": known and known.of(int(at[0]))})
         elif loaded.records is not None:
             single = Workload(literals[None, :], loaded.schema.domain)
             share = float(single.answers_on(loaded.records)[0])
-            found.append({**line, "answer": share, "source": "synthetic"})
+            found.append({**line, "answer": share, "source": "synthetic", "interval": None})
         else:
             raise BadInputError(
                 f"{text!r} is not in the workload, and this release has no synthetic records"

@@ -94,17 +94,17 @@ class RememberedRows:
         new = new[first[len(known) + new] == len(known) + new]
         all_counts = np.zeros(len(literals), np.int64)
         all_counts[: len(known)] = counts
-        _explain.info(
-            "%s: %s queries are known, %s are counted",
-            self.path,
-            f"{len(statistic.literals) - len(new):,}",
-            f"{len(new):,}",
-        )
         if len(new):
             wanted = ConjunctionCounts(statistic.literals[new])
             all_counts[len(known) + new] = self.rows.total(wanted, threads)
             kept = np.concatenate((np.arange(len(known)), len(known) + new))
             self._store(literals[kept], all_counts[kept])
+        _explain.info(
+            "%s: %s answers were known, %s were counted and kept",
+            self.path,
+            f"{len(statistic.literals) - len(new):,}",
+            f"{len(new):,}",
+        )
         answers: NDArray[np.int64] = all_counts[first[len(known) :]]
         return answers
 

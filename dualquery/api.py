@@ -12,11 +12,13 @@ import numpy as np
 
 from dualquery.budget_request import BudgetRequest
 from dualquery.errors import BadInputError
+from dualquery.expected import planned_error
 from dualquery.mechanism import Budget, Mechanism, Outcome, Plan, Session, Task
 from dualquery.privacy.accountants import best
 from dualquery.privacy.curator import Curator, numerical_assumptions
-from dualquery.privacy.events import events_of
+from dualquery.privacy.events import Neighbours, events_of
 from dualquery.privacy.randomness import check_seed, randomness
+from dualquery.privacy.row_count import RowCount
 from dualquery.privacy.statement import PrivacyStatement
 from dualquery.progress import NO_PROGRESS, Progress
 from dualquery.registry import configure
@@ -39,6 +41,7 @@ def release(
     *,
     schema: Schema | str | Path | None = None,
     columns: Sequence[str | int] | str | None = None,
+    max_ones_per_row: int | None = None,
     queries: int | str | Path | Queries | None = None,
     way: int = 3,
     signed: bool = True,
@@ -51,6 +54,7 @@ def release(
     epsilon: float = 1.0,
     delta: float | None = None,
     neighbours: str = "replace-one",
+    rows: int | None = None,
     accountant: str = "auto",
     seed: int | None = None,
     engine: Engine | str = "auto",
@@ -68,6 +72,10 @@ def release(
         buckets are taken from the data and the release states no guarantee.
     columns
         Names, positions or ranges of the columns to read.
+    max_ones_per_row
+        A public number: rows of binary columns with more 1s are cut to so many as they are read, so
+        that one row moves fewer answers (see `dualquery.data.truncation`). None for no cut, or for
+        what the schema says.
     queries, way, signed, workload_seed, query_columns, marginals, max_cells
         The workload: see `WorkloadRequest`. ``queries`` may be a `Workload` itself, or another
         family of queries (`dualquery.queries.family`).
@@ -75,6 +83,9 @@ def release(
         The mechanism's name, and values for the fields of its configuration.
     epsilon, delta, neighbours, accountant
         The budget. ``delta`` defaults to 1/n^2 (0 for mechanisms of pure epsilon).
+    rows
+        With ``neighbours="add-remove"``, where the number of rows is private: a number to go by
+        instead. None buys a noisy one with a twenty-fifth of epsilon; ``delta`` is then needed.
     seed
         For experiments only: makes the run reproducible and the release not private.
     engine
@@ -92,7 +103,8 @@ def release(
     Raises
     ------
     BadInputError
-        If anything asked for cannot be; nothing private has been drawn then.
+        If anything asked for cannot be; nothing private has been drawn then, but for the noisy
+        number of rows.
 
     Examples
     --------
@@ -106,9 +118,10 @@ def release(
 
     # What is wrong whatever the table must fail before it is read.
     wanted = BudgetRequest(
-        epsilon=epsilon, delta=delta, accountant=accountant, neighbours=neighbours
+        epsilon=epsilon, delta=delta, accountant=accountant, neighbours=neighbours, rows=rows
     )
     configured = configure(mechanism, options or {})
+    wanted.require_delta(configured)
     # The clock is read before the table is: how long a pass over private rows took stays unsaid.
     created = datetime.datetime.now(datetime.UTC)
     check_seed(seed)
@@ -124,16 +137,19 @@ def release(
     )
     reading = engine if isinstance(engine, Engine) else Engine(name=engine)
     progress.phase("reading the table")
-    with reading.open(table, schema, columns) as data:
-        budget, notes = wanted.resolve(configured, data.n)
+    with reading.open(table, schema, columns, max_ones_per_row) as data:
+        count = wanted.count_rows(data.records, seed)
+        budget, notes = wanted.resolve(configured, count)
         progress.phase("making the workload")
         if isinstance(queries, Queries):
             workload, remarks = _own_workload(queries, data.schema)
             notes = (*notes, *remarks)
         else:
-            workload = request.build(data.schema, data.n)
-        task = Task(workload, data.n)
-        return _release(data, task, configured, budget, notes, seed, cores, progress, created)
+            workload = request.build(data.schema, count.n)
+        task = Task(workload, count.n)
+        return _release(
+            data, task, configured, wanted, budget, count, notes, seed, cores, progress, created
+        )
 
 
 def _own_workload(workload: Queries, schema: Schema) -> tuple[Queries, tuple[str, ...]]:
@@ -149,7 +165,7 @@ def _own_workload(workload: Queries, schema: Schema) -> tuple[Queries, tuple[str
             f"{schema.domain.bits}: make it for the schema's own domain"
         )
     if isinstance(workload, Workload):
-        return replace(workload, repeats=False), ()
+        return replace(workload, domain=schema.domain, repeats=False), ()
     return workload, () if type(workload) in BUILT_IN else (check_declared(workload),)
 
 
@@ -157,7 +173,9 @@ def _release(
     data: Dataset[Rows],
     task: Task,
     mechanism: Mechanism,
+    wanted: BudgetRequest,
     budget: Budget,
+    count: RowCount,
     notes: tuple[str, ...],
     seed: int | None,
     threads: int,
@@ -169,27 +187,32 @@ def _release(
 
     progress.phase("planning")
     plan = mechanism.plan(task, budget)
-    privacy = statement(plan, budget, data, seed)
-    outcome = run(data, task, mechanism, plan, seed, threads, progress)
+    privacy = statement(plan, budget, data, seed, count)
+    expected = planned_error(mechanism, task, plan)
+    if expected is not None:
+        progress.note(expected.text())
+    outcome = run(data, task, mechanism, plan, seed, threads, progress, budget.neighbours)
     return Release(
         mechanism=mechanism.name,
         parameters=plan.parameters,
         options={
-            "epsilon": budget.epsilon,
+            "epsilon": wanted.epsilon,
             "delta": budget.delta,
             "accountant": budget.accountant,
             "neighbours": budget.neighbours.value,
+            "rows": wanted.rows,
             "seed": seed,
             "mechanism": asdict(mechanism),  # type: ignore[call-overload]  # a frozen dataclass
         },
         privacy=privacy,
         schema=data.schema,
-        n=data.n,
+        n=count.n,
         workload=task.queries,
         answers=outcome.answers,
         records=outcome.records,
         trace=outcome.trace,
         solver=outcome.solver,
+        intervals=outcome.intervals,
         notes=(*data.notes, *notes),
         versions=versions(),
         created=created.isoformat(timespec="seconds"),
@@ -204,17 +227,24 @@ def run(
     seed: int | None,
     threads: int,
     progress: Progress = NO_PROGRESS,
+    neighbours: Neighbours = Neighbours.REPLACE_ONE,
 ) -> Outcome:
     """Let the private room read the rows, and the mechanism run on it."""
     statistics = mechanism.statistics(task.queries)
     curator = None
     if statistics is not None:
         # Sensitivities rest on which records are legal, so on the schema's own columns.
-        if not np.array_equal(statistics.domain.offsets, data.schema.domain.offsets):
+        if not statistics.domain.covers(data.schema.domain):
             raise RuntimeError(f"{mechanism.name} asks about columns that are not the schema's")
         progress.phase("evaluating the queries")
         curator = Curator(
-            data.records, statistics, plan.schedule, randomness(seed), threads=threads
+            data.records,
+            statistics,
+            plan.schedule,
+            randomness(seed),
+            threads=threads,
+            neighbours=neighbours,
+            public_rows=task.n,
         )
     progress.phase(f"running {mechanism.name}")
     session = Session(threads=threads, public_seed=seed, progress=progress.step)
@@ -222,9 +252,15 @@ def run(
 
 
 def statement(
-    plan: Plan, budget: Budget, data: Dataset[Rows], seed: int | None
+    plan: Plan,
+    budget: Budget,
+    data: Dataset[Rows],
+    seed: int | None,
+    count: RowCount | None = None,
 ) -> PrivacyStatement:
     """Price the plan's schedule, and say what the release will guarantee or why it will not.
+
+    To the budget comes what the number of rows cost (None: nothing, it is public).
 
     The plan is priced here again, whoever made it, so that no mechanism can state a guarantee
     that its schedule does not have.
@@ -250,11 +286,17 @@ def statement(
     if reasons:
         return PrivacyStatement.not_private(*reasons)
     looked = bool(events_of(plan.schedule))
+    rows = RowCount(data.n) if count is None else count
     return PrivacyStatement(
         private=True,
-        epsilon=budget.epsilon if looked else 0.0,
+        epsilon=rows.epsilon + (budget.epsilon if looked else 0.0),
         delta=budget.delta if looked else 0.0,
         accountant=accountant.name,
-        assumptions=(accountant.assumptions if looked else _UNSEEN, *data.notes),
-        numerical_assumptions=numerical_assumptions(plan.schedule),
+        assumptions=(
+            accountant.assumptions if looked else _UNSEEN,
+            *rows.assumptions,
+            *data.notes,
+        ),
+        numerical_assumptions=numerical_assumptions((*rows.events, *events_of(plan.schedule))),
+        neighbours=rows.relation,
     )

@@ -15,6 +15,7 @@ from pathlib import Path
 from dualquery.data.load import Dataset, choose_schema, dataset, load
 from dualquery.data.readers.source import PartitionedSource, RecordsSource, Source
 from dualquery.data.readers.stream import FilePath
+from dualquery.data.records import Records
 from dualquery.data.rows import Rows
 from dualquery.data.schema import Schema
 from dualquery.data.selection import Selection
@@ -75,6 +76,7 @@ class Engine:
         data: object,
         schema: Schema | str | Path | None = None,
         columns: Selection | None = None,
+        max_ones_per_row: int | None = None,
     ) -> Iterator[Dataset[Rows]]:
         """Yield data ready to be passed over; it takes arguments as `dualquery.data.load.load`.
 
@@ -85,6 +87,29 @@ class Engine:
             rows do not fit, or the cluster cannot be reached.
         """
         source = source_of(data)
+        with self._opened(source, schema, columns, max_ones_per_row) as opened:
+            if not _log.isEnabledFor(logging.INFO):
+                yield self._remembering(opened, source)
+                return
+            from dualquery.reported import ReportedRows
+
+            rows = opened.records
+            if isinstance(rows, Records):
+                reported = ReportedRows(rows, rows.nbytes, "memory")
+            else:
+                reported = ReportedRows(rows, sum(map(_size, files_of(source))), "files")
+            yield self._remembering(replace(opened, records=reported), source)
+            reported.report()
+
+    @contextmanager
+    def _opened(
+        self,
+        source: Source,
+        schema: Schema | str | Path | None,
+        columns: Selection | None,
+        max_ones_per_row: int | None,
+    ) -> Iterator[Dataset[Rows]]:
+        """Yield the rows of a source, as the engine reads them."""
         if self.scheduler is not None:
             from dualquery.cluster import cluster_rows, connect
 
@@ -94,18 +119,15 @@ class Engine:
                     "pattern, each file as a partition"
                 )
             with connect(self.scheduler) as client:
-                chosen = choose_schema(source, schema, columns)
-                rows = cluster_rows(client, source.parts, chosen)
-                yield self._remembering(dataset(rows, chosen, source), source)
-            return
-        if self._streams(source):
+                chosen = choose_schema(source, schema, columns, max_ones_per_row)
+                yield dataset(cluster_rows(client, source.parts, chosen), chosen, source)
+        elif self._streams(source):
             from dualquery.data.streamed import stream_rows
 
-            chosen = choose_schema(source, schema, columns)
-            opened: Dataset[Rows] = dataset(stream_rows(source, chosen), chosen, source)
+            chosen = choose_schema(source, schema, columns, max_ones_per_row)
+            yield dataset(stream_rows(source, chosen), chosen, source)
         else:
-            opened = load(source, schema, columns)
-        yield self._remembering(opened, source)
+            yield load(source, schema, columns, max_ones_per_row)
 
     def _streams(self, source: Source) -> bool:
         """Return whether rows are left in their source."""
@@ -146,9 +168,12 @@ def files_of(source: Source) -> Sequence[FilePath]:
     return [path]
 
 
+def _size(file: FilePath) -> int:
+    """Return the bytes of a file; 0 for one inside a zipped package."""
+    return file.stat().st_size if isinstance(file, Path) else 0
+
+
 def _expanded_size(file: FilePath) -> int:
     """Return about how many bytes a file holds; 0 for one inside a zipped package."""
-    if not isinstance(file, Path):
-        return 0
-    size = file.stat().st_size
+    size = _size(file)
     return size * _EXPANSION if file.name.lower().endswith(_COMPRESSED) else size

@@ -1,13 +1,16 @@
 """How far a release is from the truth, beside the trivial baselines: not private.
 
 For the operator who holds the table. Every baseline runs through the same code as a release, at the
-release's own epsilon and delta, from a fixed seed.
+release's own epsilon and delta, from a fixed seed. The truth and what the baselines measure are
+counted in one pass over the table.
 """
 
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +19,7 @@ from numpy.typing import NDArray
 from dualquery.mechanism import Budget, Task
 from dualquery.privacy.events import Neighbours
 from dualquery.privacy.randomness import check_seed
+from dualquery.privacy.row_count import COUNT_SHARE, RowCount
 from dualquery.progress import NO_PROGRESS, Progress
 from dualquery.registry import configure
 from dualquery.threads import thread_count
@@ -99,49 +103,79 @@ def evaluate(
     loaded = release if isinstance(release, Release) else load_release(release)
     reading = engine if isinstance(engine, Engine) else Engine(name=engine)
     progress.phase("reading the table")
-    with reading.open(table, loaded.schema) as data:
-        return _compare(loaded, data, cores, seed, progress)
+    with reading.open(table, loaded.schema) as data, _uncut(reading, table, data) as whole:
+        return _compare(loaded, data, whole, cores, seed, progress)
+
+
+@contextmanager
+def _uncut(reading: Engine, table: Any, data: Dataset[Rows]) -> Iterator[Dataset[Rows]]:
+    """Yield the rows as they were before they were cut to a number of 1s: what is true of them."""
+    if data.schema.max_ones_per_row is None:
+        yield data
+        return
+    with reading.open(table, data.schema.with_max_ones(None)) as whole:
+        yield whole
 
 
 def _compare(
-    loaded: Release, data: Dataset[Rows], cores: int, seed: int, progress: Progress
+    loaded: Release,
+    data: Dataset[Rows],
+    whole: Dataset[Rows],
+    cores: int,
+    seed: int,
+    progress: Progress,
 ) -> dict[str, Any]:
-    """Compare a release with the rows of its table."""
+    """Compare a release, made from the rows of ``data``, with those of its ``whole`` table."""
     from dualquery.api import run
+    from dualquery.gathering import GatheredRows
     from dualquery.queries.workload import Workload
 
-    if data.n != loaded.n:
+    neighbours = Neighbours.parse(loaded.options["neighbours"])
+    counted = neighbours is Neighbours.REPLACE_ONE
+    if counted and data.n != loaded.n:
         _log.warning(
             "the release was made from %s rows, this table has %s: it may be another table",
             f"{loaded.n:,}",
             f"{data.n:,}",
         )
     workload = loaded.workload
+    epsilon: float = loaded.options["epsilon"]
+    # Where the true number of rows is private, baselines go by the release's, at what it cost.
+    bought = not counted and loaded.options["rows"] is None
+    public = RowCount(
+        data.n if counted else loaded.n, neighbours, COUNT_SHARE * epsilon if bought else 0.0
+    )
+    task = Task(workload, public.n)
+    budget = Budget(public.rest(epsilon), loaded.options["delta"], neighbours=neighbours)
+    # At delta 0 there is no Gaussian noise; the baseline of that name is then Laplace noise.
+    noise = "laplace" if budget.delta == 0 else "gaussian"
+    mechanisms = {
+        name: configure(noise if name == "gaussian" else name, {})
+        for name in (BASELINES if isinstance(workload, Workload) else ("gaussian",))
+    }
     progress.phase("evaluating the queries")
-    counts = workload.counts(data.records, threads=cores)
+    rows = GatheredRows(data.records)
+    if isinstance(workload, Workload):
+        others = (mechanism.statistics(workload) for mechanism in mechanisms.values())
+        measured = [each for each in others if isinstance(each, Workload) and each is not workload]
+        rows.count_together([each.literals for each in (workload, *measured)], cores)
+    # The truth is about the rows before any cut; where nothing is cut it is counted already.
+    counts = workload.counts(rows if whole is data else whole.records, threads=cores)
+    data = replace(data, records=rows)
     truth = np.asarray(counts * (workload.step / data.n), dtype=np.float64)
     synthetic = None
     if loaded.records is not None:
         answers = workload.answers_on(loaded.records, threads=cores)
         synthetic = Errors.between(answers, truth).brief()
 
-    task = Task(workload, data.n)
-    budget = Budget(
-        loaded.options["epsilon"],
-        loaded.options["delta"],
-        neighbours=Neighbours.parse(loaded.options["neighbours"]),
-    )
     baselines: dict[str, Any] = {}
-    for name in BASELINES if isinstance(workload, Workload) else ("gaussian",):
+    for name, mechanism in mechanisms.items():
         progress.phase(f"baseline {name}")
-        # At delta 0 there is no Gaussian noise; the baseline of that name is then Laplace noise.
-        used = "laplace" if name == "gaussian" and budget.delta == 0 else name
-        mechanism = configure(used, {})
         plan = mechanism.plan(task, budget)
-        outcome = run(data, task, mechanism, plan, seed, cores)
+        outcome = run(data, task, mechanism, plan, seed, cores, neighbours=neighbours)
         baselines[name] = Errors.between(outcome.answers, truth).brief()
-        if used != name:
-            baselines[name]["noise"] = used
+        if mechanism.name != name:
+            baselines[name]["noise"] = mechanism.name
     errors = Errors.between(loaded.answers, truth)
     return {
         "warning": WARNING,
@@ -151,7 +185,7 @@ def _compare(
         "rows": data.n,
         "rows_of_release": loaded.n,
         "mechanism": loaded.mechanism,
-        "epsilon": budget.epsilon,
+        "epsilon": epsilon,
         "delta": budget.delta,
         "neighbours": budget.neighbours.value,
         "synthetic": synthetic,

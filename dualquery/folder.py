@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from dualquery.data.schema import Schema
+    from dualquery.intervals import Intervals
     from dualquery.queries.family import Queries
 
 FORMAT_VERSION = 1
@@ -65,6 +66,8 @@ class Release:
         One line a round.
     solver
         Totals over the rounds' best responses.
+    intervals
+        Where the true answers lie, as far as noise tells; None if no answer was measured.
     notes
         Remarks on the input that a reader must know, such as rows dropped by a public filter.
     versions
@@ -84,6 +87,7 @@ class Release:
     records: NDArray[np.uint8] | None
     trace: tuple[Mapping[str, Any], ...]
     solver: Mapping[str, Any]
+    intervals: Intervals | None
     notes: tuple[str, ...]
     versions: Mapping[str, str]
     created: str
@@ -102,16 +106,20 @@ class Release:
 
     @property
     def answer_table(self) -> pl.DataFrame:
-        """Every query as text, its literal codes and its released answer."""
+        """Every query as text, its released answer, its literals, its interval if it has one."""
         import polars as pl
 
+        nothing = np.full(len(self.answers), np.nan)
+        known = self.intervals
         return pl.DataFrame(
             {
                 "query": self.workload.text(self.schema),
                 "answer": self.answers,
                 **self.workload.to_columns(),
+                "interval_low": nothing if known is None else known.lower,
+                "interval_high": nothing if known is None else known.upper,
             }
-        )
+        ).with_columns(pl.col("interval_low", "interval_high").fill_nan(None))
 
     def answer(self, query: str) -> float:
         """Return the answer of one conjunction given as text, such as ``age=30-35 & sex!=Female``.
@@ -145,6 +153,7 @@ class Release:
             "workload": dict(self.workload.description),
             "synthetic_records": 0 if self.records is None else len(self.records),
             "solver": dict(self.solver),
+            "intervals": None if self.intervals is None else self.intervals.describe(),
             "notes": list(self.notes),
             "versions": dict(self.versions),
             "created": self.created,
@@ -306,7 +315,8 @@ def _read(folder: Path) -> Release:
     answers = pl.read_parquet(folder / "answers.parquet")
     records = None
     if stored["synthetic_records"]:
-        synthetic = load(parse_source(f"parquet:{folder / SYNTHETIC}"), schema).records
+        uncut = schema.with_max_ones(None)
+        synthetic = load(parse_source(f"parquet:{folder / SYNTHETIC}"), uncut).records
         records = synthetic.dense_rows(0, synthetic.n)
     found = (len(answers), 0 if records is None else len(records))
     if found != (stored["queries"], stored["synthetic_records"]):
@@ -328,7 +338,20 @@ def _read(folder: Path) -> Release:
         records=records,
         trace=tuple(pl.read_parquet(folder / "trace.parquet").to_dicts()),
         solver=stored["solver"],
+        intervals=_intervals(stored["intervals"], answers),
         notes=tuple(stored["notes"]),
         versions=stored["versions"],
         created=stored["created"],
     )
+
+
+def _intervals(stored: Mapping[str, Any] | None, answers: pl.DataFrame) -> Intervals | None:
+    """Read intervals."""
+    from dualquery.intervals import Intervals
+
+    if stored is None:
+        return None
+    lower, upper = (
+        answers[name].fill_null(np.nan).to_numpy() for name in ("interval_low", "interval_high")
+    )
+    return Intervals(lower, upper, stored["basis"])

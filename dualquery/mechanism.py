@@ -20,6 +20,7 @@ from dualquery.privacy.events import Neighbours, Schedule
 from dualquery.progress import NO_PROGRESS
 
 if TYPE_CHECKING:
+    from dualquery.intervals import Intervals
     from dualquery.privacy.curator import Curator
     from dualquery.queries.family import Counted, Queries
     from dualquery.queries.workload import Workload
@@ -104,12 +105,15 @@ class Outcome:
         One JSON-able line a round.
     solver
         Totals over the rounds' best responses, if there were any.
+    intervals
+        Where the true answers lie, as far as noise tells; None if no answer was measured.
     """
 
     answers: NDArray[np.float64]
     records: NDArray[np.uint8] | None = None
     trace: tuple[Mapping[str, Any], ...] = ()
     solver: Mapping[str, Any] = field(default_factory=dict)
+    intervals: Intervals | None = None
 
 
 @dataclass(frozen=True)

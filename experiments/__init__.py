@@ -1,5 +1,7 @@
-"""Reproducible measurements: one file an experiment, run by ``python -m experiments NAME``.
+"""The papers' figures and the project's own measurements: ``python -m experiments NAME``.
 
-Every experiment uses seeds, prints the baselines beside its result and writes ``results.json``.
-None of its output is private data's own: the tables are public ones.
+One file an experiment, each a `Recipe` for the shared runner in `experiments.harness`: the settings
+of its runs, one run, a summary, what is expected, a picture. Every experiment has a form that takes
+seconds (``--quick``), uses seeds, shows the baselines beside its result, and is not private: the
+tables are public ones. ``all`` makes one HTML page of them. ``benchmarks`` measures speed.
 """

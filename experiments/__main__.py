@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from dualquery.cli.main import guarded
-from experiments.commands import app
+from experiments.commands import KEPT, app
 
 if __name__ == "__main__":  # spawned processes import this module, too
-    sys.exit(guarded(app, sys.argv[1:], "python -m experiments"))
+    sys.exit(guarded(app, sys.argv[1:], "python -m experiments", KEPT))

@@ -11,12 +11,16 @@ import typer
 from rich.console import Console
 from typer.core import TyperGroup
 
+from dualquery.errors import BadInputError
 from experiments.harness.names import MODULES, recipe_named, unknown
 from experiments.harness.recipe import Choices, Recipe
 from experiments.harness.run_folder import write_whole
 
+KEPT = "finished runs are kept, and the same command goes on from there"
+"""What is left of an experiment that is interrupted."""
 DEFAULT_OUT = Path("results")
 PAGE = "index.html"
+TITLE = "Private release of many answers: the experiments"
 
 Quick = Annotated[
     bool, typer.Option("--quick", help="A small form: at most 40 seconds, no data needed.")
@@ -25,6 +29,9 @@ Runs = Annotated[int | None, typer.Option(help="Seeds 1 to N.", min=1)]
 Data = Annotated[
     list[str] | None,
     typer.Option(help="A folder of data, or NAME:PATH; may be repeated."),
+]
+Tables = Annotated[
+    list[str] | None, typer.Option(help="A table as `release` takes it; may be repeated.")
 ]
 Jobs = Annotated[int | None, typer.Option(help="Runs at a time; one a core by default.", min=1)]
 Out = Annotated[Path | None, typer.Option(help="Folder of the results; results/NAME by default.")]
@@ -66,6 +73,7 @@ def list_experiments() -> None:
     """Name the experiments."""
     for name in MODULES:
         typer.echo(f"{name:12} {recipe_named(name)[1].title}")
+    typer.echo(f"{'policy':12} {(policy.__doc__ or '').splitlines()[0]}")
     typer.echo(f"{'benchmarks':12} {(benchmarks.__doc__ or '').splitlines()[0]}")
     typer.echo(f"{'all':12} {(every.__doc__ or '').splitlines()[0]}")
 
@@ -81,33 +89,52 @@ def every(
     console = Console(stderr=True)
     folder = _folder(out, "all", quick)
     choices = _choices(quick, runs, data)
-    results = [
-        run_recipe(
-            *recipe_named(name),
-            choices,
-            folder / name,
-            jobs=jobs,
-            command=f"python -m experiments {name}{' --quick' if quick else ''}",
-            console=console,
+    results, left_out = [], {}
+    for name in MODULES:
+        module, recipe = recipe_named(name)
+        try:
+            recipe.plan(choices)
+        except BadInputError as missing:
+            left_out[name] = str(missing)
+            console.print(f"{name} is left out: {missing}", markup=False, highlight=False)
+            continue
+        command = f"python -m experiments {name}{' --quick' if quick else ''}"
+        out_of_one = folder / name
+        results.append(
+            run_recipe(
+                module, recipe, choices, out_of_one, jobs=jobs, command=command, console=console
+            )
         )
-        for name in MODULES
-    ]
     path = folder / PAGE
-    write_whole(path, page("Private release of many answers: the experiments", results, quick))
+    write_whole(path, page(TITLE, results, left_out, quick=quick))
     for result in results:
         for finding in result.findings:
             print(f"{result.recipe.name}: {finding.text()}")
     print(f"page: {path}")
 
 
+@app.command("policy")
+def policy(quick: Quick = False, runs: Runs = None, data: Tables = None, out: Out = None) -> None:
+    """DualQuery's policy against the best of a grid; --data may be repeated."""
+    import json
+
+    from experiments.policy import run
+
+    found = run(data or ["adult"], runs or (1 if quick else 3), quick=quick)
+    text = json.dumps(found, indent=2) + "\n"
+    write_whole(_folder(out, "policy", quick) / "results.json", text)
+
+
 @app.command("benchmarks")
-def benchmarks(quick: Quick = False, part: Parts = None, out: Out = None) -> None:
-    """Speed and memory beside NumPy, Polars, DuckDB and SciPy; the largest sizes; MWEM."""
+def benchmarks(
+    quick: Quick = False, part: Parts = None, data: Data = None, out: Out = None
+) -> None:
+    """Speed and memory beside NumPy, Polars, DuckDB and SciPy; the largest sizes; MWEM; solvers."""
     import json
 
     from experiments.benchmarks import run
 
-    found = run(part or (), quick=quick)
+    found = run(part or (), quick=quick, data=data or ())
     if out is not None:
         write_whole(_folder(out, "benchmarks", quick) / "results.json",
                     json.dumps(found, indent=2) + "\n")  # fmt: skip
@@ -127,14 +154,9 @@ def _command_of(module: str, recipe: Recipe) -> Any:
         from experiments.harness.runner import called, run_recipe, show
 
         own = {name: tuple(values) for name, values in options.items() if values}
-        result = run_recipe(
-            module,
-            recipe,
-            _choices(quick, runs, data, own),
-            _folder(out, recipe.name, quick),
-            jobs=jobs,
-            command=called(),
-        )
+        choices = _choices(quick, runs, data, own)
+        folder = _folder(out, recipe.name, quick)
+        result = run_recipe(module, recipe, choices, folder, jobs=jobs, command=called())
         show(result)
 
     command.__doc__ = f"{recipe.title}\n\n{recipe.setting}"
@@ -181,8 +203,6 @@ def _folder(out: Path | None, name: str, quick: bool) -> Path:
     BadInputError
         If it cannot be made.
     """
-    from dualquery.errors import BadInputError
-
     folder = out or DEFAULT_OUT / (f"{name}-quick" if quick else name)
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from dualquery.errors import BadInputError, did_you_mean
 
 BEST = "mwem-sampled"
 """The most accurate mechanism of the project."""
@@ -19,17 +22,24 @@ class Contender:
         Its name.
     accountant
         How its budget is counted.
+    options
+        Values for fields of its configuration.
     """
 
     mechanism: str
     accountant: str = "auto"
+    options: Mapping[str, Any] = field(default_factory=dict)
 
+
+AS_PUBLISHED: Mapping[str, Any] = {"memory": 1, "mixture": "equal", "burn_in": 0.0}
+"""Options that make DualQuery the paper's Algorithm 1: a best response to the round's own draws, and
+all records in equal shares."""
 
 OURS, PAPERS, BEST_LABEL = "DualQuery", "DualQuery, paper's accounting", f"best: {BEST}"
 
 CONTENDERS: Mapping[str, Contender] = {
     OURS: Contender("dualquery"),
-    PAPERS: Contender("dualquery", "paper"),
+    PAPERS: Contender("dualquery", "paper", AS_PUBLISHED),
     BEST_LABEL: Contender(BEST),
     "Gaussian noise": Contender("gaussian"),
     "independent columns": Contender("independent"),
@@ -40,3 +50,20 @@ CONTENDERS: Mapping[str, Contender] = {
 
 SEEDLESS = frozenset({"uniform", "zero record"})
 """They draw nothing that their answers depend on, and no budget changes them: one run is enough."""
+
+
+def contenders_named(names: Sequence[str] | None) -> Sequence[str]:
+    """Return the labels asked for, or all.
+
+    Raises
+    ------
+    BadInputError
+        If there is no contender of a name.
+    """
+    for name in names or ():
+        if name not in CONTENDERS:
+            raise BadInputError(
+                f"--contender {name!r}: unknown{did_you_mean(name, CONTENDERS)} "
+                f"(known: {', '.join(CONTENDERS)})"
+            )
+    return tuple(names or CONTENDERS)

@@ -16,6 +16,7 @@ from dualquery.data.histogram import Histogram, axis_sizes
 from dualquery.data.load import Dataset
 from dualquery.mechanism import Budget
 from dualquery.privacy.curator import Curator
+from dualquery.privacy.events import Neighbours
 from dualquery.privacy.randomness import randomness
 from dualquery.queries.workload import Workload
 from experiments.harness.recipe import Choices, Finding, Recipe, Row, Run
@@ -82,7 +83,7 @@ def mwem_cube(
 
     domain = data.schema.domain
     candidates, workload = asked_cuboids(domain, data.n)
-    asked = WholeMarginals(workload)
+    asked = WholeMarginals(workload, Neighbours.REPLACE_ONE)
     options = MwemOptions(iterations=ITERATIONS, repetitions=MOST_PASSES, cuboids=True)
     spending = spend(options, Budget(epsilon, 0.0), asked.sensitivity)
     curator = Curator(data.records, workload, spending.schedule(), randomness(seed))

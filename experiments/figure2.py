@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from dualquery.queries.request import WorkloadRequest
-from experiments.contenders import BEST_LABEL, CONTENDERS, OURS, PAPERS, SEEDLESS
+from experiments.contenders import (
+    BEST_LABEL,
+    CONTENDERS,
+    OURS,
+    PAPERS,
+    SEEDLESS,
+    contenders_named,
+)
 from experiments.harness.recipe import Choices, Finding, Option, Recipe, Row, Run
 from experiments.measuring import question_of, release
 from experiments.tables import TABLES, PublicTable, table_named
@@ -19,6 +26,8 @@ if TYPE_CHECKING:
 EPSILONS = (0.25, 0.5, 1.0, 2.0, 3.0, 4.0, 5.0)
 DELTA = 0.001
 QUERIES, RUNS = 500_000, 5
+WIDE = ("netflix", "netflix-like", "npm-deps")
+"""Tables on which the best mechanism takes many minutes a run, and runs once."""
 
 _QUICK_EPSILONS = (0.25, 0.5, 1.0)
 _QUICK_QUERIES = 20_000
@@ -38,10 +47,14 @@ def plan(choices: Choices) -> Sequence[Run]:
             "seed": seed,
         }
         for table in _tables(choices)
-        for label in CONTENDERS
+        for label in contenders_named(choices.options.get("contender"))
         for epsilon in (epsilons[:1] if label in SEEDLESS else epsilons)
-        for seed in (range(1, 2) if label in SEEDLESS else choices.seeds(RUNS))
+        for seed in (range(1, 2) if _runs_once(label, table) else choices.seeds(RUNS))
     ]
+
+
+def _runs_once(label: str, table: PublicTable) -> bool:
+    return label in SEEDLESS or (label == BEST_LABEL and table.name in WIDE)
 
 
 def _tables(choices: Choices) -> list[PublicTable]:
@@ -66,6 +79,7 @@ def perform(run: Run, threads: int) -> Sequence[Row]:
         epsilon=run["epsilon"],
         delta=run["delta"],
         accountant=contender.accountant,
+        options=contender.options,
         threads=threads,
     )
     return [found.row()]
@@ -104,35 +118,45 @@ def _means(table: pl.DataFrame) -> dict[str, dict[float, float]]:
 
 
 def _expect(name: str, means: Mapping[str, Mapping[float, float]]) -> list[Finding]:
+    """Return what the curves at hand can tell."""
     ours, papers, best = (means.get(label, {}) for label in (OURS, PAPERS, BEST_LABEL))
+    findings = []
     ratios = {epsilon: papers[epsilon] / ours[epsilon] for epsilon in ours if epsilon in papers}
-    listed = ", ".join(f"{ratio:.1f} at {epsilon:g}" for epsilon, ratio in ratios.items())
+    if ratios:
+        listed = ", ".join(f"{ratio:.1f} at {epsilon:g}" for epsilon, ratio in ratios.items())
+        findings.append(
+            Finding(
+                f"{name}: our accounting below the paper's at every epsilon",
+                f"the paper's error over ours: {listed}",
+                all(ratio > 1 for ratio in ratios.values()),
+            )
+        )
+    if len(ours) > 1:
+        errors = list(ours.values())
+        findings.append(
+            Finding(
+                f"{name}: max error falls as epsilon grows (Figure 2)",
+                f"{errors[0]:.3f} at epsilon {min(ours):g}, {errors[-1]:.3f} at {max(ours):g}",
+                errors[-1] < errors[0],
+            )
+        )
     rivals = [label for label in means if label != BEST_LABEL]
-    losses = [
-        f"{label} at {epsilon:g}"
-        for label in rivals
-        for epsilon in best
-        # A mechanism without a budget has one error for all epsilon.
-        if means[label].get(epsilon, min(means[label].values())) <= best[epsilon]
-    ]
-    falls = list(ours.values())
-    return [
-        Finding(
-            f"{name}: our accounting below the paper's at every epsilon",
-            f"the paper's error over ours: {listed}",
-            all(ratio > 1 for ratio in ratios.values()),
-        ),
-        Finding(
-            f"{name}: max error falls as epsilon grows (Figure 2)",
-            f"{falls[0]:.3f} at epsilon {min(ours):g}, {falls[-1]:.3f} at {max(ours):g}",
-            falls[-1] < falls[0],
-        ),
-        Finding(
-            f"{name}: {BEST_LABEL} below everything else at every epsilon",
-            f"not below {', '.join(losses)}" if losses else "it is",
-            not losses,
-        ),
-    ]
+    if best and rivals:
+        losses = [
+            f"{label} at {epsilon:g}"
+            for label in rivals
+            for epsilon in best
+            # A mechanism without a budget has one error for all epsilon.
+            if means[label].get(epsilon, min(means[label].values())) <= best[epsilon]
+        ]
+        findings.append(
+            Finding(
+                f"{name}: {BEST_LABEL} below everything else at every epsilon",
+                f"not below {', '.join(losses)}" if losses else "it is",
+                not losses,
+            )
+        )
+    return findings
 
 
 def draw(table: pl.DataFrame) -> Mapping[str, Figure]:
@@ -170,7 +194,8 @@ RECIPE = Recipe(
         "The paper's setting: average max error of (epsilon, 0.001)-private answers to 500,000 "
         "3-way marginals, epsilon 0.25 to 5, mean of 5 runs. Ours: signed random conjunctions on "
         "the paper's own bits, neighbours replace one row, and no parameter tuned to the data. "
-        "Every baseline has the same guarantee. The quick form has 20,000 queries about Adult."
+        "Every baseline has the same guarantee. On tables of 17,770 bits the best mechanism runs "
+        "once. The quick form has 20,000 queries about Adult."
     ),
     plan=plan,
     perform=perform,
@@ -179,6 +204,7 @@ RECIPE = Recipe(
     draw=draw,
     options=(
         Option("epsilon", float, "Only this epsilon."),
+        Option("contender", str, "Only this curve, by its name in the legend."),
         Option("table", str, "Only this table: adult, kdd99, netflix, netflix-like or npm-deps."),
     ),
 )

@@ -21,6 +21,7 @@ from dualquery.data.load import Dataset, load
 from dualquery.data.rows import Rows, Statistic
 from dualquery.evaluation import Errors
 from dualquery.mechanism import Mechanism, Outcome, Plan, Task
+from dualquery.privacy.row_count import RowCount
 from dualquery.queries.planner import ConjunctionCounts
 from dualquery.queries.request import WorkloadRequest
 from dualquery.queries.workload import Workload
@@ -95,7 +96,7 @@ class Question:
         """Return a mechanism's plan, made once for all seeds."""
         key = (mechanism, wanted)
         if key not in self._plans:
-            budget, _ = wanted.resolve(mechanism, self.data.n)
+            budget, _ = wanted.resolve(mechanism, RowCount(self.data.n))
             self._plans[key] = mechanism.plan(self.task, budget)
         return self._plans[key]
 

@@ -20,8 +20,9 @@ from dualquery.data.histogram import axis_sizes, cells_of, rows_of_values
 from dualquery.errors import BadInputError
 from dualquery.mechanism import Budget, Outcome, Plan, Session, Task, conjunctions_of
 from dualquery.privacy.curator import Curator
+from dualquery.privacy.sensitivity import parity_moves
 from dualquery.queries.family import Queries
-from dualquery.queries.fourier import answers_of, asked_sets, parities_apart
+from dualquery.queries.fourier import answers_of, asked_sets
 from dualquery.queries.workload import Workload
 from mwem.tables import sampled_table
 
@@ -71,15 +72,15 @@ class Barak:
     def plan(self, task: Task, budget: Budget) -> Plan:
         """Spend the whole budget on one noisy measurement of all coefficients."""
         sets = self.statistics(task.workload)
-        apart = parities_apart(sets)
+        moves = parity_moves(sets, budget.neighbours)
         parameters = {
             "fit": choose_fit(self.fit, sets),
             "repetitions": self.repetitions,
             "coefficients": len(sets),
-            "differing_parities": apart,
+            "moving_parities": moves.entries,
             "records": self.records or min(task.n, _MOST_RECORDS),
         }
-        return plan_noise_on(apart, sets.spread, budget, parameters)
+        return plan_noise_on(moves, budget, parameters)
 
     def run(self, task: Task, plan: Plan, curator: Curator | None, session: Session) -> Outcome:
         """Measure the coefficients, fit a table, and answer from its coefficients."""
@@ -121,7 +122,7 @@ def measured_coefficients(n: int, plan: Plan, curator: Curator) -> NDArray[np.fl
     noise = NoisePlan.of(plan)
     measure = (
         curator.measure_parities_gaussian
-        if noise.noise == "discrete gaussian"
+        if noise.noise == "gaussian"
         else curator.measure_parities_laplace
     )
     return np.clip(1.0 - 2.0 * measure(noise.scale) / n, -1.0, 1.0)

@@ -20,6 +20,7 @@ from dualquery.privacy.accountants import best
 from dualquery.privacy.curator import Curator
 from dualquery.queries.family import Queries
 from mwem.algorithm import multiply_weights, noisy_start
+from mwem.intervals import measured_intervals
 from mwem.options import MwemOptions
 from mwem.output import Output
 from mwem.queries import ProductQueries
@@ -44,7 +45,7 @@ class Mwem(MwemOptions):
 
     def plan(self, task: Task, budget: Budget) -> Plan:
         """Fix the representation and the noise of every draw from public facts."""
-        asked = questions_of(task.queries, self)
+        asked = questions_of(task.queries, self, budget.neighbours)
         queries = ProductQueries.of(task.queries)
         spending = spend(self, budget, asked.sensitivity)
         accountant, cost = best(spending.schedule(), budget.delta, budget.accountant)
@@ -114,6 +115,7 @@ class Mwem(MwemOptions):
             answers=output.answers,
             records=records_of_values(output.values, task.queries.domain),
             trace=tuple(trace),
+            intervals=measured_intervals(trace, task.queries, task.n, spending),
         )
         return outcome, distribution
 

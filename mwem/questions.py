@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from dualquery.errors import BadInputError
 from dualquery.privacy.curator import Curator
-from dualquery.queries import cuboids
+from dualquery.privacy.events import Neighbours
+from dualquery.privacy.sensitivity import one_count_move, table_moves
 from dualquery.queries.cuboids import Cuboids
 from dualquery.queries.family import Queries
 from mwem.options import MwemOptions
@@ -54,9 +55,10 @@ class Questions(Protocol):
 class SingleQueries:
     """Every query is a question: the algorithm of Figure 1."""
 
-    def __init__(self, queries: Queries) -> None:
+    def __init__(self, queries: Queries, neighbours: Neighbours = Neighbours.REPLACE_ONE) -> None:
         self._queries = queries
-        self.sensitivity = Sensitivity(queries.spread, queries.spread)
+        move = one_count_move(queries, neighbours)
+        self.sensitivity = Sensitivity(move, move)
 
     def __len__(self) -> int:
         return len(self._queries)
@@ -79,6 +81,7 @@ class SingleQueries:
         self, curator: Curator, spending: Spending, question: int, n: int
     ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Measure one query."""
+        count: float
         if spending.gaussian:
             count = curator.measure_one_gaussian(question, spending.measure_scale)
         else:
@@ -103,9 +106,9 @@ class WholeMarginals:
     which is what the noise would add; its table is measured at the price of one histogram.
     """
 
-    def __init__(self, queries: Queries) -> None:
+    def __init__(self, queries: Queries, neighbours: Neighbours = Neighbours.REPLACE_ONE) -> None:
         self._cuboids = Cuboids.of(queries)
-        self.sensitivity = Sensitivity(cuboids.L1, cuboids.L2)
+        self.sensitivity = Sensitivity.of(table_moves(neighbours))
 
     def __len__(self) -> int:
         return len(self._cuboids)
@@ -127,12 +130,11 @@ class WholeMarginals:
     def measure(
         self, curator: Curator, spending: Spending, question: int, n: int
     ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Measure a table. The cells of a whole marginal add up to n, which is public."""
+        """Measure a table. The cells of a whole marginal add up to the public n."""
         if spending.gaussian:
-            table = curator.measure_cuboid_gaussian(question, spending.measure_scale)
+            noisy = curator.measure_cuboid_gaussian(question, spending.measure_scale) / n
         else:
-            table = curator.measure_cuboid_laplace(question, spending.measure_scale)
-        noisy = table / n
+            noisy = curator.measure_cuboid_laplace(question, spending.measure_scale) / n
         if self._cuboids.whole[question]:
             noisy -= (math.fsum(noisy) - 1.0) / len(noisy)
         return self._cuboids.queries(question), noisy
@@ -148,7 +150,9 @@ class WholeMarginals:
         }
 
 
-def questions_of(queries: Queries, options: MwemOptions) -> Questions:
+def questions_of(
+    queries: Queries, options: MwemOptions, neighbours: Neighbours = Neighbours.REPLACE_ONE
+) -> Questions:
     """Return what the user wants to be asked.
 
     Raises
@@ -156,7 +160,8 @@ def questions_of(queries: Queries, options: MwemOptions) -> Questions:
     BadInputError
         If there are fewer questions than iterations, or cuboids are asked for of other queries.
     """
-    asked: Questions = WholeMarginals(queries) if options.cuboids else SingleQueries(queries)
+    kinds = WholeMarginals if options.cuboids else SingleQueries
+    asked: Questions = kinds(queries, neighbours)
     if options.iterations > len(asked):
         kind = "marginals" if options.cuboids else "queries"
         raise BadInputError(

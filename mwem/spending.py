@@ -11,15 +11,16 @@ from numpy.typing import NDArray
 from dualquery.errors import BadInputError
 from dualquery.mechanism import Budget
 from dualquery.privacy.calibrate import laplace_scale
+from dualquery.privacy.calibrate_noise import calibrate_rho
 from dualquery.privacy.curator import Curator
 from dualquery.privacy.events import (
     RANGE_SLACK,
-    DiscreteGaussianNoise,
     Event,
+    GaussianNoise,
     LaplaceNoise,
     SampledQueries,
 )
-from dualquery.privacy.zcdp import rho_for
+from dualquery.privacy.sensitivity import Moves, table_moves
 from mwem.options import MwemOptions
 
 _MARGIN = 1e-9
@@ -28,7 +29,7 @@ _MARGIN = 1e-9
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """How far what an iteration measures moves when one record is replaced, in steps.
+    """How far what an iteration measures moves between neighbours, in steps.
 
     Parameters
     ----------
@@ -43,11 +44,12 @@ class Sensitivity:
 
     def noise(self, gaussian: bool, scale: float) -> Event:
         """Return the event of noise of a scale, in steps, on every number."""
-        return DiscreteGaussianNoise(self.l2, scale) if gaussian else LaplaceNoise(self.l1 / scale)
+        return GaussianNoise(self.l2, scale) if gaussian else LaplaceNoise(self.l1 / scale)
 
-
-_CELLS = Sensitivity(2, math.sqrt(2))
-"""A histogram: one row leaves a cell and enters another."""
+    @staticmethod
+    def of(moves: Moves) -> Sensitivity:
+        """Return the sensitivity of a vector that moves so far."""
+        return Sensitivity(moves.l1, moves.l2)
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,7 @@ class Spending:
     Parameters
     ----------
     gaussian
-        Discrete Gaussian noise (zero-concentrated differential privacy), or discrete Laplace noise.
+        Gaussian noise, or discrete Laplace noise.
     select
         Range of a selection: log-weights are ``select / 2`` for as much error as one record makes.
     measure_scale
@@ -68,6 +70,8 @@ class Spending:
         Number of selections, and of measurements.
     l1, l2
         `Sensitivity` of a measurement.
+    cells_l1, cells_l2
+        `Sensitivity` of the counts of all cells.
     """
 
     gaussian: bool
@@ -77,19 +81,22 @@ class Spending:
     iterations: int
     l1: float
     l2: float
+    cells_l1: float
+    cells_l2: float
 
     def schedule(self) -> tuple[Event, ...]:
         """Return the events of the run in their order."""
         start: tuple[Event, ...] = ()
         if self.cells_scale is not None:
-            start = (_CELLS.noise(self.gaussian, self.cells_scale),)
+            cells = Sensitivity(self.cells_l1, self.cells_l2)
+            start = (cells.noise(self.gaussian, self.cells_scale),)
         iteration = (
             SampledQueries(self.select + RANGE_SLACK, 1),
             Sensitivity(self.l1, self.l2).noise(self.gaussian, self.measure_scale),
         )
         return start + iteration * self.iterations
 
-    def measure_cells(self, curator: Curator) -> NDArray[np.int64] | None:
+    def measure_cells(self, curator: Curator) -> NDArray[np.int64] | NDArray[np.float64] | None:
         """Measure the count of every cell with the planned noise, if it is planned."""
         if self.cells_scale is None:
             return None
@@ -103,42 +110,66 @@ def spend(options: MwemOptions, budget: Budget, sensitivity: Sensitivity) -> Spe
 
     With delta 0 epsilons add up (Theorem 2.1). With delta above 0 the shares are those of rho, the
     budget of zero-concentrated differential privacy: a selection of range r costs r^2 / 8, Gaussian
-    noise 1 / (2 scale^2) a unit of squared sensitivity. When one record is replaced, one count
-    moves by the spread of the queries, and two cells of a histogram or cuboid by 1 each.
+    noise 1 / (2 scale^2) a unit of squared sensitivity; how large a rho fits is for the accountant
+    to say.
 
     Raises
     ------
     BadInputError
         If so many iterations leave nothing for one of them.
     """
+    if budget.delta > 0:
+
+        def of_rho(rho: float) -> Spending:
+            return _split_rho(options, budget, rho, sensitivity)
+
+        rho = calibrate_rho(
+            lambda rho: of_rho(rho).schedule(), budget.epsilon, budget.delta, budget.accountant
+        )
+        return of_rho(rho)
     init = options.init_budget if options.noisy_init else 0.0
     share = options.noisy_max_budget
-    cells_scale = None
-    if budget.delta > 0:
-        rho = rho_for(budget.epsilon, budget.delta) * (1.0 - _MARGIN)
-        each = rho * (1.0 - init) / options.iterations
-        select = math.sqrt(8.0 * share * each) - RANGE_SLACK
-        measure_scale = sensitivity.l2 / math.sqrt(2.0 * (1.0 - share) * each)
-        if options.noisy_init:
-            cells_scale = 1.0 / math.sqrt(rho * init)
-    else:
-        epsilon = budget.epsilon * (1.0 - _MARGIN)
-        each = epsilon * (1.0 - init) / options.iterations
-        select = share * each - RANGE_SLACK
-        measure_scale = laplace_scale((1.0 - share) * each, sensitivity.l1)
-        if options.noisy_init:
-            cells_scale = laplace_scale(epsilon * init, _CELLS.l1)
-    if select <= 0:
+    cells = table_moves(budget.neighbours)
+    epsilon = budget.epsilon * (1.0 - _MARGIN)
+    each = epsilon * (1.0 - init) / options.iterations
+    return Spending(
+        gaussian=False,
+        select=_selection(share * each, each, options, budget),
+        measure_scale=laplace_scale((1.0 - share) * each, sensitivity.l1),
+        cells_scale=laplace_scale(epsilon * init, cells.l1) if options.noisy_init else None,
+        iterations=options.iterations,
+        l1=sensitivity.l1,
+        l2=sensitivity.l2,
+        cells_l1=cells.l1,
+        cells_l2=cells.l2,
+    )
+
+
+def _split_rho(
+    options: MwemOptions, budget: Budget, rho: float, sensitivity: Sensitivity
+) -> Spending:
+    init = options.init_budget if options.noisy_init else 0.0
+    share = options.noisy_max_budget
+    cells = table_moves(budget.neighbours)
+    each = rho * (1.0 - init) / options.iterations
+    return Spending(
+        gaussian=True,
+        select=_selection(math.sqrt(8.0 * share * each), each, options, budget),
+        measure_scale=sensitivity.l2 / math.sqrt(2.0 * (1.0 - share) * each),
+        cells_scale=cells.l2 / math.sqrt(2.0 * rho * init) if options.noisy_init else None,
+        iterations=options.iterations,
+        l1=sensitivity.l1,
+        l2=sensitivity.l2,
+        cells_l1=cells.l1,
+        cells_l2=cells.l2,
+    )
+
+
+def _selection(width: float, each: float, options: MwemOptions, budget: Budget) -> float:
+    """Return the range of a selection that is charged ``width``."""
+    if width <= RANGE_SLACK:
         raise BadInputError(
             f"epsilon {budget.epsilon:g} over {options.iterations} iterations leaves "
             f"{each:.3g} for each, too little to select a query; use fewer iterations"
         )
-    return Spending(
-        budget.delta > 0,
-        select,
-        measure_scale,
-        cells_scale,
-        options.iterations,
-        sensitivity.l1,
-        sensitivity.l2,
-    )
+    return width - RANGE_SLACK

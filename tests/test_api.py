@@ -15,6 +15,7 @@ from dualquery.data.sources import source_of
 from dualquery.errors import BadInputError
 from dualquery.mechanism import Budget
 from dualquery.privacy.events import Neighbours
+from dualquery.privacy.row_count import RowCount
 from dualquery.queries.random import random_conjunctions
 from dualquery.queries.request import WorkloadRequest
 from dualquery.queries.workload import Workload
@@ -37,7 +38,14 @@ def test_a_declared_table_gives_a_private_release() -> None:
     assert len(made.answers) == len(made.workload) == 30
     assert legal(SCHEMA.domain, made.records)
     assert made.synthetic.columns == people().columns
-    assert made.answer_table.columns == ["query", "answer", "literal_1", "literal_2"]
+    assert made.answer_table.columns == [
+        "query",
+        "answer",
+        "literal_1",
+        "literal_2",
+        "interval_low",
+        "interval_high",
+    ]
     assert made.options["mechanism"]["rounds"] == 6
     assert made.parameters["rounds"] == 6
 
@@ -146,7 +154,7 @@ def test_workloads_of_every_kind(tmp_path) -> None:
 def test_progress_hears_phases_and_rounds() -> None:
     class Listener:
         def __init__(self) -> None:
-            self.phases, self.steps = [], []
+            self.phases, self.steps, self.notes = [], [], []
 
         def phase(self, name):
             self.phases.append(name)
@@ -154,11 +162,17 @@ def test_progress_hears_phases_and_rounds() -> None:
         def step(self, done, total):
             self.steps.append((done, total))
 
+        def note(self, text):
+            self.notes.append((text, len(self.phases)))
+
     listener = Listener()
     dualquery.release(people(), **QUICK, progress=listener)
     assert listener.phases[0] == "reading the table"
     assert listener.phases[-1] == "running dualquery"
     assert listener.steps[-1] == (6, 6)
+    ((text, phases),) = listener.notes
+    assert text.startswith("expected max error")
+    assert listener.phases[phases:] == ["evaluating the queries", "running dualquery"]
 
 
 def test_the_front_door_lists_its_names() -> None:
@@ -185,7 +199,7 @@ def test_the_front_door_lists_its_names() -> None:
         ({"accountant": "best"}, "--accountant: 'best' is unknown (known: auto, paper"),
         ({"accountant": "best", "mechanism": "zero"}, "--accountant: 'best' is unknown"),
         ({"neighbours": "twins"}, "--neighbours: 'twins'"),
-        ({"neighbours": "add-remove"}, "'add-remove' is not implemented yet"),
+        ({"neighbours": "add-remove"}, "give --delta, or state a number of rows with --rows"),
         ({"mechanism": "magic"}, "unknown mechanism 'magic'"),
         ({"options": {"roundz": 3}}, "no option 'roundz'; did you mean 'rounds'"),
         ({"options": {"rounds": "x"}}, "rounds='x' is not a valid int"),
@@ -281,12 +295,12 @@ def test_a_workload_with_repeats_is_refused_and_a_part_of_one_taken() -> None:
 
 def test_budget_request_completes_delta() -> None:
     dualquery_, laplace = configure("dualquery", {}), configure("laplace", {})
-    budget, notes = BudgetRequest(epsilon=2.0).resolve(dualquery_, 100)
+    budget, notes = BudgetRequest(epsilon=2.0).resolve(dualquery_, RowCount(100))
     assert budget == Budget(2.0, 1e-4, "auto", Neighbours.REPLACE_ONE)
     assert notes == ()
-    assert BudgetRequest().resolve(laplace, 100)[0].delta == 0
-    assert BudgetRequest(delta=1e-3).resolve(laplace, 100)[0].delta == 1e-3
-    assert BudgetRequest(delta=0.0).resolve(dualquery_, 100)[0].delta == 0
+    assert BudgetRequest().resolve(laplace, RowCount(100))[0].delta == 0
+    assert BudgetRequest(delta=1e-3).resolve(laplace, RowCount(100))[0].delta == 1e-3
+    assert BudgetRequest(delta=0.0).resolve(dualquery_, RowCount(100))[0].delta == 0
 
 
 @pytest.mark.parametrize("query_columns", ["job,age", ["age", "job"], "0-1", [1, 0], ["0", "1"]])

@@ -7,8 +7,11 @@ import polars as pl
 import pytest
 
 import dualquery
+from dualquery.data import schema_from_dict
+from dualquery.data.streamed import StreamedRows
 from dualquery.errors import BadInputError
 from dualquery.evaluation import BASELINES, Errors
+from dualquery.queries.parities import Parities
 from tests.tables import SCHEMA, people
 
 SMALL = {"schema": SCHEMA, "queries": 40, "way": 2}
@@ -99,6 +102,50 @@ def test_a_folder_is_evaluated_like_the_release(made, found, tmp_path) -> None:
     made.save(tmp_path / "out")
     assert dualquery.evaluate(tmp_path / "out", people()) == found
     assert dualquery.evaluate(str(tmp_path / "out"), people(), threads=3) == found
+
+
+@pytest.mark.parametrize("delta", [None, 0.0])
+def test_a_stream_is_passed_over_once(made, delta, tmp_path, monkeypatch) -> None:
+    """For the truth and all baselines together, beside the pass that counts the rows."""
+    people().write_csv(tmp_path / "people.csv")
+    if delta is not None:
+        made = dualquery.release(people(), **SMALL, mechanism="laplace", seed=0)
+    expected = dualquery.evaluate(made, people())
+    passes = []
+    stream = StreamedRows.stream
+
+    def counted(self):
+        passes.append(self)
+        return stream(self)
+
+    monkeypatch.setattr(StreamedRows, "stream", counted)
+    assert dualquery.evaluate(made, tmp_path / "people.csv", engine="stream") == expected
+    assert len(passes) == 1
+
+
+def test_another_family_is_passed_over_once(tmp_path, monkeypatch) -> None:
+    schema = schema_from_dict(
+        {
+            "kind": "table",
+            "name": "bits",
+            "columns": [{"name": name, "kind": "binary"} for name in "abc"],
+        }
+    )
+    bits = np.random.default_rng(0).integers(0, 2, (50, 3))
+    pl.DataFrame(bits, schema=["a", "b", "c"]).write_csv(tmp_path / "bits.csv")
+    made = dualquery.release(
+        tmp_path / "bits.csv", schema=schema, queries=Parities(3, 2), mechanism="gaussian"
+    )
+    passes = []
+    stream = StreamedRows.stream
+
+    def counted(self):
+        passes.append(self)
+        return stream(self)
+
+    monkeypatch.setattr(StreamedRows, "stream", counted)
+    dualquery.evaluate(made, tmp_path / "bits.csv", engine="stream")
+    assert len(passes) == 1
 
 
 def test_another_table_may_be_compared(made) -> None:

@@ -130,10 +130,11 @@ def test_loading_an_older_format_needs_no_upgrade(made, tmp_path) -> None:
 
 SUMMARY = {
     "format_version", "mechanism", "parameters", "options", "privacy", "rows", "bits", "queries",
-    "way", "workload", "synthetic_records", "solver", "notes", "versions", "created", "schema",
+    "way", "workload", "synthetic_records", "solver", "intervals", "notes", "versions",
+    "created", "schema",
 }  # fmt: skip
 """Every key of release.json. Each is public; add one here only if it is, too."""
-OPTIONS = {"epsilon", "delta", "accountant", "neighbours", "seed", "mechanism"}
+OPTIONS = {"epsilon", "delta", "accountant", "neighbours", "rows", "seed", "mechanism"}
 SOLVER = {"rounds", "seconds", "slowest_seconds"}
 PRIVACY = {
     "private", "epsilon", "delta", "neighbours", "accountant", "assumptions",
@@ -149,7 +150,7 @@ def test_release_json_holds_listed_keys_only(made, tmp_path) -> None:
     assert stored["solver"].keys() == SOLVER
     assert stored["privacy"].keys() == PRIVACY
     assert pl.read_parquet(tmp_path / "out" / "answers.parquet").columns == [
-        "query", "answer", "literal_1", "literal_2",
+        "query", "answer", "literal_1", "literal_2", "interval_low", "interval_high",
     ]  # fmt: skip
 
 

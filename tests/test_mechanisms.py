@@ -15,7 +15,7 @@ from dualquery.errors import BadInputError
 from dualquery.mechanism import Budget, Mechanism, Outcome, Plan, Session, Task
 from dualquery.privacy.accountants import best
 from dualquery.privacy.curator import Curator
-from dualquery.privacy.events import events_of
+from dualquery.privacy.events import GaussianNoise, Neighbours, events_of
 from dualquery.privacy.randomness import SeededRandomness, SystemRandomness
 from dualquery.registry import BUILT_IN, configure
 from tests.tables import SCHEMA, dataset, legal, random_records, task
@@ -56,26 +56,28 @@ class Case:
 
 MECHANISMS = [
     Case("dualquery", {"samples": 20}, trace=DUALQUERY_TRACE),
-    Case("gaussian", records=False, runs_at_delta_0=False, accountants=frozenset({"zcdp"})),
+    Case(
+        "gaussian", records=False, runs_at_delta_0=False, accountants=frozenset({"zcdp", "exact"})
+    ),
     Case("laplace", records=False, accountants=frozenset({"advanced"})),
-    Case("independent", {"records": 50}, accountants=frozenset({"zcdp"})),
+    Case("independent", {"records": 50}, accountants=frozenset({"zcdp", "exact"})),
     Case("uniform", {"records": 50}),
     Case("zero", records=False),
     Case("smalldb", accountants=frozenset({"advanced"})),
     Case(
         "randomized-response", records=False, accountants=frozenset({"advanced", "zcdp", "exact"})
     ),
-    Case("mwem", {"iterations": 4}, trace=MWEM_TRACE, accountants=frozenset({"zcdp"})),
+    Case("mwem", {"iterations": 4}, trace=MWEM_TRACE, accountants=frozenset({"zcdp", "exact"})),
     Case(
         "mwem-sampled",
         {"rounds": 4, "population": 500, "records": 50},
         trace=SAMPLED_TRACE,
         runs_at_delta_0=False,
-        accountants=frozenset({"zcdp"}),
+        accountants=frozenset({"zcdp", "exact"}),
     ),
-    Case("barak", {"records": 50}, accountants=frozenset({"zcdp"})),
-    Case("barak", {"records": 50, "fit": "program"}, accountants=frozenset({"zcdp"})),
-    Case("barak", {"fit": "none"}, records=False, accountants=frozenset({"zcdp"})),
+    Case("barak", {"records": 50}, accountants=frozenset({"zcdp", "exact"})),
+    Case("barak", {"records": 50, "fit": "program"}, accountants=frozenset({"zcdp", "exact"})),
+    Case("barak", {"fit": "none"}, records=False, accountants=frozenset({"zcdp", "exact"})),
 ]
 N = 300
 BUDGET = Budget(epsilon=1.0, delta=1e-5)
@@ -227,6 +229,48 @@ def test_a_curator_with_less_to_spend_stops_the_run(mechanism) -> None:
     curator = Curator(records, statistics, less, SeededRandomness(0))
     with pytest.raises(RuntimeError, match="the budget is spent"):
         mechanism.run(work, plan, curator, Session(public_seed=0))
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-5])
+def test_a_record_added_or_removed(case: Case, mechanism, delta: float) -> None:
+    """Planned on a public number of rows, run on another: used up exactly, and not a draw more."""
+    budget = Budget(1.0, delta, neighbours=Neighbours.ADD_REMOVE)
+    if delta == 0 and not case.runs_at_delta_0:
+        pytest.skip("refused at delta 0")
+    work = task(n=N + 7)
+    if case.name == "randomized-response":
+        with pytest.raises(BadInputError, match="use --neighbours replace-one"):
+            mechanism.plan(work, budget)
+        return
+    plan = mechanism.plan(work, budget)
+    assert best(plan.schedule, delta, plan.accountant)[1] <= 1.0
+    statistics = mechanism.statistics(work.workload)
+    if statistics is None:
+        return
+    events = events_of(plan.schedule)
+    outcomes = []
+    for left in (events, events[:-1]):
+        curator = Curator(
+            dataset(SCHEMA, rows(1)).records,
+            statistics,
+            left,
+            SeededRandomness(0),
+            neighbours=Neighbours.ADD_REMOVE,
+            public_rows=work.n,
+        )
+        if left != events:
+            with pytest.raises(RuntimeError, match="the budget is spent"):
+                mechanism.run(work, plan, curator, Session(public_seed=0))
+            continue
+        outcomes.append(mechanism.run(work, plan, curator, Session(public_seed=0)))
+        assert curator._ledger.spent == len(events) > 0
+    assert np.isfinite(outcomes[0].answers).all()
+    assert 0 <= outcomes[0].answers.min() <= outcomes[0].answers.max() <= 1
+    # What moves half as far is planned with half the noise: never with more.
+    replaced = mechanism.plan(work, replace(budget, neighbours=Neighbours.REPLACE_ONE))
+    for ours, theirs in zip(events, events_of(replaced.schedule), strict=False):
+        if isinstance(ours, GaussianNoise) and isinstance(theirs, GaussianNoise):
+            assert ours.scale <= theirs.scale * (1 + 1e-9)
 
 
 def test_same_seed_same_result_whatever_the_threads(mechanism) -> None:

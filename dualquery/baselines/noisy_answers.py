@@ -9,6 +9,8 @@ import numpy as np
 
 from dualquery.baselines.noise import NoisePlan, measure, plan_noise
 from dualquery.errors import BadInputError
+from dualquery.expected import ExpectedError, noise_error
+from dualquery.intervals import Intervals
 from dualquery.mechanism import Budget, Outcome, Plan, Session, Task
 from dualquery.privacy.curator import Curator
 from dualquery.queries.family import Queries
@@ -16,7 +18,7 @@ from dualquery.queries.family import Queries
 
 @dataclass(frozen=True, kw_only=True)
 class Gaussian:
-    """Discrete Gaussian noise on every answer, clipped to their range (Canonne et al. 2020)."""
+    """Gaussian noise on every answer, clipped to their range (Balle and Wang 2018)."""
 
     name: ClassVar[str] = "gaussian"
     pure: ClassVar[bool] = False
@@ -30,6 +32,10 @@ class Gaussian:
         if budget.delta == 0:
             raise BadInputError("gaussian needs --delta above 0; with delta 0 use laplace")
         return plan_noise(task.queries, budget, {})
+
+    def expected_error(self, task: Task, plan: Plan) -> ExpectedError:
+        """Tell the error of the noise, by formula."""
+        return answer_noise(task, plan)
 
     def run(self, task: Task, plan: Plan, curator: Curator | None, session: Session) -> Outcome:  # noqa: ARG002
         """Measure and clip."""
@@ -51,13 +57,34 @@ class Laplace:
         """Find the smallest noise at a proven sensitivity; delta is not needed."""
         return plan_noise(task.queries, replace(budget, delta=0.0), {})
 
+    def expected_error(self, task: Task, plan: Plan) -> ExpectedError:
+        """Tell the error of the noise, by formula."""
+        return answer_noise(task, plan)
+
     def run(self, task: Task, plan: Plan, curator: Curator | None, session: Session) -> Outcome:  # noqa: ARG002
         """Measure and clip."""
         return noisy_answers(task, plan, curator)
 
 
+def answer_noise(task: Task, plan: Plan) -> ExpectedError:
+    """Return the error to expect of one noisy measurement of the workload."""
+    queries, noise = task.queries, NoisePlan.of(plan)
+    scale = noise.scale * queries.step / task.n
+    return noise_error(noise.noise, scale, len(queries), queries.high - queries.low)
+
+
 def noisy_answers(task: Task, plan: Plan, curator: Curator | None) -> Outcome:
     """Turn one noisy measurement of the workload into answers."""
-    queries = task.queries
-    answers = measure(curator, NoisePlan.of(plan)) * (queries.step / task.n)
-    return Outcome(answers=np.clip(answers, queries.low, queries.high))
+    queries, noise = task.queries, NoisePlan.of(plan)
+    unit = queries.step / task.n
+    answers = np.asarray(measure(curator, noise) * unit, np.float64)
+    return Outcome(
+        answers=np.clip(answers, queries.low, queries.high),
+        intervals=Intervals.around(
+            answers,
+            noise.half_width * unit,
+            queries.low,
+            queries.high,
+            "from the noise of each answer, each on its own",
+        ),
+    )

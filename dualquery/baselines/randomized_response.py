@@ -24,7 +24,7 @@ from dualquery.errors import BadInputError
 from dualquery.mechanism import Budget, Outcome, Plan, Session, Task, conjunctions_of
 from dualquery.privacy.accountants import best
 from dualquery.privacy.curator import Curator
-from dualquery.privacy.events import RandomizedReport, Schedule
+from dualquery.privacy.events import Neighbours, RandomizedReport, Schedule
 from dualquery.privacy.randomized import WORDS, asked_columns, steps_of
 from dualquery.queries.family import Queries
 from dualquery.queries.subqueries import Subqueries
@@ -48,6 +48,11 @@ class RandomizedResponse:
 
     def plan(self, task: Task, budget: Budget) -> Plan:
         """Give every asked column the same epsilon, the largest that fits."""
+        if budget.neighbours is not Neighbours.REPLACE_ONE:
+            raise BadInputError(
+                "randomized-response gives away the number of reports, one a row, so it protects "
+                "replaced records only; use --neighbours replace-one, or another mechanism"
+            )
         columns = len(asked_columns(task.workload))
         epsilon = largest_report_epsilon(columns, budget)
         schedule = _reports(columns, epsilon)

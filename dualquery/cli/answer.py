@@ -36,4 +36,7 @@ def answer(
         for line in found:
             asked, answered = line["query"], line["answered"]
             shown = asked if asked == answered else f"{asked}\tanswered: {answered}"
+            if line["interval"]:
+                low, high = line["interval"]
+                shown += f"\t95% interval of the truth: {low:.6f} to {high:.6f}"
             typer.echo(f"{line['answer']:.6f}\t{line['source']}\t{shown}")

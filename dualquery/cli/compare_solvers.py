@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime
+import os
+import platform
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -107,7 +109,9 @@ def compare_solvers(
                 listen=listen,
             )
         settings = {"solvers": names, "threads": threads, "seed": seed, "reduce": reduce,
-                    "instances": instances or ["adult"]}  # fmt: skip
+                    "instances": instances or ["adult"], "versions": _versions(names),
+                    "python": platform.python_version(), "system": platform.platform(),
+                    "processors": os.cpu_count()}  # fmt: skip
         content = report(tasks, measurements, solver_timeout, settings)
         write_report(target, content)
         _write_tasks(target, tasks)
@@ -132,6 +136,14 @@ def _solver_names(options: Sequence[str]) -> list[str]:
     if not names:
         raise BadInputError("--solvers names no solver; see dualquery solvers")
     return list(dict.fromkeys(names))
+
+
+def _versions(names: Sequence[str]) -> dict[str, str | None]:
+    """Return the version of the package behind each solver."""
+    from solvers import available_solvers
+
+    known = {info.name: info.version for info in available_solvers()}
+    return {name: known.get(name.partition(":")[0]) for name in names}
 
 
 def _tasks(
@@ -261,9 +273,10 @@ def _table(names: Sequence[str], summaries: Sequence[SolverSummary], tasks: int)
         box=SIMPLE_HEAD,
         pad_edge=False,
         padding=(0, 1, 0, 0),
-        caption="solved: as good a record as the best known; best, 1%, proof: median time to the "
-        "best known, to within 1% of it, to the proof, where reached; gap, bound: mean distance "
-        "of record and bound from the best known; over: most time beyond a limit",
+        caption="solved: as good a record as the best known; best, 1%, proof: time to the best "
+        "known, to within 1% of it, to the proof (geometric mean shifted by 10 ms; not reached "
+        "counts as the limit); gap, bound: mean distance of record and bound from the best known; "
+        "over: most time beyond a limit",
         caption_justify="left",
     )
     known = {each.solver: each for each in summaries}

@@ -24,7 +24,10 @@ def evaluate(
         typer.Option(help="Your file that keeps EXACT PRIVATE answers."),
     ] = None,
     explain: Annotated[
-        bool, typer.Option("--explain", help="Say how queries are counted, on stderr.")
+        bool,
+        typer.Option(
+            "--explain", help="Say how queries are counted, and what passes took, on stderr."
+        ),
     ] = False,
     threads: Annotated[int | None, typer.Option(help="Default one a core.", min=1)] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,

@@ -91,8 +91,18 @@ def _third_party(entry: EntryPoint) -> Callable[..., Any]:
     return loaded
 
 
-def guarded(commands: typer.Typer, arguments: list[str], program: str) -> int:
-    """Run commands; whatever goes wrong ends in one plain line and an exit code."""
+def guarded(
+    commands: typer.Typer, arguments: list[str], program: str, kept: str = "nothing was written"
+) -> int:
+    """Run commands; whatever goes wrong ends in one plain line and an exit code.
+
+    Parameters
+    ----------
+    commands, arguments, program
+        What to run, as what.
+    kept
+        What is left of a command that is interrupted.
+    """
     try:
         command = typer.main.get_command(commands)
         code = command(arguments, prog_name=program, standalone_mode=False)
@@ -100,17 +110,17 @@ def guarded(commands: typer.Typer, arguments: list[str], program: str) -> int:
             raise KeyboardInterrupt
         return code if isinstance(code, int) else DONE
     except KeyboardInterrupt:
-        return _stop("interrupted: nothing was written", INTERRUPTED)
+        return _stop(f"interrupted: {kept}", INTERRUPTED)
     except BaseException as error:
-        return _explain(error, verbose=bool({"--verbose", "-v"} & {*arguments}))
+        return _explain(error, kept, verbose=bool({"--verbose", "-v"} & {*arguments}))
 
 
-def _explain(error: BaseException, *, verbose: bool) -> int:
+def _explain(error: BaseException, kept: str, *, verbose: bool) -> int:
     """Turn an exception into one plain line and an exit code."""
     from solvers.errors import SolverError
 
     if isinstance(error, typer.Abort):
-        return _stop("interrupted: nothing was written", INTERRUPTED)
+        return _stop(f"interrupted: {kept}", INTERRUPTED)
     if isinstance(error, typer.Exit):
         return error.exit_code
     if isinstance(error, USAGE_ERROR):

@@ -33,6 +33,14 @@ def release(
         str | None,
         typer.Option(help="Columns to read: names, positions, ranges.", rich_help_panel=DATA),
     ] = None,
+    max_ones_per_row: Annotated[
+        int | None,
+        typer.Option(
+            help="Cut rows of 0/1 columns to so many 1s (a public number): less noise.",
+            min=1,
+            rich_help_panel=DATA,
+        ),
+    ] = None,
     queries: Annotated[
         str | None,
         typer.Option(
@@ -108,8 +116,16 @@ def release(
         typer.Option(help="Default 1/n^2; 0 for pure mechanisms.", rich_help_panel=BUDGET),
     ] = None,
     neighbours: Annotated[
-        str, typer.Option(help="replace-one (n public).", rich_help_panel=BUDGET)
+        str,
+        typer.Option(help="replace-one (n public) or add-remove.", rich_help_panel=BUDGET),
     ] = "replace-one",
+    rows: Annotated[
+        int | None,
+        typer.Option(
+            help="With add-remove: a number of rows to go by; default a noisy one.",
+            rich_help_panel=BUDGET,
+        ),
+    ] = None,
     accountant: Annotated[
         str,
         typer.Option(help="auto, paper, advanced, zcdp or exact.", rich_help_panel=BUDGET),
@@ -132,7 +148,9 @@ def release(
     explain: Annotated[
         bool,
         typer.Option(
-            "--explain", help="Say how queries are counted, on stderr.", rich_help_panel=RUN
+            "--explain",
+            help="Say how queries are counted, and what passes took, on stderr.",
+            rich_help_panel=RUN,
         ),
     ] = False,
     threads: Annotated[
@@ -199,6 +217,7 @@ def release(
             given["data"],
             schema=given["schema"],
             columns=given["columns"],
+            max_ones_per_row=given["max_ones_per_row"],
             queries=workload.queries,
             way=workload.way,
             signed=workload.signed,
@@ -211,6 +230,7 @@ def release(
             epsilon=given["epsilon"],
             delta=given["delta"],
             neighbours=given["neighbours"],
+            rows=given["rows"],
             accountant=given["accountant"],
             seed=given["seed"],
             engine=Engine(
@@ -242,7 +262,7 @@ def check_options(given: dict[str, Any]) -> WorkloadRequest:
     from solvers import get_solver
 
     BudgetRequest(
-        **{name: given[name] for name in ("epsilon", "delta", "accountant", "neighbours")}
+        **{name: given[name] for name in ("epsilon", "delta", "accountant", "neighbours", "rows")}
     )
     check_mechanism(given["mechanism"])
     mechanism_options(given)
@@ -315,6 +335,7 @@ def show(terminal: Terminal, made: Release, target: Path, *, verbose: bool) -> N
     from rich.panel import Panel
     from rich.table import Table
 
+    from dualquery.intervals import LEVEL
     from dualquery.mechanism import conjunctions_of
     from dualquery.queries.text import print_queries
 
@@ -329,10 +350,15 @@ def show(terminal: Terminal, made: Release, target: Path, *, verbose: bool) -> N
     table = Table(
         "query", "released answer", title=f"{len(made.workload):,} answers, the first few"
     )
-    first = slice(5)  # the text of all of them would take a while
-    texts = print_queries(conjunctions_of(made.workload).literals[first], made.schema)
-    for text, value in zip(texts, made.answers[first], strict=True):
-        table.add_row(escape(text), f"{value:.4f}")
+    shown = 5  # the text of all of them would take a while
+    texts = print_queries(conjunctions_of(made.workload).literals[:shown], made.schema)
+    rows = [[escape(text), f"{made.answers[i]:.4f}"] for i, text in enumerate(texts)]
+    if made.intervals is not None:
+        table.add_column(f"{LEVEL:.0%} interval of the truth")
+        for i, row in enumerate(rows):
+            row.append(made.intervals.text(i))
+    for row in rows:
+        table.add_row(*row)
     console.print(table)
     if made.records is not None:
         grain = f": answers are multiples of 1/{len(made.records):,}"

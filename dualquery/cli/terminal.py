@@ -116,6 +116,9 @@ class _Bar:
     def step(self, done: int, total: int) -> None:
         self._bar.update(self._task, completed=done, total=total)
 
+    def note(self, text: str) -> None:
+        self._bar.console.print(text, markup=False, highlight=False)
+
 
 class _Lines:
     """Plain lines as a listener of a run."""
@@ -131,6 +134,10 @@ class _Lines:
     def step(self, done: int, total: int) -> None:
         """Ignore it: a line a round would be too many."""
 
+    def note(self, text: str) -> None:
+        if not self._quiet:
+            print(text, file=sys.stderr, flush=True)
+
 
 def start_logging(*, verbose: bool, quiet: bool, explain: bool = False) -> None:
     """Send the log to stderr: warnings as a rule, everything if verbose, errors only if quiet."""
@@ -138,7 +145,9 @@ def start_logging(*, verbose: bool, quiet: bool, explain: bool = False) -> None:
     logging.basicConfig(stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s")
     for package in PACKAGES:
         logging.getLogger(package).setLevel(level)
-    logging.getLogger(EXPLAIN_LOG).setLevel(logging.INFO if explain else level)
+    # It tells times of passes over private rows: only if asked for.
+    spoken = logging.INFO if explain else max(level, logging.WARNING)
+    logging.getLogger(EXPLAIN_LOG).setLevel(spoken)
 
 
 def set_threads(threads: int | None) -> None:

@@ -23,9 +23,14 @@ class Domain:
     offsets
         int64, shape ``(columns + 1,)``, increasing, starting at 0: column ``j`` owns the bits
         ``offsets[j] .. offsets[j + 1] - 1``.
+    max_ones
+        If not None, a private record has at most so many 1s: rows are cut to it as they are read
+        (see `dualquery.data.truncation`), and proofs of sensitivity may use it. Every column is
+        binary then.
     """
 
     offsets: NDArray[np.int64]
+    max_ones: int | None = None
 
     @property
     def columns(self) -> int:
@@ -54,6 +59,12 @@ class Domain:
         indptr = np.concatenate(([0], np.cumsum(self.sizes[hot])))
         members = np.flatnonzero(self.sizes[self.column_of_bit] > 1).astype(np.int32)
         return Groups(indptr=indptr, members=members)
+
+    def covers(self, other: Domain) -> bool:
+        """Return whether the columns are the same and every legal record of ``other`` is legal."""
+        most = self.bits if other.max_ones is None else other.max_ones
+        legal = self.max_ones is None or most <= self.max_ones
+        return legal and np.array_equal(self.offsets, other.offsets)
 
     @staticmethod
     def binary(bits: int) -> Domain:

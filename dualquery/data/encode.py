@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -168,17 +169,16 @@ def missing_mask(values: pl.Series, missing_values: tuple[str, ...]) -> NDArray[
     """Return which values are null, NaN or one of the texts that stand for a missing value."""
     import polars as pl
 
-    missing = values.is_null()
-    if values.dtype.is_float():
-        missing |= values.is_nan().fill_null(False)
     if values.dtype.is_numeric():
-        markers = to_numbers(pl.Series(missing_values, dtype=pl.String))
-        missing |= values.cast(pl.Float64).is_in(markers[~np.isnan(markers)]).fill_null(False)
-    elif values.dtype == pl.String:
-        missing |= values.is_in(list(missing_values)).fill_null(False)
-    elif values.dtype in (pl.Categorical, pl.Enum):
-        missing |= values.cast(pl.String).is_in(list(missing_values)).fill_null(False)
-    return missing.to_numpy()
+        numbers = to_numbers(values)
+        missing = np.isnan(numbers)
+        for marker in _numbers_among(missing_values):
+            missing |= numbers == marker
+        return missing
+    null = values.is_null()
+    if values.dtype in (pl.String, pl.Categorical, pl.Enum) and missing_values:
+        null |= values.cast(pl.String).is_in(list(missing_values)).fill_null(False)
+    return null.to_numpy()
 
 
 def to_numbers(values: pl.Series) -> NDArray[np.float64]:
@@ -189,7 +189,16 @@ def to_numbers(values: pl.Series) -> NDArray[np.float64]:
         numbers = values.cast(pl.Float64)
     else:
         numbers = values.cast(pl.String).str.strip_chars().cast(pl.Float64, strict=False)
-    return numbers.fill_null(float("nan")).to_numpy()
+    return numbers.to_numpy()  # where nulls are NaN
+
+
+@functools.cache
+def _numbers_among(texts: tuple[str, ...]) -> tuple[float, ...]:
+    """Return those of some texts that are numbers."""
+    import polars as pl
+
+    numbers = to_numbers(pl.Series(texts, dtype=pl.String))
+    return tuple(numbers[~np.isnan(numbers)].tolist())
 
 
 def _bucket_codes(
@@ -215,23 +224,29 @@ def _named_codes(codes: Mapping[str, int], values: pl.Series) -> NDArray[np.int3
     """Return the code of each value's text; numbers are compared as numbers ("1" is 1.0)."""
     import polars as pl
 
-    keys: list[str] | list[float]
     if values.dtype.is_numeric():
-        by_number: dict[float, int] = {}
-        for text, code in codes.items():
-            try:
-                by_number.setdefault(float(text), code)
-            except ValueError:
-                continue
-        keys, bits = list(by_number), list(by_number.values())
-        texts = values.cast(pl.Float64)
-    else:
-        keys, bits = list(codes), list(codes.values())
-        texts = values.cast(pl.String)
-    if not keys:
+        return _numbered_codes(codes, to_numbers(values))
+    if not codes:
         return np.full(len(values), OUTSIDE, np.int32)
-    found = texts.replace_strict(keys, bits, default=OUTSIDE, return_dtype=pl.Int32)
+    found = values.cast(pl.String).replace_strict(
+        list(codes), list(codes.values()), default=OUTSIDE, return_dtype=pl.Int32
+    )
     return found.to_numpy().copy()
+
+
+def _numbered_codes(codes: Mapping[str, int], numbers: NDArray[np.float64]) -> NDArray[np.int32]:
+    """Return the code of the first text that is each number; NaN is none."""
+    by_number: dict[float, int] = {}
+    for text, code in codes.items():
+        try:
+            by_number.setdefault(float(text), code)
+        except ValueError:
+            continue
+    # NaN comes last: it stands for what is greater than all, and equals nothing.
+    known = np.array([*sorted(number for number in by_number if not np.isnan(number)), np.nan])
+    place = np.searchsorted(known[:-1], numbers)
+    found = np.array([by_number.get(number, OUTSIDE) for number in known.tolist()], np.int32)
+    return np.where(known[place] == numbers, found[place], np.int32(OUTSIDE))
 
 
 def _pointers(counts: NDArray[np.int64]) -> NDArray[np.int64]:

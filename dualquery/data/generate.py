@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.data import generate_kernels, records_kernels
-from dualquery.data.records import BLOCK_ROWS, BLOCK_WORDS, Records
+from dualquery.data.records import BLOCK_ROWS, Records, zero_words
 from dualquery.errors import BadInputError
 
 _UNPACKED_COLUMNS = 1 << 14
@@ -116,7 +116,7 @@ class GeneratedBlock:
 
     def pack(self, attributes: NDArray[np.int32]) -> NDArray[np.uint64]:
         """Return the packed bits of increasing ``attributes``."""
-        words = np.zeros((len(attributes), BLOCK_WORDS), np.uint64)
+        words = zero_words(len(attributes))
         self.generator.fill(self.number, self.columns[attributes], words)
         rows = self.generator.n - self.number * BLOCK_ROWS
         if rows < BLOCK_ROWS:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Generic, TypeVar
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 
 from dualquery.data.columns import Binary, suggest
 from dualquery.data.encode import BitRows, encode_frame, encode_items
@@ -28,6 +28,7 @@ from dualquery.data.schema import ItemSchema, Schema, TableSchema
 from dualquery.data.schema_files import load_schema
 from dualquery.data.selection import Selection, select_items
 from dualquery.data.sources import source_of
+from dualquery.data.truncation import truncate
 from dualquery.errors import BadInputError
 from dualquery.memory import available_memory, mebibytes
 
@@ -37,8 +38,14 @@ if TYPE_CHECKING:
 # Rows are encoded in pieces of so many cells, so that a wide table needs no more memory.
 _CELLS = 1 << 20
 
+_MOST_ENCODERS = 4
+"""Reading by one thread keeps no more of them busy, and each holds a piece."""
+
 _CHECKED_BLOCKS = 64
 """Memory is looked at each time so many blocks have been read."""
+
+Encoding: TypeAlias = Callable[[], BitRows]
+"""A block that was read, to be encoded when it is called."""
 
 R = TypeVar("R", bound=Rows)
 R_co = TypeVar("R_co", bound=Rows, covariant=True)
@@ -76,6 +83,7 @@ def load(
     data: object,
     schema: Schema | str | Path | None = None,
     columns: Selection | None = None,
+    max_ones_per_row: int | None = None,
 ) -> Dataset[Records]:
     """Read data into records, which stay in memory.
 
@@ -90,6 +98,8 @@ def load(
     columns
         Which columns or items to keep (``--columns``); None for all. A list of items given here
         declares them.
+    max_ones_per_row
+        Rows with more 1s are cut to so many; None for what the schema says.
 
     Raises
     ------
@@ -98,7 +108,7 @@ def load(
         records do not fit into memory.
     """
     source = source_of(data)
-    chosen = choose_schema(source, schema, columns)
+    chosen = choose_schema(source, schema, columns, max_ones_per_row)
     return dataset(_read(source, chosen), chosen, source)
 
 
@@ -118,7 +128,8 @@ def dataset(rows: R, schema: TableSchema | ItemSchema, source: Source) -> Datase
 
 def _read(source: Source, schema: TableSchema | ItemSchema) -> Records:
     """Read all rows into memory."""
-    if isinstance(source, RecordsSource) and isinstance(schema, ItemSchema):
+    uncut = schema.max_ones_per_row is None
+    if isinstance(source, RecordsSource) and isinstance(schema, ItemSchema) and uncut:
         return source.records(schema)
     available = available_memory()
     builder = RecordsBuilder(schema.domain.bits)
@@ -139,8 +150,16 @@ def choose_schema(
     source: Source,
     schema: Schema | str | Path | None = None,
     columns: Selection | None = None,
+    max_ones_per_row: int | None = None,
 ) -> TableSchema | ItemSchema:
     """Return the schema with which `load` reads a source; it may take a pass over the data."""
+    chosen = _find_schema(source, schema, columns)
+    return chosen if max_ones_per_row is None else chosen.with_max_ones(max_ones_per_row)
+
+
+def _find_schema(
+    source: Source, schema: Schema | str | Path | None, columns: Selection | None
+) -> TableSchema | ItemSchema:
     given = load_schema(schema) if isinstance(schema, str | Path) else schema
     if given is None and isinstance(source, TableSource):
         if source.implied_schema is None:
@@ -158,17 +177,33 @@ def choose_schema(
     return given if columns is None else given.restrict(columns)
 
 
-def encoded_blocks(source: Source, schema: TableSchema | ItemSchema) -> Iterator[BitRows]:
-    """Yield the rows of a source as bits, block by block.
+def encoded_blocks(
+    source: Source, schema: TableSchema | ItemSchema, threads: int = 1
+) -> Iterator[BitRows]:
+    """Yield the rows of a source as bits, block by block, cut to the 1s that the schema allows.
+
+    Parameters
+    ----------
+    source, schema
+        What is read, and as what.
+    threads
+        Threads that encode, when there are several: reading stays one's, and so does the order.
 
     Raises
     ------
     BadInputError
         If the source lacks a column of the schema, or a value is not what the schema says.
     """
+    blocks = in_order(_encodings(source, schema), min(threads, _MOST_ENCODERS))
+    most = schema.max_ones_per_row
+    return blocks if most is None else (truncate(rows, most) for rows in blocks)
+
+
+def _encodings(source: Source, schema: TableSchema | ItemSchema) -> Iterator[Encoding]:
+    """Read the blocks of a source, and yield how each is to be encoded."""
     if isinstance(source, PartitionedSource):
         for part in source.parts:  # so that a message names the file and the row in it
-            yield from encoded_blocks(part, schema)
+            yield from _encodings(part, schema)
         return
     first_row = 1
     if isinstance(source, ItemSource):
@@ -178,19 +213,36 @@ def encoded_blocks(source: Source, schema: TableSchema | ItemSchema) -> Iterator
                 "describes named columns; give a schema of items or leave it out"
             )
         for rows in source.item_rows():
-            yield encode_items(schema, rows, source.label, first_row)
+            yield partial(encode_items, schema, rows, source.label, first_row)
             first_row += len(rows)
         return
     names = present_columns(source, schema)
     step = max(64, _CELLS // len(names))
+    encode = encode_frame if isinstance(schema, TableSchema) else _encode_item_columns
     for frame in source.frames(names):
         for piece in frame.iter_slices(step):
-            if isinstance(schema, TableSchema):
-                yield encode_frame(schema, piece, source.label, first_row)
-            else:
-                rows = _item_rows(piece, schema.items, source.label, first_row)
-                yield encode_items(schema, rows, source.label, first_row)
+            yield partial(encode, schema, piece, source.label, first_row)  # type: ignore[arg-type]
             first_row += piece.height
+
+
+def in_order(encodings: Iterable[Encoding], threads: int) -> Iterator[BitRows]:
+    """Encode blocks by several threads, few of them ahead, and yield them in their order."""
+    if threads == 1:
+        for encode in encodings:
+            yield encode()
+        return
+    ahead: deque[Future[BitRows]] = deque()
+    with ThreadPoolExecutor(threads) as executor:
+        try:
+            for encode in encodings:
+                ahead.append(executor.submit(encode))
+                if len(ahead) > threads:
+                    yield ahead.popleft().result()
+            while ahead:
+                yield ahead.popleft().result()
+        finally:
+            for future in ahead:
+                future.cancel()
 
 
 def present_columns(source: TableSource, schema: TableSchema | ItemSchema) -> list[str]:
@@ -213,13 +265,13 @@ def present_columns(source: TableSource, schema: TableSchema | ItemSchema) -> li
     return names
 
 
-def _item_rows(
-    frame: pl.DataFrame, items: NDArray[np.int64], label: str, first_row: int
-) -> ItemRows:
-    """Return the rows of a table with one 0/1 column an item, in the order of ``items``."""
+def _encode_item_columns(
+    schema: ItemSchema, frame: pl.DataFrame, label: str, first_row: int
+) -> BitRows:
+    """Return the bits of a table with one 0/1 column an item, in the order of the schema."""
     binary = TableSchema(tuple(map(Binary, frame.columns)))
     rows = encode_frame(binary, frame, label, first_row)
-    return ItemRows(rows.indptr, items[rows.bits])
+    return encode_items(schema, ItemRows(rows.indptr, schema.items[rows.bits]), label, first_row)
 
 
 def drops_rows(schema: TableSchema | ItemSchema) -> bool:
@@ -246,4 +298,10 @@ def _notes(source: Source, schema: TableSchema | ItemSchema) -> tuple[str, ...]:
             notes.append(f"{len(left_out)} columns that the schema does not describe are left out.")
     elif isinstance(schema, ItemSchema) and schema.outside == "drop":
         notes.append("Items outside the schema are left out of the records.")
+    if schema.max_ones_per_row is not None:
+        notes.append(
+            f"Rows with more than {schema.max_ones_per_row:,} ones are cut to so many of them, "
+            "each row by its own content; the guarantee is for the rows as they were, the answers "
+            "are about the rows as cut."
+        )
     return tuple(notes)

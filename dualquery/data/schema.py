@@ -88,6 +88,10 @@ class Schema(Protocol):
         """Return the schema of the selected columns only."""
         ...
 
+    def with_max_ones(self, most: int | None) -> Schema:
+        """Return the schema whose rows are cut to at most so many 1s; None for no cut."""
+        ...
+
     def decode(self, records: NDArray[np.uint8]) -> pl.DataFrame:
         """Return records in the user's columns.
 
@@ -127,12 +131,16 @@ class TableSchema:
         It is a public filter: neighbouring tables are defined after it.
     missing_values
         Texts that stand for a missing value in every column, besides null and NaN.
+    max_ones_per_row
+        Rows with more 1s are cut to so many of them (see `dualquery.data.truncation`); None for no
+        cut. It needs binary columns only.
 
     Raises
     ------
     BadInputError
         If a name occurs twice, there is no column, a declared value is also in
-        ``missing_values``, or a column keeps missing values that ``drop_incomplete`` leaves out.
+        ``missing_values``, a column keeps missing values that ``drop_incomplete`` leaves out, or
+        rows of one-hot columns are to be cut.
     """
 
     columns: tuple[Column, ...]
@@ -140,8 +148,10 @@ class TableSchema:
     declared: bool = True
     drop_incomplete: bool = False
     missing_values: tuple[str, ...] = ("",)
+    max_ones_per_row: int | None = None
 
     def __post_init__(self) -> None:
+        _check_max_ones(self.name, self.max_ones_per_row)
         if not self.columns:
             raise BadInputError(f"schema {self.name!r}: it has no columns, so records have no bits")
         seen: set[str] = set()
@@ -163,12 +173,19 @@ class TableSchema:
                         f"schema {self.name!r}, column {column.name!r}: {marker!r} is declared as "
                         "a value and also stands for a missing value; drop one of the two"
                     )
+            if self.max_ones_per_row is not None and not isinstance(column, Binary):
+                raise BadInputError(
+                    f"schema {self.name!r}, column {column.name!r}: a row always has one of its "
+                    f"{column.bits} values, so rows cannot be cut; --max-ones-per-row is for "
+                    "tables whose columns are all binary"
+                )
 
     @cached_property
     def domain(self) -> Domain:
         """Which bits make up which column."""
         sizes = [column.bits for column in self.columns]
-        return Domain(np.array([0, *itertools.accumulate(sizes)], np.int64))
+        offsets = np.array([0, *itertools.accumulate(sizes)], np.int64)
+        return Domain(offsets, self.max_ones_per_row)
 
     @property
     def column_names(self) -> tuple[str, ...]:
@@ -217,6 +234,10 @@ class TableSchema:
         chosen = select_columns(selection, self.column_names)
         return replace(self, columns=tuple(self.columns[number] for number in chosen))
 
+    def with_max_ones(self, most: int | None) -> TableSchema:
+        """Return the schema whose rows are cut to at most so many 1s; None for no cut."""
+        return replace(self, max_ones_per_row=most)
+
     def decode(self, records: NDArray[np.uint8]) -> pl.DataFrame:
         """Return records in the user's columns (see `Schema.decode`).
 
@@ -238,6 +259,7 @@ class TableSchema:
             "drop_incomplete": self.drop_incomplete,
             "missing_values": list(self.missing_values),
             "columns": [column.to_dict() for column in self.columns],
+            **_max_ones_entry(self.max_ones_per_row),
         }
 
 
@@ -255,19 +277,27 @@ class ItemSchema:
         False when the items were taken from the data.
     outside
         What an item that is not listed does: it is an error, or is left out of the record.
+    max_ones_per_row
+        Rows with more of the items are cut to so many of them (see `dualquery.data.truncation`);
+        None for no cut.
+    names
+        What each item is called in queries and tables, all different; None for the ids.
 
     Raises
     ------
     BadInputError
-        If the ids are not as said.
+        If the ids or the names are not as said.
     """
 
     items: NDArray[np.int64]
     name: str = "items"
     declared: bool = True
     outside: Literal["error", "drop"] = "error"
+    max_ones_per_row: int | None = None
+    names: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
+        _check_max_ones(self.name, self.max_ones_per_row)
         if not len(self.items):
             raise BadInputError(f"schema {self.name!r}: it has no items, so records have no bits")
         if self.items[0] < 0 or np.any(np.diff(self.items) <= 0):
@@ -279,6 +309,23 @@ class ItemSchema:
             raise BadInputError(
                 f"schema {self.name!r}: outside is {self.outside!r}; it must be error or drop"
             )
+        if self.names is not None:
+            self._check_names(self.names)
+
+    def _check_names(self, names: tuple[str, ...]) -> None:
+        if len(names) != len(self.items):
+            raise BadInputError(
+                f"schema {self.name!r}: {len(names):,} names for {len(self.items):,} items"
+            )
+        if len(self._bit_of_name) < len(names):
+            again = next(name for bit, name in enumerate(names) if self._bit_of_name[name] != bit)
+            raise BadInputError(f"schema {self.name!r}: two items have the name {again!r}")
+        for item, name in zip(self.items.tolist(), names, strict=True):
+            if not name or (name.isdigit() and name != str(item)):
+                raise BadInputError(
+                    f"schema {self.name!r}: item {item} has the name {name!r}, which is empty or "
+                    "the id of another"
+                )
 
     @staticmethod
     def numbered(bits: int, name: str) -> ItemSchema:
@@ -288,8 +335,8 @@ class ItemSchema:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, ItemSchema):
             return NotImplemented
-        ours = (self.name, self.declared, self.outside)
-        theirs = (other.name, other.declared, other.outside)
+        ours = (self.name, self.declared, self.outside, self.names, self.max_ones_per_row)
+        theirs = (other.name, other.declared, other.outside, other.names, other.max_ones_per_row)
         return ours == theirs and np.array_equal(self.items, other.items)
 
     __hash__ = None  # type: ignore[assignment]  # arrays have no hash
@@ -297,27 +344,34 @@ class ItemSchema:
     @cached_property
     def domain(self) -> Domain:
         """One binary column an item."""
-        return Domain.binary(len(self.items))
+        return replace(Domain.binary(len(self.items)), max_ones=self.max_ones_per_row)
 
     @property
     def column_names(self) -> Sequence[str]:
-        """The item ids as texts: made on each call, so ask once."""
-        return list(map(str, self.items.tolist()))
+        """The items' names, or ids as texts: made on each call, so ask once."""
+        return list(map(str, self.items.tolist())) if self.names is None else self.names
 
     def bit_label(self, bit: int) -> str:
-        """Return the id of a bit's item."""
-        return str(self.items[bit])
+        """Return the name or id of a bit's item."""
+        return str(self.items[bit]) if self.names is None else self.names[bit]
 
     def bit_labels(self) -> pl.Series:
-        """Return the ids of all bits, String."""
+        """Return the names or ids of all bits, String."""
         import polars as pl
 
+        if self.names is not None:
+            return pl.Series("label", self.names, dtype=pl.String)
         return pl.Series("label", self.items).cast(pl.String)
 
     def literal(self, column: str, value: str | None) -> int:
-        """Return the literal code of item ``column`` being there, or not if ``value`` is "0"."""
+        """Return the literal code of an item being there, or not if ``value`` is "0".
+
+        ``column`` is its name or its id.
+        """
         if value not in (None, "0", "1"):
             raise BadInputError(f"query: item {column} is 0 or 1, never {value!r}")
+        if column in self._bit_of_name:
+            return 2 * self._bit_of_name[column] + (value == "0")
         return 2 * int(self._bits(_item(column))[0]) + (value == "0")
 
     def select(self, selection: Selection) -> NDArray[np.int64]:
@@ -326,7 +380,13 @@ class ItemSchema:
 
     def restrict(self, selection: Selection) -> ItemSchema:
         """Return the schema of the selected items only; all others are left out of the records."""
-        return replace(self, items=self.items[self.select(selection)], outside="drop")
+        bits = self.select(selection)
+        names = None if self.names is None else tuple(self.names[bit] for bit in bits.tolist())
+        return replace(self, items=self.items[bits], outside="drop", names=names)
+
+    def with_max_ones(self, most: int | None) -> ItemSchema:
+        """Return the schema whose rows are cut to at most so many 1s; None for no cut."""
+        return replace(self, max_ones_per_row=most)
 
     def decode(self, records: NDArray[np.uint8]) -> pl.DataFrame:
         """Return records as one 0/1 column an item, or above 10,000 items one list a record.
@@ -347,7 +407,14 @@ class ItemSchema:
             "declared": self.declared,
             "outside": self.outside,
             "items": format_items(self.items),
+            **_max_ones_entry(self.max_ones_per_row),
+            **({} if self.names is None else {"names": list(self.names)}),
         }
+
+    @cached_property
+    def _bit_of_name(self) -> Mapping[str, int]:
+        """Bit of each named item."""
+        return {name: bit for bit, name in enumerate(self.names or ())}
 
     def _bits(self, items: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the bits of items, all of which must be listed."""
@@ -382,23 +449,27 @@ def schema_from_dict(fields: Mapping[str, object]) -> TableSchema | ItemSchema:
     kind = fields.get("kind", "items" if "items" in fields else "table")
     if kind not in ("table", "items"):
         raise BadInputError(f"schema: kind is {kind!r}; it must be table or items")
-    common = ("format", "version", "kind", "name", "declared")
+    common = ("format", "version", "kind", "name", "declared", "max_ones_per_row")
     own = (
         ("drop_incomplete", "missing_values", "columns")
         if kind == "table"
-        else ("outside", "items")
+        else ("outside", "items", "names")
     )
     for key in fields:
         if key not in common + own:
             raise BadInputError(f"schema: unknown key {key!r}; {suggest(key, common + own)}")
     name = _typed(fields, "name", str, "schema" if kind == "table" else "items")
     declared = _typed(fields, "declared", bool, True)
+    most = fields.get("max_ones_per_row")
     if kind == "items":
+        names = _typed(fields, "names", list, []) if "names" in fields else None
         return ItemSchema(
             items=select_items(_typed(fields, "items", str, None)),
             name=name,
             declared=declared,
             outside=fields.get("outside", "error"),  # type: ignore[arg-type]  # checked by the class
+            max_ones_per_row=most,  # type: ignore[arg-type]  # checked by the class
+            names=None if names is None else tuple(map(str, names)),
         )
     columns = _typed(fields, "columns", list, None)
     if not all(isinstance(column, dict) for column in columns):
@@ -409,7 +480,20 @@ def schema_from_dict(fields: Mapping[str, object]) -> TableSchema | ItemSchema:
         declared=declared,
         drop_incomplete=_typed(fields, "drop_incomplete", bool, False),
         missing_values=tuple(map(str, _typed(fields, "missing_values", list, [""]))),
+        max_ones_per_row=most,  # type: ignore[arg-type]  # checked by the class
     )
+
+
+def _check_max_ones(name: str, most: object) -> None:
+    if most is not None and (isinstance(most, bool) or not isinstance(most, int) or most < 1):
+        raise BadInputError(
+            f"schema {name!r}: max_ones_per_row is {most!r}; a whole number from 1 on is needed"
+        )
+
+
+def _max_ones_entry(most: int | None) -> dict[str, object]:
+    """Return what a schema file says of the cut: nothing if there is none."""
+    return {} if most is None else {"max_ones_per_row": most}
 
 
 def _typed(fields: Mapping[str, object], key: str, kind: type[T], default: T | None) -> T:

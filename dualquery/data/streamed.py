@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,11 +28,14 @@ class StreamedRows:
         What the bits mean.
     n
         Number of rows, as `count_rows` found it.
+    threads
+        Threads that encode what one reads.
     """
 
     source: Source
     schema: TableSchema | ItemSchema
     n: int
+    threads: int = 1
 
     @property
     def bits(self) -> int:
@@ -49,7 +52,7 @@ class StreamedRows:
             no longer ``n``.
         """
         builder = RecordsBuilder(self.bits)
-        for rows in encoded_blocks(self.source, self.schema):
+        for rows in encoded_blocks(self.source, self.schema, self.threads):
             builder.append_ones(rows.indptr, rows.bits)
             if builder.rows > self.n:
                 break
@@ -64,7 +67,7 @@ class StreamedRows:
 
     def total(self, statistic: Statistic, threads: int) -> NDArray[np.int64]:
         """Return a statistic of all rows."""
-        return statistic(self, threads)
+        return statistic(replace(self, threads=threads), threads)
 
 
 def stream_rows(source: Source, schema: TableSchema | ItemSchema) -> StreamedRows:

@@ -6,7 +6,7 @@ name       bound                                                supports
 paper      Theorem 4.1 of the DualQuery paper, as printed       constant DualQuery only
 advanced   basic or heterogeneous advanced composition          no Gaussian noise
 zcdp       zero-concentrated differential privacy               all events, delta > 0
-exact      optimal adaptive composition, rounded upwards        continuous noise, delta > 0
+exact      optimal adaptive composition, rounded upwards        all events, delta > 0
 ========== ==================================================== =======================
 
 All are valid where they support a schedule, so the smallest may be taken as long as the choice

@@ -27,7 +27,9 @@ class PaperAccountant:
     draws, each eps'-private, are ``sqrt(2 k ln(1/delta)) eps' + k eps' (exp(eps') - 1)``-private.
     When one record is replaced, a draw of round t is ``2 eta (t - 1) / n``-private, so
     ``eps' = 2 eta T / n`` covers every draw, and the theorem's epsilon is twice the first term of
-    the lemma. Hence it follows from the lemma where the second term is at most the first:
+    the lemma. (When one is added or removed, a draw of the centred weights is half as much: the
+    theorem is then on the safe side.) Hence it follows from the lemma where the second term is at
+    most the first:
 
         sqrt(s T) (exp(2 eta T / n) - 1) <= sqrt(2 ln(1/delta)).
 
@@ -37,7 +39,7 @@ class PaperAccountant:
     name: str = "paper"
     assumptions: str = (
         "Gaboardi et al. 2014, Theorem 4.1, where Lemma 2.3 (Dwork, Rothblum and Vadhan 2010) "
-        "implies it when one record is replaced."
+        "implies it when one record is replaced (added or removed: with room to spare)."
     )
 
     def supports(self, schedule: Schedule, delta: float) -> str | None:

@@ -1,12 +1,13 @@
 """The private room: the only code that reads private rows and holds exact answers.
 
-To audit the privacy of a release, read this file, ``weights.py``, ``selection.py`` and the
-``schedule`` that the accountant was given. A ``Curator`` reads the rows once, keeps the exact
-counts to itself and gives out differentially private results only; each is charged to the ledger
-*before* it is drawn. Everything that happens elsewhere is post-processing of these results and of
-public inputs.
+To audit the privacy of a release, read this file, ``sensitivity.py``, ``weights.py``,
+``selection.py``, ``row_count.py`` and the ``schedule`` that the accountant was given. A ``Curator``
+reads the rows once, keeps the exact counts to itself and gives out differentially private results
+only; each is charged to the ledger *before* it is drawn. Everything that happens elsewhere is
+post-processing of these results and of public inputs.
 
-Neighbours: one row replaced by another, the number of rows n public.
+Neighbours: one row replaced by another, the number of rows n public; or one row added or removed,
+and a public number in place of n.
 """
 
 from __future__ import annotations
@@ -14,42 +15,51 @@ from __future__ import annotations
 import logging
 import math
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.data.histogram import Histogram
 from dualquery.data.rows import Rows
+from dualquery.errors import BadInputError
 from dualquery.privacy.databases import SmallDatabases
 from dualquery.privacy.events import (
     RANGE_SLACK,
-    DiscreteGaussianNoise,
+    GaussianNoise,
     LaplaceNoise,
+    Neighbours,
     RandomizedReport,
     SampledQueries,
     Schedule,
     events_of,
 )
+from dualquery.privacy.gaussian import add_gaussian
 from dualquery.privacy.ledger import Ledger
 from dualquery.privacy.noisy_max import report_noisy_max
 from dualquery.privacy.randomized import RandomizedCounts, asked_columns
 from dualquery.privacy.randomness import Randomness
 from dualquery.privacy.selection import GRID, error_scores, select_largest
+from dualquery.privacy.sensitivity import (
+    Moves,
+    count_moves,
+    one_count_move,
+    parity_moves,
+    score_move,
+    table_moves,
+    twice_the_middle,
+)
 from dualquery.privacy.weights import QueryWeights, Sample
-from dualquery.queries import cuboids
 from dualquery.queries.contingency import table_cells
 from dualquery.queries.cuboids import Cuboids
 from dualquery.queries.disjunctions import Disjunctions
 from dualquery.queries.family import Counted
-from dualquery.queries.fourier import odd_counts, parities_apart
+from dualquery.queries.fourier import odd_counts
 from dualquery.queries.planner import ConjunctionCounts
-from dualquery.queries.sensitivity import differing_queries
+from dualquery.queries.sensitivity import complemented
 from dualquery.queries.workload import Workload
 
 _log = logging.getLogger(__name__)
-
-_CELLS_L1 = 2
-"""Replacing a record moves one row from a cell of a histogram to another: sqrt(2) in L2."""
 
 
 class Curator:
@@ -69,6 +79,15 @@ class Curator:
         Source of the private draws.
     threads
         Threads for the pass over the rows.
+    neighbours
+        What neighbouring tables differ in.
+    public_rows
+        With `Neighbours.ADD_REMOVE`: the public number that stands in for the number of rows.
+
+    Raises
+    ------
+    ValueError
+        If there is no such number, or one that is not the number of rows although that is public.
     """
 
     def __init__(
@@ -79,11 +98,21 @@ class Curator:
         randomness: Randomness,
         *,
         threads: int = 1,
+        neighbours: Neighbours = Neighbours.REPLACE_ONE,
+        public_rows: int | None = None,
     ) -> None:
+        public = neighbours is Neighbours.REPLACE_ONE
+        if public_rows is None and not public:
+            raise ValueError("a public number of rows is needed where the true one is private")
+        if public and public_rows not in (None, records.n):
+            raise ValueError(f"there are {records.n} rows, not {public_rows}")
+        self._neighbours = neighbours
         self._records = records
         self._counts = workload.counts(records, threads=threads)
         self._workload = workload
-        self._n = records.n
+        self._n = records.n if public_rows is None else public_rows
+        # By how much the public number is too large. Private, unless it is 0 by definition.
+        self._excess = self._n - records.n
         self._ledger = Ledger(schedule)
         self._randomness = randomness
         self._threads = threads
@@ -93,36 +122,45 @@ class Curator:
         """Start multiplicative weights over the queries, uniform, with learning rate ``step``."""
         step = _positive("step", step)
         _require_game(self._workload)
-        self._weights = QueryWeights(self._counts, self._n, step)
+        if self._neighbours is Neighbours.REPLACE_ONE:
+            self._weights = QueryWeights(self._counts, self._n, step)
+        else:
+            self._weights = QueryWeights.centred(self._counts, self._records.n, self._n, step)
 
-    def reweight(self, record: NDArray[np.uint8]) -> None:
+    def reweight(self, record: NDArray[np.uint8], multiple: int = 1) -> None:
         """Raise the weights of queries that a public record under-serves; nothing comes out.
 
         Parameters
         ----------
         record
             uint8, shape ``(d,)``: the round's best response.
+        multiple
+            The round's step as a whole multiple, >= 1, of the learning rate.
         """
-        self._game.update(_require_game(self._workload).on_record(record))
+        self._game.update(_require_game(self._workload).on_record(record), multiple)
 
     def sample_queries(self, draws: int) -> Sample:
         """Draw queries from the weights: each draw an exponential mechanism of bounded range."""
         self._ledger.charge(SampledQueries(self._game.range + RANGE_SLACK, draws))
         return self._game.sample(draws, self._randomness)
 
-    def measure_gaussian(self, scale: float) -> NDArray[np.int64]:
-        """Return all counts plus discrete Gaussian noise of the given scale, both in steps."""
+    def measure_gaussian(self, scale: float) -> NDArray[np.float64]:
+        """Return all counts plus Gaussian noise of the given scale, both in steps."""
         scale = _positive("scale", scale)
-        sensitivity = self._spread * math.sqrt(differing_queries(self._workload).count)
-        self._ledger.charge(DiscreteGaussianNoise(sensitivity, scale))
-        return self._counts + self._randomness.discrete_gaussian(scale, len(self._counts))
+        self._ledger.charge(GaussianNoise(self._moves(self._workload).l2, scale))
+        noisy = add_gaussian(
+            self._contributed(self._workload, self._counts), scale, self._randomness
+        )
+        return self._as_counts(self._workload, noisy)
 
     def measure_laplace(self, scale: float) -> NDArray[np.int64]:
         """Return all counts plus discrete Laplace noise of the given scale, both in steps."""
         scale = _positive("scale", scale)
-        sensitivity = self._spread * differing_queries(self._workload).count
-        self._ledger.charge(LaplaceNoise(sensitivity / scale))
-        return self._counts + self._randomness.discrete_laplace(scale, len(self._counts))
+        self._ledger.charge(LaplaceNoise(self._moves(self._workload).l1 / scale))
+        noise = self._randomness.discrete_laplace(scale, len(self._counts))
+        return self._as_counts(
+            self._workload, self._contributed(self._workload, self._counts) + noise
+        )
 
     def select_worst(
         self,
@@ -145,7 +183,7 @@ class Curator:
         epsilon = _positive("epsilon", epsilon)
         scores = self._scores(model)
         self._ledger.charge(SampledQueries(epsilon + RANGE_SLACK, 1))
-        return select_largest(scores, allowed, epsilon, self._spread, self._randomness)
+        return select_largest(scores, allowed, epsilon, self._score_move, self._randomness)
 
     def report_worst(
         self,
@@ -166,7 +204,7 @@ class Curator:
         epsilon = _positive("epsilon", epsilon)
         scores = self._scores(model)
         self._ledger.charge(LaplaceNoise(epsilon))
-        return report_noisy_max(scores, allowed, epsilon, self._spread, self._randomness)
+        return report_noisy_max(scores, allowed, epsilon, self._score_move, self._randomness)
 
     def select_database(self, size: int, epsilon: float) -> NDArray[np.uint8]:
         """Select a database that answers the workload well, by the exponential mechanism.
@@ -200,28 +238,33 @@ class Curator:
             reported.
         """
         epsilon = _positive("epsilon", epsilon)
+        if self._neighbours is not Neighbours.REPLACE_ONE:
+            raise BadInputError("randomized response gives away the number of reports")
         for _ in asked_columns(self._conjunctions):
             self._ledger.charge(RandomizedReport(epsilon))
         statistic = RandomizedCounts(self._conjunctions, epsilon, self._randomness)
         return self._records.total(statistic, self._threads)
 
-    def measure_parities_laplace(self, scale: float) -> NDArray[np.int64]:
+    def measure_parities_laplace(self, scale: float) -> NDArray[np.int64] | NDArray[np.float64]:
         """Return the rows with an odd sum of each query's bits plus discrete Laplace noise.
 
         The queries are positive conjunctions and hold all their subsets; `scale` is in rows.
         """
         scale = _positive("scale", scale)
         odd = odd_counts(self._conjunctions, self._counts)
-        self._ledger.charge(LaplaceNoise(parities_apart(self._conjunctions) / scale))
-        return odd + self._randomness.discrete_laplace(scale, len(odd))
+        self._ledger.charge(LaplaceNoise(self._parity_moves.l1 / scale))
+        if self._neighbours is Neighbours.REPLACE_ONE:
+            return odd + self._randomness.discrete_laplace(scale, len(odd))
+        return (2 * odd + self._excess + self._randomness.discrete_laplace(2 * scale, len(odd))) / 2
 
-    def measure_parities_gaussian(self, scale: float) -> NDArray[np.int64]:
-        """Return the same counts of odd sums plus discrete Gaussian noise of the scale in rows."""
+    def measure_parities_gaussian(self, scale: float) -> NDArray[np.float64]:
+        """Return the same counts of odd sums plus Gaussian noise of the scale in rows."""
         scale = _positive("scale", scale)
         odd = odd_counts(self._conjunctions, self._counts)
-        sensitivity = math.sqrt(parities_apart(self._conjunctions))
-        self._ledger.charge(DiscreteGaussianNoise(sensitivity, scale))
-        return odd + self._randomness.discrete_gaussian(scale, len(odd))
+        self._ledger.charge(GaussianNoise(self._parity_moves.l2, scale))
+        if self._neighbours is Neighbours.REPLACE_ONE:
+            return add_gaussian(odd, scale, self._randomness)
+        return add_gaussian(2 * odd + self._excess, 2 * scale, self._randomness) / 2
 
     def select_worst_cuboid(
         self,
@@ -232,7 +275,8 @@ class Curator:
         """Select a cuboid (`dualquery.queries.cuboids`) that a public model answers badly.
 
         The score of a cuboid is the sum of its cells' absolute errors less the number of its cells
-        (Hardt, Ligett and McSherry 2012, section 3.3); the counts move by 2 in all, and so does it.
+        (Hardt, Ligett and McSherry 2012, section 3.3); the counts move by 2 in all when a record is
+        replaced (1 when one is added or removed), and so does it.
 
         Parameters
         ----------
@@ -246,28 +290,33 @@ class Curator:
         epsilon = _positive("epsilon", epsilon)
         groups = self._cuboids
         cells = np.diff(groups.indptr)
-        errors = np.add.reduceat(self._scores(model)[groups.members], groups.indptr[:-1])
+        errors = np.add.reduceat(
+            self._scores(model, centred=False)[groups.members], groups.indptr[:-1]
+        )
         # Counted from the most cells: no score is negative.
         scores = errors + GRID * (cells.max() - cells)
         self._ledger.charge(SampledQueries(epsilon + RANGE_SLACK, 1))
-        return select_largest(scores, allowed, epsilon, cuboids.L1, self._randomness)
+        move = table_moves(self._neighbours).l1
+        return select_largest(scores, allowed, epsilon, move, self._randomness)
 
     def measure_cuboid_laplace(self, cuboid: int, scale: float) -> NDArray[np.int64]:
         """Return a cuboid's counts plus discrete Laplace noise of the given scale (in rows)."""
         scale = _positive("scale", scale)
         counts = self._counts[self._cuboids.queries(cuboid)]
-        self._ledger.charge(LaplaceNoise(cuboids.L1 / scale))
+        self._ledger.charge(LaplaceNoise(table_moves(self._neighbours).l1 / scale))
         return counts + self._randomness.discrete_laplace(scale, len(counts))
 
-    def measure_cuboid_gaussian(self, cuboid: int, scale: float) -> NDArray[np.int64]:
-        """Return a cuboid's counts plus discrete Gaussian noise of the given scale (in rows)."""
+    def measure_cuboid_gaussian(self, cuboid: int, scale: float) -> NDArray[np.float64]:
+        """Return a cuboid's counts plus Gaussian noise of the given scale (in rows)."""
         scale = _positive("scale", scale)
         counts = self._counts[self._cuboids.queries(cuboid)]
-        self._ledger.charge(DiscreteGaussianNoise(cuboids.L2, scale))
-        return counts + self._randomness.discrete_gaussian(scale, len(counts))
+        self._ledger.charge(GaussianNoise(table_moves(self._neighbours).l2, scale))
+        return add_gaussian(counts, scale, self._randomness)
 
-    def measure_part_gaussian(self, queries: NDArray[np.int64], scale: float) -> NDArray[np.int64]:
-        """Return the counts of some conjunctions plus discrete Gaussian noise, both in rows.
+    def measure_part_gaussian(
+        self, queries: NDArray[np.int64], scale: float
+    ) -> NDArray[np.float64]:
+        """Return the counts of some conjunctions plus Gaussian noise, both in rows.
 
         Parameters
         ----------
@@ -280,12 +329,12 @@ class Curator:
         if queries.ndim != 1 or queries.dtype.kind not in "iu":
             raise ValueError("the queries to measure must be a list of positions")
         part = self._conjunctions.take(queries)
-        sensitivity = math.sqrt(differing_queries(part).count)
-        self._ledger.charge(DiscreteGaussianNoise(sensitivity, scale))
-        return self._counts[queries] + self._randomness.discrete_gaussian(scale, len(part))
+        self._ledger.charge(GaussianNoise(self._moves(part).l2, scale))
+        counts = self._contributed(part, self._counts[queries])
+        return self._as_counts(part, add_gaussian(counts, scale, self._randomness))
 
-    def measure_table_gaussian(self, query: int, scale: float) -> NDArray[np.int64]:
-        """Return the rows in every cell of a query's table plus discrete Gaussian noise, in rows.
+    def measure_table_gaussian(self, query: int, scale: float) -> NDArray[np.float64]:
+        """Return the rows in every cell of a query's table plus Gaussian noise, in rows.
 
         The cells are those of `dualquery.queries.contingency.table_cells`; they take another pass
         over the rows.
@@ -293,34 +342,34 @@ class Curator:
         scale = _positive("scale", scale)
         cells = ConjunctionCounts(table_cells(self._conjunctions, query))
         counts = self._records.total(cells, self._threads)
-        self._ledger.charge(DiscreteGaussianNoise(math.sqrt(_CELLS_L1), scale))
-        return counts + self._randomness.discrete_gaussian(scale, len(counts))
+        self._ledger.charge(GaussianNoise(table_moves(self._neighbours).l2, scale))
+        return add_gaussian(counts, scale, self._randomness)
 
     def measure_one_laplace(self, query: int, scale: float) -> int:
         """Return one query's count plus discrete Laplace noise, both in steps."""
         scale = _positive("scale", scale)
-        self._ledger.charge(LaplaceNoise(self._spread / scale))
+        self._ledger.charge(LaplaceNoise(self._one_move / scale))
         return int(self._counts[query] + self._randomness.discrete_laplace(scale, 1)[0])
 
-    def measure_one_gaussian(self, query: int, scale: float) -> int:
-        """Return one query's count plus discrete Gaussian noise, both in steps."""
+    def measure_one_gaussian(self, query: int, scale: float) -> float:
+        """Return one query's count plus Gaussian noise, both in steps."""
         scale = _positive("scale", scale)
-        self._ledger.charge(DiscreteGaussianNoise(self._spread, scale))
-        return int(self._counts[query] + self._randomness.discrete_gaussian(scale, 1)[0])
+        self._ledger.charge(GaussianNoise(self._one_move, scale))
+        return float(add_gaussian(self._counts[[query]], scale, self._randomness)[0])
 
     def measure_cells_laplace(self, scale: float) -> NDArray[np.int64]:
         """Return the count of every cell plus discrete Laplace noise (see `histogram`)."""
         scale = _positive("scale", scale)
         cells = self._cells()
-        self._ledger.charge(LaplaceNoise(_CELLS_L1 / scale))
+        self._ledger.charge(LaplaceNoise(table_moves(self._neighbours).l1 / scale))
         return cells + self._randomness.discrete_laplace(scale, cells.size).reshape(cells.shape)
 
-    def measure_cells_gaussian(self, scale: float) -> NDArray[np.int64]:
-        """Return the count of every cell plus discrete Gaussian noise (see `histogram`)."""
+    def measure_cells_gaussian(self, scale: float) -> NDArray[np.float64]:
+        """Return the count of every cell plus Gaussian noise (see `histogram`)."""
         scale = _positive("scale", scale)
         cells = self._cells()
-        self._ledger.charge(DiscreteGaussianNoise(math.sqrt(_CELLS_L1), scale))
-        return cells + self._randomness.discrete_gaussian(scale, cells.size).reshape(cells.shape)
+        self._ledger.charge(GaussianNoise(table_moves(self._neighbours).l2, scale))
+        return add_gaussian(cells, scale, self._randomness)
 
     def log_errors(self, model: NDArray[np.float64], label: str) -> None:
         """Show a model's true errors to the operator, by the log. Not private; returns nothing."""
@@ -336,13 +385,33 @@ class Curator:
         """Count the rows in every cell: before the charge, for a source may fail."""
         return self._records.total(Histogram(self._workload.domain), self._threads)
 
-    def _scores(self, model: NDArray[np.float64]) -> NDArray[np.int64]:
+    def _scores(self, model: NDArray[np.float64], *, centred: bool = True) -> NDArray[np.int64]:
         """Return the model's errors in steps of the queries (see `error_scores`)."""
         queries = self._workload
         step = queries.step
+        offset = (GRID // 2) * twice_the_middle(queries) * self._excess if centred else 0
         return error_scores(
-            self._counts, model / step, self._n, queries.low / step, queries.high / step
+            self._counts, model / step, self._n, queries.low / step, queries.high / step, offset
         )
+
+    def _moves(self, statistics: Counted) -> Moves:
+        """Return how `_contributed` moves between neighbours."""
+        return count_moves(statistics, self._neighbours)
+
+    def _contributed(self, statistics: Counted, counts: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the counts to be measured: of complements, where these hold on fewer records."""
+        flipped = self._flipped(statistics)
+        return counts if flipped is None else np.where(flipped, self._records.n - counts, counts)
+
+    def _as_counts(self, statistics: Counted, noisy: NDArray[Any]) -> NDArray[Any]:
+        """Return the counts that noisy ones of complements stand for; public."""
+        flipped = self._flipped(statistics)
+        return noisy if flipped is None else np.where(flipped, self._n - noisy, noisy)
+
+    def _flipped(self, statistics: Counted) -> NDArray[np.bool_] | None:
+        if self._neighbours is Neighbours.REPLACE_ONE or not isinstance(statistics, Workload):
+            return None
+        return complemented(statistics)
 
     @cached_property
     def _cuboids(self) -> Cuboids:
@@ -350,9 +419,18 @@ class Curator:
         return Cuboids.of(self._workload)
 
     @property
-    def _spread(self) -> int:
-        """Steps by which replacing a record moves one count, from the queries themselves."""
-        return self._workload.spread
+    def _one_move(self) -> float:
+        """Steps by which one count moves between neighbours, from the queries themselves."""
+        return one_count_move(self._workload, self._neighbours)
+
+    @property
+    def _score_move(self) -> float:
+        """Steps by which one score moves between neighbours."""
+        return score_move(self._workload, self._neighbours)
+
+    @property
+    def _parity_moves(self) -> Moves:
+        return parity_moves(self._conjunctions, self._neighbours)
 
     @property
     def _conjunctions(self) -> Workload:
@@ -403,9 +481,15 @@ def numerical_assumptions(schedule: Schedule) -> tuple[str, ...]:
             "Each randomized report is one 64-bit word of AES-256-CTR seeded by the operating "
             "system; its probabilities are whole multiples of 2^-64, rounded towards more privacy."
         )
-    if any(not isinstance(event, SampledQueries | RandomizedReport) for event in events):
+    if any(isinstance(event, GaussianNoise) for event in events):
         sentences.append(
-            "Noise is integer noise from OpenDP's exact samplers, added to integer counts; its "
-            "scale is computed in double precision."
+            "Gaussian noise is discrete Gaussian noise from OpenDP's exact sampler on a grid of "
+            "2^-39 of its scale or less; its distance from rounded continuous noise is charged "
+            "where the accountant needs the latter. Scales are computed in double precision."
+        )
+    if any(type(event) is LaplaceNoise for event in events):
+        sentences.append(
+            "Laplace noise is integer noise from OpenDP's exact sampler, added to integer counts; "
+            "its scale is computed in double precision."
         )
     return tuple(sentences)

@@ -11,6 +11,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from enum import Enum
+from itertools import accumulate
+from typing import Any
 
 from dualquery.errors import BadInputError
 
@@ -38,7 +40,7 @@ class Neighbours(Enum):
     """One record is replaced by another; the number of records n is public."""
 
     ADD_REMOVE = "add-remove"
-    """One record is added or removed. Reserved: not implemented yet."""
+    """One record is added or removed; n is private (see `dualquery.privacy.row_count`)."""
 
     @staticmethod
     def parse(text: str) -> Neighbours:
@@ -47,24 +49,15 @@ class Neighbours(Enum):
         Raises
         ------
         BadInputError
-            If the name is unknown, or the relation is not implemented yet.
+            If the name is unknown.
         """
         try:
-            relation = Neighbours(text)
+            return Neighbours(text)
         except ValueError:
             raise BadInputError(
-                f"--neighbours: {text!r} is not a neighbouring relation; use 'replace-one'."
+                f"--neighbours: {text!r} is not a neighbouring relation; use 'replace-one' or "
+                "'add-remove'."
             ) from None
-        relation.require_implemented()
-        return relation
-
-    def require_implemented(self) -> None:
-        """Raise `BadInputError` unless events can be accounted under this relation."""
-        if self is not Neighbours.REPLACE_ONE:
-            raise BadInputError(
-                f"--neighbours: {self.value!r} is not implemented yet; use 'replace-one' "
-                "(one record replaced, the number of records public)."
-            )
 
 
 @dataclass(frozen=True)
@@ -101,9 +94,10 @@ class SampledQueries:
 class GaussianNoise:
     """A vector released with independent Gaussian noise in every coordinate.
 
-    The noise is that of the continuous Gaussian; rounding after the noise is post-processing and
-    allowed. For noise drawn from the *discrete* Gaussian use `DiscreteGaussianNoise`: its exact
-    guarantee is not that of the continuous one.
+    The noise is drawn by `dualquery.privacy.gaussian`, from the discrete Gaussian on a fine grid.
+    Its cost in concentrated differential privacy is that of the continuous Gaussian (Canonne,
+    Kamath, Steinke 2020, Theorem 14); its (epsilon, delta) curve is that of the continuous one up
+    to a slack, which `exact` charges.
 
     Parameters
     ----------
@@ -111,35 +105,6 @@ class GaussianNoise:
         Largest Euclidean distance between the vectors of two neighbouring data sets; >= 0.
     scale
         Standard deviation of the noise, in the same units; > 0.
-
-    Raises
-    ------
-    BadInputError
-        If a parameter is out of its range.
-    """
-
-    sensitivity: float
-    scale: float
-
-    def __post_init__(self) -> None:
-        _require_finite("the sensitivity of Gaussian noise", self.sensitivity, minimum=0.0)
-        _require_positive("the scale of Gaussian noise", self.scale)
-
-
-@dataclass(frozen=True)
-class DiscreteGaussianNoise:
-    """A vector on a grid released with independent discrete Gaussian noise on the same grid.
-
-    Concentrated differential privacy holds with the constant of the continuous Gaussian
-    (Canonne, Kamath, Steinke 2020, Theorem 14); its (epsilon, delta) curve is not proven to lie
-    below the continuous one's, so `exact` refuses it.
-
-    Parameters
-    ----------
-    sensitivity
-        Largest Euclidean distance between the vectors of two neighbouring data sets; >= 0.
-    scale
-        Scale parameter sigma of the noise, in the same units; > 0.
 
     Raises
     ------
@@ -189,7 +154,7 @@ class RandomizedReport(LaplaceNoise):
     """
 
 
-Event = SampledQueries | GaussianNoise | DiscreteGaussianNoise | LaplaceNoise
+Event = SampledQueries | GaussianNoise | LaplaceNoise
 
 
 @dataclass(frozen=True)
@@ -205,7 +170,9 @@ class GameSchedule:
     step
         eta: step of multiplicative weights; finite, > 0.
     n
-        Number of private records, public; >= 2.
+        Number of private records, or the public number that stands in for it; >= 2.
+    neighbours
+        What neighbouring data sets differ in.
 
     Raises
     ------
@@ -217,6 +184,7 @@ class GameSchedule:
     samples: int
     step: float
     n: int
+    neighbours: Neighbours = Neighbours.REPLACE_ONE
 
     def __post_init__(self) -> None:
         _require_count("the number of rounds", self.rounds)
@@ -225,6 +193,20 @@ class GameSchedule:
         if self.n < 2:
             raise BadInputError(f"The number of records is {self.n}; at least 2 are needed.")
 
+    @property
+    def draws(self) -> tuple[int, ...]:
+        """Queries sampled in rounds 2 to T, as in `VaryingGameSchedule`."""
+        return (self.samples,) * (self.rounds - 1)
+
+    @property
+    def multiples(self) -> tuple[int, ...]:
+        """Steps of rounds 1 to T - 1 as multiples of ``step``: all 1."""
+        return (1,) * (self.rounds - 1)
+
+    def parameters(self) -> dict[str, Any]:
+        """Return the parameters for a release, JSON-able."""
+        return {"rounds": self.rounds, "samples": self.samples, "eta": self.step}
+
     def events(self) -> tuple[Event, ...]:
         """Return the private draws of rounds 2 to T; round 1 reads nothing private.
 
@@ -232,21 +214,92 @@ class GameSchedule:
         is a best response. Before round t the log-weight of a query has gathered
         ``step * (q(D) - q(x))`` from t - 1 records x, and its complement the negative. Replacing
         one of n records moves q(D) by at most 1/n either way, so log-weights move by at most
-        ``step * (t - 1) / n`` up or down and the range is twice that.
+        ``step * (t - 1) / n`` up or down and the range is twice that. Adding or removing one moves
+        them by half as much (see `dualquery.privacy.weights`).
         """
+        twice = 2.0 if self.neighbours is Neighbours.REPLACE_ONE else 1.0
         return tuple(
-            SampledQueries(2.0 * self.step * played / self.n + RANGE_SLACK, self.samples)
+            SampledQueries(twice * self.step * played / self.n + RANGE_SLACK, self.samples)
             for played in range(1, self.rounds)
         )
 
 
-Schedule = GameSchedule | tuple[Event, ...]
+@dataclass(frozen=True)
+class VaryingGameSchedule:
+    """DualQuery with samples and steps that change from round to round.
+
+    Parameters
+    ----------
+    draws
+        Queries sampled in rounds 2 to T, each >= 1; at least one round.
+    multiples
+        Step of rounds 1 to T - 1 (the last round's moves no draw) as whole multiples of ``step``,
+        each >= 1: so the state of the weights stays exact.
+    step
+        The unit of the steps; finite, > 0.
+    n
+        Number of private records, or the public number that stands in for it; >= 2.
+    neighbours
+        What neighbouring data sets differ in.
+
+    Raises
+    ------
+    BadInputError
+        If a parameter is out of its range, or the two tuples differ in length.
+    """
+
+    draws: tuple[int, ...]
+    multiples: tuple[int, ...]
+    step: float
+    n: int
+    neighbours: Neighbours = Neighbours.REPLACE_ONE
+
+    def __post_init__(self) -> None:
+        if not self.draws or len(self.draws) != len(self.multiples):
+            raise BadInputError(
+                f"The schedule has samples for {len(self.draws)} rounds and steps for "
+                f"{len(self.multiples)}; give as many of both, and at least one."
+            )
+        for count in self.draws:
+            _require_count("the number of samples of a round", count)
+        for multiple in self.multiples:
+            _require_count("the multiple of the step of a round", multiple)
+        _require_positive("the step", self.step)
+        if self.n < 2:
+            raise BadInputError(f"The number of records is {self.n}; at least 2 are needed.")
+
+    @property
+    def rounds(self) -> int:
+        """T, the first round included."""
+        return len(self.draws) + 1
+
+    def parameters(self) -> dict[str, Any]:
+        """Return the parameters for a release, JSON-able."""
+        samples, steps = [*self.draws], [*self.multiples]
+        return {"rounds": self.rounds, "samples": samples, "eta": self.step, "steps": steps}
+
+    def events(self) -> tuple[Event, ...]:
+        """Return the private draws of rounds 2 to T.
+
+        As for `GameSchedule`: before round t a log-weight has gathered the sum of the steps of the
+        rounds before, each times at most 1/n of difference between neighbours, up or down (half of
+        that when a record is added or removed).
+        """
+        twice = 2.0 if self.neighbours is Neighbours.REPLACE_ONE else 1.0
+        gathered = accumulate(self.multiples)
+        return tuple(
+            SampledQueries(twice * self.step * total / self.n + RANGE_SLACK, count)
+            for total, count in zip(gathered, self.draws, strict=True)
+        )
+
+
+Schedule = GameSchedule | VaryingGameSchedule | tuple[Event, ...]
 """A whole run: DualQuery's own parameters, or any tuple of events in their order."""
 
 
 def events_of(schedule: Schedule) -> tuple[Event, ...]:
     """Return the events of ``schedule`` in their order."""
-    return schedule.events() if isinstance(schedule, GameSchedule) else schedule
+    return schedule if isinstance(schedule, tuple) else schedule.events()
 
 
 def pure_epsilon(event: Event) -> float:
@@ -260,7 +313,7 @@ def pure_epsilon(event: Event) -> float:
             return width * draws
         case LaplaceNoise(epsilon=epsilon):
             return epsilon
-        case GaussianNoise() | DiscreteGaussianNoise():
+        case GaussianNoise():
             return 0.0 if event.sensitivity == 0 else math.inf
 
 
@@ -275,7 +328,7 @@ def zcdp_rho(event: Event) -> float:
             return draws * width * width / 8.0
         case LaplaceNoise(epsilon=epsilon):
             return epsilon * epsilon / 2.0
-        case GaussianNoise() | DiscreteGaussianNoise():
+        case GaussianNoise():
             return (event.sensitivity / event.scale) ** 2 / 2.0
 
 

@@ -16,9 +16,10 @@ with V(0) = 1: this holds for the last one, and is kept by averages over shifts 
   ``E_P[V(e - loss)]``, an f-divergence for convex V, so the adversary may be taken to choose t,
   the same for all the s draws of the event, which are independent (Dong, Durfee, Rogers 2020,
   "Optimal differential privacy composition for exponential mechanisms").
-- *Gaussian noise*: a Gaussian shifted by sensitivity / scale. *Pure mechanism*: the two-point pair
-  with the losses +epsilon and -epsilon (randomised response). Dominating pairs compose adaptively
-  (Zhu, Dong, Wang 2022, Theorem 10).
+- *Gaussian noise*: a Gaussian shifted by sensitivity / scale, as drawn up to the slack of
+  :mod:`dualquery.privacy.gaussian`; noises alone compose to one Gaussian, whose curve has a closed
+  form. *Pure mechanism*: the two-point pair with the losses +epsilon and -epsilon (randomised
+  response). Dominating pairs compose adaptively (Zhu, Dong, Wang 2022, Theorem 10).
 
 **How the supremum over t is taken.**
 
@@ -65,15 +66,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.privacy.events import (
-    DiscreteGaussianNoise,
     Event,
+    GaussianNoise,
     SampledQueries,
     Schedule,
     events_of,
     pure_epsilon,
     zcdp_rho,
 )
-from dualquery.privacy.exact_losses import RANGE_MARGIN, Losses, dominating_losses
+from dualquery.privacy.exact_losses import (
+    RANGE_MARGIN,
+    Losses,
+    dominating_losses,
+    gaussian_delta,
+)
+from dualquery.privacy.gaussian import DELTA_GROWTH, DELTA_SLACK, EPSILON_SLACK
 from dualquery.privacy.zcdp import delta_from_rho, epsilon_from_rho
 
 FEW_DRAWS = 32
@@ -94,6 +101,9 @@ _NEGLIGIBLE_SHARE = 1e-4
 """Share of delta that may go to infinite losses in all."""
 
 _RESULT_MARGIN = 1e-6
+_BISECTION = 1e-9
+_SMALLEST_SHIFT = 1e-8
+"""Below it the difference of two Gaussian tails loses more digits than `_RESULT_MARGIN` covers."""
 _SMALLEST_RANGE = 1e-9
 """Below it a single draw's interpolation would lose more digits than `_RESULT_MARGIN` covers."""
 _MOST_EVENTS = 5_000
@@ -162,8 +172,8 @@ class ExactAccountant:
     name: str = "exact"
     assumptions: str = (
         "Optimal adaptive composition by backward recursion over dominating pairs, rounded upwards "
-        "(Dong, Durfee and Rogers 2020 for bounded-range draws; Zhu, Dong and Wang 2022, "
-        "Theorem 10, for their composition)."
+        "(Dong, Durfee and Rogers 2020 for bounded-range draws; Balle and Wang 2018 for Gaussian "
+        "noise; Zhu, Dong and Wang 2022, Theorem 10, for their composition)."
     )
 
     def supports(self, schedule: Schedule, delta: float) -> str | None:
@@ -171,8 +181,6 @@ class ExactAccountant:
         events = events_of(schedule)
         if delta <= 0.0:
             return "the recursion bounds a positive delta only; use advanced at delta = 0"
-        if any(isinstance(event, DiscreteGaussianNoise) for event in events):
-            return "no dominating pair is proven for discrete Gaussian noise"
         if any(isinstance(e, SampledQueries) and e.draws > _MOST_DRAWS for e in events):
             return f"an event has more than the {_MOST_DRAWS:,} draws it is made for"
         if len(events) > _MOST_EVENTS:
@@ -183,23 +191,81 @@ class ExactAccountant:
 
     def epsilon(self, schedule: Schedule, delta: float) -> float:
         """Return epsilon of ``schedule`` at ``delta``."""
-        events = events_of(schedule)
-        rho = math.fsum(map(zcdp_rho, events))
-        if rho == 0.0:
+        events = _costly(schedule)
+        if not events:
             return 0.0
-        reach = epsilon_from_rho(rho, delta)
-        return min(_pure(events), _profile(events, reach, delta).epsilon(delta))
+        slack = _slack(events)
+        if delta < _SMALLEST_DELTA:
+            return epsilon_from_rho(math.fsum(map(zcdp_rho, events)), delta)
+        left = (delta - slack.delta) / slack.growth
+        if all(isinstance(event, GaussianNoise) for event in events):
+            return slack.epsilon + _gaussian_epsilon(_shift(events), left)
+        reach = epsilon_from_rho(math.fsum(map(zcdp_rho, events)), left)
+        found = _profile(events, reach, left).epsilon(left)
+        return min(_pure(events), found + slack.epsilon)
 
     def delta(self, schedule: Schedule, epsilon: float) -> float:
         """Return delta of ``schedule`` at ``epsilon``."""
-        events = events_of(schedule)
+        events = _costly(schedule)
         if epsilon >= _pure(events):
             return 0.0
-        rho = math.fsum(map(zcdp_rho, events))
-        bound = delta_from_rho(rho, epsilon)
+        bound = delta_from_rho(math.fsum(map(zcdp_rho, events)), epsilon)
+        slack = _slack(events)
         if bound < _SMALLEST_DELTA:
             return bound
-        return min(bound, _profile(events, epsilon, 0.01 * bound).delta(epsilon))
+        left = max(epsilon - slack.epsilon, 0.0)
+        # (e1, d) implies (e0, d + exp(e1) - exp(e0)) for e0 < e1.
+        short = math.expm1(max(slack.epsilon - epsilon, 0.0))
+        if all(isinstance(event, GaussianNoise) for event in events):
+            found = _gaussian_delta(_shift(events), left)
+        else:
+            found = _profile(events, left, 0.01 * bound).delta(left)
+        return min(bound, found * slack.growth + slack.delta + short)
+
+
+@dataclass(frozen=True)
+class _Slack:
+    """What `dualquery.privacy.gaussian` charges for drawing Gaussian noise on a grid."""
+
+    epsilon: float
+    growth: float
+    delta: float
+
+
+def _slack(events: tuple[Event, ...]) -> _Slack:
+    noisy = sum(isinstance(event, GaussianNoise) for event in events)
+    if noisy == 0:
+        return _Slack(0.0, 1.0, 0.0)
+    return _Slack(noisy * EPSILON_SLACK, 1.0 + 2.0 * noisy * DELTA_GROWTH, DELTA_SLACK)
+
+
+def _costly(schedule: Schedule) -> tuple[Event, ...]:
+    return tuple(event for event in events_of(schedule) if zcdp_rho(event) > 0.0)
+
+
+def _shift(events: tuple[Event, ...]) -> float:
+    """Return sensitivity / scale of the one Gaussian that Gaussian noises compose to."""
+    shift = math.sqrt(2.0 * math.fsum(map(zcdp_rho, events))) * (1.0 + RANGE_MARGIN)
+    return max(shift, _SMALLEST_SHIFT)
+
+
+def _gaussian_delta(shift: float, epsilon: float) -> float:
+    curve = float(gaussian_delta(shift, np.array([epsilon]))[0])
+    return min(1.0, max(curve, 0.0) * (1.0 + _RESULT_MARGIN))
+
+
+def _gaussian_epsilon(shift: float, delta: float) -> float:
+    """Return an epsilon at which one Gaussian's curve is at most ``delta``, by bisection."""
+    if _gaussian_delta(shift, 0.0) <= delta:
+        return 0.0
+    low, high = 0.0, epsilon_from_rho(0.5 * shift * shift, delta)
+    while high - low > _BISECTION * high:
+        middle = 0.5 * (low + high)
+        if _gaussian_delta(shift, middle) <= delta:
+            high = middle
+        else:
+            low = middle
+    return high
 
 
 def _pure(events: tuple[Event, ...]) -> float:
@@ -208,7 +274,7 @@ def _pure(events: tuple[Event, ...]) -> float:
 
 def _profile(events: tuple[Event, ...], reach: float, delta: float) -> ExactProfile:
     """Run the recursion on a grid for epsilons up to ``reach`` and deltas down to ``delta``."""
-    active = tuple(_raised(event) for event in events if zcdp_rho(event) > 0.0)
+    active = tuple(map(_raised, events))
     grid = _grid(active, reach, delta)
     values = -np.expm1(np.minimum(grid.thresholds, 0.0))
     known: dict[Event, Losses] = {}

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.privacy.events import (
-    DiscreteGaussianNoise,
     Event,
     GaussianNoise,
     LaplaceNoise,
@@ -64,7 +63,7 @@ def dominating_losses(event: Event, step: float, negligible: float) -> Losses:
     Parameters
     ----------
     event
-        Any event but discrete Gaussian noise, with rho > 0.
+        Any event with rho > 0.
     step
         Spacing of the grid, > 0.
     negligible
@@ -82,8 +81,6 @@ def dominating_losses(event: Event, step: float, negligible: float) -> Losses:
             curve = gaussian_delta(sensitivity / scale, np.abs(points))
             # delta(-e) - (1 - exp(-e)) = exp(-e) delta(e) for a symmetric pair.
             profile[:] = np.where(points < 0, np.exp(points), 1.0) * curve
-        case DiscreteGaussianNoise():
-            raise AssertionError("no dominating pair is proven for discrete Gaussian noise")
     return _losses_of(profile * (1.0 + _PROFILE_MARGIN), first, step)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dualquery.privacy.events import (
-    DiscreteGaussianNoise,
     Event,
     GaussianNoise,
     LaplaceNoise,
@@ -53,7 +52,6 @@ def covers(planned: Event, event: Event) -> bool:
         return event.range <= planned.range and event.draws <= planned.draws
     if isinstance(planned, LaplaceNoise) and isinstance(event, LaplaceNoise):
         return event.epsilon <= planned.epsilon
-    for noise in (GaussianNoise, DiscreteGaussianNoise):
-        if isinstance(planned, noise) and isinstance(event, noise):
-            return event.sensitivity <= planned.sensitivity and event.scale >= planned.scale
+    if isinstance(planned, GaussianNoise) and isinstance(event, GaussianNoise):
+        return event.sensitivity <= planned.sensitivity and event.scale >= planned.scale
     return False

@@ -18,7 +18,7 @@ from dualquery.privacy.randomness import Randomness
 from dualquery.privacy.selection import GRID
 
 
-def noisy_max_scale(epsilon: float, spread: int) -> float:
+def noisy_max_scale(epsilon: float, spread: float) -> float:
     """Return the scale of the noise on scores in units of 1/`GRID` row."""
     return laplace_scale(epsilon, 2 * spread * GRID)
 
@@ -27,7 +27,7 @@ def report_noisy_max(
     scores: NDArray[np.int64],
     allowed: NDArray[np.bool_] | None,
     epsilon: float,
-    spread: int,
+    spread: float,
     randomness: Randomness,
 ) -> int:
     """Return the query with the largest noisy score.
@@ -41,7 +41,7 @@ def report_noisy_max(
     epsilon
         Pure guarantee, > 0.
     spread
-        Rows by which replacing a record can move a score.
+        Rows by which a score can move between neighbours.
     randomness
         Source of the noise.
 

@@ -9,6 +9,9 @@ When one record is replaced, q(D) moves by at most ``spread`` = max q - min q ro
 conjunction), and so does a score, up or down. With log-weights ``epsilon * score / (2 spread)``
 the log-ratio of two outcomes' probabilities moves by at most ``epsilon`` in all: a draw of bounded
 range ``epsilon``. Clamping far below the largest weight keeps this, as there.
+
+When one record is added or removed, counts are centred (`dualquery.privacy.sensitivity`): they move
+by at most half the range of the queries, which then takes the place of ``spread``.
 """
 
 from __future__ import annotations
@@ -33,6 +36,7 @@ def error_scores(
     n: int,
     low: float = 0.0,
     high: float = 1.0,
+    offset: int = 0,
 ) -> NDArray[np.int64]:
     """Return ``|q(D) - q(A)|`` in units of 1/`GRID` row, exact for the rounded model.
 
@@ -46,6 +50,8 @@ def error_scores(
         Number of rows.
     low, high
         Bounds on the values of the queries, in these units.
+    offset
+        Added to every count, in units of 1/`GRID`: what centring takes.
 
     Raises
     ------
@@ -58,7 +64,7 @@ def error_scores(
     # Far-off answers are cut, which is up to the public model; integers could overflow otherwise.
     model = np.clip(model, 2 * low - high, 2 * high - low)
     rounded: NDArray[np.int64] = np.rint(model * float(GRID * n)).astype(np.int64)
-    scores: NDArray[np.int64] = np.abs(GRID * counts.astype(np.int64) - rounded)
+    scores: NDArray[np.int64] = np.abs(GRID * counts.astype(np.int64) + offset - rounded)
     return scores
 
 
@@ -66,7 +72,7 @@ def select_largest(
     scores: NDArray[np.int64],
     allowed: NDArray[np.bool_] | None,
     epsilon: float,
-    spread: int,
+    spread: float,
     randomness: Randomness,
 ) -> int:
     """Draw one query with log-weight ``epsilon * score / (2 spread)``.
@@ -80,7 +86,8 @@ def select_largest(
     epsilon
         Range of the draw, > 0.
     spread
-        max q - min q of the queries: rows by which replacing a record can move a score.
+        Rows by which a score can move between neighbours: max q - min q of the queries when a
+        record is replaced.
     randomness
         Source of uniform words.
 

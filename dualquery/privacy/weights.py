@@ -2,11 +2,20 @@
 
 The class of queries is closed under complement, implicitly: one integer score a query holds both,
 
-    S_q = sum over past records x of (c_q - n q(x)),    c_q = n q(D),
+    S_q = sum over K past records x of (c_q - n q(x)) = K c_q - n h_q,    c_q = n q(D),
 
-so that after rounds with step eta the query has log-weight ``(eta / n) S_q`` and its complement the
-negative of it (Algorithm 1 of the DualQuery paper, with the sign that raises the weight of a query
-which the records so far under-serve).
+h_q being the number of these records that satisfy q. The counts are held already and the hits are
+public; the score is computed from them, exactly, whenever it is needed, so that the player holds
+4 bytes a query beside the counts. After rounds with step eta the query has log-weight
+``(eta / n) S_q`` and its complement the negative of it (Algorithm 1 of the DualQuery paper, with
+the sign that raises the weight of a query which the records so far under-serve). Where steps
+differ between rounds they are whole multiples of eta, and K and h_q count a record as many times.
+
+**When a record is added or removed,** n is private and a public N stands in for it. Counted from
+1/2, the middle of its values, a query is ``c_q - n/2``, so that a record contributes 1/2 or -1/2 to
+it, and ``c_q + (N - n)/2`` stands in for c_q: log-weights then move by at most ``eta K / 2N`` in
+K rounds, up or down, and the range is half of that for replacing a record. In whole numbers it is
+the game with ``2 c_q + N - n`` for the counts and 2N for n (`QueryWeights.centred`).
 
 **Draws are exact.** A 53-bit uniform on rounded floating-point weights would be off by more in
 total variation, over a whole run, than a delta of 1/n^2 allows. Here scores are integers, so
@@ -60,46 +69,77 @@ class QueryWeights:
     Parameters
     ----------
     counts
-        int64, shape ``(m,)``: number of rows that satisfy each query, exact.
+        int64, shape ``(m,)``: number of rows that satisfy each query, exact. Not copied.
     n
         Number of rows (public).
     step
-        Learning rate eta of every round.
+        Learning rate eta of a round, or the unit of learning rates that are multiples of it.
     """
 
     def __init__(self, counts: NDArray[np.int64], n: int, step: float) -> None:
         if len(counts) > MOST_QUERIES:
             raise ValueError(f"{len(counts):,} queries; the weights hold at most {MOST_QUERIES:,}")
         self._counts = np.ascontiguousarray(counts, dtype=np.int64)
-        self._scores = np.zeros(len(counts), dtype=np.int64)
+        self._hits = np.zeros(len(counts), dtype=np.int32)
         self._n = n
         self._step = step
-        self._records = 0
+        self._steps = 0
+
+    @staticmethod
+    def centred(
+        counts: NDArray[np.int64], rows: int, public_rows: int, step: float
+    ) -> QueryWeights:
+        """Return the weights for neighbours by adding or removing a row.
+
+        Parameters
+        ----------
+        counts, step
+            As of the class.
+        rows
+            The true number of rows, private.
+        public_rows
+            N.
+        """
+        doubled = 2 * np.asarray(counts, np.int64) + (public_rows - rows)
+        return QueryWeights(doubled, 2 * public_rows, step)
 
     @property
     def range(self) -> float:
-        """Bounded range of one draw: replacing a row moves a log-weight by eta K / n at most."""
-        return 2.0 * self._step * self._records / self._n
+        """Bounded range of one draw: a log-weight moves by at most eta K / n between neighbours.
 
-    def update(self, truth: NDArray[np.uint8]) -> None:
+        A count moves by at most 1 when a row is replaced, and a centred, doubled one by at most 1
+        when a row is added or removed. K counts a record as many times as its step is a multiple.
+        """
+        return 2.0 * self._step * self._steps / self._n
+
+    def update(self, truth: NDArray[np.uint8], multiple: int = 1) -> None:
         """Move every weight by one round.
 
         Parameters
         ----------
         truth
             uint8, shape ``(m,)``: value of every query on the round's record.
+        multiple
+            The round's learning rate in steps; >= 1.
         """
-        kernels.add_round(self._scores, self._counts, truth, self._n)
-        self._records += 1
+        if multiple < 1:
+            raise ValueError(f"the multiple of the step is {multiple}; at least 1 is needed")
+        kernels.add_hits(self._hits, truth, multiple)
+        self._steps += multiple
+
+    @property
+    def scores(self) -> kernels.GameScores:
+        """The scores of the queries."""
+        return kernels.GameScores(self._counts, self._hits, self._steps, self._n)
 
     def sample(self, draws: int, randomness: Randomness) -> Sample:
         """Draw queries independently, each with probability proportional to its integer weight."""
-        largest = kernels.largest_magnitude(self._scores)
-        return draw_outcomes(self._scores, 2, largest, self._step / self._n, draws, randomness)
+        largest = kernels.largest_magnitude(self.scores)
+        return draw_outcomes(self.scores, 2, largest, self._step / self._n, draws, randomness)
 
 
 def draw_outcomes(
-    scores: NDArray[np.int64],
+    scores: kernels.Scores,
     sides: int,
     largest: int,
     unit: float,
@@ -111,7 +151,7 @@ def draw_outcomes(
     Parameters
     ----------
     scores
-        int64, shape ``(m,)``: score of every query, exact.
+        Score of every query, exact: int64, shape ``(m,)``, or those of a game.
     sides
         2 if every query stands for its complement too, whose score is the negative; else 1.
     largest
@@ -123,7 +163,7 @@ def draw_outcomes(
     randomness
         Source of uniform words.
     """
-    blocks = -(-len(scores) // kernels.BLOCK)
+    blocks = -(-kernels.count_of(scores) // kernels.BLOCK)
     high = np.empty(blocks + 1, dtype=np.uint64)
     low = np.empty(blocks + 1, dtype=np.uint64)
     kernels.cumulative_sums(scores, sides, largest, unit, high, low)

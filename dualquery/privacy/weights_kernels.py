@@ -3,14 +3,19 @@
 Outcomes are queries, or queries and their complements: with ``sides`` 2 the class is closed under
 complement and the complement of a query has the negative of its score; with ``sides`` 1 it is not.
 
+Scores are an array of int64, or those of a game (`GameScores`), which are computed when asked for.
+
 A weight is an 80-bit integer, ``floor(exp(x) 2^80)`` for ``x`` in ``[-CLAMP, 0]``, held as two
 limbs of 38 and 42 bits so that sums of up to 2^26 weights fit two 64-bit words exactly.
 """
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple, TypeAlias
+
 import numpy as np
-from numba import njit
+from numba import int32, int64, njit, types
+from numba.extending import overload
 from numpy.typing import NDArray
 
 from dualquery.privacy.exponential_kernels import exponential
@@ -24,25 +29,81 @@ BLOCK = 64
 """Queries a block: sums are kept per block, and only blocks that were hit are walked again."""
 
 
-@njit("void(int64[::1], int64[::1], uint8[::1], int64)", nogil=True, cache=True)
-def add_round(
-    scores: NDArray[np.int64], counts: NDArray[np.int64], truth: NDArray[np.uint8], n: int
-) -> None:
-    """Add ``n (q(D) - q(x))`` to every score, in place."""
-    for query in range(len(scores)):
-        scores[query] += counts[query] - n * np.int64(truth[query])
+class GameScores(NamedTuple):
+    """Scores ``rounds * counts - n * hits`` of queries after some rounds of the game.
+
+    Parameters
+    ----------
+    counts
+        int64, shape ``(m,)``: number of rows that satisfy each query, exact.
+    hits
+        int32, shape ``(m,)``: number of past records that do.
+    rounds
+        Number of past records.
+    n
+        Number of rows.
+    """
+
+    counts: NDArray[np.int64]
+    hits: NDArray[np.int32]
+    rounds: int
+    n: int
 
 
-@njit("int64(int64[::1])", nogil=True, cache=True)
-def largest_magnitude(scores: NDArray[np.int64]) -> np.int64:
+Scores: TypeAlias = NDArray[np.int64] | GameScores
+"""The score of every outcome (of every query with ``sides`` 2), exact."""
+
+_ARRAY = types.Array(int64, 1, "C")
+_GAME = types.NamedTuple((int64[::1], int32[::1], int64, int64), GameScores)
+_KINDS = (_ARRAY, _GAME)
+_LIMBS = types.uint64[::1]
+
+
+def score_of(scores: Any, query: Any) -> Any:
+    """Return one score, int64 (inside compiled code, as it is for both kinds of scores)."""
+    if isinstance(scores, GameScores):
+        return scores.rounds * int(scores.counts[query]) - scores.n * int(scores.hits[query])
+    return scores[query]
+
+
+def count_of(scores: Any) -> Any:
+    """Return how many scores there are."""
+    return len(scores.counts) if isinstance(scores, GameScores) else len(scores)
+
+
+@overload(score_of, strict=False)
+def _compile_score_of(scores: Any, query: Any) -> Any:  # noqa: ARG001
+    if isinstance(scores, types.NamedTuple):
+        return lambda scores, query: (
+            scores.rounds * scores.counts[query] - scores.n * np.int64(scores.hits[query])
+        )
+    return lambda scores, query: scores[query]
+
+
+@overload(count_of, strict=False)
+def _compile_count_of(scores: Any) -> Any:
+    if isinstance(scores, types.NamedTuple):
+        return lambda scores: len(scores.counts)
+    return lambda scores: len(scores)
+
+
+@njit("void(int32[::1], uint8[::1], int64)", nogil=True, cache=True)
+def add_hits(hits: NDArray[np.int32], truth: NDArray[np.uint8], multiple: int) -> None:
+    """Add a record's truth to every query's number of hits, in place, so many times."""
+    for query in range(len(hits)):
+        hits[query] += np.int32(multiple * truth[query])
+
+
+@njit(int64(_GAME), nogil=True, cache=True)
+def largest_magnitude(scores: GameScores) -> int:
     """Return ``max |score|``: the largest score of the class closed under complement."""
     largest = np.int64(0)
-    for score in scores:
-        largest = max(largest, abs(score))
-    return largest
+    for query in range(count_of(scores)):
+        largest = max(largest, abs(score_of(scores, query)))
+    return int(largest)
 
 
-@njit("int64(int64[::1])", nogil=True, cache=True)
+@njit(int64(_ARRAY), nogil=True, cache=True)
 def largest_score(scores: NDArray[np.int64]) -> np.int64:
     """Return the largest of one or more scores."""
     largest = np.int64(scores[0])
@@ -64,9 +125,13 @@ def weight(score: np.int64, largest: np.int64, unit: float) -> tuple[np.uint64, 
     return np.uint64(high), np.uint64(low)
 
 
-@njit("UniTuple(uint64, 2)(int64[::1], int64, int64, int64, float64)", nogil=True, cache=True)
+@njit(
+    [types.UniTuple(types.uint64, 2)(s, int64, int64, int64, types.float64) for s in _KINDS],
+    nogil=True,
+    cache=True,
+)
 def block_sum(
-    scores: NDArray[np.int64], sides: int, block: int, largest: np.int64, unit: float
+    scores: Scores, sides: int, block: int, largest: np.int64, unit: float
 ) -> tuple[np.uint64, np.uint64]:
     """Return the limbs of the sum of the weights of a block's outcomes."""
     high = np.uint64(0)
@@ -74,16 +139,20 @@ def block_sum(
     # One side after the other: a loop over queries alone is what the compiler vectorises.
     for side in range(sides):
         sign = 1 - 2 * side
-        for query in range(block * BLOCK, min((block + 1) * BLOCK, len(scores))):
-            more_high, more_low = weight(sign * scores[query], largest, unit)
+        for query in range(block * BLOCK, min((block + 1) * BLOCK, count_of(scores))):
+            more_high, more_low = weight(sign * score_of(scores, query), largest, unit)
             high += more_high
             low += more_low
     return high + (low >> np.uint64(LOW_BITS)), low & np.uint64(LOW_MASK)
 
 
-@njit("void(int64[::1], int64, int64, float64, uint64[::1], uint64[::1])", nogil=True, cache=True)
+@njit(
+    [types.void(s, int64, int64, types.float64, _LIMBS, _LIMBS) for s in _KINDS],
+    nogil=True,
+    cache=True,
+)
 def cumulative_sums(
-    scores: NDArray[np.int64],
+    scores: Scores,
     sides: int,
     largest: np.int64,
     unit: float,
@@ -101,13 +170,15 @@ def cumulative_sums(
 
 
 @njit(
-    "int64(int64[::1], int64, int64, float64, uint64[::1], uint64[::1], uint64[::1], uint64[::1],"
-    " int64[::1], int8[::1])",
+    [
+        int64(s, int64, int64, types.float64, *(_LIMBS,) * 4, types.int64[::1], types.int8[::1])
+        for s in _KINDS
+    ],
     nogil=True,
     cache=True,
 )
 def look_up(
-    scores: NDArray[np.int64],
+    scores: Scores,
     sides: int,
     largest: np.int64,
     unit: float,
@@ -136,10 +207,10 @@ def look_up(
             continue
         at_high = high[block]
         at_low = low[block]
-        for query in range(block * BLOCK, min((block + 1) * BLOCK, len(scores))):
+        for query in range(block * BLOCK, min((block + 1) * BLOCK, count_of(scores))):
             for side in range(sides):
                 sign = 1 - 2 * side
-                more_high, more_low = weight(sign * scores[query], largest, unit)
+                more_high, more_low = weight(sign * score_of(scores, query), largest, unit)
                 at_low += more_low
                 at_high += more_high + (at_low >> np.uint64(LOW_BITS))
                 at_low &= np.uint64(LOW_MASK)

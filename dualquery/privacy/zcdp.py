@@ -71,8 +71,9 @@ def delta_from_rho(rho: float, epsilon: float) -> float:
         delta, order = compute_delta(orders.tolist(), (orders * rho).tolist(), epsilon)
         return float(delta), float(order)
 
-    guess = (epsilon + rho) / (2.0 * rho) - 1.0
-    return min(1.0, _best_order(convert, max(guess, 0.05)) * (1.0 + _ROUNDING))
+    # At small epsilon the best order is about 1 / sqrt(2 rho), far from the one of large epsilon.
+    guesses = ((epsilon + rho) / (2.0 * rho) - 1.0, math.sqrt(0.5 / rho), 0.05)
+    return min(1.0, _best_order(convert, *guesses) * (1.0 + _ROUNDING))
 
 
 def rho_for(epsilon: float, delta: float) -> float:
@@ -98,10 +99,10 @@ def rho_for(epsilon: float, delta: float) -> float:
 
 
 def _best_order(
-    convert: Callable[[NDArray[np.float64]], tuple[float, float]], guess: float
+    convert: Callable[[NDArray[np.float64]], tuple[float, float]], *guesses: float
 ) -> float:
-    """Minimise over orders: a coarse grid of a - 1 around ``guess``, then a fine one."""
-    coarse = _orders(guess * np.geomspace(1e-3, 1e3, 121))
+    """Minimise over orders: a coarse grid of a - 1 around the guesses, then a fine one."""
+    coarse = _orders(np.outer(guesses, np.geomspace(1e-3, 1e3, 121)).ravel())
     _, order = convert(coarse)
     if order < 1.0:
         # dp_accounting reports order 0 when nothing is to be optimised.

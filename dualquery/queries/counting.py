@@ -50,23 +50,22 @@ class CountingPass:
     _sparse_words: int = field(init=False)
 
     def __post_init__(self) -> None:
+        literals = np.ascontiguousarray(self.literals, np.int32)
+        mentioned = np.zeros(int(literals.max() >> 1) + 1, np.uint8)
+        kernels.mention(literals, mentioned)
+        attributes = np.flatnonzero(mentioned).astype(np.int32)
+        numbers = np.cumsum(mentioned, dtype=np.int32) - np.int32(1)
         # Padding repeats the row's first literal: the conjunction stays the same, and all have k.
-        full = np.where(self.literals >= 0, self.literals, self.literals[:, :1])
-        bits = full >> 1
-        # Queries with the same first literal follow each other and find its words in the cache;
-        # within them, those with the same second attribute.
-        second = bits[:, min(1, bits.shape[1] - 1)]
-        order = np.argsort((full[:, 0].astype(np.int64) << 32) | second)
-        mentioned = np.zeros(int(bits.max()) + 1, np.bool_)
-        mentioned[bits] = True
-        number = np.cumsum(mentioned, dtype=np.int32) - np.int32(1)
-        local = np.ascontiguousarray(2 * number[bits] + (full & 1), np.int32)[order]
+        local = np.empty_like(literals)
+        negative = np.empty(len(local), np.bool_)
+        kernels.renumber(literals, numbers, local, negative)
+        order = _cached_order(local, 2 * len(attributes))
         values = {
-            "attributes": np.flatnonzero(mentioned).astype(np.int32),
+            "attributes": attributes,
             "_order": order,
-            "_local": local,
-            "_negative": (full & 1).all(axis=1),
-            "_sparse_words": _SPARSE_WORDS if (full & 1).any() else _SPARSE_WORDS_POSITIVE,
+            "_local": np.take(local, order, axis=0),
+            "_negative": negative,
+            "_sparse_words": _SPARSE_WORDS if (local & 1).any() else _SPARSE_WORDS_POSITIVE,
         }
         for name, value in values.items():
             object.__setattr__(self, name, value)
@@ -127,6 +126,20 @@ def count_conjunctions(
 ) -> NDArray[np.int64]:
     """Return in how many rows each conjunction holds, int64, shape ``(m,)``: see `CountingPass`."""
     return CountingPass(literals).run(rows, threads)
+
+
+def _cached_order(literals: NDArray[np.int32], codes: int) -> NDArray[np.int64]:
+    """Return an order of queries in which the words of their literals stay in the cache.
+
+    Queries with the same first literal follow each other; within them, those with the same second
+    attribute.
+    """
+    order = np.arange(len(literals))
+    for place, shift in ((min(1, literals.shape[1] - 1), 1), (0, 0)):
+        finer = np.empty_like(order)
+        kernels.sort_stably(literals, place, shift, codes, order, finer)
+        order = finer
+    return order
 
 
 def _words_held(words: NDArray[np.uint64]) -> float:

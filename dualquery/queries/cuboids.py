@@ -1,12 +1,12 @@
 """Cuboids: the conjunctions of a workload that together make up a marginal, as one question.
 
 When one record is replaced, it leaves one cell of a table and enters another: the counts of a
-cuboid move by 2 in all (L1), or sqrt(2) in L2, however many cells there are.
+cuboid move by 2 in all (L1), or sqrt(2) in L2, however many cells there are. When one is added or
+removed, one of them moves by 1.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,11 +17,6 @@ from dualquery.data.histogram import axis_sizes
 from dualquery.errors import BadInputError
 from dualquery.queries.repeats import first_occurrences
 from dualquery.queries.workload import Workload
-
-L1 = 2
-"""Most by which the counts of one cuboid move in all when a record is replaced."""
-
-L2 = math.sqrt(L1)
 
 
 @dataclass(frozen=True, eq=False)

@@ -35,6 +35,64 @@ def _flips(literal: int) -> np.uint64:
     return np.uint64(0) - np.uint64(literal & 1)
 
 
+@njit(void(_read(int32, 2), uint8[::1]), nogil=True, cache=True)
+def mention(literals: Array, mentioned: Array) -> None:
+    """Set ``mentioned`` to 1 for each bit that queries mention."""
+    for q in range(len(literals)):
+        for j in range(literals.shape[1]):
+            if literals[q, j] >= 0:
+                mentioned[literals[q, j] >> 1] = 1
+
+
+@njit(
+    void(_read(int32, 2), _read(int32, 1), int32[:, ::1], types.boolean[::1]),
+    nogil=True,
+    cache=True,
+)
+def renumber(literals: Array, numbers: Array, renumbered: Array, negative: Array) -> None:
+    """Give the bits of literals new numbers, and fill rows up with their first literal.
+
+    ``negative`` receives whether all literals of a query are negated.
+    """
+    for q in range(len(literals)):
+        negated = 1
+        for j in range(literals.shape[1]):
+            literal = literals[q, j] if literals[q, j] >= 0 else literals[q, 0]
+            renumbered[q, j] = 2 * numbers[literal >> 1] + (literal & 1)
+            negated &= literal
+        negative[q] = negated == 1
+
+
+@njit(void(_read(int32, 2), int64, int64, int64, int64[::1], int64[::1]), nogil=True, cache=True)
+def sort_stably(
+    literals: Array, place: int, shift: int, keys: int, order: Array, sorted_order: Array
+) -> None:
+    """Write the order of queries, sorted further by one of their literals, counting its values.
+
+    Parameters
+    ----------
+    literals
+        int32, shape ``(m, k)``, without padding.
+    place, shift
+        The key of query ``q`` is ``literals[q, place] >> shift``: the literal, or its bit for 1.
+    keys
+        Greater than all keys.
+    order
+        int64, shape ``(m,)``: the queries in the order that is kept among equal keys.
+    sorted_order
+        int64, shape ``(m,)``: receives them sorted.
+    """
+    starts = np.zeros(keys + 1, np.int64)
+    for q in range(len(literals)):
+        starts[(literals[q, place] >> shift) + 1] += 1
+    for key in range(keys):
+        starts[key + 1] += starts[key]
+    for q in order:
+        key = literals[q, place] >> shift
+        sorted_order[starts[key]] = q
+        starts[key] += 1
+
+
 @njit(_COUNT, nogil=True, cache=True)
 def count_one(literals: Array, words: Array, counts: Array) -> None:
     """Add to ``counts`` in how many rows each query of one literal holds."""

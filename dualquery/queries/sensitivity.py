@@ -19,6 +19,12 @@ positive literals' values and A, B, .. for those that the negative literals excl
     D(x, x') <= sum_q f_q(x) + f_q(x').                                              (1)
 
 Different methods suit different workloads; each is valid for all of them, and so is the smallest.
+
+When a record x is *added or removed*, what moves is what x itself contributes. Take the vector of
+the counts of all f_q, that is, count the rows on which a query does not hold where it has no
+positive literal: its L1 sensitivity is at most the largest sum of f_q(x), and its L2 sensitivity
+at most the root of that. Every method bounds this sum on its way to (1), so each serves both: below
+they take the number of records whose f_q they add up, two or one.
 """
 
 from __future__ import annotations
@@ -34,6 +40,7 @@ from numpy.typing import NDArray
 
 from dualquery.data.domain import Domain
 from dualquery.queries.family import Counted
+from dualquery.queries.sensitivity_ones import few_ones_bound
 from dualquery.queries.workload import Workload
 
 Int64 = NDArray[np.int64]
@@ -49,17 +56,17 @@ _PAIRWISE_SWEEPS = 100
 
 @dataclass(frozen=True)
 class Bound:
-    """A proven bound on the number of queries that differ between two legal records.
+    """A proven bound on the queries that differ between two legal records, or hold on one.
 
     Parameters
     ----------
     count
-        Queries, at least 0. Under replace-one the counts of all queries have L1 sensitivity at most
-        ``count`` and L2 sensitivity at most ``sqrt(count)``.
+        Queries, at least 0. The counts of all queries (under add-remove those of f_q) have L1
+        sensitivity at most ``count`` and L2 sensitivity at most ``sqrt(count)``.
     method
         The argument that proves it: ``"queries"`` (there are no more), ``"column sets"``,
-        ``"pairwise"``, ``"spectral"``; or two of them with `` + `` between: the first for the
-        queries that the spectral bound covers, the second for the others.
+        ``"pairwise"``, ``"spectral"``, ``"few ones"``; or two of them with `` + `` between: the
+        first for the queries that the spectral bound covers, the second for the others.
     """
 
     count: int
@@ -75,7 +82,8 @@ def differing_queries(workload: Counted, threads: int = 1) -> Bound:
 
     The smallest of the number of (non-constant) queries, `column_set_bound`, `pairwise_bound`, and
     `sensitivity_spectral.spectral_bound` for the queries on binary columns plus one of the former
-    for the rest: two sets of queries differ on at most the sum of what each differs on.
+    for the rest: two sets of queries differ on at most the sum of what each differs on. For records
+    of few 1s also `few_ones_bound`.
 
     Parameters
     ----------
@@ -92,28 +100,61 @@ def differing_queries(workload: Counted, threads: int = 1) -> Bound:
     """
     if not isinstance(workload, Workload):
         return Bound(len(workload), "queries")
+    return _smallest(workload, 2, threads)
+
+
+@lru_cache(maxsize=8)
+def contributing_queries(workload: Workload, threads: int = 1) -> Bound:
+    """Bound the sum of f_q over all queries on one legal record: what it contributes to counts.
+
+    Where f_q is the complement of the query: see `complemented`. The methods, parameters and the
+    result are those of `differing_queries`, which is at least as large.
+    """
+    return _smallest(workload, 1, threads)
+
+
+def complemented(workload: Workload) -> NDArray[np.bool_]:
+    """Return the queries with f_q = 1 - q: those without positive literals; bool, ``(m,)``.
+
+    A literal on a column of two values asks for one of them, and is positive.
+    """
+    codes, domain = workload.literals, workload.domain
+    two_valued = np.maximum(domain.sizes, 2)[domain.column_of_bit[codes >> 1]] == 2
+    positive = (codes >= 0) & (two_valued | (codes & 1 == 0))
+    none: NDArray[np.bool_] = ~positive.any(axis=1)
+    return none
+
+
+def _smallest(workload: Workload, records: int, threads: int) -> Bound:
+    """Return the smallest bound on the sum of f_q over so many records, two or one."""
     conjunctions = Conjunctions.of_workload(workload)
     binary = conjunctions.on_binary_columns
     parts = [(_spectral, binary), (_combinatorial, ~binary)]
     with ThreadPoolExecutor(threads) as pool:
-        whole = pool.submit(_combinatorial, conjunctions)
+        whole = pool.submit(_combinatorial, conjunctions, records)
         split = [
-            pool.submit(bound, conjunctions.subset(part)) for bound, part in parts if part.any()
+            pool.submit(bound, conjunctions.subset(part), records)
+            for bound, part in parts
+            if part.any()
         ]
     addends = [addend.result() for addend in split]
     total = Bound(
         sum(addend.count for addend in addends), " + ".join(addend.method for addend in addends)
     )
-    return min(whole.result(), total, key=lambda bound: bound.count)
+    found = [whole.result(), total]
+    if workload.domain.max_ones is not None:
+        found.append(Bound(few_ones_bound(workload, workload.domain.max_ones, records), "few ones"))
+    return min(found, key=lambda bound: bound.count)
 
 
 def differing_one_way(domain: Domain) -> int:
     """Return the largest number of bits in which two legal records differ.
 
     A one-hot column changes in none or two of its bits, a binary one in at most its one bit, and
-    all columns may change at once: the number is exact.
+    all columns may change at once, unless records have few 1s: the number is exact.
     """
-    return int(np.minimum(domain.sizes, 2).sum())
+    bits = int(np.minimum(domain.sizes, 2).sum())
+    return bits if domain.max_ones is None else min(bits, 2 * domain.max_ones)
 
 
 @dataclass(frozen=True, eq=False)
@@ -240,17 +281,19 @@ class ColumnSets:
         int64, shape ``(queries,)``.
     columns
         int64, shape ``(sets, p)``.
-    two_fullest
+    fullest
         int64, shape ``(sets,)``: of the cells (one value a column) of each set, the number of
-        queries in the fullest and in the second fullest, added.
+        queries in the fullest one, or in the two fullest, added: as many as there are records.
     """
 
     set_of_query: Int64
     columns: Int64
-    two_fullest: Int64
+    fullest: Int64
 
     @staticmethod
-    def of_values(values: NDArray[np.int32], column_of_value: Int64) -> ColumnSets:
+    def of_values(
+        values: NDArray[np.int32], column_of_value: Int64, records: int = 2
+    ) -> ColumnSets:
         """Group the rows of ``values`` (sorted values, shape ``(queries, p)``, no padding)."""
         columns = column_of_value[values]
         _, cell_row, cell_of_query, count = np.unique(
@@ -267,7 +310,7 @@ class ColumnSets:
         return ColumnSets(
             set_of_cell[cell_of_query],
             columns[cell_row][set_row],
-            _two_largest(count, set_of_cell, len(set_row)),
+            _largest(count, set_of_cell, len(set_row), records),
         )
 
 
@@ -281,34 +324,34 @@ def _row_keys(rows: NDArray[np.integer], base: int) -> Int64:
     return keys
 
 
-def _two_largest(amount: Int64, owner: Int64, owners: int) -> Int64:
-    """Return for each owner the sum of its two largest amounts (its only one if it has one)."""
+def _largest(amount: Int64, owner: Int64, owners: int, number: int) -> Int64:
+    """Return for each owner the sum of its ``number`` largest amounts (of all if it has fewer)."""
     order = np.lexsort((-amount, owner))
     start = np.searchsorted(owner[order], np.arange(owners + 1))
     rank = np.arange(len(order)) - start[owner[order]]
-    leading = order[rank < 2]
+    leading = order[rank < number]
     return np.bincount(owner[leading], amount[leading], owners).astype(np.int64)
 
 
-def _spectral(conjunctions: Conjunctions) -> Bound:
+def _spectral(conjunctions: Conjunctions, records: int) -> Bound:
     from dualquery.queries.sensitivity_spectral import spectral_bound
 
-    count = spectral_bound(conjunctions)
+    count = spectral_bound(conjunctions, records)
     if count is None or count >= len(conjunctions):
         return Bound(len(conjunctions), "queries")
     return Bound(count, "spectral")
 
 
-def _combinatorial(conjunctions: Conjunctions) -> Bound:
+def _combinatorial(conjunctions: Conjunctions, records: int) -> Bound:
     bounds = [Bound(len(conjunctions), "queries")]
     if len(conjunctions):
-        bounds.append(Bound(column_set_bound(conjunctions), "column sets"))
+        bounds.append(Bound(column_set_bound(conjunctions, records), "column sets"))
         if conjunctions.values <= _PAIRWISE_VALUES:
-            bounds.append(Bound(pairwise_bound(conjunctions), "pairwise"))
+            bounds.append(Bound(pairwise_bound(conjunctions, records), "pairwise"))
     return min(bounds, key=lambda bound: bound.count)
 
 
-def column_set_bound(conjunctions: Conjunctions) -> int:
+def column_set_bound(conjunctions: Conjunctions, records: int = 2) -> int:
     """Bound the differing queries by a sum over the sets of columns that positive literals use.
 
     Take the queries whose positive literals lie on one set S of columns; x has a cell (one value
@@ -324,6 +367,9 @@ def column_set_bound(conjunctions: Conjunctions) -> int:
     queries without positive literals may be counted as differing.
 
     A whole marginal has one query in each cell and adds 2.
+
+    For one record it is the fullest cell alone: where f_q(x) = 1 for a query without positive
+    literals, x_c = A for one of its literals.
     """
     positives = conjunctions.positives
     excluding = positives == 0
@@ -331,13 +377,13 @@ def column_set_bound(conjunctions: Conjunctions) -> int:
     asked = conjunctions.count_values(conjunctions.positive[positives == 1])
     column, columns = conjunctions.column_of_value, len(conjunctions.offsets) - 1
     bound = min(
-        int(_two_largest(excluded + asked, column, columns).sum()),
-        int(_two_largest(asked, column, columns).sum()) + int(np.count_nonzero(excluding)),
+        int(_largest(excluded + asked, column, columns, records).sum()),
+        int(_largest(asked, column, columns, records).sum()) + int(np.count_nonzero(excluding)),
     )
     for count in range(2, positives.max(initial=0) + 1):
         values = conjunctions.positive_values(positives == count, count)
         if len(values):
-            bound += int(ColumnSets.of_values(values, column).two_fullest.sum())
+            bound += int(ColumnSets.of_values(values, column, records).fullest.sum())
     return bound
 
 
@@ -368,7 +414,7 @@ class PairwiseModel:
     modelled
         bool, shape ``(m,)``: the queries that U covers.
     left_out
-        Bound on the queries that differ among the others.
+        Bound on the sum of f_q of the others, over all records.
     """
 
     unary: Int64
@@ -377,10 +423,10 @@ class PairwiseModel:
     left_out: int
 
     @staticmethod
-    def of_conjunctions(conjunctions: Conjunctions) -> PairwiseModel:
+    def of_conjunctions(conjunctions: Conjunctions, records: int = 2) -> PairwiseModel:
         """Build the model; queries that fill many cells of one set of columns are left out.
 
-        These, of three or more positive literals, cost at most the two fullest cells of
+        These, of three or more positive literals, cost at most the fullest cells of
         `column_set_bound`, which is little for the cells of a whole marginal. Any choice is valid:
         the one taken is cheaper for records that meet an average number of queries.
         """
@@ -406,9 +452,10 @@ class PairwiseModel:
             queries = np.flatnonzero(positives == p)
             asked = conjunctions.positive_values(queries, p)
             if p > 2 and len(queries):
-                sets = ColumnSets.of_values(asked, column)
-                apart = sets.two_fullest <= _average_pair_cost(sets, np.diff(conjunctions.offsets))
-                left_out += int(sets.two_fullest[apart].sum())
+                sets = ColumnSets.of_values(asked, column, records)
+                cost = _average_pair_cost(sets, np.diff(conjunctions.offsets))
+                apart = sets.fullest <= records * cost
+                left_out += int(sets.fullest[apart].sum())
                 modelled[queries] = inside = ~apart[sets.set_of_query]
                 asked = asked[inside]
             for first, second in combinations(asked.T, 2):
@@ -419,7 +466,7 @@ class PairwiseModel:
         return PairwiseModel(UNIT * unary, pairwise + pairwise.T, modelled, left_out)
 
 
-def pairwise_bound(conjunctions: Conjunctions) -> int:
+def pairwise_bound(conjunctions: Conjunctions, records: int = 2) -> int:
     """Bound the differing queries by a dual bound on `PairwiseModel`.
 
     By (1), D(x, x') <= U(x) + U(x') + left_out <= 2 max U + left_out, the maximum being over all
@@ -428,16 +475,16 @@ def pairwise_bound(conjunctions: Conjunctions) -> int:
     """
     from dualquery.queries.sensitivity_kernels import pass_messages, reparametrised_bound
 
-    model, offsets = PairwiseModel.of_conjunctions(conjunctions), conjunctions.offsets
+    model, offsets = PairwiseModel.of_conjunctions(conjunctions, records), conjunctions.offsets
     messages = np.zeros((len(offsets) - 1, conjunctions.values), np.int64)
     sweeps = min(_PAIRWISE_SWEEPS, 1 + _PAIRWISE_VISITS // (2 * model.pairwise.size))
     pass_messages(model.pairwise, model.unary, offsets, messages, sweeps)
     largest = int(reparametrised_bound(model.pairwise, model.unary, offsets, messages))
-    return model.left_out + 2 * largest // UNIT
+    return model.left_out + records * largest // UNIT
 
 
 def _average_pair_cost(sets: ColumnSets, sizes: Int64) -> NDArray[np.float64]:
-    """Return twice what the pairs of a set's queries add to an average record, by set."""
+    """Return what the pairs of a set's queries add to an average record, by set."""
     queries = np.bincount(sets.set_of_query, minlength=len(sets.columns))
     cells = np.array([a * b for a, b in combinations(sizes[sets.columns].T, 2)])
-    return 2 * queries * np.mean(1 / cells, axis=0, dtype=np.float64)
+    return queries * np.mean(1 / cells, axis=0, dtype=np.float64)

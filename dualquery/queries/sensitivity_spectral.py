@@ -25,14 +25,14 @@ _EXACT_SQUARES = 2**48
 _SAFETY = 1 + 1e-9
 
 
-def spectral_bound(conjunctions: Conjunctions) -> int | None:
+def spectral_bound(conjunctions: Conjunctions, records: int = 2) -> int | None:
     """Bound the differing queries by norms of the queries' Fourier coefficients.
 
     Every query must have a positive literal, and all of these on columns of two values; drop the
     negative ones, which can only make more queries true. A record is y in {-1, 1}^n, a query with
     signs s is prod (1 + s_i y_i) / 2, and T(y), the number of true ones, is a polynomial in y. By
-    (1) of `sensitivity`, D(x, x') <= T(x) + T(x') <= 2 max T. The maximum is at most the constant
-    plus bounds on
+    (1) of `sensitivity`, D(x, x') <= T(x) + T(x') <= 2 max T; one record contributes at most max T.
+    The maximum is at most the constant plus bounds on
 
     - the linear and quadratic part: `quadratic_bound`;
     - the cubic part: `cubic_bound`;
@@ -79,7 +79,7 @@ def spectral_bound(conjunctions: Conjunctions) -> int | None:
         amount = np.bincount(inverse, np.concatenate(cubic_amounts))
         triple = np.array([place // (n * n), place // n % n, place % n])
         largest += cubic_bound(triple[:, amount != 0], amount[amount != 0], n)
-    return int(2 * (constant + tail + largest * _SAFETY) / 2**k * _SAFETY)
+    return int(records * (constant + tail + largest * _SAFETY) / 2**k * _SAFETY)
 
 
 def quadratic_bound(linear: Float64, quadratic: Float64) -> float:

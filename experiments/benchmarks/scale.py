@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import tempfile
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -40,9 +41,28 @@ def run(console: Console, quick: bool) -> dict[str, Any]:
             f"{netflix} parquet": (parquet, items, queries[0]),
             widest: (widest, None, queries[1]),
         }
-        for number, (name, (source, columns, size)) in enumerate(runs.items()):
-            out = folder / f"release-{number}"
-            found[name] = _line(measure(release_and_save, source, columns, size, out))
+        for name, (table, columns, size) in runs.items():
+            found[name] = measured_release(table, columns, size)
+    print_releases(console, found)
+    return {"netflix_like_ones": ones, "releases": found}
+
+
+def measured_release(source: str, columns: str | None, queries: int) -> dict[str, Any]:
+    """Release a table in a process of its own; return what it took.
+
+    Parameters
+    ----------
+    source, columns
+        As on the command line.
+    queries
+        Number of random 3-way conjunctions.
+    """
+    with tempfile.TemporaryDirectory() as place:
+        return _line(measure(release_and_save, source, columns, queries, Path(place) / "release"))
+
+
+def print_releases(console: Console, found: Mapping[str, Mapping[str, Any]]) -> None:
+    """Print what some releases took, by the name of their table."""
     table = Table(
         Column("table", overflow="fold"),
         "seconds",
@@ -65,7 +85,6 @@ def run(console: Console, quick: bool) -> dict[str, Any]:
             f"{line['rounds']} x {line['samples']:,}",
         )
     console.print(table)
-    return {"netflix_like_ones": ones, "releases": found}
 
 
 def _line(measured: Measured[dict[str, Any]]) -> dict[str, Any]:
@@ -134,6 +153,9 @@ class PhaseTimes:
 
     def step(self, done: int, total: int) -> None:
         """Ignore rounds."""
+
+    def note(self, text: str) -> None:
+        """Ignore notes."""
 
 
 def release_and_save(source: str, columns: str | None, queries: int, out: Path) -> dict[str, Any]:

@@ -41,7 +41,7 @@ show the mean over repeated runs and bands the smallest and largest run.</p>
 """
 
 
-def page(title: str, results: Sequence[Result], quick: bool) -> str:
+def page(title: str, results: Sequence[Result], left_out: Mapping[str, str], *, quick: bool) -> str:
     """Return the page.
 
     Parameters
@@ -50,6 +50,8 @@ def page(title: str, results: Sequence[Result], quick: bool) -> str:
         Heading.
     results
         The experiments, in order.
+    left_out
+        Experiments that are missing, and why.
     quick
         Whether they are the quick forms.
     """
@@ -57,6 +59,10 @@ def page(title: str, results: Sequence[Result], quick: bool) -> str:
         f'<li><a href="#{each.recipe.name}">{html.escape(each.recipe.name)}</a>: '
         f"{html.escape(each.recipe.title)}</li>"
         for each in results
+    )
+    contents += "".join(
+        f"<li>{html.escape(name)} is left out: {html.escape(reason)}</li>"
+        for name, reason in left_out.items()
     )
     note = (
         "<p><strong>These are the quick forms</strong>: small settings on data that everyone has, "

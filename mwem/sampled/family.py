@@ -19,11 +19,24 @@ from dualquery.queries.counting import CountingPass
 from mwem.sampled import gibbs_kernels as kernels
 from mwem.sampled.layout import Layout
 from mwem.sampled.population import PopulationRows
-from mwem.sampled.tables import Tables, possible_cells
+from mwem.sampled.tables import Tables
 from mwem.sampled.targets import target_shares
 
 _LEAST_PART = 1024
 """Records that a thread sweeps at least: starting it costs as much as a few."""
+
+_PASSES = 4
+"""Turns of every table in a fit of weights: the next fit goes on where it ends."""
+
+_SLACK = 0.1
+"""Standard deviations of the noise by which a cell may miss its target for a factor of e.
+
+The floor (see `targets`) makes tables contradict each other by fractions of their noise; exact fits
+would drive their factors apart for ever. Maximum entropy under relaxed constraints has finite ones
+(Dudik, Phillips and Schapire 2007)."""
+
+_COPIES = 2
+"""Records, a record of the population, on which weights are rounded to whole copies."""
 
 
 @dataclass(eq=False)
@@ -47,7 +60,10 @@ class SampledFamily:
     factors
         float64, shape ``tables.shape``: log-factors of the cells.
     targets
-        float64, shape ``tables.shape``: the measured shares (see `targets`).
+        float64, shape ``tables.shape``: shares that the cells are to have (see `targets`).
+    slack
+        float64, shape ``(tables,)``: by how much a cell may miss its target, as a share, for
+        every unit of its factor.
     """
 
     layout: Layout
@@ -58,10 +74,12 @@ class SampledFamily:
     threads: int
     factors: NDArray[np.float64] = field(init=False)
     targets: NDArray[np.float64] = field(init=False)
+    slack: NDArray[np.float64] = field(init=False)
 
     def __post_init__(self) -> None:
         self.factors = np.zeros(self.tables.shape)
         self.targets = np.zeros(self.tables.shape)
+        self.slack = np.zeros(len(self.tables))
 
     @staticmethod
     def independent(
@@ -82,38 +100,66 @@ class SampledFamily:
             threads=threads,
         )
 
-    def add(
-        self, bits: NDArray[np.int32], counts: NDArray[np.int64], n: int, scale: float
-    ) -> NDArray[np.float64]:
-        """Take in a measured table; return the shares that its cells are to have.
+    def add(self, bits: NDArray[np.int32]) -> None:
+        """Take in a table without factors, over ``bits``: int32, ``(way,)``, padded with -1."""
+        self.tables = self.tables.add(bits)
+        self.factors = np.concatenate((self.factors, np.zeros((1, self.factors.shape[1]))))
+
+    def aim(self, counts: NDArray[np.float64], scales: NDArray[np.float64], n: int) -> None:
+        """Set the shares that the cells are to have.
 
         Parameters
         ----------
-        bits
-            int32, shape ``(way,)``, padded with -1: the table's bits.
         counts
-            int64, shape ``(2^w,)`` for ``w`` bits without padding: noisy counts of the cells.
-        n, scale
-            Number of private rows, and standard deviation of the noise, in rows.
+            float64, shape ``tables.shape``: noisy counts of the cells.
+        scales
+            float64, shape ``(tables,)``: standard deviations of their noise, in rows.
+        n
+            Number of private rows.
         """
-        possible = possible_cells(self.layout, bits)
-        padded = np.zeros(len(possible), np.int64)
-        padded[: len(counts)] = counts
-        target = target_shares(padded, possible, n, scale)
-        self.tables = self.tables.add(bits)
-        self.targets = np.concatenate((self.targets, target[None]))
-        self.factors = np.concatenate((self.factors, np.zeros((1, len(target)))))
-        return target
+        possible = self.tables.possible
+        self.targets = np.stack(
+            [
+                target_shares(*table, n, scale)
+                for table, scale in zip(zip(counts, possible, strict=True), scales, strict=True)
+            ]
+        )
+        self.slack = _SLACK * scales / n
+
+    def rake(self) -> NDArray[np.float64]:
+        """Move the factors until the population, reweighted likewise, meets the targets.
+
+        Returns
+        -------
+        float64, shape ``(records,)``: weights of the population's records; their sum is 1.
+        """
+        weights, moved = self._rake()
+        self.factors += moved
+        return weights
+
+    def resample(self, weights: NDArray[np.float64], records: int) -> None:
+        """Draw the population anew by weight, systematically: each expected number +-1."""
+        self.population = self._resampled(weights, records)
+
+    def raked_answers(self, counting: CountingPass) -> NDArray[np.float64]:
+        """Return the answers of the population, reweighted to the targets; the family stays.
+
+        The measured tables are control variates of all other queries: what the population has of
+        a cell by chance does not count.
+
+        Returns
+        -------
+        float64, shape ``(m,)``.
+        """
+        if not len(self.tables):
+            return self._answers_of(self.population, counting)
+        weights, _ = self._rake()
+        copies = self._resampled(weights, _COPIES * len(self.population))
+        return self._answers_of(copies, counting)
 
     def enlarge(self, times: int) -> None:
         """Hold every record ``times`` times; sweeps then make them differ."""
         self.population = np.repeat(self.population, times, axis=0)
-
-    def answers(self, counting: CountingPass) -> NDArray[np.float64]:
-        """Return the share of the population on which each query holds, float64, ``(m,)``."""
-        rows = PopulationRows(self.layout, self.population)
-        shares: NDArray[np.float64] = counting.run(rows, self.threads) / rows.n
-        return shares
 
     def sweep(self) -> NDArray[np.int64]:
         """Draw every column of every record once; return the new counts of the cells."""
@@ -176,6 +222,31 @@ class SampledFamily:
             self.population[wrong, column] = self.generator.choice(
                 len(shares), len(wrong), p=shares
             )
+
+    def _rake(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return weights of the records that meet the targets, and how far factors must move."""
+        records = len(self.population)
+        columns, values = self.tables.columns, self.tables.values
+        cells = np.empty((len(self.tables), records), np.uint8)
+        kernels.write_cells(self.population, columns, values, cells)
+        weights = np.full(records, 1.0 / records)
+        moved = np.zeros_like(self.factors)
+        kernels.rake(cells, self.targets, self.slack, self.factors, _PASSES, moved, weights)
+        return weights / weights.sum(), moved
+
+    def _resampled(self, weights: NDArray[np.float64], records: int) -> NDArray[np.uint16]:
+        """Return records of the population at evenly spaced points of the weights' sums."""
+        points = (np.arange(records) + self.generator.random()) / records
+        rows = np.searchsorted(np.cumsum(weights), points)
+        return self.population[np.minimum(rows, len(weights) - 1)]
+
+    def _answers_of(
+        self, population: NDArray[np.uint16], counting: CountingPass
+    ) -> NDArray[np.float64]:
+        """Return the share of some records on which each query holds."""
+        rows = PopulationRows(self.layout, population)
+        shares: NDArray[np.float64] = counting.run(rows, self.threads) / rows.n
+        return shares
 
     def _tally(self, part: Callable[[int, int, NDArray[np.int64]], None]) -> NDArray[np.int64]:
         """Add up what ``part`` counts in runs of records, several at a time."""

@@ -1,10 +1,11 @@
 """The recipe that keeps a sampled family in step with its measurements.
 
-The factors move towards the maximum-likelihood member of the family, as in iterative proportional
-fitting, but a little at a time, with sweeps of the population in between (a stochastic
-approximation, as in persistent contrastive divergence: Tieleman 2008). Such a run can get worse as
-well as better. The residuals on the measured cells are public, so it is known when it does: a run
-that has got much worse goes back and takes shorter steps, and the best state seen is kept.
+A step reweights the population until it meets the targets (`SampledFamily.rake`, iterative
+proportional fitting); the factors move by as much as the log-weights, so that family and weighted
+population stay one distribution. The population is drawn anew by weight, and Gibbs sweeps let its
+records forget that they were copies: the resample-move scheme of sequential Monte Carlo (Gilks and
+Berzuini 2001). What the sweeps then take away from the targets shows how well the family, not only
+the population, meets them. Residuals on measured cells are public.
 """
 
 from __future__ import annotations
@@ -16,15 +17,6 @@ from numpy.typing import NDArray
 
 from mwem.sampled.family import SampledFamily
 
-_LARGEST_STEP = 0.7
-"""Log-factors move by at most this in a step: an empty cell says little about how far to go."""
-
-_WORSE = 1.5
-"""Times the best residual at which a step was too long."""
-
-_LARGEST_FACTOR = 14.0
-"""Beyond this a cell is as good as certain, and Gibbs sweeps no longer enter or leave it."""
-
 
 @dataclass(frozen=True)
 class Recipe:
@@ -33,20 +25,12 @@ class Recipe:
     Parameters
     ----------
     steps
-        Steps at most; after each, one sweep.
-    gain
-        Part of a cell's log-ratio (target to population) by which its factor moves in a step; it
-        is halved whenever the fit goes back.
-    decay
-        Part by which all factors shrink in a step. Noisy tables contradict each other; without it
-        their factors would drift apart for ever.
+        Steps at most.
     tolerance
-        Largest residual, as a share of the rows, at which nothing remains to be fitted.
+        Largest residual, as a share of the rows, at which no further step is worth its while.
     """
 
     steps: int
-    gain: float
-    decay: float
     tolerance: float
 
 
@@ -59,7 +43,7 @@ class Fit:
 
 
 def fit(family: SampledFamily, recipe: Recipe) -> Fit:
-    """Move the factors until the population meets the targets, and keep the best state seen.
+    """Move the factors until the population keeps to the targets by itself.
 
     Parameters
     ----------
@@ -69,45 +53,19 @@ def fit(family: SampledFamily, recipe: Recipe) -> Fit:
         How hard to try.
     """
     records = len(family.population)
-    gain = recipe.gain
     tally = family.count()
-    residual = _residual(family, tally)
-    best = _State(family.factors, family.population.copy(), tally, residual)
-    step = 0
-    while best.residual > recipe.tolerance and step < recipe.steps:
+    residual, step = np.inf, 0
+    while residual > recipe.tolerance and step < recipe.steps:
         step += 1
-        expected = np.rint(family.targets * records).astype(np.int64)
-        for table, cell in np.argwhere((tally == 0) & (expected > 0)).tolist():
-            # No factor can raise a cell that no record is near: some are put there.
-            family.force(table, cell, int(expected[table, cell]))
-        move = gain * np.log((family.targets + 1 / records) / ((tally + 1) / records))
-        factors = (1.0 - recipe.decay) * family.factors
-        factors += np.clip(move, -_LARGEST_STEP, _LARGEST_STEP)
-        factors -= factors.mean(axis=1, keepdims=True)
-        family.factors = np.clip(factors, -_LARGEST_FACTOR, _LARGEST_FACTOR)
+        _fill_empty_cells(family, tally)
+        family.resample(family.rake(), records)
         tally = family.sweep()
-        residual = _residual(family, tally)
-        if residual < best.residual:
-            best = _State(family.factors, family.population.copy(), tally, residual)
-        elif residual > _WORSE * best.residual:
-            # Tables that overlap have moved too far together.
-            gain *= 0.5
-            family.factors, family.population = best.factors, best.population.copy()
-            tally = best.tally
-    family.factors, family.population = best.factors, best.population
-    return Fit(best.residual, step)
+        residual = float(np.abs(tally / records - family.targets).max())
+    return Fit(residual, step)
 
 
-@dataclass(frozen=True, eq=False)
-class _State:
-    """The best state so far."""
-
-    factors: NDArray[np.float64]
-    population: NDArray[np.uint16]
-    tally: NDArray[np.int64]
-    residual: float
-
-
-def _residual(family: SampledFamily, tally: NDArray[np.int64]) -> float:
-    """Return the largest difference on a cell between population and target."""
-    return float(np.abs(tally / len(family.population) - family.targets).max())
+def _fill_empty_cells(family: SampledFamily, tally: NDArray[np.int64]) -> None:
+    """Put records where some should be: no weight can raise a cell that no record is in."""
+    expected = np.rint(family.targets * len(family.population)).astype(np.int64)
+    for table, cell in np.argwhere((tally == 0) & (expected > 0)).tolist():
+        family.force(table, cell, int(expected[table, cell]))

@@ -11,7 +11,7 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import float64, int32, int64, njit, types, uint16, uint64, void
+from numba import float64, int32, int64, njit, types, uint8, uint16, uint64, void
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
@@ -28,6 +28,12 @@ def _read(scalar: types.Type, dimensions: int = 1) -> types.Array:
 
 _LARGEST_LOG = 700.0
 """Its exponential is still finite."""
+
+_LARGEST_MOVE = 0.7
+"""A table's turn moves its log-factors by at most this: few records say little."""
+
+_LEAST_WANTED = 0.1
+"""Part of a target that slack leaves at least."""
 
 _PLACES = (_read(int32, 2), _read(uint16, 2))
 """Column and value of each bit of each table, ``(tables, k)``, padded with column -1."""
@@ -188,3 +194,98 @@ def pack_values(population: Array, columns: Array, values: Array, words: Array) 
                 same = population[first + i, columns[bit]] == values[bit]
                 packed |= np.uint64(same) << np.uint64(i)
             words[bit, word] = packed
+
+
+@njit(void(_read(uint16, 2), *_PLACES, uint8[:, ::1]), nogil=True, cache=True)
+def write_cells(population: Array, columns: Array, values: Array, cells: Array) -> None:
+    """Write the cell of each table that each record lies in, ``(tables, records)``."""
+    found = np.empty(len(columns), np.int32)
+    for row in range(len(population)):
+        find_cells(population[row], columns, values, found)
+        for table in range(len(found)):
+            cells[table, row] = found[table]
+
+
+@njit(
+    void(
+        _read(uint8, 2), _read(float64, 2), _read(float64), _read(float64, 2), int64,
+        float64[:, ::1], float64[::1],
+    ),
+    nogil=True,
+    cache=True,
+)  # fmt: skip
+def rake(
+    cells: Array,
+    targets: Array,
+    slack: Array,
+    factors: Array,
+    passes: int,
+    moved: Array,
+    weights: Array,
+) -> None:
+    """Multiply records' weights until tables have their shares, one table after another.
+
+    Iterative proportional fitting of a sample's weights (Deming and Stephan 1940), with slack.
+
+    Parameters
+    ----------
+    cells
+        The cell of each record in each table, ``(tables, records)``.
+    targets
+        Shares that the cells are to have, ``(tables, 2^k)``.
+    slack
+        By how much a share may miss its target for every unit of its log-factor, by table.
+    factors
+        Log-factors that the records were drawn with, ``(tables, 2^k)``.
+    passes
+        How often every table has its turn.
+    moved
+        Zeros; gets by how much the log-factors move: the centre of a table's stays at 0.
+    weights
+        Updated.
+    """
+    tables, records = cells.shape
+    width = targets.shape[1]
+    even, odd = np.empty(width), np.empty(width)
+    wanted, ratio = np.empty(width), np.empty(width)
+    for _ in range(passes):
+        for table in range(tables):
+            even[:] = 0.0
+            odd[:] = 0.0
+            cell = cells[table]
+            # Two sums, for one addition need not wait for the last.
+            for row in range(0, records - 1, 2):
+                even[cell[row]] += weights[row]
+                odd[cell[row + 1]] += weights[row + 1]
+            if records % 2:
+                even[cell[records - 1]] += weights[records - 1]
+            total = 0.0
+            reachable = 0.0
+            for i in range(width):
+                even[i] += odd[i]
+                total += even[i]
+                wanted[i] = 0.0
+                if even[i] > 0.0 and targets[table, i] > 0.0:
+                    log_factor = factors[table, i] + moved[table, i]
+                    wanted[i] = max(
+                        targets[table, i] - slack[table] * log_factor,
+                        _LEAST_WANTED * targets[table, i],
+                    )
+                    reachable += wanted[i]
+            centre = 0.0
+            possible = 0
+            for i in range(width):
+                ratio[i] = 1.0
+                if wanted[i] > 0.0:
+                    move = math.log(wanted[i] / reachable * total / even[i])
+                    move = min(max(move, -_LARGEST_MOVE), _LARGEST_MOVE)
+                    moved[table, i] += move
+                    ratio[i] = math.exp(move)
+                if targets[table, i] > 0.0:
+                    centre += factors[table, i] + moved[table, i]
+                    possible += 1
+            for i in range(width):
+                if targets[table, i] > 0.0:
+                    moved[table, i] -= centre / possible
+            for row in range(records):
+                weights[row] *= ratio[cell[row]]

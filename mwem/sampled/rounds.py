@@ -14,13 +14,14 @@ from dualquery.queries.counting import CountingPass
 from dualquery.queries.workload import Workload
 from mwem.sampled.family import SampledFamily
 from mwem.sampled.fitting import Fit, Recipe, fit
+from mwem.sampled.measurements import Measurements
 from mwem.sampled.spending import Spending
 
 _NOISE = 4.0
 """Standard deviations of the noise that the largest of hundreds of residuals may well have."""
 
-_LAST_NOISE = 2.0
-"""The same for the last fit: its larger population adds hardly any noise of its own."""
+_STEPS = 2
+"""Steps of a round's fit: the next round goes on with what is left."""
 
 _LAST_SIZE = 5
 """Times by which the population grows in the end: its answers are sums over records."""
@@ -28,12 +29,15 @@ _LAST_SIZE = 5
 _LAST_SWEEPS = 2
 """Sweeps in which the copies of a record become different."""
 
+_LAST_STEPS = 3
+"""Populations, one sweep after another, whose answers are averaged."""
+
 
 def play(
     curator: Curator,
     workload: Workload,
     family: SampledFamily,
-    n: int,
+    measurements: Measurements,
     spending: Spending,
     progress: Callable[[int, int], None],
 ) -> list[dict[str, Any]]:
@@ -47,8 +51,8 @@ def play(
         The queries to be answered.
     family
         The model; updated.
-    n
-        Number of private rows.
+    measurements
+        What was measured before; updated.
     spending
         The noise of every draw.
     progress
@@ -59,18 +63,20 @@ def play(
     allowed = np.zeros(len(workload) + len(family.layout.bits), np.bool_)
     allowed[: len(workload)] = True
     model = np.zeros(len(allowed))
-    tolerance = _NOISE * spending.table_scale / n
-    recipe = Recipe(steps=8, gain=0.4, decay=0.003, tolerance=tolerance)
+    n = measurements.n
     trace = []
     for number in range(1, spending.rounds + 1):
-        model[: len(workload)] = family.answers(counting)
-        query = curator.select_worst(model, spending.select, allowed)
-        measured = curator.measure_table_gaussian(query, spending.table_scale)
+        select, scale = spending.of_round(number)
+        model[: len(workload)] = family.raked_answers(counting)
+        query = curator.select_worst(model, select, allowed)
+        measured = curator.measure_table_gaussian(query, scale)
         started = time.perf_counter()
         # Queries about the same bits have the same table.
         allowed[: len(workload)] &= (bits != bits[query]).any(axis=1)
-        family.add(bits[query], measured, n, spending.table_scale)
-        found = fit(family, recipe)
+        measurements.add_table(bits[query], measured, scale)
+        family.add(bits[query])
+        family.aim(*measurements.tables(), n)
+        found = fit(family, Recipe(_STEPS, _NOISE * scale / n))
         trace.append(
             {
                 "round": number,
@@ -86,15 +92,19 @@ def play(
     return trace
 
 
-def refine(family: SampledFamily, n: int, spending: Spending) -> Fit:
-    """Enlarge the population and fit it once more, so that answers are fine-grained."""
+def refine(workload: Workload, family: SampledFamily) -> tuple[NDArray[np.float64], Fit]:
+    """Enlarge the population and sweep on; return averaged answers, and the last fit.
+
+    Returns
+    -------
+    float64, shape ``(m,)``, and what came of the last step.
+    """
+    counting = CountingPass(workload.literals)
     family.enlarge(_LAST_SIZE)
     for _ in range(_LAST_SWEEPS):
         family.sweep()
-    tolerance = _LAST_NOISE * spending.table_scale / n
-    return fit(family, Recipe(steps=5, gain=0.2, decay=0.003, tolerance=tolerance))
-
-
-def answers_of(workload: Workload, family: SampledFamily) -> NDArray[np.float64]:
-    """Return the family's answers to a workload, float64, shape ``(m,)``."""
-    return family.answers(CountingPass(workload.literals))
+    answers = np.zeros(len(workload))
+    for _ in range(_LAST_STEPS):
+        found = fit(family, Recipe(steps=1, tolerance=0.0))
+        answers += family.raked_answers(counting)
+    return answers / _LAST_STEPS, found

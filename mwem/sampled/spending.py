@@ -8,56 +8,71 @@ from dataclasses import dataclass
 from dualquery.errors import BadInputError
 from dualquery.privacy.events import (
     RANGE_SLACK,
-    DiscreteGaussianNoise,
     Event,
+    GaussianNoise,
     SampledQueries,
 )
+from dualquery.privacy.sensitivity import Moves
 
 _MARGIN = 1e-9
 """Relative part of the budget left for the rounding of sums and conversions."""
-
-_TABLE = math.sqrt(2.0)
-"""Replacing a record moves one row from a cell of a table to another: sqrt(2) in L2."""
 
 FEWEST_ROUNDS, MOST_ROUNDS = 10, 140
 
 
 @dataclass(frozen=True)
 class Spending:
-    """Noise of every private draw of a run. All rounds are alike.
+    """Noise of every private draw of a run.
 
     Parameters
     ----------
-    rounds
-        T: tables that are selected and measured.
     start_sensitivity
         L2 sensitivity of the counts of all mentioned bits.
     start_scale
         Standard deviation of their noise, in rows.
+    rounds
+        T: tables that are selected and measured.
+    growth
+        Power of a round's number to which its cost is proportional.
     select
-        Range of a selection: log-weights are ``select / 2`` a row of error.
+        Range of the first selection: log-weights are half of it a row of error.
     table_scale
-        Standard deviation of the noise on each cell of a table, in rows.
+        Standard deviation of the noise on each cell of the first table, in rows.
+    table_sensitivity
+        L2 sensitivity of a table.
     """
 
-    rounds: int
     start_sensitivity: float
     start_scale: float
+    rounds: int
+    growth: float
     select: float
     table_scale: float
+    table_sensitivity: float
+
+    def of_round(self, number: int) -> tuple[float, float]:
+        """Return the range of a selection and the scale of a table's noise, from round 1 on."""
+        ratio = number ** (0.5 * self.growth)
+        return self.select * ratio, self.table_scale / ratio
 
     def schedule(self) -> tuple[Event, ...]:
         """Return the events of the run in their order."""
-        one_round = (
-            SampledQueries(self.select + RANGE_SLACK, 1),
-            DiscreteGaussianNoise(_TABLE, self.table_scale),
-        )
-        start = DiscreteGaussianNoise(self.start_sensitivity, self.start_scale)
-        return (start, *one_round * self.rounds)
+        events: list[Event] = [GaussianNoise(self.start_sensitivity, self.start_scale)]
+        for number in range(1, self.rounds + 1):
+            select, scale = self.of_round(number)
+            events.append(SampledQueries(select + RANGE_SLACK, 1))
+            events.append(GaussianNoise(self.table_sensitivity, scale))
+        return tuple(events)
 
 
 def spend(
-    rho: float, start_budget: float, select_budget: float, differing: int, rounds: int
+    rho: float,
+    start_budget: float,
+    select_budget: float,
+    start: Moves,
+    table: Moves,
+    rounds: int,
+    growth: float,
 ) -> Spending:
     """Split a budget of zero-concentrated differential privacy.
 
@@ -72,10 +87,12 @@ def spend(
         Share of it for the counts of single bits.
     select_budget
         Share of a round's part that selects the query; the rest measures its table.
-    differing
-        Bits, among those measured, in which two records can differ.
+    start, table
+        How the counts of single bits, and the cells of a table, move between neighbours.
     rounds
-        T.
+        T: tables that are selected and measured.
+    growth
+        Power of a round's number to which its part of the budget is proportional.
 
     Raises
     ------
@@ -83,20 +100,23 @@ def spend(
         If so many rounds leave nothing for one of them.
     """
     whole = rho * (1.0 - _MARGIN)
-    each = whole * (1.0 - start_budget) / rounds
-    select = math.sqrt(8.0 * select_budget * each) - RANGE_SLACK
+    sizes = math.fsum(number**growth for number in range(1, rounds + 1))
+    first = whole * (1.0 - start_budget) / sizes
+    select = math.sqrt(8.0 * select_budget * first) - RANGE_SLACK
     if select <= 0:
         raise BadInputError(
-            f"{rounds} rounds leave rho {each:.3g} for each, too little to select a query; use "
-            "fewer rounds or a larger epsilon"
+            f"{rounds} rounds leave rho {first:.3g} for the first, too little to select a query; "
+            "use fewer rounds or a larger epsilon"
         )
-    sensitivity = math.sqrt(max(differing, 1))
+    sensitivity = max(start.l2, 1.0)
     return Spending(
-        rounds=rounds,
         start_sensitivity=sensitivity,
         start_scale=sensitivity / math.sqrt(2.0 * whole * start_budget),
+        rounds=rounds,
+        growth=growth,
         select=select,
-        table_scale=_TABLE / math.sqrt(2.0 * (1.0 - select_budget) * each),
+        table_scale=table.l2 / math.sqrt(2.0 * (1.0 - select_budget) * first),
+        table_sensitivity=table.l2,
     )
 
 

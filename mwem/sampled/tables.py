@@ -54,6 +54,8 @@ class Tables:
         padding.
     touches
         The same by column.
+    possible
+        bool, shape ``shape``: see `possible_cells`.
     """
 
     layout: Layout
@@ -61,6 +63,7 @@ class Tables:
     columns: NDArray[np.int32] = field(init=False)
     values: NDArray[np.uint16] = field(init=False)
     touches: Touches = field(init=False)
+    possible: NDArray[np.bool_] = field(init=False)
 
     def __post_init__(self) -> None:
         present = self.bits >= 0
@@ -69,6 +72,8 @@ class Tables:
         object.__setattr__(self, "columns", np.ascontiguousarray(columns))
         object.__setattr__(self, "values", np.ascontiguousarray(values))
         object.__setattr__(self, "touches", _touches(columns, values))
+        possible = [possible_cells(self.layout, table) for table in self.bits]
+        object.__setattr__(self, "possible", np.reshape(possible, self.shape).astype(np.bool_))
 
     def __len__(self) -> int:
         return len(self.bits)

@@ -10,19 +10,20 @@ FLOOR = 0.25
 
 
 def target_shares(
-    counts: NDArray[np.int64], possible: NDArray[np.bool_], n: int, scale: float
+    counts: NDArray[np.float64], possible: NDArray[np.bool_], n: int, scale: float
 ) -> NDArray[np.float64]:
     """Return the shares of the cells, a distribution over the possible ones.
 
-    The rows are n in all, which is public: what the noisy counts add up to beyond it is taken off
-    all possible cells alike (the nearest point in Euclidean distance). Then cells below `FLOOR`
-    standard deviations are raised to that. What noise cannot tell from zero is not zero; without a
-    floor the family becomes nearly deterministic there, and its Gibbs sampler stops moving.
+    They are the nearest point, in Euclidean distance, to the noisy counts among the tables of n
+    rows whose possible cells hold at least `FLOOR` standard deviations each: what the counts add up
+    to beyond n, which is public, is taken off all cells above the floor alike. What noise cannot
+    tell from zero is not zero; without a floor the family becomes nearly deterministic there, and
+    its Gibbs sampler stops moving.
 
     Parameters
     ----------
     counts
-        int64, shape ``(cells,)``: noisy counts.
+        float64, shape ``(cells,)``: noisy counts.
     possible
         bool, shape ``(cells,)``: cells that legal records can lie in.
     n
@@ -34,8 +35,12 @@ def target_shares(
     -------
     float64, shape ``(cells,)``: 0 outside ``possible``, above 0 in it; the sum is 1.
     """
-    shares = np.where(possible, counts, 0).astype(np.float64)
-    shares[possible] += (n - shares.sum()) / np.count_nonzero(possible)
-    shares[possible] = np.maximum(shares[possible], FLOOR * scale)
-    total: NDArray[np.float64] = shares / shares.sum()
+    cells = np.count_nonzero(possible)
+    floor = min(FLOOR * scale, 0.5 * n / cells)
+    above = np.sort(counts[possible] - floor)[::-1]
+    # With the k largest cells above the floor, each gives up an equal part of the excess.
+    excess = (np.cumsum(above) - (n - cells * floor)) / np.arange(1, cells + 1)
+    taken = excess[np.flatnonzero(above > excess)[-1]]
+    shares = np.where(possible, np.maximum(counts - taken, floor), 0.0)
+    total: NDArray[np.float64] = shares / n
     return total

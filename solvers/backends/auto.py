@@ -1,7 +1,8 @@
-"""The portfolio: reductions, local search, the relaxation's bound, then an exact back-end.
+"""The portfolio: reductions, local search, the Lagrangian dual, then an exact back-end.
 
-Reductions and local search take milliseconds and their record is what the game needs; the rest is
-for the proof. How much of it pays is learnt from one call to the next, so a solver object belongs
+The first three take milliseconds: the dual's bound proves most rounds of a game, and its relaxed
+record leads the search where it had gone astray. The exact back-end is for the proofs that are
+left. How much of it pays is learnt from one call to the next, so a solver object belongs
 to one run. All limits of its own are counted work, not time: unless a call reaches its time limit,
 the answers are a function of the problems, hints and seeds so far.
 """
@@ -22,12 +23,12 @@ from solvers.problem import BestResponse
 from solvers.protocol import Capability
 
 if TYPE_CHECKING:
-    from solvers.relaxation import Relaxation
+    from solvers.lagrangian import LagrangianDual
 
 
 @dataclass(frozen=True)
 class Policy:
-    """How much work goes into proofs; in seconds of a typical machine, but counted.
+    """How much work goes into searches for proofs; in seconds of a typical machine, but counted.
 
     Parameters
     ----------
@@ -53,18 +54,26 @@ _POLICIES = {
     "prove": Policy(allowance=math.inf, income=0.0, search=math.inf),
 }
 
-_GLANCE = 0.25
-"""Share of the local search that comes before the relaxation: mostly it is enough."""
+_GLANCE = 0.1
+"""Share of the local search that comes before the dual: mostly it is enough."""
+_STRETCHES = (50, 100, 200)
+"""Iterations of the dual between two looks at its relaxed record."""
+_ROUNDINGS = 4
+"""Random roundings of the relaxed record to search from after each, beside the nearest one."""
+_BRIEF = 0.05
+"""Share of the local search for each of these."""
+_LEAST_PROGRESS = 0.1
+"""Share of the gap that a stretch has to close for the next one to be worth its time."""
+_TOLERANCE = 1e-7
+"""Gap that counts as none, as a share of the sum of absolute weights."""
 _FIRST_WORTHWHILE_GAP = 0.03
-"""Relative gap of the relaxation up to which a search for a proof is tried at first."""
+"""Relative gap of the dual up to which a search for a proof is tried at first."""
 _WIDER, _NARROWER = 1.5, 0.8
 """What a proof at some gap makes of the worthwhile gap, and a search without a proof."""
 _RECOVERY = 1.02
 """Growth of the worthwhile gap a call after it has shrunk: later rounds are easier."""
 _FEW_TERMS = 300
 """Up to this size a search for a proof takes milliseconds at any gap."""
-_LONGEST_PAUSE = 16
-"""Most calls without a relaxation after relaxations that led to no proof."""
 
 
 class Auto(KernelSolver):
@@ -73,9 +82,9 @@ class Auto(KernelSolver):
     Parameters
     ----------
     argument
-        Empty: proofs as long as they are cheap. ``fast``: none but by reductions. ``prove``: until
-        the time limit of each call. A number such as ``0.01``: as ``prove``, but a bound within
-        this share of the objective is enough.
+        Empty: proofs as long as they are cheap. ``fast``: those that take milliseconds.
+        ``prove``: until the time limit of each call. A number such as ``0.01``: as ``prove``, but
+        a bound within this share of the objective is enough.
     """
 
     name: ClassVar[str] = "auto"
@@ -109,36 +118,18 @@ class Auto(KernelSolver):
 
         if start is None and kernel.constraints:
             return Outcome(Ending.STOPPED)
+        self._thrift.earn(self._policy.income)
         attempt = _Attempt(kernel, budget, self._policy.gap)
-        if self._policy.search == 0.0:
-            attempt.adopt(*improve(kernel, start, budget), "local search")
-        else:
-            self._thrift.earn(self._policy.income)
-            attempt.adopt(*improve(kernel, start, budget, effort=_GLANCE), "local search")
-            if not attempt.proven:
-                self._relax(attempt)
-            if not attempt.proven:
-                self._search(attempt)
+        attempt.adopt(*improve(kernel, start, budget, effort=_GLANCE), "local search")
+        if not attempt.proven:
+            attempt.relax()
+        if not attempt.proven:
+            attempt.adopt(*improve(kernel, attempt.record, budget), "longer local search")
+        if not attempt.proven and self._policy.search > 0.0:
+            self._search(attempt)
         return Outcome(
             Ending.STOPPED, attempt.record, attempt.bound, attempt.found, tuple(attempt.steps)
         )
-
-    def _relax(self, attempt: _Attempt) -> None:
-        """Bound by the relaxation if that is worth its work, and make the local search complete."""
-        from solvers.relaxation import estimated_seconds
-
-        least = estimated_seconds(attempt.kernel)
-        if refusal := self._thrift.refusal_to_relax(least):
-            attempt.steps.append(f"no relaxation: {refusal}")
-            attempt.improve()
-        elif least > attempt.budget.remaining():
-            attempt.steps.append("no relaxation: no time left")
-            attempt.improve()
-        else:
-            work = attempt.relax()
-            if not attempt.proven:
-                attempt.improve()
-            self._thrift.relaxed(work, attempt.relative_gap, attempt.proven)
 
     def _search(self, attempt: _Attempt) -> None:
         gap = attempt.relative_gap
@@ -178,7 +169,7 @@ class _Attempt:
         self.value = -math.inf
         self.bound = kernel.constant + float(kernel.weights[kernel.weights > 0].sum())
         self.found = 0.0
-        self.relaxation: Relaxation | None = None
+        self.dual: LagrangianDual | None = None
         self.steps: list[str] = []
 
     @property
@@ -187,11 +178,15 @@ class _Attempt:
         return (self.bound - self.value) / max(abs(self.value), 1e-300)
 
     @property
+    def goal(self) -> float:
+        """The largest bound that proves the incumbent as good as asked for."""
+        tolerance = _TOLERANCE * float(np.abs(self.kernel.weights).sum())
+        return self.value + max(self.gap * abs(self.value), tolerance)
+
+    @property
     def proven(self) -> bool:
         """Whether the gap is as small as asked for."""
-        return self.bound - self.value <= max(
-            self.gap * abs(self.value), 1e-9 * float(np.abs(self.kernel.weights).sum())
-        )
+        return self.bound <= self.goal
 
     def adopt(self, record: NDArray[np.uint8], found: float, by: str) -> None:
         """Take a record as incumbent if it is better."""
@@ -200,25 +195,28 @@ class _Attempt:
             self.record, self.value, self.found = record, value, found
             self.steps.append(f"{by} {value:g}")
 
-    def improve(self) -> None:
-        """Search locally, as long as it pays."""
-        from solvers.backends.local_search import improve
-
-        self.adopt(*improve(self.kernel, self.record, self.budget), "longer local search")
-
-    def relax(self) -> float:
-        """Bound by the relaxation, search from its rounded point; return the work."""
+    def relax(self) -> None:
+        """Bound by the dual as long as that gets on; search from its rounded records."""
         from solvers.backends.local_search import search_from
-        from solvers.relaxation import relax, rounded
+        from solvers.lagrangian import LagrangianDual
 
-        relaxation = relax(self.kernel, self.budget.deadline)
-        self.relaxation = relaxation
-        self._tighten(relaxation.bound, "relaxation")
-        if relaxation.point is not None and not self.proven:
-            start = rounded(self.kernel, relaxation.point)
-            if self.kernel.feasible(start):
-                self.adopt(*search_from(self.kernel, start, self.budget), "search from its point")
-        return relaxation.work
+        dual = self.dual = LagrangianDual(self.kernel, self.record)
+        rng = np.random.default_rng(self.budget.seed)
+        for stretch in _STRETCHES:
+            if stretch * dual.seconds_per_iteration > self.budget.remaining():
+                self.steps.append("no time left for the dual")
+                return
+            before = self.bound
+            dual.descend(stretch, self.goal)
+            self._tighten(dual.bound, f"dual of {dual.iterations} iterations")
+            if self.proven:
+                return
+            for start in (dual.rounded(), *(dual.rounded(rng) for _ in range(_ROUNDINGS))):
+                if self.kernel.feasible(start):
+                    found = search_from(self.kernel, start, self.budget, effort=_BRIEF)
+                    self.adopt(*found, "search from its record")
+            if self.proven or before - self.bound < _LEAST_PROGRESS * (self.bound - self.value):
+                return
 
     def search(self, exact: KernelSolver, work: float) -> float:
         """Search for a better record or a proof by an exact back-end; return the work."""
@@ -226,8 +224,8 @@ class _Attempt:
         from solvers.relaxation import attainable, restricted
 
         better = self.kernel
-        if self.relaxation is not None:
-            better = restricted(self.kernel, self.relaxation, self.value)
+        if self.dual is not None:
+            better = restricted(self.kernel, self.dual.bounds(), self.value)
         reduction = reduce(better)
         left = reduction.problem
         if reduction.solved:
@@ -242,7 +240,9 @@ class _Attempt:
             self.adopt(reduction.expand(outcome.record), found, exact.name)
         if outcome.ending is Ending.INFEASIBLE:
             self._tighten(value, exact.name)
-        elif outcome.ending is not Ending.FAILED:
+        elif outcome.ending is Ending.PROVEN:
+            self._tighten(max(value, self.value), exact.name)
+        elif outcome.ending is Ending.STOPPED:
             bound = float(attainable(left, outcome.bound))
             self._tighten(max(value, bound), exact.name)
         return outcome.work
@@ -259,8 +259,6 @@ class _Thrift:
         self.credit = allowance
         """Work left for proofs."""
         self._worthwhile_gap = _FIRST_WORTHWHILE_GAP
-        self._pause = 0
-        self._paused = 0
         self._lock = Lock()
 
     def earn(self, income: float) -> None:
@@ -269,24 +267,6 @@ class _Thrift:
             self.credit += income
             if self._worthwhile_gap < _FIRST_WORTHWHILE_GAP:
                 self._worthwhile_gap *= _RECOVERY
-
-    def refusal_to_relax(self, estimate: float) -> str:
-        """Return why the relaxation is not worth its work, or nothing."""
-        with self._lock:
-            if estimate > self.credit:
-                return f"{estimate:.2g} s of work, {self.credit:.2g} s left"
-            if math.isfinite(self.credit) and self._paused < self._pause:
-                self._paused += 1
-                return f"call {self._paused} of {self._pause} after one too weak"
-            self._paused = 0
-            return ""
-
-    def relaxed(self, work: float, gap: float, proven: bool) -> None:
-        """Learn from a relaxation: one with too wide a gap makes the next pause twice as long."""
-        with self._lock:
-            self.credit -= work
-            hopeless = not proven and gap > self._worthwhile_gap
-            self._pause = min(2 * self._pause + 1, _LONGEST_PAUSE) if hopeless else 0
 
     def refusal_to_search(self, gap: float, terms: int) -> str:
         """Return why a search for a proof is not worth its work, or nothing."""

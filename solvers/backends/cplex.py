@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.backends.formulated import formulation_named
+from solvers.backends.formulated import Formulated
 from solvers.errors import ProblemTooLargeError, SolverUnavailableError
 from solvers.formulation import LinearProgram, formulate, objective_scale
-from solvers.kernel_solver import Budget, Ending, KernelSolver, Outcome
+from solvers.kernel_solver import Budget, Ending, Outcome
 from solvers.problem import BestResponse
 from solvers.protocol import Capability
 
@@ -34,10 +34,9 @@ _ENDINGS = {
 
 _SIZE_LIMIT = 1016
 """CPLEX's error for a model beyond the free edition's size."""
-_LEAST_SECONDS_PER_TERM = 25e-6
 
 
-class Cplex(KernelSolver):
+class Cplex(Formulated):
     """Branch and cut by CPLEX.
 
     Parameters
@@ -60,13 +59,7 @@ class Cplex(KernelSolver):
     )
     module: ClassVar[str] = "cplex"
     distribution: ClassVar[str] = "cplex"
-
-    def __init__(self, argument: str = "") -> None:
-        self.formulation = formulation_named(self.name, argument)
-
-    def least_seconds(self, kernel: BestResponse) -> float:
-        """Estimate the time to a first result."""
-        return _LEAST_SECONDS_PER_TERM * len(kernel.terms)
+    least_seconds_per_term: ClassVar[float] = 25e-6
 
     def search(
         self, kernel: BestResponse, budget: Budget, start: NDArray[np.uint8] | None

@@ -8,9 +8,9 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.backends.formulated import formulation_named
+from solvers.backends.formulated import Formulated
 from solvers.formulation import Formulation
-from solvers.kernel_solver import Budget, Ending, KernelSolver, Outcome
+from solvers.kernel_solver import Budget, Ending, Outcome
 from solvers.problem import BestResponse, LinearConstraint
 from solvers.protocol import Capability
 from solvers.scaling import integer_scaled
@@ -24,10 +24,8 @@ _ENDINGS = {
 }
 """Name of the ``CpSolverStatus`` -> ours."""
 
-_LEAST_SECONDS_PER_TERM = 25e-6
 
-
-class CpSat(KernelSolver):
+class CpSat(Formulated):
     """Clause learning with a linear relaxation, by CP-SAT.
 
     Always one worker at ``linearization_level`` 2: with more, the workers' own settings override
@@ -53,13 +51,7 @@ class CpSat(KernelSolver):
     )
     module: ClassVar[str] = "ortools"
     distribution: ClassVar[str] = "ortools"
-
-    def __init__(self, argument: str = "") -> None:
-        self.formulation = formulation_named(self.name, argument)
-
-    def least_seconds(self, kernel: BestResponse) -> float:
-        """Estimate the time to a first result (measured at 70,000 terms)."""
-        return _LEAST_SECONDS_PER_TERM * len(kernel.terms)
+    least_seconds_per_term: ClassVar[float] = 25e-6
 
     def search(
         self, kernel: BestResponse, budget: Budget, start: NDArray[np.uint8] | None

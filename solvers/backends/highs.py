@@ -7,9 +7,9 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.backends.formulated import formulation_named
+from solvers.backends.formulated import Formulated
 from solvers.formulation import formulate, objective_scale
-from solvers.kernel_solver import Budget, Ending, KernelSolver, Outcome
+from solvers.kernel_solver import Budget, Ending, Outcome
 from solvers.problem import BestResponse
 from solvers.protocol import Capability
 
@@ -22,10 +22,8 @@ _ENDINGS = {
 }
 """``scipy.optimize.milp``'s status -> ours."""
 
-_LEAST_SECONDS_PER_TERM = 5e-6
 
-
-class Highs(KernelSolver):
+class Highs(Formulated):
     """Branch and cut by ``scipy.optimize.milp``.
 
     SciPy passes on neither hint, seed nor thread count.
@@ -47,13 +45,7 @@ class Highs(KernelSolver):
     )
     module: ClassVar[str] = "scipy"
     distribution: ClassVar[str] = "scipy"
-
-    def __init__(self, argument: str = "") -> None:
-        self.formulation = formulation_named(self.name, argument)
-
-    def least_seconds(self, kernel: BestResponse) -> float:
-        """Estimate the time to a first result (measured at 70,000 terms)."""
-        return _LEAST_SECONDS_PER_TERM * len(kernel.terms)
+    least_seconds_per_term: ClassVar[float] = 20e-6
 
     def search(
         self,

@@ -1,7 +1,9 @@
 """Local search: anytime, in milliseconds, the default.
 
 Up to a thousand attributes in the kernel: tabu search with one-flip and one-hot group moves over
-maintained scores. Above: simulated annealing over the same scores, then descent. Tabu search ends
+maintained scores, which after a while takes turns with short searches from random records: with
+groups there are local optima that it does not leave. Above: simulated annealing over the same
+scores, then descent. Tabu search ends
 when the second half of its steps brought nothing, and not before a number of steps set by the
 problem; annealing after such a number. So without a time limit in the way the answer is a function
 of problem, hint and seed. Linear constraints are kept by making legal moves
@@ -33,6 +35,8 @@ _LEAST_TABU_STEPS = 1000
 _LONGEST_TENURE = 20
 _PATIENCE = 200
 """Steps without a new best value before a kick."""
+_UNDIVIDED = 0.25
+"""Share of the least number of steps before searches from random records begin."""
 
 _PROPOSALS_PER_ATTRIBUTE = 50
 _PROPOSALS_BEYOND = 14
@@ -129,7 +133,7 @@ def search_from(
     kernels.initialise(state)
     kernels.descend(state, 5)
     if kernel.attributes <= _TABU_ATTRIBUTES:
-        return state.best_record, _tabu(kernel, state, budget, effort)
+        return _tabu(kernel, state, budget, effort)
     found = _anneal(kernel, state, budget, effort)
     most = float(kernel.weights[kernel.weights > 0].sum())
     while effort == math.inf and state.value[1] < most and budget.remaining() > 0.0:
@@ -165,28 +169,52 @@ def greedy_record(problem: BestResponse) -> NDArray[np.uint8]:
     return record
 
 
-def _tabu(kernel: BestResponse, state: SearchState, budget: Budget, effort: float) -> float:
+def _tabu(
+    kernel: BestResponse, state: SearchState, budget: Budget, effort: float
+) -> tuple[NDArray[np.uint8], float]:
     from solvers.backends import local_search_kernels as kernels
 
+    n = kernel.attributes
     least = _LEAST_TABU_STEPS + _TABU_STEPS_PER_TERM * len(kernel.terms)
     last = effort * least
     # In a small kernel a long tenure would leave nothing to move.
-    tenure = min(2 + kernel.attributes // 12, _LONGEST_TENURE)
-    chunk = max(_CHUNK_WORK // kernel.attributes, 1)
+    tenure = min(2 + n // 12, _LONGEST_TENURE)
+    chunk = max(_CHUNK_WORK // n, 1)
     best = float(kernel.weights[kernel.weights > 0].sum())
     # Real weights: the tracked value creeps by rounding errors, which are no improvement.
     rounding = 1e-9 * float(np.abs(kernel.weights).sum())
+    rng = np.random.default_rng(budget.seed)
+    restarting = False
     found = budget.elapsed()
     made = 0
     while made < last and state.value[1] < best and time.perf_counter() < budget.deadline:
         before = state.value[1]
-        steps = math.ceil(min(chunk, last - made))
-        kernels.tabu_search(state, steps, tenure, _PATIENCE)
+        undivided = made < _UNDIVIDED * least or bool(kernel.constraints)
+        steps = math.ceil(min(chunk, last - made) if undivided else min(chunk, n))
+        if restarting:
+            other = initial_state(kernel, random_record(kernel, rng), int(rng.integers(2**32)))
+            kernels.initialise(other)
+            kernels.descend(other, 5)
+            kernels.tabu_search(other, steps, tenure, _PATIENCE)
+            state = other if other.value[1] > before + rounding else state
+        else:
+            kernels.tabu_search(state, steps, tenure, _PATIENCE)
         made += steps
+        restarting = not (undivided or restarting)
         if state.value[1] > before + rounding:
             found = budget.elapsed()
             last = max(last, 2 * made)
-    return found
+    return state.best_record, found
+
+
+def random_record(kernel: BestResponse, rng: np.random.Generator) -> NDArray[np.uint8]:
+    """Return a random record that is legal for the groups."""
+    record = rng.integers(0, 2, kernel.attributes, np.uint8)
+    groups = kernel.groups
+    record[groups.members] = 0
+    chosen = groups.indptr[:-1] + rng.integers(0, np.diff(groups.indptr))
+    record[groups.members[chosen]] = 1
+    return record
 
 
 def _anneal(kernel: BestResponse, state: SearchState, budget: Budget, effort: float) -> float:

@@ -41,12 +41,12 @@ class Lp(KernelSolver):
     ) -> Outcome:
         """Search locally, then solve the relaxation in the time that is left."""
         from solvers.backends.local_search import improve
-        from solvers.relaxation import estimated_seconds, relax
+        from solvers.relaxation import estimated_seconds, relaxation_bound
 
         if start is None and kernel.constraints:
             return Outcome(Ending.STOPPED)
         record, found = improve(kernel, start, budget)
         if budget.remaining() == 0.0 or estimated_seconds(kernel) > 4.0 * budget.remaining():
             return Outcome(Ending.STOPPED, record, found=found)
-        bound = relax(kernel, budget.deadline).bound
+        bound = relaxation_bound(kernel, budget.deadline)
         return Outcome(Ending.STOPPED, record, bound, found)

@@ -11,9 +11,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.backends.formulated import formulation_named
+from solvers.backends.formulated import Formulated
 from solvers.formulation import LinearProgram, formulate, objective_scale
-from solvers.kernel_solver import Budget, Ending, KernelSolver, Outcome
+from solvers.kernel_solver import Budget, Ending, Outcome
 from solvers.problem import BestResponse
 from solvers.protocol import Capability
 
@@ -39,12 +39,11 @@ _ENDINGS = {
 }
 """``Model.getStatus()`` -> ours."""
 
-_LEAST_SECONDS_PER_TERM = 60e-6
 _INFINITY = 1e20
 """SCIP's own; the dual bound before the root is solved."""
 
 
-class Scip(KernelSolver):
+class Scip(Formulated):
     """Branch and cut by SCIP.
 
     Parameters
@@ -66,13 +65,7 @@ class Scip(KernelSolver):
     )
     module: ClassVar[str] = "pyscipopt"
     distribution: ClassVar[str] = "pyscipopt"
-
-    def __init__(self, argument: str = "") -> None:
-        self.formulation = formulation_named(self.name, argument)
-
-    def least_seconds(self, kernel: BestResponse) -> float:
-        """Estimate the time to a first result (measured at 70,000 terms)."""
-        return _LEAST_SECONDS_PER_TERM * len(kernel.terms)
+    least_seconds_per_term: ClassVar[float] = 60e-6
 
     def search(
         self, kernel: BestResponse, budget: Budget, start: NDArray[np.uint8] | None

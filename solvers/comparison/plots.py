@@ -80,14 +80,19 @@ def performance_profile(axes: Axes, times: dict[str, dict[str, float | None]], t
         )
         for key in instances
     }
-    for name, of_one in times.items():
-        ratios = sorted(
+    ratios = {
+        name: sorted(
             max(time, 1e-4) / max(least, 1e-4)  # below, clocks and not solvers are compared
             for key in instances
             if (time := of_one.get(key)) is not None and (least := fastest[key]) is not None
         )
-        shares = [(n + 1) / len(instances) for n in range(len(ratios))]
-        axes.step([1.0, *ratios], [0.0, *shares], where="post", label=name)
+        for name, of_one in times.items()
+    }
+    # Every line goes to the right edge: one that ended early would look like a solver left out.
+    edge = 1.1 * max([10.0, *(ratio for of_one in ratios.values() for ratio in of_one)])
+    for name, of_solver in ratios.items():
+        shares = [n / len(instances) for n in range(len(of_solver) + 1)]
+        axes.step([1.0, *of_solver, edge], [*shares, shares[-1]], where="post", label=name)
     axes.set_xscale("log")
     axes.set_ylim(0, 1.05)
     axes.set_title(title)
@@ -116,5 +121,5 @@ def _gaps(
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_xlabel("time limit, seconds")
-    axes.set_ylabel("mean gap to the best known")
+    axes.set_ylabel(f"mean gap to the best known (0 drawn at {_LEAST_GAP:g})")
     axes.legend()

@@ -6,7 +6,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from statistics import fmean, median
+from statistics import fmean
 
 from solvers.comparison.runs import Measurement
 
@@ -14,11 +14,19 @@ OWN = ("optimal", "feasible")
 """The statuses with a record of the solver's own."""
 EXACT, CLOSE = 1e-9, 0.01
 """Shares of the best known objective within which a record is as good, or within one per cent."""
+SHIFT_SECONDS = 0.01
+"""Shift of the geometric means of times: differences far below it do not count."""
+_WRONG = 1e-5
+"""By how much of the best known objective a bound below it is wrong, and no matter of rounding."""
 
 
 @dataclass(frozen=True)
 class SolverSummary:
-    """One solver over all problems. Times are medians over the problems where it got there.
+    """One solver over all problems.
+
+    Times are geometric means shifted by 10 ms, over all problems that any solver has a record of.
+    One where the solver never got there counts with the longest limit, so that no solver gains by
+    failing on the hard ones.
 
     Parameters
     ----------
@@ -34,14 +42,17 @@ class SolverSummary:
         On how many it proved its record optimal.
     failed
         On how many it had no record of its own, refused, crashed or did not come back.
+    wrong
+        On how many some record beats the bound that it stated.
     incumbent_seconds, close_seconds, proof_seconds
-        Seconds to the best known objective, to within 1% of it, and to the proof; None if never.
+        Seconds to the best known objective, to within 1% of it, and to the proof; None if it got
+        there on no problem.
     gap
         Mean distance from the best known objective at the full limit, as a share of it. A problem
         without a record of its own counts as 1.
     bound_gap
-        Mean distance of the bound from the best known objective, as a share of it; None if there
-        was no bound.
+        Mean distance of the bound from the best known objective, as a share of it. A problem
+        without a bound counts as 1; None if there never was one.
     memory_mib
         The most that its process grew in a call; None if unknown.
     overrun_seconds
@@ -54,6 +65,7 @@ class SolverSummary:
     within_1_percent: int
     proven: int
     failed: int
+    wrong: int
     incumbent_seconds: float | None
     close_seconds: float | None
     proof_seconds: float | None
@@ -137,24 +149,25 @@ def by_instance(measurements: Iterable[Measurement]) -> dict[str, list[Measureme
 def summarise(measurements: Sequence[Measurement]) -> list[SolverSummary]:
     """Return one summary a solver, in the order in which they were run."""
     best = best_known(measurements)
+    limit = max((each.limit for each in measurements), default=0.0)
     names = list(dict.fromkeys(each.solver for each in measurements))
     return [
-        _summary(name, [each for each in measurements if each.solver == name], best)
+        _summary(name, [each for each in measurements if each.solver == name], best, limit)
         for name in names
     ]
 
 
-def _summary(name: str, calls: list[Measurement], best: dict[str, float]) -> SolverSummary:
+def _summary(
+    name: str, calls: list[Measurement], best: dict[str, float], limit: float
+) -> SolverSummary:
     runs = by_instance(calls)
     exact = [time_to(run, best[key], EXACT) for key, run in runs.items() if key in best]
     close = [time_to(run, best[key], CLOSE) for key, run in runs.items() if key in best]
-    proofs = [proof_time(run) for run in runs.values()]
+    proofs = [proof_time(run) for key, run in runs.items() if key in best]
     last = {key: run[-1] for key, run in runs.items()}
-    bounds = [
-        distance(call.bound, best[key])
-        for key, call in last.items()
-        if key in best and math.isfinite(call.bound)
-    ]
+    bounds = {key: call.bound for key, call in last.items() if key in best}
+    bounded = any(math.isfinite(bound) for bound in bounds.values())
+    bound_gaps = [distance(bound, best[key]) for key, bound in bounds.items()]
     gaps = [
         distance(call.objective, best[key]) if call.status in OWN else 1.0
         for key, call in last.items()
@@ -168,11 +181,12 @@ def _summary(name: str, calls: list[Measurement], best: dict[str, float]) -> Sol
         within_1_percent=_count(close),
         proven=_count(proofs),
         failed=sum(call.status not in OWN for call in last.values()),
-        incumbent_seconds=_median(exact),
-        close_seconds=_median(close),
-        proof_seconds=_median(proofs),
+        wrong=sum(bound < best[key] - _WRONG * abs(best[key]) for key, bound in bounds.items()),
+        incumbent_seconds=_mean_time(exact, limit),
+        close_seconds=_mean_time(close, limit),
+        proof_seconds=_mean_time(proofs, limit),
         gap=fmean(gaps) if gaps else 1.0,
-        bound_gap=fmean(bounds) if bounds else None,
+        bound_gap=fmean(bound_gaps) if bounded else None,
         memory_mib=max((c.memory_mib for c in calls if c.memory_mib is not None), default=None),
         overrun_seconds=max([0.0, *overruns]),
     )
@@ -182,9 +196,12 @@ def _count(times: list[float | None]) -> int:
     return sum(time is not None for time in times)
 
 
-def _median(times: list[float | None]) -> float | None:
-    known = [time for time in times if time is not None]
-    return median(known) if known else None
+def _mean_time(times: list[float | None], limit: float) -> float | None:
+    """Return the shifted geometric mean, what is missing counted as the limit."""
+    if not _count(times):
+        return None
+    logarithms = [math.log(SHIFT_SECONDS + (limit if t is None else t)) for t in times]
+    return math.exp(fmean(logarithms)) - SHIFT_SECONDS
 
 
 def advice(summaries: Sequence[SolverSummary], limit: float) -> str:
@@ -201,15 +218,15 @@ def advice(summaries: Sequence[SolverSummary], limit: float) -> str:
         return "Nothing was measured."
     total = max(each.instances for each in summaries)
     problems = "the one problem" if total == 1 else f"{total} problems"
-    prover = min(summaries, key=lambda s: (-s.proven, _or_inf(s.proof_seconds)))
+    prover = min(summaries, key=lambda s: (s.wrong, -s.proven, _or_inf(s.proof_seconds)))
     quick = min(summaries, key=lambda s: (-s.within_1_percent, _or_inf(s.close_seconds)))
     finder = min(summaries, key=lambda s: (-s.solved, _or_inf(s.incumbent_seconds)))
     parts = [f"Measured on {problems} with at most {limit:g} s a call."]
     if prover.proven:
         assert prover.proof_seconds is not None
         parts.append(
-            f"For a proof take {prover.solver}: it proved {_of(prover.proven, total)}, at a median "
-            f"of {_seconds(prover.proof_seconds)}."
+            f"For a proof take {prover.solver}: it proved {_of(prover.proven, total)}, in "
+            f"{_seconds(prover.proof_seconds)} on average."
         )
     else:
         parts.append("No solver proved an optimum: raise the limit if proofs matter.")
@@ -217,14 +234,20 @@ def advice(summaries: Sequence[SolverSummary], limit: float) -> str:
         assert quick.close_seconds is not None
         parts.append(
             f"For a good record soon take {quick.solver}: it was within 1% of the best known on "
-            f"{_of(quick.within_1_percent, total)}, after a median of "
-            f"{_seconds(quick.close_seconds)}."
+            f"{_of(quick.within_1_percent, total)}, after {_seconds(quick.close_seconds)} on "
+            "average."
         )
     if finder.solved and finder.solver not in (prover.solver, quick.solver):
         parts.append(
             f"The best known objective was reached most often by {finder.solver}, on "
             f"{_of(finder.solved, total)}."
         )
+    parts += [
+        f"Do not trust {each.solver}: on {_of(each.wrong, each.instances)} a record beats the "
+        "bound that it stated."
+        for each in summaries
+        if each.wrong
+    ]
     parts += [
         f"{each.solver} had no record of its own on {_of(each.failed, each.instances)}."
         for each in summaries
@@ -235,6 +258,10 @@ def advice(summaries: Sequence[SolverSummary], limit: float) -> str:
         for each in summaries
         if each.overrun_seconds > max(0.5, 0.1 * limit)
     ]
+    parts.append(
+        "Average times are geometric means shifted by 10 ms; what was not reached counts as the "
+        "limit."
+    )
     if total < 10:
         parts.append("With so few problems, differences of less than a factor of 2 mean little.")
     return " ".join(parts)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,8 +17,9 @@ from dualquery.data.domain import Domain
 from dualquery.data.schema import ItemSchema, TableSchema
 from dualquery.errors import BadInputError
 from dualquery.mechanism import Budget, Session, Task
+from dualquery.privacy.calibrate_noise import calibrate_gaussian_scale
 from dualquery.privacy.curator import Curator
-from dualquery.privacy.events import DiscreteGaussianNoise, LaplaceNoise
+from dualquery.privacy.events import GaussianNoise, LaplaceNoise
 from dualquery.privacy.randomness import SeededRandomness
 from dualquery.privacy.zcdp import rho_for
 from dualquery.queries.marginals import all_marginals
@@ -31,12 +33,18 @@ BUDGET = Budget(epsilon=1.0, delta=1e-6)
 PURE = Budget(epsilon=0.5, delta=0.0)
 
 
-def test_gaussian_scale_is_the_proven_sensitivity_by_zcdp() -> None:
+def test_gaussian_scale_is_the_proven_sensitivity_by_the_accountant() -> None:
     work = Task(all_marginals(SCHEMA.domain, 2), 300)
-    (event,) = Gaussian().plan(work, BUDGET).schedule
-    assert isinstance(event, DiscreteGaussianNoise)
+    plan = Gaussian().plan(work, BUDGET)
+    (event,) = plan.schedule
+    assert plan.accountant == "exact"
+    assert isinstance(event, GaussianNoise)
     assert event.sensitivity == math.sqrt(differing_queries(work.workload).count)
-    assert event.scale == pytest.approx(event.sensitivity / math.sqrt(2 * rho_for(1.0, 1e-6)))
+    assert event.scale == calibrate_gaussian_scale(1.0, 1e-6, event.sensitivity)
+    (zcdp,) = Gaussian().plan(work, replace(BUDGET, accountant="zcdp")).schedule
+    by_rho = event.sensitivity / math.sqrt(2 * rho_for(1.0, 1e-6))
+    assert zcdp.scale == pytest.approx(by_rho, rel=1e-5)
+    assert event.scale < 0.95 * zcdp.scale
 
 
 def test_sensitivity_is_far_below_sqrt_m_where_a_proof_allows() -> None:

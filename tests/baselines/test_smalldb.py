@@ -23,10 +23,11 @@ from dualquery.errors import BadInputError
 from dualquery.mechanism import Budget, Task
 from dualquery.privacy import weights_kernels as kernels
 from dualquery.privacy.databases import SmallDatabases, count_databases, largest_size
-from dualquery.privacy.events import RANGE_SLACK
+from dualquery.privacy.events import RANGE_SLACK, Neighbours
 from dualquery.queries.random import random_conjunctions
 from dualquery.queries.workload import Workload
 from tests.mwem.cases import all_records, domain_of, records_of
+from tests.neighbouring import both_relations, pairs
 from tests.tables import SCHEMA, dataset
 
 DOMAIN = domain_of(1, 1)
@@ -54,19 +55,21 @@ def tables(n: int = N) -> dict[tuple[int, ...], np.ndarray]:
     }
 
 
-def test_no_database_is_more_than_e_to_the_epsilon_times_as_likely() -> None:
-    plan = SmallDB(size=SIZE).plan(Task(WORKLOAD, N), Budget(EPSILON, 0.0))
+@both_relations
+def test_no_database_is_more_than_e_to_the_epsilon_times_as_likely(relation) -> None:
+    budget = Budget(EPSILON, 0.0, neighbours=relation)
+    plan = SmallDB(size=SIZE).plan(Task(WORKLOAD, N), budget)
     (event,) = plan.schedule
     epsilon = plan.parameters["draw_epsilon"]
     assert event.range == epsilon + RANGE_SLACK <= EPSILON
     databases = SmallDatabases(WORKLOAD, SIZE)
-    logs = {cells: log_probabilities(c, databases, epsilon) for cells, c in tables().items()}
+    counts = tables() | (tables(N + 1) if relation is Neighbours.ADD_REMOVE else {})
+    logs = {cells: log_probabilities(c, databases, epsilon) for cells, c in counts.items()}
     worst, widest = 0.0, 0.0
-    for one, other in itertools.permutations(logs, 2):
-        if sum(min(one.count(c), other.count(c)) for c in range(4)) == N - 1:
-            ratios = logs[one] - logs[other]
-            worst = max(worst, float(ratios.max()))
-            widest = max(widest, float(np.ptp(ratios)))
+    for one, other in pairs(4, N, relation):
+        ratios = logs[one] - logs[other]
+        worst = max(worst, float(ratios.max()))
+        widest = max(widest, float(np.ptp(ratios)))
     assert worst <= EPSILON
     assert widest <= EPSILON  # the bounded range that is charged
     assert widest > 0.9 * EPSILON  # the test looks at what matters

@@ -19,7 +19,8 @@ from dualquery.cli.main import app
 ROOT = Path(__file__).resolve().parents[2]
 RELEASE_KEYS = {
     "release", "format_version", "mechanism", "parameters", "options", "privacy", "rows", "bits",
-    "queries", "way", "workload", "synthetic_records", "solver", "notes", "versions", "created",
+    "queries", "way", "workload", "synthetic_records", "solver", "intervals", "notes",
+    "versions", "created",
 }  # fmt: skip
 COMMANDS = ["release", "evaluate", "answer", "budget", "solvers", "schema"]
 
@@ -229,7 +230,7 @@ def test_the_options_of_a_mechanism_are_listed(dualquery, here, mechanism) -> No
         assert f"\n{field.name}" in f"\n{done.out}"
     if mechanism == "dualquery":
         assert "Learning rate of the query player." in done.out
-        assert "burn_in=0.1" in done.out
+        assert "burn_in=0.0" in done.out
     assert names(here) == set()
 
 
@@ -283,6 +284,7 @@ def test_config_mirrors_the_options(dualquery, files, tmp_path, here) -> None:
         [option]
         free = "coins"
         burn_in = 0.5
+        mixture = "equal"
         """,
     )
     done = dualquery("release", "--config", path)
@@ -395,6 +397,7 @@ def test_answer_from_the_workload_and_from_the_records(dualquery, released) -> N
     first, second = done.json["answers"]
     assert first == {
         "query": known, "answered": known, "answer": made.answers[0], "source": "released",
+        "interval": None,
     }  # fmt: skip
     assert second["source"] == "synthetic"
     rows = made.synthetic
@@ -459,6 +462,34 @@ def test_answer_bad_queries(dualquery, released, query) -> None:
 
 
 BUDGET = ["budget", "-n", "30162", "--rounds", "40", "--samples", "100"]
+
+
+def test_budget_of_an_added_or_removed_record(dualquery) -> None:
+    """Half the range a draw: the same epsilon buys a step of twice the length or so."""
+    steps = []
+    for relation in ("replace-one", "add-remove"):
+        given = ["--epsilon", "1", "--delta", "0.001", "--neighbours", relation, "--json"]
+        done = dualquery(*BUDGET, *given)
+        found = done.json
+        assert found["neighbours"] == relation
+        steps.append({line["accountant"]: line["eta"] for line in found["accountants"]})
+    replaced, added = steps
+    for name in ("advanced", "zcdp", "exact"):
+        assert added[name] == pytest.approx(2 * replaced[name], rel=1e-3)
+    assert added["paper"] == pytest.approx(replaced["paper"], rel=1e-3)
+
+
+def test_release_of_an_added_or_removed_record(dualquery, tmp_path) -> None:
+    out = tmp_path / "out"
+    done = dualquery(
+        "release", "adult", "--queries", "30", "--mechanism", "gaussian", "--neighbours",
+        "add-remove", "--rows", "30000", "--out", str(out), "--json",
+    )  # fmt: skip
+    assert done.code == 0
+    found = json.loads((out / "release.json").read_text(encoding="utf-8"))
+    assert (found["rows"], found["options"]["rows"]) == (30000, 30000)
+    assert found["privacy"]["delta"] == 1 / 30000**2
+    assert "30162" not in done.out + done.err
 
 
 def test_budget_shows_every_accountant(dualquery) -> None:
@@ -764,3 +795,16 @@ def test_synthetic_records_are_plain_parquet(released) -> None:
     assert pl.read_parquet(released / "synthetic.parquet").columns == [
         "age", "job", "flag", "sex", "constant",
     ]  # fmt: skip
+
+
+def test_budget_shows_the_error_to_expect(dualquery) -> None:
+    base = ["budget", "-n", "30162", "--rounds", "40", "--samples", "300", "--delta", "1e-3"]
+    more = ["--schema", "adult-paper", "--queries", "2000"]
+    done = dualquery(*base, "--epsilon", "1", *more, "--json")
+    assert done.code == 0, done.err
+    assert {*done.json["expected"]} == {"dualquery", "gaussian"}
+    for each in done.json["expected"].values():
+        assert 0 < each["max_error"]["low"] <= each["max_error"]["high"] <= 1
+    refused = dualquery(*base, "--eta", "0.5", *more)
+    assert refused.code == 2
+    assert "give --epsilon" in refused.err

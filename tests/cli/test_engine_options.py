@@ -34,11 +34,37 @@ def test_explanations_stay_on_the_terminal(
     arguments = [*ARGUMENTS, "--explain", "--answers-cache", str(cache), "--out", str(out)]
     assert main(["release", "adult", *arguments]) == DONE
     assert "estimate: counting" in caplog.text
+    assert "pass 1: 200 queries on 30,162 rows at " in caplog.text
+    assert "passes over the rows: 1, " in caplog.text
+    assert "0 answers were known, 200 were counted" in caplog.text
     assert "exact private answers" in caplog.text
     assert cache.exists()
     released = capsys.readouterr().out + (out / "release.json").read_text()
-    for word in ("estimate", "blocks", str(cache)):
+    for word in ("estimate", "blocks", "pass ", "GB/s", str(cache)):
         assert word not in released
+    caplog.clear()
+    again = [*arguments[:-1], str(tmp_path / "again")]
+    assert main(["release", "adult", *again]) == DONE
+    assert "200 answers were known, 0 were counted" in caplog.text
+    assert "passes over the rows: 0, " in caplog.text
+
+
+def test_passes_over_files_are_reported(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    table = tmp_path / "table.csv"
+    table.write_text("a,b,c\n" + "0,1,0\n1,1,0\n" * 1_000_000)
+    arguments = ["--engine", "stream", "--explain", "--queries", "8", "--rounds", "2"]
+    assert main(["release", str(table), *arguments, "--out", str(tmp_path / "out")]) == DONE
+    assert f"; {table.stat().st_size / 2**20:.0f} MiB read from files" in caplog.text
+
+
+def test_times_are_not_told_to_those_who_only_want_to_hear_more(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    out = tmp_path / "release"
+    assert main(["release", "adult", *ARGUMENTS, "--verbose", "--out", str(out)]) == DONE
+    assert "evaluating the queries" in caplog.text
+    assert "pass 1" not in caplog.text
+    assert "estimate" not in caplog.text
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dualquery.data import schema_from_dict
 from dualquery.data.load import load
 from dualquery.data.readers.netflix import MOVIES, NetflixSource
-from dualquery.data.sources import parse_source
 from dualquery.errors import BadInputError
+from dualquery.queries.text import parse_query, print_queries
 
 RATED = {8: [30, 6, 1_488_844], 1: [6, 7], 17_770: [2_649_429], 5: [1_488_844, 7, 6, 30]}
 USERS = sorted({user for users in RATED.values() for user in users})
@@ -73,7 +74,7 @@ def test_one_file_alone(tmp_path: Path) -> None:
 
 def test_other_files_of_the_folder_are_no_ratings(tmp_path: Path) -> None:
     combined(tmp_path)
-    for name in ("movie_titles.csv", "probe.txt", "qualifying.txt", "README"):
+    for name in ("probe.txt", "qualifying.txt", "README"):
         (tmp_path / name).write_text("1:\n30878\n")
     assert rows_of(f"netflix:{tmp_path}") == EXPECTED
 
@@ -174,17 +175,31 @@ def test_folders_that_hold_no_ratings_or_both_forms_are_explained(tmp_path: Path
         load(f"netflix:{tmp_path / 'nowhere'}")
 
 
-def test_titles_may_hold_commas_and_latin_letters(tmp_path: Path) -> None:
+TITLES = b"1,2003,Dinosaur Planet\n2,NULL,Am\xe9lie, or Not\n3,1990,It\n4,1990,It\n5,NULL,1984\n"
+
+
+def test_movies_are_called_by_title_and_year(tmp_path: Path) -> None:
+    """Titles may hold commas and Latin letters; those of two movies are their numbers."""
     combined(tmp_path)
-    lines = b"1,2003,Dinosaur Planet\n2,NULL,Am\xe9lie, or Not\n"
-    source = parse_source(f"netflix:{tmp_path}")
-    assert isinstance(source, NetflixSource)
-    assert source.titles() == {}
-    (tmp_path / "movie_titles.csv").write_bytes(lines)
-    assert source.titles() == {1: "Dinosaur Planet", 2: "Amélie, or Not"}
-    one = parse_source(f"netflix:{tmp_path / 'combined_data_1.txt'}")
-    assert isinstance(one, NetflixSource)
-    assert one.titles()[2] == "Amélie, or Not"
+    assert load(f"netflix:{tmp_path}").schema.column_names[0] == "1"
+    (tmp_path / "movie_titles.csv").write_bytes(TITLES)
+    for path in (tmp_path, tmp_path / "combined_data_1.txt"):
+        data = load(f"netflix:{path}")
+        names = ["Dinosaur Planet (2003)", "Amélie, or Not", "3", "4", "5", "6"]
+        assert list(data.schema.column_names[:6]) == names
+        assert data.schema.declared
+    literals = np.array([[0, 3, 5]], np.int32)
+    printed = print_queries(literals, data.schema)[0]
+    assert printed == "Dinosaur Planet (2003) & !Amélie, or Not & !3"
+    np.testing.assert_array_equal(parse_query(printed, data.schema), literals[0])
+    np.testing.assert_array_equal(parse_query("1 & !2 & !3", data.schema), literals[0])
+    kept = load(f"netflix:{tmp_path}", columns="2-3").schema
+    assert kept.column_names == ("Amélie, or Not", "3")
+    assert schema_from_dict(kept.to_dict()) == kept
+
+
+def test_a_line_that_is_no_title_is_explained(tmp_path: Path) -> None:
+    combined(tmp_path)
     (tmp_path / "movie_titles.csv").write_bytes(b"1,2003,A\nB,C\n")
     with pytest.raises(BadInputError, match=r"movie_titles.csv: line 2: 'B,C' found where MOVIE"):
-        source.titles()
+        load(f"netflix:{tmp_path}")

@@ -200,7 +200,7 @@ class _Page(HTMLParser):
 
 
 def test_the_page_holds_everything(tmp_path) -> None:
-    text = page("All", [run(tmp_path / "out", runs=2)], quick=True)
+    text = page("All", [run(tmp_path / "out", runs=2)], {"figure9": "no <file>"}, quick=True)
     read = _Page()
     read.feed(text)
     assert read.open == []
@@ -210,6 +210,7 @@ def test_the_page_holds_everything(tmp_path) -> None:
     assert len(read.ids) == len(set(read.ids))
     assert "://" not in text
     assert "<script" not in text
-    for shown in ("A toy", "Nothing of the paper", "y &lt;above&gt; x &amp; more", "<code>toy"):
+    for shown in ("A toy", "Nothing of the paper", "y &lt;above&gt; x &amp; more", "<code>toy",
+                  "figure9 is left out: no &lt;file&gt;"):  # fmt: skip
         assert shown in text
     assert len(text) < 500_000

@@ -14,7 +14,7 @@ from dualquery.data.schema import ItemSchema
 from dualquery.errors import BadInputError
 from dualquery.mechanism import Budget, Task
 from dualquery.privacy.curator import Curator
-from dualquery.privacy.events import DiscreteGaussianNoise, LaplaceNoise
+from dualquery.privacy.events import GaussianNoise, LaplaceNoise
 from dualquery.privacy.randomness import SeededRandomness
 from dualquery.queries.fourier import answers_of, asked_sets, odd_counts, parities_apart
 from dualquery.queries.marginals import all_marginals
@@ -126,9 +126,9 @@ def test_the_schedule_is_the_proven_sensitivity() -> None:
     assert 1.0 - 1e-9 < event.epsilon <= 1.0
     plan = Barak().plan(work, Budget(1.0, 1e-6))
     (event,) = plan.schedule
-    assert isinstance(event, DiscreteGaussianNoise)
+    assert isinstance(event, GaussianNoise)
     assert event.sensitivity == math.sqrt(apart)
-    assert plan.parameters["differing_parities"] == apart == 3 + 9  # three bits differ
+    assert plan.parameters["moving_parities"] == apart == 3 + 9  # three bits differ
 
 
 @pytest.mark.parametrize("fit", ["weights", "program", "none"])

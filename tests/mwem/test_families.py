@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 import pytest
 
@@ -15,7 +13,7 @@ from dualquery.privacy import selection
 from dualquery.privacy import weights_kernels as kernels
 from dualquery.privacy.accountants import best
 from dualquery.privacy.curator import Curator
-from dualquery.privacy.events import DiscreteGaussianNoise, LaplaceNoise, SampledQueries
+from dualquery.privacy.events import GaussianNoise, LaplaceNoise, Neighbours, SampledQueries
 from dualquery.privacy.randomness import SeededRandomness
 from dualquery.privacy.selection import GRID
 from dualquery.privacy.weights import Sample
@@ -29,6 +27,8 @@ from mwem.queries import ProductQueries
 from mwem.representations import Factored, Histogram, JunctionTree
 from tests.mwem.cases import MEMORY, domain_of, records_of
 from tests.mwem.test_representations import measured, naive_mwem
+from tests.neighbouring import both_relations, pairs
+from tests.neighbouring import tables as tables_of
 from tests.queries.families import FAMILIES, all_records, obvious_values
 
 KINDS = (Histogram, Factored, JunctionTree)
@@ -98,8 +98,11 @@ class NoNoise(SeededRandomness):
         return np.zeros(count, dtype=np.int64)
 
 
+@both_relations
 @every_tiny
-def test_neighbours_move_scores_and_measurements_as_charged(monkeypatch, queries, options) -> None:
+def test_neighbours_move_scores_and_measurements_as_charged(
+    monkeypatch, queries, options, relation
+) -> None:
     """On all pairs of neighbours of three rows: the largest move is exactly the sensitivity."""
     seen = {}
 
@@ -114,24 +117,26 @@ def test_neighbours_move_scores_and_measurements_as_charged(monkeypatch, queries
     questions = len(Cuboids.of(queries)) if cuboids else len(queries)
     model = generator.uniform(queries.low, queries.high, len(queries))
     scores, tables = {}, {}
-    for cells in itertools.combinations_with_replacement(range(len(every)), ROWS):
+    for cells in tables_of(len(every), ROWS, relation):
         schedule = (SampledQueries(2.0, 1), *(LaplaceNoise(1e9),) * questions)
-        curator = Curator(records_of(every[list(cells)]), queries, schedule, NoNoise(0))
+        curator = tiny_room(every[list(cells)], queries, schedule, relation)
         select = curator.select_worst_cuboid if cuboids else curator.select_worst
         measure = curator.measure_cuboid_laplace if cuboids else curator.measure_one_laplace
         select(model, 1.0)
         scores[cells] = seen["scores"]
         tables[cells] = [np.atleast_1d(measure(number, 1.0)) for number in range(questions)]
     spread = 2 if cuboids else queries.spread
+    if relation is Neighbours.ADD_REMOVE:
+        spread /= 2
     assert seen["spread"] == spread
     moves, l1, l2 = 0, 0.0, 0.0
-    for one, other in itertools.permutations(scores, 2):
-        if sum(min(one.count(c), other.count(c)) for c in range(len(every))) == ROWS - 1:
-            moves = max(moves, int(np.abs(scores[one] - scores[other]).max()))
-            for a, b in zip(tables[one], tables[other], strict=True):
-                l1 = max(l1, float(np.abs(a - b).sum()))
-                l2 = max(l2, float(np.square(a - b).sum()))
-    sensitivity = Mwem(iterations=1, **options).plan(Task(queries, ROWS), Budget(1.0, 0.0))
+    for one, other in pairs(len(every), ROWS, relation):
+        moves = max(moves, int(np.abs(scores[one] - scores[other]).max()))
+        for a, b in zip(tables[one], tables[other], strict=True):
+            l1 = max(l1, float(np.abs(a - b).sum()))
+            l2 = max(l2, float(np.square(a - b).sum()))
+    budget = Budget(1.0, 0.0, neighbours=relation)
+    sensitivity = Mwem(iterations=1, **options).plan(Task(queries, ROWS), budget)
     spending = sensitivity.parameters["spending"]
     assert moves <= spread * GRID
     assert moves > 0.5 * spread * GRID  # the test looks at what matters
@@ -139,14 +144,28 @@ def test_neighbours_move_scores_and_measurements_as_charged(monkeypatch, queries
     assert l2 == pytest.approx(spending["l2"] ** 2)
 
 
+def tiny_room(rows, queries, schedule, relation) -> Curator:
+    """A room without noise; ROWS is the public number of rows."""
+    return Curator(
+        records_of(rows),
+        queries,
+        schedule,
+        NoNoise(0),
+        neighbours=relation,
+        public_rows=ROWS,
+    )
+
+
+@both_relations
 @every_tiny
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
-def test_the_room_charges_what_was_planned(queries, options, delta: float) -> None:
+def test_the_room_charges_what_was_planned(queries, options, delta: float, relation) -> None:
     """Less noise than planned is refused, in the queries' own units."""
-    plan = Mwem(iterations=1, **options).plan(Task(queries, ROWS), Budget(1.0, delta))
+    budget = Budget(1.0, delta, neighbours=relation)
+    plan = Mwem(iterations=1, **options).plan(Task(queries, ROWS), budget)
     spending = plan.parameters["spending"]
-    rows = records_of(all_records(queries.domain)[:ROWS])
-    curator = Curator(rows, queries, plan.schedule[1:], SeededRandomness(0))
+    rows = all_records(queries.domain)[:ROWS]
+    curator = tiny_room(rows, queries, plan.schedule[1:], relation)
     names = ("cuboid" if options else "one", "gaussian" if delta else "laplace")
     measure = getattr(curator, "measure_{}_{}".format(*names))
     with pytest.raises(RuntimeError, match="would cost more"):
@@ -205,7 +224,7 @@ def test_whole_marginals_are_measured_as_tables() -> None:
     mechanism = Mwem(iterations=4, cuboids=True)
     plan = mechanism.plan(Task(workload, 4000), Budget(2.0, 1e-6))
     noise = plan.schedule[1]
-    assert isinstance(noise, DiscreteGaussianNoise)
+    assert isinstance(noise, GaussianNoise)
     assert noise.sensitivity == pytest.approx(2**0.5)
     curator = Curator(records_of(rows), workload, plan.schedule, SeededRandomness(2))
     trace = mechanism.run(Task(workload, 4000), plan, curator, Session(public_seed=0)).trace
@@ -228,9 +247,10 @@ def test_cuboids_of_parities() -> None:
         Mwem(iterations=1, cuboids=True).plan(Task(Parities(3, 2), 10), Budget(1.0, 0.0))
 
 
+@both_relations
 @every_tiny
 def test_no_outcome_is_more_than_e_to_the_epsilon_times_as_likely(
-    monkeypatch, queries, options
+    monkeypatch, queries, options, relation
 ) -> None:
     """One iteration on all pairs of neighbours, from the integer weights that are drawn from.
 
@@ -238,7 +258,8 @@ def test_no_outcome_is_more_than_e_to_the_epsilon_times_as_likely(
     distance of the counts over the scale, and reaches it.
     """
     epsilon = 1.5
-    plan = Mwem(iterations=1, **options).plan(Task(queries, ROWS), Budget(epsilon, 0.0))
+    budget = Budget(epsilon, 0.0, neighbours=relation)
+    plan = Mwem(iterations=1, **options).plan(Task(queries, ROWS), budget)
     spending = plan.parameters["spending"]
     drawn = {}
 
@@ -254,21 +275,20 @@ def test_no_outcome_is_more_than_e_to_the_epsilon_times_as_likely(
     questions = len(Cuboids.of(queries)) if cuboids else len(queries)
     model = obvious_start(queries)
     logs, tables = {}, {}
-    for cells in itertools.combinations_with_replacement(range(len(every)), ROWS):
+    for cells in tables_of(len(every), ROWS, relation):
         schedule = (plan.schedule[0], *(LaplaceNoise(1e9),) * questions)
-        curator = Curator(records_of(every[list(cells)]), queries, schedule, NoNoise(0))
+        curator = tiny_room(every[list(cells)], queries, schedule, relation)
         select = curator.select_worst_cuboid if cuboids else curator.select_worst
         measure = curator.measure_cuboid_laplace if cuboids else curator.measure_one_laplace
         select(model, spending["select"])
         logs[cells] = drawn["logs"]
         tables[cells] = [np.atleast_1d(measure(number, 1.0)) for number in range(questions)]
     worst = 0.0
-    for one, other in itertools.permutations(logs, 2):
-        if sum(min(one.count(c), other.count(c)) for c in range(len(every))) == ROWS - 1:
-            pairs = zip(tables[one], tables[other], strict=True)
-            apart = np.array([np.abs(a - b).sum() for a, b in pairs])
-            ratios = logs[one] - logs[other] + apart / spending["measure_scale"]
-            worst = max(worst, float(ratios.max()))
+    for one, other in pairs(len(every), ROWS, relation):
+        both = zip(tables[one], tables[other], strict=True)
+        apart = np.array([np.abs(a - b).sum() for a, b in both])
+        ratios = logs[one] - logs[other] + apart / spending["measure_scale"]
+        worst = max(worst, float(ratios.max()))
     assert worst <= epsilon
     assert worst > 0.6 * epsilon  # the test looks at what matters
 

@@ -12,7 +12,7 @@ from dualquery.data.histogram import column_values
 from dualquery.privacy.curator import Curator
 from dualquery.privacy.events import (
     RANGE_SLACK,
-    DiscreteGaussianNoise,
+    GaussianNoise,
     LaplaceNoise,
     SampledQueries,
 )
@@ -71,17 +71,17 @@ def test_every_operation_is_charged_at_its_own_sensitivity() -> None:
     with pytest.raises(RuntimeError, match="would cost more"):
         room(SampledQueries(0.5, 1)).select_worst(model, 0.5)  # the slack is missing
     assert room(SampledQueries(0.5 + RANGE_SLACK, 1)).select_worst(model, 0.5) in range(4)
-    cheap = LaplaceNoise(0.1), DiscreteGaussianNoise(1.0, 10.0)
+    cheap = LaplaceNoise(0.1), GaussianNoise(1.0, 10.0)
     for name, planned in (
         ("measure_one_laplace", cheap[0]),
         ("measure_one_gaussian", cheap[1]),
     ):
         with pytest.raises(RuntimeError, match="would cost more"):
             getattr(room(planned), name)(0, 9.9)
-        assert isinstance(getattr(room(planned), name)(0, 10.0), int)
+        assert isinstance(getattr(room(planned), name)(0, 10.0), int | float)
     for name, planned in (
         ("measure_cells_laplace", LaplaceNoise(2 / 10)),
-        ("measure_cells_gaussian", DiscreteGaussianNoise(np.sqrt(2), 10.0)),
+        ("measure_cells_gaussian", GaussianNoise(np.sqrt(2), 10.0)),
     ):
         with pytest.raises(RuntimeError, match="would cost more"):
             getattr(room(planned), name)(9.9)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
@@ -12,12 +12,12 @@ from dualquery.privacy.accountants import ACCOUNTANTS, best, choices
 from dualquery.privacy.closed_forms import AdvancedAccountant, PaperAccountant
 from dualquery.privacy.events import (
     RANGE_SLACK,
-    DiscreteGaussianNoise,
     GameSchedule,
     GaussianNoise,
     LaplaceNoise,
     Neighbours,
     SampledQueries,
+    VaryingGameSchedule,
     events_of,
     pure_epsilon,
     zcdp_rho,
@@ -72,7 +72,6 @@ def test_rho_of_a_game_is_the_closed_form() -> None:
     [
         (SampledQueries(0.5, 3), 3 * 0.25 / 8, 1.5),
         (GaussianNoise(3.0, 2.0), 9 / 8, math.inf),
-        (DiscreteGaussianNoise(3.0, 2.0), 9 / 8, math.inf),
         (GaussianNoise(0.0, 2.0), 0.0, 0.0),
         (LaplaceNoise(0.5), 0.125, 0.5),
     ],
@@ -90,13 +89,12 @@ def test_costs_of_one_event(event, rho: float, pure: float) -> None:
         (lambda: SampledQueries(1.0, 0), "draws is 0"),
         (lambda: GaussianNoise(1.0, 0.0), "scale of gaussian noise is 0.0"),
         (lambda: GaussianNoise(math.inf, 1.0), "inf"),
-        (lambda: DiscreteGaussianNoise(1.0, -1.0), "-1.0"),
+        (lambda: GaussianNoise(1.0, -1.0), "-1.0"),
         (lambda: LaplaceNoise(-0.1), "-0.1"),
         (lambda: GameSchedule(0, 1, 1.0, 10), "rounds is 0"),
         (lambda: GameSchedule(1, 0, 1.0, 10), "samples a round is 0"),
         (lambda: GameSchedule(1, 1, 0.0, 10), "step is 0.0"),
         (lambda: GameSchedule(1, 1, 1.0, 1), "records is 1"),
-        (lambda: Neighbours.parse("add-remove"), "not implemented yet"),
         (lambda: Neighbours.parse("friends"), "'friends' is not a neighbouring relation"),
     ],
 )
@@ -107,6 +105,7 @@ def test_bad_events_say_what_was_found(build, found: str) -> None:
 
 def test_replace_one_is_the_implemented_relation() -> None:
     assert Neighbours.parse("replace-one") is Neighbours.REPLACE_ONE
+    assert Neighbours.parse("add-remove") is Neighbours.ADD_REMOVE
 
 
 # --- the paper's theorem --------------------------------------------------------------------
@@ -238,6 +237,7 @@ def test_cost_grows_with_every_parameter_and_falls_with_delta(
 @pytest.mark.parametrize("accountant", [PAPER, ADVANCED, ZCDP])
 @settings(deadline=None)
 @given(schedule=schedules, delta=st.floats(1e-9, 1e-2))
+@example(schedule=GameSchedule(rounds=2, samples=2, step=2.0, n=270), delta=0.00632)
 def test_delta_and_epsilon_agree(accountant, schedule, delta: float) -> None:
     assume(accountant.supports(schedule, delta) is None)
     epsilon = accountant.epsilon(schedule, delta)
@@ -270,9 +270,9 @@ def test_auto_at_delta_0_is_basic_composition() -> None:
     assert epsilon == ADVANCED.epsilon(ADULT, 0.0)
 
 
-def test_auto_uses_zcdp_for_discrete_gaussian_noise() -> None:
-    accountant, _ = best((SampledQueries(0.1, 1), DiscreteGaussianNoise(1.0, 10.0)), 1e-6)
-    assert accountant.name == "zcdp"
+def test_auto_composes_gaussian_noise_exactly() -> None:
+    accountant, _ = best((SampledQueries(0.1, 1), GaussianNoise(1.0, 10.0)), 1e-6)
+    assert accountant.name == "exact"
 
 
 def test_a_named_accountant_that_is_not_valid_is_refused_with_its_reason() -> None:
@@ -300,3 +300,42 @@ def test_tiny_costs_have_a_delta(width: float) -> None:
     schedule = (SampledQueries(width, 1),)
     single_draw = math.expm1(-width / 2) ** 2 / -math.expm1(-width)
     assert single_draw <= ZcdpAccountant().delta(schedule, 0.0) < 10 * width
+
+
+class TestVaryingGames:
+    def test_equal_samples_and_steps_cost_what_the_constant_game_costs(self) -> None:
+        constant = GameSchedule(rounds=9, samples=40, step=0.5, n=1000)
+        varying = VaryingGameSchedule((40,) * 8, (1,) * 8, 0.5, 1000)
+        assert varying.rounds == constant.rounds
+        assert varying.events() == constant.events()
+
+    def test_ranges_follow_the_steps_gathered_before(self) -> None:
+        schedule = VaryingGameSchedule((7, 5, 3), (2, 1, 4), 0.5, 100)
+        assert [event.draws for event in schedule.events()] == [7, 5, 3]
+        ranges = [event.range - RANGE_SLACK for event in schedule.events()]
+        assert ranges == pytest.approx([2 * 0.5 * k / 100 for k in (2, 3, 7)], rel=1e-12)
+
+    def test_theorem_4_1_says_nothing_about_them_and_the_others_price_them(self) -> None:
+        schedule = VaryingGameSchedule(tuple(range(60, 20, -1)), (1,) * 20 + (2,) * 20, 0.3, 30162)
+        supported = {a.name for a in ACCOUNTANTS if a.supports(schedule, 1e-3) is None}
+        assert supported == {"advanced", "zcdp", "exact"}
+        draws = sum(
+            count * (2 * 0.3 * sum(schedule.multiples[: i + 1]) / 30162) ** 2 / 8
+            for i, count in enumerate(schedule.draws)
+        )
+        assert rho_of(schedule) == pytest.approx(draws, rel=1e-6)
+
+    @pytest.mark.parametrize(
+        ("make", "message"),
+        [
+            (lambda: VaryingGameSchedule((), (), 1.0, 10), "at least one"),
+            (lambda: VaryingGameSchedule((1, 2), (1,), 1.0, 10), "as many of both"),
+            (lambda: VaryingGameSchedule((1, 0), (1, 1), 1.0, 10), "samples of a round is 0"),
+            (lambda: VaryingGameSchedule((1,), (0,), 1.0, 10), "of a round is 0"),
+            (lambda: VaryingGameSchedule((1,), (1,), 0.0, 10), "step is 0.0"),
+            (lambda: VaryingGameSchedule((1,), (1,), 1.0, 1), "records is 1"),
+        ],
+    )
+    def test_what_is_not_a_schedule_is_bad_input(self, make, message) -> None:
+        with pytest.raises(BadInputError, match=message):
+            make()

@@ -11,15 +11,12 @@ from dualquery.errors import BadInputError
 from dualquery.privacy.accountants import ACCOUNTANTS, best, choices
 from dualquery.privacy.budget import check_budget, default_delta
 from dualquery.privacy.calibrate import (
-    calibrate_gaussian_scale,
     calibrate_rounds,
     calibrate_samples,
     calibrate_step,
     laplace_scale,
 )
-from dualquery.privacy.events import DiscreteGaussianNoise
 from dualquery.privacy.statement import PrivacyStatement
-from dualquery.privacy.zcdp import ZcdpAccountant
 
 NAMES = [a.name for a in ACCOUNTANTS]
 
@@ -131,8 +128,6 @@ def test_delta_0_uses_basic_composition() -> None:
         (lambda: calibrate_samples(1.0, 1e-6, 100, 1, 5.0), "any samples fit"),
         (lambda: calibrate_step(1.0, 1e-6, 100, 0, 5), "rounds is 0"),
         (lambda: calibrate_step(-1.0, 1e-6, 100, 5, 5), "--epsilon is -1.0"),
-        (lambda: calibrate_gaussian_scale(1.0, 0.0, 1.0), "delta between 0 and 1; found 0.0"),
-        (lambda: calibrate_gaussian_scale(1.0, 1e-6, -1.0), "sensitivity is -1.0"),
         (lambda: laplace_scale(math.inf, 1.0), "Epsilon is inf"),
     ],
 )
@@ -142,15 +137,6 @@ def test_what_does_not_fit_says_which_bound_failed(build, message: str) -> None:
 
 
 # --- noise ----------------------------------------------------------------------------------
-
-
-@settings(max_examples=30, deadline=None)
-@given(st.floats(0.01, 10.0), st.floats(1e-12, 0.1), st.floats(0.1, 100.0))
-def test_gaussian_scale_is_the_smallest(epsilon: float, delta: float, sensitivity: float) -> None:
-    sigma = calibrate_gaussian_scale(epsilon, delta, sensitivity)
-    zcdp = ZcdpAccountant()
-    assert zcdp.epsilon((DiscreteGaussianNoise(sensitivity, sigma),), delta) <= epsilon
-    assert zcdp.epsilon((DiscreteGaussianNoise(sensitivity, sigma * 0.99),), delta) > epsilon
 
 
 def test_laplace_scale() -> None:

@@ -15,11 +15,14 @@ from dualquery.privacy import weights_kernels as kernels
 from dualquery.privacy.accountants import ACCOUNTANTS
 from dualquery.privacy.curator import Curator, numerical_assumptions
 from dualquery.privacy.events import (
-    DiscreteGaussianNoise,
+    RANGE_SLACK,
     GameSchedule,
+    GaussianNoise,
     LaplaceNoise,
+    Neighbours,
     RandomizedReport,
     SampledQueries,
+    VaryingGameSchedule,
 )
 from dualquery.privacy.ledger import Ledger, covers
 from dualquery.privacy.randomness import SeededRandomness
@@ -72,6 +75,26 @@ def test_a_missed_reweighting_is_cheaper_and_an_extra_one_is_refused() -> None:
         room.sample_queries(4)
 
 
+def test_a_varying_game_runs_on_its_schedule_and_no_other() -> None:
+    schedule = VaryingGameSchedule((4, 2), (2, 1), 0.7, n=3)
+
+    def play(multiples, draws) -> None:
+        room = curator(schedule)
+        room.begin_game(0.7)
+        for multiple, count in zip(multiples, draws, strict=True):
+            room.reweight(ROWS[0], multiple)
+            assert len(room.sample_queries(count).queries) == count
+
+    play((2, 1), (4, 2))
+    for multiples, draws in (((3, 1), (4, 2)), ((2, 2), (4, 2)), ((2, 1), (4, 3))):
+        with pytest.raises(RuntimeError, match="would cost more"):
+            play(multiples, draws)
+    with pytest.raises(RuntimeError, match="the budget is spent"):
+        play((2, 1, 1), (4, 2, 1))
+    with pytest.raises(ValueError, match="at least 1"):
+        play((0, 1), (4, 2))
+
+
 def test_a_refused_charge_is_not_entered() -> None:
     ledger = Ledger((LaplaceNoise(1.0),))
     with pytest.raises(RuntimeError, match="would cost more"):
@@ -87,9 +110,9 @@ def test_a_refused_charge_is_not_entered() -> None:
         (SampledQueries(0.5, 10), SampledQueries(0.5, 10), True),
         (SampledQueries(0.5, 10), SampledQueries(0.4, 9), True),
         (SampledQueries(0.5, 10), SampledQueries(0.6, 1), False),
-        (DiscreteGaussianNoise(2, 5), DiscreteGaussianNoise(2, 6), True),
-        (DiscreteGaussianNoise(2, 5), DiscreteGaussianNoise(3, 6), False),
-        (DiscreteGaussianNoise(2, 5), DiscreteGaussianNoise(2, 4), False),
+        (GaussianNoise(2, 5), GaussianNoise(2, 6), True),
+        (GaussianNoise(2, 5), GaussianNoise(3, 6), False),
+        (GaussianNoise(2, 5), GaussianNoise(2, 4), False),
         (LaplaceNoise(1.0), SampledQueries(0.1, 1), False),
     ],
 )
@@ -108,7 +131,7 @@ def test_noise_is_charged_at_the_sensitivity_that_the_room_computes() -> None:
 
 
 def test_a_mask_does_not_buy_many_measurements_for_one() -> None:
-    room = curator((DiscreteGaussianNoise(1.0, 10.0),))
+    room = curator((GaussianNoise(1.0, 10.0),))
     with pytest.raises(ValueError, match="a list of positions"):
         room.measure_part_gaussian(np.array([True, False, False]), 10.0)
 
@@ -162,27 +185,39 @@ def best_response(sampled, signs, domain) -> np.ndarray:
     return get_solver("exhaustive").solve(problem).record
 
 
-def transcripts(rows, schedule: GameSchedule, start: np.ndarray) -> dict[tuple, Fraction]:
+def weights_of(counts, rows, schedule) -> QueryWeights:
+    if schedule.neighbours is Neighbours.REPLACE_ONE:
+        return QueryWeights(counts, schedule.n, schedule.step)
+    return QueryWeights.centred(counts, len(rows), schedule.n, schedule.step)
+
+
+def transcripts(
+    rows, schedule: GameSchedule | VaryingGameSchedule, start: np.ndarray
+) -> dict[tuple, Fraction]:
     """Return the exact probability of every transcript of the real weights and a real solver."""
     counts = WORKLOAD.counts(records_of(rows), threads=1)
     classes = [(query, sign) for query in range(len(WORKLOAD)) for sign in (1, -1)]
-    unit = schedule.step / schedule.n
+    sides = 1 if schedule.neighbours is Neighbours.REPLACE_ONE else 2
+    unit = schedule.step / (sides * schedule.n)
     found: dict[tuple, Fraction] = {}
 
     def play(played: list[np.ndarray], shown: tuple, chance: Fraction) -> None:
         if len(played) == schedule.rounds:
             found[shown] = found.get(shown, Fraction(0)) + chance
             return
-        weights = QueryWeights(counts, schedule.n, schedule.step)
-        for record in played:
-            weights.update(WORKLOAD.on_record(record))
-        largest = kernels.largest_magnitude(weights._scores)
+        weights = weights_of(counts, rows, schedule)
+        for record, multiple in zip(played, schedule.multiples, strict=False):
+            weights.update(WORKLOAD.on_record(record), multiple)
+        largest = kernels.largest_magnitude(weights.scores)
         integers = []
         for query, sign in classes:
-            high, low = kernels.weight(int(sign * weights._scores[query]), largest, unit)
+            high, low = kernels.weight(
+                sign * kernels.score_of(weights.scores, query), largest, unit
+            )
             integers.append((int(high) << kernels.LOW_BITS) + int(low))
         total = sum(integers)
-        for drawn in itertools.product(range(len(classes)), repeat=schedule.samples):
+        draws = schedule.draws[len(played) - 1]
+        for drawn in itertools.product(range(len(classes)), repeat=draws):
             probability = chance
             for outcome in drawn:
                 probability *= Fraction(integers[outcome], total)
@@ -200,16 +235,53 @@ def true_delta(one: dict, other: dict, epsilon: float) -> float:
 
 
 @pytest.mark.parametrize(
-    ("rounds", "samples", "step"), [(2, 1, 0.5), (3, 1, 1.0), (3, 2, 0.4), (4, 1, 3.0), (2, 3, 2.0)]
-)
-def test_no_accountant_states_less_than_the_true_loss(rounds, samples, step) -> None:
+    "schedule",
+    [
+        *(
+            GameSchedule(rounds, samples, step, n=3)
+            for rounds, samples, step in [
+                (2, 1, 0.5), (3, 1, 1.0), (3, 2, 0.4), (4, 1, 3.0), (2, 3, 2.0)
+            ]
+        ),
+        *(
+            VaryingGameSchedule(draws, multiples, step, n=3)
+            for draws, multiples, step in [
+                ((1, 2), (3, 1), 0.4), ((2, 1, 1), (1, 2, 3), 0.6),
+                ((1, 1, 2), (4, 1, 1), 1.0),
+            ]
+        ),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_no_accountant_states_less_than_the_true_loss(schedule) -> None:
     """Every transcript of a tiny DualQuery, on all neighbours of one table, both ways round."""
-    schedule = GameSchedule(rounds, samples, step, n=3)
     neighbours = [ROWS.copy() for _ in range(4)]
     neighbours[0][0] = [0, 0, 0, 0, 1]
     neighbours[1][1] = [1, 0, 1, 0, 0]
     neighbours[2][2] = [0, 0, 0, 1, 0]
     neighbours[3][0] = [0, 1, 0, 1, 0]
+    check_all(schedule, neighbours)
+
+
+@pytest.mark.parametrize(
+    ("rounds", "samples", "step"), [(2, 1, 0.5), (3, 1, 1.0), (3, 2, 0.4), (4, 1, 3.0), (2, 3, 2.0)]
+)
+@pytest.mark.parametrize("public_rows", [3, 5])
+def test_the_same_when_a_record_is_added_or_removed(rounds, samples, step, public_rows) -> None:
+    """Half the range is charged, whatever the public number of rows is."""
+    schedule = GameSchedule(rounds, samples, step, public_rows, Neighbours.ADD_REMOVE)
+    replaced = GameSchedule(rounds, samples, step, public_rows)
+    for half, whole in zip(schedule.events(), replaced.events(), strict=True):
+        assert half.range - RANGE_SLACK == pytest.approx((whole.range - RANGE_SLACK) / 2)
+    removed = [np.delete(ROWS, row, axis=0) for row in range(3)]
+    added = [
+        np.concatenate([ROWS, [row]])
+        for row in ([1, 1, 1, 0, 0], [0, 0, 0, 0, 1], [1, 0, 0, 1, 0], [0, 1, 1, 0, 0])
+    ]
+    check_all(schedule, [*removed, *added])
+
+
+def check_all(schedule: GameSchedule, neighbours: list[np.ndarray]) -> None:
     ours = transcripts(ROWS, schedule, start=ROWS[0])
     assert sum(ours.values()) == 1
     checked = 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import mpmath
 import numpy as np
 import pytest
@@ -9,10 +11,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from dualquery.data.domain import Domain
 from dualquery.privacy import weights_kernels as kernels
 from dualquery.privacy.events import WEIGHT_ERROR
 from dualquery.privacy.randomness import SeededRandomness
-from dualquery.privacy.weights import MOST_QUERIES, QueryWeights, uniform_below
+from dualquery.privacy.weights import (
+    MOST_QUERIES,
+    QueryWeights,
+    draw_outcomes,
+    uniform_below,
+)
+from dualquery.queries.random import random_conjunctions
 
 
 class Words:
@@ -34,14 +43,18 @@ def integer_weight(score: int, largest: int, unit: float) -> int:
     return (int(high) << kernels.LOW_BITS) + int(low)
 
 
+def scores_of(weights: QueryWeights) -> list[int]:
+    return [kernels.score_of(weights.scores, q) for q in range(kernels.count_of(weights.scores))]
+
+
 def both_weights(weights: QueryWeights) -> np.ndarray:
     """Return the integer weights of queries and complements, shape (m, 2), as Python integers."""
     unit = weights._step / weights._n
-    largest = kernels.largest_magnitude(weights._scores)
+    largest = kernels.largest_magnitude(weights.scores)
     return np.array(
         [
-            [integer_weight(sign * int(s), largest, unit) for sign in (1, -1)]
-            for s in weights._scores
+            [integer_weight(sign * score, largest, unit) for sign in (1, -1)]
+            for score in scores_of(weights)
         ],
         dtype=object,
     )
@@ -73,7 +86,7 @@ def test_scores_are_the_integers_of_algorithm_1() -> None:
     weights = QueryWeights(np.array([3, 0, 10]), 10, 0.5)
     weights.update(np.array([1, 0, 0], dtype=np.uint8))
     weights.update(np.array([0, 1, 1], dtype=np.uint8))
-    assert weights._scores.tolist() == [2 * 3 - 10, 0 - 10, 2 * 10 - 10]
+    assert scores_of(weights) == [2 * 3 - 10, 0 - 10, 2 * 10 - 10]
 
 
 def test_an_under_served_query_gains_weight() -> None:
@@ -115,8 +128,8 @@ def test_block_sums_are_exact() -> None:
     weights = played(seed=1, m=1000)
     blocks = -(-1000 // kernels.BLOCK)
     high, low = np.empty(blocks + 1, np.uint64), np.empty(blocks + 1, np.uint64)
-    largest = kernels.largest_magnitude(weights._scores)
-    kernels.cumulative_sums(weights._scores, 2, largest, weights._step / weights._n, high, low)
+    largest = kernels.largest_magnitude(weights.scores)
+    kernels.cumulative_sums(weights.scores, 2, largest, weights._step / weights._n, high, low)
     sums = both_weights(weights).sum(axis=1)
     for block in range(blocks + 1):
         assert (int(high[block]) << kernels.LOW_BITS) + int(low[block]) == sum(
@@ -177,6 +190,41 @@ def test_the_same_seed_draws_the_same_sample() -> None:
     two = played(6).sample(100, SeededRandomness(7))
     assert np.array_equal(one.queries, two.queries)
     assert np.array_equal(one.signs, two.signs)
+
+
+@given(st.integers(0, 2**32), st.sampled_from([100, 2**33, 10**11]))
+@settings(max_examples=20, deadline=None)
+def test_scores_that_are_computed_draw_what_scores_that_are_held_draw(seed, n) -> None:
+    """As an array of whole numbers, the scores of any table give the same sample for a seed."""
+    weights = played(seed, m=300, n=n, rounds=7, step=0.9)
+    scores = scores_of(weights)
+    held = np.array(scores)
+    assert held.tolist() == scores  # none beyond 64 bits
+    largest = int(np.abs(held).max())
+    assert kernels.largest_magnitude(weights.scores) == largest
+    unit = weights._step / weights._n
+    one = weights.sample(200, SeededRandomness(seed))
+    two = draw_outcomes(held, 2, largest, unit, 200, SeededRandomness(seed))
+    assert np.array_equal(one.queries, two.queries)
+    assert np.array_equal(one.signs, two.signs)
+
+
+def test_a_round_takes_at_most_16_bytes_a_query() -> None:
+    """Counts, hits, the truth on the record and all that sampling makes, the literals aside."""
+    m, n = 1 << 19, 1000
+    workload = random_conjunctions(Domain.binary(500), m, seed=1)
+    record = np.zeros(500, np.uint8)
+    tracemalloc.start()
+    try:
+        counts = np.full(m, 7, np.int64)
+        weights = QueryWeights(counts, n, 0.1)
+        for round_number in range(3):
+            weights.update(workload.on_record(record))
+            weights.sample(100, SeededRandomness(round_number))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert counts.nbytes < peak <= 16 * m
 
 
 def test_a_sum_without_a_high_limb_is_refused() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -10,15 +11,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dualquery.data.domain import Domain
+from dualquery.queries.marginals import all_marginals
+from dualquery.queries.random import random_conjunctions
 from dualquery.queries.sensitivity import (
     UNIT,
     Conjunctions,
     PairwiseModel,
     column_set_bound,
+    complemented,
+    contributing_queries,
     differing_one_way,
     differing_queries,
     pairwise_bound,
 )
+from dualquery.queries.sensitivity_ones import few_ones_bound
 from dualquery.queries.sensitivity_spectral import (
     cubic_bound,
     largest_eigenvalue_bound,
@@ -64,6 +70,34 @@ def workloads(draw: st.DrawFn, sizes: tuple[int, ...] = (1, 1, 2, 3, 4)) -> Work
         codes = 2 * bits + (rng.random(size) >= positive_chance)
         rows.append(np.pad(codes, (0, k - size), constant_values=-1))
     return Workload(np.array(rows, np.int32), domain, repeats=True)
+
+
+@settings(max_examples=300, deadline=None)
+@given(workloads())
+def test_no_record_contributes_to_more_counts_than_any_of_the_bounds(workload: Workload) -> None:
+    answers = truth(workload.literals, legal_records(workload.domain))
+    contributed = answers ^ complemented(workload)
+    most = int(contributed.sum(axis=1).max())
+    found = contributing_queries(workload).count
+    assert most <= found <= differing_queries(workload).count
+    conjunctions = Conjunctions.of_workload(workload)
+    if len(conjunctions):
+        assert most <= column_set_bound(conjunctions, 1) <= column_set_bound(conjunctions)
+        assert most <= pairwise_bound(conjunctions, 1) <= pairwise_bound(conjunctions)
+
+
+def test_a_whole_marginal_moves_in_one_cell() -> None:
+    workload = all_marginals(domain_of(2, 3, 1, 4), 2)
+    assert contributing_queries(workload).count == 6
+    assert differing_queries(workload).count == 12
+    assert not complemented(workload).any()
+
+
+def test_queries_about_what_records_do_not_have_are_counted_by_their_complement() -> None:
+    domain = domain_of(1, 3, 4)
+    literals = np.array([[3, -1], [3, 9], [1, 3]], np.int32)
+    workload = Workload(literals, domain, repeats=True)
+    assert complemented(workload).tolist() == [True, True, False]
 
 
 @settings(max_examples=300, deadline=None)
@@ -336,3 +370,23 @@ def test_eigenvalue_bounds_are_just_above_the_eigenvalue(size: int) -> None:
 
 def test_the_eigenvalue_bound_of_a_zero_matrix_is_zero() -> None:
     assert largest_eigenvalue_bound(np.zeros((3, 3))) == 0
+
+
+@settings(max_examples=60, deadline=None)
+@given(workloads(sizes=(1,)), st.integers(1, 4))
+def test_records_of_few_ones_differ_on_no_more_than_the_bound(
+    workload: Workload, most: int
+) -> None:
+    domain = replace(workload.domain, max_ones=most)
+    records = legal_records(domain)
+    records = records[records.sum(axis=1) <= most]
+    answers = truth(workload.literals, records)
+    differing = max(int((answers != row).sum(axis=1).max()) for row in answers)
+    assert differing <= few_ones_bound(workload, most)
+    assert differing <= differing_queries(replace(workload, domain=domain)).count
+
+
+def test_positive_queries_differ_on_at_most_twice_the_sets_of_a_record() -> None:
+    workload = random_conjunctions(Domain.binary(12), 200, 3, False, 0, None)
+    assert few_ones_bound(workload, 5) == 2 * 10
+    assert few_ones_bound(workload, 12) == 200

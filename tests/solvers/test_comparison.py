@@ -42,22 +42,36 @@ def test_summary() -> None:
     quick, exact, broken = summarise(MEASURED)
     assert (quick.solver, quick.instances, quick.solved, quick.proven) == ("quick", 2, 1, 0)
     assert (quick.within_1_percent, quick.failed) == (2, 0)
-    assert (quick.incumbent_seconds, quick.proof_seconds) == (0.02, None)
-    assert quick.close_seconds == pytest.approx(0.015)
+    assert quick.proof_seconds is None
+    # Problem "a" was never solved and counts as the limit of 4 s.
+    assert quick.incumbent_seconds == pytest.approx(math.sqrt(4.01 * 0.03) - 0.01)
+    assert quick.close_seconds == pytest.approx(math.sqrt(0.02 * 0.03) - 0.01)
     assert quick.gap == pytest.approx(0.005 / 2)
     assert quick.bound_gap is None
     assert (exact.solved, exact.proven, exact.failed) == (1, 1, 0)
-    assert (exact.proof_seconds, exact.memory_mib, exact.overrun_seconds) == (3.0, 9.0, 2.0)
+    assert (exact.memory_mib, exact.overrun_seconds) == (9.0, 2.0)
+    assert exact.proof_seconds == pytest.approx(math.sqrt(3.01 * 4.01) - 0.01)
     assert exact.gap == pytest.approx(0.1 / 2)
     assert exact.bound_gap == pytest.approx(0.2 / 2)
+    assert not any(each.wrong for each in (quick, exact, broken))
     assert (broken.solved, broken.proven, broken.failed, broken.gap) == (0, 0, 2, 1.0)
+
+
+def test_a_refuted_bound_is_told() -> None:
+    liar = call("liar", "a", 4.0, status="optimal", objective=99.0, bound=99.0, seconds=0.01,
+                incumbent_seconds=0.01)  # fmt: skip
+    summaries = summarise([*MEASURED, liar])
+    assert summaries[-1].wrong == 1
+    text = advice(summaries, 4.0)
+    assert "Do not trust liar: on 1 of 1 a record beats the bound that it stated." in text
+    assert "For a proof take exact" in text
 
 
 def test_advice_follows_the_measurements() -> None:
     text = advice(summarise(MEASURED), 4.0)
-    assert "For a proof take exact: it proved 1 of 2, at a median of 3 s." in text
+    assert "For a proof take exact: it proved 1 of 2, in 3.46 s on average." in text
     assert "For a good record soon take quick" in text
-    assert "on all 2, after a median of 15 ms" in text
+    assert "on all 2, after 14.5 ms on average" in text
     assert "broken had no record of its own on all 2" in text
     assert "exact took up to 2 s beyond its limit" in text
     unproven = advice(summarise([m for m in MEASURED if m.solver == "quick"]), 4.0)
@@ -105,7 +119,7 @@ def test_a_solver_that_takes_its_process_down(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: str, status: str
 ) -> None:
     monkeypatch.setattr(runs, "_PATIENCE_SECONDS", 0.5)
-    monkeypatch.setattr(runs, "_LOADING_SECONDS", 4.0)
+    monkeypatch.setattr(runs, "_LOADING_SECONDS", 4.0 if number == "SIGSTOP" else 60.0)
     script = tmp_path / "solver.py"
     script.write_text(
         f"import os, signal, time\nos.kill(os.getppid(), signal.{number})\ntime.sleep(0.3)"

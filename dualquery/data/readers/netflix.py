@@ -3,11 +3,12 @@
 The files list the users of each movie: a line ``MOVIE:``, then a line ``USER,RATING,DATE`` for each
 rating. There is one file a movie, ``mv_*.txt``, or all movies in a few files,
 ``combined_data_*.txt``. Rows come in the order of the user ids; users without any rating are not
-in the data. The movies, 1 to 17770, are public.
+in the data. The movies, 1 to 17770, are public, and so are their titles in ``movie_titles.csv``.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,11 +31,6 @@ PATTERNS = ("mv_*.txt", "combined_data_*.txt")
 TITLES = "movie_titles.csv"
 
 
-def netflix_movies() -> ItemSchema:
-    """Return the public list of the prize's movies as a schema."""
-    return ItemSchema(np.arange(1, MOVIES + 1, dtype=np.int64), "netflix")
-
-
 @dataclass(frozen=True)
 class NetflixSource:
     """A folder of the prize's files, or one of them, gzipped or not.
@@ -53,8 +49,29 @@ class NetflixSource:
         return None
 
     def schema(self) -> ItemSchema:
-        """Return the movies of the prize."""
-        return netflix_movies()
+        """Return the movies of the prize, by title and year if ``movie_titles.csv`` is there.
+
+        A movie without a title, or with the title and year of another, is called by its number.
+
+        Raises
+        ------
+        BadInputError
+            If a line of that file is not ``MOVIE,YEAR,TITLE``.
+        """
+        movies = np.arange(1, MOVIES + 1, dtype=np.int64)
+        titles = self._titles()
+        if not titles:
+            return ItemSchema(movies, "netflix")
+        uses = Counter(titles.values())
+        names = (titles.get(movie, "") for movie in movies.tolist())
+        return ItemSchema(
+            movies,
+            "netflix",
+            names=tuple(
+                str(movie) if uses[name] != 1 or name.isdigit() else name
+                for movie, name in zip(movies.tolist(), names, strict=True)
+            ),
+        )
 
     def item_rows(self) -> Iterator[ItemRows]:
         """Yield the rows block by block (see the class for the memory that takes).
@@ -86,14 +103,8 @@ class NetflixSource:
             piece = indptr[start : start + self.block_rows + 1]
             yield ItemRows(piece - piece[0], movies[piece[0] : piece[-1]].astype(np.int64))
 
-    def titles(self) -> dict[int, str]:
-        """Return the titles in ``movie_titles.csv`` beside the ratings, by movie; none without it.
-
-        Raises
-        ------
-        BadInputError
-            If a line is not ``MOVIE,YEAR,TITLE``.
-        """
+    def _titles(self) -> dict[int, str]:
+        """Return ``TITLE (YEAR)`` for movies in the file beside the ratings; none without it."""
         folder = self.path if self.path.is_dir() else self.path.parent
         path = folder / TITLES
         titles: dict[int, str] = {}
@@ -110,7 +121,8 @@ class NetflixSource:
                     f"{label}: line {number}: {line[:40]!r} found where MOVIE,YEAR,TITLE is "
                     "expected"
                 )
-            titles[int(movie)] = rest[1]
+            year, title = rest
+            titles[int(movie)] = f"{title.strip()} ({year})" if year.isdigit() else title.strip()
         return titles
 
     def _lists(self) -> Iterator[tuple[int, NDArray[np.int32]]]:

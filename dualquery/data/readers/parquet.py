@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 _PARQUET_MAGIC = b"PAR1"
 
+_COLUMN_BYTES = 1 << 16
+"""So much of a column is read ahead; without this, all of it within a row group."""
+
 
 def open_parquet(
     path: FilePath, label: str, block_rows: int = BLOCK_ROWS
@@ -229,6 +232,9 @@ def _open(path: FilePath, label: str) -> Iterator[Any]:
             yield pq.ParquetFile(
                 io.BytesIO(stream.read()) if zipped else stream,
                 page_checksum_verification=True,  # of the pages that have a checksum
+                # Read ahead, PyArrow would keep what it read: in the end, the whole file.
+                pre_buffer=False,
+                buffer_size=_COLUMN_BYTES,
             )
         except pa.ArrowException as fault:
             raise BadInputError(f"{label}: damaged parquet file ({fault})") from None

@@ -1,0 +1,141 @@
+"""From a budget to the smallest Gaussian noise, alone or among other private draws.
+
+Every answer is on the safe side: the epsilon of the schedule that it stands for was computed and is
+at most the budget's. Only public quantities enter.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from dualquery.errors import BadInputError
+from dualquery.privacy.accountants import AUTO, best
+from dualquery.privacy.events import GaussianNoise, Schedule
+from dualquery.privacy.zcdp import rho_for
+
+_TOLERANCE = 1e-6
+"""Relative distance of a calibrated rho from the largest one, about."""
+
+_FACTOR = 1.5
+"""A bracket grows by this."""
+
+_MOST_STEPS = 60
+"""Times that a bracket may grow."""
+
+
+def calibrate_rho(
+    schedule_of: Callable[[float], Schedule], epsilon: float, delta: float, accountant: str = AUTO
+) -> float:
+    """Return the largest rho whose schedule fits a budget.
+
+    For mechanisms that share a budget of zero-concentrated differential privacy out among their
+    draws: an accountant tighter than its conversion leaves them more to share than `rho_for`.
+
+    Parameters
+    ----------
+    schedule_of
+        The schedule that a mechanism makes of a rho, from public facts; its cost grows with rho.
+        A `BadInputError` that it raises for a rho is passed on.
+    epsilon
+        Finite, > 0.
+    delta
+        In (0, 1).
+    accountant
+        Name of an accountant, or ``"auto"`` for the smallest of the valid ones.
+
+    Returns
+    -------
+    float
+        A rho that fits, by one part in 10^6 below the largest one, or about so.
+
+    Raises
+    ------
+    BadInputError
+        If a parameter is out of its range, the accountant does not support the schedule, or no rho
+        is small enough.
+    """
+    _require_positive("epsilon", epsilon)
+    if not 0.0 < delta < 1.0:
+        raise BadInputError(f"Gaussian noise needs a delta between 0 and 1; found {delta}.")
+
+    def cost(rho: float) -> float:
+        return best(schedule_of(rho), delta, accountant)[1]
+
+    low, high = _bracket(cost, rho_for(epsilon, delta), epsilon)
+    return _last_that_fits(cost, low, high, epsilon)
+
+
+def calibrate_gaussian_scale(
+    epsilon: float, delta: float, sensitivity: float, accountant: str = AUTO
+) -> float:
+    """Return the smallest scale of one Gaussian measurement that fits the budget.
+
+    With ``"auto"`` or ``"exact"`` it is that of the analytic Gaussian mechanism (Balle and Wang
+    2018, Theorem 8).
+
+    Parameters
+    ----------
+    epsilon, delta, accountant
+        As for `calibrate_rho`.
+    sensitivity
+        Largest Euclidean distance between the released vectors of two neighbours; > 0.
+
+    Returns
+    -------
+    float
+        sigma, in the units of ``sensitivity``.
+
+    Raises
+    ------
+    BadInputError
+        If a parameter is out of its range.
+    """
+    _require_positive("the sensitivity", sensitivity)
+
+    def scale_of(rho: float) -> float:
+        return sensitivity / math.sqrt(2.0 * rho)
+
+    def schedule_of(rho: float) -> Schedule:
+        return (GaussianNoise(sensitivity, scale_of(rho)),)
+
+    return scale_of(calibrate_rho(schedule_of, epsilon, delta, accountant))
+
+
+def _bracket(cost: Callable[[float], float], guess: float, limit: float) -> tuple[float, float]:
+    """Return a rho that fits and one that does not."""
+    rho = guess
+    if cost(rho) <= limit:
+        for _ in range(_MOST_STEPS):
+            if cost(rho * _FACTOR) > limit:
+                return rho, rho * _FACTOR
+            rho *= _FACTOR
+        raise BadInputError("No noise is too small for this budget; ask for a smaller epsilon.")
+    for _ in range(_MOST_STEPS):
+        if cost(rho / _FACTOR) <= limit:
+            return rho / _FACTOR, rho
+        rho /= _FACTOR
+    raise BadInputError(
+        f"Even very large noise costs more than epsilon = {limit:g}; ask for a larger epsilon or "
+        "another accountant."
+    )
+
+
+def _last_that_fits(cost: Callable[[float], float], low: float, high: float, limit: float) -> float:
+    """Return a rho in [low, high) that fits, close to the last one."""
+    from scipy.optimize import brentq
+
+    def excess(log_rho: float) -> float:
+        return math.log(min(cost(math.exp(log_rho)), 1e6 * limit) / limit)
+
+    rho = math.exp(brentq(excess, math.log(low), math.log(high), xtol=_TOLERANCE, rtol=1e-12))
+    step = _TOLERANCE
+    while cost(rho) > limit:
+        rho = max(low, rho * (1.0 - step))
+        step *= 2.0
+    return float(rho)
+
+
+def _require_positive(what: str, value: float) -> None:
+    if not (math.isfinite(value) and value > 0):
+        raise BadInputError(f"{what.capitalize()} is {value}; a finite number > 0 is needed.")

@@ -1,0 +1,208 @@
+"""Data that fail in the middle of a pass: one clear line, nothing charged, nothing half-written."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pyarrow.parquet as pq
+import pytest
+
+from dualquery.cli.main import BAD_INPUT, DONE, main
+from dualquery.errors import BadInputError
+from dualquery.privacy.ledger import Ledger
+
+ROWS = 20_000
+NAMES = ["a", "b", "c", "d"]
+OPTIONS = ["--queries", "20", "--way", "2", "--rounds", "4", "--samples", "5"]
+FLAGS = [[], ["--engine", "stream"]]
+
+
+def bits(rows: int = ROWS) -> pl.DataFrame:
+    return pl.DataFrame(np.random.default_rng(0).integers(0, 2, (rows, 4)), schema=NAMES)
+
+
+def write_gzip(folder: Path) -> Path:
+    path = folder / "t.csv.gz"
+    path.write_bytes(gzip.compress(bits().write_csv().encode()))
+    return path
+
+
+def write_parquet(folder: Path) -> Path:
+    path = folder / "t.parquet"
+    pq.write_table(bits().to_arrow(), path, row_group_size=1000, write_page_checksum=True)
+    return path
+
+
+def truncate(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def corrupt(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    middle = len(content) // 2
+    content[middle : middle + 64] = bytes(64)
+    path.write_bytes(content)
+
+
+def truncated_gzip(folder: Path) -> str:
+    truncate(path := write_gzip(folder))
+    return str(path)
+
+
+def corrupt_gzip(folder: Path) -> str:
+    corrupt(path := write_gzip(folder))
+    return str(path)
+
+
+def truncated_parquet(folder: Path) -> str:
+    truncate(path := write_parquet(folder))
+    return str(path)
+
+
+def corrupt_parquet(folder: Path) -> str:
+    corrupt(path := write_parquet(folder))
+    return str(path)
+
+
+def corrupt_partition(folder: Path) -> str:
+    for number in range(3):
+        write_parquet(folder).rename(folder / f"{number}.parquet")
+    corrupt(folder / "2.parquet")
+    return str(folder)
+
+
+def partitions_of_two_kinds(folder: Path) -> str:
+    bits().write_parquet(folder / "0.parquet")
+    bits().drop("d").write_parquet(folder / "1.parquet")
+    return str(folder)
+
+
+def value_beyond_the_schema(folder: Path) -> str:
+    last = pl.DataFrame([[0], [1], [0], [7]], schema=NAMES)
+    pl.concat([bits(), last]).write_csv(folder / "t.csv")
+    return str(folder / "t.csv")
+
+
+def id_beyond_the_schema(folder: Path) -> str:
+    (folder / "t.dat").write_text("0 1 2\n" * ROWS + "3 99\n")
+    return str(folder / "t.dat")
+
+
+CASES: dict[str, tuple[Callable[[Path], str], str]] = {
+    "truncated gzip": (truncated_gzip, "ends in the middle (truncated)"),
+    "corrupt gzip": (corrupt_gzip, "damaged gzip file"),
+    "truncated parquet": (truncated_parquet, "damaged parquet file"),
+    "corrupt parquet": (corrupt_parquet, "t.parquet: "),
+    "corrupt partition": (corrupt_partition, "2.parquet: "),
+    "partitions of two kinds": (partitions_of_two_kinds, "1.parquet: there is no column 'd'"),
+    "value beyond the schema": (value_beyond_the_schema, f"row {ROWS + 1}, column 'd'"),
+    "id beyond the schema": (id_beyond_the_schema, f"row {ROWS + 1}: item 99"),
+}
+
+
+@pytest.fixture
+def charged(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """Note what is charged."""
+    events: list[object] = []
+    charge = Ledger.charge
+
+    def noted(self: Ledger, event: object) -> None:
+        charge(self, event)  # type: ignore[arg-type]
+        events.append(event)
+
+    monkeypatch.setattr(Ledger, "charge", noted)
+    return events
+
+
+def schema_for(data: str, folder: Path) -> Path:
+    path = folder / "schema.json"
+    columns = [{"name": name, "kind": "binary"} for name in NAMES]
+    fields = {"items": "0-9"} if data.endswith(".dat") else {"columns": columns}
+    path.write_text(json.dumps(fields))
+    return path
+
+
+@pytest.mark.parametrize("flags", FLAGS, ids=["auto", "stream"])
+@pytest.mark.parametrize("case", CASES)
+def test_one_line_and_nothing_else(case, flags, tmp_path, capsys, charged) -> None:
+    make, message = CASES[case]
+    (tmp_path / "data").mkdir()
+    data = make(tmp_path / "data")
+    schema = schema_for(data, tmp_path)
+    out = tmp_path / "releases" / "out"
+    out.parent.mkdir()
+    arguments = [data, "--schema", str(schema), *OPTIONS, *flags, "--out", str(out)]
+    assert main(["release", *arguments]) == BAD_INPUT
+    said = capsys.readouterr().err
+    last = said.strip().splitlines()[-1]
+    assert last.startswith("error: ")
+    assert message in last
+    assert "Traceback" not in said
+    assert not charged
+    assert not list(out.parent.iterdir())
+
+
+def test_the_table_without_a_fault_is_released(tmp_path, charged) -> None:
+    """So that what is refused above is refused for its fault."""
+    data = str(write_parquet(tmp_path))
+    out = tmp_path / "out"
+    arguments = [data, "--schema", str(schema_for(data, tmp_path)), *OPTIONS, *FLAGS[1]]
+    assert main(["release", *arguments, "--out", str(out)]) == DONE
+    assert charged
+
+
+def test_a_disk_that_fills_before_the_first_draw_costs_nothing(
+    tmp_path, capsys, charged, monkeypatch
+) -> None:
+    """The answers' file is written in the middle of the pass's phase."""
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("dualquery.answers_cache.os.fsync", full)
+    data = str(write_parquet(tmp_path))
+    schema = schema_for(data, tmp_path)
+    out, cache = tmp_path / "out", tmp_path / "cache"
+    arguments = [data, "--schema", str(schema), *OPTIONS, "--answers-cache", str(cache)]
+    assert main(["release", *arguments, "--out", str(out)]) == BAD_INPUT
+    assert "No space left on device" in capsys.readouterr().err.strip().splitlines()[-1]
+    assert not charged
+    assert {path.name for path in tmp_path.iterdir()} == {"t.parquet", "schema.json"}
+
+
+def test_a_fault_after_the_first_draw_refunds_nothing(
+    tmp_path, capsys, charged, monkeypatch
+) -> None:
+    """The second best response fails: its draw stays charged, and no folder is left."""
+    from dualquery.game import dualquery as game
+
+    data = str(write_parquet(tmp_path))
+    schema = schema_for(data, tmp_path)
+    out = tmp_path / "out"
+    ledgers: list[Ledger] = []
+    begin = Ledger.__init__
+
+    def noted(self: Ledger, *arguments: object) -> None:
+        begin(self, *arguments)  # type: ignore[arg-type]
+        ledgers.append(self)
+
+    monkeypatch.setattr(Ledger, "__init__", noted)
+    build = game.BestResponse.from_sample
+
+    def failing(*arguments: object, **options: object) -> object:
+        if len(charged) == 2:
+            raise BadInputError("the solver's disk is full")
+        return build(*arguments, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(game.BestResponse, "from_sample", failing)
+    arguments = [data, "--schema", str(schema), *OPTIONS, "--out", str(out)]
+    assert main(["release", *arguments]) == BAD_INPUT
+    assert "the solver's disk is full" in capsys.readouterr().err
+    (ledger,) = ledgers
+    assert ledger.spent == len(charged) == 2
+    assert not out.exists()

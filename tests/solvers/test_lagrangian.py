@@ -1,0 +1,116 @@
+"""The Lagrangian dual: its bounds hold, and reach those of the linear relaxation."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+
+from solvers import BestResponse, compact
+from solvers.backends.local_search import greedy_record
+from solvers.lagrangian import LagrangianDual
+from solvers.relaxation import relaxation_bound
+from tests.solvers.instances import (
+    NAMED,
+    Named,
+    groups_of,
+    problem,
+    random_problem,
+    random_record,
+    sampled_problem,
+)
+
+
+def feasible_records(instance: BestResponse) -> list[np.ndarray]:
+    records = (np.array(bits, np.uint8) for bits in product((0, 1), repeat=instance.attributes))
+    return [record for record in records if instance.feasible(record)]
+
+
+def test_bounds_hold_at_any_iteration() -> None:
+    for seed in range(150):
+        kernel = compact(random_problem(seed)).problem
+        if kernel.attributes > 9:
+            continue
+        rng = np.random.default_rng(seed)
+        dual = LagrangianDual(kernel, random_record(kernel.attributes, kernel.groups, rng))
+        records = feasible_records(kernel)
+        values = np.array([kernel.value(record) for record in records])
+        table = np.array(records).reshape(len(records), kernel.attributes)
+        tolerance = 1e-9 * (1.0 + np.abs(kernel.weights).sum())
+        for iterations in (1, 3, 30):
+            dual.descend(iterations, -np.inf)
+            assert dual.bound >= values.max() - tolerance
+            bounds = dual.bounds()
+            for attribute, value in product(range(kernel.attributes), (0, 1)):
+                of_these = values[table[:, attribute] == value]
+                assert bounds[value, attribute] >= of_these.max(initial=-np.inf) - tolerance
+
+
+@pytest.mark.parametrize("case", NAMED, ids=lambda case: case.name)
+def test_bounds_hold_on_named_problems(case: Named) -> None:
+    kernel = compact(case.make()).problem
+    if len(kernel.terms) == 0:
+        return
+    record = random_record(kernel.attributes, kernel.groups, np.random.default_rng(0))
+    dual = LagrangianDual(kernel, record)
+    dual.descend(200, -np.inf)
+    assert dual.bound >= case.optimum - 1e-9 * abs(case.optimum)
+
+
+@pytest.mark.parametrize("column", [None, 8])
+def test_reaches_the_bound_of_the_linear_program(column: int | None) -> None:
+    whole = sampled_problem(120, 320, 1, column)
+    # Real weights, so that no bound is rounded to an integer.
+    weights = whole.weights * np.random.default_rng(1).uniform(0.5, 1.5, len(whole.weights))
+    kernel = compact(replace(whole, weights=weights)).problem
+    dual = LagrangianDual(kernel, greedy_record(kernel))
+    dual.descend(4000, -np.inf)
+    assert dual.bound == pytest.approx(relaxation_bound(kernel, np.inf), rel=2e-4)
+
+
+def test_linear_constraints_tighten_it() -> None:
+    for seed in range(200):
+        kernel = compact(random_problem(seed)).problem
+        if not kernel.constraints or len(kernel.terms) == 0:
+            continue
+        rng = np.random.default_rng(seed)
+        dual = LagrangianDual(kernel, random_record(kernel.attributes, kernel.groups, rng))
+        dual.descend(10_000, -np.inf)
+        tolerance = 2e-3 * np.abs(kernel.weights).sum()
+        assert dual.bound <= relaxation_bound(kernel, np.inf) + tolerance
+
+
+def test_stops_at_the_goal() -> None:
+    kernel = compact(sampled_problem(120, 320, 0, 8)).problem
+    dual = LagrangianDual(kernel, greedy_record(kernel))
+    dual.descend(10, -np.inf)
+    goal = dual.bound
+    dual.descend(10, goal)
+    assert dual.iterations == 10
+    dual.descend(10, goal - 1.0)
+    assert dual.iterations > 10
+
+
+def test_rounding() -> None:
+    instance = problem(5, {(0, 3): 5.0, (1, 4): 1.0, (2, ~3): 1.0}, groups_of([0, 1, 2]))
+    dual = LagrangianDual(instance, np.array([0, 1, 0, 0, 1], np.uint8))
+    assert dual.rounded().tolist() == [0, 1, 0, 0, 1]
+    assert dual.rounded(np.random.default_rng(0)).tolist() == [0, 1, 0, 0, 1]
+    dual.descend(100, -np.inf)
+    assert dual.rounded().tolist()[:4] == [1, 0, 0, 1]
+    drawn = LagrangianDual(instance, np.zeros(5, np.uint8))
+    drawn.descend(3, -np.inf)
+    rng = np.random.default_rng(1)
+    assert all(instance.legal(drawn.rounded(rng)) for _ in range(50))
+
+
+def test_follows_from_its_start() -> None:
+    kernel = compact(sampled_problem(60, 200, 3, 6)).problem
+    duals = [LagrangianDual(kernel, greedy_record(kernel)) for _ in range(2)]
+    duals[0].descend(40, -np.inf)
+    for _ in range(4):
+        duals[1].descend(10, -np.inf)
+    assert duals[0].bound == duals[1].bound
+    np.testing.assert_array_equal(duals[0].bounds(), duals[1].bounds())
