@@ -8,7 +8,7 @@ from typing import Any
 
 from dualquery.errors import BadInputError, did_you_mean
 
-BEST = "mwem-sampled"
+BEST = "auto"
 """The most accurate mechanism of the project."""
 
 
