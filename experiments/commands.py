@@ -30,9 +30,6 @@ Data = Annotated[
     list[str] | None,
     typer.Option(help="A folder of data, or NAME:PATH; may be repeated."),
 ]
-Tables = Annotated[
-    list[str] | None, typer.Option(help="A table as `release` takes it; may be repeated.")
-]
 Jobs = Annotated[int | None, typer.Option(help="Runs at a time; one a core by default.", min=1)]
 Out = Annotated[Path | None, typer.Option(help="Folder of the results; results/NAME by default.")]
 Parts = Annotated[list[str] | None, typer.Option(help="Only this part; may be repeated.")]
@@ -73,7 +70,6 @@ def list_experiments() -> None:
     """Name the experiments."""
     for name in MODULES:
         typer.echo(f"{name:12} {recipe_named(name)[1].title}")
-    typer.echo(f"{'policy':12} {(policy.__doc__ or '').splitlines()[0]}")
     typer.echo(f"{'benchmarks':12} {(benchmarks.__doc__ or '').splitlines()[0]}")
     typer.echo(f"{'all':12} {(every.__doc__ or '').splitlines()[0]}")
 
@@ -111,18 +107,6 @@ def every(
         for finding in result.findings:
             print(f"{result.recipe.name}: {finding.text()}")
     print(f"page: {path}")
-
-
-@app.command("policy")
-def policy(quick: Quick = False, runs: Runs = None, data: Tables = None, out: Out = None) -> None:
-    """DualQuery's policy against the best of a grid; --data may be repeated."""
-    import json
-
-    from experiments.policy import run
-
-    found = run(data or ["adult"], runs or (1 if quick else 3), quick=quick)
-    text = json.dumps(found, indent=2) + "\n"
-    write_whole(_folder(out, "policy", quick) / "results.json", text)
 
 
 @app.command("benchmarks")

@@ -85,13 +85,3 @@ def test_an_experiment_by_its_command(run, tmp_path) -> None:
     found = json.loads((tmp_path / "results.json").read_text("utf-8"))
     assert [line["data"] for line in found["summary"]] == ["adult", "netflix-like"]
     assert all(finding["holds"] for finding in found["findings"])
-
-
-def test_policy_compares_with_the_best_of_its_grid(run, tmp_path) -> None:
-    code, out, _ = run("policy", "--quick", "--out", str(tmp_path))
-    assert code == 0
-    assert "the policy's error over the best of the grid" in out
-    found = json.loads((tmp_path / "results.json").read_text("utf-8"))
-    assert len(found["lines"]) == 3
-    for ratio in found["policy_over_best"]["adult"].values():
-        assert 1.0 <= ratio < 3.0
