@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from dualquery.engines import Engine
     from dualquery.errors import BadInputError
     from dualquery.evaluation import evaluate
+    from dualquery.expected import expected_error
     from dualquery.folder import Release, load_release
     from dualquery.queries.matrix import HistogramQueries
     from dualquery.queries.parities import FactorParities, Parities
@@ -43,6 +44,7 @@ __all__ = [
     "Workload",
     "__version__",
     "evaluate",
+    "expected_error",
     "load_release",
     "release",
 ]
@@ -62,6 +64,7 @@ _HOME = {
     "Synthesizer": "dualquery.synthesizer",
     "Workload": "dualquery.queries.workload",
     "evaluate": "dualquery.evaluation",
+    "expected_error": "dualquery.expected",
     "load_release": "dualquery.folder",
     "release": "dualquery.api",
 }

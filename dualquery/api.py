@@ -12,6 +12,7 @@ import numpy as np
 
 from dualquery.budget_request import BudgetRequest
 from dualquery.errors import BadInputError
+from dualquery.expected import planned_error
 from dualquery.mechanism import Budget, Mechanism, Outcome, Plan, Session, Task
 from dualquery.privacy.accountants import best
 from dualquery.privacy.curator import Curator, numerical_assumptions
@@ -189,6 +190,9 @@ def _release(
     with count.cost_told():
         plan = mechanism.plan(task, budget)
     privacy = statement(plan, budget, data, seed, count)
+    expected = planned_error(mechanism, task, plan)
+    if expected is not None:
+        progress.note(expected.text())
     outcome = run(data, task, mechanism, plan, seed, threads, progress, budget.neighbours)
     intervals = outcome.intervals
     if intervals is not None:

@@ -55,7 +55,8 @@ class Release:
     schema
         Columns and bits.
     n
-        Number of rows behind the release (public).
+        Public number of rows behind the release: the true one, or what stands in for it where that
+        is private (see `dualquery.privacy.row_count`).
     workload
         The queries.
     answers

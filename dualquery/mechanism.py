@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """The public facts: what is asked, and of how many rows."""
+    """The public facts: what is asked, and of how many rows (or a number that stands in for it)."""
 
     queries: Queries
     n: int

@@ -1,4 +1,4 @@
-"""How long work reports itself; told public facts only: phases, and rounds done of rounds."""
+"""How long work reports itself; told public facts only."""
 
 from __future__ import annotations
 
@@ -16,6 +16,10 @@ class Progress(Protocol):
         """Note that ``done`` of ``total`` rounds are over."""
         ...
 
+    def note(self, text: str) -> None:
+        """Show a line to whoever waits for the run."""
+        ...
+
 
 class NoProgress:
     """Says nothing."""
@@ -24,6 +28,9 @@ class NoProgress:
         """Ignore it."""
 
     def step(self, done: int, total: int) -> None:
+        """Ignore it."""
+
+    def note(self, text: str) -> None:
         """Ignore it."""
 
 

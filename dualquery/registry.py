@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 BUILT_IN: Mapping[str, str] = {
     "dualquery": "dualquery.game.dualquery:DualQuery",
+    "auto": "dualquery.automatic:Auto",
     "gaussian": "dualquery.baselines.noisy_answers:Gaussian",
+    "matrix": "dualquery.factorization.mechanism:Matrix",
     "laplace": "dualquery.baselines.noisy_answers:Laplace",
     "independent": "dualquery.baselines.independent:Independent",
     "uniform": "dualquery.baselines.uniform:Uniform",

@@ -88,6 +88,6 @@ class Synthesizer:
         return made.schema.decode(made.records[chosen])
 
     def fit_sample(self, table: Any, n: int | None = None) -> pl.DataFrame:
-        """Fit and sample, by default as many rows as the table has."""
+        """Fit and sample, by default as many rows as the release says that the table has."""
         self.fit(table)
         return self.sample(self.release.n if n is None else n)

@@ -84,6 +84,7 @@ def perform(run: Run, threads: int) -> Sequence[Row]:
             epsilon=epsilon,
             delta=DELTAS[run["delta"]],
             accountant=contender.accountant,
+            options=contender.options,
             threads=threads,
         )
         l1 = None

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 from dualquery.errors import BadInputError, did_you_mean
 
-BEST = "mwem-sampled"
+BEST = "auto"
 """The most accurate mechanism of the project."""
 
 
@@ -21,17 +22,24 @@ class Contender:
         Its name.
     accountant
         How its budget is counted.
+    options
+        Values for fields of its configuration.
     """
 
     mechanism: str
     accountant: str = "auto"
+    options: Mapping[str, Any] = field(default_factory=dict)
 
+
+AS_PUBLISHED: Mapping[str, Any] = {"memory": 1, "mixture": "equal", "burn_in": 0.0}
+"""Options that make DualQuery the paper's Algorithm 1: a best response to the round's own draws,
+and all records in equal shares."""
 
 OURS, PAPERS, BEST_LABEL = "DualQuery", "DualQuery, paper's accounting", f"best: {BEST}"
 
 CONTENDERS: Mapping[str, Contender] = {
     OURS: Contender("dualquery"),
-    PAPERS: Contender("dualquery", "paper"),
+    PAPERS: Contender("dualquery", "paper", AS_PUBLISHED),
     BEST_LABEL: Contender(BEST),
     "Gaussian noise": Contender("gaussian"),
     "independent columns": Contender("independent"),

@@ -137,7 +137,8 @@ def perform(run: Run, threads: int) -> Sequence[Row]:  # noqa: ARG001
             "title": study.title,
             "curve": label,
             "epsilon": epsilon,
-            "relative_entropy": relative_entropy(truth, fitted),
+            # A share that underflows is not 0: no logarithm is infinite.
+            "relative_entropy": relative_entropy(truth, np.maximum(fitted, np.finfo(float).tiny)),
         }
         for label, epsilon, fitted in rows
     ]

@@ -79,6 +79,7 @@ def perform(run: Run, threads: int) -> Sequence[Row]:
         epsilon=run["epsilon"],
         delta=run["delta"],
         accountant=contender.accountant,
+        options=contender.options,
         threads=threads,
     )
     return [found.row()]

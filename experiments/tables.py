@@ -62,6 +62,8 @@ _ALL = (
     PublicTable("plants"),
     PublicTable("pumsb_star"),
     PublicTable("mushroom", columns="1-119"),
+    PublicTable("groceries", columns="0-168"),
+    PublicTable("msweb", columns="0-284"),
 )
 
 TABLES: Mapping[str, PublicTable] = {table.name: table for table in _ALL}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -196,17 +196,37 @@ class BestResponse:
             raise InvalidProblemError(
                 f"the sign of draw {draw} is {weights[draw]}; expected +1 or -1"
             )
+        problem = cls.merging(attributes, terms, weights, groups, constraints)
+        return replace(problem, constant=problem.constant + float(np.count_nonzero(weights < 0)))
+
+    @classmethod
+    def merging(
+        cls,
+        attributes: int,
+        terms: NDArray[np.int32],
+        weights: NDArray[np.float64],
+        groups: Groups | None = None,
+        constraints: tuple[LinearConstraint, ...] = (),
+    ) -> BestResponse:
+        """Return the problem of weighted conjunctions, equal ones merged (see `merge_terms`).
+
+        Parameters
+        ----------
+        attributes, groups, constraints
+            As for the class.
+        terms, weights
+            As for the class, but a conjunction may occur any number of times.
+
+        Raises
+        ------
+        InvalidProblemError
+            As for the class.
+        """
         # Built once as it came, so that bad codes are reported before they are packed into keys.
-        drawn = cls(attributes, terms, weights)
-        merged, totals, constant = merge_terms(attributes, drawn.terms, drawn.weights)
-        return cls(
-            attributes,
-            merged,
-            totals,
-            Groups.none() if groups is None else groups,
-            constraints,
-            constant + float(np.count_nonzero(weights < 0)),
-        )
+        given = cls(attributes, terms, weights)
+        merged, totals, constant = merge_terms(attributes, given.terms, given.weights)
+        none = Groups.none() if groups is None else groups
+        return cls(attributes, merged, totals, none, constraints, constant)
 
     def value(self, record: NDArray[np.uint8]) -> float:
         """Return the objective of a 0/1 record, uint8 of shape ``(attributes,)``."""

@@ -154,7 +154,7 @@ def test_workloads_of_every_kind(tmp_path) -> None:
 def test_progress_hears_phases_and_rounds() -> None:
     class Listener:
         def __init__(self) -> None:
-            self.phases, self.steps = [], []
+            self.phases, self.steps, self.notes = [], [], []
 
         def phase(self, name):
             self.phases.append(name)
@@ -162,11 +162,17 @@ def test_progress_hears_phases_and_rounds() -> None:
         def step(self, done, total):
             self.steps.append((done, total))
 
+        def note(self, text):
+            self.notes.append((text, len(self.phases)))
+
     listener = Listener()
     dualquery.release(people(), **QUICK, progress=listener)
     assert listener.phases[0] == "reading the table"
     assert listener.phases[-1] == "running dualquery"
     assert listener.steps[-1] == (6, 6)
+    ((text, phases),) = listener.notes
+    assert text.startswith("expected max error")
+    assert listener.phases[phases:] == ["evaluating the queries", "running dualquery"]
 
 
 def test_the_front_door_lists_its_names() -> None:

@@ -56,6 +56,20 @@ class Case:
 
 MECHANISMS = [
     Case("dualquery", {"samples": 20}, trace=DUALQUERY_TRACE),
+    Case("auto"),
+    Case(
+        "matrix",
+        {"components": 16, "steps": 50, "records": 50},
+        runs_at_delta_0=False,
+        accountants=frozenset({"zcdp", "exact"}),
+    ),
+    Case(
+        "matrix",
+        {"components": 0},
+        records=False,
+        runs_at_delta_0=False,
+        accountants=frozenset({"zcdp", "exact"}),
+    ),
     Case(
         "gaussian", records=False, runs_at_delta_0=False, accountants=frozenset({"zcdp", "exact"})
     ),

@@ -9,6 +9,7 @@ import numpy as np
 
 from dualquery.baselines.noise import NoisePlan, measure, plan_noise
 from dualquery.errors import BadInputError
+from dualquery.expected import ExpectedError, noise_error
 from dualquery.intervals import Intervals
 from dualquery.mechanism import Budget, Outcome, Plan, Session, Task
 from dualquery.privacy.curator import Curator
@@ -34,6 +35,10 @@ class Gaussian:
             raise BadInputError("gaussian needs --delta above 0; with delta 0 use laplace")
         return plan_noise(task.queries, budget, {})
 
+    def expected_error(self, task: Task, plan: Plan) -> ExpectedError:
+        """Tell the error of the noise, by formula."""
+        return answer_noise(task, plan)
+
     def run(self, task: Task, plan: Plan, curator: Curator | None, session: Session) -> Outcome:  # noqa: ARG002
         """Measure and clip."""
         return noisy_answers(task, plan, curator)
@@ -54,9 +59,20 @@ class Laplace:
         """Find the smallest noise at a proven sensitivity; delta is not needed."""
         return plan_noise(task.queries, replace(budget, delta=0.0), {})
 
+    def expected_error(self, task: Task, plan: Plan) -> ExpectedError:
+        """Tell the error of the noise, by formula."""
+        return answer_noise(task, plan)
+
     def run(self, task: Task, plan: Plan, curator: Curator | None, session: Session) -> Outcome:  # noqa: ARG002
         """Measure and clip."""
         return noisy_answers(task, plan, curator)
+
+
+def answer_noise(task: Task, plan: Plan) -> ExpectedError:
+    """Return the error to expect of one noisy measurement of the workload."""
+    queries, noise = task.queries, NoisePlan.of(plan)
+    scale = noise.scale * queries.step / task.n
+    return noise_error(noise.noise, scale, len(queries), queries.high - queries.low)
 
 
 def noisy_answers(task: Task, plan: Plan, curator: Curator | None) -> Outcome:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -11,6 +12,7 @@ from dualquery.cli.terminal import Terminal
 from dualquery.errors import BadInputError
 
 if TYPE_CHECKING:
+    from dualquery.expected import ExpectedError
     from dualquery.privacy.accountants import Accountant
     from dualquery.privacy.events import Neighbours
 
@@ -24,6 +26,13 @@ def budget(
         float | None, typer.Option(help="Budget; with it, leave one of T, s, eta out.")
     ] = None,
     delta: Annotated[float | None, typer.Option(help="Default 1/n^2.")] = None,
+    schema: Annotated[
+        str | None,
+        typer.Option(help="With --epsilon: show the error to expect on this schema, too."),
+    ] = None,
+    queries: Annotated[
+        int, typer.Option(help="Signed 3-way conjunctions that the error is expected for.", min=1)
+    ] = 100_000,
     neighbours: Annotated[
         str, typer.Option(help="replace-one, or add-remove with --rows to go by.")
     ] = "replace-one",
@@ -32,13 +41,15 @@ def budget(
     """Show every accountant side by side for DualQuery's parameters. Looks at no data.
 
     With rounds, samples and eta: the epsilon of each accountant. With --epsilon and two of the
-    three: the third that each accountant allows.
+    three: the third that each accountant allows. With --schema too: the error to expect.
 
     Examples:
 
       dualquery budget -n 30162 --rounds 40 --samples 1000 --eta 0.8 --delta 0.001
 
       dualquery budget -n 30162 --rounds 40 --samples 1000 --epsilon 1 --delta 0.001
+
+      dualquery budget -n 30162 --rounds 360 --samples 40 --epsilon 1 --schema adult-paper
     """
     from rich.table import Table
 
@@ -61,6 +72,12 @@ def budget(
         {"accountant": each.name, **_price(each, sought, parameters, epsilon, used, rows, relation)}
         for each in ACCOUNTANTS
     ]
+    expected = {}
+    if schema is not None:
+        if epsilon is None:
+            raise BadInputError("--schema shows the error to expect of a budget: give --epsilon")
+        options = {name: value for name, value in parameters.items() if value is not None}
+        expected = _expected(schema, queries, rows, epsilon, used, neighbours, options)
     terminal = Terminal(machine=as_json)
     terminal.emit(
         {
@@ -71,6 +88,7 @@ def budget(
             "neighbours": neighbours,
             "solved_for": sought,
             "accountants": lines,
+            "expected": {name: asdict(each) for name, each in expected.items()},
             "warnings": list(warnings),
         }
     )
@@ -89,6 +107,40 @@ def budget(
             )
             table.add_row(line["accountant"], text, line["remark"])
         terminal.console.print(table)
+        for name, each in expected.items():
+            terminal.console.print(f"{name}: {each.text()}", markup=False)
+
+
+def _expected(
+    schema: str,
+    queries: int,
+    rows: int,
+    epsilon: float,
+    delta: float,
+    neighbours: str,
+    options: dict[str, Any],
+) -> dict[str, ExpectedError]:
+    """Return the error to expect of DualQuery and of Gaussian noise, from public facts."""
+    from dualquery.data.schema_files import load_schema
+    from dualquery.expected import expected_error
+    from dualquery.queries.request import WorkloadRequest
+
+    workload = WorkloadRequest(queries=queries).build(load_schema(schema), rows)
+    found = {}
+    for mechanism, own in (("dualquery", options), ("gaussian", {})):
+        if mechanism == "dualquery" or delta > 0:
+            each = expected_error(
+                workload,
+                rows,
+                mechanism=mechanism,
+                options=own,
+                epsilon=epsilon,
+                delta=delta,
+                neighbours=neighbours,
+            )
+            if each is not None:
+                found[mechanism] = each
+    return found
 
 
 def _price(

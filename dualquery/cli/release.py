@@ -342,6 +342,9 @@ def show(terminal: Terminal, made: Release, target: Path, *, verbose: bool) -> N
     style = "green" if made.privacy.private else "bold red"
     statement = made.privacy.text() if verbose else made.privacy.guarantee()
     console.print(Panel(escape(statement), title="Privacy", border_style=style))
+    if made.mechanism == "auto":
+        chosen = made.parameters
+        console.print(f"auto chose {chosen['mechanism']}: {escape(chosen['reason'])}")
     for note in made.notes:
         # Once is enough: the panel says what a note repeats, and why a release is not private.
         if note not in statement and "not private" not in note:

@@ -116,6 +116,9 @@ class _Bar:
     def step(self, done: int, total: int) -> None:
         self._bar.update(self._task, completed=done, total=total)
 
+    def note(self, text: str) -> None:
+        self._bar.console.print(text, markup=False, highlight=False)
+
 
 class _Lines:
     """Plain lines as a listener of a run."""
@@ -130,6 +133,10 @@ class _Lines:
 
     def step(self, done: int, total: int) -> None:
         """Ignore it: a line a round would be too many."""
+
+    def note(self, text: str) -> None:
+        if not self._quiet:
+            print(text, file=sys.stderr, flush=True)
 
 
 def start_logging(*, verbose: bool, quiet: bool, explain: bool = False) -> None:

@@ -75,7 +75,7 @@ class Dataset(Generic[R_co]):
 
     @property
     def n(self) -> int:
-        """Number of records, public."""
+        """Number of records; public where neighbours replace one, else private."""
         return self.records.n
 
 

@@ -65,7 +65,7 @@ class Rows(Protocol):
 
     @property
     def n(self) -> int:
-        """Number of rows, public."""
+        """Number of rows; public where neighbours replace one, else private."""
         ...
 
     @property

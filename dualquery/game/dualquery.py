@@ -2,8 +2,12 @@
 
 The query player runs multiplicative weights over the workload, closed under complement, inside the
 private room. Each round it shows a sample of queries, and the record player answers with the one
-record that satisfies most of them: a problem that needs no privacy. The records, in equal shares,
-are the synthetic data.
+record that satisfies most of them: a problem that needs no privacy. The records are the synthetic
+data.
+
+Two steps go beyond the paper, both post-processing of what is public: a best response looks at the
+draws of earlier rounds too (`dualquery.game.transcript`), and the records' shares are fitted to all
+draws (`dualquery.game.mixture`). With ``memory=1, mixture="equal"`` neither is taken.
 
 Two notes on the paper's text. Algorithm 1 prints the update as ``exp(-eta A(q, x))`` with a payoff
 that the query player maximises; as in the authors' own code, the weight of a query must *rise* with
@@ -21,12 +25,16 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from dualquery.expected import ExpectedError
+from dualquery.game.expected import game_error
 from dualquery.game.free import free_record
+from dualquery.game.mixture import in_shares, likelihood_shares
 from dualquery.game.options import GameOptions
 from dualquery.game.parameters import choose_parameters
+from dualquery.game.transcript import Transcript
 from dualquery.mechanism import Budget, Outcome, Plan, Session, Task
 from dualquery.privacy.curator import Curator
-from dualquery.privacy.events import GameSchedule
+from dualquery.privacy.events import GameSchedule, VaryingGameSchedule
 from dualquery.queries.disjunctions import Disjunctions
 from dualquery.queries.family import Queries
 from dualquery.queries.workload import Workload
@@ -59,58 +67,72 @@ class DualQuery(GameOptions):
             schedule=game,
             accountant=chosen.accountant,
             parameters={
-                "rounds": game.rounds,
-                "samples": game.samples,
-                "eta": game.step,
+                **game.parameters(),
                 "chosen_by": chosen.reason,
-                "solver": self.solver,
+                "solver": chosen.solver,
                 "solver_timeout": self.solver_timeout,
                 "free": self.free,
+                "memory": chosen.memory,
+                "mixture": self.mixture,
                 "burn_in": self.burn_in,
             },
         )
 
+    def expected_error(self, task: Task, plan: Plan) -> ExpectedError:
+        """Estimate the error from the plan (see `dualquery.game.expected`)."""
+        return game_error(task, plan.schedule)
+
     def run(self, task: Task, plan: Plan, curator: Curator | None, session: Session) -> Outcome:
         """Play the game."""
         game = plan.schedule
-        if curator is None or not isinstance(game, GameSchedule):
+        if curator is None or not isinstance(game, GameSchedule | VaryingGameSchedule):
             raise TypeError("DualQuery runs on a curator and a plan of its own")
         domain = task.queries.domain
         queries = Disjunctions.of(task.queries)
-        solver = get_solver(self.solver)
+        solver = get_solver(plan.parameters["solver"])
         generator = np.random.default_rng(session.public_seed)
         nothing = np.zeros(domain.bits, dtype=np.bool_)
-        records = [free_record(domain, nothing, self.free, generator)]
+        record = free_record(domain, nothing, self.free, generator)
+        transcript = Transcript(queries, game.step, plan.parameters["memory"])
         trace: list[dict[str, Any]] = []
 
         curator.begin_game(game.step)
-        curator.reweight(records[0])
-        for number in range(2, game.rounds + 1):
-            sample = curator.sample_queries(game.samples)
-            problem = queries.best_response(sample.queries, sample.signs)
+        for number, (draws, multiple) in enumerate(zip(game.draws, game.multiples, strict=True), 2):
+            curator.reweight(record, multiple)
+            transcript.play(record, multiple)
+            transcript.show(curator.sample_queries(draws))
+            problem = transcript.best_response()
             mentioned = mentioned_attributes(problem)
-            default = free_record(domain, mentioned, self.free, generator, previous=records[-1])
+            default = free_record(domain, mentioned, self.free, generator, previous=record)
             response = solver.solve(
                 problem,
                 time_limit=self.solver_timeout,
                 threads=session.threads,
                 seed=int(generator.integers(2**31)),
-                hint=records[-1],
+                hint=record,
                 default=default,
             )
             response = legal_response(problem, response, default)
-            curator.reweight(response.record)
-            records.append(response.record)
-            trace.append(trace_line(number, game.samples, problem, mentioned, response))
+            record = response.record
+            trace.append(trace_line(number, draws, problem, mentioned, response))
             session.progress(number, game.rounds)
+        transcript.play(record)
 
-        synthetic = np.stack(records[int(self.burn_in * game.rounds) :])
+        synthetic = self._mixture(transcript, game.rounds)
         return Outcome(
             answers=task.queries.answers_on(synthetic, threads=session.threads),
             records=synthetic,
             trace=tuple(trace),
             solver=solver_totals(trace),
         )
+
+    def _mixture(self, transcript: Transcript, rounds: int) -> NDArray[np.uint8]:
+        """Return the synthetic records: those played, in their shares."""
+        first = int(self.burn_in * rounds)
+        records = np.stack(transcript.records[first:])
+        if self.mixture == "equal":
+            return records
+        return in_shares(records, likelihood_shares(transcript, first))
 
 
 def legal_response(

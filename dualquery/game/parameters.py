@@ -7,31 +7,53 @@ policy. Whatever is left open is solved for so that the accounted guarantee is t
 terms (zCDP: ``A = n sqrt(6 rho)``). With ``N = s T`` draws in all, the regret of the query player
 is about ``ln(2m) / (eta T) = ln(2m) sqrt(N) / A``, and the records' overfitting to the samples
 about ``sqrt(H / N)``, ``H`` being the log-size of the record space. Their sum is least at ``N ~
-sqrt(H) A / ln(2m)``. Rounds then follow from a step that moves a weight by a constant factor a
-round. The two constants were fitted once, on public data sets of several kinds (Adult, plants,
-pumsb_star, mushroom, msweb, product data), for 3-way conjunctions at epsilon 1; they are not tuned
-to the data of a release.
+sqrt(H) A / ln(2m)``. Rounds then follow from a step: the smaller, the closer the draws of
+neighbouring rounds, and the more of them a best response can use (`dualquery.game.transcript`).
+Memory grows as the step falls. The three constants were chosen once, by the error of Adult, plants,
+groceries and mushroom at epsilon 1, between values far apart; `experiments/policy.py` measures how
+far from the best of a grid they are, on these and on other data.
+
+**Schedules that vary.** A draw of round t costs ``r_t^2 / 8`` and tells about as much, by the same
+range, of how far the answers are off: what a budget buys depends little on when it is spent. So it
+was measured, a run each: samples that fall as ``(t - 1)^-1/2`` are as good as constant ones on
+Adult, plants, groceries and mushroom, ``(t - 1)^-1`` mostly worse; steps that grow are better on
+one and worse on the other of Adult and plants. The policy keeps both constant; ``taper`` and
+``growth`` are there for those who want to see.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dualquery.errors import BadInputError
 from dualquery.game.options import GameOptions
 from dualquery.mechanism import Budget, Task
 from dualquery.privacy.accountants import AUTO, best
-from dualquery.privacy.calibrate import calibrate_rounds, calibrate_samples, calibrate_step
-from dualquery.privacy.events import GameSchedule
+from dualquery.privacy.calibrate import (
+    calibrate_rounds,
+    calibrate_samples,
+    calibrate_shape,
+    calibrate_step,
+)
+from dualquery.privacy.events import GameSchedule, VaryingGameSchedule
 
-DRAWS = 3.5
+DRAWS = 1.75
 """N in units of ``sqrt(H) A / ln(2m)``."""
-STEP = 0.65
+STEP = 0.4
 """The step that fixes the number of rounds, given eta T."""
+MEMORY = 16.0
+"""Rounds that are remembered, times the step."""
+STEPS_A_MULTIPLE = 8
+"""Mean of the whole multiples by which steps vary."""
 FEWEST_ROUNDS = 8
+MOST_CHOSEN = 600
+"""Rounds beyond this are not chosen by the policy: fitting the mixture takes time as their square.
+"""
 MOST_ROUNDS = 5_000
 """A tiny step given by the user would ask for more rounds than can be accounted or played."""
 
@@ -40,9 +62,11 @@ MOST_ROUNDS = 5_000
 class Chosen:
     """Parameters of the game, the accountant that priced them, and how they came about."""
 
-    schedule: GameSchedule
+    schedule: GameSchedule | VaryingGameSchedule
     accountant: str
     reason: str
+    memory: int
+    solver: str
 
 
 def choose_parameters(options: GameOptions, task: Task, budget: Budget) -> Chosen:
@@ -53,6 +77,21 @@ def choose_parameters(options: GameOptions, task: Task, budget: Budget) -> Chose
     BadInputError
         If all three are given and cost more than the budget, or nothing fits it.
     """
+    schedule, accountant, reason = _schedule(options, task, budget)
+    memory = options.memory
+    if memory is None:
+        mean_step = schedule.step * sum(schedule.multiples) / len(schedule.multiples)
+        memory = min(max(round(MEMORY / mean_step), 1), schedule.rounds)
+    # Problems of remembered draws are large and their weights estimates: a proof is worth little.
+    solver = "auto:fast" if options.solver == "auto" and memory > 1 else options.solver
+    return Chosen(schedule, accountant, reason, memory, solver)
+
+
+Priced = tuple[GameSchedule | VaryingGameSchedule, str, str]
+"""A schedule, the accountant that priced it, and who chose it."""
+
+
+def _schedule(options: GameOptions, task: Task, budget: Budget) -> Priced:
     if options.alpha is not None:
         rounds, samples, eta = theory_parameters(options.alpha, options.beta, task)
         game = GameSchedule(rounds, samples, eta, task.n, budget.neighbours)
@@ -65,6 +104,8 @@ def choose_parameters(options: GameOptions, task: Task, budget: Budget) -> Chose
     reason = "the user and the budget" if len(given) == 2 else "the practical policy"
     if len(given) < 2:
         rounds_, samples_, eta_ = _policy(options, task, budget)
+    if options.taper or options.growth:
+        return _solve_varying(options, rounds_, samples_, task.n, budget, reason)
     return _solve(rounds_, samples_, eta_, task.n, budget, reason)
 
 
@@ -85,24 +126,29 @@ def log_records(task: Task) -> float:
     return float(np.log(np.maximum(task.queries.domain.sizes, 2)).sum())
 
 
+def entropy(task: Task) -> float:
+    """Return H: records matter only through their answers, of which there are at most 2^m."""
+    return min(log_records(task), len(task.queries) * math.log(2))
+
+
 def _policy(
     options: GameOptions, task: Task, budget: Budget
 ) -> tuple[int | None, int | None, float | None]:
     """Fill in what the user left open, all but one parameter."""
-    queries = len(task.queries)
-    # Records matter only through their answers: there are at most 2^m answer vectors.
-    entropy = min(log_records(task), queries * math.log(2))
     strength = _strength(task.n, budget)
-    draws = max(DRAWS * math.sqrt(entropy) * strength / math.log(2 * queries), 1.0)
+    draws = DRAWS * math.sqrt(entropy(task)) * strength / math.log(2 * len(task.queries))
+    draws = max(draws, 1.0)
     if options.rounds is not None:
         return options.rounds, max(1, round(draws / options.rounds)), None
     if options.samples is not None:
         rounds = (strength / (STEP * math.sqrt(options.samples))) ** (2 / 3)
         return _clamped(rounds), options.samples, None
-    step = STEP if options.eta is None else options.eta
-    rounds = _clamped(strength / math.sqrt(draws) / step)
     if options.eta is not None:
+        # At one draw a round the budget is used up after (A / eta)^(2/3) rounds.
+        longest = 0.9 * (strength / options.eta) ** (2 / 3)
+        rounds = _clamped(min(strength / math.sqrt(draws) / options.eta, longest))
         return rounds, None, options.eta
+    rounds = min(_clamped(strength / math.sqrt(draws) / STEP), MOST_CHOSEN)
     return rounds, max(1, round(draws / rounds)), None
 
 
@@ -132,7 +178,7 @@ def _solve(
     n: int,
     budget: Budget,
     reason: str,
-) -> Chosen:
+) -> Priced:
     """Find the one open parameter that spends the budget."""
     spend = (budget.epsilon, budget.delta, n)
     how = (budget.accountant, budget.neighbours)
@@ -145,10 +191,38 @@ def _solve(
             found = calibrate_rounds(*spend, samples, eta, *how)
         case _:
             raise RuntimeError("two of rounds, samples and eta must be fixed before the third")
-    return Chosen(found.schedule, found.accountant, reason)
+    return found.schedule, found.accountant, reason
 
 
-def _check(schedule: GameSchedule, budget: Budget, who: str) -> Chosen:
+def _solve_varying(
+    options: GameOptions,
+    rounds: int | None,
+    samples: int | None,
+    n: int,
+    budget: Budget,
+    reason: str,
+) -> Priced:
+    """Find the step of a schedule that varies, given its rounds and mean samples."""
+    if rounds is None or samples is None:
+        raise BadInputError("taper and growth leave eta to the budget: give rounds or samples")
+    played = np.arange(1.0, rounds)
+    shape = VaryingGameSchedule(
+        whole_shares(played**-options.taper, samples),
+        whole_shares(played**options.growth, STEPS_A_MULTIPLE),
+        1.0,
+        n,
+        budget.neighbours,
+    )
+    found = calibrate_shape(budget.epsilon, budget.delta, shape, budget.accountant)
+    return found.schedule, found.accountant, reason
+
+
+def whole_shares(weights: NDArray[np.floating[Any]], mean: int) -> tuple[int, ...]:
+    """Return whole numbers of at least 1 in proportion to positive weights, of about this mean."""
+    return tuple(max(1, round(x)) for x in (weights * (mean / weights.mean())).tolist())
+
+
+def _check(schedule: GameSchedule, budget: Budget, who: str) -> Priced:
     """Accept a full set of parameters if it keeps to the budget."""
     accountant, epsilon = best(schedule, budget.delta, budget.accountant)
     if epsilon > budget.epsilon:
@@ -158,4 +232,4 @@ def _check(schedule: GameSchedule, budget: Budget, who: str) -> Chosen:
             f"{budget.delta:.3g}, above the budget's {budget.epsilon:g}; leave one of them out to "
             "have it solved for"
         )
-    return Chosen(schedule, accountant.name, who)
+    return schedule, accountant.name, who

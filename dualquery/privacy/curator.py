@@ -23,6 +23,8 @@ from numpy.typing import NDArray
 from dualquery.data.histogram import Histogram
 from dualquery.data.rows import Rows
 from dualquery.errors import BadInputError
+from dualquery.factorization.features import Features
+from dualquery.factorization.strategy import Strategy
 from dualquery.privacy.databases import SmallDatabases
 from dualquery.privacy.events import (
     RANGE_SLACK,
@@ -127,15 +129,17 @@ class Curator:
         else:
             self._weights = QueryWeights.centred(self._counts, self._records.n, self._n, step)
 
-    def reweight(self, record: NDArray[np.uint8]) -> None:
+    def reweight(self, record: NDArray[np.uint8], multiple: int = 1) -> None:
         """Raise the weights of queries that a public record under-serves; nothing comes out.
 
         Parameters
         ----------
         record
             uint8, shape ``(d,)``: the round's best response.
+        multiple
+            The round's step as a whole multiple, >= 1, of the learning rate.
         """
-        self._game.update(_require_game(self._workload).on_record(record))
+        self._game.update(_require_game(self._workload).on_record(record), multiple)
 
     def sample_queries(self, draws: int) -> Sample:
         """Draw queries from the weights: each draw an exponential mechanism of bounded range."""
@@ -330,6 +334,31 @@ class Curator:
         self._ledger.charge(GaussianNoise(self._moves(part).l2, scale))
         counts = self._contributed(part, self._counts[queries])
         return self._as_counts(part, add_gaussian(counts, scale, self._randomness))
+
+    def measure_features(self, strategy: Strategy, scale: float) -> NDArray[np.float64]:
+        """Return the sums of features over the rows plus Gaussian noise, each with its own scale.
+
+        They take another pass over the rows, in which rows above the strategy's limit are left out.
+
+        Parameters
+        ----------
+        strategy
+            The features, the scales of their noise up to a factor, and the limit, all public.
+        scale
+            The factor: standard deviations are ``scale * strategy.scales``.
+        """
+        scale = _positive("scale", scale)
+        # Made anew, so that its sensitivity is what this room's own code makes of the features.
+        checked = Strategy(
+            Features(strategy.features.bits, self._workload.domain), strategy.scales, strategy.limit
+        )
+        sums = checked.sums(self._records, self._threads)
+        self._ledger.charge(GaussianNoise(checked.sensitivity(self._neighbours), scale))
+        noisy = np.empty(len(sums))
+        for own in np.unique(checked.scales):
+            chosen = checked.scales == own
+            noisy[chosen] = add_gaussian(sums[chosen], scale * own, self._randomness)
+        return noisy
 
     def measure_table_gaussian(self, query: int, scale: float) -> NDArray[np.float64]:
         """Return the rows in every cell of a query's table plus Gaussian noise, in rows.

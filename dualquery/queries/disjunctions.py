@@ -89,21 +89,25 @@ class Disjunctions:
         truth = self.conjunctions.on_record(record)
         return np.add.reduceat(truth, self.indptr[:-1], dtype=np.uint8)
 
-    def best_response(self, queries: NDArray[np.int64], signs: NDArray[np.int8]) -> BestResponse:
+    def best_response(
+        self, queries: NDArray[np.int64], draws: NDArray[np.integer[Any]]
+    ) -> BestResponse:
         """Pose the problem of a sample: which record satisfies most of it.
 
         Parameters
         ----------
         queries
             int64, shape ``(s,)``: the drawn queries.
-        signs
-            int8, shape ``(s,)``: +1 for the query, -1 for its complement ``1 - q``.
+        draws
+            Whole numbers, shape ``(s,)``: +w for w draws of the query, -w for w draws of its
+            complement ``1 - q``.
         """
         lengths = np.diff(self.indptr)[queries]
         draw = np.repeat(np.arange(len(queries)), lengths)
         within = np.arange(len(draw)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
         terms = self.conjunctions.literals[self.indptr[queries][draw] + within]
-        problem = BestResponse.from_sample(self.domain.bits, terms, signs[draw], self.domain.groups)
-        # A complement is 1 less all its conjunctions, not the sum of their complements.
-        surplus = int((signs[draw] < 0).sum() - (signs < 0).sum())
-        return replace(problem, constant=problem.constant - surplus)
+        weights = draws[draw].astype(np.float64)
+        problem = BestResponse.merging(self.domain.bits, terms, weights, self.domain.groups)
+        # A complement is 1 less all its conjunctions.
+        complements = -int(draws[draws < 0].sum(dtype=np.int64))
+        return replace(problem, constant=problem.constant + complements)

@@ -154,6 +154,9 @@ class PhaseTimes:
     def step(self, done: int, total: int) -> None:
         """Ignore rounds."""
 
+    def note(self, text: str) -> None:
+        """Ignore notes."""
+
 
 def release_and_save(source: str, columns: str | None, queries: int, out: Path) -> dict[str, Any]:
     """Release a table into a folder; return the seconds of the phases and the parameters."""

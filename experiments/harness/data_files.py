@@ -64,6 +64,10 @@ _KNOWN = (
              f"{_STAR}, datasets/pumsb_star", "matrix:"),
     DataFile("mushroom", ("sparse/mushroom.dat.gz", "mushroom.dat.gz"),
              "FIMI's mushroom.dat", "fimi:"),
+    DataFile("groceries", ("sparse/groceries.dat.gz", "groceries.dat.gz"),
+             "Groceries of the R package arules, one line of item numbers a basket", "fimi:"),
+    DataFile("msweb", ("sparse/msweb.dat.gz", "msweb.dat.gz"),
+             "MSWeb of the R package recommenderlab, one line of item numbers a visitor", "fimi:"),
     DataFile(
         "mcsherry-adult",
         ("dualquery/mcsherry-adult.txt.gz", "mcsherry-adult.txt.gz", "mcsherry-adult.txt"),

@@ -14,6 +14,7 @@ MODULES: Mapping[str, str] = {
     "figure3": "experiments.figure3",
     "figure4": "experiments.figure4",
     "parameters": "experiments.parameters",
+    "policy": "experiments.policy",
     "ranges": "experiments.ranges",
     "contingency": "experiments.contingency",
     "datacubes": "experiments.datacubes",

@@ -31,6 +31,7 @@ from dualquery.queries.family import Queries
 from dualquery.queries.rewriting import different_bits
 from dualquery.queries.workload import Workload
 from mwem.sampled.family import SampledFamily
+from mwem.sampled.intervals import table_intervals
 from mwem.sampled.layout import Layout
 from mwem.sampled.measurements import Measurements
 from mwem.sampled.rounds import play, refine
@@ -168,6 +169,7 @@ class MwemSampled:
             records=layout.to_rows(family.population, generator),
             trace=tuple(trace),
             solver={"last_residual": last.residual},
+            intervals=table_intervals(trace, workload, n, spending),
         )
 
 

@@ -230,7 +230,7 @@ def test_the_options_of_a_mechanism_are_listed(dualquery, here, mechanism) -> No
         assert f"\n{field.name}" in f"\n{done.out}"
     if mechanism == "dualquery":
         assert "Learning rate of the query player." in done.out
-        assert "burn_in=0.1" in done.out
+        assert "burn_in=0.0" in done.out
     assert names(here) == set()
 
 
@@ -284,6 +284,7 @@ def test_config_mirrors_the_options(dualquery, files, tmp_path, here) -> None:
         [option]
         free = "coins"
         burn_in = 0.5
+        mixture = "equal"
         """,
     )
     done = dualquery("release", "--config", path)
@@ -794,3 +795,26 @@ def test_synthetic_records_are_plain_parquet(released) -> None:
     assert pl.read_parquet(released / "synthetic.parquet").columns == [
         "age", "job", "flag", "sex", "constant",
     ]  # fmt: skip
+
+
+def test_auto_says_what_it_chose_and_why(dualquery, here) -> None:
+    asked = ["release", "--mechanism", "auto", "--queries", "20"]
+    done = dualquery(*asked, "--out", "a")
+    assert done.code == 0
+    assert "auto chose matrix:" in done.out
+    stored = json.loads((here / "a" / "release.json").read_text())
+    assert stored["parameters"]["mechanism"] == "matrix"
+    assert stored["parameters"]["reason"]
+
+
+def test_budget_shows_the_error_to_expect(dualquery) -> None:
+    base = ["budget", "-n", "30162", "--rounds", "40", "--samples", "300", "--delta", "1e-3"]
+    more = ["--schema", "adult-paper", "--queries", "2000"]
+    done = dualquery(*base, "--epsilon", "1", *more, "--json")
+    assert done.code == 0, done.err
+    assert {*done.json["expected"]} == {"dualquery", "gaussian"}
+    for each in done.json["expected"].values():
+        assert 0 < each["max_error"]["low"] <= each["max_error"]["high"] <= 1
+    refused = dualquery(*base, "--eta", "0.5", *more)
+    assert refused.code == 2
+    assert "give --epsilon" in refused.err

@@ -39,7 +39,8 @@ def quick_best(monkeypatch) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["figure1", "figure2", "figure3", "figure4", "parameters", "accuracy", "headline"]
+    "name",
+    ["figure1", "figure2", "figure3", "figure4", "parameters", "policy", "accuracy", "headline"],
 )
 @pytest.mark.usefixtures("quick_best")
 def test_a_quick_form_reaches_its_picture(name, tmp_path) -> None:
@@ -71,7 +72,9 @@ def _rows(recipe: Recipe, run: Run) -> list[dict[str, Any]]:
     return [{**row, **measured} for row in recipe.perform(run, 1)]
 
 
-@pytest.mark.parametrize("name", ["figure2", "figure4", "parameters", "accuracy", "headline"])
+@pytest.mark.parametrize(
+    "name", ["figure2", "figure4", "parameters", "policy", "accuracy", "headline"]
+)
 def test_a_full_form_needs_no_file(name) -> None:
     runs = recipe_named(name)[1].plan(Choices())
     assert len(runs) > 20

@@ -13,6 +13,7 @@ import pytest
 from dualquery.api import run
 from dualquery.game.dualquery import DualQuery, legal_response, mentioned_attributes, solver_totals
 from dualquery.mechanism import Budget, Session, Task
+from dualquery.privacy.accountants import best
 from dualquery.privacy.curator import Curator
 from dualquery.privacy.events import GameSchedule
 from dualquery.privacy.randomness import SeededRandomness
@@ -102,11 +103,11 @@ def test_a_well_served_query_keeps_its_weight() -> None:
 @pytest.mark.parametrize(("share", "kept"), [(0.0, 20), (0.1, 18), (0.5, 10), (0.99, 1)])
 def test_burn_in_leaves_out_the_first_rounds(share, kept) -> None:
     work = task()
-    mechanism = DualQuery(rounds=20, samples=5, burn_in=share)
+    mechanism = DualQuery(rounds=20, samples=5, burn_in=share, mixture="equal")
     outcome = run(loaded(), work, mechanism, mechanism.plan(work, BUDGET), 0, 1)
     assert len(outcome.records) == kept
     assert len(outcome.trace) == 19
-    everything = DualQuery(rounds=20, samples=5, burn_in=0.0)
+    everything = DualQuery(rounds=20, samples=5, burn_in=0.0, mixture="equal")
     whole = run(loaded(), work, everything, everything.plan(work, BUDGET), 0, 1)
     np.testing.assert_array_equal(outcome.records, whole.records[20 - kept :])
 
@@ -131,6 +132,28 @@ def test_answers_are_those_of_the_records() -> None:
     np.testing.assert_allclose(outcome.answers, truth)
 
 
+def test_memory_and_fitted_shares_are_worth_their_while() -> None:
+    """Means over three fixed seeds; the gap is several times their spread."""
+    plain = [errors(0.5, seed, memory=1, mixture="equal").mean() for seed in range(3)]
+    ours = [errors(0.5, seed).mean() for seed in range(3)]
+    assert np.mean(ours) < 0.8 * np.mean(plain)
+
+
+@pytest.mark.parametrize("options", [{"taper": 0.5}, {"growth": 1.0}, {"taper": 1, "growth": 0.5}])
+def test_a_varying_schedule_is_played_and_spends_the_budget(options) -> None:
+    work = task()
+    mechanism = DualQuery(rounds=12, samples=10, **options)
+    plan = mechanism.plan(work, BUDGET)
+    _, cost = best(plan.schedule, BUDGET.delta, "zcdp")
+    assert 0.999 < cost <= 1.0
+    outcome = run(loaded(), work, mechanism, plan, 0, 1)
+    assert [line["samples"] for line in outcome.trace] == plan.parameters["samples"]
+    if "taper" in options:
+        assert plan.parameters["samples"] == sorted(plan.parameters["samples"], reverse=True)
+    if "growth" in options:
+        assert plan.parameters["steps"] == sorted(plan.parameters["steps"])
+
+
 def test_progress_counts_rounds() -> None:
     work = task()
     mechanism = DualQuery(rounds=5, samples=5)
@@ -144,7 +167,7 @@ def test_progress_counts_rounds() -> None:
 
 def test_trace_describes_the_sampled_problem() -> None:
     work = task()
-    mechanism = DualQuery(rounds=6, samples=7)
+    mechanism = DualQuery(rounds=6, samples=7, memory=1)
     outcome = run(loaded(), work, mechanism, mechanism.plan(work, BUDGET), 0, 1)
     assert [line["round"] for line in outcome.trace] == [2, 3, 4, 5, 6]
     for line in outcome.trace:

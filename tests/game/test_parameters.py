@@ -109,7 +109,7 @@ def test_nothing_here_can_see_data() -> None:
         if function.__module__ == parameters.__name__:
             assert {*inspect.signature(function).parameters} <= {
                 "options", "task", "budget", "alpha", "beta", "n", "rounds", "samples", "eta",
-                "reason", "schedule", "who",
+                "reason", "schedule", "who", "weights", "mean",
             }, name  # fmt: skip
     assert {*Task.__dataclass_fields__} == {"queries", "n"}
 

@@ -312,3 +312,12 @@ def test_queries_that_tell_no_records_apart(value, mechanism, delta, table) -> N
         options={"iterations": 2} if mechanism == "mwem" else {},
     )  # fmt: skip
     np.testing.assert_array_equal(made.answers, value)
+
+
+def test_intervals_say_what_shares_are_of(table) -> None:
+    made = dualquery.release(
+        table, schema=SCHEMA, queries=20, way=2, mechanism="gaussian", delta=1e-5,
+        neighbours="add-remove", rows=8000,
+    )  # fmt: skip
+    assert made.intervals is not None
+    assert "if the number of rows is 8,000, as was stated" in made.intervals.basis

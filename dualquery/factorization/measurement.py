@@ -1,0 +1,210 @@
+"""What is measured for a workload: its features, or the queries themselves if that is better.
+
+Features are shared by many queries. Where few queries share them, noise on the queries themselves
+is smaller; both are known before any row is read, and the smaller noise is taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualquery.factorization.expansion import MOST_LITERALS, Expansion, literals_of
+from dualquery.factorization.products import Products
+from dualquery.factorization.strategy import Strategy, plan_strategy
+from dualquery.privacy.curator import Curator
+from dualquery.privacy.events import Neighbours
+from dualquery.privacy.sensitivity import count_moves
+from dualquery.queries.workload import Workload
+
+Float64 = NDArray[np.float64]
+
+_SHARED = 1.5
+"""Features may have so many times the noise of the queries: a mixture learns more from them."""
+
+
+class Measurement(Protocol):
+    """One noisy measurement that determines all answers."""
+
+    @property
+    def products(self) -> Products:
+        """What is measured, as what a mixture is fitted to."""
+        ...
+
+    @property
+    def scales(self) -> Float64:
+        """Standard deviation of each measured number, up to a common factor."""
+        ...
+
+    @property
+    def sensitivity(self) -> float:
+        """L2 sensitivity of the measured numbers over their scales."""
+        ...
+
+    @property
+    def mean_deviation(self) -> float:
+        """Root of the answers' mean variance, at factor 1."""
+        ...
+
+    @property
+    def basis(self) -> str:
+        """What intervals of the answers rest on."""
+        ...
+
+    def draw(self, curator: Curator, scale: float) -> Float64:
+        """Return the measured sums over the rows, with noise of factor ``scale``."""
+        ...
+
+    def answers(self, means: Float64) -> Float64:
+        """Return the answers that measured means determine."""
+        ...
+
+    def deviations(self, deviations: Float64) -> Float64:
+        """Return the answers' standard deviations from those of the measured means."""
+        ...
+
+    def describe(self, scale: float) -> Mapping[str, Any]:
+        """Return what a release says of the measurement, JSON-able."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureMeasurement:
+    """Features, each kind with its own noise."""
+
+    expansion: Expansion
+    strategy: Strategy
+    neighbours: Neighbours
+
+    @property
+    def products(self) -> Products:
+        """The features."""
+        return self.strategy.features.products
+
+    @property
+    def scales(self) -> Float64:
+        """By kind of feature."""
+        return self.strategy.scales
+
+    @cached_property
+    def sensitivity(self) -> float:
+        """See `strategy`."""
+        return self.strategy.sensitivity(self.neighbours)
+
+    @cached_property
+    def mean_deviation(self) -> float:
+        """From the features of each query."""
+        return float(np.sqrt(self.expansion.variances(self.scales**2).mean()))
+
+    @property
+    def basis(self) -> str:
+        """The noise of a query's features."""
+        missing = "; rows above the limit on loads count as missing"
+        limited = self.strategy.limit is not None
+        return "from the noise of each query's features" + (missing if limited else "")
+
+    def draw(self, curator: Curator, scale: float) -> Float64:
+        """Measure the features."""
+        return curator.measure_features(self.strategy, scale)
+
+    def answers(self, means: Float64) -> Float64:
+        """Add up the features of each query."""
+        return self.expansion.answers(means)
+
+    def deviations(self, deviations: Float64) -> Float64:
+        """Add up the features' variances."""
+        spread: Float64 = np.sqrt(self.expansion.variances(deviations**2))
+        return spread
+
+    def describe(self, scale: float) -> Mapping[str, Any]:
+        """Say how many features of each kind there are, and their noise in rows."""
+        kinds, first, count = np.unique(
+            self.strategy.features.kinds, axis=0, return_index=True, return_counts=True
+        )
+        return {
+            "measured": "features",
+            "features": len(self.scales),
+            "kinds": [
+                {
+                    "indicators": int(indicators),
+                    "signs": int(signs),
+                    "features": int(features),
+                    "scale": float(self.scales[place] * scale),
+                }
+                for (indicators, signs), place, features in zip(kinds, first, count, strict=True)
+            ],
+            "largest_load": self.strategy.limit,
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class QueryMeasurement:
+    """The queries themselves, all with the same noise."""
+
+    workload: Workload
+    neighbours: Neighbours
+
+    basis = "from the noise of each answer, each on its own"
+    mean_deviation = 1.0
+
+    @cached_property
+    def products(self) -> Products:
+        """The queries' literals."""
+        bits, negated, _ = literals_of(self.workload)
+        return Products(self.workload.domain, bits, negated)
+
+    @cached_property
+    def scales(self) -> Float64:
+        """The same for all."""
+        return np.ones(len(self.workload))
+
+    @cached_property
+    def sensitivity(self) -> float:
+        """From the number of queries on which neighbours can differ."""
+        moves = count_moves(self.workload, self.neighbours)
+        return replace(moves, entries=max(moves.entries, 1)).l2
+
+    def draw(self, curator: Curator, scale: float) -> Float64:
+        """Measure the queries."""
+        return curator.measure_gaussian(scale)
+
+    def answers(self, means: Float64) -> Float64:
+        """Return the means: they are the answers."""
+        return means
+
+    def deviations(self, deviations: Float64) -> Float64:
+        """Return the deviations as they are."""
+        return deviations
+
+    def describe(self, scale: float) -> Mapping[str, Any]:  # noqa: ARG002
+        """Say that there are no features."""
+        return {"measured": "queries"}
+
+
+@lru_cache(maxsize=4)
+def choose_measurement(
+    workload: Workload, neighbours: Neighbours
+) -> FeatureMeasurement | QueryMeasurement:
+    """Return the measurement whose answers have the smaller noise.
+
+    Kept for the last few workloads, so that the plan and the run measure the same.
+
+    Raises
+    ------
+    BadInputError
+        If neither can be made of the workload.
+    """
+    queries = QueryMeasurement(workload, neighbours)
+    if workload.way > MOST_LITERALS:
+        return queries
+    expansion = Expansion.of(workload)
+    if not len(expansion.features):
+        return queries  # no legal record satisfies any of them
+    features = FeatureMeasurement(expansion, plan_strategy(expansion, neighbours), neighbours)
+    noise = features.sensitivity * features.mean_deviation
+    return features if noise <= _SHARED * queries.sensitivity else queries

@@ -1,0 +1,80 @@
+"""Products of one factor a column: what is measured, and what a mixture is fitted to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualquery.data.domain import Domain
+
+Float32 = NDArray[np.float32]
+Float64 = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Products:
+    """What a mixture is fitted to: products of features' factors, or of queries' literals.
+
+    Parameters
+    ----------
+    domain
+        The columns.
+    bits
+        int32, shape ``(f, k)``: the bits of each product, on different columns, padded with -1.
+    negated
+        bool, shape ``(f, k)``: for literals, whether each is negated. None for factors: the signs
+        of binary columns and the indicators of others (`features`).
+    """
+
+    domain: Domain
+    bits: NDArray[np.int32]
+    negated: NDArray[np.bool_] | None = None
+
+    def rows(self, held: NDArray[np.int64]) -> NDArray[np.int32]:
+        """Return where the terms of each product lie in `table`, padded on the right with -1."""
+        places = np.searchsorted(held, np.maximum(self.bits, 0))
+        if self.negated is not None:
+            places = 2 * places + self.negated
+        rows = np.where(self.bits >= 0, places, -1).astype(np.int32)
+        # Literals that repeat others left padding between the rest.
+        return np.ascontiguousarray(pack_left(rows))
+
+    def table(self, values: Float32, binary: NDArray[np.bool_]) -> Float32:
+        """Return the mean of every term: the values themselves, or the chances of all literals."""
+        if self.negated is None:
+            return values
+        chances = np.where(binary[:, None], (1 - values) / 2, values)
+        both = np.stack((chances, 1 - chances), axis=1)
+        return np.ascontiguousarray(both.reshape(-1, values.shape[1]), np.float32)
+
+    def slopes(self, slopes: Float32, binary: NDArray[np.bool_]) -> Float32:
+        """Return the derivatives by the values from those by the table."""
+        if self.negated is None:
+            return slopes
+        of_chance = slopes[::2] - slopes[1::2]
+        return np.where(binary[:, None], of_chance / np.float32(-2), of_chance)
+
+    def single_chances(self, targets: Float64) -> tuple[NDArray[np.int32], Float64]:
+        """Return the bits that stand alone, and the chances that they are 1."""
+        alone = (self.bits >= 0).sum(axis=1) == 1
+        place = (self.bits[alone] >= 0).argmax(axis=1)
+        bits, shares = self.bits[alone, place], targets[alone]
+        if self.negated is None:
+            return bits, np.where(is_binary(self.domain)[bits], (1.0 - shares) / 2.0, shares)
+        return bits, np.where(self.negated[alone, place], 1.0 - shares, shares)
+
+
+def is_binary(domain: Domain) -> NDArray[np.bool_]:
+    """Return which bits lie on columns of two values: bool, shape ``(bits + 1,)``.
+
+    The last entry, which the padding -1 finds, is False.
+    """
+    return np.append((domain.sizes <= 2)[domain.column_of_bit], False)
+
+
+def pack_left(rows: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Sort each row, with the padding -1 to the right."""
+    ordered: NDArray[np.int32] = np.sort(rows.view(np.uint32), axis=1).view(np.int32)
+    return ordered

@@ -1,0 +1,186 @@
+"""Which features get how much noise: closed forms from public quantities.
+
+Feature j gets independent Gaussian noise of standard deviation ``s_j``. With ``v_j(x)`` its value
+on a record x, replacing x by x' costs as much as sensitivity 1 and noise of scale 1 would where
+
+    max over x, x' of  sum_j ((v_j(x) - v_j(x')) / s_j)^2                              (1)
+
+is 1: the Renyi divergences of independent noises add up (Canonne, Kamath and Steinke 2020,
+Theorem 14). `sensitivity` bounds (1):
+
+- a feature of indicators is 0 or 1, and ``(a - b)^2 <= a^2 + b^2`` for these;
+- one of indicators and signs is 0, 1 or -1, and ``(a - b)^2 <= 2 a^2 + 2 b^2``;
+- so all features with indicators add at most the loads (`loads`) of x and of x', with weights
+  ``1 / s^2`` and ``2 / s^2``: at most twice the largest load;
+- a feature of p signs only changes, by 2, when an odd number of its columns differ. If x and x'
+  differ in a of the d binary columns, at most
+  ``K_p(a) = sum over odd i of C(a, i) C(d - a, p - i)`` features of p signs change.
+
+When a row x is added or removed, ``sum_j (v_j(x) / s_j)^2`` takes the place of (1): at most the
+largest load, and ``1 / s^2`` for every feature of signs only.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualquery.factorization.expansion import Expansion
+from dualquery.factorization.features import Features
+from dualquery.factorization.loads import LightCounts, Loads
+from dualquery.privacy.events import Neighbours
+
+if TYPE_CHECKING:
+    from dualquery.data.rows import Rows
+
+Int64 = NDArray[np.int64]
+
+_NORM = 3
+"""Norm of the queries' variances that is made small: between their mean and their largest."""
+
+_MORE_NOISE = 1.5
+_LEAST_USED = 0.02
+"""Least use of a kind of feature, relative to the most used one."""
+
+_CLIMBS, _FEW_CLIMBS = 300, 50
+"""Climbs of the search for the largest load (`loads`)."""
+
+_REPETITIONS = 20
+
+_ROUNDING = 1.0 + 1e-9
+"""More than the rounding of sums of some million positive terms, relatively."""
+
+
+@dataclass(frozen=True, eq=False)
+class Strategy:
+    """How the features are measured.
+
+    Parameters
+    ----------
+    features
+        The features.
+    scales
+        float64, shape ``(f,)``, above 0: standard deviations of their noise, up to a common factor.
+    limit
+        Rows whose load is above it are left out; None if that cannot be.
+    """
+
+    features: Features
+    scales: NDArray[np.float64]
+    limit: float | None
+
+    def __post_init__(self) -> None:
+        scales = self.scales
+        if (
+            scales.dtype != np.float64
+            or scales.shape != (len(self.features),)
+            or not (np.isfinite(scales).all() and scales.min() > 0)
+        ):
+            raise ValueError("every feature needs a finite scale above 0")
+        if self.limit is not None and not (math.isfinite(self.limit) and self.limit >= 0):
+            raise ValueError(f"the limit on loads is {self.limit}")
+
+    def sums(self, rows: Rows, threads: int) -> Int64:
+        """Return the exact sums of the features over private rows, heavy ones left out."""
+        monomials = self.features.monomials
+        counts = rows.total(LightCounts(self.loads, self.limit), threads)
+        return monomials.combine(counts, rows.n, len(self.features))
+
+    @cached_property
+    def loads(self) -> Loads:
+        """The features with indicators, weighted by what they cost."""
+        kinds = self.features.kinds
+        return Loads(self.features, np.where(kinds[:, 1] > 0, 2.0, 1.0) / self.scales**2)
+
+    def sensitivity(self, neighbours: Neighbours) -> float:
+        """L2 sensitivity of the features over their scales, above 0 (see the module)."""
+        largest = self._largest_load
+        if neighbours is Neighbours.REPLACE_ONE:
+            squared = 2.0 * largest + _signs_apart(self.features, self.scales)
+        else:
+            pure = self.features.kinds[:, 0] == 0
+            squared = largest + float((1.0 / self.scales[pure] ** 2).sum())
+        return math.sqrt(squared * _ROUNDING)
+
+    @cached_property
+    def _largest_load(self) -> float:
+        proven = self.loads.proven()
+        return proven if self.limit is None else min(proven, self.limit)
+
+
+def plan_strategy(expansion: Expansion, neighbours: Neighbours) -> Strategy:
+    """Return good scales, one for each kind of feature (so many indicators, so many signs).
+
+    They are such that the mean variance of the answers is 1.
+
+    With S the squared sensitivity of a kind alone and c its sum of squared coefficients in a mean
+    query, the mean variance of the answers is ``sum c s^2`` and (1) is at most ``sum S / s^2``: by
+    Cauchy and Schwarz the best is ``s^2 ~ sqrt(S / c)``. Three more things enter:
+
+    - the largest error matters as much as the mean one, so queries count by a power of their
+      variances, which makes the mean the `_NORM`-norm of the variances; repetitions settle them;
+    - features that no query needs are measured a little (`_LEAST_USED`): the fit learns from them;
+    - the fit predicts features of the most factors from the others, so they get `_MORE_NOISE`.
+    """
+    features, m = expansion.features, len(expansion.constant)
+    kinds, kind = np.unique(features.kinds, axis=0, return_inverse=True)
+    kind = kind.ravel()
+    costs = np.array(
+        [_cost_alone(features, kind == number, neighbours) for number in range(len(kinds))]
+    )
+    squares = expansion.coefficient**2
+    weights = np.ones(m)
+    variances = np.ones(len(kinds))
+    for _ in range(_REPETITIONS):
+        used = np.bincount(kind[expansion.feature], squares * weights[expansion.query], len(kinds))
+        used = np.maximum(used, _LEAST_USED * used.max())
+        # The geometric mean of old and new: the repetition does not swing.
+        variances = np.sqrt(variances * np.sqrt(costs / used))
+        of_query = expansion.variances(variances[kind])
+        weights = (of_query / of_query.mean()) ** (_NORM - 1)
+    factors = kinds.sum(axis=1)
+    of_kind = np.sqrt(variances) * np.where(factors == factors.max(), _MORE_NOISE, 1.0)
+    scales: NDArray[np.float64] = of_kind[kind]
+    return with_limit(features, scales / np.sqrt(expansion.variances(scales**2).mean()))
+
+
+def with_limit(features: Features, scales: NDArray[np.float64]) -> Strategy:
+    """Return the strategy of given scales, with a limit where one that matters is found."""
+    plain = Strategy(features, scales, None)
+    limit = plain.loads.largest_found(_CLIMBS) * _ROUNDING
+    return Strategy(features, scales, limit if limit < plain.loads.proven() else None)
+
+
+def _cost_alone(features: Features, chosen: NDArray[np.bool_], neighbours: Neighbours) -> float:
+    """Return about the squared sensitivity of some features at scale 1."""
+    alone = Features(features.bits[chosen], features.domain)
+    ones = np.ones(len(alone))
+    limit = Strategy(alone, ones, None).loads.largest_found(_FEW_CLIMBS)
+    return Strategy(alone, ones, limit).sensitivity(neighbours) ** 2
+
+
+def _signs_apart(features: Features, scales: NDArray[np.float64]) -> float:
+    """Bound what features of signs only add to (1)."""
+    kinds = features.kinds
+    pure = (kinds[:, 0] == 0) & (kinds[:, 1] > 0)
+    if not pure.any():
+        return 0.0
+    weights = 1.0 / scales[pure] ** 2
+    ways = kinds[pure, 1]
+    columns = len(np.unique(features.bits[pure][features.bits[pure] >= 0]))
+    apart = np.arange(columns + 1)
+    changed = np.zeros(columns + 1)
+    for way in np.unique(ways).tolist():
+        of_way = weights[ways == way]
+        sets = [
+            sum(math.comb(a, i) * math.comb(columns - a, way - i) for i in range(1, way + 1, 2))
+            for a in apart.tolist()
+        ]
+        # There are no more than are measured, nor heavier ones.
+        changed += np.minimum(np.array(sets, np.float64) * of_way.max(), of_way.sum())
+    return 4.0 * float(changed.max())

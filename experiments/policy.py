@@ -1,0 +1,153 @@
+"""How far the practical policy of DualQuery is from the best parameters of a grid.
+
+The policy fixes rounds, samples and step from epsilon, delta, n, the number of queries and the
+schema. Here its neighbours are tried as well. The best of the grid is found by looking at the
+private error, which a release may not: it is what the policy is measured against.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from dualquery.budget_request import BudgetRequest
+from dualquery.game.dualquery import DualQuery
+from dualquery.queries.request import WorkloadRequest
+from experiments.harness.recipe import Choices, Finding, Option, Recipe, Row, Run
+from experiments.measuring import question_of, release
+from experiments.tables import TABLES, table_named
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+EPSILON, DELTA = 1.0, 0.001
+ACCOUNTANT = "zcdp"
+"""Plans in milliseconds, so that a grid of plans is affordable."""
+QUERIES, RUNS = 100_000, 3
+NAMES = ("adult", "plants", "mushroom", "groceries", "msweb")
+FACTORS = ((1.0, 1.0), (0.5, 1.0), (2.0, 1.0), (1.0, 0.5), (1.0, 2.0), (2.0, 2.0), (0.5, 0.5))
+"""Rounds and samples a round of the grid, in units of the policy's; the first is the policy."""
+WITHIN = 1.15
+FEWEST_RUNS = 3
+"""With fewer, differences of some percent are noise, and nothing is decided."""
+
+_QUICK_QUERIES = 5_000
+
+
+def plan(choices: Choices) -> Sequence[Run]:
+    """Play the policy and its neighbours on every table at hand."""
+    names = ("adult",) if choices.quick else NAMES
+    tables = [table_named(name) for name in choices.options.get("table", names)]
+    asked_for = "table" in choices.options
+    return [
+        {
+            **table.parameters(choices),
+            "queries": _QUICK_QUERIES if choices.quick else QUERIES,
+            "rounds_factor": rounds,
+            "samples_factor": samples,
+            "epsilon": EPSILON,
+            "delta": DELTA,
+            "seed": seed,
+        }
+        for table in tables
+        if asked_for or table.at_hand(choices)
+        for rounds, samples in (FACTORS[:3] if choices.quick else FACTORS)
+        for seed in choices.seeds(RUNS)
+    ]
+
+
+def perform(run: Run, threads: int) -> Sequence[Row]:
+    """Release once."""
+    asked = question_of(run, WorkloadRequest(queries=run["queries"]), threads)
+    wanted = BudgetRequest(epsilon=run["epsilon"], delta=run["delta"], accountant=ACCOUNTANT)
+    policy = asked.plan(DualQuery(), wanted).parameters
+    found = release(
+        asked,
+        "dualquery",
+        run["seed"],
+        epsilon=run["epsilon"],
+        delta=run["delta"],
+        accountant=ACCOUNTANT,
+        options={
+            "rounds": max(2, round(policy["rounds"] * run["rounds_factor"])),
+            "samples": max(1, round(policy["samples"] * run["samples_factor"])),
+        },
+        threads=threads,
+    )
+    chosen = found.plan.parameters
+    return [{**found.row(), **{name: chosen[name] for name in ("rounds", "samples", "eta")}}]
+
+
+def summarise(table: pl.DataFrame) -> pl.DataFrame:
+    """Return the mean errors of every point of the grid, the policy first."""
+    return table.group_by("data", "rounds_factor", "samples_factor", maintain_order=True).agg(
+        pl.col("rounds", "samples", "eta").first(),
+        pl.col("max_error", "mean_error", "seconds").mean(),
+        runs=pl.len(),
+    )
+
+
+def expect(table: pl.DataFrame) -> Sequence[Finding]:
+    """Compare the policy with the best of the grid on each table."""
+    decided = table["seed"].n_unique() >= FEWEST_RUNS
+    findings = []
+    for (name,), lines in summarise(table).group_by("data", maintain_order=True):
+        ratios = {kind: over_best(lines, kind) for kind in ("max_error", "mean_error")}
+        largest = max(ratios.values())
+        findings.append(
+            Finding(
+                f"{name}: both errors of the policy within 15% of the best of the grid",
+                f"max error {ratios['max_error']:.2f} times the grid's smallest, mean error "
+                f"{ratios['mean_error']:.2f} times",
+                largest <= WITHIN if decided else None,
+            )
+        )
+    return findings
+
+
+def over_best(lines: pl.DataFrame, kind: str) -> float:
+    """Return an error of the first line, the policy's, over the smallest of all lines."""
+    errors = lines[kind].to_numpy()
+    return float(errors[0] / errors.min())
+
+
+def draw(table: pl.DataFrame) -> Mapping[str, Figure]:
+    """Draw the errors of the grid in units of the policy's."""
+    from experiments.harness import style
+
+    figure, axes = style.panels(1, 2, height=2.6)
+    looks = style.curves(table["data"].unique(maintain_order=True).to_list())
+    titles = {"max_error": "max error", "mean_error": "mean error"}
+    means = summarise(table)
+    for panel, (kind, title) in zip(axes, titles.items(), strict=True):
+        for name, look in looks.items():
+            errors = means.filter(pl.col("data") == name)[kind].to_numpy()
+            panel.plot(range(len(errors)), errors / errors[0], **look.look)
+        grid = means.select("rounds_factor", "samples_factor").unique(maintain_order=True)
+        labels = [f"{rounds:g} x {samples:g}" for rounds, samples in grid.iter_rows()]
+        panel.set_xticks(range(len(labels)), labels, rotation=40, ha="right")
+        panel.set_xlabel("rounds x samples, in units of the policy's")
+        panel.set_ylabel(f"{title} / the policy's")
+        panel.axhline(1.0 / WITHIN, color="0.6", linewidth=0.8, linestyle=(0, (1, 3)))
+    style.legend_below(figure, axes, 3)
+    return {"policy": figure}
+
+
+RECIPE = Recipe(
+    name="policy",
+    title="DualQuery: the practical policy against the best of a grid",
+    setting=(
+        "(1, 0.001)-private, 100,000 signed 3-way conjunctions, mean of 3 runs, neighbours replace "
+        "one row. Rounds and samples a round are the policy's times the factors below, the step "
+        "spends the budget (zCDP accounting). Below the dotted line a point of the grid is more "
+        "than 15% better than the policy. The quick form asks 5,000 queries about Adult, once."
+    ),
+    plan=plan,
+    perform=perform,
+    summarise=summarise,
+    expect=expect,
+    draw=draw,
+    options=(Option("table", str, f"One of {', '.join(TABLES)}; by default those at hand."),),
+)

@@ -1,0 +1,49 @@
+"""Intervals of the queries whose table was measured, from the noise of that one measurement."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from dualquery.intervals import Intervals, gaussian_half_width
+from dualquery.queries.workload import Workload
+from mwem.sampled.spending import Spending
+
+_BASIS = (
+    "from the noise of the query's cell in the one measurement of its bits, each on its own; the "
+    "released answer is fitted to all measurements and may lie outside; a query whose bits were "
+    "not measured together has no interval"
+)
+
+
+def table_intervals(
+    trace: Sequence[Mapping[str, Any]], workload: Workload, n: int, spending: Spending
+) -> Intervals:
+    """Return the intervals of all queries about the bits of a measured table.
+
+    Parameters
+    ----------
+    trace
+        Lines of `mwem.sampled.rounds.play`; no two are about the same bits.
+    workload
+        The queries.
+    n
+        Number of private rows (public).
+    spending
+        The noise of every round.
+    """
+    literals = workload.literals
+    present = literals >= 0
+    bits = np.where(present, literals >> 1, np.int32(-1))
+    positive = present & (literals & 1 == 0)
+    cell = (positive << np.arange(literals.shape[1])).sum(axis=1)
+    measured = np.full(len(workload), np.nan)
+    half_width = np.zeros(len(workload))
+    for line in trace:
+        same = (bits == bits[line["query"]]).all(axis=1)
+        measured[same] = np.asarray(line["measured"])[cell[same]] / n
+        _, scale = spending.of_round(line["round"])
+        half_width[same] = gaussian_half_width(scale) / n
+    return Intervals.around(measured, half_width, 0.0, 1.0, _BASIS, made_up=0.0)

@@ -1,0 +1,284 @@
+"""Features, their sensitivity by enumeration, and the mixture that is fitted to them."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from dualquery.data.domain import Domain
+from dualquery.data.records import RecordsBuilder
+from dualquery.errors import BadInputError
+from dualquery.factorization.expansion import Expansion
+from dualquery.factorization.features import Features
+from dualquery.factorization.loads import LightCounts
+from dualquery.factorization.mechanism import Matrix, move_near
+from dualquery.factorization.mixture import MixtureFit
+from dualquery.factorization.strategy import Strategy, plan_strategy
+from dualquery.mechanism import Budget, Task
+from dualquery.privacy.curator import Curator
+from dualquery.privacy.events import GaussianNoise, Neighbours
+from dualquery.privacy.randomness import SeededRandomness
+from dualquery.queries.marginals import random_marginals
+from dualquery.queries.random import random_conjunctions
+from dualquery.queries.workload import Workload
+
+REPLACED = Neighbours.REPLACE_ONE
+# Binary columns of one bit and of two, and wide ones.
+MIXED = Domain(np.array([0, 1, 3, 6, 7, 11]))
+WIDE = Domain(np.array([0, 3, 6, 10]))
+BINARY = Domain.binary(6)
+
+
+def legal_records(domain: Domain) -> np.ndarray:
+    """Return every legal record: uint8, shape (records, bits)."""
+    choices = []
+    for size in domain.sizes.tolist():
+        choices.append([[0], [1]] if size == 1 else np.eye(size, dtype=int).tolist())
+    return np.array([np.concatenate(row) for row in product(*choices)], np.uint8)
+
+
+def values_on(features: Features, records: np.ndarray) -> np.ndarray:
+    """Return each feature's value on each record, straight from the definition."""
+    values = np.ones((len(records), len(features)), np.int64)
+    for f, bits in enumerate(features.bits):
+        for bit in bits[bits >= 0]:
+            held = records[:, bit].astype(np.int64)
+            binary = features.domain.sizes[features.domain.column_of_bit[bit]] <= 2
+            values[:, f] *= 1 - 2 * held if binary else held
+    return values
+
+
+def packed(records: np.ndarray):
+    builder = RecordsBuilder(records.shape[1])
+    builder.append_dense(records)
+    return builder.build()
+
+
+def any_conjunctions(domain: Domain, seed: int, m: int = 60, way: int = 3) -> Workload:
+    """Return conjunctions of any bits: several on one column, impossible ones and short ones."""
+    generator = np.random.default_rng(seed)
+    rows = []
+    for _ in range(m):
+        bits = generator.choice(domain.bits, generator.integers(1, way + 1), replace=False)
+        codes = 2 * bits + generator.integers(0, 2, len(bits))
+        rows.append(np.pad(codes, (0, way - len(codes)), constant_values=-1))
+    return Workload(np.array(rows, np.int32), domain, {}, repeats=True)
+
+
+@pytest.mark.parametrize("domain", [MIXED, WIDE, BINARY])
+@pytest.mark.parametrize("way", [1, 2, 3, 4])
+def test_queries_are_the_sums_of_their_features(domain: Domain, way: int) -> None:
+    work = any_conjunctions(domain, seed=way, way=way)
+    records = legal_records(domain)
+    expansion = Expansion.of(work)
+    truth = np.stack([work.on_record(record) for record in records])
+    features = values_on(expansion.features, records)
+    found = np.stack([expansion.answers(row.astype(float)) for row in features])
+    np.testing.assert_allclose(found, truth, atol=1e-12)
+
+
+def test_features_hold_the_products_of_their_factors() -> None:
+    work = random_conjunctions(WIDE, 20, 3, signed=False)
+    features = Expansion.of(work).features
+    rows = {tuple(row[row >= 0]) for row in features.bits}
+    for row in list(rows):
+        assert {row[:i] + row[i + 1 :] for i in range(len(row)) if len(row) > 1} <= rows
+
+
+def test_a_long_query_is_refused() -> None:
+    work = Workload(np.arange(0, 18, 2, dtype=np.int32)[None], Domain.binary(9))
+    with pytest.raises(BadInputError, match="9 literals"):
+        Expansion.of(work)
+
+
+@pytest.mark.parametrize("domain", [MIXED, WIDE, BINARY])
+@pytest.mark.parametrize("seed", range(3))
+def test_sensitivity_bounds_every_pair_of_records(domain: Domain, seed: int) -> None:
+    """All pairs of legal records, with scales that differ from feature to feature."""
+    features = Expansion.of(random_conjunctions(domain, 40, 3, seed=seed)).features
+    records = legal_records(domain)
+    scales = np.random.default_rng(seed).uniform(0.5, 3.0, len(features))
+    values = values_on(features, records) / scales
+    gram = values @ values.T
+    norms = np.diag(gram)
+    largest = (norms[:, None] + norms[None] - 2 * gram).max()
+    assert largest <= Strategy(features, scales, None).sensitivity(REPLACED) ** 2
+
+    added = (values**2).sum(axis=1).max()
+    assert added <= Strategy(features, scales, None).sensitivity(Neighbours.ADD_REMOVE) ** 2
+
+    strategy = Strategy(features, scales, None)
+    loads = strategy.loads
+    limit = 0.8 * loads.largest_found(20)
+    limited = Strategy(features, scales, limit)
+    heavy = values_on(features, records) ** 2 @ (loads.weights * (features.kinds[:, 0] > 0))
+    values[np.ix_(heavy > limit, features.kinds[:, 0] > 0)] = 0.0
+    gram = values @ values.T
+    norms = np.diag(gram)
+    largest = (norms[:, None] + norms[None] - 2 * gram).max()
+    assert largest <= limited.sensitivity(REPLACED) ** 2
+    assert norms.max() <= limited.sensitivity(Neighbours.ADD_REMOVE) ** 2
+    assert limited.sensitivity(REPLACED) <= strategy.sensitivity(REPLACED)
+
+
+def test_sensitivity_of_all_parities_and_of_whole_marginals_is_exact() -> None:
+    pairs = Expansion.of(random_conjunctions(BINARY, 60, 2, seed=0)).features
+    assert len(pairs) == 6 + 15
+    records = legal_records(BINARY)
+    values = values_on(pairs, records)
+    largest = ((values[:, None] - values[None]) ** 2).sum(axis=2).max()
+    found = Strategy(pairs, np.ones(len(pairs)), None).sensitivity(REPLACED) ** 2
+    assert found == pytest.approx(largest, rel=1e-6)
+
+    marginals = Expansion.of(random_marginals(WIDE, 1, 3, 100)).features
+    found = Strategy(marginals, np.ones(len(marginals)), None).sensitivity(REPLACED) ** 2
+    assert found == pytest.approx(2 * (3 + 3 + 1), rel=1e-6)
+
+
+@pytest.mark.parametrize("domain", [MIXED, WIDE])
+def test_largest_load_is_found_and_not_above_the_bound(domain: Domain) -> None:
+    features = Expansion.of(random_conjunctions(domain, 30, 3, seed=4)).features
+    strategy = plan_strategy(Expansion.of(random_conjunctions(domain, 30, 3, seed=4)), REPLACED)
+    held = values_on(features, legal_records(domain)) ** 2
+    truth = (held @ (strategy.loads.weights * (features.kinds[:, 0] > 0))).max()
+    assert strategy.loads.largest_found(50) == pytest.approx(truth)
+    assert truth <= strategy.loads.proven() * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("domain", [MIXED, WIDE, BINARY])
+def test_sums_leave_out_heavy_rows_and_nothing_else(domain: Domain) -> None:
+    generator = np.random.default_rng(3)
+    features = Expansion.of(random_conjunctions(domain, 40, 3, seed=5)).features
+    scales = generator.uniform(0.5, 3.0, len(features)).round(1)
+    records = legal_records(domain)
+    records = records[generator.integers(len(records), size=5000)]
+    loads = Strategy(features, scales, None).loads
+    limit = 0.7 * loads.largest_found(20)
+    loaded = features.kinds[:, 0] > 0
+    values = values_on(features, records)
+    heavy = values**2 @ (loads.weights * loaded) > limit
+    assert heavy.any() == bool(loaded.any())
+    expected = values.copy()
+    expected[np.ix_(heavy, loaded)] = 0
+    limited = Strategy(features, scales, limit)
+    np.testing.assert_array_equal(limited.sums(packed(records), 2), expected.sum(axis=0))
+    unlimited = Strategy(features, scales, None)
+    np.testing.assert_array_equal(unlimited.sums(packed(records), 1), values.sum(axis=0))
+
+
+def test_light_rows_read_as_dense_rows_do() -> None:
+    from dualquery.factorization.loads import LightRows
+
+    features = Expansion.of(random_conjunctions(WIDE, 12, 3, seed=5)).features
+    loads = Strategy(features, np.ones(len(features)), None).loads
+    records = np.tile(legal_records(WIDE), (3, 1))
+    light = LightRows(packed(records), loads, 0.7 * loads.largest_found(20))
+    (block,) = light.stream()
+    dense = np.zeros_like(records)
+    block.unpack(0, dense)
+    ones = np.zeros(WIDE.bits, np.int64)
+    block.add_ones(ones)
+    np.testing.assert_array_equal(ones, dense.sum(axis=0))
+    assert 0 < (dense.sum(axis=1) == 0).sum() < len(dense)
+    assert block.nbytes > 0
+    assert LightCounts(loads, None)(packed(records), 1).shape == (len(features),)
+
+
+def test_the_room_charges_what_it_computes_and_scales_each_feature() -> None:
+    work = random_conjunctions(WIDE, 30, 3, seed=6)
+    strategy = plan_strategy(Expansion.of(work), REPLACED)
+    records = packed(legal_records(WIDE))
+    due = GaussianNoise(strategy.sensitivity(REPLACED), 50.0)
+    cheap = GaussianNoise(strategy.sensitivity(REPLACED) * 0.99, 50.0)
+    for schedule in ((cheap,), ()):
+        room = Curator(records, work.take([0]), schedule, SeededRandomness(0))
+        with pytest.raises(RuntimeError):
+            room.measure_features(strategy, 50.0)
+    draws = []
+    for seed in range(200):
+        room = Curator(records, work.take([0]), (due,), SeededRandomness(seed))
+        draws.append(room.measure_features(strategy, 50.0))
+    exact = strategy.sums(records, 1)
+    spread = (np.array(draws) - exact) / (50.0 * strategy.scales)
+    # Mean and variance of some thousand standard normal numbers: 5 standard errors.
+    assert abs(spread.mean()) < 5 / spread.size**0.5
+    assert abs((spread**2).mean() - 1) < 5 * (2 / spread.size) ** 0.5
+
+
+@pytest.mark.parametrize(
+    ("bits", "complaint"),
+    [
+        ([[0, 1]], "different columns"),
+        ([[3, 0]], "increasing"),
+        ([[-1, -1]], "one at least"),
+        ([[0, 3], [0, 3]], "twice"),
+        ([[0, 10]], "of the domain"),
+    ],
+)
+def test_features_that_would_break_the_proof_are_refused(bits, complaint: str) -> None:
+    with pytest.raises(ValueError, match=complaint):
+        Features(np.array(bits, np.int32), WIDE)
+
+
+def test_scales_and_limit_are_checked() -> None:
+    features = Expansion.of(random_conjunctions(WIDE, 5, 2)).features
+    for scale in (0.0, -1.0, np.inf):
+        with pytest.raises(ValueError, match="scale"):
+            Strategy(features, np.full(len(features), scale), None)
+    with pytest.raises(ValueError, match="limit"):
+        Strategy(features, np.ones(len(features)), float("nan"))
+
+
+@pytest.mark.parametrize("domain", [MIXED, WIDE, BINARY])
+def test_mixture_recovers_what_it_is_fitted_to(domain: Domain) -> None:
+    """Means of one product distribution are met to a hundredth; samples are legal and agree."""
+    features = Expansion.of(random_conjunctions(domain, 60, 3, seed=7)).features
+    generator = np.random.default_rng(1)
+    records = legal_records(domain)
+    weights = generator.dirichlet(np.full(len(records), 0.3))
+    truth = weights @ values_on(features, records)
+    fit = MixtureFit(features.products, truth, np.full(len(truth), 0.01), components=32, steps=800)
+    mixture = fit.run(np.random.default_rng(2), threads=2)
+    assert np.abs(mixture.means(features.products) - truth).max() < 0.02
+    sample = mixture.sample(20_000, generator)
+    assert {tuple(row) for row in sample} <= {tuple(row) for row in records}
+    # Standard errors are below 0.008; 5 of them.
+    assert np.abs(values_on(features, sample).mean(axis=0) - truth).max() < 0.02 + 0.04
+
+
+def test_answers_stay_within_three_deviations_and_in_range() -> None:
+    model = np.array([0.5, 0.5, 0.001, 0.9])
+    unbiased = np.array([0.4, 0.45, -0.5, 1.4])
+    found = move_near(model, unbiased, np.array([0.02, 0.02, 0.1, 0.1]))
+    np.testing.assert_allclose(found, [0.46, 0.5, 0.0, 1.0])
+
+
+def test_plan_says_what_is_measured() -> None:
+    work = random_conjunctions(MIXED, 50, 3)
+    plan = Matrix().plan(Task(work, 1000), Budget(1.0, 1e-6))
+    kinds = plan.parameters["kinds"]
+    assert sum(kind["features"] for kind in kinds) == plan.parameters["features"]
+    assert all(kind["scale"] > 0 for kind in kinds)
+
+
+@pytest.mark.parametrize("options", [{"components": -1}, {"steps": 0}, {"records": 0}])
+def test_faulty_options_are_refused(options) -> None:
+    with pytest.raises(BadInputError, match=next(iter(options))):
+        Matrix(**options)
+
+
+def test_beats_independent_noise_on_a_workload_of_many_queries() -> None:
+    """Thirty thousand queries about ten columns: the answers get less than half the noise."""
+    from dualquery.baselines.noisy_answers import Gaussian
+
+    domain = Domain(np.arange(0, 61, 6))
+    work = random_conjunctions(domain, 30_000, 3)
+    budget = Budget(1.0, 1e-6)
+    matrix = Matrix().plan(Task(work, 10_000), budget)
+    gaussian = Gaussian().plan(Task(work, 10_000), budget)
+    expansion = Expansion.of(work)
+    strategy = plan_strategy(expansion, REPLACED)
+    variances = expansion.variances((strategy.scales * matrix.parameters["scale"]) ** 2)
+    assert np.sqrt(variances.mean()) < 0.4 * gaussian.parameters["scale"]

@@ -1,0 +1,145 @@
+"""Remembered draws and fitted shares, on games small enough to do both by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.optimize import approx_fprime
+
+from dualquery.data.domain import Domain
+from dualquery.game import mixture
+from dualquery.game.mixture import EQUALITY, in_shares, likelihood_shares
+from dualquery.game.transcript import GRAIN, Transcript
+from dualquery.privacy.weights import Sample
+from dualquery.queries.disjunctions import Disjunctions
+from dualquery.queries.workload import Workload
+
+DOMAIN = Domain.binary(3)
+QUERIES = Disjunctions.of(Workload(np.array([[0], [2], [4]], np.int32), DOMAIN))
+M = len(QUERIES)
+STEP = 0.7
+
+
+def sample(*drawn: tuple[int, int]) -> Sample:
+    queries, signs = zip(*drawn, strict=True)
+    return Sample(np.array(queries, np.int64), np.array(signs, np.int8))
+
+
+def game(rounds: int = 8, draws: int = 40, seed: int = 0, memory: int = 4) -> Transcript:
+    """Play random records against draws that say "bit 0 is 1" more often than not."""
+    rng = np.random.default_rng(seed)
+    transcript = Transcript(QUERIES, STEP, memory)
+    for number in range(rounds):
+        transcript.play(rng.integers(0, 2, 3, dtype=np.uint8), 1 + number % 2)
+        if number < rounds - 1:
+            queries = rng.integers(0, M, draws)
+            signs = np.where(rng.random(draws) < np.where(queries == 0, 0.9, 0.5), 1, -1)
+            transcript.show(Sample(queries, signs.astype(np.int8)))
+    return transcript
+
+
+def test_without_memory_the_problem_is_the_paper_s() -> None:
+    transcript = Transcript(QUERIES, STEP, memory=1)
+    for drawn in (sample((0, 1), (0, 1), (1, -1)), sample((2, 1), (1, -1))):
+        transcript.play(np.zeros(3, np.uint8))
+        transcript.show(drawn)
+        problem, plain = (
+            transcript.best_response(),
+            QUERIES.best_response(drawn.queries, drawn.signs),
+        )
+        for record in np.eye(3, dtype=np.uint8):
+            assert problem.value(record) == plain.value(record)
+
+
+def test_a_remembered_draw_counts_as_the_weights_have_moved() -> None:
+    """By hand: one record with bit 0 after the draws of query 0 and of query 1's complement."""
+    memory = 3
+    transcript = Transcript(QUERIES, STEP, memory)
+    transcript.play(np.array([0, 1, 0], np.uint8))
+    transcript.show(sample((0, 1), (1, -1)))
+    transcript.play(np.array([1, 1, 0], np.uint8))
+    transcript.show(sample((2, 1)))
+    average = np.array([2, 3, 0]) / 3  # shares 1/3 and 2/3
+    drift = STEP * np.array([average[0] - 1, -(average[1] - 1)])
+    ratio = np.exp(drift)
+    worth = (1 - 1 / memory) * ratio / ratio.mean()
+    value = transcript.best_response().value
+    base = value(np.zeros(3, np.uint8))
+    assert value(np.array([1, 0, 0], np.uint8)) - base == np.rint(GRAIN * worth[0])
+    assert value(np.array([0, 1, 0], np.uint8)) - base == -np.rint(GRAIN * worth[1])
+    assert value(np.array([0, 0, 1], np.uint8)) - base == GRAIN
+
+
+def test_draws_beyond_the_memory_are_forgotten() -> None:
+    transcript = Transcript(QUERIES, STEP, memory=2)
+    for query in (0, 1, 2):
+        transcript.play(np.zeros(3, np.uint8))
+        transcript.show(sample((query, 1)))
+    assert {*(transcript.best_response().terms >> 1).ravel().tolist()} == {1, 2}
+
+
+def log_likelihood(transcript: Transcript, answers: np.ndarray) -> float:
+    """The definition, with loops."""
+    total, steps, hits = 0.0, 0, np.zeros(M)
+    for record, multiple, drawn in zip(
+        transcript.records, transcript.multiples, transcript.samples, strict=False
+    ):
+        steps += multiple
+        hits += multiple * QUERIES.on_record(record)
+        weights = STEP * (steps * answers - hits)
+        normaliser = np.log(np.exp(weights).sum() + np.exp(-weights).sum())
+        for query, sign in zip(drawn.queries, drawn.signs, strict=True):
+            total += sign * weights[query] - normaliser
+    return total
+
+
+def test_moments_are_the_gradient_and_bound_the_curvature_of_the_likelihood() -> None:
+    transcript = game()
+    answers = np.array([0.3, 0.6, 0.5])
+    expected, information = mixture._moments(transcript, answers)
+    slope = approx_fprime(answers, lambda a: log_likelihood(transcript, a), 1e-6)
+    assert mixture._drawn(transcript) - expected == pytest.approx(slope, abs=1e-2)
+    h = 1e-3
+    for query in range(M):
+        move = h * np.eye(M)[query]
+        around = [log_likelihood(transcript, answers + k * move) for k in (-1, 0, 1)]
+        curvature = -(around[0] - 2 * around[1] + around[2]) / h**2
+        assert 0 < curvature <= information[query] * (1 + 1e-6)
+
+
+def objective(transcript: Transcript, shares: np.ndarray) -> float:
+    truths = np.stack([QUERIES.on_record(record) for record in transcript.records])
+    draws = sum(len(each.queries) for each in transcript.samples)
+    uneven = float(shares @ np.log(shares * len(shares)))
+    return log_likelihood(transcript, shares @ truths) / draws - EQUALITY * uneven
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_shares_are_likelier_than_equal_ones_and_close_to_the_best(seed) -> None:
+    transcript = game(seed=seed)
+    shares = likelihood_shares(transcript)
+    assert shares.sum() == pytest.approx(1.0)
+    assert (shares > 0).all()
+    reached = objective(transcript, shares)
+    rounds = len(shares)
+    equal = objective(transcript, np.full(rounds, 1 / rounds))
+    rng = np.random.default_rng(seed)
+    best = max(objective(transcript, rng.dirichlet(np.ones(rounds))) for _ in range(3000))
+    assert reached >= equal + 0.8 * max(best - equal, 0.0)
+
+
+def test_left_out_records_get_no_share() -> None:
+    assert likelihood_shares(game(), first=3).shape == (5,)
+
+
+def test_records_are_repeated_by_largest_remainder() -> None:
+    records = np.eye(3, dtype=np.uint8)
+    found = in_shares(records, np.array([0.51, 0.34, 0.15]))
+    assert found.shape == (30, 3)
+    assert found.sum(axis=0).tolist() == [15, 10, 5]
+
+
+def test_wide_records_are_not_repeated(monkeypatch) -> None:
+    monkeypatch.setattr(mixture, "MOST_CELLS", 10)
+    found = in_shares(np.eye(4, dtype=np.uint8), np.array([0.7, 0.3, 0.0, 0.0]))
+    assert found.sum(axis=0).tolist() == [3, 1, 0, 0]

@@ -1,0 +1,36 @@
+"""What `auto` chooses, and that it says why."""
+
+from __future__ import annotations
+
+from dualquery.automatic import Auto
+from dualquery.mechanism import Budget, Task
+from dualquery.queries.parities import Parities
+from tests.tables import task
+
+
+def chosen(work: Task, budget: Budget) -> str:
+    plan = Auto().plan(work, budget)
+    assert plan.parameters["reason"]
+    return plan.parameters["mechanism"]
+
+
+def test_conjunctions_are_answered_by_matrix() -> None:
+    work = Task(task().queries, 100_000)
+    assert chosen(work, Budget(1.0, 1e-6)) == "matrix"
+
+
+def test_pure_budgets_and_other_accountants_are_for_dualquery() -> None:
+    work = Task(task().queries, 100_000)
+    assert chosen(work, Budget(1.0, 0.0)) == "dualquery"
+    assert chosen(work, Budget(1.0, 1e-6, accountant="advanced")) == "dualquery"
+
+
+def test_noise_that_drowns_the_answers_is_not_chosen() -> None:
+    work = Task(task().queries, 100)
+    plan = Auto().plan(work, Budget(0.05, 1e-6))
+    assert plan.parameters["mechanism"] == "dualquery"
+    assert "matrix: noise of standard deviation" in plan.parameters["reason"]
+
+
+def test_other_families_are_answered_by_mwem() -> None:
+    assert chosen(Task(Parities(6, 2), 10_000), Budget(1.0, 1e-6)) == "mwem"
