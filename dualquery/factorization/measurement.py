@@ -20,6 +20,7 @@ from dualquery.factorization.strategy import Strategy, plan_strategy
 from dualquery.privacy.curator import Curator
 from dualquery.privacy.events import Neighbours
 from dualquery.privacy.sensitivity import count_moves
+from dualquery.queries.sensitivity import complemented
 from dualquery.queries.workload import Workload
 
 Float64 = NDArray[np.float64]
@@ -54,6 +55,11 @@ class Measurement(Protocol):
     @property
     def basis(self) -> str:
         """What intervals of the answers rest on."""
+        ...
+
+    @property
+    def made_up(self) -> Float64:
+        """Answers of a row that is not there, as of `dualquery.intervals`: float64, one each."""
         ...
 
     def draw(self, curator: Curator, scale: float) -> Float64:
@@ -107,6 +113,11 @@ class FeatureMeasurement:
         missing = "; rows above the limit on loads count as missing"
         limited = self.strategy.limit is not None
         return "from the noise of each query's features" + (missing if limited else "")
+
+    @property
+    def made_up(self) -> Float64:
+        """All features of a row that is not there are 0."""
+        return self.answers(np.zeros(len(self.scales)))
 
     def draw(self, curator: Curator, scale: float) -> Float64:
         """Measure the features."""
@@ -168,6 +179,11 @@ class QueryMeasurement:
         """From the number of queries on which neighbours can differ."""
         moves = count_moves(self.workload, self.neighbours)
         return replace(moves, entries=max(moves.entries, 1)).l2
+
+    @property
+    def made_up(self) -> Float64:
+        """Where a complement was counted, queries hold on a row that is not there."""
+        return complemented(self.workload).astype(np.float64)
 
     def draw(self, curator: Curator, scale: float) -> Float64:
         """Measure the queries."""

@@ -108,7 +108,12 @@ class Matrix:
         unbiased = measured.answers(noisy)
         spread = measured.deviations(deviations)
         intervals = Intervals.around(
-            unbiased, gaussian_half_width(1.0) * spread, 0.0, 1.0, measured.basis
+            unbiased,
+            gaussian_half_width(1.0) * spread,
+            0.0,
+            1.0,
+            measured.basis,
+            measured.made_up,
         )
         components = plan.parameters["components"]
         if components == 0:
