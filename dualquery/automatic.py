@@ -70,7 +70,8 @@ def _suitable(task: Task, budget: Budget) -> list[tuple[str, str]]:
     """Return the names of mechanisms to try, each with the reason for it."""
     game = ("dualquery", "its cost does not grow with the number of queries")
     if not isinstance(task.queries, Workload):
-        return [("mwem", "it answers every family of queries"), game]
+        # The room holds the queries' own answers; DualQuery would need those of another form.
+        return [("mwem", "it answers every family of queries")]
     if budget.delta == 0:
         return [game]
     return [("matrix", "one measurement with the least noise, and a mixture fitted to it"), game]

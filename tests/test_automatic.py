@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from dualquery.automatic import Auto
+from dualquery.errors import BadInputError
 from dualquery.mechanism import Budget, Task
 from dualquery.queries.parities import Parities
 from tests.tables import task
@@ -34,3 +37,9 @@ def test_noise_that_drowns_the_answers_is_not_chosen() -> None:
 
 def test_other_families_are_answered_by_mwem() -> None:
     assert chosen(Task(Parities(6, 2), 10_000), Budget(1.0, 1e-6)) == "mwem"
+
+
+def test_what_the_room_could_not_serve_is_not_chosen() -> None:
+    """Three queries are too few for MWEM, and DualQuery plays on another form of them."""
+    with pytest.raises(BadInputError, match="no mechanism suits the task: mwem: iterations is 10"):
+        Auto().plan(Task(Parities(3, 1), 10_000), Budget(1.0, 1e-6))

@@ -46,6 +46,9 @@ from dualquery.privacy.randomness import Randomness
 MOST_QUERIES = (1 << 25) - 1
 """Above this, sums of weights could overflow their two words."""
 
+MOST_STEPS = 1 << 21
+"""Above this, scores of 10^12 rows could overflow, and hits."""
+
 
 @dataclass(frozen=True, eq=False)
 class Sample:
@@ -120,10 +123,13 @@ class QueryWeights:
         truth
             uint8, shape ``(m,)``: value of every query on the round's record.
         multiple
-            The round's learning rate in steps; >= 1.
+            The round's learning rate in steps; >= 1, and at most `MOST_STEPS` with all before.
         """
-        if multiple < 1:
-            raise ValueError(f"the multiple of the step is {multiple}; at least 1 is needed")
+        if not 1 <= multiple <= MOST_STEPS - self._steps:
+            raise ValueError(
+                f"the multiple of the step is {multiple} after {self._steps} steps; at least 1 is "
+                f"needed, and {MOST_STEPS:,} in all at most"
+            )
         kernels.add_hits(self._hits, truth, multiple)
         self._steps += multiple
 

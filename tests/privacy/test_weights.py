@@ -17,6 +17,7 @@ from dualquery.privacy.events import WEIGHT_ERROR
 from dualquery.privacy.randomness import SeededRandomness
 from dualquery.privacy.weights import (
     MOST_QUERIES,
+    MOST_STEPS,
     QueryWeights,
     draw_outcomes,
     uniform_below,
@@ -236,3 +237,15 @@ def test_too_many_queries_are_refused() -> None:
     counts = np.broadcast_to(np.int64(0), MOST_QUERIES + 1)
     with pytest.raises(ValueError, match="the weights hold at most"):
         QueryWeights(counts, 10, 1.0)
+
+
+@pytest.mark.parametrize("multiple", [0, -1, MOST_STEPS, 1 << 32])
+def test_steps_that_could_overflow_are_refused(multiple: int) -> None:
+    """Scores that wrap around would differ between neighbours by far more than is charged."""
+    weights = QueryWeights(np.array([3]), 10, 0.1)
+    weights.update(np.ones(1, np.uint8))
+    with pytest.raises(ValueError, match="the multiple of the step is"):
+        weights.update(np.ones(1, np.uint8), multiple)
+    weights.update(np.ones(1, np.uint8), MOST_STEPS - 1)
+    assert weights.scores.hits.tolist() == [MOST_STEPS]
+    assert MOST_STEPS * 2 * 10**12 < 2**63  # centred counts of the most rows that can be stated
