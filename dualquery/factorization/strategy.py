@@ -52,8 +52,8 @@ _CLIMBS, _FEW_CLIMBS = 300, 50
 
 _REPETITIONS = 20
 
-_ROUNDING = 1.0 + 1e-9
-"""More than the rounding of sums of some million positive terms, relatively."""
+_LEAST_SCALE, _LARGEST_SCALE = 1e-100, 1e100
+"""Within these, no weight and no sum of weights that matters leaves double precision."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +65,8 @@ class Strategy:
     features
         The features.
     scales
-        float64, shape ``(f,)``, above 0: standard deviations of their noise, up to a common factor.
+        float64, shape ``(f,)``, in 1e-100 .. 1e100: standard deviations of their noise, up to a
+        common factor.
     limit
         Rows whose load is above it are left out; None if that cannot be.
     """
@@ -79,9 +80,10 @@ class Strategy:
         if (
             scales.dtype != np.float64
             or scales.shape != (len(self.features),)
-            or not (np.isfinite(scales).all() and scales.min() > 0)
+            or not ((scales >= _LEAST_SCALE) & (scales <= _LARGEST_SCALE)).all()
         ):
-            raise ValueError("every feature needs a finite scale above 0")
+            # A weight 1 / s^2 that is 0 would cost nothing, an infinite one hide all others.
+            raise ValueError("every feature needs a scale from 1e-100 to 1e100")
         if self.limit is not None and not (math.isfinite(self.limit) and self.limit >= 0):
             raise ValueError(f"the limit on loads is {self.limit}")
 
@@ -105,12 +107,13 @@ class Strategy:
         else:
             pure = self.features.kinds[:, 0] == 0
             squared = largest + float((1.0 / self.scales[pure] ** 2).sum())
-        return math.sqrt(squared * _ROUNDING)
+        return math.sqrt(squared * _rounding(self.features))
 
     @cached_property
     def _largest_load(self) -> float:
         proven = self.loads.proven()
-        return proven if self.limit is None else min(proven, self.limit)
+        # A limit of lower precision must not lower that of what is charged.
+        return proven if self.limit is None else min(proven, float(self.limit))
 
 
 def plan_strategy(expansion: Expansion, neighbours: Neighbours) -> Strategy:
@@ -152,7 +155,7 @@ def plan_strategy(expansion: Expansion, neighbours: Neighbours) -> Strategy:
 def with_limit(features: Features, scales: NDArray[np.float64]) -> Strategy:
     """Return the strategy of given scales, with a limit where one that matters is found."""
     plain = Strategy(features, scales, None)
-    limit = plain.loads.largest_found(_CLIMBS) * _ROUNDING
+    limit = plain.loads.largest_found(_CLIMBS) * _rounding(features)
     return Strategy(features, scales, limit if limit < plain.loads.proven() else None)
 
 
@@ -162,6 +165,11 @@ def _cost_alone(features: Features, chosen: NDArray[np.bool_], neighbours: Neigh
     ones = np.ones(len(alone))
     limit = Strategy(alone, ones, None).loads.largest_found(_FEW_CLIMBS)
     return Strategy(alone, ones, limit).sensitivity(neighbours) ** 2
+
+
+def _rounding(features: Features) -> float:
+    """Return more than the rounding of two sums of as many positive terms, relatively, and 1."""
+    return 1.0 + 2.0**-51 * (len(features) + 1000)
 
 
 def _signs_apart(features: Features, scales: NDArray[np.float64]) -> float:

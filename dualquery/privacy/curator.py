@@ -1,7 +1,9 @@
 """The private room: the only code that reads private rows and holds exact answers.
 
 To audit the privacy of a release, read this file, ``sensitivity.py``, ``weights.py``,
-``selection.py``, ``row_count.py`` and the ``schedule`` that the accountant was given. A ``Curator``
+``selection.py``, ``gaussian.py``, ``row_count.py``, the sensitivity of features (``features.py``,
+``strategy.py`` and ``loads.py`` of ``dualquery.factorization``, which are part of the room) and the
+``schedule`` that the accountant was given. A ``Curator``
 reads the rows once, keeps the exact counts to itself and gives out differentially private results
 only; each is charged to the ledger *before* it is drawn. Everything that happens elsewhere is
 post-processing of these results and of public inputs.

@@ -215,6 +215,7 @@ def test_the_room_charges_what_it_computes_and_scales_each_feature() -> None:
         ([[-1, -1]], "one at least"),
         ([[0, 3], [0, 3]], "twice"),
         ([[0, 10]], "of the domain"),
+        ([[0, -2], [0, -1]], "of the domain"),
     ],
 )
 def test_features_that_would_break_the_proof_are_refused(bits, complaint: str) -> None:
@@ -222,13 +223,39 @@ def test_features_that_would_break_the_proof_are_refused(bits, complaint: str) -
         Features(np.array(bits, np.int32), WIDE)
 
 
+def test_the_sign_of_two_bits_has_one_name() -> None:
+    """Both hold on the same records, and `Loads.proven` would count one of them."""
+    with pytest.raises(ValueError, match="first bit"):
+        Features(np.array([[1, 3], [2, 3]], np.int32), MIXED)
+
+
 def test_scales_and_limit_are_checked() -> None:
     features = Expansion.of(random_conjunctions(WIDE, 5, 2)).features
-    for scale in (0.0, -1.0, np.inf):
+    # The square of 1e-200 has no reciprocal, and that of 1e200 has the reciprocal 0.
+    for scale in (0.0, -1.0, np.inf, np.nan, 1e-200, 1e200):
         with pytest.raises(ValueError, match="scale"):
             Strategy(features, np.full(len(features), scale), None)
     with pytest.raises(ValueError, match="limit"):
         Strategy(features, np.ones(len(features)), float("nan"))
+
+
+@pytest.mark.parametrize("relation", list(Neighbours))
+def test_sensitivity_is_computed_in_double_precision(relation: Neighbours) -> None:
+    features = Expansion.of(random_conjunctions(MIXED, 40, 3)).features
+    scales = np.full(len(features), 1.1)
+    limit = np.float16(2.4)
+    exact = Strategy(features, scales, float(limit)).sensitivity(relation)
+    assert Strategy(features, scales, limit).sensitivity(relation) == exact
+
+
+@pytest.mark.parametrize("scale", [1e-100, 1e100])
+def test_extreme_scales_cost_what_ordinary_ones_do(scale: float) -> None:
+    features = Expansion.of(random_conjunctions(MIXED, 40, 3)).features
+    ones = np.ones(len(features))
+    for relation in Neighbours:
+        ordinary = Strategy(features, ones, None).sensitivity(relation)
+        found = Strategy(features, scale * ones, None).sensitivity(relation)
+        assert found * scale == pytest.approx(ordinary, rel=1e-12)
 
 
 @pytest.mark.parametrize("domain", [MIXED, WIDE, BINARY])
