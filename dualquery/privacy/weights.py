@@ -35,6 +35,7 @@ same.
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass
 
 import numpy as np
@@ -45,6 +46,10 @@ from dualquery.privacy.randomness import Randomness
 
 MOST_QUERIES = (1 << 25) - 1
 """Above this, sums of weights could overflow their two words."""
+
+MOST_STEPS = 1 << 24
+"""Steps of all rounds together: with it scores of tables below 2^36 rows stay below 2^62, so that
+neither they nor their differences wrap round."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,9 +126,17 @@ class QueryWeights:
             uint8, shape ``(m,)``: value of every query on the round's record.
         multiple
             The round's learning rate in steps; >= 1.
+
+        Raises
+        ------
+        ValueError
+            If it is below 1, or the steps of all rounds are more than `MOST_STEPS`.
         """
+        multiple = operator.index(multiple)
         if multiple < 1:
             raise ValueError(f"the multiple of the step is {multiple}; at least 1 is needed")
+        if self._steps + multiple > MOST_STEPS:
+            raise ValueError(f"the steps of all rounds exceed {MOST_STEPS:,}: scores would wrap")
         kernels.add_hits(self._hits, truth, multiple)
         self._steps += multiple
 

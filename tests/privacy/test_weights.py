@@ -17,6 +17,7 @@ from dualquery.privacy.events import WEIGHT_ERROR
 from dualquery.privacy.randomness import SeededRandomness
 from dualquery.privacy.weights import (
     MOST_QUERIES,
+    MOST_STEPS,
     QueryWeights,
     draw_outcomes,
     uniform_below,
@@ -102,6 +103,18 @@ def test_the_range_grows_by_two_steps_over_n_a_round() -> None:
     for rounds in (1, 2, 3):
         weights.update(np.zeros(4, np.uint8))
         assert weights.range == pytest.approx(2 * 0.3 * rounds / 100, rel=1e-12)
+
+
+def test_steps_are_whole_and_too_few_for_scores_to_wrap() -> None:
+    weights = QueryWeights(np.array([2**31]), 2**31, 1e-9)
+    weights.update(np.zeros(1, np.uint8), MOST_STEPS - 100)
+    weights.update(np.zeros(1, np.uint8), np.int8(100))  # its own type would wrap at 128
+    assert scores_of(weights) == [MOST_STEPS * 2**31]
+    for multiple, complaint in ((1, "exceed"), (0, "at least 1"), (-1, "at least 1")):
+        with pytest.raises(ValueError, match=complaint):
+            weights.update(np.zeros(1, np.uint8), multiple)
+    with pytest.raises(TypeError):
+        weights.update(np.zeros(1, np.uint8), 1.5)  # type: ignore[arg-type]
 
 
 @given(st.integers(0, 2**32), st.integers(1, 30), st.floats(0.01, 3.0))
