@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
 from dualquery.automatic import Auto
+from dualquery.data.domain import Domain
+from dualquery.errors import BadInputError
 from dualquery.mechanism import Budget, Task
 from dualquery.queries.parities import Parities
+from dualquery.queries.random import random_conjunctions
 from tests.tables import task
 
 
@@ -32,5 +37,25 @@ def test_noise_that_drowns_the_answers_is_not_chosen() -> None:
     assert "matrix: noise of standard deviation" in plan.parameters["reason"]
 
 
+def test_a_release_does_not_say_how_much_memory_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is left depends on what the private rows take."""
+    monkeypatch.setattr("dualquery.memory.available_memory", lambda: 1000)
+    work = Task(random_conjunctions(Domain.binary(9), 50, 3), 100_000)
+    plan = Auto().plan(work, Budget(1.0, 1e-6))
+    assert plan.parameters["mechanism"] == "dualquery"
+    assert "matrix refuses" in plan.parameters["reason"]
+    assert "MiB" not in plan.parameters["reason"]
+
+
 def test_other_families_are_answered_by_mwem() -> None:
     assert chosen(Task(Parities(6, 2), 10_000), Budget(1.0, 1e-6)) == "mwem"
+
+
+def test_other_families_that_mwem_refuses_are_refused() -> None:
+    """DualQuery plays with another form of them than the one that the room holds for auto."""
+    for queries, budget in (
+        (Parities(6, 2), Budget(1.0, 1e-6, accountant="advanced")),
+        (Parities(3, 1), Budget(1.0, 1e-6)),
+    ):
+        with pytest.raises(BadInputError, match="--mechanism"):
+            Auto().plan(Task(queries, 1000), budget)
