@@ -514,7 +514,8 @@ def numerical_assumptions(schedule: Schedule) -> tuple[str, ...]:
         sentences.append(
             "Gaussian noise is discrete Gaussian noise from OpenDP's exact sampler on a grid of "
             "2^-39 of its scale or less; its distance from rounded continuous noise is charged "
-            "where the accountant needs the latter. Scales are computed in double precision."
+            "where the accountant needs the latter. Scales and sensitivities are computed in "
+            "double precision."
         )
     if any(type(event) is LaplaceNoise for event in events):
         sentences.append(
