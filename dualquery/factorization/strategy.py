@@ -14,7 +14,8 @@ Theorem 14). `sensitivity` bounds (1):
   ``1 / s^2`` and ``2 / s^2``: at most twice the largest load;
 - a feature of p signs only changes, by 2, when an odd number of its columns differ. If x and x'
   differ in a of the d binary columns, at most
-  ``K_p(a) = sum over odd i of C(a, i) C(d - a, p - i)`` features of p signs change.
+  ``K_p(a) = sum over odd i of C(a, i) C(d - a, p - i)`` features of p signs change; if records
+  have at most r 1s, a is at most 2r.
 
 When a row x is added or removed, ``sum_j (v_j(x) / s_j)^2`` takes the place of (1): at most the
 largest load, and ``1 / s^2`` for every feature of signs only.
@@ -181,8 +182,9 @@ def _signs_apart(features: Features, scales: NDArray[np.float64]) -> float:
     weights = 1.0 / scales[pure] ** 2
     ways = kinds[pure, 1]
     columns = len(np.unique(features.bits[pure][features.bits[pure] >= 0]))
-    apart = np.arange(columns + 1)
-    changed = np.zeros(columns + 1)
+    most = features.domain.max_ones
+    apart = np.arange((columns if most is None else min(columns, 2 * most)) + 1)
+    changed = np.zeros(len(apart))
     for way in np.unique(ways).tolist():
         of_way = weights[ways == way]
         sets = [

@@ -137,6 +137,22 @@ def test_sensitivity_of_all_parities_and_of_whole_marginals_is_exact() -> None:
     assert found == pytest.approx(2 * (3 + 3 + 1), rel=1e-6)
 
 
+def test_records_of_few_ones_change_fewer_signs() -> None:
+    few = Domain(np.arange(9), max_ones=1)
+    pairs = Expansion.of(random_conjunctions(few, 112, 2, seed=0)).features
+    assert len(pairs) == 8 + 28
+    records = legal_records(few)
+    values = values_on(pairs, records[records.sum(axis=1) <= 1])
+    largest = ((values[:, None] - values[None]) ** 2).sum(axis=2).max()
+    unlimited = Features(pairs.bits, Domain.binary(8))
+    found, loose = (
+        Strategy(features, np.ones(len(pairs)), None).sensitivity(REPLACED) ** 2
+        for features in (pairs, unlimited)
+    )
+    assert found == pytest.approx(largest, rel=1e-6)
+    assert found < 0.8 * loose
+
+
 @pytest.mark.parametrize("domain", [MIXED, WIDE])
 def test_largest_load_is_found_and_not_above_the_bound(domain: Domain) -> None:
     features = Expansion.of(random_conjunctions(domain, 30, 3, seed=4)).features
