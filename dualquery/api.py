@@ -221,10 +221,17 @@ def _release(
 
 
 def _of_shares(intervals: Intervals | None, count: RowCount) -> Intervals | None:
-    """Say what shares are of, where it is not the true number of rows."""
+    """Say what intervals leave out where the public number of rows N is not the true one, n.
+
+    Measured without noise, a share c / n becomes c / N, or with complements ``1 - (n - c) / N``, or
+    between these with features of signs: off by at most ``|N - n| / N``.
+    """
     if intervals is None or count.neighbours is Neighbours.REPLACE_ONE:
         return intervals
-    told = f"{intervals.basis}; of counts divided by the public number of rows, not the true one"
+    told = (
+        f"{intervals.basis}; as if the public number of rows were the true one: what it is off by, "
+        "relatively, comes on top"
+    )
     return replace(intervals, basis=told)
 
 

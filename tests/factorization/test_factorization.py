@@ -184,6 +184,23 @@ def test_sums_leave_out_heavy_rows_and_nothing_else(domain: Domain) -> None:
     np.testing.assert_array_equal(unlimited.sums(packed(records), 1), values.sum(axis=0))
 
 
+@pytest.mark.parametrize("domain", [MIXED, WIDE, BINARY])
+@pytest.mark.parametrize("public", [80, 100, 150])
+def test_answers_are_off_by_the_error_of_the_public_number_of_rows_at_most(
+    domain: Domain, public: int
+) -> None:
+    work = any_conjunctions(domain, seed=8)
+    records = legal_records(domain)
+    records = records[np.random.default_rng(4).integers(len(records), size=100)]
+    shares = np.mean([work.on_record(record) for record in records], axis=0)
+    expansion = Expansion.of(work)
+    sums = Strategy(expansion.features, np.ones(len(expansion.features)), None).sums(
+        packed(records), 1
+    )
+    off = np.abs(expansion.answers(sums / public) - shares)
+    assert off.max() <= abs(public - 100) / public + 1e-12
+
+
 def test_light_rows_read_as_dense_rows_do() -> None:
     from dualquery.factorization.loads import LightRows
 
