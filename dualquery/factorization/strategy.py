@@ -17,6 +17,11 @@ Theorem 14). `sensitivity` bounds (1):
   ``K_p(a) = sum over odd i of C(a, i) C(d - a, p - i)`` features of p signs change; if records
   have at most r 1s, a is at most 2r.
 
+A row whose load is above the limit has 0 for every feature with indicators, and keeps its features
+of signs only. What a row adds to the sums is so a function of this row alone, neighbours differ in
+what one row adds, and the bounds above hold for rows of either kind: the load of one that is left
+out is 0.
+
 When a row x is added or removed, ``sum_j (v_j(x) / s_j)^2`` takes the place of (1): at most the
 largest load, and ``1 / s^2`` for every feature of signs only.
 """
