@@ -38,16 +38,21 @@ class Auto:
 
     def plan(self, task: Task, budget: Budget) -> Plan:
         """Plan with the first mechanism that suits the task; say which, and why."""
-        refused = []
+        refused: list[str] = []
+        told: list[str] = []
         for name, reason in _suitable(task, budget):
             try:
                 plan = configure(name, {}).plan(task, budget)
             except BadInputError as error:
+                # Messages are for the operator: one about memory says what is left beside the rows.
                 refused.append(f"{name}: {error}")
+                told.append(f"{name} refuses the task")
+                _log.info("auto: %s", refused[-1])
                 continue
             deviation = plan.parameters.get("deviation", 0.0)
             if name == "matrix" and deviation > _DROWNED:
                 refused.append(f"matrix: noise of standard deviation {deviation:.2g} on an answer")
+                told.append(refused[-1])
                 continue
             _log.info("auto chose %s: %s", name, reason)
             return Plan(
@@ -55,11 +60,13 @@ class Auto:
                 accountant=plan.accountant,
                 parameters={
                     "mechanism": name,
-                    "reason": "; ".join((reason, *refused)),
+                    "reason": "; ".join((reason, *told)),
                     **plan.parameters,
                 },
             )
-        raise BadInputError("no mechanism suits the task: " + "; ".join(refused))
+        raise BadInputError(
+            f"no mechanism suits the task ({'; '.join(refused)}); name one with --mechanism"
+        )
 
     def run(self, task: Task, plan: Plan, curator: Curator | None, session: Session) -> Outcome:
         """Run the mechanism that was chosen."""

@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 
 from dualquery.automatic import Auto
+from dualquery.data.domain import Domain
 from dualquery.errors import BadInputError
 from dualquery.mechanism import Budget, Task
 from dualquery.queries.parities import Parities
+from dualquery.queries.random import random_conjunctions
 from tests.tables import task
 
 
@@ -35,11 +37,21 @@ def test_noise_that_drowns_the_answers_is_not_chosen() -> None:
     assert "matrix: noise of standard deviation" in plan.parameters["reason"]
 
 
+def test_a_release_does_not_say_how_much_memory_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is left depends on what the private rows take."""
+    monkeypatch.setattr("dualquery.memory.available_memory", lambda: 1000)
+    work = Task(random_conjunctions(Domain.binary(9), 50, 3), 100_000)
+    plan = Auto().plan(work, Budget(1.0, 1e-6))
+    assert plan.parameters["mechanism"] == "dualquery"
+    assert "matrix refuses" in plan.parameters["reason"]
+    assert "MiB" not in plan.parameters["reason"]
+
+
 def test_other_families_are_answered_by_mwem() -> None:
     assert chosen(Task(Parities(6, 2), 10_000), Budget(1.0, 1e-6)) == "mwem"
 
 
 def test_what_the_room_could_not_serve_is_not_chosen() -> None:
     """Three queries are too few for MWEM, and DualQuery plays on another form of them."""
-    with pytest.raises(BadInputError, match="no mechanism suits the task: mwem: iterations is 10"):
+    with pytest.raises(BadInputError, match="mwem: iterations is 10"):
         Auto().plan(Task(Parities(3, 1), 10_000), Budget(1.0, 1e-6))

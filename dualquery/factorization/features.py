@@ -28,7 +28,7 @@ class Features:
     ----------
     bits
         int32, shape ``(f, k)``: the factors of each feature, increasing, padded on the right with
-        -1. A bit of a binary column stands for its sign, any other for its indicator.
+        -1. The first bit of a binary column stands for its sign, any other for its indicator.
     domain
         The bits and the columns they belong to.
     """
@@ -39,13 +39,19 @@ class Features:
     def __post_init__(self) -> None:
         # The bounds of `strategy` rest on these.
         bits, domain = self.bits, self.domain
-        if bits.ndim != 2 or bits.dtype != np.int32 or bits.max(initial=-1) >= domain.bits:
-            raise ValueError("features need int32 bits of the domain, one feature a row")
+        if bits.ndim != 2 or bits.dtype != np.int32:
+            raise ValueError("features need int32 bits, one feature a row")
+        if bits.max(initial=-1) >= domain.bits or bits.min(initial=-1) < -1:
+            raise ValueError("features need bits of the domain, and -1 for padding")
         if not np.array_equal(bits, pack_left(bits)) or (bits[:, :1] < 0).any():
             raise ValueError("a feature has increasing bits, one at least, then padding")
         columns = np.where(bits >= 0, domain.column_of_bit[bits], -1)
         if ((columns[:, 1:] == columns[:, :-1]) & (columns[:, 1:] >= 0)).any():
             raise ValueError("the factors of a feature lie on different columns")
+        # Its sign is that of the first bit, negated: one feature would stand there twice.
+        second = self.signs & (bits > domain.offsets[columns])
+        if second.any():
+            raise ValueError("the sign of a binary column is said by its first bit")
         if (first_occurrences(bits, domain.bits) != np.arange(len(bits))).any():
             raise ValueError("no feature stands there twice")
 

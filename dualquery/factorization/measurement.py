@@ -110,7 +110,7 @@ class FeatureMeasurement:
     @property
     def basis(self) -> str:
         """The noise of a query's features."""
-        missing = "; rows above the limit on loads count as missing"
+        missing = "; rows above the limit on loads have no value in columns of three or more"
         limited = self.strategy.limit is not None
         return "from the noise of each query's features" + (missing if limited else "")
 

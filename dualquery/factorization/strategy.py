@@ -14,7 +14,13 @@ Theorem 14). `sensitivity` bounds (1):
   ``1 / s^2`` and ``2 / s^2``: at most twice the largest load;
 - a feature of p signs only changes, by 2, when an odd number of its columns differ. If x and x'
   differ in a of the d binary columns, at most
-  ``K_p(a) = sum over odd i of C(a, i) C(d - a, p - i)`` features of p signs change.
+  ``K_p(a) = sum over odd i of C(a, i) C(d - a, p - i)`` features of p signs change; if records
+  have at most r 1s, a is at most 2r.
+
+A row whose load is above the limit has 0 for every feature with indicators, and keeps its features
+of signs only. What a row adds to the sums is so a function of this row alone, neighbours differ in
+what one row adds, and the bounds above hold for rows of either kind: the load of one that is left
+out is 0.
 
 When a row x is added or removed, ``sum_j (v_j(x) / s_j)^2`` takes the place of (1): at most the
 largest load, and ``1 / s^2`` for every feature of signs only.
@@ -52,8 +58,8 @@ _CLIMBS, _FEW_CLIMBS = 300, 50
 
 _REPETITIONS = 20
 
-_ROUNDING = 1.0 + 1e-9
-"""More than the rounding of sums of some million positive terms, relatively."""
+_LEAST_SCALE, _LARGEST_SCALE = 1e-100, 1e100
+"""Within these, no weight and no sum of weights that matters leaves double precision."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +71,8 @@ class Strategy:
     features
         The features.
     scales
-        float64, shape ``(f,)``, above 0: standard deviations of their noise, up to a common factor.
+        float64, shape ``(f,)``, in 1e-100 .. 1e100: standard deviations of their noise, up to a
+        common factor.
     limit
         Rows whose load is above it are left out; None if that cannot be.
     """
@@ -79,9 +86,10 @@ class Strategy:
         if (
             scales.dtype != np.float64
             or scales.shape != (len(self.features),)
-            or not (np.isfinite(scales).all() and scales.min() > 0)
+            or not ((scales >= _LEAST_SCALE) & (scales <= _LARGEST_SCALE)).all()
         ):
-            raise ValueError("every feature needs a finite scale above 0")
+            # A weight 1 / s^2 that is 0 would cost nothing, an infinite one hide all others.
+            raise ValueError("every feature needs a scale from 1e-100 to 1e100")
         if self.limit is not None and not (math.isfinite(self.limit) and self.limit >= 0):
             raise ValueError(f"the limit on loads is {self.limit}")
 
@@ -105,12 +113,13 @@ class Strategy:
         else:
             pure = self.features.kinds[:, 0] == 0
             squared = largest + float((1.0 / self.scales[pure] ** 2).sum())
-        return math.sqrt(squared * _ROUNDING)
+        return math.sqrt(squared * _rounding(self.features))
 
     @cached_property
     def _largest_load(self) -> float:
         proven = self.loads.proven()
-        return proven if self.limit is None else min(proven, self.limit)
+        # A limit of lower precision must not lower that of what is charged.
+        return proven if self.limit is None else min(proven, float(self.limit))
 
 
 def plan_strategy(expansion: Expansion, neighbours: Neighbours) -> Strategy:
@@ -152,7 +161,7 @@ def plan_strategy(expansion: Expansion, neighbours: Neighbours) -> Strategy:
 def with_limit(features: Features, scales: NDArray[np.float64]) -> Strategy:
     """Return the strategy of given scales, with a limit where one that matters is found."""
     plain = Strategy(features, scales, None)
-    limit = plain.loads.largest_found(_CLIMBS) * _ROUNDING
+    limit = plain.loads.largest_found(_CLIMBS) * _rounding(features)
     return Strategy(features, scales, limit if limit < plain.loads.proven() else None)
 
 
@@ -164,6 +173,11 @@ def _cost_alone(features: Features, chosen: NDArray[np.bool_], neighbours: Neigh
     return Strategy(alone, ones, limit).sensitivity(neighbours) ** 2
 
 
+def _rounding(features: Features) -> float:
+    """Return more than the rounding of two sums of as many positive terms, relatively, and 1."""
+    return 1.0 + 2.0**-51 * (len(features) + 1000)
+
+
 def _signs_apart(features: Features, scales: NDArray[np.float64]) -> float:
     """Bound what features of signs only add to (1)."""
     kinds = features.kinds
@@ -173,8 +187,9 @@ def _signs_apart(features: Features, scales: NDArray[np.float64]) -> float:
     weights = 1.0 / scales[pure] ** 2
     ways = kinds[pure, 1]
     columns = len(np.unique(features.bits[pure][features.bits[pure] >= 0]))
-    apart = np.arange(columns + 1)
-    changed = np.zeros(columns + 1)
+    most = features.domain.max_ones
+    apart = np.arange((columns if most is None else min(columns, 2 * most)) + 1)
+    changed = np.zeros(len(apart))
     for way in np.unique(ways).tolist():
         of_way = weights[ways == way]
         sets = [

@@ -1,7 +1,9 @@
 """The private room: the only code that reads private rows and holds exact answers.
 
 To audit the privacy of a release, read this file, ``sensitivity.py``, ``weights.py``,
-``selection.py``, ``row_count.py`` and the ``schedule`` that the accountant was given. A ``Curator``
+``selection.py``, ``gaussian.py``, ``row_count.py``, the sensitivity of features (``features.py``,
+``strategy.py`` and ``loads.py`` of ``dualquery.factorization``, which are part of the room) and the
+``schedule`` that the accountant was given. A ``Curator``
 reads the rows once, keeps the exact counts to itself and gives out differentially private results
 only; each is charged to the ledger *before* it is drawn. Everything that happens elsewhere is
 post-processing of these results and of public inputs.
@@ -512,7 +514,8 @@ def numerical_assumptions(schedule: Schedule) -> tuple[str, ...]:
         sentences.append(
             "Gaussian noise is discrete Gaussian noise from OpenDP's exact sampler on a grid of "
             "2^-39 of its scale or less; its distance from rounded continuous noise is charged "
-            "where the accountant needs the latter. Scales are computed in double precision."
+            "where the accountant needs the latter. Scales and sensitivities are computed in "
+            "double precision."
         )
     if any(type(event) is LaplaceNoise for event in events):
         sentences.append(

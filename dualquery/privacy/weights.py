@@ -35,6 +35,7 @@ same.
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass
 
 import numpy as np
@@ -123,13 +124,18 @@ class QueryWeights:
         truth
             uint8, shape ``(m,)``: value of every query on the round's record.
         multiple
-            The round's learning rate in steps; >= 1, and at most `MOST_STEPS` with all before.
+            The round's learning rate in steps; >= 1.
+
+        Raises
+        ------
+        ValueError
+            If it is below 1, or the steps of all rounds are more than `MOST_STEPS`.
         """
-        if not 1 <= multiple <= MOST_STEPS - self._steps:
-            raise ValueError(
-                f"the multiple of the step is {multiple} after {self._steps} steps; at least 1 is "
-                f"needed, and {MOST_STEPS:,} in all at most"
-            )
+        multiple = operator.index(multiple)
+        if multiple < 1:
+            raise ValueError(f"the multiple of the step is {multiple}; at least 1 is needed")
+        if self._steps + multiple > MOST_STEPS:
+            raise ValueError(f"the steps of all rounds exceed {MOST_STEPS:,}: scores would wrap")
         kernels.add_hits(self._hits, truth, multiple)
         self._steps += multiple
 

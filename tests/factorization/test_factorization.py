@@ -137,6 +137,22 @@ def test_sensitivity_of_all_parities_and_of_whole_marginals_is_exact() -> None:
     assert found == pytest.approx(2 * (3 + 3 + 1), rel=1e-6)
 
 
+def test_records_of_few_ones_change_fewer_signs() -> None:
+    few = Domain(np.arange(9), max_ones=1)
+    pairs = Expansion.of(random_conjunctions(few, 112, 2, seed=0)).features
+    assert len(pairs) == 8 + 28
+    records = legal_records(few)
+    values = values_on(pairs, records[records.sum(axis=1) <= 1])
+    largest = ((values[:, None] - values[None]) ** 2).sum(axis=2).max()
+    unlimited = Features(pairs.bits, Domain.binary(8))
+    found, loose = (
+        Strategy(features, np.ones(len(pairs)), None).sensitivity(REPLACED) ** 2
+        for features in (pairs, unlimited)
+    )
+    assert found == pytest.approx(largest, rel=1e-6)
+    assert found < 0.8 * loose
+
+
 @pytest.mark.parametrize("domain", [MIXED, WIDE])
 def test_largest_load_is_found_and_not_above_the_bound(domain: Domain) -> None:
     features = Expansion.of(random_conjunctions(domain, 30, 3, seed=4)).features
@@ -166,6 +182,23 @@ def test_sums_leave_out_heavy_rows_and_nothing_else(domain: Domain) -> None:
     np.testing.assert_array_equal(limited.sums(packed(records), 2), expected.sum(axis=0))
     unlimited = Strategy(features, scales, None)
     np.testing.assert_array_equal(unlimited.sums(packed(records), 1), values.sum(axis=0))
+
+
+@pytest.mark.parametrize("domain", [MIXED, WIDE, BINARY])
+@pytest.mark.parametrize("public", [80, 100, 150])
+def test_answers_are_off_by_the_error_of_the_public_number_of_rows_at_most(
+    domain: Domain, public: int
+) -> None:
+    work = any_conjunctions(domain, seed=8)
+    records = legal_records(domain)
+    records = records[np.random.default_rng(4).integers(len(records), size=100)]
+    shares = np.mean([work.on_record(record) for record in records], axis=0)
+    expansion = Expansion.of(work)
+    sums = Strategy(expansion.features, np.ones(len(expansion.features)), None).sums(
+        packed(records), 1
+    )
+    off = np.abs(expansion.answers(sums / public) - shares)
+    assert off.max() <= abs(public - 100) / public + 1e-12
 
 
 def test_light_rows_read_as_dense_rows_do() -> None:
@@ -215,6 +248,7 @@ def test_the_room_charges_what_it_computes_and_scales_each_feature() -> None:
         ([[-1, -1]], "one at least"),
         ([[0, 3], [0, 3]], "twice"),
         ([[0, 10]], "of the domain"),
+        ([[0, -2], [0, -1]], "of the domain"),
     ],
 )
 def test_features_that_would_break_the_proof_are_refused(bits, complaint: str) -> None:
@@ -222,13 +256,39 @@ def test_features_that_would_break_the_proof_are_refused(bits, complaint: str) -
         Features(np.array(bits, np.int32), WIDE)
 
 
+def test_the_sign_of_two_bits_has_one_name() -> None:
+    """Both hold on the same records, and `Loads.proven` would count one of them."""
+    with pytest.raises(ValueError, match="first bit"):
+        Features(np.array([[1, 3], [2, 3]], np.int32), MIXED)
+
+
 def test_scales_and_limit_are_checked() -> None:
     features = Expansion.of(random_conjunctions(WIDE, 5, 2)).features
-    for scale in (0.0, -1.0, np.inf):
+    # The square of 1e-200 has no reciprocal, and that of 1e200 has the reciprocal 0.
+    for scale in (0.0, -1.0, np.inf, np.nan, 1e-200, 1e200):
         with pytest.raises(ValueError, match="scale"):
             Strategy(features, np.full(len(features), scale), None)
     with pytest.raises(ValueError, match="limit"):
         Strategy(features, np.ones(len(features)), float("nan"))
+
+
+@pytest.mark.parametrize("relation", list(Neighbours))
+def test_sensitivity_is_computed_in_double_precision(relation: Neighbours) -> None:
+    features = Expansion.of(random_conjunctions(MIXED, 40, 3)).features
+    scales = np.full(len(features), 1.1)
+    limit = np.float16(2.4)
+    exact = Strategy(features, scales, float(limit)).sensitivity(relation)
+    assert Strategy(features, scales, limit).sensitivity(relation) == exact
+
+
+@pytest.mark.parametrize("scale", [1e-100, 1e100])
+def test_extreme_scales_cost_what_ordinary_ones_do(scale: float) -> None:
+    features = Expansion.of(random_conjunctions(MIXED, 40, 3)).features
+    ones = np.ones(len(features))
+    for relation in Neighbours:
+        ordinary = Strategy(features, ones, None).sensitivity(relation)
+        found = Strategy(features, scale * ones, None).sensitivity(relation)
+        assert found * scale == pytest.approx(ordinary, rel=1e-12)
 
 
 @pytest.mark.parametrize("domain", [MIXED, WIDE, BINARY])
