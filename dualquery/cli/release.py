@@ -198,6 +198,8 @@ def release(
 
       queries = "all"
 
+      mechanism = "dualquery"
+
       option = {free = "coins", burn_in = 0}
     """
     given = apply_config(context, config)
