@@ -49,7 +49,7 @@ def release(
     query_columns: Sequence[str | int] | str | None = None,
     marginals: int | None = None,
     max_cells: int | None = None,
-    mechanism: str = "dualquery",
+    mechanism: str | None = None,
     options: Mapping[str, Any] | None = None,
     epsilon: float = 1.0,
     delta: float | None = None,
@@ -80,7 +80,8 @@ def release(
         The workload: see `WorkloadRequest`. ``queries`` may be a `Workload` itself, or another
         family of queries (`dualquery.queries.family`).
     mechanism, options
-        The mechanism's name, and values for the fields of its configuration.
+        The mechanism's name, and values for the fields of its configuration. None for ``auto``,
+        which chooses from public facts; with options, for the mechanism ``dualquery``.
     epsilon, delta, neighbours, accountant
         The budget. ``delta`` defaults to 1/n^2 (0 for mechanisms of pure epsilon).
     rows
@@ -122,6 +123,8 @@ def release(
     )
     configured = configure(mechanism, options or {})
     wanted.require_delta(configured)
+    if mechanism is None and options:
+        progress.note(f"mechanism {configured.name}: options were given, and no mechanism named")
     # The clock is read before the table is: how long a pass over private rows took stays unsaid.
     created = datetime.datetime.now(datetime.UTC)
     check_seed(seed)
@@ -190,6 +193,8 @@ def _release(
     with count.cost_told():
         plan = mechanism.plan(task, budget)
     privacy = statement(plan, budget, data, seed, count)
+    if plan.remark:
+        progress.note(plan.remark)
     expected = planned_error(mechanism, task, plan)
     if expected is not None:
         progress.note(expected.text())

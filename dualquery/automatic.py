@@ -8,18 +8,19 @@ noise that would drown the answers; MWEM serves other families of queries. All m
 
 from __future__ import annotations
 
-import logging
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from dualquery.errors import BadInputError
-from dualquery.mechanism import Budget, Outcome, Plan, Session, Task
+from dualquery.expected import planned_error
+from dualquery.mechanism import Budget, Mechanism, Outcome, Plan, Session, Task
 from dualquery.privacy.curator import Curator
 from dualquery.queries.family import Queries
 from dualquery.queries.workload import Workload
 from dualquery.registry import configure
 
-_log = logging.getLogger(__name__)
+if TYPE_CHECKING:
+    from dualquery.expected import ExpectedError
 
 _DROWNED = 0.25
 """Standard deviation of an answer's noise from which on a fit finds nothing in it."""
@@ -54,23 +55,29 @@ class Auto:
                 refused.append(f"matrix: noise of standard deviation {deviation:.2g} on an answer")
                 told.append(refused[-1])
                 continue
-            _log.info("auto chose %s: %s", name, reason)
+            why = "; ".join((reason, *(f"not {each}" for each in told)))
             return Plan(
                 schedule=plan.schedule,
                 accountant=plan.accountant,
-                parameters={
-                    "mechanism": name,
-                    "reason": "; ".join((reason, *told)),
-                    **plan.parameters,
-                },
+                parameters={"mechanism": name, "reason": why, **plan.parameters},
+                remark=f"auto chose {name}: {why}",
             )
         raise BadInputError(
             f"no mechanism suits the task ({'; '.join(refused)}); name one with --mechanism"
         )
 
+    def expected_error(self, task: Task, plan: Plan) -> ExpectedError | None:
+        """Expect what the mechanism that was chosen expects."""
+        return planned_error(_chosen(plan), task, plan)
+
     def run(self, task: Task, plan: Plan, curator: Curator | None, session: Session) -> Outcome:
         """Run the mechanism that was chosen."""
-        return configure(plan.parameters["mechanism"], {}).run(task, plan, curator, session)
+        return _chosen(plan).run(task, plan, curator, session)
+
+
+def _chosen(plan: Plan) -> Mechanism:
+    """Return the mechanism that a plan was made by."""
+    return configure(plan.parameters["mechanism"], {})
 
 
 def _suitable(task: Task, budget: Budget) -> list[tuple[str, str]]:
@@ -80,5 +87,5 @@ def _suitable(task: Task, budget: Budget) -> list[tuple[str, str]]:
         # The room holds the queries' own answers; DualQuery would need those of another form.
         return [("mwem", "it answers every family of queries")]
     if budget.delta == 0:
-        return [game]
+        return [("dualquery", "delta is 0, so there is no Gaussian noise")]
     return [("matrix", "one measurement with the least noise, and a mixture fitted to it"), game]

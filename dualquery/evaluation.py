@@ -184,7 +184,7 @@ def _compare(
         "queries": len(workload),
         "rows": data.n,
         "rows_of_release": loaded.n,
-        "mechanism": loaded.mechanism,
+        "mechanism": loaded.chosen,
         "epsilon": epsilon,
         "delta": budget.delta,
         "neighbours": budget.neighbours.value,

@@ -61,7 +61,7 @@ def expected_error(
     queries: Queries,
     n: int,
     *,
-    mechanism: str = "dualquery",
+    mechanism: str | None = None,
     options: Mapping[str, Any] | None = None,
     epsilon: float = 1.0,
     delta: float | None = None,

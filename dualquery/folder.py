@@ -96,9 +96,14 @@ class Release:
     def __repr__(self) -> str:
         records = 0 if self.records is None else len(self.records)
         return (
-            f"Release of {self.n:,} rows by {self.mechanism}: {len(self.workload):,} answers, "
+            f"Release of {self.n:,} rows by {self.chosen}: {len(self.workload):,} answers, "
             f"{records:,} synthetic records\n{self.privacy.guarantee()}"
         )
+
+    @property
+    def chosen(self) -> str:
+        """The mechanism that made it: the one that `auto` chose, else the one named."""
+        return str(self.parameters["mechanism"] if self.mechanism == "auto" else self.mechanism)
 
     @property
     def synthetic(self) -> pl.DataFrame | None:

@@ -84,11 +84,14 @@ class Plan:
         Name of the accountant that priced the schedule.
     parameters
         Effective parameters, JSON-able, for the release.
+    remark
+        One line for whoever waits for the run, if there is something to say of the decision.
     """
 
     schedule: Schedule
     accountant: str
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    remark: str = ""
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import typing
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import fields
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any
@@ -40,6 +40,11 @@ def mechanism_names() -> list[str]:
     ]
 
 
+def implied_mechanism(options: Collection[str]) -> str:
+    """Return the mechanism meant where none is named: options without a name are DualQuery's."""
+    return "dualquery" if options else "auto"
+
+
 def check_mechanism(name: str) -> None:
     """Raise `BadInputError` unless there is a mechanism of that name; imports none."""
     known = mechanism_names()
@@ -72,13 +77,13 @@ def mechanism_class(name: str) -> type[Any]:
     return loaded
 
 
-def configure(name: str, options: Mapping[str, Any]) -> Mechanism:
+def configure(name: str | None, options: Mapping[str, Any]) -> Mechanism:
     """Build a mechanism from option names and values; values may be text.
 
     Parameters
     ----------
     name
-        The mechanism.
+        The mechanism; None for the one that the options imply (see `implied_mechanism`).
     options
         Fields of its configuration, or their aliases, as given by the user.
 
@@ -87,6 +92,8 @@ def configure(name: str, options: Mapping[str, Any]) -> Mechanism:
     BadInputError
         If an option is unknown to the mechanism or its value does not fit.
     """
+    implied = name is None
+    name = implied_mechanism(options) if name is None else name
     cls = mechanism_class(name)
     hints = typing.get_type_hints(cls)
     known = [field.name for field in fields(cls)]
@@ -99,8 +106,9 @@ def configure(name: str, options: Mapping[str, Any]) -> Mechanism:
         if key not in known:
             listed = ", ".join(known) or "none"
             guess = did_you_mean(key, known)
+            remedy = "; name the mechanism that has it" if implied or name == "auto" else ""
             raise BadInputError(
-                f"mechanism {name!r} has no option {key!r}{guess} (its options: {listed})"
+                f"mechanism {name!r} has no option {key!r}{guess} (its options: {listed}){remedy}"
             )
         values[key] = _parse(key, value, hints[key]) if isinstance(value, str) else value
     mechanism: Mechanism = cls(**values)

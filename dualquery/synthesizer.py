@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 class Synthesizer:
     """Makes synthetic rows from a private table.
 
-    The mechanism makes a limited number of records (DualQuery one a round); `sample` repeats them,
-    so its rows are no new combinations, and shares in them are multiples of one by that number.
+    The mechanism makes a limited number of records (by default one a private row, 10,000 at most);
+    `sample` repeats them, so its rows are no new combinations, and shares in them are multiples of
+    one by that number.
 
     Parameters
     ----------
@@ -30,7 +31,8 @@ class Synthesizer:
     delta
         None for 1/n^2.
     options
-        Anything else that `dualquery.release` takes, such as ``schema`` or ``queries``.
+        Anything else that `dualquery.release` takes, such as ``schema``, ``queries`` or
+        ``mechanism``.
 
     Raises
     ------

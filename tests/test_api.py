@@ -16,6 +16,7 @@ from dualquery.errors import BadInputError
 from dualquery.mechanism import Budget
 from dualquery.privacy.events import Neighbours
 from dualquery.privacy.row_count import RowCount
+from dualquery.queries.parities import Parities
 from dualquery.queries.random import random_conjunctions
 from dualquery.queries.request import WorkloadRequest
 from dualquery.queries.workload import Workload
@@ -166,13 +167,33 @@ def test_progress_hears_phases_and_rounds() -> None:
             self.notes.append((text, len(self.phases)))
 
     listener = Listener()
-    dualquery.release(people(), **QUICK, progress=listener)
+    dualquery.release(people(), **QUICK, mechanism="dualquery", progress=listener)
     assert listener.phases[0] == "reading the table"
     assert listener.phases[-1] == "running dualquery"
     assert listener.steps[-1] == (6, 6)
     ((text, phases),) = listener.notes
     assert text.startswith("expected max error")
     assert listener.phases[phases:] == ["evaluating the queries", "running dualquery"]
+
+
+def test_auto_is_the_default_mechanism() -> None:
+    made = dualquery.release(people(), **SMALL)
+    assert (made.mechanism, made.chosen) == ("auto", "matrix")
+    assert made.parameters["mechanism"] == "matrix"
+    assert len(made.records) == made.n == 300
+    assert made.intervals is not None
+    assert made.privacy.private
+    assert "by matrix" in repr(made)
+    implied = dualquery.release(people(), **QUICK)
+    assert implied.mechanism == implied.chosen == "dualquery"
+
+
+def test_auto_answers_other_families_by_mwem() -> None:
+    queries = Parities(SCHEMA.domain, 2)
+    made = dualquery.release(people(), schema=SCHEMA, queries=queries)
+    assert made.chosen == "mwem"
+    assert made.records is not None
+    assert made.privacy.delta == 1 / 300**2
 
 
 def test_the_front_door_lists_its_names() -> None:
@@ -202,6 +223,8 @@ def test_the_front_door_lists_its_names() -> None:
         ({"neighbours": "add-remove"}, "give --delta, or state a number of rows with --rows"),
         ({"mechanism": "magic"}, "unknown mechanism 'magic'"),
         ({"options": {"roundz": 3}}, "no option 'roundz'; did you mean 'rounds'"),
+        ({"mechanism": "auto", "options": {"rounds": 3}}, "name the mechanism that has it"),
+        ({"options": {"components": 3}}, "name the mechanism that has it"),
         ({"options": {"rounds": "x"}}, "rounds='x' is not a valid int"),
         ({"options": {"solver": "cplux"}}, "unknown solver 'cplux'"),
         ({"mechanism": "zero", "options": {"rounds": 3}}, "has no option 'rounds'"),

@@ -69,8 +69,15 @@ def test_more_budget_or_rows_means_less_error(mechanism) -> None:
     assert about() > about(epsilon=1.0) > about(epsilon=1.0, n=100_000)
 
 
+def test_auto_expects_what_it_chooses_expects() -> None:
+    asked = {"delta": 0.0, "epsilon": 5.0}
+    assert dualquery.expected_error(WORKLOAD, 5000, **asked) == dualquery.expected_error(
+        WORKLOAD, 5000, mechanism="dualquery", **asked
+    )
+
+
 def test_a_mechanism_without_a_model_says_nothing() -> None:
-    for mechanism in BUILT_IN.keys() - {"dualquery", "gaussian", "laplace", "smalldb"}:
+    for mechanism in BUILT_IN.keys() - {"auto", "dualquery", "gaussian", "laplace", "smalldb"}:
         model = getattr(configure(mechanism, {}), "expected_error", None)
         assert model is None, mechanism
     assert dualquery.expected_error(WORKLOAD, 1000, mechanism="uniform") is None

@@ -83,6 +83,12 @@ def test_options_are_those_of_release() -> None:
         Synthesizer(0).fit(people())
 
 
+def test_the_default_mechanism_samples_as_many_different_rows_as_it_may() -> None:
+    synthesizer = Synthesizer(schema=SCHEMA, queries=30, way=2).fit(people())
+    assert synthesizer.release.chosen == "matrix"
+    assert synthesizer.sample(300).height == len(synthesizer.release.records) == 300
+
+
 def test_a_refit_replaces_the_release() -> None:
     synthesizer = Synthesizer(1.0, **SMALL)
     first = synthesizer.fit(people()).release

@@ -11,7 +11,7 @@ import typer
 from dualquery.cli.config import apply_config
 from dualquery.cli.terminal import Terminal, set_threads, start_logging
 from dualquery.errors import BadInputError
-from dualquery.registry import BUILT_IN, check_mechanism
+from dualquery.registry import BUILT_IN, check_mechanism, implied_mechanism
 
 if TYPE_CHECKING:
     from dualquery.folder import Release
@@ -72,9 +72,13 @@ def release(
         typer.Option(help="Most cells a marginal; default n.", rich_help_panel=WORKLOAD),
     ] = None,
     mechanism: Annotated[
-        str,
-        typer.Option(help=f"One of {', '.join(BUILT_IN)}.", rich_help_panel=MECHANISM),
-    ] = "dualquery",
+        str | None,
+        typer.Option(
+            help=f"One of {', '.join(BUILT_IN)}. Default auto, or dualquery if one of the options "
+            "below is given.",
+            rich_help_panel=MECHANISM,
+        ),
+    ] = None,
     option: Annotated[
         list[str] | None,
         typer.Option(
@@ -194,6 +198,8 @@ def release(
 
       queries = "all"
 
+      mechanism = "dualquery"
+
       option = {free = "coins", burn_in = 0}
     """
     given = apply_config(context, config)
@@ -202,7 +208,8 @@ def release(
     set_threads(given["threads"])
 
     if "help" in (given["option"] or []):
-        show_options(terminal, given["mechanism"])
+        name = given["mechanism"] or implied_mechanism(given["option"])
+        show_options(terminal, name)
         return
     workload = check_options(given)
 
@@ -264,8 +271,8 @@ def check_options(given: dict[str, Any]) -> WorkloadRequest:
     BudgetRequest(
         **{name: given[name] for name in ("epsilon", "delta", "accountant", "neighbours", "rows")}
     )
-    check_mechanism(given["mechanism"])
-    mechanism_options(given)
+    own = mechanism_options(given)
+    check_mechanism(given["mechanism"] or implied_mechanism(own))
     if given["solver"] is not None:
         get_solver(given["solver"])
     check_seed(given["seed"])
@@ -342,9 +349,6 @@ def show(terminal: Terminal, made: Release, target: Path, *, verbose: bool) -> N
     style = "green" if made.privacy.private else "bold red"
     statement = made.privacy.text() if verbose else made.privacy.guarantee()
     console.print(Panel(escape(statement), title="Privacy", border_style=style))
-    if made.mechanism == "auto":
-        chosen = made.parameters
-        console.print(f"auto chose {chosen['mechanism']}: {escape(chosen['reason'])}")
     for note in made.notes:
         # Once is enough: the panel says what a note repeats, and why a release is not private.
         if note not in statement and "not private" not in note:
@@ -367,6 +371,6 @@ def show(terminal: Terminal, made: Release, target: Path, *, verbose: bool) -> N
         grain = f": answers are multiples of 1/{len(made.records):,}"
         console.print(
             f"{len(made.records):,} synthetic records in the table's own columns"
-            f"{grain if made.mechanism == 'dualquery' else ''}"
+            f"{grain if made.chosen == 'dualquery' else ''}"
         )
     console.print(f"written to [bold]{escape(str(target))}[/bold]")

@@ -120,7 +120,7 @@ def test_options_and_shorthands_reach_the_mechanism(dualquery, files) -> None:
     assert (parameters["rounds"], parameters["samples"]) == (5, 4)
     assert (parameters["free"], parameters["burn_in"]) == ("coins", 0)
     assert (parameters["solver"], parameters["solver_timeout"]) == ("highs", 3)
-    assert done.json["synthetic_records"] == 5
+    assert done.json["mechanism"] == "dualquery"
     other = dualquery(*base, "--mechanism", "uniform", "-o", "records=7", "--out", "u")
     assert other.json["synthetic_records"] == 7
 
@@ -797,14 +797,90 @@ def test_synthetic_records_are_plain_parquet(released) -> None:
     ]  # fmt: skip
 
 
-def test_auto_says_what_it_chose_and_why(dualquery, here) -> None:
-    asked = ["release", "--mechanism", "auto", "--queries", "20"]
+@pytest.mark.parametrize("named", [[], ["--mechanism", "auto"]])
+def test_auto_is_the_default_and_says_what_it_chose_and_why(dualquery, here, named) -> None:
+    asked = ["release", *named, "--queries", "20"]
     done = dualquery(*asked, "--out", "a")
     assert done.code == 0
-    assert "auto chose matrix:" in done.out
+    assert "auto chose matrix: one measurement" in done.err
     stored = json.loads((here / "a" / "release.json").read_text())
+    assert stored["mechanism"] == "auto"
     assert stored["parameters"]["mechanism"] == "matrix"
     assert stored["parameters"]["reason"]
+    assert stored["synthetic_records"] > 0
+    assert dualquery("evaluate", "a", "adult", "--json").json["mechanism"] == "matrix"
+    quiet = dualquery(*asked, "--out", "b", "--quiet")
+    assert (quiet.code, quiet.out, quiet.err) == (0, "", "")
+    machine = dualquery(*asked, "--out", "c", "--json")
+    assert machine.json["parameters"]["mechanism"] == "matrix"
+    assert "auto chose matrix" in machine.err
+
+
+@pytest.mark.parametrize(
+    "more", [["--delta", "0"], ["--accountant", "paper"], ["--accountant", "advanced"]]
+)
+def test_auto_chooses_what_the_budget_allows(dualquery, files, more) -> None:
+    base = ["release", files[0], "--schema", files[1], "--queries", "30", "--way", "2"]
+    done = dualquery(*base, "--epsilon", "2", *more, "--json")
+    assert done.code == 0, done.err
+    assert done.json["parameters"]["mechanism"] == "dualquery"
+    assert done.json["privacy"]["private"]
+    assert "auto chose dualquery: " in done.err
+
+
+def test_auto_goes_by_the_rows_stated_where_their_number_is_private(dualquery, files) -> None:
+    base = ["release", files[0], "--schema", files[1], "--queries", "30", "--way", "2", "--json"]
+    private = ["--neighbours", "add-remove"]
+    stated = dualquery(*base, *private, "--rows", "5000", "--out", "stated")
+    assert (stated.json["rows"], stated.json["parameters"]["mechanism"]) == (5000, "matrix")
+    noisy = dualquery(*base, *private, "--delta", "1e-6", "--out", "noisy")
+    assert noisy.json["privacy"]["epsilon"] == pytest.approx(1.0)
+    refused = dualquery(*base, *private)
+    assert refused.code == 2
+    assert "give --delta, or state a number of rows" in refused.last
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        ["--rounds", "6"],
+        ["--iterations", "6"],
+        ["--samples", "5"],
+        ["--eta", "0.5"],
+        ["--solver", "auto"],
+        ["--solver-timeout", "3"],
+        ["-o", "burn_in=0.5"],
+    ],
+)
+def test_options_without_a_mechanism_are_dualquerys(dualquery, files, option) -> None:
+    base = ["release", files[0], "--schema", files[1], "--queries", "20", "--way", "2"]
+    done = dualquery(*base, "--epsilon", "3", *option, "--json")
+    assert done.code == 0, done.err
+    assert done.json["mechanism"] == "dualquery"
+    assert "mechanism dualquery: options were given, and no mechanism named" in done.err
+    refused = dualquery(*base, "--mechanism", "auto", *option, "--out", "refused")
+    assert refused.code == 2
+    assert "'auto' has no option" in refused.last
+    assert "name the mechanism that has it" in refused.last
+
+
+def test_an_option_of_another_mechanism_needs_its_name(dualquery, here) -> None:
+    refused = dualquery("release", "-o", "components=8")
+    assert refused.code == 2
+    assert "'dualquery' has no option 'components'" in refused.last
+    assert "name the mechanism that has it" in refused.last
+    assert "burn_in" in dualquery("release", "-o", "help").out
+    assert names(here) == set()
+
+
+def test_config_names_the_mechanism_or_implies_it(dualquery, files, tmp_path) -> None:
+    base = ["release", files[0], "--schema", files[1], "--way", "2", "--json", "--config"]
+    text = "queries = 20\n"
+    assert dualquery(*base, config(tmp_path, text)).json["mechanism"] == "auto"
+    done = dualquery(*base, config(tmp_path, text + "rounds = 5\n"), "--out", "implied")
+    assert done.json["mechanism"] == "dualquery"
+    named = config(tmp_path, text + "mechanism = 'auto'\nrounds = 5\n")
+    assert "'auto' has no option 'rounds'" in dualquery(*base, named, "--out", "named").last
 
 
 def test_budget_shows_the_error_to_expect(dualquery) -> None:

@@ -192,14 +192,14 @@ def test_a_fault_after_the_first_draw_refunds_nothing(
         ledgers.append(self)
 
     monkeypatch.setattr(Ledger, "__init__", noted)
-    build = game.BestResponse.from_sample
+    pose = game.Transcript.best_response
 
-    def failing(*arguments: object, **options: object) -> object:
+    def failing(self: game.Transcript) -> object:
         if len(charged) == 2:
             raise BadInputError("the solver's disk is full")
-        return build(*arguments, **options)  # type: ignore[arg-type]
+        return pose(self)
 
-    monkeypatch.setattr(game.BestResponse, "from_sample", failing)
+    monkeypatch.setattr(game.Transcript, "best_response", failing)
     arguments = [data, "--schema", str(schema), *OPTIONS, "--out", str(out)]
     assert main(["release", *arguments]) == BAD_INPUT
     assert "the solver's disk is full" in capsys.readouterr().err
