@@ -8,6 +8,7 @@ noise that would drown the answers; MWEM serves other families of queries. All m
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -21,6 +22,8 @@ from dualquery.registry import configure
 
 if TYPE_CHECKING:
     from dualquery.expected import ExpectedError
+
+_log = logging.getLogger(__name__)
 
 _DROWNED = 0.25
 """Standard deviation of an answer's noise from which on a fit finds nothing in it."""
@@ -55,7 +58,7 @@ class Auto:
                 refused.append(f"matrix: noise of standard deviation {deviation:.2g} on an answer")
                 told.append(refused[-1])
                 continue
-            why = "; ".join((reason, *(f"not {each}" for each in told)))
+            why = "; ".join((reason, *told))
             return Plan(
                 schedule=plan.schedule,
                 accountant=plan.accountant,
