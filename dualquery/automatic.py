@@ -2,8 +2,9 @@
 
 Conjunctions are answered by `matrix` wherever Gaussian noise is possible: it measures what costs
 the least noise, which is known before any row is read, and beats the other mechanisms on all data
-that were tried (README). DualQuery serves pure budgets, accountants without Gaussian noise and
-noise that would drown the answers; MWEM serves other families of queries. All make records.
+that were tried (README); where noise leaves nothing to see but each column alone, independent
+columns do better. DualQuery serves pure budgets and accountants without Gaussian noise; MWEM serves
+other families of queries. All make records.
 """
 
 from __future__ import annotations
@@ -21,13 +22,10 @@ from dualquery.registry import configure
 
 _log = logging.getLogger(__name__)
 
-_DROWNED = 0.25
-"""Standard deviation of an answer's noise from which on a fit finds nothing in it."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class Auto:
-    """Chooses among matrix, dualquery and mwem, and says why."""
+    """Chooses among matrix, independent, dualquery and mwem, and says why."""
 
     name: ClassVar[str] = "auto"
     pure: ClassVar[bool] = False
@@ -39,16 +37,17 @@ class Auto:
     def plan(self, task: Task, budget: Budget) -> Plan:
         """Plan with the first mechanism that suits the task; say which, and why."""
         refused = []
-        for name, reason in _suitable(task, budget):
+        for candidate, grounds in _suitable(task, budget):
+            name, reason = candidate, grounds
             try:
                 plan = configure(name, {}).plan(task, budget)
             except BadInputError as error:
                 refused.append(f"{name}: {error}")
                 continue
-            deviation = plan.parameters.get("deviation", 0.0)
-            if name == "matrix" and deviation > _DROWNED:
-                refused.append(f"matrix: noise of standard deviation {deviation:.2g} on an answer")
-                continue
+            if name == "matrix" and plan.parameters["pull"] >= 1.0:
+                # Its components would all be drawn to one: independent columns, at a higher price.
+                name, reason = "independent", "so few rows tell no more than each column alone"
+                plan = configure(name, {}).plan(task, budget)
             _log.info("auto chose %s: %s", name, reason)
             return Plan(
                 schedule=plan.schedule,
