@@ -25,10 +25,9 @@ def test_pure_budgets_and_other_accountants_are_for_dualquery() -> None:
     assert chosen(work, Budget(1.0, 1e-6, accountant="advanced")) == "dualquery"
 
 
-def test_little_signal_is_for_independent_columns() -> None:
+def test_matrix_serves_the_smallest_budgets_too() -> None:
     few = Task(task().queries, 100)
-    assert chosen(few, Budget(0.05, 1e-6)) == "independent"
-    assert chosen(few, Budget(5.0, 1e-6)) == "matrix"
+    assert chosen(few, Budget(0.05, 1e-6)) == "matrix"
 
 
 def test_other_families_are_answered_by_mwem() -> None:
