@@ -1,9 +1,10 @@
 """`auto`: one mechanism chosen from public facts only, and why.
 
 Conjunctions are answered by `matrix` wherever Gaussian noise is possible: it measures what costs
-the least noise, which is known before any row is read, and beats the other mechanisms on all data
-that were tried (README). DualQuery serves pure budgets, accountants without Gaussian noise and
-noise that would drown the answers; MWEM serves other families of queries. All make records.
+the least noise, which is known before any row is read, and has smaller errors than the others on
+nearly all data that were tried (README); of a thousand rows at epsilon 0.1, independent columns or
+uniform answers do better. DualQuery serves pure budgets and accountants without Gaussian noise;
+MWEM serves other families of queries. All make records.
 """
 
 from __future__ import annotations
@@ -24,9 +25,6 @@ if TYPE_CHECKING:
     from dualquery.expected import ExpectedError
 
 _log = logging.getLogger(__name__)
-
-_DROWNED = 0.25
-"""Standard deviation of an answer's noise from which on a fit finds nothing in it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,11 +50,6 @@ class Auto:
                 refused.append(f"{name}: {error}")
                 told.append(f"{name} refuses the task")
                 _log.info("auto: %s", refused[-1])
-                continue
-            deviation = plan.parameters.get("deviation", 0.0)
-            if name == "matrix" and deviation > _DROWNED:
-                refused.append(f"matrix: noise of standard deviation {deviation:.2g} on an answer")
-                told.append(refused[-1])
                 continue
             why = "; ".join((reason, *told))
             return Plan(

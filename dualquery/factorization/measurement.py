@@ -25,9 +25,6 @@ from dualquery.queries.workload import Workload
 
 Float64 = NDArray[np.float64]
 
-_SHARED = 1.5
-"""Features may have so many times the noise of the queries: a mixture learns more from them."""
-
 
 class Measurement(Protocol):
     """One noisy measurement that determines all answers."""
@@ -223,4 +220,4 @@ def choose_measurement(
         return queries  # no legal record satisfies any of them
     features = FeatureMeasurement(expansion, plan_strategy(expansion, neighbours), neighbours)
     noise = features.sensitivity * features.mean_deviation
-    return features if noise <= _SHARED * queries.sensitivity else queries
+    return features if noise <= queries.sensitivity else queries

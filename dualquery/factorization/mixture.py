@@ -39,9 +39,6 @@ _STEP = 0.2
 _DISTURBANCE = 1.0
 """Standard deviation of the components' log-odds around the 1-way means at the start."""
 
-_DECAY = 0.01
-"""Part of a step's rate by which components are drawn to each other: it keeps noise out."""
-
 _LEAST = 1e-4
 _BETA = (0.9, 0.99)
 """Adam's memory of slopes and of their squares."""
@@ -111,6 +108,9 @@ class MixtureFit:
         float64, shape ``(f,)``: their noisy means, and the standard deviations of the noise.
     components, steps
         Size of the mixture, and gradient steps.
+    pull
+        Part of a step's rate by which components are drawn to their mean, in [0, 1]: it keeps
+        noise out.
     """
 
     products: Products
@@ -118,6 +118,7 @@ class MixtureFit:
     deviations: Float64
     components: int
     steps: int
+    pull: float
 
     @cached_property
     def _bits(self) -> NDArray[np.int64]:
@@ -178,7 +179,7 @@ class MixtureFit:
                 rate = _STEP * min(1.0, 2.0 * (1.0 - (step - 1) / self.steps))
                 rate *= (1.0 - _BETA[1] ** step) ** 0.5 / (1.0 - _BETA[0] ** step)
                 odds -= np.float32(rate) * momentum / (np.sqrt(power) + np.float32(1e-12))
-                odds -= np.float32(_DECAY * rate) * (odds - odds.mean(axis=1, keepdims=True))
+                odds -= np.float32(self.pull * rate) * (odds - odds.mean(axis=1, keepdims=True))
                 values = self._values(odds)
                 table = self.products.table(values, self._binary)
                 progress(step, self.steps)

@@ -13,14 +13,14 @@ from dualquery.errors import BadInputError
 from dualquery.factorization.expansion import Expansion
 from dualquery.factorization.features import Features
 from dualquery.factorization.loads import LightCounts
-from dualquery.factorization.mechanism import Matrix, move_near
+from dualquery.factorization.mechanism import Matrix, move_near, reach
 from dualquery.factorization.mixture import MixtureFit
 from dualquery.factorization.strategy import Strategy, plan_strategy
 from dualquery.mechanism import Budget, Task
 from dualquery.privacy.curator import Curator
 from dualquery.privacy.events import GaussianNoise, Neighbours
 from dualquery.privacy.randomness import SeededRandomness
-from dualquery.queries.marginals import random_marginals
+from dualquery.queries.marginals import all_marginals, random_marginals
 from dualquery.queries.random import random_conjunctions
 from dualquery.queries.workload import Workload
 
@@ -299,7 +299,9 @@ def test_mixture_recovers_what_it_is_fitted_to(domain: Domain) -> None:
     records = legal_records(domain)
     weights = generator.dirichlet(np.full(len(records), 0.3))
     truth = weights @ values_on(features, records)
-    fit = MixtureFit(features.products, truth, np.full(len(truth), 0.01), components=32, steps=800)
+    fit = MixtureFit(
+        features.products, truth, np.full(len(truth), 0.01), components=32, steps=800, pull=0.01
+    )
     mixture = fit.run(np.random.default_rng(2), threads=2)
     assert np.abs(mixture.means(features.products) - truth).max() < 0.02
     sample = mixture.sample(20_000, generator)
@@ -308,15 +310,44 @@ def test_mixture_recovers_what_it_is_fitted_to(domain: Domain) -> None:
     assert np.abs(values_on(features, sample).mean(axis=0) - truth).max() < 0.02 + 0.04
 
 
-def test_answers_stay_within_three_deviations_and_in_range() -> None:
-    model = np.array([0.5, 0.5, 0.001, 0.9])
-    unbiased = np.array([0.4, 0.45, -0.5, 1.4])
-    found = move_near(model, unbiased, np.array([0.02, 0.02, 0.1, 0.1]))
-    np.testing.assert_allclose(found, [0.46, 0.5, 0.0, 1.0])
+def test_moved_answers_stay_within_four_deviations_and_in_range() -> None:
+    """Among many good answers a distance of 2.5 deviations is noise, and one of 5 is not."""
+    good = np.full(10_000, 0.25)
+    model = np.concatenate(([0.5, 0.5, 0.001, 0.9], good))
+    unbiased = np.concatenate(([0.4, 0.45, -0.5, 1.4], good))
+    deviations = np.concatenate(([0.02, 0.02, 0.1, 0.1], np.zeros(len(good))))
+    found = move_near(model, unbiased, deviations)
+    np.testing.assert_allclose(found, np.concatenate(([0.48, 0.5, 0.0, 1.0], good)))
+
+
+def test_reach_is_far_for_noise_and_near_for_a_faulty_model() -> None:
+    noise = np.random.default_rng(5).standard_normal(20_000)
+    # On average 9.3 are beyond 3.5, and twice as many would have to be: probability below 0.01.
+    assert reach(np.abs(noise)) > 3.5
+    # A fifth of the answers are wrong by 5 deviations: far more than noise leaves beyond 3.
+    faulty = noise + 5.0 * (np.arange(len(noise)) % 5 == 0)
+    assert 1.0 < reach(np.abs(faulty)) < 3.0
+    assert reach(np.zeros(3)) == 4.0
+
+
+def test_whole_marginals_are_measured_themselves() -> None:
+    """One record is in one cell of each: no features cost less."""
+    work = all_marginals(WIDE, 2)
+    plan = Matrix().plan(Task(work, 1000), Budget(1.0, 1e-6))
+    assert plan.parameters["measured"] == "queries"
+
+
+def test_the_pull_falls_with_the_signal() -> None:
+    work = random_conjunctions(MIXED, 50, 3)
+    pulls = [
+        Matrix().plan(Task(work, n), Budget(1.0, 1e-6)).parameters["pull"]
+        for n in (2, 1_000, 1_000_000)
+    ]
+    assert pulls[0] == 1.0 > pulls[1] > pulls[2] > 0.0
 
 
 def test_plan_says_what_is_measured() -> None:
-    work = random_conjunctions(MIXED, 50, 3)
+    work = random_conjunctions(MIXED, 200, 3)
     plan = Matrix().plan(Task(work, 1000), Budget(1.0, 1e-6))
     kinds = plan.parameters["kinds"]
     assert sum(kind["features"] for kind in kinds) == plan.parameters["features"]
