@@ -15,6 +15,7 @@ import polars as pl
 
 from dualquery.errors import BadInputError
 from dualquery.queries.request import WorkloadRequest
+from experiments.contenders import AS_PUBLISHED
 from experiments.harness.recipe import Choices, Finding, Option, Recipe, Row, Run
 from experiments.measuring import question_of, release
 from experiments.tables import TABLES, PublicTable, table_named
@@ -248,7 +249,7 @@ def game_problems(
     later = captured_rounds(
         source,
         [number for number in rounds if number > 1],
-        options={"rounds": max(*rounds, 2), "samples": samples},
+        options={**AS_PUBLISHED, "rounds": max(*rounds, 2), "samples": samples},
         schema=schema,
         columns=columns,
         queries=queries,

@@ -77,7 +77,24 @@ def test_auto_expects_what_it_chooses_expects() -> None:
 
 
 def test_a_mechanism_without_a_model_says_nothing() -> None:
-    for mechanism in BUILT_IN.keys() - {"auto", "dualquery", "gaussian", "laplace", "smalldb"}:
+    for mechanism in BUILT_IN.keys() - {
+        "auto",
+        "dualquery",
+        "gaussian",
+        "laplace",
+        "matrix",
+        "smalldb",
+    }:
         model = getattr(configure(mechanism, {}), "expected_error", None)
         assert model is None, mechanism
     assert dualquery.expected_error(WORKLOAD, 1000, mechanism="uniform") is None
+
+
+def test_a_fit_is_expected_to_leave_less_than_the_noise() -> None:
+    asked = {"mechanism": "matrix", "delta": 1e-3, "epsilon": 1.0}
+    fitted = dualquery.expected_error(WORKLOAD, 50_000, **asked)
+    noise = dualquery.expected_error(WORKLOAD, 50_000, options={"components": 0}, **asked)
+    assert fitted is not None
+    assert noise is not None
+    assert fitted.mean_error.about < 0.5 * noise.mean_error.about
+    assert fitted.max_error.low <= fitted.max_error.about <= fitted.max_error.high

@@ -21,6 +21,7 @@ from rich.table import Column, Table
 
 from dualquery.errors import BadInputError
 from dualquery.game.capture import FIRST_SOLVED, captured_rounds
+from experiments.contenders import AS_PUBLISHED
 from experiments.processes import measure
 from solvers import BestResponse, Groups, SolverError, Status, available_solvers, get_solver
 from solvers.formulation import Formulation
@@ -81,7 +82,7 @@ def _problems(source: str, quick: bool) -> dict[int, BestResponse]:
     if name not in RUNS:
         raise BadInputError(f"--data is {source!r}; this experiment takes kdd99:PATH")
     setting = RUNS[name]
-    options = {**setting["options"], "burn_in": 0.0}
+    options = {**AS_PUBLISHED, **setting["options"]}
     if quick:
         options |= {"rounds": 6, "samples": 300}
     return captured_rounds(

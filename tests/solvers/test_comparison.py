@@ -155,7 +155,7 @@ def test_registered_for_a_block() -> None:
 def test_captured_rounds_are_those_of_the_game() -> None:
     from dualquery.game.capture import captured_rounds
 
-    options = {"rounds": 5, "samples": 20, "eta": 0.1}
+    options = {"rounds": 5, "samples": 20, "eta": 0.1, "memory": 1}
     captured = captured_rounds(
         "adult", [2, 5, 9], options=options, queries=100, seed=1, epsilon=5.0, threads=1
     )
