@@ -3,8 +3,8 @@
 Conjunctions are answered by `matrix` wherever Gaussian noise is possible: it measures what costs
 the least noise, which is known before any row is read, and has smaller errors than the others on
 nearly all data that were tried (README); of a thousand rows at epsilon 0.1, independent columns or
-uniform answers do better. DualQuery serves pure budgets and accountants without Gaussian noise; MWEM
-serves other families of queries. All make records.
+uniform answers do better. DualQuery serves pure budgets and accountants without Gaussian noise;
+MWEM serves other families of queries. All make records.
 """
 
 from __future__ import annotations
