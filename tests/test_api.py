@@ -343,6 +343,13 @@ def test_query_columns_of_items_are_item_ids() -> None:
     assert workload.literals.tolist() == [[2, 6]]
 
 
+def test_few_columns_are_asked_for_all_queries_there_are() -> None:
+    workload = WorkloadRequest(way=1).build(SCHEMA, 100)
+    assert len(workload) == 2 * SCHEMA.domain.bits
+    with pytest.raises(BadInputError, match="100000 queries asked"):
+        WorkloadRequest(queries=100_000, way=1).build(SCHEMA, 100)
+
+
 def test_marginals_default_to_n_cells() -> None:
     workload = WorkloadRequest(marginals=1, way=2).build(SCHEMA, 4)
     assert len(workload) == 4

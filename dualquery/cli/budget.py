@@ -31,8 +31,13 @@ def budget(
         typer.Option(help="With --epsilon: show the error to expect on this schema, too."),
     ] = None,
     queries: Annotated[
-        int, typer.Option(help="Signed 3-way conjunctions that the error is expected for.", min=1)
-    ] = 100_000,
+        int | None,
+        typer.Option(
+            help="Signed 3-way conjunctions that the error is expected for; default 100000 or as "
+            "many as differ.",
+            min=1,
+        ),
+    ] = None,
     neighbours: Annotated[
         str, typer.Option(help="replace-one, or add-remove with --rows to go by.")
     ] = "replace-one",
@@ -113,7 +118,7 @@ def budget(
 
 def _expected(
     schema: str,
-    queries: int,
+    queries: int | None,
     rows: int,
     epsilon: float,
     delta: float,

@@ -44,7 +44,8 @@ def release(
     queries: Annotated[
         str | None,
         typer.Option(
-            help="How many random conjunctions, default 100000; or 'all'; or a file of queries.",
+            help="How many random conjunctions, default 100000 or as many as differ; or 'all'; or "
+            "a file of queries.",
             rich_help_panel=WORKLOAD,
         ),
     ] = None,
@@ -314,7 +315,8 @@ def parse_queries(text: str | int) -> int | str:
         if text == "all" or Path(str(text)).is_file():
             return str(text)
         raise BadInputError(
-            f"--queries is {text!r}; give a number, 'all', or the path of a file of queries"
+            f"--queries is {text!r}, and there is no such file; give a number, 'all', or the path "
+            "of a file of queries"
         ) from None
 
 
@@ -353,10 +355,10 @@ def show(terminal: Terminal, made: Release, target: Path, *, verbose: bool) -> N
         # Once is enough: the panel says what a note repeats, and why a release is not private.
         if note not in statement and "not private" not in note:
             console.print(f"note: {escape(note)}", style="yellow")
-    table = Table(
-        "query", "released answer", title=f"{len(made.workload):,} answers, the first few"
-    )
     shown = 5  # the text of all of them would take a while
+    few = ", the first few" if len(made.workload) > shown else ""
+    answers = "answer" if len(made.workload) == 1 else "answers"
+    table = Table("query", "released answer", title=f"{len(made.workload):,} {answers}{few}")
     texts = print_queries(conjunctions_of(made.workload).literals[:shown], made.schema)
     rows = [[escape(text), f"{made.answers[i]:.4f}"] for i, text in enumerate(texts)]
     if made.intervals is not None:

@@ -325,7 +325,10 @@ def find_bit(column: Column, value: str) -> tuple[int, bool]:
             bit = _bucket(column, value)
         if bit is not None:
             return bit, False
-    known = list(column.labels) if isinstance(column, Numeric) else list(column.codes)
+    known = list(column.labels)
+    if not isinstance(column, Numeric):
+        added = [label for label in (OTHER_LABEL, MISSING_LABEL) if label in known]
+        known = [*column.codes, *added]
     raise BadInputError(
         f"query: column {column.name!r} has no value {value!r}; {suggest(value, known)}"
     )

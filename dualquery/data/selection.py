@@ -2,11 +2,13 @@
 
 A selection is a list with commas: ``age,3,5-7`` keeps the column named age, the one at position 3
 (counted from 0) and those at 5 to 7. A leading ``!`` leaves out instead: ``!id`` keeps all columns
-but id, and ``0-9,!3`` nine of the first ten; quote it, since shells give ``!`` a meaning.
+but id, and ``0-9,!3`` nine of the first ten; quote it, since shells give ``!`` a meaning. A name
+that has a comma is in double quotation marks: ``age,"city, state"``.
 """
 
 from __future__ import annotations
 
+import csv
 import re
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
@@ -134,7 +136,8 @@ def format_items(items: NDArray[np.int64]) -> str:
 
 def _tokens(selection: Selection) -> list[str]:
     if isinstance(selection, str):
-        tokens = [token.strip() for token in selection.split(",")]
+        split = _unquoted(selection) if '"' in selection else selection.split(",")
+        tokens = [token.strip() for token in split]
     else:
         tokens = list(map(str, selection))
     kept = [token for token in tokens if token]
@@ -144,6 +147,14 @@ def _tokens(selection: Selection) -> list[str]:
             "one out"
         )
     return kept
+
+
+def _unquoted(selection: str) -> list[str]:
+    """Split a list as a line of a CSV file: a name with a comma is in double quotes."""
+    try:
+        return next(csv.reader([selection], skipinitialspace=True, strict=True))
+    except csv.Error as error:
+        raise BadInputError(f"columns: {selection!r} is no list with commas: {error}") from None
 
 
 def _range(token: str) -> tuple[int, int] | None:

@@ -19,7 +19,7 @@ class GameOptions:
     """Parameters of Algorithm 1; what is left out is chosen for the budget."""
 
     rounds: int | None = None
-    """T: rounds of the game, and synthetic records made."""
+    """T: rounds of the game; each plays one record."""
 
     samples: int | None = None
     """s: queries drawn a round."""

@@ -40,7 +40,8 @@ def chosen_columns(domain: Domain, columns: Columns | None, way: int) -> NDArray
         raise BadInputError(f"a query needs at least one literal, not way = {way}")
     if way > len(chosen):
         raise BadInputError(
-            f"{way}-way queries need {way} different columns, but there are {len(chosen)}"
+            f"{way}-way queries need {way} different columns, but there are {len(chosen)}; "
+            f"ask for --way {len(chosen)} at most"
         )
     return chosen
 

@@ -24,7 +24,8 @@ class WorkloadRequest:
     ----------
     queries
         A number of random conjunctions, ``"all"`` for every cell of every marginal, or the path of
-        a file with a query a line; None for 100,000 random ones, unless ``marginals`` is given.
+        a file with a query a line; None for 100,000 random ones, or for all that differ where these
+        are fewer, unless ``marginals`` is given.
     way
         Literals a query (k).
     signed
@@ -87,7 +88,7 @@ class WorkloadRequest:
         """
         from dualquery.queries.files import read_queries
         from dualquery.queries.marginals import all_marginals, random_marginals
-        from dualquery.queries.random import random_conjunctions
+        from dualquery.queries.random import count_distinct, random_conjunctions
 
         domain = schema.domain
         columns = None if self.columns is None else schema.select(self.columns)
@@ -98,5 +99,8 @@ class WorkloadRequest:
             return all_marginals(domain, self.way, self.signed, columns)
         if isinstance(self.queries, str | Path):
             return read_queries(self.queries, schema)
-        m = DEFAULT_QUERIES if self.queries is None else int(self.queries)
+        if self.queries is None:
+            m = min(DEFAULT_QUERIES, count_distinct(domain, self.way, self.signed, columns))
+        else:
+            m = int(self.queries)
         return random_conjunctions(domain, m, self.way, self.signed, self.seed, columns)

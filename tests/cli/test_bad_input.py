@@ -178,7 +178,7 @@ def test_schema_files_that_are_none(dualquery, here, tmp_path, text) -> None:
         (["--queries", "0"], "--queries is 0"),
         (["--queries", "-5"], "--queries is -5"),
         (["--queries", "many"], "--queries is 'many'"),
-        (["--queries", "no-such-file.txt"], "give a number, 'all', or the path"),
+        (["--queries", "no-such-file.txt"], "there is no such file; give a number"),
         (["--way", "0"], "--way is 0"),
         (["--marginals", "0"], "--marginals is 0"),
         (["--marginals", "2", "--positive"], "--positive does not go with --marginals"),

@@ -89,6 +89,12 @@ def test_a_category_is_found_by_its_number() -> None:
             schema.literal("Größe", value)
 
 
+def test_the_categories_beside_the_declared_ones_are_offered() -> None:
+    schema = TableSchema((Categorical("city", (("Rome",),), outside="other", missing="category"),))
+    with pytest.raises(BadInputError, match=r"one of 'Rome', '\(other\)', '\(missing\)'"):
+        schema.literal("city", "Paris")
+
+
 @given(st.lists(st.floats(-1e9, 1e9), min_size=3, max_size=8, unique=True))
 def test_every_printed_label_is_understood(edges: list[float]) -> None:
     column = Numeric("x", tuple(sorted(edges)))
@@ -263,6 +269,13 @@ def test_selection_by_name_position_and_range() -> None:
             TABLE.restrict(selection)
 
 
+def test_a_selected_name_with_a_comma_is_in_quotation_marks() -> None:
+    table = TableSchema((Binary("city, state"), Binary('note "x"'), Binary("age")))
+    assert table.select('age, "city, state"').tolist() == [0, 2]
+    assert table.select('"!city, state"').tolist() == [1, 2]
+    assert table.select('note "x","note ""x"""').tolist() == [1]
+
+
 def test_a_selection_may_leave_out() -> None:
     assert TABLE.restrict("!sex").column_names == ("age", "flag", "rate")
     assert TABLE.restrict("!sex, !2-3").column_names == ("age",)
@@ -275,6 +288,7 @@ def test_a_selection_may_leave_out() -> None:
         ("!sexes", "columns: there is no column 'sexes'; did you mean 'sex'"),
         ("sex,!sex", "columns: all that is selected is left out again"),
         ("!0-3", "columns: all that is selected is left out again"),
+        ('"!sex', "is no list with commas: unexpected end of data"),
         ("!4", "columns: '4' reaches beyond the last position, 3"),
         ("!", "columns: there is no column ''"),
     ]:
