@@ -3,7 +3,7 @@
 - Netflix's shape: from a file of 480,189 x 17,770 bits, 100 million of them ones, to a folder.
 - Section 6's largest: 100,000 x 512,000 bits, which are made while they are counted.
 
-Both run ``dualquery.release`` with its defaults at (1, 0.001), as a user would.
+Both play DualQuery with its own policy at (1, 0.001), as a user would.
 """
 
 from __future__ import annotations
@@ -165,7 +165,13 @@ def release_and_save(source: str, columns: str | None, queries: int, out: Path) 
     import dualquery
 
     release = dualquery.release(
-        source, columns=columns, queries=queries, epsilon=EPSILON, delta=DELTA, progress=times
+        source,
+        columns=columns,
+        queries=queries,
+        mechanism="dualquery",
+        epsilon=EPSILON,
+        delta=DELTA,
+        progress=times,
     )
     times.phase("writing")
     release.save(out)

@@ -1,7 +1,7 @@
 """Real sparse tables in place of Netflix's, which cannot be passed on: load, count, release.
 
 They are not in the package: ``--data FOLDER`` names the folder of their files, item lists in the
-FIMI form. Each is released with the defaults at (1, 0.001) in a process of its own.
+FIMI form. DualQuery releases each at (1, 0.001) in a process of its own.
 """
 
 from __future__ import annotations
