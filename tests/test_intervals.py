@@ -94,6 +94,7 @@ def test_an_answer_comes_with_its_interval() -> None:
     assert made.intervals is not None
     assert tuple(found["interval"]) == made.intervals.of(3)
     assert found["level"] == LEVEL
+    assert found["basis"] == made.intervals.basis
 
 
 # --- where the number of rows is private --------------------------------------------------------
