@@ -12,6 +12,7 @@ from dualquery.errors import BadInputError
 
 if TYPE_CHECKING:
     from dualquery.folder import Release
+    from dualquery.intervals import Intervals
 
 
 def answer_queries(release: Release | str | Path, queries: Sequence[str]) -> list[dict[str, Any]]:
@@ -30,7 +31,8 @@ def answer_queries(release: Release | str | Path, queries: Sequence[str]) -> lis
         ``query`` as given; ``answered``, the same in canonical form, where a value has become its
         bucket or category; ``answer`` (share of the rows, in [0, 1]); ``source``: ``released``
         when the query is in the workload, else ``synthetic``; ``interval``: a pair that covers the
-        true answer with the chance ``level``; both None if it was not measured.
+        true answer with the chance ``level``, on the ``basis`` of which a sentence tells; all None
+        if it was not measured.
 
     Raises
     ------
@@ -54,16 +56,22 @@ def answer_queries(release: Release | str | Path, queries: Sequence[str]) -> lis
             at = np.flatnonzero((loaded.workload.literals == wanted).all(axis=1))
         if len(at):
             answer = {"answer": float(loaded.answers[at[0]]), "source": "released"}
-            interval = None if known is None else known.of(int(at[0]))
-            level = None if known is None or interval is None else known.level
-            found.append({**line, **answer, "interval": interval, "level": level})
+            found.append({**line, **answer, **_interval(known, int(at[0]))})
         elif loaded.records is not None:
             single = Workload(literals[None, :], loaded.schema.domain)
             share = float(single.answers_on(loaded.records)[0])
             answer = {"answer": share, "source": "synthetic"}
-            found.append({**line, **answer, "interval": None, "level": None})
+            found.append({**line, **answer, **_interval(None, 0)})
         else:
             raise BadInputError(
                 f"{text!r} is not in the workload, and this release has no synthetic records"
             )
     return found
+
+
+def _interval(known: Intervals | None, query: int) -> dict[str, Any]:
+    """Return the interval of a query of the workload, and what it rests on."""
+    interval = None if known is None else known.of(query)
+    if known is None or interval is None:
+        return {"interval": None, "level": None, "basis": None}
+    return {"interval": interval, "level": known.level, "basis": known.basis}

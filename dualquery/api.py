@@ -202,6 +202,7 @@ def _release(
     intervals = outcome.intervals
     if intervals is not None:
         intervals = intervals.for_rows(count, task.queries.low, task.queries.high)
+        intervals = intervals.for_cut(data.schema.max_ones_per_row)
     return Release(
         mechanism=mechanism.name,
         parameters=plan.parameters,

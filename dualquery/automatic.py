@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING, ClassVar
 from dualquery.errors import BadInputError
 from dualquery.expected import planned_error
 from dualquery.mechanism import Budget, Mechanism, Outcome, Plan, Session, Task
+from dualquery.privacy.accountants import choices
 from dualquery.privacy.curator import Curator
+from dualquery.privacy.events import GaussianNoise
 from dualquery.queries.family import Queries
 from dualquery.queries.workload import Workload
 from dualquery.registry import configure
@@ -84,4 +86,7 @@ def _suitable(task: Task, budget: Budget) -> list[tuple[str, str]]:
         return [("mwem", "it answers every family of queries")]
     if budget.delta == 0:
         return [("dualquery", "delta is 0, so there is no Gaussian noise")]
+    noise = (GaussianNoise(1.0, 1.0),)
+    if all(each.supports(noise, budget.delta) for each in choices(budget.accountant)):
+        return [("dualquery", f"the accountant {budget.accountant} has no Gaussian noise")]
     return [("matrix", "one measurement with the least noise, and a mixture fitted to it"), game]

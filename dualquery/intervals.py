@@ -139,6 +139,12 @@ class Intervals:
             self.level - _ROWS_MISS,
         )
 
+    def for_cut(self, most: int | None) -> Intervals:
+        """Say that these are of the rows as cut to ``most`` ones each; None where none is cut."""
+        if most is None:
+            return self
+        return replace(self, basis=f"{self.basis}; of the rows as cut to {most:,} ones each")
+
 
 def gaussian_half_width(scale: float) -> float:
     """Return a distance that Gaussian noise leaves with chance 1 - `LEVEL` at most.

@@ -27,7 +27,9 @@ def test_conjunctions_are_answered_by_matrix() -> None:
 def test_pure_budgets_and_other_accountants_are_for_dualquery() -> None:
     work = Task(task().queries, 100_000)
     assert chosen(work, Budget(1.0, 0.0)) == "dualquery"
-    assert chosen(work, Budget(1.0, 1e-6, accountant="advanced")) == "dualquery"
+    plan = Auto().plan(work, Budget(1.0, 1e-6, accountant="advanced"))
+    assert plan.parameters["mechanism"] == "dualquery"
+    assert plan.parameters["reason"] == "the accountant advanced has no Gaussian noise"
 
 
 def test_matrix_serves_the_smallest_budgets_too() -> None:

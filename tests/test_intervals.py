@@ -94,6 +94,13 @@ def test_an_answer_comes_with_its_interval() -> None:
     assert made.intervals is not None
     assert tuple(found["interval"]) == made.intervals.of(3)
     assert found["level"] == LEVEL
+    assert found["basis"] == made.intervals.basis
+
+
+def test_intervals_of_cut_rows_say_so() -> None:
+    made = dualquery.release("biased:300,9,1", queries=20, max_ones_per_row=3, delta=1e-6)
+    assert made.intervals is not None
+    assert made.intervals.basis.endswith("; of the rows as cut to 3 ones each")
 
 
 # --- where the number of rows is private --------------------------------------------------------

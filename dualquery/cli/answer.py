@@ -40,3 +40,5 @@ def answer(
                 low, high = line["interval"]
                 shown += f"\t{line['level']:.0%} interval of the truth: {low:.6f} to {high:.6f}"
             typer.echo(f"{line['answer']:.6f}\t{line['source']}\t{shown}")
+        for basis in sorted({line["basis"] for line in found if line["basis"]}):
+            typer.echo(f"intervals: {basis}", err=True)

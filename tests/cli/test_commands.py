@@ -397,7 +397,7 @@ def test_answer_from_the_workload_and_from_the_records(dualquery, released) -> N
     first, second = done.json["answers"]
     assert first == {
         "query": known, "answered": known, "answer": made.answers[0], "source": "released",
-        "interval": None, "level": None,
+        "interval": None, "level": None, "basis": None,
     }  # fmt: skip
     assert second["source"] == "synthetic"
     rows = made.synthetic
