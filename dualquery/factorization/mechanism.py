@@ -44,8 +44,8 @@ _FALSE = 0.5
 _MAX_ERROR = (0.3, 1.5, 5.0)
 _MEAN_ERROR = (0.02, 0.1, 0.4)
 """Errors after the fit, in mean standard deviations of the answers' noise: least, middle and
-largest of runs on Adult, plants, msweb, groceries, tic-tac-toe, mushroom and KDD99, widened a
-little. Other tables and queries may lie outside."""
+largest of runs on Adult, plants, msweb, groceries and tic-tac-toe, widened a little. Other tables
+and queries may lie outside."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,8 +120,7 @@ class Matrix:
         return ExpectedError(
             Estimate(*(min(factor * deviation, 1.0) for factor in _MAX_ERROR)),
             Estimate(*(min(factor * deviation, 1.0) for factor in _MEAN_ERROR)),
-            "the deviation of the answers' noise, times what a fit left of it on seven public "
-            "tables",
+            "the deviation of the answers' noise, times what fits left of it on five public tables",
         )
 
     def run(self, task: Task, plan: Plan, curator: Curator | None, session: Session) -> Outcome:
