@@ -48,6 +48,10 @@ STEP = 0.4
 """The step that fixes the number of rounds, given eta T."""
 MEMORY = 16.0
 """Rounds that are remembered, times the step."""
+MOST_REMEMBERED = 100_000
+"""Draws of a memory beyond which best responses take long: then only the round's own draws are
+looked at, and `LONE_DRAWS` and `LONE_STEP` take the places of the constants above."""
+LONE_DRAWS, LONE_STEP = 3.5, 0.65
 STEPS_A_MULTIPLE = 8
 """Mean of the whole multiples by which steps vary."""
 FEWEST_ROUNDS = 8
@@ -82,6 +86,7 @@ def choose_parameters(options: GameOptions, task: Task, budget: Budget) -> Chose
     if memory is None:
         mean_step = schedule.step * sum(schedule.multiples) / len(schedule.multiples)
         memory = min(max(round(MEMORY / mean_step), 1), schedule.rounds)
+        memory = 1 if memory * max(schedule.draws) > MOST_REMEMBERED else memory
     # Problems of remembered draws are large and their weights estimates: a proof is worth little.
     solver = "auto:fast" if options.solver == "auto" and memory > 1 else options.solver
     return Chosen(schedule, accountant, reason, memory, solver)
@@ -136,19 +141,22 @@ def _policy(
 ) -> tuple[int | None, int | None, float | None]:
     """Fill in what the user left open, all but one parameter."""
     strength = _strength(task.n, budget)
-    draws = DRAWS * math.sqrt(entropy(task)) * strength / math.log(2 * len(task.queries))
-    draws = max(draws, 1.0)
+    unit = math.sqrt(entropy(task)) * strength / math.log(2 * len(task.queries))
+    draws, step = max(DRAWS * unit, 1.0), STEP
+    rounds = min(_clamped(strength / math.sqrt(draws) / step), MOST_CHOSEN)
+    if MEMORY / step * draws / rounds > MOST_REMEMBERED or options.memory == 1:
+        draws, step = max(LONE_DRAWS * unit, 1.0), LONE_STEP
     if options.rounds is not None:
         return options.rounds, max(1, round(draws / options.rounds)), None
     if options.samples is not None:
-        rounds = (strength / (STEP * math.sqrt(options.samples))) ** (2 / 3)
-        return _clamped(rounds), options.samples, None
+        longest = (strength / (step * math.sqrt(options.samples))) ** (2 / 3)
+        return _clamped(longest), options.samples, None
     if options.eta is not None:
         # At one draw a round the budget is used up after (A / eta)^(2/3) rounds.
         longest = 0.9 * (strength / options.eta) ** (2 / 3)
         rounds = _clamped(min(strength / math.sqrt(draws) / options.eta, longest))
         return rounds, None, options.eta
-    rounds = min(_clamped(strength / math.sqrt(draws) / STEP), MOST_CHOSEN)
+    rounds = min(_clamped(strength / math.sqrt(draws) / step), MOST_CHOSEN)
     return rounds, max(1, round(draws / rounds)), None
 
 
