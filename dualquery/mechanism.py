@@ -62,6 +62,14 @@ def conjunctions_of(queries: Queries) -> Workload:
     )
 
 
+def default_records(n: int) -> int:
+    """Return how many synthetic records a model gives when the user does not say.
+
+    One a private row (their number is public), but no more than a person would read through.
+    """
+    return min(n, 10_000)
+
+
 @dataclass(frozen=True)
 class Budget:
     """What may be spent, and how it is counted."""

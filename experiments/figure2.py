@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from dualquery.queries.request import WorkloadRequest
 from experiments.contenders import (
     BEST_LABEL,
     CONTENDERS,
@@ -17,7 +16,7 @@ from experiments.contenders import (
     contenders_named,
 )
 from experiments.harness.recipe import Choices, Finding, Option, Recipe, Row, Run
-from experiments.measuring import question_of, release
+from experiments.measuring import release_of
 from experiments.tables import TABLES, PublicTable, table_named
 
 if TYPE_CHECKING:
@@ -70,19 +69,7 @@ def _tables(choices: Choices) -> list[PublicTable]:
 
 def perform(run: Run, threads: int) -> Sequence[Row]:
     """Release once."""
-    asked = question_of(run, WorkloadRequest(queries=run["queries"]), threads)
-    contender = CONTENDERS[run["contender"]]
-    found = release(
-        asked,
-        contender.mechanism,
-        run["seed"],
-        epsilon=run["epsilon"],
-        delta=run["delta"],
-        accountant=contender.accountant,
-        options=contender.options,
-        threads=threads,
-    )
-    return [found.row()]
+    return [release_of(run, threads).row()]
 
 
 def summarise(table: pl.DataFrame) -> pl.DataFrame:

@@ -1,6 +1,6 @@
-"""What a release is worth: DualQuery under two accountants, sampled MWEM, and the baselines.
+"""What a release is worth: what `auto` chooses, DualQuery under two accountants, the baselines.
 
-The table of the README. The policy's parameters: nothing is tuned to the data.
+The policy's parameters: nothing is tuned to the data.
 """
 
 from __future__ import annotations
@@ -9,10 +9,9 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from dualquery.queries.request import WorkloadRequest
 from experiments.contenders import BEST_LABEL, CONTENDERS, OURS, PAPERS
 from experiments.harness.recipe import Choices, Finding, Recipe, Row, Run
-from experiments.measuring import question_of, release
+from experiments.measuring import release_of
 from experiments.tables import TABLES
 
 EPSILON, DELTA = 1.0, 0.001
@@ -40,18 +39,7 @@ def plan(choices: Choices) -> Sequence[Run]:
 
 def perform(run: Run, threads: int) -> Sequence[Row]:
     """Release once."""
-    contender = CONTENDERS[run["contender"]]
-    found = release(
-        question_of(run, WorkloadRequest(queries=run["queries"]), threads),
-        contender.mechanism,
-        run["seed"],
-        epsilon=run["epsilon"],
-        delta=run["delta"],
-        accountant=contender.accountant,
-        options=contender.options,
-        threads=threads,
-    )
-    return [found.row()]
+    return [release_of(run, threads).row()]
 
 
 def summarise(table: pl.DataFrame) -> pl.DataFrame:

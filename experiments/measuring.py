@@ -26,6 +26,7 @@ from dualquery.queries.planner import ConjunctionCounts
 from dualquery.queries.request import WorkloadRequest
 from dualquery.queries.workload import Workload
 from dualquery.registry import configure
+from experiments.contenders import CONTENDERS
 
 _AT_LIMIT = 0.9
 """A solver that took this share of its time limit has reached it."""
@@ -217,3 +218,27 @@ def release(
     seconds, cpu_seconds = time.perf_counter() - start, time.process_time() - cpu_start
     errors = Errors.between(outcome.answers, asked.truth)
     return Release(plan, outcome, errors, seconds, cpu_seconds)
+
+
+def release_of(run: Mapping[str, Any], threads: int) -> Release:
+    """Return what a run asks for: its ``contender`` on its table and number of queries.
+
+    Parameters
+    ----------
+    run
+        With the parameters of a `PublicTable`, ``queries``, ``contender``, ``epsilon``, ``delta``
+        and ``seed``.
+    threads
+        Number of threads.
+    """
+    contender = CONTENDERS[run["contender"]]
+    return release(
+        question_of(run, WorkloadRequest(queries=run["queries"]), threads),
+        contender.mechanism,
+        run["seed"],
+        epsilon=run["epsilon"],
+        delta=run["delta"],
+        accountant=contender.accountant,
+        options=contender.options,
+        threads=threads,
+    )

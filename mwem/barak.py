@@ -18,7 +18,15 @@ from dualquery.baselines.noise import NoisePlan, plan_noise_on
 from dualquery.data.domain import Domain
 from dualquery.data.histogram import axis_sizes, cells_of, rows_of_values
 from dualquery.errors import BadInputError
-from dualquery.mechanism import Budget, Outcome, Plan, Session, Task, conjunctions_of
+from dualquery.mechanism import (
+    Budget,
+    Outcome,
+    Plan,
+    Session,
+    Task,
+    conjunctions_of,
+    default_records,
+)
 from dualquery.privacy.curator import Curator
 from dualquery.privacy.sensitivity import parity_moves
 from dualquery.queries.family import Queries
@@ -35,8 +43,6 @@ MOST_ENTRIES = 1 << 22
 """Cells times coefficients of a linear program."""
 
 _MOST_BITS = 64
-_MOST_RECORDS = 10_000
-"""Synthetic records when the user does not say and there are more private rows than this."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,7 +84,7 @@ class Barak:
             "repetitions": self.repetitions,
             "coefficients": len(sets),
             "moving_parities": moves.entries,
-            "records": self.records or min(task.n, _MOST_RECORDS),
+            "records": self.records or default_records(task.n),
         }
         return plan_noise_on(moves, budget, parameters)
 

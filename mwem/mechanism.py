@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from dualquery.data.domain import Domain
 from dualquery.data.histogram import axis_sizes, rows_of_values
 from dualquery.errors import BadInputError
-from dualquery.mechanism import Budget, Outcome, Plan, Session, Task
+from dualquery.mechanism import Budget, Outcome, Plan, Session, Task, default_records
 from dualquery.privacy.accountants import best
 from dualquery.privacy.curator import Curator
 from dualquery.queries.family import Queries
@@ -27,9 +27,6 @@ from mwem.queries import ProductQueries
 from mwem.questions import questions_of
 from mwem.representations import Representation, choose, make
 from mwem.spending import Spending, spend
-
-_MOST_RECORDS = 10_000
-"""Synthetic records when the user does not say and there are more private rows than this."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +69,7 @@ class Mwem(MwemOptions):
                 ),
                 "too_large": self.too_large,
                 "memory_gib": self.memory_gib,
-                "records": self.records or min(task.n, _MOST_RECORDS),
+                "records": self.records or default_records(task.n),
                 "spending": asdict(spending),
             },
         )

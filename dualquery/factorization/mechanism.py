@@ -14,16 +14,21 @@ from dualquery.expected import Estimate, ExpectedError, noise_error
 from dualquery.factorization.measurement import choose_measurement
 from dualquery.factorization.mixture import MixtureFit
 from dualquery.intervals import Intervals, gaussian_half_width
-from dualquery.mechanism import Budget, Outcome, Plan, Session, Task, conjunctions_of
+from dualquery.mechanism import (
+    Budget,
+    Outcome,
+    Plan,
+    Session,
+    Task,
+    conjunctions_of,
+    default_records,
+)
 from dualquery.privacy.accountants import best
 from dualquery.privacy.calibrate_noise import calibrate_gaussian_scale
 from dualquery.privacy.curator import Curator
 from dualquery.privacy.events import GaussianNoise, Neighbours
 from dualquery.queries.family import Queries
 from dualquery.queries.workload import Workload
-
-_MOST_RECORDS = 10_000
-"""Synthetic records when the user does not say and there are more private rows than this."""
 
 _COMPONENTS, _PULL = 100.0, 0.03
 """Of the mixture (`MixtureFit`), where signal over noise is 1 (`_signal`)."""
@@ -108,7 +113,7 @@ class Matrix:
                 "components": self._components(signal, task.workload.domain.bits),
                 "steps": self.steps,
                 "pull": min(_PULL / signal**2, 1.0),
-                "records": self.records or min(task.n, _MOST_RECORDS),
+                "records": self.records or default_records(task.n),
             },
         )
 

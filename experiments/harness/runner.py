@@ -25,7 +25,6 @@ from rich.progress import (
 )
 from rich.table import Table
 
-from dualquery.errors import BadInputError
 from dualquery.evaluation import WARNING
 from dualquery.threads import thread_count
 from dualquery.versions import versions
@@ -266,15 +265,3 @@ def _draw(out: Path, recipe: Recipe, table: pl.DataFrame, console: Console) -> M
 def called(arguments: Sequence[str] | None = None) -> str:
     """Return the command that was called, as it can be typed again."""
     return f"python -m experiments {shlex.join(sys.argv[1:] if arguments is None else arguments)}"
-
-
-def check_out(out: Path) -> None:
-    """Refuse a folder of results that is a file.
-
-    Raises
-    ------
-    BadInputError
-        If it is.
-    """
-    if out.exists() and not out.is_dir():
-        raise BadInputError(f"--out {out}: this is a file; name a folder")

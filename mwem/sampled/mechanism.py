@@ -21,7 +21,15 @@ from typing import ClassVar
 import numpy as np
 
 from dualquery.errors import BadInputError
-from dualquery.mechanism import Budget, Outcome, Plan, Session, Task, conjunctions_of
+from dualquery.mechanism import (
+    Budget,
+    Outcome,
+    Plan,
+    Session,
+    Task,
+    conjunctions_of,
+    default_records,
+)
 from dualquery.privacy.accountants import best
 from dualquery.privacy.calibrate_noise import calibrate_rho
 from dualquery.privacy.curator import Curator
@@ -39,9 +47,6 @@ from mwem.sampled.spending import Spending, default_rounds, spend
 
 MOST_LITERALS = 8
 """Literals of a query: its table has a cell for each of their sign patterns."""
-
-_MOST_RECORDS = 10_000
-"""Synthetic records when the user does not say and there are more private rows than this."""
 
 _LEAST_SHARE = 0.1
 """Standard deviations of the start's noise that every value of a column gets at least."""
@@ -135,7 +140,7 @@ class MwemSampled:
             accountant=accountant.name,
             parameters={
                 "population": self.population,
-                "records": self.records or min(task.n, _MOST_RECORDS),
+                "records": self.records or default_records(task.n),
                 "moving_bits": start.entries,
                 "spending": asdict(spending),
             },
