@@ -247,7 +247,6 @@ def run(
         # Sensitivities rest on which records are legal, so on the schema's own columns.
         if not statistics.domain.covers(data.schema.domain):
             raise RuntimeError(f"{mechanism.name} asks about columns that are not the schema's")
-        progress.phase("evaluating the queries")
         curator = Curator(
             data.records,
             statistics,
@@ -257,6 +256,9 @@ def run(
             neighbours=neighbours,
             public_rows=task.n,
         )
+        if plan.needs_answers:
+            progress.phase("evaluating the queries")
+            curator.evaluate()
     progress.phase(f"running {mechanism.name}")
     session = Session(threads=threads, public_seed=seed, progress=progress.step)
     return mechanism.run(task, plan, curator, session)

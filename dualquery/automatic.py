@@ -10,7 +10,7 @@ MWEM serves other families of queries. All make records.
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 from dualquery.errors import BadInputError
@@ -54,9 +54,8 @@ class Auto:
                 _log.info("auto: %s", refused[-1])
                 continue
             why = "; ".join((reason, *told))
-            return Plan(
-                schedule=plan.schedule,
-                accountant=plan.accountant,
+            return replace(
+                plan,
                 parameters={"mechanism": name, "reason": why, **plan.parameters},
                 remark=f"auto chose {name}: {why}",
             )

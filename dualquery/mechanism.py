@@ -94,12 +94,15 @@ class Plan:
         Effective parameters, JSON-able, for the release.
     remark
         One line for whoever waits for the run, if there is something to say of the decision.
+    needs_answers
+        Whether the run draws on the queries' own exact answers; if not, they are not counted.
     """
 
     schedule: Schedule
     accountant: str
     parameters: Mapping[str, Any] = field(default_factory=dict)
     remark: str = ""
+    needs_answers: bool = True
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 
@@ -35,3 +36,22 @@ class NoProgress:
 
 
 NO_PROGRESS = NoProgress()
+
+
+def part_of(
+    progress: Callable[[int, int], None], before: int, total: int
+) -> Callable[[int, int], None]:
+    """Return what tells of a part's steps as steps of the whole.
+
+    Parameters
+    ----------
+    progress
+        Listens to the whole.
+    before, total
+        Steps before the part, and of the whole.
+    """
+
+    def told(done: int, _: int) -> None:
+        progress(before + done, total)
+
+    return told

@@ -34,6 +34,7 @@ MWEM_TRACE = frozenset(
 SAMPLED_TRACE = frozenset(
     {"round", "query", "answer_before", "measured", "residual", "steps", "seconds"}
 )
+MATRIX_TRACE = frozenset({"pull", "error"})
 ALL_ACCOUNTANTS = frozenset({"paper", "advanced", "zcdp", "exact"})
 
 
@@ -56,10 +57,11 @@ class Case:
 
 MECHANISMS = [
     Case("dualquery", {"samples": 20}, trace=DUALQUERY_TRACE),
-    Case("auto"),
+    Case("auto", trace=MATRIX_TRACE),
     Case(
         "matrix",
         {"components": 16, "steps": 50, "records": 50},
+        trace=MATRIX_TRACE,
         runs_at_delta_0=False,
         accountants=frozenset({"zcdp", "exact"}),
     ),
@@ -332,7 +334,7 @@ def test_trace_holds_public_keys_only(case: Case, mechanism) -> None:
     outcome = carry_out(mechanism, work, mechanism.plan(work, BUDGET))
     for line in outcome.trace:
         assert line.keys() <= case.trace
-    numbers = [line["round"] for line in outcome.trace]
+    numbers = [line["round"] for line in outcome.trace if "round" in line]
     assert numbers == sorted(numbers)
     assert bool(outcome.trace) == bool(case.trace)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -13,6 +13,8 @@ from dualquery.errors import BadInputError
 from dualquery.expected import Estimate, ExpectedError, noise_error
 from dualquery.factorization.measurement import choose_measurement
 from dualquery.factorization.mixture import MixtureFit
+from dualquery.factorization.selection import Trial, Trials
+from dualquery.factorization.selection import best as best_trial
 from dualquery.intervals import Intervals, gaussian_half_width
 from dualquery.mechanism import (
     Budget,
@@ -27,6 +29,7 @@ from dualquery.privacy.accountants import best
 from dualquery.privacy.calibrate_noise import calibrate_gaussian_scale
 from dualquery.privacy.curator import Curator
 from dualquery.privacy.events import GaussianNoise, Neighbours
+from dualquery.progress import part_of
 from dualquery.queries.family import Queries
 from dualquery.queries.workload import Workload
 
@@ -70,6 +73,10 @@ class Matrix:
     """Product distributions of the mixture; 0 for the unbiased answers alone, None for as many as
     the budget can tell apart."""
 
+    pull: float | None = None
+    """Part of a step by which components are drawn together, from 0 to 1: it keeps noise out. None
+    for what suits the measurement best, in trials on it (`selection`)."""
+
     steps: int = 1500
     """Gradient steps of the fit."""
 
@@ -85,6 +92,8 @@ class Matrix:
                 raise BadInputError(
                     f"{name} is {value!r}; a whole number from {least} on is needed"
                 )
+        if self.pull is not None and not 0 <= self.pull <= 1:
+            raise BadInputError(f"pull is {self.pull!r}; a number from 0 to 1 is needed")
 
     def statistics(self, queries: Queries) -> Workload:
         """Hold the queries' own answers; features are counted in a pass of their own."""
@@ -112,9 +121,10 @@ class Matrix:
                 "deviation": scale / task.n * measured.mean_deviation,
                 "components": self._components(signal, task.workload.domain.bits),
                 "steps": self.steps,
-                "pull": min(_PULL / signal**2, 1.0),
+                "pull": self.pull if self.pull is not None else min(_PULL / signal**2, 1.0),
                 "records": self.records or default_records(task.n),
             },
+            needs_answers=measured.of_queries,
         )
 
     def expected_error(self, task: Task, plan: Plan) -> ExpectedError:
@@ -154,11 +164,20 @@ class Matrix:
             measured.products, noisy, deviations, components,
             plan.parameters["steps"], plan.parameters["pull"],
         )  # fmt: skip
-        mixture = fit.run(generator, session.threads, session.progress)
+        tried: tuple[Trial, ...] = ()
+        steps, done = fit.steps, 0
+        if self.pull is None:
+            trials = Trials(fit, measured.answers)
+            done = trials.steps
+            (apart,) = generator.spawn(1)
+            tried = trials.run(apart, session.threads, part_of(session.progress, 0, done + steps))
+            fit = replace(fit, pull=best_trial(tried).pull)
+        mixture = fit.run(generator, session.threads, part_of(session.progress, done, done + steps))
         model = measured.answers(mixture.means(measured.products))
         return Outcome(
             answers=move_near(model, unbiased, spread),
             records=mixture.sample(plan.parameters["records"], generator),
+            trace=tuple({"pull": trial.pull, "error": trial.error} for trial in tried),
             intervals=intervals,
         )
 
@@ -175,7 +194,8 @@ def _signal(n: int, precision: float) -> float:
     """Return the cube root of signal over noise: 1 for thirty thousand rows at epsilon 1, or so.
 
     ``precision`` is sensitivity over scale. Components grow with it and the pull falls with its
-    square. The powers, `_COMPONENTS` and `_PULL` were chosen by the errors of single runs on seven
+    square; trials on the measurement may choose a larger one. The powers, `_COMPONENTS` and `_PULL`
+    were chosen by the errors of single runs on seven
     tables of 8,000 to 500,000 rows at epsilon 0.1 to 5 (Adult, KDD99, plants, pumsb_star, mushroom,
     npm-deps, facebook-pages). Four times the pull costs up to a fifth of the mean error.
     """

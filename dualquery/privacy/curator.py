@@ -72,8 +72,8 @@ class Curator:
     Parameters
     ----------
     records
-        The private rows, in memory or elsewhere. They are read here, once, to the end, before
-        anything can be drawn; a histogram takes a second pass.
+        The private rows, in memory or elsewhere. They are read here, to the end: in one pass for
+        the queries' answers, in another for features or a histogram, as far as these are needed.
     workload
         The queries whose answers are held: whole numbers of their own ``step`` a row, which
         replacing a record moves by at most their own ``spread`` (see `dualquery.queries.family`).
@@ -112,7 +112,6 @@ class Curator:
             raise ValueError(f"there are {records.n} rows, not {public_rows}")
         self._neighbours = neighbours
         self._records = records
-        self._counts = workload.counts(records, threads=threads)
         self._workload = workload
         self._n = records.n if public_rows is None else public_rows
         # By how much the public number is too large. Private, unless it is 0 by definition.
@@ -121,6 +120,21 @@ class Curator:
         self._randomness = randomness
         self._threads = threads
         self._weights: QueryWeights | None = None
+
+    @cached_property
+    def _counts(self) -> NDArray[np.int64]:
+        """The exact answers, counted when they are first needed."""
+        return self._workload.counts(self._records, threads=self._threads)
+
+    def evaluate(self) -> None:
+        """Count the queries now, in one pass over the rows; nothing comes out.
+
+        Raises
+        ------
+        BadInputError
+            If the rows cannot be read to the end, or the pass does not fit into memory.
+        """
+        _ = self._counts
 
     def begin_game(self, step: float) -> None:
         """Start multiplicative weights over the queries, uniform, with learning rate ``step``."""

@@ -13,8 +13,10 @@ from dualquery.errors import BadInputError
 from dualquery.factorization.expansion import Expansion
 from dualquery.factorization.features import Features
 from dualquery.factorization.loads import LightCounts
+from dualquery.factorization.measurement import QueryMeasurement, choose_measurement
 from dualquery.factorization.mechanism import Matrix, move_near, reach
 from dualquery.factorization.mixture import MixtureFit
+from dualquery.factorization.selection import Trials, best, split
 from dualquery.factorization.strategy import Strategy, plan_strategy
 from dualquery.mechanism import Budget, Task
 from dualquery.privacy.curator import Curator
@@ -337,6 +339,52 @@ def test_whole_marginals_are_measured_themselves() -> None:
     assert plan.parameters["measured"] == "queries"
 
 
+def test_features_are_measured_where_their_noise_is_hardly_larger() -> None:
+    """Conjunctions drawn at random do not add up to the shares of single bits."""
+    work = random_conjunctions(Domain.binary(60), 1_000, 3)
+    strategy = plan_strategy(Expansion.of(work), REPLACED)
+    # Its scales make the answers' mean variance 1.
+    ratio = strategy.sensitivity(REPLACED) / QueryMeasurement(work, REPLACED).sensitivity
+    assert 1.0 < ratio < 1.3
+    assert not choose_measurement(work, REPLACED).of_queries
+
+
+def test_halves_of_a_measurement_are_unbiased_and_independent() -> None:
+    """Variances (1 + g^2) s^2 and (1 + 1 / g^2) s^2 with g^2 = 1/4, and no correlation."""
+    deviations = np.repeat([0.5, 2.0], 100_000)
+    noisy = 3.0 + deviations * np.random.default_rng(1).standard_normal(200_000)
+    halves = split(noisy, deviations, np.random.default_rng(2))
+    for half, variance in zip(halves, (1.25, 5.0), strict=True):
+        normed = (half - 3.0) / deviations
+        # Standard errors: 0.005 or less of the mean, 0.0032 of the variance, relatively.
+        assert abs(normed.mean()) < 0.025
+        assert np.var(normed) == pytest.approx(variance, rel=0.016)
+    shown, held_back = (half - 3.0 for half in halves)
+    # A correlation of nothing has a standard error of 0.0022.
+    assert abs(np.corrcoef(shown / deviations, held_back / deviations)[0, 1]) < 0.011
+
+
+@pytest.mark.parametrize(("tied", "chosen"), [(False, 0.5), (True, 0.0625)])
+def test_trials_find_structure_if_there_is_some(tied: bool, chosen: float) -> None:
+    """Independent columns are best fitted with the largest pull, groups of equal ones not."""
+    generator = np.random.default_rng(3)
+    if tied:
+        records = np.repeat(generator.random((20_000, 3)) < 0.4, 4, axis=1)
+    else:
+        records = generator.random((20_000, 12)) < np.linspace(0.1, 0.9, 12)
+    expansion = Expansion.of(random_conjunctions(Domain.binary(12), 1_000, 3))
+    exact = values_on(expansion.features, records.astype(np.uint8)).mean(axis=0)
+    deviations = np.full(len(exact), 0.05)
+    noisy = exact + deviations * generator.standard_normal(len(exact))
+    fit = MixtureFit(expansion.features.products, noisy, deviations, 32, 300, pull=0.0625)
+    trials = Trials(fit, expansion.answers)
+    told: list[tuple[int, int]] = []
+    tried = trials.run(np.random.default_rng(4), 1, lambda *step: told.append(step))
+    assert [trial.pull for trial in tried] == [0.0625, 0.125, 0.5]
+    assert best(tried).pull == chosen
+    assert told == [(step, trials.steps) for step in range(1, 901)]
+
+
 def test_the_pull_falls_with_the_signal() -> None:
     work = random_conjunctions(MIXED, 50, 3)
     pulls = [
@@ -354,7 +402,9 @@ def test_plan_says_what_is_measured() -> None:
     assert all(kind["scale"] > 0 for kind in kinds)
 
 
-@pytest.mark.parametrize("options", [{"components": -1}, {"steps": 0}, {"records": 0}])
+@pytest.mark.parametrize(
+    "options", [{"components": -1}, {"steps": 0}, {"records": 0}, {"pull": 2.0}]
+)
 def test_faulty_options_are_refused(options) -> None:
     with pytest.raises(BadInputError, match=next(iter(options))):
         Matrix(**options)

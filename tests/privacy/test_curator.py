@@ -155,7 +155,7 @@ def test_the_room_gives_out_no_counts() -> None:
     room = curator(GameSchedule(rounds=2, samples=1, step=0.1, n=3))
     public = [name for name in dir(room) if not name.startswith("_")]
     assert sorted(public) == [
-        "begin_game", "count_randomized", "log_errors", "measure_cells_gaussian",
+        "begin_game", "count_randomized", "evaluate", "log_errors", "measure_cells_gaussian",
         "measure_cells_laplace", "measure_cuboid_gaussian", "measure_cuboid_laplace",
         "measure_features", "measure_gaussian", "measure_laplace", "measure_one_gaussian",
         "measure_one_laplace",
