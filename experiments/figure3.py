@@ -23,7 +23,7 @@ RUNS = 3
 FLAT = 1.5
 """Error may grow by this factor from the fewest to the most queries, and count as flat."""
 
-_QUICK_QUERIES = (4_000, 20_000, 100_000)
+_QUICK_QUERIES = (2_000, 10_000, 50_000)
 _QUICK_COMPARED = (OURS, "Gaussian noise", "independent columns")
 
 
@@ -140,7 +140,7 @@ RECIPE = Recipe(
         "The paper's setting: (1, 0.001)-private answers to 40,000 to 2,000,000 random 3-way "
         "marginals of KDD99. Ours: signed conjunctions, mean of 3 runs, neighbours replace one "
         "row; the run time is that of planning and playing the game, with the exact answers "
-        "counted before. The quick form asks up to 100,000 queries about Adult, in place of KDD99."
+        "counted before. The quick form asks up to 50,000 queries about Adult, in place of KDD99."
     ),
     plan=plan,
     perform=perform,
