@@ -259,7 +259,7 @@ def run(
         if plan.needs_answers:
             progress.phase("evaluating the queries")
             curator.evaluate()
-    progress.phase(f"running {mechanism.name}")
+    progress.phase(f"running {plan.parameters.get('mechanism', mechanism.name)}")
     session = Session(threads=threads, public_seed=seed, progress=progress.step)
     return mechanism.run(task, plan, curator, session)
 

@@ -123,7 +123,10 @@ class FeatureMeasurement:
     @property
     def basis(self) -> str:
         """The noise of a query's features."""
-        missing = "; rows above the limit on loads have no value in columns of three or more"
+        missing = (
+            "; rows that are in more features than a public limit allows count as missing in "
+            "columns of three or more values"
+        )
         limited = self.strategy.limit is not None
         return "from the noise of each query's features" + (missing if limited else "")
 
