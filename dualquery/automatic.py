@@ -1,7 +1,7 @@
 """`auto`: one mechanism chosen from public facts only, and why.
 
-Conjunctions are answered by `matrix` wherever Gaussian noise is possible: it measures what costs
-the least noise, which is known before any row is read, and has smaller errors than the others on
+Conjunctions are answered by `matrix` wherever Gaussian noise is possible: it measures what a fit
+learns most from, which is known before any row is read, and has smaller errors than the others on
 nearly all data that were tried (README); of a thousand rows at epsilon 0.1, independent columns or
 uniform answers do better. DualQuery serves pure budgets and accountants without Gaussian noise;
 MWEM serves other families of queries. All make records.
@@ -88,4 +88,4 @@ def _suitable(task: Task, budget: Budget) -> list[tuple[str, str]]:
     noise = (GaussianNoise(1.0, 1.0),)
     if all(each.supports(noise, budget.delta) for each in choices(budget.accountant)):
         return [("dualquery", f"the accountant {budget.accountant} has no Gaussian noise")]
-    return [("matrix", "one measurement with the least noise, and a mixture fitted to it"), game]
+    return [("matrix", "one measurement of all queries at once, and a mixture fitted to it"), game]

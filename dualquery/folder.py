@@ -2,8 +2,8 @@
 
 ``release.json`` says what was done and what it guarantees; ``synthetic.parquet`` holds the records
 in the user's columns, ``answers.parquet`` the workload with an answer for every query,
-``trace.parquet`` one line a round. Nothing that was computed from private rows is in it beyond
-what the mechanism released.
+``trace.parquet`` one line a round or trial. Nothing that was computed from private rows is in it
+beyond what the mechanism released.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Release:
     records
         uint8, shape ``(r, d)``, or None: synthetic records.
     trace
-        One line a round.
+        One line a round of a game, or a trial of a fit.
     solver
         Totals over the rounds' best responses.
     intervals

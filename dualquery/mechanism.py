@@ -116,7 +116,7 @@ class Outcome:
     records
         uint8, shape ``(r, d)``, or None for a mechanism that makes none: synthetic records.
     trace
-        One JSON-able line a round.
+        One JSON-able line a round of a game, or a trial of a fit.
     solver
         Totals over the rounds' best responses, if there were any.
     intervals

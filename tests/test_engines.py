@@ -92,8 +92,18 @@ def test_options_that_contradict_each_other(options: dict[str, str], message: st
         Engine(**options)
 
 
+@pytest.mark.parametrize(
+    "asked",
+    [
+        OPTIONS,
+        {"queries": 300, "mechanism": "gaussian"},
+        {"queries": 300, "mechanism": "matrix"},
+        {"queries": 300, "mechanism": "mwem"},
+    ],
+    ids=["dualquery", "gaussian", "matrix", "mwem"],
+)
 def test_a_fault_in_the_rows_comes_before_any_charge(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    asked: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     charged: list[object] = []
     monkeypatch.setattr(
@@ -104,7 +114,7 @@ def test_a_fault_in_the_rows_comes_before_any_charge(
     for name in ("memory", "stream"):
         with pytest.raises(BadInputError, match="row 9001: item 99"):
             dualquery.release(
-                f"fimi:{path}", schema=ItemSchema.numbered(10, "ten"), engine=name, **OPTIONS
+                f"fimi:{path}", schema=ItemSchema.numbered(10, "ten"), engine=name, **asked
             )
     assert not charged
 

@@ -13,8 +13,7 @@ from dualquery.errors import BadInputError
 from dualquery.expected import Estimate, ExpectedError, noise_error
 from dualquery.factorization.measurement import choose_measurement
 from dualquery.factorization.mixture import MixtureFit
-from dualquery.factorization.selection import Trial, Trials
-from dualquery.factorization.selection import best as best_trial
+from dualquery.factorization.selection import Trials, best, with_larger
 from dualquery.intervals import Intervals, gaussian_half_width
 from dualquery.mechanism import (
     Budget,
@@ -25,7 +24,7 @@ from dualquery.mechanism import (
     conjunctions_of,
     default_records,
 )
-from dualquery.privacy.accountants import best
+from dualquery.privacy.accountants import best as best_accountant
 from dualquery.privacy.calibrate_noise import calibrate_gaussian_scale
 from dualquery.privacy.curator import Curator
 from dualquery.privacy.events import GaussianNoise, Neighbours
@@ -76,7 +75,8 @@ class Matrix:
 
     pull: float | None = None
     """Part of a step by which components are drawn together, from 0 to 1: it keeps noise out. None
-    for what suits the measurement best, in trials on it (`selection`)."""
+    for what suits the measurement best, in trials on it (`selection`); the plan's is the least of
+    these then, and the trace says which was chosen."""
 
     steps: int = 1500
     """Gradient steps of the fit."""
@@ -93,7 +93,10 @@ class Matrix:
                 raise BadInputError(
                     f"{name} is {value!r}; a whole number from {least} on is needed"
                 )
-        if self.pull is not None and not 0 <= self.pull <= 1:
+        pull = self.pull
+        if pull is not None and (isinstance(pull, bool) or not isinstance(pull, int | float)):
+            raise BadInputError(f"pull is {pull!r}; a number from 0 to 1 is needed")
+        if pull is not None and not 0 <= pull <= 1:
             raise BadInputError(f"pull is {self.pull!r}; a number from 0 to 1 is needed")
 
     def statistics(self, queries: Queries) -> Workload:
@@ -104,12 +107,12 @@ class Matrix:
         """Choose what is measured, the scales of the noise, and the smallest noise that fits."""
         if budget.delta == 0:
             raise BadInputError("matrix needs --delta above 0; with delta 0 use laplace or mwem")
-        measured = choose_measurement(task.workload, budget.neighbours)
+        measured = choose_measurement(task.workload, budget.neighbours, self.components != 0)
         scale = calibrate_gaussian_scale(
             budget.epsilon, budget.delta, measured.sensitivity, budget.accountant
         )
         schedule = (GaussianNoise(measured.sensitivity, scale),)
-        accountant, _ = best(schedule, budget.delta, budget.accountant)
+        accountant, _ = best_accountant(schedule, budget.delta, budget.accountant)
         signal = _signal(task.n, measured.sensitivity / scale)
         return Plan(
             schedule=schedule,
@@ -144,7 +147,8 @@ class Matrix:
         if curator is None:
             raise TypeError("matrix runs on a curator")
         neighbours = Neighbours(plan.parameters["neighbours"])
-        measured, scale = choose_measurement(task.workload, neighbours), plan.parameters["scale"]
+        components, scale = plan.parameters["components"], plan.parameters["scale"]
+        measured = choose_measurement(task.workload, neighbours, components != 0)
         noisy = measured.draw(curator, scale) / task.n
         deviations = measured.scales * scale / task.n
         unbiased = measured.answers(noisy)
@@ -157,7 +161,6 @@ class Matrix:
             measured.basis,
             measured.made_up,
         )
-        components = plan.parameters["components"]
         if components == 0:
             return Outcome(answers=np.clip(unbiased, 0.0, 1.0), intervals=intervals)
         generator = np.random.default_rng(session.public_seed)
@@ -165,20 +168,22 @@ class Matrix:
             measured.products, noisy, deviations, components,
             plan.parameters["steps"], plan.parameters["pull"],
         )  # fmt: skip
-        tried: tuple[Trial, ...] = ()
-        steps, done = fit.steps, 0
-        if self.pull is None:
-            trials = Trials(fit, measured.answers)
-            done = trials.steps
-            (apart,) = generator.spawn(1)
-            tried = trials.run(apart, session.threads, part_of(session.progress, 0, done + steps))
-            fit = replace(fit, pull=best_trial(tried).pull)
-        mixture = fit.run(generator, session.threads, part_of(session.progress, done, done + steps))
+        trials = Trials(fit, measured.answers, with_larger(fit.pull) if self.pull is None else ())
+        before, steps = trials.steps, trials.steps + fit.steps
+        # The fit draws the same numbers whether there were trials or not.
+        (apart,) = generator.spawn(1)
+        tried = trials.run(apart, session.threads, part_of(session.progress, 0, steps))
+        if tried:
+            fit = replace(fit, pull=best(tried).pull)
+        mixture = fit.run(generator, session.threads, part_of(session.progress, before, steps))
         model = measured.answers(mixture.means(measured.products))
         return Outcome(
             answers=move_near(model, unbiased, spread),
             records=mixture.sample(plan.parameters["records"], generator),
-            trace=tuple({"pull": trial.pull, "error": trial.error} for trial in tried),
+            trace=tuple(
+                {"pull": trial.pull, "error": trial.error, "chosen": trial.pull == fit.pull}
+                for trial in tried
+            ),
             intervals=intervals,
         )
 

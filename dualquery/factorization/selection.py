@@ -32,8 +32,8 @@ columns."""
 
 _NEARER = 0.7
 """So much of the distance between two fits' answers (mean squares) must the one with the larger
-pull be nearer to the truth. Of two fits about as good, the one with less pull has the smaller
-largest error, as was seen on msweb."""
+pull be nearer to the truth, as far as what was held back tells. Of two fits about as good, the one
+with less pull has the smaller largest error, as was seen on msweb."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,18 +63,16 @@ class Trials:
     Parameters
     ----------
     fit
-        The fit to be made in the end, with the least pull to try.
+        The fit to be made in the end.
     answers
         What turns means of the products measured into the answers that matter, linearly.
+    pulls
+        What is tried, the least first.
     """
 
     fit: MixtureFit
     answers: Callable[[Float64], Float64]
-
-    @property
-    def pulls(self) -> Sequence[float]:
-        """What is tried, the least first."""
-        return sorted({min(factor * self.fit.pull, 1.0) for factor in _FACTORS})
+    pulls: Sequence[float]
 
     @property
     def steps(self) -> int:
@@ -91,14 +89,21 @@ class Trials:
         """Make the trials; ``progress`` is told of the steps of all."""
         shown, held_back = split(self.fit.targets, self.fit.deviations, generator)
         unbiased = self.answers(held_back)
+        start = int(generator.integers(2**63))  # the same disturbance for all
         trials = []
         for number, pull in enumerate(self.pulls):
             trial = replace(self.fit, targets=shown, pull=pull, steps=self._steps)
             told = part_of(progress, number * self._steps, self.steps)
-            mixture = trial.run(generator, threads, told)
+            mixture = trial.run(np.random.default_rng(start), threads, told)
             answers = self.answers(mixture.means(self.fit.products))
             trials.append(Trial(pull, answers, _mean_square(answers - unbiased)))
         return tuple(trials)
+
+
+def with_larger(pull: float) -> Sequence[float]:
+    """Return a pull and larger ones to try, or none if it is the largest already."""
+    pulls = sorted({min(factor * pull, 1.0) for factor in _FACTORS})
+    return pulls if len(pulls) > 1 else ()
 
 
 def best(trials: Sequence[Trial]) -> Trial:

@@ -91,7 +91,8 @@ class Curator:
     Raises
     ------
     ValueError
-        If there is no such number, or one that is not the number of rows although that is public.
+        If there is no such number, or one that is not the number of rows although that is public;
+        or if the rows are not those of the queries' domain.
     """
 
     def __init__(
@@ -110,6 +111,8 @@ class Curator:
             raise ValueError("a public number of rows is needed where the true one is private")
         if public and public_rows not in (None, records.n):
             raise ValueError(f"there are {records.n} rows, not {public_rows}")
+        if records.bits != workload.domain.bits:
+            raise ValueError(f"rows of {workload.domain.bits} bits expected, not {records.bits}")
         self._neighbours = neighbours
         self._records = records
         self._workload = workload
@@ -123,7 +126,7 @@ class Curator:
 
     @cached_property
     def _counts(self) -> NDArray[np.int64]:
-        """The exact answers, counted when they are first needed."""
+        """The exact answers, counted when first needed: before a charge, for a source may fail."""
         return self._workload.counts(self._records, threads=self._threads)
 
     def evaluate(self) -> None:
@@ -165,20 +168,18 @@ class Curator:
     def measure_gaussian(self, scale: float) -> NDArray[np.float64]:
         """Return all counts plus Gaussian noise of the given scale, both in steps."""
         scale = _positive("scale", scale)
+        counts = self._contributed(self._workload, self._counts)
         self._ledger.charge(GaussianNoise(self._moves(self._workload).l2, scale))
-        noisy = add_gaussian(
-            self._contributed(self._workload, self._counts), scale, self._randomness
-        )
+        noisy = add_gaussian(counts, scale, self._randomness)
         return self._as_counts(self._workload, noisy)
 
     def measure_laplace(self, scale: float) -> NDArray[np.int64]:
         """Return all counts plus discrete Laplace noise of the given scale, both in steps."""
         scale = _positive("scale", scale)
+        counts = self._contributed(self._workload, self._counts)
         self._ledger.charge(LaplaceNoise(self._moves(self._workload).l1 / scale))
-        noise = self._randomness.discrete_laplace(scale, len(self._counts))
-        return self._as_counts(
-            self._workload, self._contributed(self._workload, self._counts) + noise
-        )
+        noise = self._randomness.discrete_laplace(scale, len(counts))
+        return self._as_counts(self._workload, counts + noise)
 
     def select_worst(
         self,
@@ -243,8 +244,9 @@ class Curator:
         if size < 1:
             raise ValueError(f"size is {size}; at least 1 record is needed")
         databases = SmallDatabases(self._conjunctions, size)
+        counts = self._counts
         self._ledger.charge(SampledQueries(epsilon + RANGE_SLACK, 1))
-        return databases.select(self._counts, self._n, epsilon, self._randomness)
+        return databases.select(counts, self._n, epsilon, self._randomness)
 
     def count_randomized(self, epsilon: float) -> NDArray[np.int64]:
         """Return in how many records' randomized reports each query holds.
@@ -347,8 +349,8 @@ class Curator:
         if queries.ndim != 1 or queries.dtype.kind not in "iu":
             raise ValueError("the queries to measure must be a list of positions")
         part = self._conjunctions.take(queries)
-        self._ledger.charge(GaussianNoise(self._moves(part).l2, scale))
         counts = self._contributed(part, self._counts[queries])
+        self._ledger.charge(GaussianNoise(self._moves(part).l2, scale))
         return self._as_counts(part, add_gaussian(counts, scale, self._randomness))
 
     def measure_features(self, strategy: Strategy, scale: float) -> NDArray[np.float64]:
@@ -391,14 +393,16 @@ class Curator:
     def measure_one_laplace(self, query: int, scale: float) -> int:
         """Return one query's count plus discrete Laplace noise, both in steps."""
         scale = _positive("scale", scale)
+        count = self._counts[query]
         self._ledger.charge(LaplaceNoise(self._one_move / scale))
-        return int(self._counts[query] + self._randomness.discrete_laplace(scale, 1)[0])
+        return int(count + self._randomness.discrete_laplace(scale, 1)[0])
 
     def measure_one_gaussian(self, query: int, scale: float) -> float:
         """Return one query's count plus Gaussian noise, both in steps."""
         scale = _positive("scale", scale)
+        count = self._counts[[query]]
         self._ledger.charge(GaussianNoise(self._one_move, scale))
-        return float(add_gaussian(self._counts[[query]], scale, self._randomness)[0])
+        return float(add_gaussian(count, scale, self._randomness)[0])
 
     def measure_cells_laplace(self, scale: float) -> NDArray[np.int64]:
         """Return the count of every cell plus discrete Laplace noise (see `histogram`)."""

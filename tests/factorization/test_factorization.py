@@ -16,9 +16,9 @@ from dualquery.factorization.loads import LightCounts
 from dualquery.factorization.measurement import QueryMeasurement, choose_measurement
 from dualquery.factorization.mechanism import Matrix, move_near, reach
 from dualquery.factorization.mixture import MixtureFit
-from dualquery.factorization.selection import Trials, best, split
+from dualquery.factorization.selection import Trials, best, split, with_larger
 from dualquery.factorization.strategy import Strategy, plan_strategy
-from dualquery.mechanism import Budget, Task
+from dualquery.mechanism import Budget, Session, Task
 from dualquery.privacy.curator import Curator
 from dualquery.privacy.events import GaussianNoise, Neighbours
 from dualquery.privacy.randomness import SeededRandomness
@@ -350,7 +350,8 @@ def test_features_are_measured_where_their_noise_is_hardly_larger() -> None:
     # Its scales make the answers' mean variance 1.
     ratio = strategy.sensitivity(REPLACED) / QueryMeasurement(work, REPLACED).sensitivity
     assert 1.0 < ratio < 1.3
-    assert not choose_measurement(work, REPLACED).of_queries
+    assert not choose_measurement(work, REPLACED, fitted=True).of_queries
+    assert choose_measurement(work, REPLACED, fitted=False).of_queries
 
 
 def test_halves_of_a_measurement_are_unbiased_and_independent() -> None:
@@ -381,12 +382,52 @@ def test_trials_find_structure_if_there_is_some(tied: bool, chosen: float) -> No
     deviations = np.full(len(exact), 0.05)
     noisy = exact + deviations * generator.standard_normal(len(exact))
     fit = MixtureFit(expansion.features.products, noisy, deviations, 32, 300, pull=0.0625)
-    trials = Trials(fit, expansion.answers)
+    trials = Trials(fit, expansion.answers, with_larger(fit.pull))
     told: list[tuple[int, int]] = []
     tried = trials.run(np.random.default_rng(4), 1, lambda *step: told.append(step))
     assert [trial.pull for trial in tried] == [0.0625, 0.125, 0.5]
     assert best(tried).pull == chosen
     assert told == [(step, trials.steps) for step in range(1, 901)]
+
+
+@pytest.mark.parametrize("pull", [None, 0.25])
+def test_the_pull_chosen_is_the_one_that_is_fitted_with(
+    pull: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A given pull takes no trials; else the last fit has the chosen one, and the trace says so."""
+    fitted: list[tuple[float, int]] = []
+    run = MixtureFit.run
+
+    def noted(fit: MixtureFit, *rest: object) -> object:
+        fitted.append((fit.pull, fit.steps))
+        return run(fit, *rest)
+
+    monkeypatch.setattr(MixtureFit, "run", noted)
+    mechanism = Matrix(pull=pull, steps=700, components=4)
+    work = random_conjunctions(Domain.binary(8), 100, 3)
+    asked = Task(work, 3_000)
+    plan = mechanism.plan(asked, Budget(1.0, 1e-6))
+    records = np.random.default_rng(1).random((3_000, 8)) < np.linspace(0.1, 0.9, 8)
+    curator = Curator(packed(records.astype(np.uint8)), work, plan.schedule, SeededRandomness(1))
+    outcome = mechanism.run(asked, plan, curator, Session(public_seed=1))
+    if pull is not None:
+        assert fitted == [(pull, 700)]
+        assert outcome.trace == ()
+    else:
+        tried = [line["pull"] for line in outcome.trace]
+        chosen = [line["pull"] for line in outcome.trace if line["chosen"]]
+        assert fitted == [(one, 600) for one in tried] + [(chosen[0], 700)]
+        assert tried[0] == plan.parameters["pull"]
+        # Columns are independent: this seed is no exception.
+        assert chosen[0] > tried[0]
+
+
+def test_queries_are_not_counted_where_features_are_measured() -> None:
+    for fitted, components in ((True, None), (False, 0)):
+        mechanism = Matrix(components=components)
+        work = random_conjunctions(Domain.binary(60), 1_000, 3)
+        plan = mechanism.plan(Task(work, 100), Budget(1.0, 1e-6))
+        assert plan.needs_answers is not fitted
 
 
 def test_the_pull_falls_with_the_signal() -> None:
@@ -407,7 +448,15 @@ def test_plan_says_what_is_measured() -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [{"components": -1}, {"steps": 0}, {"records": 0}, {"pull": 2.0}]
+    "options",
+    [
+        {"components": -1},
+        {"steps": 0},
+        {"records": 0},
+        {"pull": 2.0},
+        {"pull": True},
+        {"pull": "x"},
+    ],
 )
 def test_faulty_options_are_refused(options) -> None:
     with pytest.raises(BadInputError, match=next(iter(options))):
