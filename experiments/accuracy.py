@@ -164,8 +164,8 @@ def draw(table: pl.DataFrame) -> Mapping[str, Figure]:
             for label, look in looks.items():
                 of_one = lines.filter(pl.col("contender") == label, pl.col("workload") == workload)
                 style.line_with_band(panel, of_one, "epsilon", column, look)
-            panel.set_xscale("log")
             panel.set_yscale("log")
+            style.logarithmic(panel, lines["epsilon"].unique().sort().to_list())
             panel.set_title(f"{name}: {workload}")
             panel.set_ylabel(f"{column.replace('_', ' ')} (share of rows)")
         for panel in axes[-2:]:

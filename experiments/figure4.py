@@ -168,7 +168,7 @@ def draw(table: pl.DataFrame) -> Mapping[str, Figure]:
     """Draw errors, and overhead in the same panel as counting."""
     from experiments.harness import style
 
-    figure, axes = style.panels(1, 3, height=1.9)
+    figure, axes = style.panels(1, 3, height=2.3)
     looks = style.curves([*CONTENDERS, LISTED])
     for panel, column in zip(axes, ("max_error", "mean_error", "overhead_s"), strict=True):
         for label in COMPARED if column != "overhead_s" else (OURS, LISTED):

@@ -140,13 +140,29 @@ def line_with_band(axes: Axes, table: pl.DataFrame, x: str, y: str, curve: Curve
         )
 
 
+def logarithmic(axes: Axes, values: Sequence[float]) -> None:
+    """Make the x axis logarithmic, with a tick at each of a few values, in plain figures."""
+    axes.set_xscale("log")
+    axes.set_xticks(values, [f"{value:g}" for value in values])
+    axes.minorticks_off()
+
+
 def legend_below(figure: Figure, axes: Sequence[Axes], columns: int = 2) -> None:
-    """Put one legend for all panels below them."""
+    """Put one legend for all panels below them, in as many columns as fit, `columns` at most."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    renderer = FigureCanvasAgg(figure).get_renderer()
     entries: dict[str, Any] = {}
     for panel in axes:
         for handle, label in zip(*panel.get_legend_handles_labels(), strict=True):
             entries.setdefault(label, handle)
-    figure.legend(list(entries.values()), list(entries), loc="outside lower center", ncols=columns)
+    for fewer in range(columns, 0, -1):
+        legend = figure.legend(
+            list(entries.values()), list(entries), loc="outside lower center", ncols=fewer
+        )
+        if fewer == 1 or legend.get_window_extent(renderer).width <= figure.bbox.width:
+            break
+        legend.remove()
 
 
 def save(figure: Figure, folder: Path, name: str) -> Path:
