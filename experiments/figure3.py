@@ -110,7 +110,7 @@ def draw(table: pl.DataFrame) -> Mapping[str, Figure]:
     """Draw max error, mean error and seconds."""
     from experiments.harness import style
 
-    figure, axes = style.panels(1, 3, height=1.9)
+    figure, axes = style.panels(1, 3, height=2.3)
     looks = style.curves(list(CONTENDERS))
     for panel, (column, label) in zip(
         axes,
