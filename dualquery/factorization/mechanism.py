@@ -13,7 +13,7 @@ from dualquery.errors import BadInputError
 from dualquery.expected import Estimate, ExpectedError, noise_error
 from dualquery.factorization.measurement import choose_measurement
 from dualquery.factorization.mixture import MixtureFit
-from dualquery.factorization.selection import Trials, best, with_larger
+from dualquery.factorization.selection import Trials, choose_trial, with_larger
 from dualquery.intervals import Intervals, gaussian_half_width
 from dualquery.mechanism import (
     Budget,
@@ -24,7 +24,7 @@ from dualquery.mechanism import (
     conjunctions_of,
     default_records,
 )
-from dualquery.privacy.accountants import best as best_accountant
+from dualquery.privacy.accountants import best
 from dualquery.privacy.calibrate_noise import calibrate_gaussian_scale
 from dualquery.privacy.curator import Curator
 from dualquery.privacy.events import GaussianNoise, Neighbours
@@ -47,7 +47,6 @@ a model is at fault."""
 
 _FALSE = 0.5
 """Share of moved answers (`reach`) that may be expected to owe their distance to noise alone."""
-
 
 _MAX_ERROR = (0.3, 1.5, 5.0)
 _MEAN_ERROR = (0.02, 0.1, 0.4)
@@ -94,10 +93,9 @@ class Matrix:
                     f"{name} is {value!r}; a whole number from {least} on is needed"
                 )
         pull = self.pull
-        if pull is not None and (isinstance(pull, bool) or not isinstance(pull, int | float)):
+        number = isinstance(pull, int | float) and not isinstance(pull, bool)
+        if pull is not None and not (number and 0 <= pull <= 1):
             raise BadInputError(f"pull is {pull!r}; a number from 0 to 1 is needed")
-        if pull is not None and not 0 <= pull <= 1:
-            raise BadInputError(f"pull is {self.pull!r}; a number from 0 to 1 is needed")
 
     def statistics(self, queries: Queries) -> Workload:
         """Hold the queries' own answers; features are counted in a pass of their own."""
@@ -112,7 +110,7 @@ class Matrix:
             budget.epsilon, budget.delta, measured.sensitivity, budget.accountant
         )
         schedule = (GaussianNoise(measured.sensitivity, scale),)
-        accountant, _ = best_accountant(schedule, budget.delta, budget.accountant)
+        accountant, _ = best(schedule, budget.delta, budget.accountant)
         signal = _signal(task.n, measured.sensitivity / scale)
         return Plan(
             schedule=schedule,
@@ -174,7 +172,7 @@ class Matrix:
         (apart,) = generator.spawn(1)
         tried = trials.run(apart, session.threads, part_of(session.progress, 0, steps))
         if tried:
-            fit = replace(fit, pull=best(tried).pull)
+            fit = replace(fit, pull=choose_trial(tried).pull)
         mixture = fit.run(generator, session.threads, part_of(session.progress, before, steps))
         model = measured.answers(mixture.means(measured.products))
         return Outcome(
@@ -201,9 +199,9 @@ def _signal(n: int, precision: float) -> float:
 
     ``precision`` is sensitivity over scale. Components grow with it and the pull falls with its
     square; trials on the measurement may choose a larger one. The powers, `_COMPONENTS` and `_PULL`
-    were chosen by the errors of single runs on seven
-    tables of 8,000 to 500,000 rows at epsilon 0.1 to 5 (Adult, KDD99, plants, pumsb_star, mushroom,
-    npm-deps, facebook-pages). Four times the pull costs up to a fifth of the mean error.
+    were chosen by the errors of single runs on seven tables of 8,000 to 500,000 rows at epsilon 0.1
+    to 5 (Adult, KDD99, plants, pumsb_star, mushroom, npm-deps, facebook-pages). Four times the pull
+    costs up to a fifth of the mean error there.
     """
     return float((n * precision / 11_000.0) ** (1 / 3))
 

@@ -86,7 +86,9 @@ class Trials:
     def run(
         self, generator: np.random.Generator, threads: int, progress: Callable[[int, int], None]
     ) -> tuple[Trial, ...]:
-        """Make the trials; ``progress`` is told of the steps of all."""
+        """Make the trials, if any; ``progress`` is told of the steps of all."""
+        if not self.pulls:
+            return ()
         shown, held_back = split(self.fit.targets, self.fit.deviations, generator)
         unbiased = self.answers(held_back)
         start = int(generator.integers(2**63))  # the same disturbance for all
@@ -106,7 +108,7 @@ def with_larger(pull: float) -> Sequence[float]:
     return pulls if len(pulls) > 1 else ()
 
 
-def best(trials: Sequence[Trial]) -> Trial:
+def choose_trial(trials: Sequence[Trial]) -> Trial:
     """Return the first trial, or a later one that is clearly nearer to what was held back.
 
     The differences of errors are free of the noise they have in common. Were one of two fits the

@@ -16,7 +16,7 @@ from dualquery.factorization.loads import LightCounts
 from dualquery.factorization.measurement import QueryMeasurement, choose_measurement
 from dualquery.factorization.mechanism import Matrix, move_near, reach
 from dualquery.factorization.mixture import MixtureFit
-from dualquery.factorization.selection import Trials, best, split, with_larger
+from dualquery.factorization.selection import Trials, choose_trial, split, with_larger
 from dualquery.factorization.strategy import Strategy, plan_strategy
 from dualquery.mechanism import Budget, Session, Task
 from dualquery.privacy.curator import Curator
@@ -390,7 +390,7 @@ def test_trials_find_structure_if_there_is_some(tied: bool, chosen: float) -> No
     told: list[tuple[int, int]] = []
     tried = trials.run(np.random.default_rng(4), 1, lambda *step: told.append(step))
     assert [trial.pull for trial in tried] == [0.0625, 0.125, 0.5]
-    assert best(tried).pull == chosen
+    assert choose_trial(tried).pull == chosen
     assert told == [(step, trials.steps) for step in range(1, 901)]
 
 
