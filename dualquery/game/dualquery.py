@@ -118,7 +118,7 @@ class DualQuery(GameOptions):
             session.progress(number, game.rounds)
         transcript.play(record)
 
-        synthetic = self._mixture(transcript, game.rounds)
+        synthetic = self._mixture(transcript, game.rounds, session.threads)
         return Outcome(
             answers=task.queries.answers_on(synthetic, threads=session.threads),
             records=synthetic,
@@ -126,13 +126,13 @@ class DualQuery(GameOptions):
             solver=solver_totals(trace),
         )
 
-    def _mixture(self, transcript: Transcript, rounds: int) -> NDArray[np.uint8]:
+    def _mixture(self, transcript: Transcript, rounds: int, threads: int) -> NDArray[np.uint8]:
         """Return the synthetic records: those played, in their shares."""
         first = int(self.burn_in * rounds)
         records = np.stack(transcript.records[first:])
         if self.mixture == "equal":
             return records
-        return in_shares(records, likelihood_shares(transcript, first))
+        return in_shares(records, likelihood_shares(transcript, first, threads))
 
 
 def legal_response(

@@ -40,8 +40,8 @@ class GameOptions:
     """Failure probability that goes with ``alpha``."""
 
     solver: str = "auto"
-    """Back-end for the best response, for example ``scip`` or ``cpsat:aggregated``; ``auto`` leaves
-    out proofs (``auto:fast``) unless memory is 1."""
+    """Back-end for the best response, for example ``scip`` or ``cpsat:aggregated``; ``auto`` is
+    ``auto:brief`` unless memory is 1."""
 
     solver_timeout: float = 20.0
     """Seconds a best response may take; the incumbent is used then."""

@@ -7,11 +7,12 @@ policy. Whatever is left open is solved for so that the accounted guarantee is t
 terms (zCDP: ``A = n sqrt(6 rho)``). With ``N = s T`` draws in all, the regret of the query player
 is about ``ln(2m) / (eta T) = ln(2m) sqrt(N) / A``, and the records' overfitting to the samples
 about ``sqrt(H / N)``, ``H`` being the log-size of the record space. Their sum is least at ``N ~
-sqrt(H) A / ln(2m)``. Rounds then follow from a step: the smaller, the closer the draws of
-neighbouring rounds, and the more of them a best response can use (`dualquery.game.transcript`).
-Memory grows as the step falls. The three constants were chosen once, by the error of Adult, plants,
-groceries and mushroom at epsilon 1, between values far apart; `experiments/policy.py` measures how
-far from the best of a grid they are, on these and on other data.
+sqrt(H) A / ln(2m)``. Rounds then follow from a step: the smaller, the more records the mixture has
+to choose from, the closer the draws of neighbouring rounds, and the more of them a best response
+can use (`dualquery.game.transcript`). What it costs is time: best responses look at ``16 N / step``
+draws in all. The constants were chosen by the error of Adult, plants, groceries and mushroom at
+epsilon 1, between values far apart, against that time; `experiments/policy.py` measures how far
+from the best of a grid they are, on these and on other data.
 
 **Schedules that vary.** A draw of round t costs ``r_t^2 / 8`` and tells about as much, by the same
 range, of how far the answers are off: what a budget buys depends little on when it is spent. So it
@@ -49,20 +50,22 @@ from dualquery.privacy.events import GameSchedule, VaryingGameSchedule
 
 DRAWS = 1.75
 """N in units of ``sqrt(H) A / ln(2m)``."""
-STEP = 0.4
-"""The step that fixes the number of rounds, given eta T."""
+STEP, LARGEST_STEP = 0.1, 0.5
+"""The step that fixes the number of rounds, given eta T; and what it may grow to."""
 MEMORY = 16.0
 """Rounds that are remembered, times the step."""
-MOST_REMEMBERED = 100_000
-"""Draws of a memory beyond which best responses take long: then only the round's own draws are
-looked at, and `LONE_DRAWS` and `LONE_STEP` take the places of the constants above."""
+MOST_LOOKED_AT = 2e8
+"""Draws that all best responses of a game look at together, a minute's work. Of each draw that is
+paid for there are as many as rounds remember it, so that steps grow where draws are many, and where
+they cannot grow memory is cut."""
 LONE_DRAWS, LONE_STEP = 3.5, 0.65
+"""In the places of `DRAWS` and `STEP` for a user's memory of 1, where they are best."""
 STEPS_A_MULTIPLE = 8
 """Mean of the whole multiples by which steps vary."""
 FEWEST_ROUNDS = 8
-MOST_CHOSEN = 600
-"""Rounds beyond this are not chosen by the policy: fitting the mixture takes time as their square.
-On half a million rows (KDD99) they, and not the budget, then bound the error."""
+MOST_CHOSEN = 2_000
+"""Rounds beyond this are not chosen by the policy: each looks at all queries, and fitting the
+mixture takes time as their square."""
 MOST_ROUNDS = 5_000
 """A tiny step given by the user would ask for more rounds than can be accounted or played."""
 
@@ -90,10 +93,10 @@ def choose_parameters(options: GameOptions, task: Task, budget: Budget) -> Chose
     memory = options.memory
     if memory is None:
         mean_step = schedule.step * sum(schedule.multiples) / len(schedule.multiples)
-        memory = min(max(round(MEMORY / mean_step), 1), schedule.rounds)
-        memory = 1 if memory * max(schedule.draws) > MOST_REMEMBERED else memory
-    # Problems of remembered draws are large and their weights estimates: a proof is worth little.
-    solver = "auto:fast" if options.solver == "auto" and memory > 1 else options.solver
+        longest = min(MEMORY / mean_step, MOST_LOOKED_AT / sum(schedule.draws))
+        memory = min(max(round(longest), 1), schedule.rounds)
+    # Weights of remembered draws are estimates: rounds are worth more than proofs.
+    solver = "auto:brief" if options.solver == "auto" and memory > 1 else options.solver
     return Chosen(schedule, accountant, reason, memory, solver)
 
 
@@ -147,10 +150,11 @@ def _policy(
     """Fill in what the user left open, all but one parameter."""
     strength = _strength(task.n, budget)
     unit = math.sqrt(entropy(task)) * strength / math.log(2 * len(task.queries))
-    draws, step = max(DRAWS * unit, 1.0), STEP
-    rounds = min(_clamped(strength / math.sqrt(draws) / step), MOST_CHOSEN)
-    if MEMORY / step * draws / rounds > MOST_REMEMBERED or options.memory == 1:
+    if options.memory == 1:
         draws, step = max(LONE_DRAWS * unit, 1.0), LONE_STEP
+    else:
+        draws = max(DRAWS * unit, 1.0)
+        step = min(max(STEP, MEMORY * draws / MOST_LOOKED_AT), LARGEST_STEP)
     if options.rounds is not None:
         return options.rounds, max(1, round(draws / options.rounds)), None
     if options.samples is not None:

@@ -10,9 +10,6 @@ ratio. It is post-processing of draws that are paid for, and lets a round make d
 
 from __future__ import annotations
 
-from collections import deque
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -24,19 +21,6 @@ GRAIN = 8
 """A remembered draw counts as a whole number of eighths: solvers prove more of whole weights."""
 _LARGEST_DRIFT = 6.0
 """Estimated log-ratios are cut here: beyond it the estimate is no guide."""
-
-
-@dataclass(eq=False)
-class _Remembered:
-    """A round's draws, and what has moved their weights since then."""
-
-    sample: Sample
-    gathered: int
-    """Steps of the records until then."""
-    hits: NDArray[np.int64]
-    """Steps of the records since then on which each draw's query holds."""
-    age: int = 0
-    """Rounds since then."""
 
 
 class Transcript:
@@ -66,10 +50,18 @@ class Transcript:
         self._posed = queries
         self._decay = 1.0 - 1.0 / memory
         self._grain = GRAIN if memory > 1 else 1
-        self._recent: deque[_Remembered] = deque(maxlen=memory)
-        self._gathered = 0
-        self._average = np.zeros(len(queries))
-        """The records' answers, the record of round t with a share proportional to t."""
+        self._memory = memory
+        self._drawn = np.zeros(0, np.int64)
+        """Queries of the draws that are remembered, oldest first."""
+        self._signs = np.zeros(0, np.int64)
+        self._ages = np.zeros(0, np.int64)
+        """Rounds since each draw."""
+        self._steps = np.zeros(0, np.int64)
+        """Steps of the records since each draw."""
+        self._hits = np.zeros(0, np.int64)
+        """Those of them on which its query holds."""
+        self._weighted = np.zeros(len(queries), np.int32)
+        """Sum of t over the records of rounds t on which each query holds."""
 
     def play(self, record: NDArray[np.uint8], multiple: int = 1) -> None:
         """Add the round's record, uint8 ``(d,)``, and its learning rate in steps."""
@@ -77,35 +69,36 @@ class Transcript:
         self.records.append(record)
         self.truths.append(np.packbits(truth))
         self.multiples.append(multiple)
-        self._gathered += multiple
-        self._average += (truth - self._average) * (2.0 / (len(self.records) + 1))
-        for each in self._recent:
-            each.hits += np.int64(multiple) * truth[each.sample.queries]
-            each.age += 1
+        self._weighted += np.int32(len(self.records)) * truth
+        self._ages += 1
+        self._steps += multiple
+        self._hits += np.int64(multiple) * truth[self._drawn]
 
     def show(self, sample: Sample) -> None:
         """Add the round's draws."""
         self.samples.append(sample)
-        hits = np.zeros(len(sample.queries), np.int64)
-        self._recent.append(_Remembered(sample, self._gathered, hits))
+        fresh = np.zeros(len(sample.queries), np.int64)
+        kept = np.searchsorted(-self._ages, -self._memory, side="right")
+        self._drawn = np.concatenate((self._drawn[kept:], sample.queries))
+        self._signs = np.concatenate((self._signs[kept:], sample.signs))
+        self._ages = np.concatenate((self._ages[kept:], fresh))
+        self._steps = np.concatenate((self._steps[kept:], fresh))
+        self._hits = np.concatenate((self._hits[kept:], fresh))
 
     def best_response(self) -> BestResponse:
         """Pose the problem of the draws that are remembered."""
-        queries = np.concatenate([each.sample.queries for each in self._recent])
-        signs = np.concatenate([each.sample.signs for each in self._recent])
-        worth = np.concatenate([self._worth(each) for each in self._recent])
-        copies = np.rint(self._grain * worth)
-        drawn = [np.bincount(queries, copies * (signs == sign)) for sign in (1, -1)]
-        of_query, of_complement = (np.flatnonzero(each) for each in drawn)
-        return self._posed.best_response(
-            np.concatenate((of_query, of_complement)),
-            np.concatenate((drawn[0][of_query], -drawn[1][of_complement])).astype(np.int64),
-        )
+        outcomes, which = np.unique(2 * self._drawn + (self._signs < 0), return_inverse=True)
+        copies = np.bincount(which, np.rint(self._grain * self._worth())).astype(np.int64)
+        return self._posed.best_response(outcomes >> 1, np.where(outcomes & 1, -copies, copies))
 
-    def _worth(self, each: _Remembered) -> NDArray[np.float64]:
-        """Return how many draws of the present round each draw of an earlier one counts as."""
-        steps = self._gathered - each.gathered
-        moved = steps * self._average[each.sample.queries] - each.hits
-        drift = self.step * each.sample.signs * moved
+    def _worth(self) -> NDArray[np.float64]:
+        """Return how many draws of the present round each draw counts as."""
+        rounds = len(self.records)
+        # The latest records tell most: that of round t counts in proportion to t.
+        average = self._weighted[self._drawn] * (2.0 / (rounds * (rounds + 1)))
+        moved = self._steps * average - self._hits
+        drift = self.step * self._signs * moved
         ratio = np.exp(np.clip(drift, -_LARGEST_DRIFT, _LARGEST_DRIFT))
-        return np.asarray(self._decay**each.age * ratio / ratio.mean(), dtype=np.float64)
+        number, total = np.bincount(self._ages), np.bincount(self._ages, ratio)
+        mean = total / np.maximum(number, 1)
+        return np.asarray(self._decay**self._ages * ratio / mean[self._ages], dtype=np.float64)

@@ -87,6 +87,8 @@ class Disjunctions:
     def on_record(self, record: NDArray[np.uint8]) -> NDArray[np.uint8]:
         """Return which queries hold on one record, uint8 ``(bits,)``: uint8, ``(m,)``, 0/1."""
         truth = self.conjunctions.on_record(record)
+        if len(self.conjunctions) == len(self):  # one each
+            return truth
         return np.add.reduceat(truth, self.indptr[:-1], dtype=np.uint8)
 
     def best_response(

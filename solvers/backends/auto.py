@@ -40,17 +40,21 @@ class Policy:
         For one call of the exact back-end.
     gap
         Share of the objective by which the bound may exceed it when the search stops.
+    bounds
+        Whether anything beyond a brief local search is done.
     """
 
     allowance: float
     income: float
     search: float
     gap: float = 0.0
+    bounds: bool = True
 
 
 _POLICIES = {
     "": Policy(allowance=20.0, income=0.1, search=1.0),
     "fast": Policy(allowance=0.0, income=0.0, search=0.0),
+    "brief": Policy(allowance=0.0, income=0.0, search=0.0, bounds=False),
     "prove": Policy(allowance=math.inf, income=0.0, search=math.inf),
 }
 
@@ -83,8 +87,9 @@ class Auto(KernelSolver):
     ----------
     argument
         Empty: proofs as long as they are cheap. ``fast``: those that take milliseconds.
-        ``prove``: until the time limit of each call. A number such as ``0.01``: as ``prove``, but
-        a bound within this share of the objective is enough.
+        ``brief``: none beyond the reductions', and a short local search. ``prove``: until the time
+        limit of each call. A number such as ``0.01``: as ``prove``, but a bound within this share
+        of the objective is enough.
     """
 
     name: ClassVar[str] = "auto"
@@ -121,10 +126,10 @@ class Auto(KernelSolver):
         self._thrift.earn(self._policy.income)
         attempt = _Attempt(kernel, budget, self._policy.gap)
         attempt.adopt(*improve(kernel, start, budget, effort=_GLANCE), "local search")
-        if not attempt.proven:
+        if self._policy.bounds and not attempt.proven:
             attempt.relax()
-        if not attempt.proven:
-            attempt.adopt(*improve(kernel, attempt.record, budget), "longer local search")
+            if not attempt.proven:
+                attempt.adopt(*improve(kernel, attempt.record, budget), "longer local search")
         if not attempt.proven and self._policy.search > 0.0:
             self._search(attempt)
         return Outcome(
@@ -152,8 +157,8 @@ def _policy(argument: str) -> Policy:
         gap = math.nan
     if not 0.0 <= gap < 1.0:
         raise UnknownSolverError(
-            f"unknown solver auto:{argument}; known: auto, auto:fast, auto:prove, and "
-            "auto:GAP with a number such as 0.01"
+            f"unknown solver auto:{argument}; known: auto, auto:brief, auto:fast, auto:prove, "
+            "and auto:GAP with a number such as 0.01"
         )
     return replace(_POLICIES["prove"], gap=gap)
 

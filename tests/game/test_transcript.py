@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy.optimize import approx_fprime
 
 from dualquery.data.domain import Domain
@@ -96,7 +100,9 @@ def log_likelihood(transcript: Transcript, answers: np.ndarray) -> float:
 def test_moments_are_the_gradient_and_bound_the_curvature_of_the_likelihood() -> None:
     transcript = game()
     answers = np.array([0.3, 0.6, 0.5])
-    expected, information = mixture._moments(transcript, answers)
+    expected, information = mixture._moments(
+        transcript, np.stack(transcript.truths), answers, threads=1
+    )
     slope = approx_fprime(answers, lambda a: log_likelihood(transcript, a), 1e-6)
     assert mixture._drawn(transcript) - expected == pytest.approx(slope, abs=1e-2)
     h = 1e-3
@@ -132,11 +138,90 @@ def test_left_out_records_get_no_share() -> None:
     assert likelihood_shares(game(), first=3).shape == (5,)
 
 
-def test_records_are_repeated_by_largest_remainder() -> None:
+def test_threads_do_not_change_the_shares() -> None:
+    transcript = game()
+    alone = likelihood_shares(transcript)
+    assert (likelihood_shares(transcript, threads=3) == alone).all()
+
+
+def test_the_quadratic_model_is_maximised() -> None:
+    """At a maximum inside the simplex the slope is the same in every share."""
+    rng = np.random.default_rng(0)
+    rounds = 30
+    factors = rng.normal(size=(rounds, 5))
+    curvature, gradient = factors @ factors.T, rng.normal(size=rounds)
+    start = rng.dirichlet(np.ones(rounds))
+    shares = mixture._penalised_maximum(gradient, curvature, start)
+    assert shares.sum() == pytest.approx(1.0)
+    assert (shares > 0).all()
+    penalty = EQUALITY * (np.log(shares * rounds) + 1.0)
+    slope = gradient - curvature @ (shares - start) - penalty
+    assert slope == pytest.approx(np.full(rounds, shares @ slope), abs=1e-3)
+
+
+@pytest.mark.parametrize("queries", [1, 8, 509, 1100])
+def test_kernels_against_their_definitions(queries) -> None:
+    rng = np.random.default_rng(queries)
+    holds = rng.integers(0, 2, (7, queries), np.uint8)
+    truths = np.packbits(holds, axis=1)
+    shares, values = rng.dirichlet(np.ones(7)), rng.normal(size=queries)
+    for threads in (1, 2):
+        answers = mixture._answers(truths, shares, queries, threads)
+        assert answers == pytest.approx(shares @ holds)
+        assert mixture._sums(truths, values, threads) == pytest.approx(holds @ values)
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    queries=st.integers(1, 600),
+    rounds=st.integers(2, 20),
+    step=st.floats(1e-3, 2.0),
+    varied=st.booleans(),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_moments_against_their_definition(queries, rounds, step, varied, seed) -> None:
+    rng = np.random.default_rng(seed)
+    holds = rng.integers(0, 2, (rounds, queries), np.uint8)
+    multiples = rng.integers(1, 4, rounds) if varied else np.ones(rounds, np.int64)
+    drawn = [rng.integers(0, queries, rng.integers(1, 5)) for _ in range(rounds - 1)]
+    transcript = SimpleNamespace(
+        multiples=multiples.tolist(),
+        samples=[SimpleNamespace(queries=each) for each in drawn],
+        step=step,
+    )
+    answers = rng.random(queries)
+    truths = np.packbits(holds, axis=1)
+    found = mixture._moments(transcript, truths, answers, threads=1)  # type: ignore[arg-type]
+    expected, information = np.zeros(queries), np.zeros(queries)
+    steps, hits = 0, np.zeros(queries)
+    for truth, multiple, draws in zip(holds, multiples, drawn, strict=False):
+        steps += multiple
+        hits += multiple * truth.astype(float)
+        weight = np.exp(step * (steps * answers - hits))
+        share = len(draws) / (weight + 1 / weight).sum()
+        expected += share * step * steps * (weight - 1 / weight)
+        information += share * (step * steps) ** 2 * (weight + 1 / weight)
+    assert found[0] == pytest.approx(expected, rel=1e-8, abs=1e-8 * np.abs(expected).max())
+    assert found[1] == pytest.approx(information, rel=1e-8)
+
+
+def test_records_are_repeated_in_their_shares() -> None:
     records = np.eye(3, dtype=np.uint8)
     found = in_shares(records, np.array([0.51, 0.34, 0.15]))
-    assert found.shape == (30, 3)
-    assert found.sum(axis=0).tolist() == [15, 10, 5]
+    assert found.sum(axis=0).tolist() == [61, 41, 18]
+
+
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    rounds=st.integers(1, 60),
+    evenness=st.sampled_from([0.05, 1.0, 100.0]),
+)
+def test_copies_of_any_run_of_records_are_off_by_less_than_one(seed, rounds, evenness) -> None:
+    shares = np.random.default_rng(seed).dirichlet(np.full(rounds, evenness))
+    copies = in_shares(np.eye(rounds, dtype=np.uint8), shares).sum(axis=0)
+    assert copies.sum() == mixture.REPEATS * rounds
+    off = np.cumsum(copies - shares * mixture.REPEATS * rounds)
+    assert np.abs(off).max() <= 0.5 + 1e-9
 
 
 def test_wide_records_are_not_repeated(monkeypatch) -> None:

@@ -25,7 +25,7 @@ def test_reductions_suffice_for_sparse_samples() -> None:
     rng = np.random.default_rng(0)
     terms = rng.integers(0, 2 * 5000, (1200, 3)).astype(np.int32)
     instance = BestResponse.from_sample(5000, terms, rng.choice([-1, 1], 1200))
-    for name in ("auto", "auto:fast", "auto:prove"):
+    for name in ("auto", "auto:brief", "auto:fast", "auto:prove"):
         solution = get_solver(name).solve(instance)
         assert solution.status is Status.OPTIMAL
         assert solution.steps == ("solved by reductions",)
@@ -39,6 +39,15 @@ def test_fast_proves_only_what_takes_milliseconds() -> None:
     assert open_round.status is Status.FEASIBLE
     assert np.isfinite(open_round.bound)
     assert not any("cpsat" in step for step in open_round.steps)
+
+
+def test_brief_takes_no_bound_but_the_reductions() -> None:
+    instance = grouped(0)
+    brief = get_solver("auto:brief").solve(instance)
+    assert brief.status is Status.FEASIBLE
+    assert not any(step.startswith("dual of") for step in brief.steps)
+    best = get_solver("auto:prove").solve(instance).objective
+    assert 0.97 * best <= brief.objective <= best
 
 
 def test_default_proves_rounds() -> None:
@@ -81,7 +90,7 @@ def test_answers_follow_from_problems_and_seeds() -> None:
 
 @pytest.mark.parametrize("argument", ["slow", "1.5", "-0.1", "nan"])
 def test_unknown_argument(argument: str) -> None:
-    with pytest.raises(UnknownSolverError, match="known: auto, auto:fast, auto:prove"):
+    with pytest.raises(UnknownSolverError, match="known: auto, auto:brief, auto:fast, auto:prove"):
         get_solver(f"auto:{argument}")
 
 

@@ -30,6 +30,7 @@ from tests.solvers.instances import (
 
 SOLVERS = [
     "auto",
+    "auto:brief",
     "auto:fast",
     "auto:prove",
     "lp",
