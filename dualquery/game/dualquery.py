@@ -33,12 +33,18 @@ from dualquery.game.options import GameOptions
 from dualquery.game.parameters import choose_parameters
 from dualquery.game.transcript import Transcript
 from dualquery.mechanism import Budget, Outcome, Plan, Session, Task
+from dualquery.memory import check_memory
 from dualquery.privacy.curator import Curator
 from dualquery.privacy.events import GameSchedule, VaryingGameSchedule
 from dualquery.queries.disjunctions import Disjunctions
 from dualquery.queries.family import Queries
 from dualquery.queries.workload import Workload
 from solvers import BestResponse, Solution, Status, get_solver
+
+_BYTES_A_QUERY = 100
+"""Of the query player, the transcript, and five numbers of the fit."""
+_MATRICES = 4
+"""Of rounds by rounds numbers, at the same time."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,10 +65,22 @@ class DualQuery(GameOptions):
         return queries if isinstance(queries, Workload) else Disjunctions.of(queries)
 
     def plan(self, task: Task, budget: Budget) -> Plan:
-        """Fix rounds, samples and step from public facts (see `parameters`)."""
+        """Fix rounds, samples and step from public facts (see `parameters`).
+
+        Raises
+        ------
+        BadInputError
+            If no best response can be posed for the family, the parameters do not fit the budget,
+            or the game does not fit into memory.
+        """
         Disjunctions.of(task.queries)  # refuses before anything private is read
         chosen = choose_parameters(self, task, budget)
         game = chosen.schedule
+        check_memory(
+            _bytes_needed(len(task.queries), game.rounds),
+            f"a game of {game.rounds:,} rounds on {len(task.queries):,} queries",
+            "ask fewer queries or set fewer rounds",
+        )
         return Plan(
             schedule=game,
             accountant=chosen.accountant,
@@ -93,7 +111,7 @@ class DualQuery(GameOptions):
         generator = np.random.default_rng(session.public_seed)
         nothing = np.zeros(domain.bits, dtype=np.bool_)
         record = free_record(domain, nothing, self.free, generator)
-        transcript = Transcript(queries, game.step, plan.parameters["memory"])
+        transcript = Transcript(queries, game.step, plan.parameters["memory"], game.rounds)
         trace: list[dict[str, Any]] = []
 
         curator.begin_game(game.step)
@@ -133,6 +151,11 @@ class DualQuery(GameOptions):
         if self.mixture == "equal":
             return records
         return in_shares(records, likelihood_shares(transcript, first, threads))
+
+
+def _bytes_needed(queries: int, rounds: int) -> int:
+    """Return the bytes of a game beside its records: what holds when, weights, and the fit."""
+    return rounds * queries // 8 + _BYTES_A_QUERY * queries + _MATRICES * 8 * rounds**2
 
 
 def legal_response(

@@ -9,8 +9,8 @@ from dualquery.game.parameters import entropy
 from dualquery.mechanism import Task
 from dualquery.privacy.events import Schedule, events_of, zcdp_rho
 
-MAX_ERROR = (0.25, 0.45, 0.9)
-MEAN_ERROR = (0.012, 0.03, 0.075)
+MAX_ERROR = (0.22, 0.34, 0.6)
+MEAN_ERROR = (0.006, 0.02, 0.075)
 """Measured errors in units of the scale: least, middle and largest of six data sets (Adult, plants,
 groceries, mushroom, msweb, KDD99), a run each, with 100,000 3-way conjunctions at epsilon 1,
 widened a little. Other queries, tables and budgets may lie outside."""

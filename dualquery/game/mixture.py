@@ -65,7 +65,7 @@ def likelihood_shares(transcript: Transcript, first: int = 0, threads: int = 1) 
     -------
     float64, shape ``(T - first,)``, positive, of sum 1.
     """
-    truths = np.stack(transcript.truths)
+    truths = transcript.truths
     kept = truths[first:]
     draws = sum(len(sample.queries) for sample in transcript.samples)
     shares = np.full(len(kept), 1.0 / len(kept))

@@ -35,14 +35,15 @@ class Transcript:
     memory
         Rounds whose draws the best response looks at, the present one included; >= 1, and 1 is
         Algorithm 1. The draws of k rounds ago count ``(1 - 1/memory)^k`` as much.
+    rounds
+        Most records that will be played.
     """
 
-    def __init__(self, queries: Disjunctions, step: float, memory: int) -> None:
+    def __init__(self, queries: Disjunctions, step: float, memory: int, rounds: int) -> None:
         self.queries = len(queries)
         self.step = step
         self.records: list[NDArray[np.uint8]] = []
-        self.truths: list[NDArray[np.uint8]] = []
-        """Which queries hold on each record: m bits, packed."""
+        self._truths = np.zeros((rounds, -(-len(queries) // 8)), np.uint8)
         self.multiples: list[int] = []
         """Learning rate of each record's round, in steps."""
         self.samples: list[Sample] = []
@@ -63,11 +64,16 @@ class Transcript:
         self._weighted = np.zeros(len(queries), np.int32)
         """Sum of t over the records of rounds t on which each query holds."""
 
+    @property
+    def truths(self) -> NDArray[np.uint8]:
+        """Which queries hold on each record played: uint8, m bits a row, packed."""
+        return self._truths[: len(self.records)]
+
     def play(self, record: NDArray[np.uint8], multiple: int = 1) -> None:
         """Add the round's record, uint8 ``(d,)``, and its learning rate in steps."""
         truth = self._posed.on_record(record)
         self.records.append(record)
-        self.truths.append(np.packbits(truth))
+        self._truths[len(self.records) - 1] = np.packbits(truth)
         self.multiples.append(multiple)
         self._weighted += np.int32(len(self.records)) * truth
         self._ages += 1

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from dualquery.api import run
+from dualquery.errors import BadInputError
 from dualquery.game.dualquery import DualQuery, legal_response, mentioned_attributes, solver_totals
 from dualquery.mechanism import Budget, Session, Task
 from dualquery.privacy.accountants import best
@@ -290,3 +291,9 @@ def test_it_refuses_a_plan_that_is_not_its_own() -> None:
     plan = DualQuery(rounds=3, samples=2).plan(work, BUDGET)
     with pytest.raises(TypeError, match="a plan of its own"):
         DualQuery().run(work, replace(plan, schedule=()), None, Session())
+
+
+def test_a_game_that_does_not_fit_is_refused_before_anything_is_charged(monkeypatch) -> None:
+    monkeypatch.setattr("dualquery.memory.available_memory", lambda: 1000)
+    with pytest.raises(BadInputError, match=r"a game of 20 rounds on .* set fewer rounds"):
+        DualQuery(rounds=20).plan(task(n=3000), Budget(1.0, 1e-6))

@@ -32,7 +32,7 @@ def sample(*drawn: tuple[int, int]) -> Sample:
 def game(rounds: int = 8, draws: int = 40, seed: int = 0, memory: int = 4) -> Transcript:
     """Play random records against draws that say "bit 0 is 1" more often than not."""
     rng = np.random.default_rng(seed)
-    transcript = Transcript(QUERIES, STEP, memory)
+    transcript = Transcript(QUERIES, STEP, memory, 20)
     for number in range(rounds):
         transcript.play(rng.integers(0, 2, 3, dtype=np.uint8), 1 + number % 2)
         if number < rounds - 1:
@@ -43,7 +43,7 @@ def game(rounds: int = 8, draws: int = 40, seed: int = 0, memory: int = 4) -> Tr
 
 
 def test_without_memory_the_problem_is_the_paper_s() -> None:
-    transcript = Transcript(QUERIES, STEP, memory=1)
+    transcript = Transcript(QUERIES, STEP, memory=1, rounds=20)
     for drawn in (sample((0, 1), (0, 1), (1, -1)), sample((2, 1), (1, -1))):
         transcript.play(np.zeros(3, np.uint8))
         transcript.show(drawn)
@@ -58,7 +58,7 @@ def test_without_memory_the_problem_is_the_paper_s() -> None:
 def test_a_remembered_draw_counts_as_the_weights_have_moved() -> None:
     """By hand: one record with bit 0 after the draws of query 0 and of query 1's complement."""
     memory = 3
-    transcript = Transcript(QUERIES, STEP, memory)
+    transcript = Transcript(QUERIES, STEP, memory, 20)
     transcript.play(np.array([0, 1, 0], np.uint8))
     transcript.show(sample((0, 1), (1, -1)))
     transcript.play(np.array([1, 1, 0], np.uint8))
@@ -75,7 +75,7 @@ def test_a_remembered_draw_counts_as_the_weights_have_moved() -> None:
 
 
 def test_draws_beyond_the_memory_are_forgotten() -> None:
-    transcript = Transcript(QUERIES, STEP, memory=2)
+    transcript = Transcript(QUERIES, STEP, memory=2, rounds=20)
     for query in (0, 1, 2):
         transcript.play(np.zeros(3, np.uint8))
         transcript.show(sample((query, 1)))
@@ -100,9 +100,7 @@ def log_likelihood(transcript: Transcript, answers: np.ndarray) -> float:
 def test_moments_are_the_gradient_and_bound_the_curvature_of_the_likelihood() -> None:
     transcript = game()
     answers = np.array([0.3, 0.6, 0.5])
-    expected, information = mixture._moments(
-        transcript, np.stack(transcript.truths), answers, threads=1
-    )
+    expected, information = mixture._moments(transcript, transcript.truths, answers, threads=1)
     slope = approx_fprime(answers, lambda a: log_likelihood(transcript, a), 1e-6)
     assert mixture._drawn(transcript) - expected == pytest.approx(slope, abs=1e-2)
     h = 1e-3
