@@ -211,9 +211,9 @@ RECIPE = Recipe(
     setting=(
         "Every point is (1, 0.001)-private: 100,000 signed 3-way conjunctions, mean of 5 runs. One "
         "parameter is given; the practical policy and the budget set the others (zCDP accounting). "
-        "The dotted line is the policy alone. The paper tuned by hand and let CPLEX work 20 s; time "
-        "limits are tried on its game (a round's own draws, equal shares). The quick form asks "
-        "5,000 queries, once, at epsilon 0.1."
+        "The dotted line is the policy alone. The paper tuned by hand and let CPLEX work 20 s; "
+        "time limits are tried on its game (a round's own draws, equal shares). The quick form "
+        "asks 5,000 queries, once, at epsilon 0.1."
     ),
     plan=plan,
     perform=perform,

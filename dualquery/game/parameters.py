@@ -16,15 +16,16 @@ from the best of a grid they are, on these and on other data.
 
 **Schedules that vary.** A draw of round t costs ``r_t^2 / 8`` and tells about as much, by the same
 range, of how far the answers are off: what a budget buys depends little on when it is spent. So it
-was measured, with an earlier policy and a run each: samples that fall as ``(t - 1)^-1/2`` are as good as constant ones on
-Adult, plants, groceries and mushroom, ``(t - 1)^-1`` mostly worse; steps that grow are better on
-one and worse on the other of Adult and plants. The policy keeps both constant; ``taper`` and
-``growth`` are there for those who want to see.
+was measured, with an earlier policy, a run each: samples that fall as ``(t - 1)^-1/2`` are as good
+as constant ones on Adult, plants, groceries and mushroom, ``(t - 1)^-1`` mostly worse; steps that
+grow are better on one and worse on the other of Adult and plants. The policy keeps both constant;
+``taper`` and ``growth`` are there for those who want to see.
 
-**A prior.** Best responses could break ties by bought 1-way shares. With an earlier policy and the *exact* shares, at no
+**A prior.** Best responses could break ties by bought 1-way shares. With the *exact* shares, at no
 cost, ties broken by them (every bit weighted by its log-odds, all of them together by less than the
 least weight of a draw) made the max error larger in 4 of 4 runs on groceries and mushroom (by 7 to
-30 percent), and changed the mean one by -8 to +8 percent; so nothing is bought.
+30 percent), and changed the mean one by -8 to +8 percent; so nothing is bought. This too was
+measured with an earlier policy.
 """
 
 from __future__ import annotations
