@@ -164,9 +164,10 @@ def perform(run: Run, threads: int) -> Sequence[Row]:
 
 
 def play(run: Run, threads: int) -> Row:
-    """Play a whole game whose best responses may take so long; return the release's errors."""
+    """Play the paper's game with best responses that may take so long; return its errors."""
     asked = question_of(run, WorkloadRequest(queries=run["queries"]), threads)
     options = {
+        **AS_PUBLISHED,
         "solver": run["solver"],
         "solver_timeout": run["limit"],
         "rounds": run["rounds"],

@@ -50,8 +50,8 @@ def get_solver(name: str) -> Solver:
 
     What the argument means is the solver's business: ``scip``, ``cpsat``, ``highs``,
     ``gurobi`` and ``cplex`` take a formulation, ``disaggregated`` (the default) or ``aggregated``;
-    ``maxsat`` takes a command that reads WCNF; ``auto`` takes ``fast``, ``prove`` or a gap. A
-    solver may learn from call to call: take a new one for each run.
+    ``maxsat`` takes a command that reads WCNF; ``auto`` takes ``brief``, ``fast``, ``prove`` or a
+    gap. A solver may learn from call to call: take a new one for each run.
 
     Raises
     ------

@@ -43,8 +43,9 @@ from solvers import BestResponse, Solution, Status, get_solver
 
 _BYTES_A_QUERY = 100
 """Of the query player, the transcript, and five numbers of the fit."""
-_MATRICES = 4
-"""Of rounds by rounds numbers, at the same time."""
+_BYTES_A_DRAW, _BYTES_REMEMBERED = 9, 100
+_MATRICES, _BYTES_SKETCHED = 5, 60_000
+"""Of rounds by rounds numbers, at the same time; and of a record in the sketch."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,9 +78,10 @@ class DualQuery(GameOptions):
         chosen = choose_parameters(self, task, budget)
         game = chosen.schedule
         check_memory(
-            _bytes_needed(len(task.queries), game.rounds),
-            f"a game of {game.rounds:,} rounds on {len(task.queries):,} queries",
-            "ask fewer queries or set fewer rounds",
+            bytes_needed(task, game, chosen.memory, fitted=self.mixture == "fitted"),
+            f"a game of {game.rounds:,} rounds on {len(task.queries):,} queries and "
+            f"{task.queries.domain.bits:,} bits",
+            "ask fewer queries, or set fewer rounds or a larger alpha",
         )
         return Plan(
             schedule=game,
@@ -153,9 +155,15 @@ class DualQuery(GameOptions):
         return in_shares(records, likelihood_shares(transcript, first, threads))
 
 
-def _bytes_needed(queries: int, rounds: int) -> int:
-    """Return the bytes of a game beside its records: what holds when, weights, and the fit."""
-    return rounds * queries // 8 + _BYTES_A_QUERY * queries + _MATRICES * 8 * rounds**2
+def bytes_needed(
+    task: Task, game: GameSchedule | VaryingGameSchedule, memory: int, *, fitted: bool
+) -> int:
+    """Return the bytes that a game keeps beside the rows: records, draws, weights, and the fit."""
+    queries, bits, rounds = len(task.queries), task.queries.domain.bits, game.rounds
+    kept = rounds * (queries // 8 + 3 * bits)
+    drawn = _BYTES_A_DRAW * sum(game.draws) + _BYTES_REMEMBERED * memory * max(game.draws)
+    fit = rounds * (_MATRICES * 8 * rounds + _BYTES_SKETCHED) if fitted else 0
+    return kept + drawn + _BYTES_A_QUERY * queries + fit
 
 
 def legal_response(

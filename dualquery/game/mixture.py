@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate
 
@@ -36,12 +37,14 @@ SKETCH = 1 << 15
 REPEATS = 40
 """Records of the release for each record played: so finely shares are rounded."""
 MOST_CELLS = 1 << 27
-"""Wide records are repeated less often: the release holds at most so many bits, or every record
-once."""
+"""Bits of the release, a byte each: of wide records there are fewer, but never fewer than were
+played."""
 _PARTS = 8
 """Runs of queries that are summed apart, so that results do not depend on threads."""
 _COLUMNS = 1 << 13
 """Queries whose answers on all records are unpacked at a time."""
+_LENGTHS = (1.0, 0.5, 0.25, 0.1, 0.03, 0.01)
+"""Parts of a scoring step that are tried until one makes the draws likelier."""
 _NEWTON_STEPS = 60
 _ACCURACY = 1e-9
 """Gain of the next Newton step, in log-likelihood a draw, at which the maximum counts as found."""
@@ -50,7 +53,11 @@ Float64 = NDArray[np.float64]
 
 
 def likelihood_shares(transcript: Transcript, first: int = 0, threads: int = 1) -> Float64:
-    """Return the shares of the records under which the draws are likeliest, penalised.
+    """Return shares of the records under which the draws are likelier, penalised.
+
+    They are never less likely than equal shares, and close to the likeliest for the policy's steps;
+    above a step of about 5 not always. Where weights leave the range of floating point (steps of
+    hundreds), they are equal.
 
     Parameters
     ----------
@@ -59,31 +66,114 @@ def likelihood_shares(transcript: Transcript, first: int = 0, threads: int = 1) 
     first
         So many first records get no share; below T.
     threads
-        Number of threads; the shares do not depend on it.
+        Number of threads; they change the shares by rounding errors at most.
 
     Returns
     -------
     float64, shape ``(T - first,)``, positive, of sum 1.
     """
-    truths = transcript.truths
-    kept = truths[first:]
-    draws = sum(len(sample.queries) for sample in transcript.samples)
-    shares = np.full(len(kept), 1.0 / len(kept))
-    drawn = _drawn(transcript)
+    likelihood = _Likelihood(transcript, first, threads)
+    kept = len(transcript.records) - first
+    reached = likelihood.at(np.full(kept, 1.0 / kept))
     for _ in range(SCORING_STEPS):
-        answers = _answers(kept, shares, transcript.queries, threads)
-        expected, information = _moments(transcript, truths, answers, threads)
-        gradient = _sums(kept, drawn - expected, threads)
-        curvature = _curvature(kept, information)
-        shares = _penalised_maximum(gradient / draws, curvature / draws, shares)
-    return shares
+        if not np.isfinite(reached.value):
+            break
+        best = _penalised_maximum(*likelihood.model(reached), reached.shares)
+        # Far away the model may be wrong: then a part of the way is better.
+        for length in _LENGTHS:
+            found = likelihood.at((1.0 - length) * reached.shares + length * best)
+            if found.value >= reached.value:
+                reached = found
+                break
+        else:
+            break
+    return reached.shares
+
+
+@dataclass(frozen=True, eq=False)
+class _Point:
+    """Some shares, the answers of their mixture, and how likely they make the draws."""
+
+    shares: Float64
+    answers: Float64
+    totals: Float64
+    """All weights of each round but the first together, if the answers are true."""
+    value: float
+    """Penalised log-likelihood a draw, less a constant; ``-inf`` where it is out of range."""
+
+
+class _Likelihood:
+    """The draws' likelihood as a function of the shares of the records that are kept."""
+
+    def __init__(self, transcript: Transcript, first: int, threads: int) -> None:
+        self._truths = transcript.truths
+        self._kept = self._truths[first:]
+        self._multiples = np.array(transcript.multiples, np.int64)
+        self._draws = np.array([len(each.queries) for each in transcript.samples], np.float64)
+        self._step = transcript.step
+        self._drawn = _drawn(transcript)
+        self._padding = 8 * self._truths.shape[1] - transcript.queries
+        self._threads = threads
+
+    def at(self, shares: Float64) -> _Point:
+        """Return the value of some shares."""
+        answers = _answers(self._kept, shares, len(self._drawn), self._threads)
+        totals = self._totals(answers)
+        if totals.max(initial=0.0) >= kernels.LARGEST:
+            return _Point(shares, answers, totals, -np.inf)
+        likely = self._drawn @ answers - self._draws @ np.log(totals)
+        uneven = shares @ np.log(shares * len(shares))
+        value = likely / max(self._draws.sum(), 1.0) - EQUALITY * uneven
+        return _Point(shares, answers, totals, float(value))
+
+    def model(self, point: _Point) -> tuple[Float64, Float64]:
+        """Return gradient ``(T,)`` and curvature ``(T, T)`` of the log-likelihood a draw."""
+        expected, information = self._moments(point.answers, point.totals)
+        gradient = _sums(self._kept, self._drawn - expected, self._threads)
+        draws = max(self._draws.sum(), 1.0)
+        return gradient / draws, _curvature(self._kept, information / draws)
+
+    def _totals(self, answers: Float64) -> Float64:
+        padded = np.pad(answers, (0, self._padding))
+        totals = np.zeros((_PARTS, len(self._draws)))
+
+        def visit(part: int, first: int, last: int) -> None:
+            kernels.add_totals(
+                self._truths, first, last, self._multiples, self._step, padded, totals[part]
+            )
+
+        _in_parts(visit, len(padded), self._threads)
+        # What pads the last byte holds on no record and has answer 0: its weight stays 1.
+        return np.asarray(totals.sum(axis=0) - 2.0 * self._padding)
+
+    def _moments(self, answers: Float64, totals: Float64) -> tuple[Float64, Float64]:
+        """Return mean and second moments of `_drawn`, both ``(m,)``, if ``answers`` are true."""
+        padded = np.pad(answers, (0, self._padding))
+        expected, information = np.zeros(len(padded)), np.zeros(len(padded))
+        scales = self._draws / totals
+
+        def visit(_: int, first: int, last: int) -> None:
+            kernels.add_moments(
+                self._truths,
+                first,
+                last,
+                self._multiples,
+                scales,
+                self._step,
+                padded,
+                expected,
+                information,
+            )
+
+        _in_parts(visit, len(padded), self._threads)
+        return expected[: len(answers)], information[: len(answers)]
 
 
 def in_shares(records: NDArray[np.uint8], shares: Float64) -> NDArray[np.uint8]:
     """Return records repeated in proportion to their shares.
 
-    The copies of any run of records are off by less than one in all: rounding each share on its
-    own favours those that are alike, and errs ten times as much on the answers.
+    The copies of any run of records are off by at most one in all: rounding each share on its own
+    favours those that are alike, and errs ten times as much on the answers.
 
     Parameters
     ----------
@@ -104,51 +194,10 @@ def in_shares(records: NDArray[np.uint8], shares: Float64) -> NDArray[np.uint8]:
 
 def _drawn(transcript: Transcript) -> Float64:
     """Return the derivative of the draws' log-weights in each query's answer: ``(m,)``."""
-    steps = [
-        np.full(len(sample.queries), steps)
-        for steps, sample in zip(accumulate(transcript.multiples), transcript.samples, strict=False)
-    ]
-    queries = np.concatenate([sample.queries for sample in transcript.samples])
-    signs = np.concatenate([sample.signs for sample in transcript.samples])
-    total = np.bincount(queries, np.concatenate(steps) * signs, minlength=transcript.queries)
-    return np.asarray(transcript.step * total)
-
-
-def _moments(
-    transcript: Transcript, truths: NDArray[np.uint8], answers: Float64, threads: int
-) -> tuple[Float64, Float64]:
-    """Return mean and second moments of `_drawn`, both ``(m,)``, if ``answers`` are true."""
-    queries = len(answers)
-    padding = 8 * truths.shape[1] - queries
-    padded = np.pad(answers, (0, padding))
-    multiples = np.array(transcript.multiples, np.int64)
-    draws = np.array([len(sample.queries) for sample in transcript.samples], np.float64)
-
-    def walk(scales: Float64) -> tuple[Float64, Float64, Float64]:
-        totals = np.zeros((_PARTS, len(draws)))
-        expected, information = np.zeros(len(padded)), np.zeros(len(padded))
-
-        def visit(part: int, first: int, last: int) -> None:
-            kernels.add_moments(
-                truths,
-                first,
-                last,
-                multiples,
-                scales,
-                transcript.step,
-                padded,
-                totals[part],
-                expected,
-                information,
-            )
-
-        _in_parts(visit, len(padded), threads)
-        return totals.sum(axis=0), expected[:queries], information[:queries]
-
-    totals, _, _ = walk(np.ones(len(draws)))
-    # What pads the last byte holds on no record and has answer 0: its weight stays 1.
-    _, expected, information = walk(draws / (totals - 2.0 * padding))
-    return expected, information
+    total = np.zeros(transcript.queries)
+    for steps, sample in zip(accumulate(transcript.multiples), transcript.samples, strict=False):
+        np.add.at(total, sample.queries, transcript.step * steps * sample.signs)
+    return total
 
 
 def _answers(truths: NDArray[np.uint8], shares: Float64, queries: int, threads: int) -> Float64:
@@ -203,7 +252,7 @@ def _curvature(truths: NDArray[np.uint8], information: Float64) -> Float64:
 
 def _penalised_maximum(gradient: Float64, curvature: Float64, start: Float64) -> Float64:
     """Return the shares that maximise the quadratic model less the penalty."""
-    from scipy.linalg import cho_factor, cho_solve
+    from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
     shares = start
     diagonal = np.diag_indices(len(start))
@@ -222,7 +271,11 @@ def _penalised_maximum(gradient: Float64, curvature: Float64, start: Float64) ->
         roots = np.sqrt(shares)
         bend = curvature * np.outer(roots, roots)
         bend[diagonal] += EQUALITY
-        solved = cho_solve(cho_factor(bend, lower=True), np.stack((slope * roots, roots), axis=1))
+        try:
+            factor = cho_factor(bend, lower=True, overwrite_a=True)
+        except LinAlgError:  # a huge curvature, whose rounding errors exceed the penalty
+            break
+        solved = cho_solve(factor, np.stack((slope * roots, roots), axis=1))
         free, constant = (solved * roots[:, None]).T
         move = free - constant * (free.sum() / constant.sum())
         gain = float(move @ slope)

@@ -16,9 +16,10 @@ Array = NDArray[Any]
 
 BLOCK = 512
 """Queries whose weights stay in the nearest cache while the rounds pass."""
-_LARGEST = 1e200
-"""Weights are held between this and its inverse: no answers worth a thought go beyond."""
-
+LARGEST = 1e200
+"""Weights are held between this and its inverse, and so is not known what goes beyond."""
+_LARGEST_LOG = 230.0
+"""Logarithm of a round's factor, at most: its product with a weight is a number, too."""
 _PLACES = np.array([128, 64, 32, 16, 8, 4, 2, 1], np.uint8)
 
 _TRUTHS = types.Array(types.uint8, 2, "C", readonly=True)
@@ -26,8 +27,75 @@ _READ = types.Array(float64, 1, "C", readonly=True)
 _WHOLE = types.Array(int64, 1, "C", readonly=True)
 
 
+@njit(inline="always", fastmath=True)
+def _factors(rise: Array, step: float, answers: Array, start: int, width: int) -> float:
+    """Write by what a round multiplies the weights of queries; return the factor of a hit."""
+    for j in range(width):
+        rise[j] = math.exp(min(step * answers[start + j], _LARGEST_LOG))
+    return math.exp(-min(step, _LARGEST_LOG))
+
+
+@njit(inline="always", fastmath=True)
+def _next(weight: float, rise: float, fall: float, hit: bool) -> float:
+    return min(max(weight * rise * (fall if hit else 1.0), 1.0 / LARGEST), LARGEST)
+
+
 @njit(
-    void(_TRUTHS, int64, int64, _WHOLE, _READ, float64, _READ, *(float64[::1],) * 3),
+    void(_TRUTHS, int64, int64, _WHOLE, float64, _READ, float64[::1]),
+    nogil=True,
+    cache=True,
+    fastmath=True,
+)
+def add_totals(
+    truths: Array,
+    first: int,
+    last: int,
+    multiples: Array,
+    step: float,
+    answers: Array,
+    totals: Array,
+) -> None:
+    """Add up each round's weights of some queries and their complements.
+
+    After k steps a query whose answer is a, and which held on s of the records, weighs
+    ``w = exp(step (k a - s))``, and its complement ``1 / w``.
+
+    Parameters
+    ----------
+    truths
+        Bit q (big-endian) of row t: whether query q holds on the record of round t.
+    first, last
+        The queries ``first .. last - 1`` are visited, multiples of 8.
+    multiples
+        Steps of each record.
+    step
+        The unit of steps.
+    answers
+        Of all queries, in [0, 1].
+    totals
+        Gets the sums after each record, as many as it has room for, added.
+    """
+    rise, own = np.empty(BLOCK), np.empty(BLOCK)
+    for start in range(first, last, BLOCK):
+        width = min(BLOCK, last - start)
+        own[:] = 1.0
+        multiple, fall = int64(0), 1.0
+        for t in range(len(totals)):
+            if multiples[t] != multiple:
+                multiple = multiples[t]
+                fall = _factors(rise, step * multiple, answers, start, width)
+            total = 0.0
+            for byte in range(width // 8):
+                bits = truths[t, start // 8 + byte]
+                for k in range(8):
+                    j = 8 * byte + k
+                    own[j] = _next(own[j], rise[j], fall, bits & _PLACES[k])
+                    total += own[j] + 1.0 / own[j]
+            totals[t] += total
+
+
+@njit(
+    void(_TRUTHS, int64, int64, _WHOLE, _READ, float64, _READ, float64[::1], float64[::1]),
     nogil=True,
     cache=True,
     fastmath=True,
@@ -40,31 +108,17 @@ def add_moments(
     scales: Array,
     step: float,
     answers: Array,
-    totals: Array,
     expected: Array,
     information: Array,
 ) -> None:
-    """Walk through the rounds' weights of some queries and their complements.
-
-    After k steps a query whose answer is a, and which held on s of the records, weighs
-    ``w = exp(step (k a - s))``, and its complement ``1 / w``.
+    """Add up the weights w of `add_totals` over the rounds.
 
     Parameters
     ----------
-    truths
-        Bit q (big-endian) of row t: whether query q holds on the record of round t.
-    first, last
-        The queries ``first .. last - 1`` are visited, multiples of 8.
-    multiples
-        Steps of each record; only rounds with a scale are walked through.
+    truths, first, last, multiples, step, answers
+        As for `add_totals`.
     scales
-        Of each round but the first, float64, shape ``(T - 1,)``.
-    step
-        The unit of steps.
-    answers
-        Of all queries.
-    totals
-        Gets ``w + 1/w`` of the visited queries, added up for each scaled round.
+        Of the rounds after each record, float64.
     expected, information
         Get the sums over rounds of ``scale k step (w - 1/w)`` and ``scale (k step)^2 (w + 1/w)``
         for each visited query.
@@ -77,25 +131,17 @@ def add_moments(
         for t in range(len(scales)):
             if multiples[t] != multiple:
                 multiple = multiples[t]
-                fall = math.exp(-step * multiple)
-                for j in range(width):
-                    rise[j] = math.exp(step * multiple * answers[start + j])
+                fall = _factors(rise, step * multiple, answers, start, width)
             taken += multiple
-            log_factor = step * taken
-            slope, bend = scales[t] * log_factor, scales[t] * log_factor * log_factor
-            total = 0.0
+            slope, bend = scales[t] * step * taken, scales[t] * (step * taken) ** 2
             for byte in range(width // 8):
                 bits = truths[t, start // 8 + byte]
                 for k in range(8):
                     j = 8 * byte + k
-                    weight = own[j] * rise[j] * (fall if bits & _PLACES[k] else 1.0)
-                    weight = min(max(weight, 1.0 / _LARGEST), _LARGEST)
-                    own[j] = weight
-                    complement = 1.0 / weight
-                    total += weight + complement
-                    expected[start + j] += slope * (weight - complement)
-                    information[start + j] += bend * (weight + complement)
-            totals[t] += total
+                    own[j] = _next(own[j], rise[j], fall, bits & _PLACES[k])
+                    complement = 1.0 / own[j]
+                    expected[start + j] += slope * (own[j] - complement)
+                    information[start + j] += bend * (own[j] + complement)
 
 
 @njit(void(_TRUTHS, int64, int64, _READ, float64[::1]), nogil=True, cache=True, fastmath=True)

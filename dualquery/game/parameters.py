@@ -10,9 +10,9 @@ about ``sqrt(H / N)``, ``H`` being the log-size of the record space. Their sum i
 sqrt(H) A / ln(2m)``. Rounds then follow from a step: the smaller, the more records the mixture has
 to choose from, the closer the draws of neighbouring rounds, and the more of them a best response
 can use (`dualquery.game.transcript`). What it costs is time: best responses look at ``16 N / step``
-draws in all. The constants were chosen by the error of Adult, plants, groceries and mushroom at
-epsilon 1, between values far apart, against that time; `experiments/policy.py` measures how far
-from the best of a grid they are, on these and on other data.
+draws in all (fewer where `MOST_CHOSEN` bounds the rounds). The constants were chosen by the error
+of Adult, plants, groceries and mushroom at epsilon 1, between values far apart, against that time;
+`experiments/policy.py` measures how far from the best of a grid they are, on these and other data.
 
 **Schedules that vary.** A draw of round t costs ``r_t^2 / 8`` and tells about as much, by the same
 range, of how far the answers are off: what a budget buys depends little on when it is spent. So it
@@ -97,7 +97,7 @@ def choose_parameters(options: GameOptions, task: Task, budget: Budget) -> Chose
         longest = min(MEMORY / mean_step, MOST_LOOKED_AT / sum(schedule.draws))
         memory = min(max(round(longest), 1), schedule.rounds)
     # Weights of remembered draws are estimates: rounds are worth more than proofs.
-    solver = "auto:brief" if options.solver == "auto" and memory > 1 else options.solver
+    solver = "auto:brief" if options.solver == "auto" and options.memory != 1 else options.solver
     return Chosen(schedule, accountant, reason, memory, solver)
 
 

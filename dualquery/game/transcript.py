@@ -61,7 +61,7 @@ class Transcript:
         """Steps of the records since each draw."""
         self._hits = np.zeros(0, np.int64)
         """Those of them on which its query holds."""
-        self._weighted = np.zeros(len(queries), np.int32)
+        self._weighted = np.zeros(len(queries), np.float32)
         """Sum of t over the records of rounds t on which each query holds."""
 
     @property
@@ -75,7 +75,7 @@ class Transcript:
         self.records.append(record)
         self._truths[len(self.records) - 1] = np.packbits(truth)
         self.multiples.append(multiple)
-        self._weighted += np.int32(len(self.records)) * truth
+        self._weighted += np.float32(len(self.records)) * truth
         self._ages += 1
         self._steps += multiple
         self._hits += np.int64(multiple) * truth[self._drawn]

@@ -36,6 +36,11 @@ class Disjunctions:
     conjunctions: Workload
     indptr: NDArray[np.int64]
 
+    def __post_init__(self) -> None:
+        """Refuse a query without conjunctions."""
+        if not (np.diff(self.indptr) > 0).all():
+            raise ValueError("every query is the sum of at least one conjunction")
+
     low = 0.0
     high = 1.0
     step = 1.0

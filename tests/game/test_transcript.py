@@ -16,6 +16,7 @@ from dualquery.game.mixture import EQUALITY, in_shares, likelihood_shares
 from dualquery.game.transcript import GRAIN, Transcript
 from dualquery.privacy.weights import Sample
 from dualquery.queries.disjunctions import Disjunctions
+from dualquery.queries.random import random_conjunctions
 from dualquery.queries.workload import Workload
 
 DOMAIN = Domain.binary(3)
@@ -97,10 +98,15 @@ def log_likelihood(transcript: Transcript, answers: np.ndarray) -> float:
     return total
 
 
+def moments(transcript: Transcript, answers: np.ndarray):
+    likelihood = mixture._Likelihood(transcript, first=0, threads=1)
+    return likelihood._moments(answers, likelihood._totals(answers))
+
+
 def test_moments_are_the_gradient_and_bound_the_curvature_of_the_likelihood() -> None:
     transcript = game()
     answers = np.array([0.3, 0.6, 0.5])
-    expected, information = mixture._moments(transcript, transcript.truths, answers, threads=1)
+    expected, information = moments(transcript, answers)
     slope = approx_fprime(answers, lambda a: log_likelihood(transcript, a), 1e-6)
     assert mixture._drawn(transcript) - expected == pytest.approx(slope, abs=1e-2)
     h = 1e-3
@@ -136,10 +142,52 @@ def test_left_out_records_get_no_share() -> None:
     assert likelihood_shares(game(), first=3).shape == (5,)
 
 
+def wide_game(step: float, rounds: int = 12, queries: int = 1500, draws: int = 60) -> Transcript:
+    """Play random records of 40 bits; draws follow the private weights of random answers."""
+    rng = np.random.default_rng(3)
+    workload = random_conjunctions(Domain.binary(40), queries, 3)
+    transcript = Transcript(Disjunctions.of(workload), step, 4, rounds)
+    truth, score = rng.random(queries), np.zeros(queries)
+    for number in range(rounds):
+        record = rng.integers(0, 2, 40, dtype=np.uint8)
+        transcript.play(record)
+        score += truth - workload.on_record(record)
+        if number < rounds - 1:
+            weights = np.exp(step * np.concatenate((score, -score)) - step * np.abs(score).max())
+            drawn = rng.choice(2 * queries, draws, p=weights / weights.sum())
+            signs = np.where(drawn < queries, 1, -1).astype(np.int8)
+            transcript.show(Sample(drawn % queries, signs))
+    return transcript
+
+
 def test_threads_do_not_change_the_shares() -> None:
-    transcript = game()
+    transcript = wide_game(0.5)
     alone = likelihood_shares(transcript)
-    assert (likelihood_shares(transcript, threads=3) == alone).all()
+    assert likelihood_shares(transcript, threads=3) == pytest.approx(alone, abs=1e-12)
+
+
+@pytest.mark.parametrize("step", [0.05, 0.5, 2.0, 5.0, 20.0, 100.0, 1e3, 1e6])
+@pytest.mark.parametrize("first", [0, 4])
+def test_shares_are_never_less_likely_than_equal_ones(step, first) -> None:
+    """A game that is paid for must not be lost, whatever step the user gives."""
+    transcript = wide_game(step)
+    shares = likelihood_shares(transcript, first)
+    assert shares.sum() == pytest.approx(1.0)
+    assert (shares > 0).all()
+    likelihood = mixture._Likelihood(transcript, first, threads=1)
+    equal = likelihood.at(np.full(len(shares), 1.0 / len(shares)))
+    assert likelihood.at(shares).value >= equal.value
+    if step <= 20.0:
+        assert likelihood.at(shares).value > equal.value
+
+
+def test_the_value_is_the_likelihood() -> None:
+    transcript = game()
+    likelihood = mixture._Likelihood(transcript, first=0, threads=1)
+    rng = np.random.default_rng(0)
+    points = [likelihood.at(rng.dirichlet(np.ones(8))) for _ in range(5)]
+    off = [each.value - objective(transcript, each.shares) for each in points]
+    assert off == pytest.approx([off[0]] * 5)
 
 
 def test_the_quadratic_model_is_maximised() -> None:
@@ -183,13 +231,14 @@ def test_moments_against_their_definition(queries, rounds, step, varied, seed) -
     multiples = rng.integers(1, 4, rounds) if varied else np.ones(rounds, np.int64)
     drawn = [rng.integers(0, queries, rng.integers(1, 5)) for _ in range(rounds - 1)]
     transcript = SimpleNamespace(
+        truths=np.packbits(holds, axis=1),
         multiples=multiples.tolist(),
-        samples=[SimpleNamespace(queries=each) for each in drawn],
+        samples=[Sample(each, np.ones(len(each), np.int8)) for each in drawn],
         step=step,
+        queries=queries,
     )
     answers = rng.random(queries)
-    truths = np.packbits(holds, axis=1)
-    found = mixture._moments(transcript, truths, answers, threads=1)  # type: ignore[arg-type]
+    found = moments(transcript, answers)  # type: ignore[arg-type]
     expected, information = np.zeros(queries), np.zeros(queries)
     steps, hits = 0, np.zeros(queries)
     for truth, multiple, draws in zip(holds, multiples, drawn, strict=False):
