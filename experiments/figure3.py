@@ -23,7 +23,7 @@ RUNS = 3
 FLAT = 1.5
 """Error may grow by this factor from the fewest to the most queries, and count as flat."""
 
-_QUICK_QUERIES, _QUICK_EPSILON = (2_000, 10_000, 50_000), 0.25
+_QUICK_QUERIES, _QUICK_EPSILON = (2_000, 10_000, 50_000), 0.1
 _QUICK_COMPARED = (OURS, "Gaussian noise", "independent columns")
 
 
@@ -141,7 +141,7 @@ RECIPE = Recipe(
         "marginals of KDD99. Ours: signed conjunctions, mean of 3 runs, neighbours replace one "
         "row; the run time is that of planning and playing the game, with the exact answers "
         "counted before. The quick form asks up to 50,000 queries about Adult, in place of KDD99, "
-        "at epsilon 0.25."
+        "at epsilon 0.1."
     ),
     plan=plan,
     perform=perform,

@@ -39,8 +39,8 @@ def test_matrix_serves_the_smallest_budgets_too() -> None:
 
 def test_a_release_does_not_say_how_much_memory_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is left depends on what the private rows take."""
-    monkeypatch.setattr("dualquery.memory.available_memory", lambda: 1000)
-    work = Task(random_conjunctions(Domain.binary(9), 50, 3), 100_000)
+    monkeypatch.setattr("dualquery.memory.available_memory", lambda: 30_000_000)
+    work = Task(random_conjunctions(Domain.binary(60), 100_000, 3), 300)
     plan = Auto().plan(work, Budget(1.0, 1e-6))
     assert plan.parameters["mechanism"] == "dualquery"
     assert "matrix refuses" in plan.parameters["reason"]
