@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,9 +13,16 @@ from dualquery.cli.terminal import Terminal
 from dualquery.errors import BadInputError
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from dualquery.expected import ExpectedError
+    from dualquery.mechanism import Budget
     from dualquery.privacy.accountants import Accountant
     from dualquery.privacy.events import Neighbours
+    from dualquery.queries.workload import Workload
+
+MECHANISMS = ("matrix", "dualquery", "gaussian", "laplace")
+"""Those whose error can be told beforehand."""
 
 
 def budget(
@@ -23,12 +31,13 @@ def budget(
     samples: Annotated[int | None, typer.Option(help="Queries drawn a round.")] = None,
     eta: Annotated[float | None, typer.Option(help="Learning rate.")] = None,
     epsilon: Annotated[
-        float | None, typer.Option(help="Budget; with it, leave one of T, s, eta out.")
+        float | None,
+        typer.Option(help="Budget; with it, leave one of T, s, eta out (with --schema, all)."),
     ] = None,
     delta: Annotated[float | None, typer.Option(help="Default 1/n^2.")] = None,
     schema: Annotated[
         str | None,
-        typer.Option(help="With --epsilon: show the error to expect on this schema, too."),
+        typer.Option(help="With --epsilon: the error to expect on this schema, a mechanism each."),
     ] = None,
     queries: Annotated[
         int | None,
@@ -46,18 +55,18 @@ def budget(
     """Show every accountant side by side for DualQuery's parameters. Looks at no data.
 
     With rounds, samples and eta: the epsilon of each accountant. With --epsilon and two of the
-    three: the third that each accountant allows. With --schema too: the error to expect.
+    three: the third that each accountant allows. With --epsilon and --schema: the error to expect
+    of each mechanism, too; then any of the three may be left to DualQuery's policy.
 
     Examples:
+
+      dualquery budget -n 30162 --epsilon 1 --schema adult
 
       dualquery budget -n 30162 --rounds 40 --samples 1000 --eta 0.8 --delta 0.001
 
       dualquery budget -n 30162 --rounds 40 --samples 1000 --epsilon 1 --delta 0.001
-
-      dualquery budget -n 30162 --rounds 360 --samples 40 --epsilon 1 --schema adult-paper
     """
-    from rich.table import Table
-
+    from dualquery.mechanism import Budget
     from dualquery.privacy.accountants import ACCOUNTANTS
     from dualquery.privacy.budget import check_budget, default_delta
     from dualquery.privacy.events import Neighbours
@@ -66,23 +75,35 @@ def budget(
     used = default_delta(rows) if delta is None else delta
     warnings = check_budget(1.0 if epsilon is None else epsilon, used, rows)
     parameters = {"rounds": rounds, "samples": samples, "eta": eta}
+    given = {name: value for name, value in parameters.items() if value is not None}
+    if (schema is not None or queries is not None) and epsilon is None:
+        raise BadInputError(
+            "--schema and --queries show the error to expect of a budget: give --epsilon"
+        )
+    if queries is not None and schema is None:
+        raise BadInputError("--queries counts conjunctions about a schema: give --schema")
+    expected: dict[str, ExpectedError] = {}
+    who = ""
+    if schema is not None and epsilon is not None:
+        whole = Budget(epsilon, used, neighbours=relation)
+        workload = _workload(schema, queries, rows)
+        expected = _expected(workload, rows, whole, given)
+        if len(given) < 2:
+            parameters = _chosen(workload, rows, whole, given)
+            filled = [n for n, value in parameters.items() if value is not None and n not in given]
+            who = f"{' and '.join(filled)} chosen by DualQuery's policy"
     missing = [name for name, value in parameters.items() if value is None]
     if len(missing) != (0 if epsilon is None else 1):
         raise BadInputError(
-            "give --rounds, --samples and --eta, or --epsilon and two of them; "
-            f"found {'no' if epsilon is None else 'an'} --epsilon and {3 - len(missing)} of them"
+            "give --rounds, --samples and --eta, or --epsilon and two of them, or --epsilon and "
+            f"--schema; found {'no' if epsilon is None else 'an'} --epsilon and {len(given)} of "
+            "the three"
         )
     sought = missing[0] if missing else "epsilon"
     lines = [
         {"accountant": each.name, **_price(each, sought, parameters, epsilon, used, rows, relation)}
         for each in ACCOUNTANTS
     ]
-    expected = {}
-    if schema is not None:
-        if epsilon is None:
-            raise BadInputError("--schema shows the error to expect of a budget: give --epsilon")
-        options = {name: value for name, value in parameters.items() if value is not None}
-        expected = _expected(schema, queries, rows, epsilon, used, neighbours, options)
     terminal = Terminal(machine=as_json)
     terminal.emit(
         {
@@ -97,55 +118,82 @@ def budget(
             "warnings": list(warnings),
         }
     )
-    if not as_json:
-        for warning in warnings:
-            terminal.console.print(f"note: {warning}", style="yellow")
-        shown = ", ".join(f"{k} {v:g}" for k, v in parameters.items() if v is not None)
-        title = f"n {rows:,}, delta {used:.3g}, {neighbours}; {shown}"
-        if epsilon is not None:
-            title += f", epsilon {epsilon:g}"
-        table = Table("accountant", sought, "rests on", title=title)
-        for line in lines:
-            value = line[sought]
-            text = (
-                "-" if value is None else f"{value:,}" if isinstance(value, int) else f"{value:.4g}"
-            )
-            table.add_row(line["accountant"], text, line["remark"])
-        terminal.console.print(table)
-        for name, each in expected.items():
-            terminal.console.print(f"{name}: {each.text()}", markup=False)
+    if as_json:
+        return
+    for warning in warnings:
+        terminal.console.print(f"note: {warning}", style="yellow")
+    shown = ", ".join(f"{k} {v:g}" for k, v in parameters.items() if v is not None)
+    spent = "" if epsilon is None else f", epsilon {epsilon:g}"
+    title = f"DualQuery: n {rows:,}, delta {used:.3g}, {neighbours}; {shown}{spent}"
+    terminal.console.print(_priced(lines, sought, title, who))
+    if expected:
+        terminal.console.print(_errors(expected, f"error to expect of {len(workload):,} queries"))
+
+
+def _priced(lines: Sequence[Mapping[str, Any]], sought: str, title: str, caption: str) -> Table:
+    """Return the accountants as a table."""
+    from rich.table import Table
+
+    table = Table("accountant", sought, "rests on", title=title, caption=caption)
+    for line in lines:
+        value = line[sought]
+        text = "-" if value is None else f"{value:,}" if isinstance(value, int) else f"{value:.4g}"
+        table.add_row(line["accountant"], text, line["remark"])
+    return table
+
+
+def _errors(expected: Mapping[str, ExpectedError], title: str) -> Table:
+    """Return the errors to expect as a table."""
+    from rich.table import Table
+
+    table = Table("mechanism", "max error", "mean error", "rests on", title=title)
+    for name, each in expected.items():
+        table.add_row(name, each.max_error.text(), each.mean_error.text(), each.basis)
+    return table
+
+
+def _workload(schema: str, queries: int | None, rows: int) -> Workload:
+    from dualquery.data.schema_files import load_schema
+    from dualquery.queries.request import WorkloadRequest
+
+    return WorkloadRequest(queries=queries).build(load_schema(schema), rows)
 
 
 def _expected(
-    schema: str,
-    queries: int | None,
-    rows: int,
-    epsilon: float,
-    delta: float,
-    neighbours: str,
-    options: dict[str, Any],
+    workload: Workload, rows: int, spent: Budget, given: dict[str, Any]
 ) -> dict[str, ExpectedError]:
-    """Return the error to expect of DualQuery and of Gaussian noise, from public facts."""
-    from dualquery.data.schema_files import load_schema
+    """Return the errors to expect of the mechanisms that know, from public facts."""
     from dualquery.expected import expected_error
-    from dualquery.queries.request import WorkloadRequest
 
-    workload = WorkloadRequest(queries=queries).build(load_schema(schema), rows)
     found = {}
-    for mechanism, own in (("dualquery", options), ("gaussian", {})):
-        if mechanism == "dualquery" or delta > 0:
-            each = expected_error(
-                workload,
-                rows,
-                mechanism=mechanism,
-                options=own,
-                epsilon=epsilon,
-                delta=delta,
-                neighbours=neighbours,
-            )
-            if each is not None:
-                found[mechanism] = each
+    for mechanism in MECHANISMS:
+        if spent.delta == 0 and mechanism in ("matrix", "gaussian"):
+            continue
+        each = expected_error(
+            workload,
+            rows,
+            mechanism=mechanism,
+            options=given if mechanism == "dualquery" else {},
+            epsilon=spent.epsilon,
+            delta=0.0 if mechanism == "laplace" else spent.delta,
+            neighbours=spent.neighbours.value,
+        )
+        if each is not None:
+            found[mechanism] = each
     return found
+
+
+def _chosen(
+    workload: Workload, rows: int, spent: Budget, given: dict[str, Any]
+) -> dict[str, int | float | None]:
+    """Return the policy's rounds, samples and step; None for what accountants are to solve for."""
+    from dualquery.game.options import GameOptions
+    from dualquery.game.parameters import choose_parameters
+    from dualquery.mechanism import Task
+
+    game = choose_parameters(GameOptions(**given), Task(workload, rows), spent).schedule
+    filled = {"rounds": game.rounds, "samples": game.draws[0], "eta": game.step}
+    return filled | {"samples" if "eta" in given else "eta": None}
 
 
 def _price(

@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 from dualquery.expected import ExpectedError
 from dualquery.game.expected import game_error
 from dualquery.game.free import free_record
+from dualquery.game.memory import bytes_needed
 from dualquery.game.mixture import in_shares, likelihood_shares
 from dualquery.game.options import GameOptions
 from dualquery.game.parameters import choose_parameters
@@ -40,12 +41,6 @@ from dualquery.queries.disjunctions import Disjunctions
 from dualquery.queries.family import Queries
 from dualquery.queries.workload import Workload
 from solvers import BestResponse, Solution, Status, get_solver
-
-_BYTES_A_QUERY = 100
-"""Of the query player, the transcript, and five numbers of the fit."""
-_BYTES_A_DRAW, _BYTES_REMEMBERED = 9, 100
-_MATRICES, _BYTES_SKETCHED = 5, 60_000
-"""Of rounds by rounds numbers, at the same time; and of a record in the sketch."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,7 +73,7 @@ class DualQuery(GameOptions):
         chosen = choose_parameters(self, task, budget)
         game = chosen.schedule
         check_memory(
-            bytes_needed(task, game, chosen.memory, fitted=self.mixture == "fitted"),
+            bytes_needed(task.queries, game, chosen.memory, fitted=self.mixture == "fitted"),
             f"a game of {game.rounds:,} rounds on {len(task.queries):,} queries and "
             f"{task.queries.domain.bits:,} bits",
             "ask fewer queries, or set fewer rounds or a larger alpha",
@@ -153,17 +148,6 @@ class DualQuery(GameOptions):
         if self.mixture == "equal":
             return records
         return in_shares(records, likelihood_shares(transcript, first, threads))
-
-
-def bytes_needed(
-    task: Task, game: GameSchedule | VaryingGameSchedule, memory: int, *, fitted: bool
-) -> int:
-    """Return the bytes that a game keeps beside the rows: records, draws, weights, and the fit."""
-    queries, bits, rounds = len(task.queries), task.queries.domain.bits, game.rounds
-    kept = rounds * (queries // 8 + 3 * bits)
-    drawn = _BYTES_A_DRAW * sum(game.draws) + _BYTES_REMEMBERED * memory * max(game.draws)
-    fit = rounds * (_MATRICES * 8 * rounds + _BYTES_SKETCHED) if fitted else 0
-    return kept + drawn + _BYTES_A_QUERY * queries + fit
 
 
 def legal_response(

@@ -33,7 +33,9 @@ from dualquery.game.transcript import Transcript
 EQUALITY = 0.05
 """Weight of the divergence from equal shares, against the mean log-likelihood of a draw."""
 SCORING_STEPS = 3
+"""Quadratic models that are maximised one after the other, at most."""
 SKETCH = 1 << 15
+"""Queries that the curvature is estimated from, heavy ones more than once."""
 REPEATS = 40
 """Records of the release for each record played: so finely shares are rounded."""
 MOST_CELLS = 1 << 27

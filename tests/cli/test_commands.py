@@ -461,24 +461,6 @@ def test_answer_bad_queries(dualquery, released, query) -> None:
     assert done.out == ""
 
 
-BUDGET = ["budget", "-n", "30162", "--rounds", "40", "--samples", "100"]
-
-
-def test_budget_of_an_added_or_removed_record(dualquery) -> None:
-    """Half the range a draw: the same epsilon buys a step of twice the length or so."""
-    steps = []
-    for relation in ("replace-one", "add-remove"):
-        given = ["--epsilon", "1", "--delta", "0.001", "--neighbours", relation, "--json"]
-        done = dualquery(*BUDGET, *given)
-        found = done.json
-        assert found["neighbours"] == relation
-        steps.append({line["accountant"]: line["eta"] for line in found["accountants"]})
-    replaced, added = steps
-    for name in ("advanced", "zcdp", "exact"):
-        assert added[name] == pytest.approx(2 * replaced[name], rel=1e-3)
-    assert added["paper"] == pytest.approx(replaced["paper"], rel=1e-3)
-
-
 def test_release_of_an_added_or_removed_record(dualquery, tmp_path) -> None:
     out = tmp_path / "out"
     done = dualquery(
@@ -490,68 +472,6 @@ def test_release_of_an_added_or_removed_record(dualquery, tmp_path) -> None:
     assert (found["rows"], found["options"]["rows"]) == (30000, 30000)
     assert found["privacy"]["delta"] == 1 / 30000**2
     assert "30162" not in done.out + done.err
-
-
-def test_budget_shows_every_accountant(dualquery) -> None:
-    done = dualquery(*BUDGET, "--eta", "0.2", "--delta", "0.001", "--json")
-    assert done.code == 0
-    lines = {line["accountant"]: line["epsilon"] for line in done.json["accountants"]}
-    assert lines.keys() == {"paper", "advanced", "zcdp", "exact"}
-    assert lines["exact"] < lines["zcdp"] < lines["advanced"]
-    assert done.json["solved_for"] == "epsilon"
-    assert done.json["warnings"]
-    shown = dualquery(*BUDGET, "--eta", "0.2")
-    for name in lines:
-        assert name in shown.out
-
-
-@pytest.mark.parametrize("missing", ["rounds", "samples", "eta"])
-def test_budget_solves_for_the_third(dualquery, missing) -> None:
-    given = {"rounds": 40, "samples": 100, "eta": 0.2}
-    del given[missing]
-    options = [text for key, value in given.items() for text in (f"--{key}", value)]
-    done = dualquery("budget", "-n", "3000", *options, "--epsilon", "1", "--json")
-    assert done.code == 0
-    assert done.json["solved_for"] == missing
-    found = {line["accountant"]: line[missing] for line in done.json["accountants"]}
-    assert found["exact"] >= found["zcdp"] > 0
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["-n", "100"], "give --rounds, --samples and --eta"),
-        (["-n", "100", "--rounds", "3", "--samples", "3"], "found no --epsilon and 2"),
-        (["-n", "100", "--epsilon", "1", "--eta", "1"], "found an --epsilon and 1"),
-        ([*BUDGET[1:], "--eta", "1", "--epsilon", "1"], "found an --epsilon and 3"),
-        ([*BUDGET[1:], "--eta", "-1"], "step is -1"),
-        ([*BUDGET[1:], "--eta", "nan"], "step is nan"),
-        (["-n", "1", "--rounds", "3", "--samples", "3", "--eta", "1"], "There are 1 records"),
-        ([*BUDGET[1:], "--epsilon", "0"], "--epsilon is 0"),
-        ([*BUDGET[1:], "--epsilon", "inf"], "--epsilon is inf"),
-        ([*BUDGET[1:], "--eta", "1", "--delta", "1"], "--delta is 1"),
-        (["-n", "99", "--rounds", "0", "--samples", "3", "--eta", "1"], "rounds is 0"),
-        (["--rounds", "3"], "Missing option"),
-    ],
-)
-def test_budget_bad_input(dualquery, options, message) -> None:
-    done = dualquery("budget", *options)
-    assert done.code == 2
-    assert message in done.last
-
-
-def test_budget_at_delta_0_and_beyond_all_budgets_is_still_json(dualquery) -> None:
-    for options in (
-        [*BUDGET, "--eta", "0.2", "--delta", "0"],
-        [*BUDGET, "--eta", "1e300"],
-        [*BUDGET, "--epsilon", "1e-9"],
-        ["budget", "-n", "30", "--rounds", "1", "--samples", "1", "--eta", "1"],
-        ["budget", "-n", "30", "--rounds", "1", "--samples", "1", "--epsilon", "1"],
-    ):
-        done = dualquery(*options, "--json")
-        assert done.code == 0, done.err
-        assert len(done.json["accountants"]) == 4
-        assert dualquery(*options).code == 0
 
 
 def test_solvers_json_is_a_list(dualquery) -> None:
@@ -881,16 +801,3 @@ def test_config_names_the_mechanism_or_implies_it(dualquery, files, tmp_path) ->
     assert done.json["mechanism"] == "dualquery"
     named = config(tmp_path, text + "mechanism = 'auto'\nrounds = 5\n")
     assert "'auto' has no option 'rounds'" in dualquery(*base, named, "--out", "named").last
-
-
-def test_budget_shows_the_error_to_expect(dualquery) -> None:
-    base = ["budget", "-n", "30162", "--rounds", "40", "--samples", "300", "--delta", "1e-3"]
-    more = ["--schema", "adult-paper", "--queries", "2000"]
-    done = dualquery(*base, "--epsilon", "1", *more, "--json")
-    assert done.code == 0, done.err
-    assert {*done.json["expected"]} == {"dualquery", "gaussian"}
-    for each in done.json["expected"].values():
-        assert 0 < each["max_error"]["low"] <= each["max_error"]["high"] <= 1
-    refused = dualquery(*base, "--eta", "0.5", *more)
-    assert refused.code == 2
-    assert "give --epsilon" in refused.err
