@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 WARNING = "NOT PRIVATE: computed from the exact answers; for the holder of the table only"
+FAR_OFF = 0.05
+"""Share of the rows by which a stated or noisy number of them may be off without a remark."""
 BASELINES = ("zero", "uniform", "independent", "gaussian")
 
 
@@ -88,7 +90,8 @@ def evaluate(
     dict
         ``max_error``, ``mean_error``, ``rmse`` of the released answers; ``synthetic`` for the
         records' own answers (None without records); ``baselines``; the budget; the rows of the
-        table and of the release; a warning. Two different numbers of rows are logged as a warning.
+        table and of the release; a warning. Numbers of rows that do not fit each other are logged
+        as a warning.
 
     Raises
     ------
@@ -135,6 +138,13 @@ def _compare(
     if counted and data.n != loaded.n:
         _log.warning(
             "the release was made from %s rows, this table has %s: it may be another table",
+            f"{loaded.n:,}",
+            f"{data.n:,}",
+        )
+    elif abs(data.n - loaded.n) > FAR_OFF * data.n:
+        _log.warning(
+            "the release went by %s rows, this table has %s: its answers are shares of the former, "
+            "and off by that alone",
             f"{loaded.n:,}",
             f"{data.n:,}",
         )

@@ -38,7 +38,6 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.data.domain import Domain
 from dualquery.queries.family import Counted
 from dualquery.queries.sensitivity_ones import few_ones_bound
 from dualquery.queries.workload import Workload
@@ -145,16 +144,6 @@ def _smallest(workload: Workload, records: int, threads: int) -> Bound:
     if workload.domain.max_ones is not None:
         found.append(Bound(few_ones_bound(workload, workload.domain.max_ones, records), "few ones"))
     return min(found, key=lambda bound: bound.count)
-
-
-def differing_one_way(domain: Domain) -> int:
-    """Return the largest number of bits in which two legal records differ.
-
-    A one-hot column changes in none or two of its bits, a binary one in at most its one bit, and
-    all columns may change at once, unless records have few 1s: the number is exact.
-    """
-    bits = int(np.minimum(domain.sizes, 2).sum())
-    return bits if domain.max_ones is None else min(bits, 2 * domain.max_ones)
 
 
 @dataclass(frozen=True, eq=False)
