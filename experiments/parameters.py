@@ -173,7 +173,7 @@ def draw(table: pl.DataFrame) -> Mapping[str, Figure]:
         "samples": "samples a round s",
         "eta": "step eta",
         "free": "free attributes",
-        "time limit": "time limit of a best response",
+        "time limit": "time limit of a best response, the paper's game",
     }
     for panel, (varied, title) in zip(axes, titles.items(), strict=False):
         lines = table.filter(pl.col("varied") == varied)
@@ -186,12 +186,15 @@ def draw(table: pl.DataFrame) -> Mapping[str, Figure]:
         for name, look in looks.items():
             of_one = lines.filter(pl.col("data") == name)
             style.line_with_band(panel, of_one, "place", "max_error", look)
-            _policy_line(panel, table.filter(pl.col("data") == name), look.look["color"])
+            if varied != "time limit":  # another game, which the policy does not play
+                _policy_line(panel, table.filter(pl.col("data") == name), look.look["color"])
         panel.set_xlabel(title)
         panel.set_ylabel("max error (share of rows)")
-        panel.set_ylim(bottom=0)
+        panel.set_ylim(0, 1.1 * panel.get_ylim()[1])
         if numbers:
             panel.set_xscale("log")
+            panel.set_xticks(list(places.values()), list(places))
+            panel.minorticks_off()
         else:
             panel.set_xticks(list(places.values()), list(places), rotation=20, ha="right")
     axes[-1].set_visible(False)

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from dualquery.data.domain import Domain
 from dualquery.data.histogram import axis_sizes, rows_of_values
 from dualquery.errors import BadInputError
+from dualquery.rounding import whole_numbers
 
 
 def sampled_table(
@@ -42,17 +43,12 @@ def sampled_table(
 
 
 def rounded_table(shares: NDArray[np.float64], domain: Domain, count: int) -> NDArray[np.uint8]:
-    """Round a histogram to ``count`` records: no cell is off by 1 or more (largest remainders).
+    """Round a histogram to ``count`` records: no run of cells is off by more than 1.
 
-    Every cell gets the whole part of its expected number; the records still missing go to the cells
-    with the largest fractions, to the first ones among equals. Parameters, result and errors are
-    those of `sampled_table`; nothing is random, and records are in the order of their cells.
+    Parameters, result and errors are those of `sampled_table`; nothing is random, and records are
+    in the order of their cells.
     """
-    weights = _checked(shares, domain)
-    expected = weights * (count / weights.sum())
-    number = np.floor(expected).astype(np.int64)
-    missing = count - int(number.sum())
-    number[np.argsort(number - expected, kind="stable")[:missing]] += 1
+    number = whole_numbers(_checked(shares, domain), count)
     return _rows(np.repeat(np.arange(len(number)), number), domain)
 
 

@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 
 from dualquery.game import mixture_kernels as kernels
 from dualquery.game.transcript import Transcript
+from dualquery.rounding import whole_numbers
 
 EQUALITY = 0.05
 """Weight of the divergence from equal shares, against the mean log-likelihood of a draw."""
@@ -175,7 +176,7 @@ def in_shares(records: NDArray[np.uint8], shares: Float64) -> NDArray[np.uint8]:
     """Return records repeated in proportion to their shares.
 
     The copies of any run of records are off by at most one in all: rounding each share on its own
-    favours those that are alike, and errs ten times as much on the answers.
+    errs ten times as much on the answers.
 
     Parameters
     ----------
@@ -190,8 +191,7 @@ def in_shares(records: NDArray[np.uint8], shares: Float64) -> NDArray[np.uint8]:
     """
     rounds, bits = records.shape
     total = max(rounds, min(REPEATS * rounds, MOST_CELLS // bits))
-    ends = np.rint(np.cumsum(shares) * total).astype(np.int64)
-    return np.repeat(records, np.diff(ends, prepend=0), axis=0)
+    return np.repeat(records, whole_numbers(shares, total), axis=0)
 
 
 def _drawn(transcript: Transcript) -> Float64:
