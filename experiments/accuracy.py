@@ -164,7 +164,7 @@ def draw(table: pl.DataFrame) -> Mapping[str, Figure]:
             for label, look in looks.items():
                 of_one = lines.filter(pl.col("contender") == label, pl.col("workload") == workload)
                 style.line_with_band(panel, of_one, "epsilon", column, look)
-            panel.set_yscale("log")
+            style.logarithmic_errors(panel)
             style.logarithmic(panel, lines["epsilon"].unique().sort().to_list())
             panel.set_title(f"{name}: {workload}")
             panel.set_ylabel(f"{column.replace('_', ' ')} (share of rows)")
@@ -181,10 +181,11 @@ RECIPE = Recipe(
     setting=(
         "Answers to 100,000 signed or 50,000 positive random 3-way conjunctions, or to every cell "
         "of 64 random 3-way marginals, at epsilon 0.1 to 5 and delta 0.001 (drawn here) or 1/n^2; "
-        "mean of 5 seeds, neighbours replace one row, every mechanism with its own policy and at "
-        "the same guarantee. The lower a line, the better. mean_l1 is the error of a whole "
-        "marginal, summed over its cells. The quick form: small workloads on Adult, epsilon up to "
-        "0.5."
+        "neighbours replace one row, every mechanism with its own policy and at the same "
+        "guarantee. The lower a line, the better. The rules of auto and DualQuery have constants "
+        "that were chosen with an eye on these tables. mean_l1 is the error of a whole marginal, "
+        "summed over its cells. The quick form: 5,000 conjunctions or 8 marginals of Adult, "
+        "epsilon 0.1 and 0.5."
     ),
     plan=plan,
     perform=perform,

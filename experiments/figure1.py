@@ -14,7 +14,6 @@ PAPER = {
     "adult": (30_162, 235),
     "kdd99": (494_021, 396),
     "netflix": (480_189, 17_770),
-    "netflix-like": (480_189, 17_770),
 }
 """Rows and binary attributes in the paper."""
 

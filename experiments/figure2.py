@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -12,6 +13,7 @@ from experiments.contenders import (
     CONTENDERS,
     OURS,
     PAPERS,
+    RECOUNTED,
     SEEDLESS,
     contenders_named,
 )
@@ -26,7 +28,9 @@ EPSILONS = (0.25, 0.5, 1.0, 2.0, 3.0, 4.0, 5.0)
 DELTA = 0.001
 QUERIES, RUNS = 500_000, 5
 WIDE = ("netflix", "netflix-like", "npm-deps")
-"""Tables on which the best mechanism takes many minutes a run, and runs once."""
+"""Tables on which `auto` takes minutes a run, and runs once."""
+LEVEL = 1.2
+"""Error may rise by this factor from one epsilon to the next, and count as not rising."""
 
 _QUICK_EPSILONS = (0.05, 0.1, 0.25)
 _QUICK_QUERIES = 10_000
@@ -87,7 +91,7 @@ def summarise(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def expect(table: pl.DataFrame) -> Sequence[Finding]:
-    """State how our accounting compares with the paper's, and the best with everything."""
+    """State what accounting alone gains, what the rest does, and who is best."""
     return [
         finding
         for (name,), lines in table.group_by("data", maintain_order=True)
@@ -106,25 +110,35 @@ def _means(table: pl.DataFrame) -> dict[str, dict[float, float]]:
 
 def _expect(name: str, means: Mapping[str, Mapping[float, float]]) -> list[Finding]:
     """Return what the curves at hand can tell."""
-    ours, papers, best = (means.get(label, {}) for label in (OURS, PAPERS, BEST_LABEL))
+    ours, best = means.get(OURS, {}), means.get(BEST_LABEL, {})
     findings = []
-    ratios = {epsilon: papers[epsilon] / ours[epsilon] for epsilon in ours if epsilon in papers}
-    if ratios:
-        listed = ", ".join(f"{ratio:.1f} at {epsilon:g}" for epsilon, ratio in ratios.items())
-        findings.append(
-            Finding(
-                f"{name}: our accounting below the paper's at every epsilon",
-                f"the paper's error over ours: {listed}",
-                all(ratio > 1 for ratio in ratios.values()),
+    for low, high, gain in (
+        (RECOUNTED, PAPERS, "accounting alone"),
+        (OURS, RECOUNTED, "remembered draws and fitted shares"),
+        (OURS, PAPERS, "all of it together"),
+    ):
+        lower, higher = means.get(low, {}), means.get(high, {})
+        ratios = {
+            epsilon: higher[epsilon] / lower[epsilon] for epsilon in lower if epsilon in higher
+        }
+        if ratios:
+            listed = ", ".join(f"{ratio:.1f} at {at:g}" for at, ratio in ratios.items())
+            findings.append(
+                Finding(
+                    f"{name}: {low} below {high} at every epsilon",
+                    f"error falls by {gain} to one part in {listed}",
+                    all(ratio > 1 for ratio in ratios.values()),
+                )
             )
-        )
     if len(ours) > 1:
         errors = list(ours.values())
+        rises = [after / before for before, after in pairwise(errors)]
+        listed = ", ".join(f"{error:.4f} at {epsilon:g}" for epsilon, error in ours.items())
         findings.append(
             Finding(
-                f"{name}: max error falls as epsilon grows (Figure 2)",
-                f"{errors[0]:.3f} at epsilon {min(ours):g}, {errors[-1]:.3f} at {max(ours):g}",
-                errors[-1] < errors[0],
+                f"{name}: max error of {OURS} falls as epsilon grows (Figure 2), but for noise",
+                listed,
+                errors[-1] < errors[0] and max(rises) <= LEVEL,
             )
         )
     rivals = [label for label in means if label != BEST_LABEL]
@@ -165,7 +179,7 @@ def draw(table: pl.DataFrame) -> Mapping[str, Figure]:
             style.line_with_band(panel, of_one, "epsilon", "max_error", look)
         queries = lines["queries"][0]
         panel.set_title(f"{name}, {queries:,} queries")
-        panel.set_yscale("log")
+        style.logarithmic_errors(panel)
         panel.set_xlabel("epsilon")
         panel.set_ylabel("max error (share of rows)")
     for panel in axes[len(names) :]:
@@ -179,10 +193,12 @@ RECIPE = Recipe(
     title="DualQuery, Figure 2: max error against epsilon",
     setting=(
         "The paper's setting: average max error of (epsilon, 0.001)-private answers to 500,000 "
-        "3-way marginals, epsilon 0.25 to 5, mean of 5 runs. Ours: signed random conjunctions on "
-        "the paper's own bits, neighbours replace one row, and no parameter tuned to the data. "
-        "Every baseline has the same guarantee. On tables of 17,770 bits the best mechanism runs "
-        "once. The quick form has 10,000 queries about Adult."
+        "3-way marginals, epsilon 0.25 to 5. Ours: signed random conjunctions on the paper's own "
+        "bits, neighbours replace one row. Algorithm 1 is the paper's; DualQuery, ours, remembers "
+        "draws and fits shares. No run looks at its table to set a parameter, but the constants of "
+        "the rules that set them were chosen on public tables, Adult and KDD99 among them. Every "
+        "curve has the same guarantee. On tables of 17,770 bits auto runs once. The quick form has "
+        "10,000 queries about Adult."
     ),
     plan=plan,
     perform=perform,

@@ -27,7 +27,10 @@ ACCOUNTANT = "zcdp"
 """Plans in milliseconds, so that a grid of plans is affordable."""
 QUERIES, RUNS = 100_000, 3
 NAMES = ("adult", "plants", "mushroom", "groceries", "msweb")
-FACTORS = ((1.0, 1.0), (0.5, 1.0), (2.0, 1.0), (1.0, 0.5), (1.0, 2.0), (2.0, 2.0), (0.5, 0.5))
+FACTORS = (
+    (1.0, 1.0), (0.5, 1.0), (2.0, 1.0), (1.0, 0.5), (1.0, 2.0), (2.0, 2.0), (0.5, 0.5), (2.0, 0.5),
+    (0.5, 2.0),
+)  # fmt: skip
 """Rounds and samples a round of the grid, in units of the policy's; the first is the policy."""
 WITHIN = 1.15
 FEWEST_RUNS = 3
@@ -124,7 +127,7 @@ def draw(table: pl.DataFrame) -> Mapping[str, Figure]:
     for panel, (kind, title) in zip(axes, titles.items(), strict=True):
         for name, look in looks.items():
             errors = means.filter(pl.col("data") == name)[kind].to_numpy()
-            panel.plot(range(len(errors)), errors / errors[0], **look.look)
+            panel.plot(range(len(errors)), errors / errors[0], **look.unjoined)
         grid = means.select("rounds_factor", "samples_factor").unique(maintain_order=True)
         labels = [f"{rounds:g} x {samples:g}" for rounds, samples in grid.iter_rows()]
         panel.set_xticks(range(len(labels)), labels, rotation=40, ha="right")
@@ -139,11 +142,11 @@ RECIPE = Recipe(
     name="policy",
     title="DualQuery: the practical policy against the best of a grid",
     setting=(
-        "(1, 0.001)-private, 100,000 signed 3-way conjunctions, mean of 3 runs, neighbours replace "
-        "one row. Rounds and samples a round are the policy's times the factors below, the step "
-        "spends the budget (zCDP accounting). Below the dotted line a point of the grid is more "
-        "than 15% better than the policy. The quick form asks 5,000 queries about Adult, once, at "
-        "epsilon 0.1."
+        "(1, 0.001)-private, 100,000 signed 3-way conjunctions, neighbours replace one row. Rounds "
+        "and samples a round are the policy's times the factors below, the step spends the budget "
+        "(zCDP accounting). Below the dotted line a point of the grid is more than 15% better than "
+        "the policy. The policy's constants were chosen on the first four of these tables, msweb "
+        "is one it had not seen. The quick form asks 5,000 queries about Adult at epsilon 0.1."
     ),
     plan=plan,
     perform=perform,

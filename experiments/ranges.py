@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -147,7 +148,7 @@ def expect(table: pl.DataFrame) -> Sequence[Finding]:
     for (title,), lines in table.group_by("title", maintain_order=True):
         ratios = _ratios(lines)
         listed = ", ".join(f"{ratio:.2g} at {epsilon:g}" for epsilon, ratio in ratios.items())
-        first, *_, last = ratios.values()
+        first = next(iter(ratios.values()))
         findings += [
             Finding(
                 f"{title}: MWEM below the SVD lower bound at the smallest epsilon (Figure 2)",
@@ -155,9 +156,9 @@ def expect(table: pl.DataFrame) -> Sequence[Finding]:
                 first > 1,
             ),
             Finding(
-                f"{title}: the improvement is largest at small epsilon and diminishes (Figure 2)",
-                f"the ratio falls from {first:.2g} to {last:.2g}",
-                first > last,
+                f"{title}: the improvement diminishes from each epsilon to the next (Figure 2)",
+                f"the ratios are {listed}",
+                all(after < before for before, after in pairwise(ratios.values())),
             ),
         ]
     return findings
@@ -196,10 +197,10 @@ RECIPE = Recipe(
     setting=(
         "The paper's setting: average squared error of random range queries by MWEM (T = 10) and "
         "the SVD lower bound of Li and Miklau on every matrix mechanism at delta = 1/n, epsilon "
-        "0.0125 to 0.1, mean of 5 runs. Ours: 2,000 ranges, their ends uniform (the paper does "
-        "not say); MWEM spends pure epsilon, neighbours replace one row, and so does the bound; "
-        "the paper's bound, for one row added or removed, is shown too. The quick form has 300 "
-        "ranges, the 30,162 Adult rows of the package and a stand-in for Transfusion."
+        "0.0125 to 0.1. Ours: 2,000 ranges, their ends uniform (the paper does not say); MWEM "
+        "spends pure epsilon, neighbours replace one row, and so does the bound; the paper's "
+        "bound, for one row added or removed, is shown too. The quick form has 300 ranges, the "
+        "30,162 Adult rows of the package and a stand-in for Transfusion."
     ),
     plan=plan,
     perform=perform,

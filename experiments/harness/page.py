@@ -93,10 +93,10 @@ def _section(result: Result) -> str:
     recipe = result.recipe
     pictures = "".join(
         f"<figure>{inline_svg(path, f'{recipe.name}-{name}')}"
-        f"<figcaption>{html.escape(recipe.setting)}</figcaption></figure>"
+        f"<figcaption>{html.escape(result.caption)}</figcaption></figure>"
         for name, path in result.pictures.items()
     )
-    setting = "" if pictures else f'<p class="setting">{html.escape(recipe.setting)}</p>'
+    setting = "" if pictures else f'<p class="setting">{html.escape(result.caption)}</p>'
     findings = "".join(map(_finding, result.findings))
     return (
         f'<section id="{recipe.name}"><h2>{html.escape(recipe.title)}</h2>{pictures}{setting}'

@@ -45,6 +45,8 @@ class Result:
     ----------
     recipe
         The experiment.
+    caption
+        The experiment's setting, and how many runs there were.
     command
         What was called.
     table
@@ -60,6 +62,7 @@ class Result:
     """
 
     recipe: Recipe
+    caption: str
     command: str
     table: pl.DataFrame
     summary: pl.DataFrame
@@ -110,9 +113,20 @@ def run_recipe(
     _complete(module, recipe, runs, folder, thread_count(jobs), shown)
     table = tidy_table((run, folder.load(run) or ()) for run in runs)
     summary, findings = recipe.summarise(table), recipe.expect(table)
-    _write_results(out, recipe, choices, command, folder.code, table, summary, findings)
+    caption = f"{recipe.setting}{repetitions(table)}"
+    _write_results(out, recipe, caption, choices, command, folder.code, table, summary, findings)
     pictures = _draw(out, recipe, table, shown)
-    return Result(recipe, command, table, summary, findings, pictures, out)
+    return Result(recipe, caption, command, table, summary, findings, pictures, out)
+
+
+def repetitions(table: pl.DataFrame) -> str:
+    """Return how many runs a mean is of, as a sentence; nothing where runs have no seeds."""
+    if "seed" not in table.columns:
+        return ""
+    runs = int(table["seed"].to_numpy().max())
+    return (
+        f" Means of {runs} runs, or one where nothing is random." if runs > 1 else " One run each."
+    )
 
 
 def tidy_table(finished: Iterable[tuple[Run, Sequence[Row]]]) -> pl.DataFrame:
@@ -129,7 +143,7 @@ def tidy_table(finished: Iterable[tuple[Run, Sequence[Row]]]) -> pl.DataFrame:
 def show(result: Result) -> None:
     """Print the summary and the findings."""
     console = Console()
-    console.print(f"[bold]{result.recipe.title}[/bold]\n{result.recipe.setting}")
+    console.print(f"[bold]{result.recipe.title}[/bold]\n{result.caption}")
     console.print(WARNING, style="bold white on red")
     listing = Table(*(name.replace("_", " ") for name in result.summary.columns), box=SIMPLE_HEAD)
     for line in result.summary.iter_rows():
@@ -203,6 +217,7 @@ def _brief(run: Run) -> str:
 def _write_results(
     out: Path,
     recipe: Recipe,
+    caption: str,
     choices: Choices,
     command: str,
     code: str,
@@ -220,7 +235,7 @@ def _write_results(
         "warning": WARNING,
         "experiment": recipe.name,
         "title": recipe.title,
-        "setting": recipe.setting,
+        "setting": caption,
         "command": command,
         "quick": choices.quick,
         "seeds": sorted(table["seed"].unique().to_list()) if "seed" in table.columns else [],

@@ -57,6 +57,11 @@ class Curve:
             "label": self.label,
         }
 
+    @property
+    def unjoined(self) -> Mapping[str, Any]:
+        """The same without a line, for places in no order."""
+        return {**self.look, "linestyle": "none"}
+
 
 def curves(labels: Sequence[str]) -> dict[str, Curve]:
     """Return a look for each label, in order."""
@@ -145,6 +150,18 @@ def logarithmic(axes: Axes, values: Sequence[float]) -> None:
     axes.set_xscale("log")
     axes.set_xticks(values, [f"{value:g}" for value in values])
     axes.minorticks_off()
+
+
+def logarithmic_errors(axes: Axes) -> None:
+    """Make the y axis logarithmic once all is drawn, with enough plain figures to read it by."""
+    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+
+    axes.set_yscale("log")
+    low, high = axes.get_ylim()
+    if high < 100.0 * low:
+        axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+        axes.yaxis.set_minor_formatter(NullFormatter())
 
 
 def legend_below(figure: Figure, axes: Sequence[Axes], columns: int = 2) -> None:
