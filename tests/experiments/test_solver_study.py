@@ -6,10 +6,10 @@ import polars as pl
 import pytest
 
 from dualquery.errors import BadInputError
-from experiments import solver_study
+from experiments import solver_findings, solver_problems, solver_study
 from experiments.harness.recipe import Choices
 from experiments.harness.runner import tidy_table
-from experiments.solver_study import GAME, HINTED, PLAIN, REDUCED
+from experiments.solver_findings import GAME, HINTED, PLAIN, REDUCED
 from solvers.formats import read_instance
 
 QUICK = Choices(quick=True)
@@ -25,7 +25,7 @@ def game(**values):
 
 def test_the_problems_of_a_game_are_written_for_others(tmp_path) -> None:
     run = game(instances=str(tmp_path / "instances"))
-    problem = solver_study.problem_of(run)
+    problem = solver_problems.problem_of(run)
     written = sorted(file.name for file in (tmp_path / "instances").iterdir())
     assert written == [
         f"adult-round-{number}{groups}.{ending}"
@@ -35,9 +35,10 @@ def test_the_problems_of_a_game_are_written_for_others(tmp_path) -> None:
     ]
     assert (problem.attributes, len(problem.groups)) == (235, 15)
     other = read_instance(tmp_path / "instances" / "adult-round-3.wcnf").problem
-    record = solver_study._hint(problem)
+    record, seconds = solver_study._hint(problem)
+    assert seconds > 0
     assert other.value(record) == problem.value(record)
-    bare = solver_study.problem_of({**run, "groups": False})
+    bare = solver_problems.problem_of({**run, "groups": False})
     assert len(bare.groups) == 0
     assert bare.value(record) == problem.value(record)
 
@@ -63,16 +64,16 @@ def test_installed_solvers_come_with_their_formulations() -> None:
 def test_one_call_becomes_lines_that_can_be_summarised(tmp_path) -> None:
     runs = [game(instances=str(tmp_path)), game(solver="auto", instances=str(tmp_path))]
     table = tidy_table((run, solver_study.perform(run, 1)) for run in runs)
-    summary = solver_study.summarise(table)
+    summary = solver_findings.summarise(table)
     assert summary["solver"].to_list() == ["local-search", "auto"]
     assert summary["best known"].sum() >= 1
-    calls = solver_study.measurements(table)
+    calls = solver_findings.measurements(table)
     assert {each.solver for each in calls} == {"local-search", "auto"}
     pytest.importorskip("matplotlib")
     from experiments.harness.style import styled
 
     with styled("solvers"):
-        assert set(solver_study.draw(table)) == {"profile", "primal-integral"}
+        assert set(solver_findings.draw(table)) == {"profile", "primal-integral"}
 
 
 def line(solver, objective, seconds, status="optimal", **values):
@@ -84,10 +85,11 @@ def line(solver, objective, seconds, status="optimal", **values):
     } | values  # fmt: skip
 
 
-def test_findings_compare_formulations_hints_and_limits() -> None:
+@pytest.mark.parametrize("stops", [0.25, 0.0])
+def test_findings_compare_formulations_hints_and_limits(stops) -> None:
     games = [
-        line("cpsat", None, None, setting=GAME, limit=limit, max_error=error)
-        for limit, error in ((0.1, 0.125), (20.0, 0.1))
+        line("cpsat", None, None, setting=GAME, limit=limit, max_error=error, stopped=stopped)
+        for limit, error, stopped in ((0.1, 0.125, stops), (20.0, 0.1, 0.0))
     ]
     table = pl.DataFrame(
         [
@@ -99,12 +101,29 @@ def test_findings_compare_formulations_hints_and_limits() -> None:
         ],
         infer_schema_length=None,
     )
-    soon, proofs, formulation, hint, stopping = solver_study.expect(table)
+    soon, *proofs, formulation, hint, stopping = solver_findings.expect(table)
     assert soon.holds
-    assert proofs.found == "auto proved 1 of 1"
+    assert [(each.found, each.holds) for each in proofs] == [("1 of 1", True), ("0 of 1", False)]
     assert (formulation.holds, formulation.found) == (
         True, "1 proofs, median 2 s; aggregated 0 proofs",
     )  # fmt: skip
     assert not hint.holds
     assert "primal integral 0.2 without, 0.5 with" in hint.found
-    assert (stopping.holds, stopping.found) == (False, "max error 0.1250 at 0.1 s, 0.1000 at 20 s")
+    assert stopping.holds is (False if stops else None)
+    assert f"0.1250 at 0.1 s, which stopped {stops:.0%} of the rounds" in stopping.found
+
+
+def test_games_alone_are_summed_up(tmp_path) -> None:
+    runs = [
+        {**game(instances=str(tmp_path), solver="cpsat", setting=GAME, limit=limit), "rounds": 3}
+        for limit in (0.1, 20.0)
+    ]
+    table = tidy_table((run, solver_study.perform(run, 1)) for run in runs)
+    assert len(solver_findings.summarise(table)) == 2
+    (stopping,) = solver_findings.expect(table)
+    assert "0.1 s" in stopping.found
+    pytest.importorskip("matplotlib")
+    from experiments.harness.style import styled
+
+    with styled("solvers"):
+        assert set(solver_findings.draw(table)) == {"stopping"}
