@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -66,17 +66,16 @@ BARAK = {
     "Barak et al., 10 passes": Method(None),
     "Barak et al., 1 pass": Method(None, passes=1),
 }
-ONE_PASS, NOISY_START = "MWEM, 1 pass", "MWEM, noisy start, 1 pass"
+ALL_PASSES, ONE_PASS = "MWEM, 10 passes", "MWEM, 1 pass"
+NOISY_START = "MWEM, noisy start, 1 pass"
 SMALL_METHODS = {
-    "MWEM, 10 passes": Method(10),
+    ALL_PASSES: Method(10),
     ONE_PASS: Method(10, passes=1),
     NOISY_START: Method(10, passes=1, start_share=0.5),
     **BARAK,
 }
-SURVEY_METHODS = {
-    **{f"MWEM, {queries} queries": Method(queries) for queries in (20, 30, 40)},
-    **BARAK,
-}
+SURVEY_MWEM = {f"MWEM, {queries} queries": Method(queries) for queries in (20, 30, 40)}
+SURVEY_METHODS = {**SURVEY_MWEM, **BARAK}
 _QUICK_SURVEY_METHODS = {k: v for k, v in SURVEY_METHODS.items() if v.iterations != 40}
 
 _SHOWN = (0.01, 0.1, 0.5, 1.0)
@@ -251,8 +250,8 @@ def _means(lines: pl.DataFrame) -> Means:
 
 
 def _expect_small(title: str, means: Means) -> list[Finding]:
-    mwem = _lowest(means, "MWEM, 1")
-    barak = _lowest(means, "Barak")
+    mwem = _lowest(means, (ALL_PASSES, ONE_PASS))
+    barak = _lowest(means, BARAK)
     one, noisy, last = means[ONE_PASS], means[NOISY_START], max(mwem)
     uniform, exact = means[UNIFORM][last], means[NO_NOISE][last]
     return [
@@ -277,11 +276,11 @@ def _expect_small(title: str, means: Means) -> list[Finding]:
 
 
 def _expect_survey(title: str, two: Means, three: Means) -> list[Finding]:
-    best_two, best_three = _lowest(two, "MWEM"), _lowest(three, "MWEM")
-    barak_two, barak_three = _lowest(two, "Barak"), _lowest(three, "Barak")
+    best_two, best_three = _lowest(two, SURVEY_MWEM), _lowest(three, SURVEY_MWEM)
+    barak_two, barak_three = _lowest(two, BARAK), _lowest(three, BARAK)
     at_least = {epsilon: value for epsilon, value in best_two.items() if epsilon >= 0.1}
     last = max(best_two)
-    by_queries = [means[last] for label, means in two.items() if label.startswith("MWEM")]
+    by_queries = [means[last] for label, means in two.items() if label in SURVEY_MWEM]
     findings = [
         Finding(
             f"{title}, degree 3: MWEM below Barak et al. (Figure 4)",
@@ -313,9 +312,9 @@ def _expect_survey(title: str, two: Means, three: Means) -> list[Finding]:
     return findings
 
 
-def _lowest(means: Means, start: str) -> dict[float, float]:
-    """Return the smallest mean of the curves whose names begin so, by epsilon."""
-    chosen = [of_one for label, of_one in means.items() if label.startswith(start)]
+def _lowest(means: Means, labels: Collection[str]) -> dict[float, float]:
+    """Return the smallest mean of those of these curves that are there, by epsilon."""
+    chosen = [of_one for label, of_one in means.items() if label in labels]
     return {epsilon: min(of_one[epsilon] for of_one in chosen) for epsilon in chosen[0]}
 
 

@@ -88,6 +88,9 @@ def test_a_mechanism_without_a_model_says_nothing() -> None:
         model = getattr(configure(mechanism, {}), "expected_error", None)
         assert model is None, mechanism
     assert dualquery.expected_error(WORKLOAD, 1000, mechanism="uniform") is None
+    for own in ({"memory": 1}, {"mixture": "equal"}):  # constants were measured on our game
+        asked = {"mechanism": "dualquery", "options": own}
+        assert dualquery.expected_error(WORKLOAD, 1000, **asked) is None
 
 
 def test_a_fit_is_expected_to_leave_less_than_the_noise() -> None:

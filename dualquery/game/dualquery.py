@@ -93,8 +93,13 @@ class DualQuery(GameOptions):
             },
         )
 
-    def expected_error(self, task: Task, plan: Plan) -> ExpectedError:
-        """Estimate the error from the plan (see `dualquery.game.expected`)."""
+    def expected_error(self, task: Task, plan: Plan) -> ExpectedError | None:
+        """Estimate the error from the plan (see `dualquery.game.expected`).
+
+        None for the paper's own game, which was not measured: memory of 1 or equal shares.
+        """
+        if self.memory is not None or self.mixture != "fitted":
+            return None
         return game_error(task, plan.schedule)
 
     def run(self, task: Task, plan: Plan, curator: Curator | None, session: Session) -> Outcome:

@@ -115,7 +115,7 @@ class _Likelihood:
         self._draws = np.array([len(each.queries) for each in transcript.samples], np.float64)
         self._step = transcript.step
         self._drawn = _drawn(transcript)
-        self._padding = 8 * self._truths.shape[1] - transcript.queries
+        self._padding = 8 * self._truths.shape[1] - len(transcript.queries)
         self._threads = threads
 
     def at(self, shares: Float64) -> _Point:
@@ -196,7 +196,7 @@ def in_shares(records: NDArray[np.uint8], shares: Float64) -> NDArray[np.uint8]:
 
 def _drawn(transcript: Transcript) -> Float64:
     """Return the derivative of the draws' log-weights in each query's answer: ``(m,)``."""
-    total = np.zeros(transcript.queries)
+    total = np.zeros(len(transcript.queries))
     for steps, sample in zip(accumulate(transcript.multiples), transcript.samples, strict=False):
         np.add.at(total, sample.queries, transcript.step * steps * sample.signs)
     return total

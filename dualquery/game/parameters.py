@@ -107,20 +107,21 @@ Priced = tuple[GameSchedule | VaryingGameSchedule, str, str]
 
 def _schedule(options: GameOptions, task: Task, budget: Budget) -> Priced:
     if options.alpha is not None:
-        rounds, samples, eta = theory_parameters(options.alpha, options.beta, task)
-        game = GameSchedule(rounds, samples, eta, task.n, budget.neighbours)
+        game = GameSchedule(
+            *theory_parameters(options.alpha, options.beta, task), task.n, budget.neighbours
+        )
         return _check(game, budget, "Theorem 4.2")
-    rounds_, samples_, eta_ = options.rounds, options.samples, options.eta
-    if rounds_ and samples_ and eta_:
-        game = GameSchedule(rounds_, samples_, eta_, task.n, budget.neighbours)
+    rounds, samples, eta = options.rounds, options.samples, options.eta
+    if rounds and samples and eta:
+        game = GameSchedule(rounds, samples, eta, task.n, budget.neighbours)
         return _check(game, budget, "the user")
-    given = [x for x in (rounds_, samples_, eta_) if x is not None]
-    reason = "the user and the budget" if len(given) == 2 else "the practical policy"
-    if len(given) < 2:
-        rounds_, samples_, eta_ = _policy(options, task, budget)
+    reason = "the user and the budget"
+    if [rounds, samples, eta].count(None) > 1:
+        rounds, samples, eta = _policy(options, task, budget)
+        reason = "the practical policy"
     if options.taper or options.growth:
-        return _solve_varying(options, rounds_, samples_, task.n, budget, reason)
-    return _solve(rounds_, samples_, eta_, task.n, budget, reason)
+        return _solve_varying(options, rounds, samples, task.n, budget, reason)
+    return _solve(rounds, samples, eta, task.n, budget, reason)
 
 
 def theory_parameters(alpha: float, beta: float, task: Task) -> tuple[int, int, float]:

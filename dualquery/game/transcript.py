@@ -40,7 +40,7 @@ class Transcript:
     """
 
     def __init__(self, queries: Disjunctions, step: float, memory: int, rounds: int) -> None:
-        self.queries = len(queries)
+        self.queries = queries
         self.step = step
         self.records: list[NDArray[np.uint8]] = []
         self._truths = np.zeros((rounds, -(-len(queries) // 8)), np.uint8)
@@ -48,7 +48,6 @@ class Transcript:
         """Learning rate of each record's round, in steps."""
         self.samples: list[Sample] = []
         """Samples of rounds 2, 3, ...: entry i was drawn after i + 1 records."""
-        self._posed = queries
         self._decay = 1.0 - 1.0 / memory
         self._grain = GRAIN if memory > 1 else 1
         self._memory = memory
@@ -71,7 +70,7 @@ class Transcript:
 
     def play(self, record: NDArray[np.uint8], multiple: int = 1) -> None:
         """Add the round's record, uint8 ``(d,)``, and its learning rate in steps."""
-        truth = self._posed.on_record(record)
+        truth = self.queries.on_record(record)
         self.records.append(record)
         self._truths[len(self.records) - 1] = np.packbits(truth)
         self.multiples.append(multiple)
@@ -95,7 +94,7 @@ class Transcript:
         """Pose the problem of the draws that are remembered."""
         outcomes, which = np.unique(2 * self._drawn + (self._signs < 0), return_inverse=True)
         copies = np.bincount(which, np.rint(self._grain * self._worth())).astype(np.int64)
-        return self._posed.best_response(outcomes >> 1, np.where(outcomes & 1, -copies, copies))
+        return self.queries.best_response(outcomes >> 1, np.where(outcomes & 1, -copies, copies))
 
     def _worth(self) -> NDArray[np.float64]:
         """Return how many draws of the present round each draw counts as."""

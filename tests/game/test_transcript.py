@@ -235,7 +235,7 @@ def test_moments_against_their_definition(queries, rounds, step, varied, seed) -
         multiples=multiples.tolist(),
         samples=[Sample(each, np.ones(len(each), np.int8)) for each in drawn],
         step=step,
-        queries=queries,
+        queries=range(queries),
     )
     answers = rng.random(queries)
     found = moments(transcript, answers)  # type: ignore[arg-type]
