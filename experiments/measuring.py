@@ -227,13 +227,16 @@ def release_of(run: Mapping[str, Any], threads: int) -> Release:
     ----------
     run
         With the parameters of a `PublicTable`, ``queries``, ``contender``, ``epsilon``, ``delta``
-        and ``seed``.
+        and ``seed``; ``signed`` and ``query_columns`` where queries are not of all kinds.
     threads
         Number of threads.
     """
     contender = CONTENDERS[run["contender"]]
+    request = WorkloadRequest(
+        queries=run["queries"], signed=run.get("signed", True), columns=run.get("query_columns")
+    )
     return release(
-        question_of(run, WorkloadRequest(queries=run["queries"]), threads),
+        question_of(run, request, threads),
         contender.mechanism,
         run["seed"],
         epsilon=run["epsilon"],

@@ -64,6 +64,7 @@ _ALL = (
     PublicTable("mushroom", columns="1-119"),
     PublicTable("groceries", columns="0-168"),
     PublicTable("msweb", columns="0-284"),
+    PublicTable("facebook-pages", columns="0-4713"),
 )
 
 TABLES: Mapping[str, PublicTable] = {table.name: table for table in _ALL}

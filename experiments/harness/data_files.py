@@ -68,6 +68,9 @@ _KNOWN = (
              "Groceries of the R package arules, one line of item numbers a basket", "fimi:"),
     DataFile("msweb", ("sparse/msweb.dat.gz", "msweb.dat.gz"),
              "MSWeb of the R package recommenderlab, one line of item numbers a visitor", "fimi:"),
+    DataFile("facebook-pages", ("sparse/facebook-pages.dat.gz", "facebook-pages.dat.gz"),
+             "facebook_large of the repository benedekrozemberczki/datasets on GitHub, one line of "
+             "feature numbers a page", "fimi:"),
     DataFile(
         "mcsherry-adult",
         ("dualquery/mcsherry-adult.txt.gz", "mcsherry-adult.txt.gz", "mcsherry-adult.txt"),
