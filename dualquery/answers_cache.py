@@ -118,7 +118,8 @@ class RememberedRows:
                 literals, counts = stored["literals"], stored["counts"]
         except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as fault:
             raise BadInputError(
-                f"--answers-cache {self.path}: not a file of answers ({fault}); name another"
+                f"--answers-cache {self.path}: not a file of answers ({type(fault).__name__}); "
+                "name another"
             ) from None
         if version != FORMAT_VERSION or literals.shape[:1] != counts.shape:
             raise BadInputError(

@@ -42,7 +42,7 @@ def release(
     schema: Schema | str | Path | None = None,
     columns: Sequence[str | int] | str | None = None,
     max_ones_per_row: int | None = None,
-    queries: int | str | Path | Queries | None = None,
+    queries: int | str | Path | Sequence[str] | Queries | None = None,
     way: int = 3,
     signed: bool = True,
     workload_seed: int = 0,

@@ -89,7 +89,8 @@ def evaluate(
     -------
     dict
         ``max_error``, ``mean_error``, ``rmse`` of the released answers; ``synthetic`` for the
-        records' own answers (None without records); ``baselines``; the budget; the rows of the
+        records' own answers (None without records); ``baselines``; the budget that was asked for,
+        that of the baselines, and whether the release is ``private`` at all; the rows of the
         table and of the release; a warning. Numbers of rows that do not fit each other are logged
         as a warning.
 
@@ -195,6 +196,7 @@ def _compare(
         "rows": data.n,
         "rows_of_release": loaded.n,
         "mechanism": loaded.chosen,
+        "private": loaded.privacy.private,
         "epsilon": epsilon,
         "delta": budget.delta,
         "neighbours": budget.neighbours.value,

@@ -118,6 +118,8 @@ def configure(name: str | None, options: Mapping[str, Any]) -> Mechanism:
 def _parse(key: str, text: str, hint: Any) -> Any:
     """Read an option's text as the type that its field declares."""
     allowed = [h for h in typing.get_args(hint) if h is not type(None)] or [hint]
+    if text.lower() == "none" and type(None) in typing.get_args(hint):
+        return None
     if typing.get_origin(hint) is typing.Literal:
         allowed = [str]
     for kind in allowed:

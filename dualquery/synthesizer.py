@@ -61,9 +61,12 @@ class Synthesizer:
         made = release(table, **self._options)
         if not made.privacy.private:
             warnings.warn(made.privacy.text(), stacklevel=2)
+        self._release = made  # whatever comes now, it is paid for
         if made.records is None:
-            raise BadInputError(f"mechanism {made.mechanism!r} makes no synthetic records")
-        self._release = made
+            raise BadInputError(
+                f"mechanism {made.mechanism!r} makes no synthetic records; its answers are in the "
+                "property release"
+            )
         return self
 
     @property

@@ -185,9 +185,14 @@ def _folder(out: Path | None, name: str, quick: bool) -> Path:
     Raises
     ------
     BadInputError
-        If it cannot be made.
+        If it cannot be made, or is a release.
     """
     folder = out or DEFAULT_OUT / (f"{name}-quick" if quick else name)
+    if (folder / "release.json").exists():
+        raise BadInputError(
+            f"--out {folder}: this is a release, which is for others to see; results of an "
+            "experiment are not private, so name another folder"
+        )
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

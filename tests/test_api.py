@@ -140,6 +140,13 @@ def test_workloads_of_every_kind(tmp_path) -> None:
     base = {"schema": SCHEMA, "mechanism": "zero"}
     listed = dualquery.release(people(), **base, queries=tmp_path / "list.txt")
     assert len(listed.workload) == 2
+    typed = dualquery.release(people(), **base, queries=["age=0-25 & sex=Male", "!flag"])
+    assert np.array_equal(typed.workload.literals, listed.workload.literals)
+    for wrong, message in (
+        ([], "give it texts"), ([3], "give it texts"), (["flag", "flag"], "query 1: 'flag' is the"),
+    ):  # fmt: skip
+        with pytest.raises(BadInputError, match=message):
+            dualquery.release(people(), **base, queries=wrong)
     every = dualquery.release(people(), **base, queries="all", way=1)
     assert len(every.workload) == 4 + 4 + 2 + 2 + 2
     some = dualquery.release(people(), **base, marginals=2, way=2, max_cells=8)
@@ -167,10 +174,10 @@ def test_progress_hears_phases_and_rounds() -> None:
             self.notes.append((text, len(self.phases)))
 
     listener = Listener()
-    dualquery.release(people(), **QUICK, mechanism="dualquery", progress=listener)
+    made = dualquery.release(people(), **SMALL, mechanism="dualquery", progress=listener)
     assert listener.phases[0] == "reading the table"
     assert listener.phases[-1] == "running dualquery"
-    assert listener.steps[-1] == (6, 6)
+    assert listener.steps[-1] == (made.parameters["rounds"],) * 2
     ((text, phases),) = listener.notes
     assert text.startswith("expected max error")
     assert listener.phases[phases:] == ["evaluating the queries", "running dualquery"]
@@ -230,6 +237,11 @@ def test_the_front_door_lists_its_names() -> None:
         ({"mechanism": "zero", "options": {"rounds": 3}}, "has no option 'rounds'"),
         ({"way": 0}, "--way is 0"),
         ({"queries": 0}, "--queries is 0"),
+        ({"queries": 10.0}, "queries is 10.0; give a number, 'all', a path or a list"),
+        ({"queries": True}, "queries is True; give a number"),
+        ({"queries": ["!flag"], "signed": False}, "the list of queries lists its own"),
+        ({"epsilon": "1"}, "--epsilon is '1'; a number is needed"),
+        ({"epsilon": True}, "--epsilon is True; a number is needed"),
         ({"marginals": 0}, "--marginals is 0"),
         ({"marginals": 3, "signed": False}, "--positive does not go with --marginals"),
         ({"max_cells": 9}, "--max-cells goes with --marginals"),

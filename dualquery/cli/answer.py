@@ -40,5 +40,11 @@ def answer(
                 low, high = line["interval"]
                 shown += f"\t{line['level']:.0%} interval of the truth: {low:.6f} to {high:.6f}"
             typer.echo(f"{line['answer']:.6f}\t{line['source']}\t{shown}")
+        if any(line["source"] == "synthetic" for line in found):
+            typer.echo(
+                "synthetic: not in the release's workload, so computed from its records; nothing "
+                "is known of the error",
+                err=True,
+            )
         for basis in sorted({line["basis"] for line in found if line["basis"]}):
             typer.echo(f"intervals: {basis}", err=True)

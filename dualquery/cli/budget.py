@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -16,13 +16,23 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from dualquery.expected import ExpectedError
-    from dualquery.mechanism import Budget
+    from dualquery.game.parameters import Chosen
+    from dualquery.mechanism import Budget, Task
     from dualquery.privacy.accountants import Accountant
     from dualquery.privacy.events import Neighbours
+    from dualquery.progress import Progress
     from dualquery.queries.workload import Workload
 
 MECHANISMS = ("matrix", "dualquery", "gaussian", "laplace")
 """Those whose error can be told beforehand."""
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """The errors to expect of mechanisms, and why none can be told of others."""
+
+    errors: dict[str, ExpectedError] = field(default_factory=dict)
+    reasons: dict[str, str] = field(default_factory=dict)
 
 
 def budget(
@@ -66,32 +76,41 @@ def budget(
 
       dualquery budget -n 30162 --rounds 40 --samples 1000 --epsilon 1 --delta 0.001
     """
-    from dualquery.mechanism import Budget
+    from dualquery.budget_request import LARGEST_ROWS
+    from dualquery.game.options import GameOptions
+    from dualquery.game.parameters import choose_parameters
+    from dualquery.mechanism import Budget, Task
     from dualquery.privacy.accountants import ACCOUNTANTS
     from dualquery.privacy.budget import check_budget, default_delta
     from dualquery.privacy.events import Neighbours
 
+    if rows > LARGEST_ROWS:
+        raise BadInputError(f"--rows is {rows:,}; at most {LARGEST_ROWS:,} can be accounted for")
     relation = Neighbours.parse(neighbours)
     used = default_delta(rows) if delta is None else delta
     warnings = check_budget(1.0 if epsilon is None else epsilon, used, rows)
     parameters = {"rounds": rounds, "samples": samples, "eta": eta}
-    given = {name: value for name, value in parameters.items() if value is not None}
+    given: dict[str, Any] = {name: value for name, value in parameters.items() if value is not None}
     if (schema is not None or queries is not None) and epsilon is None:
         raise BadInputError(
-            "--schema and --queries show the error to expect of a budget: give --epsilon"
+            "--schema and --queries show the error to expect of a budget: give --epsilon, and "
+            "leave one of --rounds, --samples and --eta out, or all"
         )
     if queries is not None and schema is None:
         raise BadInputError("--queries counts conjunctions about a schema: give --schema")
-    expected: dict[str, ExpectedError] = {}
-    who = ""
+    terminal = Terminal(machine=as_json)
+    forecast, chosen, who = Forecast(), None, ""
     if schema is not None and epsilon is not None:
-        whole = Budget(epsilon, used, neighbours=relation)
-        workload = _workload(schema, queries, rows)
-        expected = _expected(workload, rows, whole, given)
-        if len(given) < 2:
-            parameters = _chosen(workload, rows, whole, given)
-            filled = [n for n, value in parameters.items() if value is not None and n not in given]
-            who = f"{' and '.join(filled)} chosen by DualQuery's policy"
+        with terminal.progress() as progress:
+            task = Task(_workload(schema, queries, rows), rows)
+            whole = Budget(epsilon, used, neighbours=relation)
+            if len(given) < 2:
+                progress.phase("planning dualquery")
+                chosen = choose_parameters(GameOptions(**given), task, whole)
+                parameters = _left_open(chosen, given)
+                filled = [n for n in parameters if parameters[n] is not None and n not in given]
+                who = f"{' and '.join(filled)} chosen by DualQuery's policy"
+            forecast = _forecast(task, whole, chosen if not given else None, progress)
     missing = [name for name, value in parameters.items() if value is None]
     if len(missing) != (0 if epsilon is None else 1):
         raise BadInputError(
@@ -100,11 +119,13 @@ def budget(
             "the three"
         )
     sought = missing[0] if missing else "epsilon"
-    lines = [
-        {"accountant": each.name, **_price(each, sought, parameters, epsilon, used, rows, relation)}
-        for each in ACCOUNTANTS
-    ]
-    terminal = Terminal(machine=as_json)
+    lines = []
+    for each in ACCOUNTANTS:
+        if chosen is not None and each.name == chosen.accountant:
+            priced = {sought: chosen.schedule.parameters()[sought], "remark": each.assumptions}
+        else:
+            priced = _price(each, sought, parameters, epsilon, used, rows, relation)
+        lines.append({"accountant": each.name, **priced})
     terminal.emit(
         {
             "rows": rows,
@@ -114,7 +135,8 @@ def budget(
             "neighbours": neighbours,
             "solved_for": sought,
             "accountants": lines,
-            "expected": {name: asdict(each) for name, each in expected.items()},
+            "expected": {name: asdict(each) for name, each in forecast.errors.items()},
+            "not_expected": forecast.reasons,
             "warnings": list(warnings),
         }
     )
@@ -126,8 +148,10 @@ def budget(
     spent = "" if epsilon is None else f", epsilon {epsilon:g}"
     title = f"DualQuery: n {rows:,}, delta {used:.3g}, {neighbours}; {shown}{spent}"
     terminal.console.print(_priced(lines, sought, title, who))
-    if expected:
-        terminal.console.print(_errors(expected, f"error to expect of {len(workload):,} queries"))
+    if forecast.errors or forecast.reasons:
+        terminal.console.print(
+            _errors(forecast, f"error to expect of {len(task.workload):,} queries")
+        )
 
 
 def _priced(lines: Sequence[Mapping[str, Any]], sought: str, title: str, caption: str) -> Table:
@@ -142,13 +166,15 @@ def _priced(lines: Sequence[Mapping[str, Any]], sought: str, title: str, caption
     return table
 
 
-def _errors(expected: Mapping[str, ExpectedError], title: str) -> Table:
+def _errors(forecast: Forecast, title: str) -> Table:
     """Return the errors to expect as a table."""
     from rich.table import Table
 
     table = Table("mechanism", "max error", "mean error", "rests on", title=title)
-    for name, each in expected.items():
+    for name, each in forecast.errors.items():
         table.add_row(name, each.max_error.text(), each.mean_error.text(), each.basis)
+    for name, reason in forecast.reasons.items():
+        table.add_row(name, "-", "-", reason)
     return table
 
 
@@ -159,40 +185,40 @@ def _workload(schema: str, queries: int | None, rows: int) -> Workload:
     return WorkloadRequest(queries=queries).build(load_schema(schema), rows)
 
 
-def _expected(
-    workload: Workload, rows: int, spent: Budget, given: dict[str, Any]
-) -> dict[str, ExpectedError]:
-    """Return the errors to expect of the mechanisms that know, from public facts."""
-    from dualquery.expected import expected_error
+def _forecast(task: Task, spent: Budget, game: Chosen | None, progress: Progress) -> Forecast:
+    """Return the errors to expect of the mechanisms that know, from public facts.
 
-    found = {}
-    for mechanism in MECHANISMS:
-        if spent.delta == 0 and mechanism in ("matrix", "gaussian"):
+    ``game`` is DualQuery's, if all of it is the policy's.
+    """
+    from dualquery.expected import planned_error
+    from dualquery.game.expected import game_error
+    from dualquery.registry import configure
+
+    found = Forecast()
+    for name in MECHANISMS:
+        progress.phase(f"planning {name}")
+        if name == "dualquery":
+            if game is None:
+                found.reasons[name] = "measured with the policy's parameters only"
+            else:
+                found.errors[name] = game_error(task, game.schedule)
             continue
-        each = expected_error(
-            workload,
-            rows,
-            mechanism=mechanism,
-            options=given if mechanism == "dualquery" else {},
-            epsilon=spent.epsilon,
-            delta=0.0 if mechanism == "laplace" else spent.delta,
-            neighbours=spent.neighbours.value,
-        )
-        if each is not None:
-            found[mechanism] = each
+        configured = configure(name, {})
+        delta = 0.0 if configured.pure else spent.delta
+        try:
+            plan = configured.plan(task, replace(spent, delta=delta))
+        except BadInputError as fault:
+            found.reasons[name] = str(fault)
+            continue
+        expected = planned_error(configured, task, plan)
+        if expected is not None:
+            found.errors[name] = expected
     return found
 
 
-def _chosen(
-    workload: Workload, rows: int, spent: Budget, given: dict[str, Any]
-) -> dict[str, int | float | None]:
+def _left_open(chosen: Chosen, given: Mapping[str, Any]) -> dict[str, int | float | None]:
     """Return the policy's rounds, samples and step; None for what accountants are to solve for."""
-    from dualquery.game.options import GameOptions
-    from dualquery.game.parameters import choose_parameters
-    from dualquery.mechanism import Task
-
-    game = choose_parameters(GameOptions(**given), Task(workload, rows), spent).schedule
-    filled = {"rounds": game.rounds, "samples": game.draws[0], "eta": game.step}
+    filled: dict[str, int | float | None] = dict(chosen.schedule.parameters())
     return filled | {"samples" if "eta" in given else "eta": None}
 
 

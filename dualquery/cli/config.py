@@ -45,7 +45,8 @@ def apply_config(context: typer.Context, path: Path | None) -> dict[str, Any]:
             name, value, parameter = "signed", not value, parameters["signed"]
         if parameter is None or name == "config":
             known = [str(known).replace("_", "-") for known in [*parameters, *aliases]]
-            guess = did_you_mean(key, known)
+            known.remove("config")
+            guess = ": a file names no other" if name == "config" else did_you_mean(key, known)
             raise BadInputError(f"--config {path}: unknown option {key!r}{guess}")
         source = context.get_parameter_source(name)
         if source is not None and source.name != "DEFAULT":

@@ -62,6 +62,8 @@ def evaluate(
     console = terminal.console
     console.print(found["warning"], style="bold white on red")
     guarantee = f"epsilon {found['epsilon']:g}, delta {found['delta']:.3g}, {found['neighbours']}"
+    if not found["private"]:
+        guarantee = f"the release is NOT private; baselines at {guarantee}"
     console.print(f"{found['queries']:,} queries on {found['rows']:,} rows; {guarantee}")
     lines = Table("answers from", "max error", "mean error")
     mechanism, synthetic = f"[bold]{found['mechanism']}[/bold]", found["synthetic"]
@@ -69,7 +71,9 @@ def evaluate(
         rows = [(f"{mechanism} (release and synthetic records)", found)]
     else:
         rows = [(f"{mechanism} (this release)", found)]
-        rows += [("its synthetic records", synthetic)] if synthetic is not None else []
+        rows += (
+            [("its synthetic records, same queries", synthetic)] if synthetic is not None else []
+        )
     rows += [
         (f"baseline: {name}" + (f" ({line['noise']} noise)" if "noise" in line else ""), line)
         for name, line in found["baselines"].items()

@@ -173,7 +173,10 @@ def release(
         bool, typer.Option("--json", help="One JSON object on stdout.", rich_help_panel=RUN)
     ] = False,
     quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="Errors only.", rich_help_panel=RUN)
+        bool,
+        typer.Option(
+            "--quiet", "-q", help="Errors, and that a release is not private.", rich_help_panel=RUN
+        ),
     ] = False,
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Say more.", rich_help_panel=RUN)
@@ -251,6 +254,8 @@ def release(
         )
         progress.phase("writing the release")
         folder.write(made)
+    if given["quiet"] and not made.privacy.private:
+        typer.echo(made.privacy.guarantee(), err=True)
     summary = made.summary()
     terminal.emit({"release": str(target), **{k: v for k, v in summary.items() if k != "schema"}})
     if not terminal.machine:
@@ -295,6 +300,7 @@ def show_options(terminal: Terminal, mechanism: str) -> None:
     from dualquery.registry import mechanism_class
 
     helps = option_helps(mechanism_class(mechanism))
+    terminal.console.print(f"options of the mechanism {mechanism}", markup=False)
     for each in helps:
         terminal.console.print(each.title, markup=False, style="bold")
         terminal.console.print(f"    {each.text}", markup=False)

@@ -30,7 +30,7 @@ PACKAGES = ("dualquery", "solvers", "mwem", "experiments")
 EXPLAIN_LOG = "dualquery.explain"
 """How queries are counted, and why; for the operator (see `dualquery.queries.planner`)."""
 
-LOADING = "loading compiled kernels (first run: compiling, about a minute)"
+LOADING = "loading; kernels that are used for the first time are compiled, up to a minute"
 
 _log = logging.getLogger(__name__)
 

@@ -221,11 +221,17 @@ def _bucket_codes(
 
 
 def _named_codes(codes: Mapping[str, int], values: pl.Series) -> NDArray[np.int32]:
-    """Return the code of each value's text; numbers are compared as numbers ("1" is 1.0)."""
+    """Return the code of each value's text.
+
+    Numbers are compared as numbers ("1" is 1.0), truth values in any case ("True" is true).
+    """
     import polars as pl
 
     if values.dtype.is_numeric():
         return _numbered_codes(codes, to_numbers(values))
+    if values.dtype == pl.Boolean:
+        # Every library writes truth values in a case of its own.
+        codes = {text.strip().lower(): code for text, code in codes.items()} | dict(codes)
     if not codes:
         return np.full(len(values), OUTSIDE, np.int32)
     found = values.cast(pl.String).replace_strict(

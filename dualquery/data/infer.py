@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import re
 import shlex
@@ -26,8 +27,13 @@ if TYPE_CHECKING:
 MAX_CATEGORIES = 64
 """A column with more distinct values is numeric, or cannot be drafted."""
 
+FEWEST_NAMES = 20
+"""Values without a repetition that look like identifiers; fewer may differ by chance."""
+
 BUCKETS = 16
 MISSING_VALUES = ("",)
+
+_log = logging.getLogger(__name__)
 
 # A day written 2024-01-31, 31.1.2024, 1/31/24 or the like; a time may follow.
 _DATE = re.compile(r"\s*(?:\d{4}([-/.])\d{1,2}\1\d{1,2}|\d{1,2}([-/.])\d{1,2}\2\d{2,4})(?!\d)")
@@ -39,6 +45,7 @@ def draft_table_schema(source: TableSource, columns: Selection | None = None) ->
     A column with at most 64 distinct values is categorical (one that holds only 0 and 1, or truth
     values, is binary). One with more, most of them numbers, gets 16 buckets of equal width that
     cover its numbers (see `tidy_edges`). Missing values, and texts among numbers, get a category.
+    Columns that look like identifiers are logged as a warning.
 
     Parameters
     ----------
@@ -71,6 +78,15 @@ def draft_table_schema(source: TableSource, columns: Selection | None = None) ->
         if isinstance(columns, str):
             exclusion = f"{columns},{exclusion}"
         raise _awkward(source.label, faults, exclusion)
+    names_of_rows = [name for name, values in seen.items() if values.identifies()]
+    if names_of_rows:
+        _log.warning(
+            "%s: no value comes twice in %s, as in identifiers: leave out what names a row, with "
+            "--columns %s",
+            source.label,
+            ", ".join(map(repr, names_of_rows)),
+            shlex.quote(exclude_columns(names_of_rows, present)),
+        )
     return TableSchema(
         columns=tuple(values.column() for values in seen.values()),
         name=_name(source),
@@ -127,6 +143,8 @@ class _Values:
     words: set[str] = field(default_factory=set)
     many: bool = False
     missing: bool = False
+    rows: int = 0
+    repeats: bool = False
     whole: bool = True
     boolean: bool = True
     low: float = math.inf
@@ -143,6 +161,8 @@ class _Values:
             return
         self.boolean &= values.dtype == pl.Boolean
         distinct = values.unique()
+        self.rows += len(values) - values.null_count()
+        self.repeats |= distinct.drop_nulls().len() < len(values) - values.null_count()
         absent = missing_mask(distinct, MISSING_VALUES)
         self.missing |= bool(absent.any())
         distinct = distinct.filter(pl.Series(~absent))
@@ -171,12 +191,19 @@ class _Values:
             return f"more than {MAX_CATEGORIES} distinct values, and only one number among them"
         return self.refused
 
+    def identifies(self) -> bool:
+        """Return whether the values look like names of rows: whole numbers or texts, none twice."""
+        return not self.repeats and self.rows >= FEWEST_NAMES and (self.whole or bool(self.words))
+
     def column(self) -> Column:
         """Return the column that the values suggest."""
         if self.many:
             return self._numeric()
         if not self.missing and self.boolean:
             return Binary(self.name, zero="false", one="true")
+        if not self.missing and sorted(map(str.lower, self.texts)) == ["false", "true"]:
+            zero, one = sorted(self.texts, key=str.lower)
+            return Binary(self.name, zero=zero, one=one)
         if not self.missing and self.texts and self.texts <= {"0", "1"}:
             return Binary(self.name)
         constant = len(self.texts) + self.missing < 2

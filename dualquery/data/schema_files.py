@@ -95,10 +95,24 @@ def format_schema(schema: TableSchema | ItemSchema) -> str:
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
+def _json(text: str) -> object:
+    """Read JSON whose keys come once: of two values, one would be taken without a word."""
+    return json.loads(text, object_pairs_hook=_once)
+
+
+def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise BadInputError(f"the key {twice!r} comes twice in one object; leave one of them")
+    return found
+
+
 def _parse(path: FilePath) -> Mapping[str, object]:
     try:
         text = path.read_bytes().decode("utf-8-sig")
-        fields = tomllib.loads(text) if path.name.lower().endswith(".toml") else json.loads(text)
+        fields = tomllib.loads(text) if path.name.lower().endswith(".toml") else _json(text)
     except OSError as fault:
         raise BadInputError(f"cannot be read ({fault.strerror})") from None
     except UnicodeDecodeError:

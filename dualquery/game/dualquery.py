@@ -42,6 +42,11 @@ from dualquery.queries.family import Queries
 from dualquery.queries.workload import Workload
 from solvers import BestResponse, Solution, Status, get_solver
 
+MEASURED_WITHOUT = (
+    "rounds", "samples", "eta", "taper", "growth", "alpha", "memory", "mixture", "burn_in",
+)  # fmt: skip
+"""Options that the constants of the error to expect know nothing of."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class DualQuery(GameOptions):
@@ -76,7 +81,8 @@ class DualQuery(GameOptions):
             bytes_needed(task.queries, game, chosen.memory, fitted=self.mixture == "fitted"),
             f"a game of {game.rounds:,} rounds on {len(task.queries):,} queries and "
             f"{task.queries.domain.bits:,} bits",
-            "ask fewer queries, or set fewer rounds or a larger alpha",
+            "ask fewer queries, or set "
+            + ("fewer rounds" if self.alpha is None else "a larger alpha"),
         )
         return Plan(
             schedule=game,
@@ -96,11 +102,11 @@ class DualQuery(GameOptions):
     def expected_error(self, task: Task, plan: Plan) -> ExpectedError | None:
         """Estimate the error from the plan (see `dualquery.game.expected`).
 
-        None for the paper's own game, which was not measured: memory of 1 or equal shares.
+        None for a game that was not measured: one whose parameters are not all the policy's.
         """
-        if self.memory is not None or self.mixture != "fitted":
-            return None
-        return game_error(task, plan.schedule)
+        usual = DualQuery()
+        own = any(getattr(self, name) != getattr(usual, name) for name in MEASURED_WITHOUT)
+        return None if own else game_error(task, plan.schedule)
 
     def run(self, task: Task, plan: Plan, curator: Curator | None, session: Session) -> Outcome:
         """Play the game."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from numbers import Real
 
 from dualquery.errors import BadInputError
 
@@ -21,8 +22,10 @@ def check_ranges(epsilon: float, delta: float) -> None:
     Raises
     ------
     BadInputError
-        If epsilon is not in (0, `LARGEST_EPSILON`] or delta not in [0, 1).
+        If epsilon is not in (0, `LARGEST_EPSILON`] or delta not in [0, 1), or one is no number.
     """
+    _require_number("epsilon", epsilon)
+    _require_number("delta", delta)
     if not (math.isfinite(epsilon) and epsilon > 0):
         raise BadInputError(f"--epsilon is {epsilon}; a finite number above 0 is needed.")
     if epsilon > LARGEST_EPSILON:
@@ -35,6 +38,11 @@ def check_ranges(epsilon: float, delta: float) -> None:
             f"--delta is {delta}; a number from 0 up to but not including 1 is needed "
             "(when left out it is 1/n^2 for n records)."
         )
+
+
+def _require_number(name: str, value: object) -> None:
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise BadInputError(f"--{name} is {value!r}; a number is needed.")
 
 
 def check_budget(epsilon: float, delta: float, n: int) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,9 +24,9 @@ class WorkloadRequest:
     Parameters
     ----------
     queries
-        A number of random conjunctions, ``"all"`` for every cell of every marginal, or the path of
-        a file with a query a line; None for 100,000 random ones, or for all that differ where these
-        are fewer, unless ``marginals`` is given.
+        A number of random conjunctions, ``"all"`` for every cell of every marginal, the path of a
+        file with a query a line, or a list of queries as texts; None for 100,000 random ones, or
+        for all that differ where these are fewer, unless ``marginals`` is given.
     way
         Literals a query (k).
     signed
@@ -40,7 +41,7 @@ class WorkloadRequest:
         With ``marginals``: the most cells a marginal may have; None for the number of rows.
     """
 
-    queries: int | str | Path | None = None
+    queries: int | str | Path | Sequence[str] | None = None
     way: int = 3
     signed: bool = True
     seed: int = 0
@@ -51,13 +52,20 @@ class WorkloadRequest:
     def __post_init__(self) -> None:
         if self.way < 1:
             raise BadInputError(f"--way is {self.way}; a query needs at least 1 literal")
-        listed = isinstance(self.queries, str | Path) and self.queries != "all"
+        texts = isinstance(self.queries, list | tuple)
+        if isinstance(self.queries, bool) or not (
+            texts or isinstance(self.queries, Integral | str | Path | None)
+        ):
+            raise BadInputError(
+                f"queries is {self.queries!r}; give a number, 'all', a path or a list of texts"
+            )
+        listed = texts or (isinstance(self.queries, str | Path) and self.queries != "all")
         if isinstance(self.queries, int) and self.queries < 1:
             raise BadInputError(f"--queries is {self.queries}; ask for at least 1")
         if listed and (self.columns is not None or not self.signed):
             raise BadInputError(
                 "--query-columns and --positive choose among generated queries, but "
-                f"{self.queries} lists its own; leave them out"
+                f"{'the list of queries' if texts else self.queries} lists its own; leave them out"
             )
         if self.marginals is not None and self.queries is not None:
             raise BadInputError(
@@ -89,6 +97,7 @@ class WorkloadRequest:
         from dualquery.queries.files import read_queries
         from dualquery.queries.marginals import all_marginals, random_marginals
         from dualquery.queries.random import count_distinct, random_conjunctions
+        from dualquery.queries.text import workload_of_texts
 
         domain = schema.domain
         columns = None if self.columns is None else schema.select(self.columns)
@@ -99,6 +108,12 @@ class WorkloadRequest:
             return all_marginals(domain, self.way, self.signed, columns)
         if isinstance(self.queries, str | Path):
             return read_queries(self.queries, schema)
+        if isinstance(self.queries, Sequence):
+            if not self.queries or not all(isinstance(text, str) for text in self.queries):
+                raise BadInputError(
+                    "queries is a list; give it texts such as 'age=30-35 & sex=Male'"
+                )
+            return workload_of_texts(self.queries, schema, "a list", "query {}".format)
         if self.queries is None:
             m = min(DEFAULT_QUERIES, count_distinct(domain, self.way, self.signed, columns))
         else:

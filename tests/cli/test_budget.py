@@ -69,6 +69,7 @@ def test_budget_solves_for_the_third(dualquery, missing) -> None:
         ([*BUDGET[1:], "--eta", "1", "--delta", "1"], "--delta is 1"),
         (["-n", "99", "--rounds", "0", "--samples", "3", "--eta", "1"], "rounds is 0"),
         (["--rounds", "3"], "Missing option"),
+        (["-n", str(10**13), *BUDGET[3:], "--eta", "1"], "at most 1,000,000,000,000"),
     ],
 )
 def test_budget_bad_input(dualquery, options, message) -> None:
@@ -96,7 +97,8 @@ def test_budget_shows_the_error_to_expect(dualquery) -> None:
     more = ["--schema", "adult-paper", "--queries", "2000"]
     done = dualquery(*base, "--epsilon", "1", *more, "--json")
     assert done.code == 0, done.err
-    assert {*done.json["expected"]} == {"matrix", "dualquery", "gaussian", "laplace"}
+    assert {*done.json["expected"]} == {"matrix", "gaussian", "laplace"}
+    assert {*done.json["not_expected"]} == {"dualquery"}
     for each in done.json["expected"].values():
         assert 0 < each["max_error"]["low"] <= each["max_error"]["high"] <= 1
     refused = dualquery(*base, "--eta", "0.5", *more)
@@ -128,3 +130,4 @@ def test_budget_without_delta_expects_errors_of_pure_mechanisms_only(dualquery) 
     done = dualquery("budget", "-n", "3000", *spent, "--json")
     assert done.code == 0, done.err
     assert {*done.json["expected"]} == {"dualquery", "laplace"}
+    assert "delta" in done.json["not_expected"]["matrix"]

@@ -213,7 +213,7 @@ def test_what_looks_at_no_row_cites_no_theorem(dualquery, small) -> None:
 def test_phases_are_plain_lines_when_stderr_is_no_terminal(dualquery, small) -> None:
     done = dualquery(*small)
     lines = done.err.splitlines()
-    assert lines[0].startswith("loading compiled kernels (first run")
+    assert lines[0].startswith("loading; kernels that are used for the first time")
     assert lines[-1] == "writing the release"
     assert all(lines)
 
@@ -405,8 +405,19 @@ def test_answer_from_the_workload_and_from_the_records(dualquery, released) -> N
         (rows["age"] < 25) & (rows["sex"] == "Female") & (rows["flag"].cast(str) == "1")
     ).mean()
     assert second["answer"] == pytest.approx(share)
+    assert "nothing is known of the error" in dualquery("answer", released, "age=0-25").err
     shown = dualquery("answer", released, known)
+    assert "nothing is known" not in shown.err
     assert shown.out.splitlines() == [f"{made.answers[0]:.6f}\treleased\t{known}"]
+
+
+def test_a_release_that_is_not_private_says_so_even_quietly(dualquery, small, here) -> None:
+    done = dualquery(*small, "--seed", "1", "--out", "seeded", "-q")
+    assert "not private" in done.err
+    shown = dualquery("evaluate", "seeded", small[1])
+    assert "the release is NOT private; baselines at epsilon" in " ".join(shown.out.split())
+    assert dualquery("evaluate", "seeded", small[1], "--json").json["private"] is False
+    assert dualquery(*small, "--out", "unseeded", "-q").err == ""
 
 
 def test_answer_says_which_bucket_was_answered(dualquery, released) -> None:

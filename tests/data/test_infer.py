@@ -192,3 +192,23 @@ def test_a_drafted_schema_reads_its_own_table() -> None:
     records = data.records.dense_rows(0, 500)
     assert np.all(np.add.reduceat(records, data.schema.domain.offsets[:-1], axis=1) == 1)
     assert "not private until it is declared" in data.notes[0]
+
+
+@pytest.mark.parametrize("texts", [("False", "True"), ("FALSE", "TRUE")])
+def test_truth_values_written_out_are_binary(texts: tuple[str, str]) -> None:
+    assert draft(x=[texts[1], texts[0], texts[0]])["x"] == Binary("x", zero=texts[0], one=texts[1])
+
+
+def test_what_looks_like_an_identifier_is_said(caplog: pytest.LogCaptureFixture) -> None:
+    rows = 40
+    draft(
+        person=list(range(1000, 1000 + rows)),
+        mail=[f"{i}@example.org" for i in range(rows)],
+        weight=[0.5 + 1.25 * i for i in range(rows)],
+        age=[i // 2 for i in range(rows)],
+    )
+    assert "no value comes twice in 'person', 'mail'" in caplog.text
+    assert "--columns '!person,!mail'" in caplog.text
+    caplog.clear()
+    draft(few=["a", "b", "c"])
+    assert not caplog.records

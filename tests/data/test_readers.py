@@ -237,6 +237,18 @@ def test_numbers_stand_for_categories_named_by_them() -> None:
     assert rows(pl.DataFrame({"c": [2, 1]}), schema).tolist() == [[0, 1, 0], [1, 0, 0]]
 
 
+@pytest.mark.parametrize("texts", [("False", "True"), ("FALSE", "TRUE"), ("false", "true")])
+@pytest.mark.parametrize("kind", ["binary", "categorical"])
+def test_truth_values_stand_for_texts_in_any_case(texts: tuple[str, str], kind: str) -> None:
+    column = (
+        Binary("x", *texts) if kind == "binary" else Categorical("x", ((texts[0],), (texts[1],)))
+    )
+    schema = TableSchema((column,))
+    asked = [True, False, True]
+    written = pl.DataFrame({"x": [texts[value] for value in asked]})
+    assert np.array_equal(rows(pl.DataFrame({"x": asked}), schema), rows(written, schema))
+
+
 def test_quotes_line_feeds_and_byte_order_marks_in_csv(tmp_path: Path) -> None:
     content = '\ufeff"a ""b"", c",d\r\n"x\ny",0\r\n"x,y",1\r\n\r\n'
     (tmp_path / "q.csv").write_bytes(content.encode())

@@ -561,3 +561,10 @@ def test_schemas_and_readers_import_no_heavy_library() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=root
     )
     assert found.stdout.strip() == ""
+
+
+def test_a_key_that_comes_twice_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "s.json"
+    path.write_text('{"declared": false, "declared": true, "columns": []}')
+    with pytest.raises(BadInputError, match="the key 'declared' comes twice in one object"):
+        load_schema(path)

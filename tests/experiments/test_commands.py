@@ -85,3 +85,11 @@ def test_an_experiment_by_its_command(run, tmp_path) -> None:
     found = json.loads((tmp_path / "results.json").read_text("utf-8"))
     assert [line["data"] for line in found["summary"]] == ["adult", "netflix-like"]
     assert all(finding["holds"] for finding in found["findings"])
+
+
+def test_results_are_not_written_into_a_release(run, tmp_path) -> None:
+    (tmp_path / "release.json").write_text("{}")
+    code, _, err = run("figure1", "--quick", "--out", str(tmp_path))
+    assert code == 2
+    assert "this is a release" in err
+    assert [path.name for path in tmp_path.iterdir()] == ["release.json"]
