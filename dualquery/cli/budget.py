@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -15,24 +15,11 @@ from dualquery.errors import BadInputError
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from dualquery.expected import ExpectedError
+    from dualquery.forecast import Forecast
     from dualquery.game.parameters import Chosen
-    from dualquery.mechanism import Budget, Task
     from dualquery.privacy.accountants import Accountant
     from dualquery.privacy.events import Neighbours
-    from dualquery.progress import Progress
     from dualquery.queries.workload import Workload
-
-MECHANISMS = ("matrix", "dualquery", "gaussian", "laplace")
-"""Those whose error can be told beforehand."""
-
-
-@dataclass(frozen=True)
-class Forecast:
-    """The errors to expect of mechanisms, and why none can be told of others."""
-
-    errors: dict[str, ExpectedError] = field(default_factory=dict)
-    reasons: dict[str, str] = field(default_factory=dict)
 
 
 def budget(
@@ -77,6 +64,7 @@ def budget(
       dualquery budget -n 30162 --rounds 40 --samples 1000 --epsilon 1 --delta 0.001
     """
     from dualquery.budget_request import LARGEST_ROWS
+    from dualquery.forecast import Forecast, forecast
     from dualquery.game.options import GameOptions
     from dualquery.game.parameters import choose_parameters
     from dualquery.mechanism import Budget, Task
@@ -99,7 +87,7 @@ def budget(
     if queries is not None and schema is None:
         raise BadInputError("--queries counts conjunctions about a schema: give --schema")
     terminal = Terminal(machine=as_json)
-    forecast, chosen, who = Forecast(), None, ""
+    expected, chosen, who = Forecast(), None, ""
     if schema is not None and epsilon is not None:
         with terminal.progress() as progress:
             task = Task(_workload(schema, queries, rows), rows)
@@ -110,7 +98,7 @@ def budget(
                 parameters = _left_open(chosen, given)
                 filled = [n for n in parameters if parameters[n] is not None and n not in given]
                 who = f"{' and '.join(filled)} chosen by DualQuery's policy"
-            forecast = _forecast(task, whole, chosen if not given else None, progress)
+            expected = forecast(task, whole, None if given else chosen, progress)
     missing = [name for name, value in parameters.items() if value is None]
     if len(missing) != (0 if epsilon is None else 1):
         raise BadInputError(
@@ -135,8 +123,8 @@ def budget(
             "neighbours": neighbours,
             "solved_for": sought,
             "accountants": lines,
-            "expected": {name: asdict(each) for name, each in forecast.errors.items()},
-            "not_expected": forecast.reasons,
+            "expected": {name: asdict(each) for name, each in expected.errors.items()},
+            "not_expected": expected.reasons,
             "warnings": list(warnings),
         }
     )
@@ -148,9 +136,9 @@ def budget(
     spent = "" if epsilon is None else f", epsilon {epsilon:g}"
     title = f"DualQuery: n {rows:,}, delta {used:.3g}, {neighbours}; {shown}{spent}"
     terminal.console.print(_priced(lines, sought, title, who))
-    if forecast.errors or forecast.reasons:
+    if expected.errors or expected.reasons:
         terminal.console.print(
-            _errors(forecast, f"error to expect of {len(task.workload):,} queries")
+            _errors(expected, f"error to expect of {len(task.workload):,} queries")
         )
 
 
@@ -166,14 +154,14 @@ def _priced(lines: Sequence[Mapping[str, Any]], sought: str, title: str, caption
     return table
 
 
-def _errors(forecast: Forecast, title: str) -> Table:
+def _errors(expected: Forecast, title: str) -> Table:
     """Return the errors to expect as a table."""
     from rich.table import Table
 
     table = Table("mechanism", "max error", "mean error", "rests on", title=title)
-    for name, each in forecast.errors.items():
+    for name, each in expected.errors.items():
         table.add_row(name, each.max_error.text(), each.mean_error.text(), each.basis)
-    for name, reason in forecast.reasons.items():
+    for name, reason in expected.reasons.items():
         table.add_row(name, "-", "-", reason)
     return table
 
@@ -183,37 +171,6 @@ def _workload(schema: str, queries: int | None, rows: int) -> Workload:
     from dualquery.queries.request import WorkloadRequest
 
     return WorkloadRequest(queries=queries).build(load_schema(schema), rows)
-
-
-def _forecast(task: Task, spent: Budget, game: Chosen | None, progress: Progress) -> Forecast:
-    """Return the errors to expect of the mechanisms that know, from public facts.
-
-    ``game`` is DualQuery's, if all of it is the policy's.
-    """
-    from dualquery.expected import planned_error
-    from dualquery.game.expected import game_error
-    from dualquery.registry import configure
-
-    found = Forecast()
-    for name in MECHANISMS:
-        progress.phase(f"planning {name}")
-        if name == "dualquery":
-            if game is None:
-                found.reasons[name] = "measured with the policy's parameters only"
-            else:
-                found.errors[name] = game_error(task, game.schedule)
-            continue
-        configured = configure(name, {})
-        delta = 0.0 if configured.pure else spent.delta
-        try:
-            plan = configured.plan(task, replace(spent, delta=delta))
-        except BadInputError as fault:
-            found.reasons[name] = str(fault)
-            continue
-        expected = planned_error(configured, task, plan)
-        if expected is not None:
-            found.errors[name] = expected
-    return found
 
 
 def _left_open(chosen: Chosen, given: Mapping[str, Any]) -> dict[str, int | float | None]:
