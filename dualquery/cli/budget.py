@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from dualquery.game.parameters import Chosen
     from dualquery.privacy.accountants import Accountant
     from dualquery.privacy.events import Neighbours
-    from dualquery.queries.workload import Workload
 
 
 def budget(
@@ -64,6 +63,7 @@ def budget(
       dualquery budget -n 30162 --rounds 40 --samples 1000 --epsilon 1 --delta 0.001
     """
     from dualquery.budget_request import LARGEST_ROWS
+    from dualquery.data.schema_files import load_schema
     from dualquery.forecast import Forecast, forecast
     from dualquery.game.options import GameOptions
     from dualquery.game.parameters import choose_parameters
@@ -71,6 +71,7 @@ def budget(
     from dualquery.privacy.accountants import ACCOUNTANTS
     from dualquery.privacy.budget import check_budget, default_delta
     from dualquery.privacy.events import Neighbours
+    from dualquery.queries.request import WorkloadRequest
 
     if rows > LARGEST_ROWS:
         raise BadInputError(f"--rows is {rows:,}; at most {LARGEST_ROWS:,} can be accounted for")
@@ -90,7 +91,10 @@ def budget(
     expected, chosen, who = Forecast(), None, ""
     if schema is not None and epsilon is not None:
         with terminal.progress() as progress:
-            task = Task(_workload(schema, queries, rows), rows)
+            columns = load_schema(schema)
+            if not columns.declared:
+                warnings = (*warnings, "a release with this draft is not private: declare it first")
+            task = Task(WorkloadRequest(queries=queries).build(columns, rows), rows)
             whole = Budget(epsilon, used, neighbours=relation)
             if len(given) < 2:
                 progress.phase("planning dualquery")
@@ -164,13 +168,6 @@ def _errors(expected: Forecast, title: str) -> Table:
     for name, reason in expected.reasons.items():
         table.add_row(name, "-", "-", reason)
     return table
-
-
-def _workload(schema: str, queries: int | None, rows: int) -> Workload:
-    from dualquery.data.schema_files import load_schema
-    from dualquery.queries.request import WorkloadRequest
-
-    return WorkloadRequest(queries=queries).build(load_schema(schema), rows)
 
 
 def _left_open(chosen: Chosen, given: Mapping[str, Any]) -> dict[str, int | float | None]:

@@ -131,3 +131,12 @@ def test_budget_without_delta_expects_errors_of_pure_mechanisms_only(dualquery) 
     assert done.code == 0, done.err
     assert {*done.json["expected"]} == {"dualquery", "laplace"}
     assert "delta" in done.json["not_expected"]["matrix"]
+
+
+def test_budget_of_a_draft_says_that_it_is_one(dualquery, here) -> None:
+    (here / "draft.json").write_text(
+        '{"declared": false, "columns": [{"name": "a", "kind": "binary"}, '
+        '{"name": "b", "kind": "binary"}, {"name": "c", "kind": "binary"}]}'
+    )
+    done = dualquery("budget", "-n", "300", "--epsilon", "1", "--schema", "draft.json", "--json")
+    assert any("not private" in warning for warning in done.json["warnings"])
