@@ -161,7 +161,7 @@ class Release:
         """Number of rounds whose best response took the time limit, and was not proven optimal."""
         limit = _AT_LIMIT * self.plan.parameters.get("solver_timeout", 0.0)
         return sum(
-            line.get("status") == "feasible" and line["seconds"] >= limit
+            line.get("status", "optimal") != "optimal" and line["seconds"] >= limit
             for line in self.outcome.trace
         )
 
