@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dualquery.errors import BadInputError
 from dualquery.queries.request import WorkloadRequest
 from dualquery.queries.workload import Workload
-from experiments.contenders import BEST_LABEL, CONTENDERS, OURS
+from experiments.contenders import BEST, CONTENDERS, OURS
 from experiments.harness.recipe import Choices, Finding, Option, Recipe, Row, Run
 from experiments.measuring import question_of, release
 from experiments.tables import TABLES, table_named
@@ -28,7 +28,7 @@ WORKLOADS: Mapping[str, Mapping[str, Any]] = {
     "whole marginals": {"marginals": 64},
 }
 """Three-way, all of them: random conjunctions, and every cell of 64 random marginals."""
-COMPARED = (BEST_LABEL, OURS, "Gaussian noise", "independent columns", "uniform", "zero record")
+COMPARED = (BEST, OURS, "Gaussian noise", "independent columns", "uniform", "zero record")
 DATA = ("adult", "kdd99", "plants", "pumsb_star", "mushroom")
 RUNS = 5
 SHOWN = 1.0
@@ -37,7 +37,7 @@ SHOWN = 1.0
 _QUICK_EPSILONS = (0.1, 0.5)
 _QUICK_SIZES = {"queries": 5_000, "marginals": 8}
 _QUICK_WORKLOADS = ("signed conjunctions", "whole marginals")
-_QUICK_COMPARED = (BEST_LABEL, OURS, "Gaussian noise", "independent columns")
+_QUICK_COMPARED = (BEST, OURS, "Gaussian noise", "independent columns")
 
 
 def plan(choices: Choices) -> Sequence[Run]:
@@ -126,8 +126,8 @@ def expect(table: pl.DataFrame) -> Sequence[Finding]:
     groups = table.group_by("data", "workload", "delta", maintain_order=True)
     for (name, workload, delta), lines in groups:
         means = lines.group_by("contender", "epsilon").agg(pl.col("max_error", "mean_error").mean())
-        best = means.filter(pl.col("contender") == BEST_LABEL)
-        others = means.filter(pl.col("contender") != BEST_LABEL)
+        best = means.filter(pl.col("contender") == BEST)
+        others = means.filter(pl.col("contender") != BEST)
         losses = [
             f"{row['contender']} at {row['epsilon']:g} ({column.partition('_')[0]})"
             for column in ("max_error", "mean_error")
@@ -138,7 +138,7 @@ def expect(table: pl.DataFrame) -> Sequence[Finding]:
         ]
         findings.append(
             Finding(
-                f"{name}, {workload}, delta {delta}: {BEST_LABEL} has the smallest max and mean "
+                f"{name}, {workload}, delta {delta}: {BEST} has the smallest max and mean "
                 "error at every epsilon",
                 f"not smaller than {', '.join(losses)}" if losses else "it has",
                 not losses,

@@ -35,7 +35,7 @@ AS_PUBLISHED: Mapping[str, Any] = {"memory": 1, "mixture": "equal", "burn_in": 0
 """Options that make DualQuery the paper's Algorithm 1: a best response to the round's own draws,
 and all records in equal shares."""
 
-OURS, BEST_LABEL = "DualQuery", BEST
+OURS = "DualQuery"
 PAPERS, RECOUNTED = "Algorithm 1, paper's accounting", "Algorithm 1, our accounting"
 """The paper's game, as it was accounted for, and with the tightest accountant; `OURS` has the
 latter, too, and remembers draws and fits shares."""
@@ -44,7 +44,7 @@ CONTENDERS: Mapping[str, Contender] = {
     OURS: Contender("dualquery"),
     RECOUNTED: Contender("dualquery", options=AS_PUBLISHED),
     PAPERS: Contender("dualquery", "paper", AS_PUBLISHED),
-    BEST_LABEL: Contender(BEST),
+    BEST: Contender(BEST),
     "Gaussian noise": Contender("gaussian"),
     "independent columns": Contender("independent"),
     "uniform": Contender("uniform"),

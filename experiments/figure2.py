@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from experiments.contenders import (
-    BEST_LABEL,
+    BEST,
     CONTENDERS,
     OURS,
     PAPERS,
@@ -57,7 +57,7 @@ def plan(choices: Choices) -> Sequence[Run]:
 
 
 def _runs_once(label: str, table: PublicTable) -> bool:
-    return label in SEEDLESS or (label == BEST_LABEL and table.name in WIDE)
+    return label in SEEDLESS or (label == BEST and table.name in WIDE)
 
 
 def _tables(choices: Choices) -> list[PublicTable]:
@@ -110,7 +110,7 @@ def _means(table: pl.DataFrame) -> dict[str, dict[float, float]]:
 
 def _expect(name: str, means: Mapping[str, Mapping[float, float]]) -> list[Finding]:
     """Return what the curves at hand can tell."""
-    ours, best = means.get(OURS, {}), means.get(BEST_LABEL, {})
+    ours, best = means.get(OURS, {}), means.get(BEST, {})
     findings = []
     for low, high, gain in (
         (RECOUNTED, PAPERS, "accounting alone"),
@@ -141,7 +141,7 @@ def _expect(name: str, means: Mapping[str, Mapping[float, float]]) -> list[Findi
                 errors[-1] < errors[0] and max(rises) <= LEVEL,
             )
         )
-    rivals = [label for label in means if label != BEST_LABEL]
+    rivals = [label for label in means if label != BEST]
     if best and rivals:
         losses = [
             f"{label} at {epsilon:g}"
@@ -152,7 +152,7 @@ def _expect(name: str, means: Mapping[str, Mapping[float, float]]) -> list[Findi
         ]
         findings.append(
             Finding(
-                f"{name}: {BEST_LABEL} below everything else at every epsilon",
+                f"{name}: {BEST} below everything else at every epsilon",
                 f"not below {', '.join(losses)}" if losses else "it is",
                 not losses,
             )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from dualquery.queries.request import WorkloadRequest
-from experiments.contenders import BEST_LABEL, CONTENDERS, OURS
+from experiments.contenders import BEST, CONTENDERS, OURS
 from experiments.harness.recipe import Choices, Finding, Option, Recipe, Row, Run
 from experiments.measuring import question_of, release
 from experiments.tables import TABLES
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 EPSILON, DELTA = 1.0, 0.001
 QUERIES = (40_000, 100_000, 250_000, 500_000, 1_000_000, 2_000_000)
-COMPARED = (OURS, BEST_LABEL, "Gaussian noise", "independent columns")
+COMPARED = (OURS, BEST, "Gaussian noise", "independent columns")
 RUNS = 3
 FLAT = 1.5
 """Error may grow by this factor from the fewest to the most queries, and count as flat."""

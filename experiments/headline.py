@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from experiments.contenders import (
-    BEST_LABEL,
+    BEST,
     OURS,
     PAPERS,
     RECOUNTED,
@@ -110,16 +110,16 @@ def expect(table: pl.DataFrame) -> Sequence[Finding]:
 def _expect(where: str, means: dict[str, tuple[float, float]]) -> list[Finding]:
     """Return what the mechanisms at hand can tell."""
     findings = []
-    if BEST_LABEL in means and len(means) > 1:
-        best = means[BEST_LABEL]
+    if BEST in means and len(means) > 1:
+        best = means[BEST]
         losses = [
             name
             for name, errors in means.items()
-            if name != BEST_LABEL and (errors[0] <= best[0] or errors[1] <= best[1])
+            if name != BEST and (errors[0] <= best[0] or errors[1] <= best[1])
         ]
         findings.append(
             Finding(
-                f"{where}: {BEST_LABEL} has smaller errors than every other, max and mean",
+                f"{where}: {BEST} has smaller errors than every other, max and mean",
                 f"not smaller in both than {', '.join(losses)}" if losses else "it has",
                 not losses,
             )

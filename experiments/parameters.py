@@ -13,7 +13,7 @@ from dualquery.queries.request import WorkloadRequest
 from experiments.contenders import AS_PUBLISHED
 from experiments.harness.recipe import Choices, Finding, Option, Recipe, Row, Run
 from experiments.measuring import question_of, release
-from experiments.tables import TABLES, table_named
+from experiments.tables import TABLES, PublicTable, table_named
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,10 +25,7 @@ ROUNDS = (40, 80, 160, 320, 640, 1_280)
 SAMPLES = (5, 15, 60, 250, 1_000)
 STEPS = (0.05, 0.1, 0.2, 0.4, 0.65, 1.0, 2.0)
 FREE = ("zeros", "coins", "hint")
-SPARSE: Mapping[str, Any] = {
-    "data": "netflix-like, 2,000 columns", "source": "netflix-like:50000,2000,1", "schema": None,
-    "columns": None, "signed": False,
-}  # fmt: skip
+SPARSE = PublicTable("netflix-like, 2,000 columns", "netflix-like:50000,2000,1")
 """Where free attributes matter: columns of one bit each, nearly all 0, and positive queries."""
 LIMITS = (20.0, 5.0, 1.0, 0.1, 0.02)
 """Seconds a best response may take; 20 in the paper. They are tried on the paper's game."""
@@ -40,7 +37,7 @@ FEWEST_RUNS = 3
 
 _QUICK_QUERIES, _QUICK_EPSILON = 5_000, 0.1
 _QUICK_LIMITS = (20.0, 0.02)
-_QUICK_SPARSE = "netflix-like:5000,500,1"
+_QUICK_SPARSE = PublicTable("netflix-like, 500 columns", "netflix-like:5000,500,1")
 
 
 def plan(choices: Choices) -> Sequence[Run]:
@@ -65,7 +62,7 @@ def plan(choices: Choices) -> Sequence[Run]:
         for name in names
         for variant in variants
     ]
-    sparse = {**SPARSE, "source": _QUICK_SPARSE if quick else SPARSE["source"]}
+    sparse = {**(_QUICK_SPARSE if quick else SPARSE).parameters(choices), "signed": False}
     tried += [(sparse, ("free", value, {"free": value})) for value in FREE]
     return [
         {

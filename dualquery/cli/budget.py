@@ -87,6 +87,13 @@ def budget(
         )
     if queries is not None and schema is None:
         raise BadInputError("--queries counts conjunctions about a schema: give --schema")
+    by_policy = schema is not None and len(given) < 2
+    if not by_policy and len(given) != (3 if epsilon is None else 2):
+        raise BadInputError(
+            "give --rounds, --samples and --eta, or --epsilon and two of them, or --epsilon and "
+            f"--schema; found {'no' if epsilon is None else 'an'} --epsilon and {len(given)} of "
+            "the three"
+        )
     terminal = Terminal(machine=as_json)
     expected, chosen, who = Forecast(), None, ""
     if schema is not None and epsilon is not None:
@@ -96,21 +103,14 @@ def budget(
                 warnings = (*warnings, "a release with this draft is not private: declare it first")
             task = Task(WorkloadRequest(queries=queries).build(columns, rows), rows)
             whole = Budget(epsilon, used, neighbours=relation)
-            if len(given) < 2:
+            if by_policy:
                 progress.phase("planning dualquery")
                 chosen = choose_parameters(GameOptions(**given), task, whole)
                 parameters = _left_open(chosen, given)
                 filled = [n for n in parameters if parameters[n] is not None and n not in given]
                 who = f"{' and '.join(filled)} chosen by DualQuery's policy"
             expected = forecast(task, whole, None if given else chosen, progress)
-    missing = [name for name, value in parameters.items() if value is None]
-    if len(missing) != (0 if epsilon is None else 1):
-        raise BadInputError(
-            "give --rounds, --samples and --eta, or --epsilon and two of them, or --epsilon and "
-            f"--schema; found {'no' if epsilon is None else 'an'} --epsilon and {len(given)} of "
-            "the three"
-        )
-    sought = missing[0] if missing else "epsilon"
+    sought = next((name for name, value in parameters.items() if value is None), "epsilon")
     lines = []
     for each in ACCOUNTANTS:
         if chosen is not None and each.name == chosen.accountant:

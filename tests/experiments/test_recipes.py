@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from experiments.contenders import BEST_LABEL, CONTENDERS, Contender
+from experiments.contenders import BEST, CONTENDERS, Contender
 from experiments.harness.names import recipe_named
 from experiments.harness.recipe import Choices, Recipe, Run
 from experiments.harness.runner import tidy_table
@@ -35,7 +35,7 @@ def small(run: Run) -> Run:
 @pytest.fixture
 def quick_best(monkeypatch) -> None:
     """Stand in for the best mechanism, which takes seconds a run whatever is asked."""
-    monkeypatch.setitem(CONTENDERS, BEST_LABEL, Contender("independent"))
+    monkeypatch.setitem(CONTENDERS, BEST, Contender("independent"))
 
 
 @pytest.mark.parametrize(
