@@ -7,7 +7,7 @@
 `release` does the main job; `load_release` reads a folder back; `evaluate` compares a release with
 its table (not private); `Synthesizer` has the fit and sample of other synthesizers; `Engine` says
 where the rows are read. The parts are in ``dualquery.data``, ``dualquery.queries``,
-``dualquery.privacy``, ``dualquery.game`` and the package ``solvers``.
+``dualquery.privacy``, ``dualquery.mechanisms.dualquery`` and the package ``solvers``.
 """
 
 from __future__ import annotations
@@ -15,20 +15,19 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from dualquery.siblings import check_siblings
-from dualquery.versions import __version__
+from dualquery.runtime.sibling_packages import check_siblings
+from dualquery.runtime.versions import __version__
 
 if TYPE_CHECKING:
-    from dualquery.api import release
-    from dualquery.engines import Engine
-    from dualquery.errors import BadInputError
-    from dualquery.evaluation import evaluate
-    from dualquery.expected import expected_error
-    from dualquery.folder import Release, load_release
-    from dualquery.queries.matrix import HistogramQueries
+    from dualquery.api import expected_error, release
+    from dualquery.queries.conjunctions import Workload
     from dualquery.queries.parities import FactorParities, Parities
     from dualquery.queries.ranges import RangeQueries, SeriesRangeQueries
-    from dualquery.queries.workload import Workload
+    from dualquery.queries.tabulated import HistogramQueries
+    from dualquery.releases.evaluation import evaluate
+    from dualquery.releases.folder import Release, load_release
+    from dualquery.rows.engines import Engine
+    from dualquery.runtime.errors import BadInputError
     from dualquery.synthesizer import Synthesizer
 
 __all__ = [
@@ -53,19 +52,19 @@ check_siblings()
 
 # Heavy libraries load with the first use of a name, so that the command line starts at once.
 _HOME = {
-    "BadInputError": "dualquery.errors",
-    "Engine": "dualquery.engines",
+    "BadInputError": "dualquery.runtime.errors",
+    "Engine": "dualquery.rows.engines",
     "FactorParities": "dualquery.queries.parities",
-    "HistogramQueries": "dualquery.queries.matrix",
+    "HistogramQueries": "dualquery.queries.tabulated",
     "Parities": "dualquery.queries.parities",
     "RangeQueries": "dualquery.queries.ranges",
-    "Release": "dualquery.folder",
+    "Release": "dualquery.releases.folder",
     "SeriesRangeQueries": "dualquery.queries.ranges",
     "Synthesizer": "dualquery.synthesizer",
-    "Workload": "dualquery.queries.workload",
-    "evaluate": "dualquery.evaluation",
-    "expected_error": "dualquery.expected",
-    "load_release": "dualquery.folder",
+    "Workload": "dualquery.queries.conjunctions",
+    "evaluate": "dualquery.releases.evaluation",
+    "expected_error": "dualquery.api",
+    "load_release": "dualquery.releases.folder",
     "release": "dualquery.api",
 }
 

@@ -4,36 +4,32 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dualquery.budget_request import BudgetRequest
-from dualquery.errors import BadInputError
-from dualquery.expected import planned_error
-from dualquery.mechanism import Budget, Mechanism, Outcome, Plan, Session, Task
-from dualquery.privacy.accountants import best
-from dualquery.privacy.curator import Curator, numerical_assumptions
-from dualquery.privacy.events import Neighbours, events_of
-from dualquery.privacy.randomness import check_seed, randomness
-from dualquery.privacy.row_count import RowCount
-from dualquery.privacy.statement import PrivacyStatement
-from dualquery.progress import NO_PROGRESS, Progress
-from dualquery.registry import configure
-from dualquery.threads import thread_count
-from dualquery.versions import versions
+from dualquery.mechanisms.protocol import (
+    Task,
+    planned_error,
+)
+from dualquery.mechanisms.registry import configure
+from dualquery.privacy.events import Neighbours
+from dualquery.releases.making import Terms, make_release
+from dualquery.requests import BudgetRequest
+from dualquery.room.randomness import check_seed
+from dualquery.room.row_count import COUNT_SHARE, RowCount
+from dualquery.runtime.errors import BadInputError
+from dualquery.runtime.progress import NO_PROGRESS, Progress
+from dualquery.runtime.resources import thread_count
 
 if TYPE_CHECKING:
-    from dualquery.data.load import Dataset
-    from dualquery.data.rows import Rows
-    from dualquery.data.schema import Schema
-    from dualquery.engines import Engine
-    from dualquery.folder import Release
+    from dualquery.data.schema.protocol import Schema
+    from dualquery.estimates.expected import ExpectedError
     from dualquery.queries.family import Queries
-
-_UNSEEN = "The mechanism looks at no private row."
+    from dualquery.releases.folder import Release
+    from dualquery.rows.engines import Engine
 
 
 def release(
@@ -90,8 +86,8 @@ def release(
     seed
         For experiments only: makes the run reproducible and the release not private.
     engine
-        How private rows are read, or the name of one of `dualquery.engines.ENGINES`: ``auto`` takes
-        ``stream`` for files that do not fit into memory. Results do not depend on it.
+        How private rows are read, or the name of one of `dualquery.rows.engines.ENGINES`: ``auto``
+        takes ``stream`` for files that do not fit into memory. Results do not depend on it.
     threads
         Threads for all parts; None for one a core. Results do not depend on it.
     progress
@@ -113,9 +109,9 @@ def release(
     >>> released = dualquery.release("adult", queries=1000, epsilon=1.0)  # doctest: +SKIP
     >>> released.save("my-release")  # doctest: +SKIP
     """
-    from dualquery.engines import Engine
     from dualquery.queries.family import Queries
-    from dualquery.queries.request import WorkloadRequest
+    from dualquery.requests import WorkloadRequest
+    from dualquery.rows.engines import Engine
 
     # What is wrong whatever the table must fail before it is read.
     wanted = BudgetRequest(
@@ -151,16 +147,15 @@ def release(
             else:
                 workload = request.build(data.schema, count.n)
         task = Task(workload, count.n)
-        return _release(
-            data, task, configured, wanted, budget, count, notes, seed, cores, progress, created
-        )
+        terms = Terms(budget, count, asked_epsilon=epsilon, stated_rows=rows, seed=seed)
+        return make_release(data, task, configured, terms, notes, cores, progress, created)
 
 
 def _own_workload(workload: Queries, schema: Schema) -> tuple[Queries, tuple[str, ...]]:
     """Check a user's queries against the schema and what they declare; return remarks, too."""
-    from dualquery.queries.declared import check_declared
+    from dualquery.queries.conjunctions import Workload
     from dualquery.queries.stored import BUILT_IN
-    from dualquery.queries.workload import Workload
+    from dualquery.room.declared import check_declared
 
     if not np.array_equal(workload.domain.offsets, schema.domain.offsets):
         raise BadInputError(
@@ -173,143 +168,43 @@ def _own_workload(workload: Queries, schema: Schema) -> tuple[Queries, tuple[str
     return workload, () if type(workload) in BUILT_IN else (check_declared(workload),)
 
 
-def _release(
-    data: Dataset[Rows],
-    task: Task,
-    mechanism: Mechanism,
-    wanted: BudgetRequest,
-    budget: Budget,
-    count: RowCount,
-    notes: tuple[str, ...],
-    seed: int | None,
-    threads: int,
-    progress: Progress,
-    created: datetime.datetime,
-) -> Release:
-    """Plan on public facts, run on the curator, and put the result together."""
-    from dualquery.folder import Release
+def expected_error(
+    queries: Queries,
+    n: int,
+    *,
+    mechanism: str | None = None,
+    options: Mapping[str, Any] | None = None,
+    epsilon: float = 1.0,
+    delta: float | None = None,
+    neighbours: str = "replace-one",
+    accountant: str = "auto",
+) -> ExpectedError | None:
+    """Say what error to expect of a release. Looks at no data and spends nothing.
 
-    progress.phase("planning")
-    with count.cost_told():
-        plan = mechanism.plan(task, budget)
-    privacy = statement(plan, budget, data, seed, count)
-    if plan.remark:
-        progress.note(plan.remark)
-    expected = planned_error(mechanism, task, plan)
-    if expected is not None:
-        progress.note(expected.text())
-    outcome = run(data, task, mechanism, plan, seed, threads, progress, budget.neighbours)
-    intervals = outcome.intervals
-    if intervals is not None:
-        intervals = intervals.for_rows(count, task.queries.low, task.queries.high)
-        intervals = intervals.for_cut(data.schema.max_ones_per_row)
-    return Release(
-        mechanism=mechanism.name,
-        parameters=plan.parameters,
-        options={
-            "epsilon": wanted.epsilon,
-            "delta": budget.delta,
-            "accountant": budget.accountant,
-            "neighbours": budget.neighbours.value,
-            "rows": wanted.rows,
-            "seed": seed,
-            "mechanism": asdict(mechanism),  # type: ignore[call-overload]  # a frozen dataclass
-        },
-        privacy=privacy,
-        schema=data.schema,
-        n=count.n,
-        workload=task.queries,
-        answers=outcome.answers,
-        records=outcome.records,
-        trace=outcome.trace,
-        solver=outcome.solver,
-        intervals=intervals,
-        notes=(*data.notes, *notes),
-        versions=versions(),
-        created=created.isoformat(timespec="seconds"),
-    )
+    Parameters
+    ----------
+    queries
+        The workload: a `Workload`, or another family of queries.
+    n
+        Number of rows of the table, public (or what stands in for it); >= 2.
+    mechanism, options, epsilon, delta, neighbours, accountant
+        As for `dualquery.release`.
 
-
-def run(
-    data: Dataset[Rows],
-    task: Task,
-    mechanism: Mechanism,
-    plan: Plan,
-    seed: int | None,
-    threads: int,
-    progress: Progress = NO_PROGRESS,
-    neighbours: Neighbours = Neighbours.REPLACE_ONE,
-) -> Outcome:
-    """Let the private room read the rows, and the mechanism run on it."""
-    statistics = mechanism.statistics(task.queries)
-    curator = None
-    if statistics is not None:
-        # Sensitivities rest on which records are legal, so on the schema's own columns.
-        if not statistics.domain.covers(data.schema.domain):
-            raise RuntimeError(f"{mechanism.name} asks about columns that are not the schema's")
-        curator = Curator(
-            data.records,
-            statistics,
-            plan.schedule,
-            randomness(seed),
-            threads=threads,
-            neighbours=neighbours,
-            public_rows=task.n,
-        )
-        if plan.needs_answers:
-            progress.phase("evaluating the queries")
-            curator.evaluate()
-    progress.phase(f"running {plan.parameters.get('mechanism', mechanism.name)}")
-    session = Session(threads=threads, public_seed=seed, progress=progress.step)
-    return mechanism.run(task, plan, curator, session)
-
-
-def statement(
-    plan: Plan,
-    budget: Budget,
-    data: Dataset[Rows],
-    seed: int | None,
-    count: RowCount | None = None,
-) -> PrivacyStatement:
-    """Price the plan's schedule, and say what the release will guarantee or why it will not.
-
-    To the budget comes what the number of rows cost (None: nothing, it is public).
-
-    The plan is priced here again, whoever made it, so that no mechanism can state a guarantee
-    that its schedule does not have.
+    Returns
+    -------
+    None for a mechanism without a model of its error.
 
     Raises
     ------
-    RuntimeError
-        If the schedule costs more than the budget: a fault of the mechanism.
+    BadInputError
+        If an option or the budget cannot be.
     """
-    accountant, cost = best(plan.schedule, budget.delta, plan.accountant)
-    if cost > budget.epsilon:
-        raise RuntimeError(
-            f"the plan costs epsilon {cost:g} by {accountant.name}, above {budget.epsilon:g}"
-        )
-    reasons = []
-    if seed is not None:
-        reasons.append("a seed was given, so the noise can be undone")
-    if not data.schema.declared:
-        reasons.append(
-            "the schema was taken from the data; draft a file (dualquery schema TABLE --out FILE), "
-            'check it, set "declared": true in it and give it with --schema'
-        )
-    if reasons:
-        return PrivacyStatement.not_private(*reasons)
-    looked = bool(events_of(plan.schedule))
-    rows = RowCount(data.n) if count is None else count
-    return PrivacyStatement(
-        private=True,
-        epsilon=rows.epsilon + (budget.epsilon if looked else 0.0),
-        delta=budget.delta if looked else 0.0,
-        accountant=accountant.name,
-        assumptions=(
-            accountant.assumptions if looked else _UNSEEN,
-            *rows.assumptions,
-            *data.notes,
-        ),
-        numerical_assumptions=numerical_assumptions((*rows.events, *events_of(plan.schedule))),
-        neighbours=rows.relation,
+    configured = configure(mechanism, options or {})
+    wanted = BudgetRequest(
+        epsilon=epsilon, delta=delta, accountant=accountant, neighbours=neighbours
     )
+    relation = Neighbours.parse(neighbours)
+    bought = COUNT_SHARE * epsilon if relation is Neighbours.ADD_REMOVE else 0.0
+    budget, _ = wanted.resolve(configured, RowCount(n, relation, bought))
+    task = Task(queries, n)
+    return planned_error(configured, task, configured.plan(task, budget))

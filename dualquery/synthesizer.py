@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dualquery.api import release
-from dualquery.errors import BadInputError, did_you_mean
+from dualquery.runtime.errors import BadInputError, did_you_mean
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from dualquery.folder import Release
+    from dualquery.releases.folder import Release
 
 
 class Synthesizer:

@@ -9,9 +9,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from dualquery.errors import BadInputError
-from dualquery.queries.request import WorkloadRequest
-from dualquery.queries.workload import Workload
+from dualquery.queries.conjunctions import Workload
+from dualquery.requests import WorkloadRequest
+from dualquery.runtime.errors import BadInputError
 from experiments.contenders import BEST, CONTENDERS, OURS
 from experiments.harness.recipe import Choices, Finding, Option, Recipe, Row, Run
 from experiments.measuring import question_of, release
@@ -104,7 +104,7 @@ def mean_l1(workload: Workload, off: NDArray[np.float64]) -> float:
     off
         float64, shape ``(m,)``: absolute error of each cell.
     """
-    from dualquery.queries.cuboids import Cuboids
+    from dualquery.queries.forms.cuboids import Cuboids
 
     marginals = Cuboids.of(workload)
     return float(np.mean(np.add.reduceat(off[marginals.members], marginals.indptr[:-1])))

@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 from typer.core import TyperGroup
 
-from dualquery.errors import BadInputError
+from dualquery.runtime.errors import BadInputError
 from experiments.harness.names import MODULES, recipe_named, unknown
 from experiments.harness.recipe import Choices, Recipe
 from experiments.harness.run_folder import write_whole

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from dualquery.errors import BadInputError, did_you_mean
+from dualquery.runtime.errors import BadInputError, did_you_mean
 
 BEST = "auto"
 """The most accurate mechanism of the project."""

@@ -10,13 +10,13 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from dualquery.data.histogram import Histogram
-from dualquery.mechanism import Budget, Session, Task
-from dualquery.privacy.curator import Curator
-from dualquery.privacy.randomness import randomness
-from dualquery.queries.fourier import asked_sets, odd_counts
-from dualquery.queries.marginals import all_marginals
+from dualquery.mechanisms.protocol import Budget, Session, Task
+from dualquery.queries.forms.fourier import asked_sets, odd_counts
+from dualquery.queries.generate.marginals import all_marginals
 from dualquery.queries.parities import Parities
+from dualquery.room.curator import Curator
+from dualquery.room.randomness import randomness
+from dualquery.rows.histogram import Histogram
 from experiments.harness.recipe import Choices, Finding, Option, Recipe, Row, Run
 from experiments.mwem_tables import WITHOUT, Study, contingency_table
 

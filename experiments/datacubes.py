@@ -11,14 +11,15 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from dualquery.data.cells import axis_sizes
 from dualquery.data.domain import Domain
-from dualquery.data.histogram import Histogram, axis_sizes
-from dualquery.data.load import Dataset
-from dualquery.mechanism import Budget
-from dualquery.privacy.curator import Curator
+from dualquery.mechanisms.protocol import Budget
 from dualquery.privacy.events import Neighbours
-from dualquery.privacy.randomness import randomness
-from dualquery.queries.workload import Workload
+from dualquery.queries.conjunctions import Workload
+from dualquery.room.curator import Curator
+from dualquery.room.randomness import randomness
+from dualquery.rows.dataset import Dataset
+from dualquery.rows.histogram import Histogram
 from experiments.harness.recipe import Choices, Finding, Recipe, Row, Run
 from experiments.measuring import CountedRows, table
 from experiments.mwem_tables import CATEGORICAL_ADULT

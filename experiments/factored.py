@@ -12,14 +12,14 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from dualquery.api import run as run_mechanism
-from dualquery.data.load import Dataset, load
-from dualquery.data.records import Records
-from dualquery.data.schema import ItemSchema
-from dualquery.mechanism import Budget, Task
-from dualquery.queries.marginals import all_marginals
-from dualquery.queries.random import random_conjunctions
-from dualquery.queries.workload import Workload
+from dualquery.data.schema.items import ItemSchema
+from dualquery.mechanisms.protocol import Budget, Task
+from dualquery.queries.conjunctions import Workload
+from dualquery.queries.generate.marginals import all_marginals
+from dualquery.queries.generate.random import random_conjunctions
+from dualquery.releases.making import run as run_mechanism
+from dualquery.rows.dataset import Dataset, load
+from dualquery.rows.packed import Records
 from experiments.harness.recipe import Choices, Finding, Recipe, Row, Run
 from experiments.mwem_tables import CATEGORICAL_ADULT, WITHOUT
 

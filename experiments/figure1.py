@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from dualquery.data.load import load
+from dualquery.rows.dataset import load
 from experiments.harness.recipe import Choices, Finding, Recipe, Row, Run
 from experiments.tables import TABLES
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from dualquery.queries.request import WorkloadRequest
+from dualquery.requests import WorkloadRequest
 from experiments.contenders import AS_PUBLISHED, CONTENDERS, OURS, RECOUNTED
 from experiments.harness.recipe import Choices, Finding, Option, Recipe, Row, Run
 from experiments.measuring import question, release

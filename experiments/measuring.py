@@ -15,17 +15,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.api import run as run_mechanism
-from dualquery.budget_request import BudgetRequest
-from dualquery.data.load import Dataset, load
-from dualquery.data.rows import Rows, Statistic
-from dualquery.evaluation import Errors
-from dualquery.mechanism import Mechanism, Outcome, Plan, Task
-from dualquery.privacy.row_count import RowCount
-from dualquery.queries.planner import ConjunctionCounts
-from dualquery.queries.request import WorkloadRequest
-from dualquery.queries.workload import Workload
-from dualquery.registry import configure
+from dualquery.mechanisms.protocol import Mechanism, Outcome, Plan, Task
+from dualquery.mechanisms.registry import configure
+from dualquery.queries.conjunctions import Workload
+from dualquery.queries.counting.planner import ConjunctionCounts
+from dualquery.releases.evaluation import Errors
+from dualquery.releases.making import run as run_mechanism
+from dualquery.requests import BudgetRequest, WorkloadRequest
+from dualquery.room.row_count import RowCount
+from dualquery.rows.dataset import Dataset, load
+from dualquery.rows.protocol import Rows, RowSum
 from experiments.contenders import CONTENDERS
 
 _AT_LIMIT = 0.9
@@ -55,7 +54,7 @@ class CountedRows:
         """Number of bits of a row."""
         return self.rows.bits
 
-    def total(self, statistic: Statistic, threads: int) -> NDArray[np.int64]:
+    def total(self, statistic: RowSum, threads: int) -> NDArray[np.int64]:
         """Return a statistic of all rows."""
         if not isinstance(statistic, ConjunctionCounts):
             return self.rows.total(statistic, threads)

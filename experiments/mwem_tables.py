@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.data.columns import Binary, Categorical
-from dualquery.data.load import Dataset, load
-from dualquery.data.records import Records
-from dualquery.data.schema import ItemSchema, TableSchema
-from dualquery.errors import BadInputError
+from dualquery.data.schema.columns import Binary, Categorical
+from dualquery.data.schema.items import ItemSchema
+from dualquery.data.schema.table import TableSchema
+from dualquery.rows.dataset import Dataset, load
+from dualquery.rows.packed import Records
+from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
     import polars as pl

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from dualquery.queries.request import WorkloadRequest
+from dualquery.requests import WorkloadRequest
 from experiments.contenders import AS_PUBLISHED
 from experiments.harness.recipe import Choices, Finding, Option, Recipe, Row, Run
 from experiments.measuring import question_of, release

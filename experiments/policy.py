@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from dualquery.budget_request import BudgetRequest
-from dualquery.game.dualquery import DualQuery
-from dualquery.queries.request import WorkloadRequest
+from dualquery.mechanisms.dualquery.game import DualQuery
+from dualquery.requests import BudgetRequest, WorkloadRequest
 from experiments.harness.recipe import Choices, Finding, Option, Recipe, Row, Run
 from experiments.measuring import question_of, release
 from experiments.tables import TABLES, table_named

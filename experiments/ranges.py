@@ -11,12 +11,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from dualquery.api import run as run_mechanism
+from dualquery.data.cells import axis_sizes
 from dualquery.data.domain import Domain
-from dualquery.data.histogram import axis_sizes
-from dualquery.mechanism import Budget, Task
+from dualquery.mechanisms.protocol import Budget, Task
 from dualquery.privacy.events import Neighbours
 from dualquery.queries.ranges import RangeQueries
+from dualquery.releases.making import run as run_mechanism
 from experiments.harness.recipe import Choices, Finding, Recipe, Row, Run
 from experiments.mwem_tables import NUMERIC, WITHOUT, numeric_table
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dualquery.queries.request import WorkloadRequest
+from dualquery.requests import WorkloadRequest
 from experiments.contenders import AS_PUBLISHED
 from experiments.harness.recipe import Run
 
@@ -82,16 +82,17 @@ def game_problems(
     Round 1 is that of the paper, a uniform sample of the queries and their complements; our game
     needs none.
     """
-    from dualquery.data.load import load
-    from dualquery.game.capture import captured_rounds
-    from dualquery.queries.disjunctions import Disjunctions
+    from dualquery.capture import captured_rounds
+    from dualquery.mechanisms.dualquery.best_response import best_response
+    from dualquery.queries.forms.disjunctions import Disjunctions
+    from dualquery.rows.dataset import load
 
     data = load(source, schema, columns)
     workload = WorkloadRequest(queries=queries).build(data.schema, data.n)
     generator = np.random.default_rng(1)
     drawn = generator.integers(len(workload), size=samples)
     signs = generator.choice(np.array([-1, 1], np.int8), samples)
-    first = Disjunctions.of(workload).best_response(drawn, signs)
+    first = best_response(Disjunctions.of(workload), drawn, signs)
     later = captured_rounds(
         source,
         [number for number in rounds if number > 1],

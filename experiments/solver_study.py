@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
-from dualquery.errors import BadInputError
-from dualquery.queries.request import WorkloadRequest
+from dualquery.requests import WorkloadRequest
+from dualquery.runtime.errors import BadInputError
 from experiments.contenders import AS_PUBLISHED
 from experiments.harness.recipe import Choices, Option, Recipe, Row, Run
 from experiments.measuring import question_of, release

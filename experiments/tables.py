@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dualquery.errors import BadInputError, did_you_mean
+from dualquery.runtime.errors import BadInputError, did_you_mean
 from experiments.harness.recipe import Choices
 
 WITHOUT = "Without it run adult (in the package), netflix-like (made up), and --quick."

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.errors import BadInputError
-from dualquery.privacy.curator import Curator
+from dualquery.room.curator import Curator
+from dualquery.runtime.errors import BadInputError
 from mwem.options import MwemOptions
 from mwem.output import Output
 from mwem.queries import ProductQueries

@@ -14,11 +14,10 @@ from typing import ClassVar, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.baselines.noise import NoisePlan, plan_noise_on
+from dualquery.data.cells import axis_sizes, cells_of, rows_of_values
 from dualquery.data.domain import Domain
-from dualquery.data.histogram import axis_sizes, cells_of, rows_of_values
-from dualquery.errors import BadInputError
-from dualquery.mechanism import (
+from dualquery.mechanisms.baselines.noise import NoisePlan, plan_noise_on
+from dualquery.mechanisms.protocol import (
     Budget,
     Outcome,
     Plan,
@@ -27,11 +26,12 @@ from dualquery.mechanism import (
     conjunctions_of,
     default_records,
 )
-from dualquery.privacy.curator import Curator
-from dualquery.privacy.sensitivity import parity_moves
+from dualquery.queries.conjunctions import Workload
 from dualquery.queries.family import Queries
-from dualquery.queries.fourier import answers_of, asked_sets
-from dualquery.queries.workload import Workload
+from dualquery.queries.forms.fourier import answers_of, asked_sets
+from dualquery.room.curator import Curator
+from dualquery.room.sensitivity.moves import parity_moves
+from dualquery.runtime.errors import BadInputError
 from mwem.tables import sampled_table
 
 Fit = Literal["auto", "weights", "program", "none"]

@@ -7,8 +7,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.errors import BadInputError
 from dualquery.privacy.events import Neighbours
+from dualquery.runtime.errors import BadInputError
 
 
 def theorem_2_2_bound(

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.queries.products import terms_of
+from dualquery.queries.forms.products import terms_of
 from mwem.queries import ProductQueries
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dualquery.intervals import Intervals, gaussian_half_width, laplace_half_width
+from dualquery.estimates.intervals import Intervals, gaussian_half_width, laplace_half_width
 from dualquery.queries.family import Queries
 from mwem.spending import Spending
 
@@ -37,9 +37,9 @@ def measured_intervals(
     for line in reversed(trace):
         measured[line["queries"] if "queries" in line else line["query"]] = line["measured"]
     # What cells of a whole marginal are shifted by is not a count's.
-    made_up = None if any("queries" in line for line in trace) else 0.0
+    absent_row_answer = None if any("queries" in line for line in trace) else 0.0
     half_width = gaussian_half_width if spending.gaussian else laplace_half_width
     steps = half_width(spending.measure_scale)
     return Intervals.around(
-        measured, steps * queries.step / n, queries.low, queries.high, _BASIS, made_up
+        measured, steps * queries.step / n, queries.low, queries.high, _BASIS, absent_row_answer
     )

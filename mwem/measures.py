@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.errors import BadInputError
+from dualquery.runtime.errors import BadInputError
 
 
 def maximum_error(answers: NDArray[np.float64], truth: NDArray[np.float64]) -> float:

@@ -12,13 +12,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from dualquery.data.cells import axis_sizes, rows_of_values
 from dualquery.data.domain import Domain
-from dualquery.data.histogram import axis_sizes, rows_of_values
-from dualquery.errors import BadInputError
-from dualquery.mechanism import Budget, Outcome, Plan, Session, Task, default_records
-from dualquery.privacy.accountants import best
-from dualquery.privacy.curator import Curator
+from dualquery.mechanisms.protocol import Budget, Outcome, Plan, Session, Task, default_records
+from dualquery.privacy.accountants.choice import best
 from dualquery.queries.family import Queries
+from dualquery.room.curator import Curator
+from dualquery.runtime.errors import BadInputError
 from mwem.algorithm import multiply_weights, noisy_start
 from mwem.intervals import measured_intervals
 from mwem.options import MwemOptions

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal, get_args
 
-from dualquery.errors import BadInputError
+from dualquery.runtime.errors import BadInputError
 from mwem.representations import Name
 
 TooLarge = Literal["exclude", "stop"]

@@ -22,10 +22,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.data.histogram import axis_sizes
-from dualquery.errors import BadInputError
-from dualquery.queries.products import Products, terms_of
-from dualquery.queries.workload import Workload
+from dualquery.data.cells import axis_sizes
+from dualquery.queries.conjunctions import Workload
+from dualquery.queries.forms.products import Products, terms_of
+from dualquery.runtime.errors import BadInputError
 
 
 @dataclass(frozen=True, eq=False)

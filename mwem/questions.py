@@ -8,12 +8,12 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.errors import BadInputError
-from dualquery.privacy.curator import Curator
 from dualquery.privacy.events import Neighbours
-from dualquery.privacy.sensitivity import one_count_move, table_moves
-from dualquery.queries.cuboids import Cuboids
 from dualquery.queries.family import Queries
+from dualquery.queries.forms.cuboids import Cuboids
+from dualquery.room.curator import Curator
+from dualquery.room.sensitivity.moves import one_count_move, table_moves
+from dualquery.runtime.errors import BadInputError
 from mwem.options import MwemOptions
 from mwem.spending import Sensitivity, Spending
 

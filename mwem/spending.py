@@ -8,11 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.errors import BadInputError
-from dualquery.mechanism import Budget
+from dualquery.mechanisms.protocol import Budget
 from dualquery.privacy.calibrate import laplace_scale
 from dualquery.privacy.calibrate_noise import calibrate_rho
-from dualquery.privacy.curator import Curator
 from dualquery.privacy.events import (
     RANGE_SLACK,
     Event,
@@ -20,7 +18,9 @@ from dualquery.privacy.events import (
     LaplaceNoise,
     SampledQueries,
 )
-from dualquery.privacy.sensitivity import Moves, table_moves
+from dualquery.room.curator import Curator
+from dualquery.room.sensitivity.moves import Moves, table_moves
+from dualquery.runtime.errors import BadInputError
 from mwem.options import MwemOptions
 
 _MARGIN = 1e-9

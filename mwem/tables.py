@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from dualquery.data.cells import axis_sizes, rows_of_values
 from dualquery.data.domain import Domain
-from dualquery.data.histogram import axis_sizes, rows_of_values
-from dualquery.errors import BadInputError
-from dualquery.rounding import whole_numbers
+from dualquery.runtime.errors import BadInputError
+from dualquery.runtime.rounding import whole_numbers
 
 
 def sampled_table(

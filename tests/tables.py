@@ -8,13 +8,14 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from dualquery.data.columns import Binary, Categorical, Numeric
 from dualquery.data.domain import Domain
-from dualquery.data.load import Dataset
-from dualquery.data.records import RecordsBuilder
-from dualquery.data.schema import ItemSchema, TableSchema
-from dualquery.mechanism import Task
-from dualquery.queries.random import random_conjunctions
+from dualquery.data.schema.columns import Binary, Categorical, Numeric
+from dualquery.data.schema.items import ItemSchema
+from dualquery.data.schema.table import TableSchema
+from dualquery.mechanisms.protocol import Task
+from dualquery.queries.generate.random import random_conjunctions
+from dualquery.rows.dataset import Dataset
+from dualquery.rows.packed import RecordsBuilder
 
 SCHEMA = TableSchema(
     (
@@ -49,7 +50,7 @@ def people(rows: int = 300, seed: int = 0) -> pl.DataFrame:
 
 def write_people(folder: Path, rows: int = 300, seed: int = 0) -> tuple[Path, Path]:
     """Write the table as CSV and its schema as JSON."""
-    from dualquery.data.schema_files import write_schema
+    from dualquery.data.schema.files import write_schema
 
     table, schema = folder / "people.csv", folder / "people.json"
     people(rows, seed).write_csv(table)

@@ -10,17 +10,17 @@ import scipy.sparse
 import dualquery
 from dualquery.api import BudgetRequest
 from dualquery.data.domain import Domain
-from dualquery.data.infer import draft_table_schema
-from dualquery.data.sources import source_of
-from dualquery.errors import BadInputError
-from dualquery.mechanism import Budget
+from dualquery.data.draft import draft_table_schema
+from dualquery.data.readers.formats import source_of
+from dualquery.mechanisms.protocol import Budget
+from dualquery.mechanisms.registry import configure
 from dualquery.privacy.events import Neighbours
-from dualquery.privacy.row_count import RowCount
+from dualquery.queries.conjunctions import Workload
+from dualquery.queries.generate.random import random_conjunctions
 from dualquery.queries.parities import Parities
-from dualquery.queries.random import random_conjunctions
-from dualquery.queries.request import WorkloadRequest
-from dualquery.queries.workload import Workload
-from dualquery.registry import configure
+from dualquery.requests import WorkloadRequest
+from dualquery.room.row_count import RowCount
+from dualquery.runtime.errors import BadInputError
 from tests.tables import SCHEMA, legal, people
 
 SMALL = {"schema": SCHEMA, "queries": 30, "way": 2}
@@ -259,7 +259,7 @@ def test_what_is_wrong_anyway_is_refused_before_the_table_is_read(
     def read(*_):
         raise AssertionError("the table was read")
 
-    monkeypatch.setattr("dualquery.data.load.load", read)
+    monkeypatch.setattr("dualquery.rows.dataset.load", read)
     with pytest.raises(BadInputError) as error:
         dualquery.release("adult", **options)
     assert message in str(error.value)
@@ -348,7 +348,7 @@ def test_query_columns_are_columns_not_bits(query_columns) -> None:
 
 
 def test_query_columns_of_items_are_item_ids() -> None:
-    from dualquery.data.schema import ItemSchema
+    from dualquery.data.schema.items import ItemSchema
 
     items = ItemSchema(np.array([4, 8, 15, 16], np.int64))
     workload = WorkloadRequest(queries="all", way=2, signed=False, columns="8,16").build(items, 100)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import dualquery
-from dualquery import siblings
+from dualquery.runtime import sibling_packages as siblings
 
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -78,8 +78,8 @@ def test_the_readme_commands_are_single_lines_that_set_everything_up() -> None:
 def test_the_readme_names_everything_built_in() -> None:
     import solvers
     from dualquery.cli.main import app
-    from dualquery.data.sources import FORMATS, GENERATORS
-    from dualquery.registry import BUILT_IN
+    from dualquery.data.readers.formats import FORMATS, GENERATORS
+    from dualquery.mechanisms.registry import BUILT_IN
 
     commands = {
         command.name or getattr(command.callback, "__name__", "").replace("_", "-")

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from dualquery import Synthesizer
-from dualquery.errors import BadInputError
+from dualquery.runtime.errors import BadInputError
 from tests.tables import SCHEMA, people
 
 SMALL = {"schema": SCHEMA, "queries": 30, "way": 2, "options": {"rounds": 12, "samples": 5}}

@@ -27,7 +27,7 @@ def answer(
 
       dualquery answer my-release "age=30-35 & sex=Female & income=>50K"
     """
-    from dualquery.answering import answer_queries
+    from dualquery.releases.answering import answer_queries
 
     terminal = Terminal(machine=as_json)
     found = answer_queries(release, queries)

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dualquery.cli.terminal import Terminal
-from dualquery.errors import BadInputError
+from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from dualquery.forecast import Forecast
-    from dualquery.game.parameters import Chosen
-    from dualquery.privacy.accountants import Accountant
+    from dualquery.mechanisms.dualquery.parameters import Chosen
+    from dualquery.mechanisms.forecast import Forecast
+    from dualquery.privacy.accountants.choice import Accountant
     from dualquery.privacy.events import Neighbours
 
 
@@ -62,16 +62,15 @@ def budget(
 
       dualquery budget -n 30162 --rounds 40 --samples 1000 --epsilon 1 --delta 0.001
     """
-    from dualquery.budget_request import LARGEST_ROWS
-    from dualquery.data.schema_files import load_schema
-    from dualquery.forecast import Forecast, forecast
-    from dualquery.game.options import GameOptions
-    from dualquery.game.parameters import choose_parameters
-    from dualquery.mechanism import Budget, Task
-    from dualquery.privacy.accountants import ACCOUNTANTS
+    from dualquery.data.schema.files import load_schema
+    from dualquery.mechanisms.dualquery.options import GameOptions
+    from dualquery.mechanisms.dualquery.parameters import choose_parameters
+    from dualquery.mechanisms.forecast import Forecast, forecast
+    from dualquery.mechanisms.protocol import Budget, Task
+    from dualquery.privacy.accountants.choice import ACCOUNTANTS
     from dualquery.privacy.budget import check_budget, default_delta
     from dualquery.privacy.events import Neighbours
-    from dualquery.queries.request import WorkloadRequest
+    from dualquery.requests import LARGEST_ROWS, WorkloadRequest
 
     if rows > LARGEST_ROWS:
         raise BadInputError(f"--rows is {rows:,}; at most {LARGEST_ROWS:,} can be accounted for")

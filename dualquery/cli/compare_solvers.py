@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dualquery.cli.terminal import Terminal, set_threads, start_logging
-from dualquery.errors import BadInputError
+from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -168,8 +168,8 @@ def _tasks(
             f"{tables[0]!r} is no file of a problem (.wcnf, .lp, .mps); "
             "give such files only, or one table"
         )
+    from dualquery.capture import captured_rounds
     from dualquery.cli.release import mechanism_options
-    from dualquery.game.capture import captured_rounds
 
     rounds = _round_numbers(at)
     shorthands = dict.fromkeys(
@@ -197,7 +197,7 @@ def _tasks(
 
 
 def _round_numbers(at: str) -> list[int]:
-    from dualquery.game.capture import FIRST_SOLVED
+    from dualquery.capture import FIRST_SOLVED
 
     try:
         numbers = sorted({int(part) for part in at.split(",")})

@@ -8,7 +8,7 @@ from typing import Any
 
 import typer
 
-from dualquery.errors import BadInputError, did_you_mean
+from dualquery.runtime.errors import BadInputError, did_you_mean
 
 
 def apply_config(context: typer.Context, path: Path | None) -> dict[str, Any]:

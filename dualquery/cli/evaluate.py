@@ -47,8 +47,8 @@ def evaluate(
     from rich.table import Table
 
     with terminal.progress() as progress:
-        from dualquery.engines import Engine
-        from dualquery.evaluation import evaluate as run_evaluation
+        from dualquery.releases.evaluation import evaluate as run_evaluation
+        from dualquery.rows.engines import Engine
 
         found = run_evaluation(
             release,

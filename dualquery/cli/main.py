@@ -17,8 +17,8 @@ from dualquery.cli.release import release
 from dualquery.cli.schema import schema
 from dualquery.cli.solve import convert, solve
 from dualquery.cli.solvers import solvers
-from dualquery.errors import BadInputError
-from dualquery.versions import __version__
+from dualquery.runtime.errors import BadInputError
+from dualquery.runtime.versions import __version__
 
 DONE, FAULT, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 ENTRY_POINTS = "dualquery.commands"

@@ -10,12 +10,12 @@ import typer
 
 from dualquery.cli.config import apply_config
 from dualquery.cli.terminal import Terminal, set_threads, start_logging
-from dualquery.errors import BadInputError
-from dualquery.registry import BUILT_IN, check_mechanism, implied_mechanism
+from dualquery.mechanisms.registry import BUILT_IN, check_mechanism, implied_mechanism
+from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
-    from dualquery.folder import Release
-    from dualquery.queries.request import WorkloadRequest
+    from dualquery.releases.folder import Release
+    from dualquery.requests import WorkloadRequest
 
 DATA, WORKLOAD, MECHANISM, BUDGET, RUN = "Data", "Workload", "Mechanism", "Budget", "Run and output"
 
@@ -217,12 +217,12 @@ def release(
         return
     workload = check_options(given)
 
-    from dualquery.folder import reserve
+    from dualquery.releases.folder import reserve
 
     target = given["out"] or Path(default_name())
     with reserve(target) as folder, terminal.progress() as progress:
         from dualquery.api import release as make_release
-        from dualquery.engines import Engine
+        from dualquery.rows.engines import Engine
 
         made = make_release(
             given["data"],
@@ -269,9 +269,8 @@ def check_options(given: dict[str, Any]) -> WorkloadRequest:
     -------
     The queries asked for.
     """
-    from dualquery.budget_request import BudgetRequest
-    from dualquery.privacy.randomness import check_seed
-    from dualquery.queries.request import WorkloadRequest
+    from dualquery.requests import BudgetRequest, WorkloadRequest
+    from dualquery.room.randomness import check_seed
     from solvers import get_solver
 
     BudgetRequest(
@@ -297,7 +296,7 @@ def check_options(given: dict[str, Any]) -> WorkloadRequest:
 def show_options(terminal: Terminal, mechanism: str) -> None:
     """List a mechanism's options with their defaults."""
     from dualquery.cli.mechanism_help import option_helps
-    from dualquery.registry import mechanism_class
+    from dualquery.mechanisms.registry import mechanism_class
 
     helps = option_helps(mechanism_class(mechanism))
     terminal.console.print(f"options of the mechanism {mechanism}", markup=False)
@@ -350,7 +349,7 @@ def show(terminal: Terminal, made: Release, target: Path, *, verbose: bool) -> N
     from rich.panel import Panel
     from rich.table import Table
 
-    from dualquery.mechanism import conjunctions_of
+    from dualquery.mechanisms.protocol import conjunctions_of
     from dualquery.queries.text import print_queries
 
     console = terminal.console

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from dualquery.cli.terminal import Terminal
-from dualquery.errors import BadInputError
+from dualquery.runtime.errors import BadInputError
 
 
 def schema(
@@ -33,9 +33,9 @@ def schema(
     if out is not None and out.exists():
         raise BadInputError(f"{out} exists already; name another file with --out")
     with terminal.progress() as progress:
-        from dualquery.data.load import choose_schema
-        from dualquery.data.schema_files import format_schema, write_schema
-        from dualquery.data.sources import source_of
+        from dualquery.data.blocks import choose_schema
+        from dualquery.data.readers.formats import source_of
+        from dualquery.data.schema.files import format_schema, write_schema
 
         progress.phase("reading the table")
         drafted = choose_schema(source_of(table), None, columns)

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from dualquery.cli.terminal import Terminal, set_threads, start_logging
-from dualquery.errors import BadInputError
+from dualquery.runtime.errors import BadInputError
 
 
 def solve(

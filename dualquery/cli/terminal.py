@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
-    from dualquery.progress import Progress
+    from dualquery.runtime.progress import Progress
 
 THREAD_VARIABLES = (
     "OMP_NUM_THREADS",
@@ -28,7 +28,7 @@ THREAD_VARIABLES = (
 PACKAGES = ("dualquery", "solvers", "mwem", "experiments")
 
 EXPLAIN_LOG = "dualquery.explain"
-"""How queries are counted, and why; for the operator (see `dualquery.queries.planner`)."""
+"""How queries are counted, and why; for the operator (see `dualquery.queries.counting.planner`)."""
 
 LOADING = "loading; kernels that are used for the first time are compiled, up to a minute"
 

@@ -1,8 +1,8 @@
 """The user's data: schemas, readers, records as bits, and back to the user's columns.
 
-`dualquery.data.load.load` takes a file or an object to a `Dataset`: private records and the public
-schema that tells what their bits mean. What is imported from here loads on first use, so that
-importing the package costs nothing.
+`dualquery.rows.dataset.load` takes a file or an object to a `Dataset`: private records and the
+public schema that tells what their bits mean. What is imported from here loads on first use, so
+that importing the package costs nothing.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dualquery.data.columns import Binary, Categorical, Numeric
     from dualquery.data.domain import Domain
-    from dualquery.data.generate import biased
-    from dualquery.data.infer import draft_item_schema, draft_table_schema
-    from dualquery.data.load import Dataset
-    from dualquery.data.records import Records, RecordsBuilder
-    from dualquery.data.schema import ItemSchema, Schema, TableSchema, schema_from_dict
-    from dualquery.data.schema_files import load_schema, write_schema
-    from dualquery.data.sources import FORMATS, parse_source, source_of
+    from dualquery.data.draft import draft_item_schema, draft_table_schema
+    from dualquery.data.readers.formats import FORMATS, parse_source, source_of
+    from dualquery.data.schema.columns import Binary, Categorical, Numeric
+    from dualquery.data.schema.files import load_schema, write_schema
+    from dualquery.data.schema.items import ItemSchema
+    from dualquery.data.schema.parse import schema_from_dict
+    from dualquery.data.schema.protocol import Schema
+    from dualquery.data.schema.table import TableSchema
 
 __all__ = [
     "FORMATS",
@@ -43,21 +43,32 @@ __all__ = [
     "write_schema",
 ]
 
-_MODULES = {
-    "columns": ("Binary", "Categorical", "Numeric"),
-    "domain": ("Domain",),
-    "generate": ("biased",),
-    "infer": ("draft_item_schema", "draft_table_schema"),
-    "load": ("Dataset",),
-    "records": ("Records", "RecordsBuilder"),
-    "schema": ("ItemSchema", "Schema", "TableSchema", "schema_from_dict"),
-    "schema_files": ("load_schema", "write_schema"),
-    "sources": ("FORMATS", "parse_source", "source_of"),
+_HOMES = {
+    "FORMATS": "dualquery.data.readers.formats",
+    "Binary": "dualquery.data.schema.columns",
+    "Categorical": "dualquery.data.schema.columns",
+    "Dataset": "dualquery.rows.dataset",
+    "Domain": "dualquery.data.domain",
+    "ItemSchema": "dualquery.data.schema.items",
+    "Numeric": "dualquery.data.schema.columns",
+    "Records": "dualquery.rows.packed",
+    "RecordsBuilder": "dualquery.rows.packed",
+    "Schema": "dualquery.data.schema.protocol",
+    "TableSchema": "dualquery.data.schema.table",
+    "biased": "dualquery.rows.generated.biased",
+    "draft_item_schema": "dualquery.data.draft",
+    "draft_table_schema": "dualquery.data.draft",
+    "load_schema": "dualquery.data.schema.files",
+    "parse_source": "dualquery.data.readers.formats",
+    "schema_from_dict": "dualquery.data.schema.parse",
+    "source_of": "dualquery.data.readers.formats",
+    "write_schema": "dualquery.data.schema.files",
 }
-_HOMES = {name: module for module, names in _MODULES.items() for name in names}
+"""Records and data sets live one floor up, in ``dualquery.rows``: their names here are for users.
+"""
 
 
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    return getattr(import_module(_HOMES[name]), name)

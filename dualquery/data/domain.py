@@ -8,8 +8,6 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers import Groups
-
 
 @dataclass(frozen=True, eq=False)
 class Domain:
@@ -53,12 +51,12 @@ class Domain:
         return np.repeat(np.arange(self.columns, dtype=np.int32), self.sizes)
 
     @cached_property
-    def groups(self) -> Groups:
-        """The exactly-one groups: one for each column of two or more bits."""
-        hot = np.flatnonzero(self.sizes > 1)
-        indptr = np.concatenate(([0], np.cumsum(self.sizes[hot])))
-        members = np.flatnonzero(self.sizes[self.column_of_bit] > 1).astype(np.int32)
-        return Groups(indptr=indptr, members=members)
+    def has_two_values(self) -> NDArray[np.bool_]:
+        """Which bits lie on columns of two values: bool, shape ``(bits + 1,)``.
+
+        The last entry, which the padding -1 finds, is False.
+        """
+        return np.append((self.sizes <= 2)[self.column_of_bit], False)
 
     def covers(self, other: Domain) -> bool:
         """Return whether the columns are the same and every legal record of ``other`` is legal."""

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.data.columns import Binary, Categorical, Column, Numeric, suggest
 from dualquery.data.readers.source import ItemRows
-from dualquery.data.schema import ItemSchema, TableSchema
-from dualquery.errors import BadInputError
+from dualquery.data.schema.columns import Binary, Categorical, Column, Numeric, suggest
+from dualquery.data.schema.items import ItemSchema
+from dualquery.data.schema.table import TableSchema
+from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
     import polars as pl

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from numbers import Real
 
-from dualquery.errors import BadInputError
+from dualquery.runtime.errors import BadInputError
 
 LARGEST_EPSILON = 1e4
 

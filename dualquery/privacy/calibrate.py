@@ -11,11 +11,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
-from dualquery.errors import BadInputError
-from dualquery.privacy.accountants import AUTO, Accountant, choices
+from dualquery.privacy.accountants.choice import AUTO, Accountant, choices
+from dualquery.privacy.accountants.zcdp import rho_for, rho_of
 from dualquery.privacy.budget import check_budget
 from dualquery.privacy.events import RANGE_SLACK, GameSchedule, Neighbours, VaryingGameSchedule
-from dualquery.privacy.zcdp import rho_for, rho_of
+from dualquery.runtime.errors import BadInputError
 
 _STEP_TOLERANCE = 1e-4
 """Relative distance of a calibrated step from the largest one."""

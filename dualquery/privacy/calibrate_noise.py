@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from dualquery.errors import BadInputError
-from dualquery.privacy.accountants import AUTO, best
+from dualquery.privacy.accountants.choice import AUTO, best
+from dualquery.privacy.accountants.zcdp import rho_for
 from dualquery.privacy.events import GaussianNoise, Schedule
-from dualquery.privacy.zcdp import rho_for
+from dualquery.runtime.errors import BadInputError
 
 _TOLERANCE = 1e-6
 """Relative distance of a calibrated rho from the largest one, about."""

@@ -3,7 +3,7 @@
 An *event* is one differentially private release; a *schedule* is the tuple of events of a run in
 their order. What an event releases may depend on everything released before it (adaptive
 composition), but its cost may not: the schedule is public. Events carry no arithmetic beyond their
-own parameters; :mod:`dualquery.privacy.accountants` turns a schedule into a guarantee.
+own parameters; :mod:`dualquery.privacy.accountants.choice` turns a schedule into a guarantee.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from enum import Enum
 from itertools import accumulate
 from typing import Any
 
-from dualquery.errors import BadInputError
+from dualquery.runtime.errors import BadInputError
 
 WEIGHT_ERROR = 2.0**-44
 """Largest relative error, as a log-ratio, of the integer weight of a query.
 
 The sampler draws exactly from integer weights, and each integer weight is within a factor
 ``exp(+-WEIGHT_ERROR)`` of the real weight that multiplicative weights defines:
-`dualquery.privacy.weights` adds up the roundings of an 80-bit weight and stays below it. The charge
+`dualquery.room.weights` adds up the roundings of an 80-bit weight and stays below it. The charge
 is far below every range that a useful schedule has.
 """
 
@@ -32,6 +32,16 @@ The log-ratio of one query's weights on two neighbouring data sets moves by at m
 the range is the difference of two such log-ratios (the normalising constants cancel).
 """
 
+GAUSSIAN_EPSILON_SLACK = 2.0**-35
+"""Added to epsilon for every event of Gaussian noise: the lemma is in
+`dualquery.room.noise.gaussian`."""
+
+GAUSSIAN_DELTA_GROWTH = 2.0**-49
+"""Relative growth of delta for every event of Gaussian noise, by the same lemma."""
+
+GAUSSIAN_DELTA_SLACK = 1e-300
+"""Added to delta once, by the same lemma."""
+
 
 class Neighbours(Enum):
     """Which pairs of data sets the guarantee protects."""
@@ -40,7 +50,7 @@ class Neighbours(Enum):
     """One record is replaced by another; the number of records n is public."""
 
     ADD_REMOVE = "add-remove"
-    """One record is added or removed; n is private (see `dualquery.privacy.row_count`)."""
+    """One record is added or removed; n is private (see `dualquery.room.row_count`)."""
 
     @staticmethod
     def parse(text: str) -> Neighbours:
@@ -94,8 +104,8 @@ class SampledQueries:
 class GaussianNoise:
     """A vector released with independent Gaussian noise in every coordinate.
 
-    The noise is drawn by `dualquery.privacy.gaussian`, from the discrete Gaussian on a fine grid.
-    Its cost in concentrated differential privacy is that of the continuous Gaussian (Canonne,
+    The noise is drawn by `dualquery.room.noise.gaussian`, from the discrete Gaussian on a fine
+    grid. Its cost in concentrated differential privacy is that of the continuous Gaussian (Canonne,
     Kamath, Steinke 2020, Theorem 14); its (epsilon, delta) curve is that of the continuous one up
     to a slack, which `exact` charges.
 
@@ -215,7 +225,7 @@ class GameSchedule:
         ``step * (q(D) - q(x))`` from t - 1 records x, and its complement the negative. Replacing
         one of n records moves q(D) by at most 1/n either way, so log-weights move by at most
         ``step * (t - 1) / n`` up or down and the range is twice that. Adding or removing one moves
-        them by half as much (see `dualquery.privacy.weights`).
+        them by half as much (see `dualquery.room.weights`).
         """
         twice = 2.0 if self.neighbours is Neighbours.REPLACE_ONE else 1.0
         return tuple(

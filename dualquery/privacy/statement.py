@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from dualquery.errors import BadInputError
+from dualquery.runtime.errors import BadInputError
 
 REPLACE_ONE_TEXT = "replace one record, n public"
 

@@ -20,10 +20,10 @@ family              values         step   spread   queries
 =================== ============== ====== ======== ==========================================
 
 A family of a user's own implements `Queries`, declares its range, grid and spread, and is tried on
-public records (`dualquery.queries.declared`); over a small domain `HistogramQueries.tabulate` makes
+public records (`dualquery.room.declared`); over a small domain `HistogramQueries.tabulate` makes
 one of any function. To serve MWEM it also has a method ``products()``
-(`dualquery.queries.products`), to serve DualQuery ``disjunctions()``
-(`dualquery.queries.disjunctions`).
+(`dualquery.queries.forms.products`), to serve DualQuery ``disjunctions()``
+(`dualquery.queries.forms.disjunctions`).
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ from dualquery.data.domain import Domain
 if TYPE_CHECKING:
     import polars as pl
 
-    from dualquery.data.records import Records
-    from dualquery.data.rows import Rows
-    from dualquery.data.schema import Schema
+    from dualquery.data.schema.protocol import Schema
+    from dualquery.rows.packed import Records
+    from dualquery.rows.protocol import Rows
 
 
-class Counted(Protocol):
+class Statistic(Protocol):
     """What the private room needs: ``m`` queries that can be counted, and their sensitivity."""
 
     @property
@@ -82,7 +82,7 @@ class Counted(Protocol):
 
 
 @runtime_checkable
-class Queries(Counted, Protocol):
+class Queries(Statistic, Protocol):
     """A public list of ``m`` queries over the records of a domain."""
 
     @property
@@ -110,7 +110,7 @@ class Queries(Counted, Protocol):
 
 def as_records(rows: NDArray[np.uint8], domain: Domain) -> Records:
     """Pack synthetic records, uint8 of shape ``(r, bits)`` with ``r >= 1``, to be counted."""
-    from dualquery.data.records import RecordsBuilder
+    from dualquery.rows.packed import RecordsBuilder
 
     if len(rows) == 0:
         raise ValueError("answers need at least one record")

@@ -11,21 +11,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dualquery.data.cells import axis_sizes
 from dualquery.data.domain import Domain
-from dualquery.data.histogram import Histogram, axis_sizes
-from dualquery.errors import BadInputError
-from dualquery.memory import check_memory
-from dualquery.queries.cells import chosen_columns, count_choices, list_choices
-from dualquery.queries.disjunctions import Disjunctions
+from dualquery.queries.choices import chosen_columns, count_choices, list_choices
 from dualquery.queries.family import as_records, require_bits
-from dualquery.queries.products import Products, terms_of
-from dualquery.queries.repeats import first_occurrences
+from dualquery.queries.forms.disjunctions import Disjunctions
+from dualquery.queries.forms.products import Products, terms_of
+from dualquery.rows.histogram import Histogram
+from dualquery.rows.repeats import first_occurrences
+from dualquery.runtime.errors import BadInputError
+from dualquery.runtime.resources import check_memory
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from dualquery.data.rows import Rows
-    from dualquery.data.schema import Schema
+    from dualquery.data.schema.protocol import Schema
+    from dualquery.rows.protocol import Rows
 
 MOST_WAY = 12
 """Largest set: a parity of k bits takes 2^k counts of the data and 2^(k - 1) conjunctions."""
@@ -95,7 +96,7 @@ class Parities:
         domain, or from counts of conjunctions: the product of ``1 - 2 x_i`` over S is the sum of
         ``(-2)^|T| prod(x_i, i in T)`` over the subsets T.
         """
-        from dualquery.queries.planner import ConjunctionCounts
+        from dualquery.queries.counting.planner import ConjunctionCounts
 
         require_bits(records, self.domain)
         bits = self.domain.bits
@@ -177,7 +178,7 @@ class Parities:
 
     def to_columns(self) -> dict[str, pl.Series]:
         """Return columns ``bit_1`` .. ``bit_k``: Int32, null for padding."""
-        from dualquery.queries.tables import write_padded
+        from dualquery.queries.padded import write_padded
 
         return write_padded("bit", self.sets)
 
@@ -192,7 +193,7 @@ class Parities:
         BadInputError
             If the columns do not hold parities of the domain.
         """
-        from dualquery.queries.tables import read_padded
+        from dualquery.queries.padded import read_padded
 
         made = cls(domain, sets=read_padded("bit", columns))
         made.description = description

@@ -13,19 +13,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dualquery.data.cells import axis_sizes
 from dualquery.data.domain import Domain
-from dualquery.data.histogram import axis_sizes
-from dualquery.errors import BadInputError
-from dualquery.memory import check_memory
-from dualquery.queries.disjunctions import Disjunctions
 from dualquery.queries.family import as_records, require_bits
-from dualquery.queries.products import Products
+from dualquery.queries.forms.disjunctions import Disjunctions
+from dualquery.queries.forms.products import Products
+from dualquery.runtime.errors import BadInputError
+from dualquery.runtime.resources import check_memory
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from dualquery.data.rows import Rows
-    from dualquery.data.schema import Schema
+    from dualquery.data.schema.protocol import Schema
+    from dualquery.rows.protocol import Rows
 
 Interval = tuple[int, int]
 """First and last value, both inside."""
@@ -153,7 +153,7 @@ class RangeQueries:
         The cells of every set of columns are counted once; a box is then a signed sum of at most
         2^k entries of their cumulative table.
         """
-        from dualquery.queries.planner import ConjunctionCounts
+        from dualquery.queries.counting.planner import ConjunctionCounts
 
         require_bits(records, self.domain)
         scopes, scope_of = np.unique(self.columns, axis=0, return_inverse=True)
@@ -252,7 +252,7 @@ class RangeQueries:
 
     def to_columns(self) -> dict[str, pl.Series]:
         """Return Int32 columns ``column_1`` .., ``first_1`` .., ``last_1`` .., null for padding."""
-        from dualquery.queries.tables import write_padded
+        from dualquery.queries.padded import write_padded
 
         return {
             **write_padded("column", self.columns),
@@ -271,7 +271,7 @@ class RangeQueries:
         BadInputError
             If the columns do not hold boxes of the domain.
         """
-        from dualquery.queries.tables import read_padded
+        from dualquery.queries.padded import read_padded
 
         arrays = (read_padded(name, columns) for name in ("column", "first", "last"))
         made = cls.of_arrays(domain, *arrays)

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from dualquery.data.domain import Domain
-from dualquery.errors import BadInputError
+from dualquery.queries.conjunctions import Workload
 from dualquery.queries.family import Queries
-from dualquery.queries.matrix import HistogramQueries
 from dualquery.queries.parities import Parities
 from dualquery.queries.ranges import RangeQueries
-from dualquery.queries.workload import Workload
+from dualquery.queries.tabulated import HistogramQueries
+from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
     import polars as pl

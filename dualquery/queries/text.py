@@ -18,13 +18,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from dualquery.data.columns import Numeric
-from dualquery.errors import BadInputError
-from dualquery.queries.repeats import first_occurrences
-from dualquery.queries.workload import Workload
+from dualquery.data.schema.columns import Numeric
+from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
-    from dualquery.data.schema import Schema
+    from dualquery.data.schema.protocol import Schema
 
 _QUOTED = r'"(?:[^"]|"")*"'
 _PIECE = rf'(?:[^&"]|{_QUOTED})+'
@@ -59,41 +57,8 @@ def parse_query(text: str, schema: Schema) -> NDArray[np.int32]:
     BadInputError
         When the text is no query, a column or value is unknown, or the query is never true.
     """
-    query: NDArray[np.int32] = _parse([text], schema, lambda _: "query")[0]
+    query: NDArray[np.int32] = parse_queries([text], schema, lambda _: "query")[0]
     return query
-
-
-def parse_workload(texts: Sequence[str], schema: Schema) -> Workload:
-    """Return the workload of a user's list of queries, in its order.
-
-    Raises
-    ------
-    BadInputError
-        As `parse_query`, naming the position in the list, from 1; also when a query is repeated.
-    """
-    return workload_of_texts(texts, schema, "list", lambda i: f"query {i + 1}")
-
-
-def workload_of_texts(
-    texts: Sequence[str] | pl.Series, schema: Schema, source: str, place: Callable[[int], str]
-) -> Workload:
-    """Return the workload of a list of queries, whose entry ``i`` messages call ``place(i)``.
-
-    Raises
-    ------
-    BadInputError
-        As `parse_query`; also when a query is repeated.
-    """
-    literals = _parse(texts, schema, place)
-    first = first_occurrences(literals, 2 * schema.domain.bits)
-    repeated = np.flatnonzero(first != np.arange(len(first)))
-    if len(repeated):
-        again = int(repeated[0])
-        raise BadInputError(
-            f"{place(again)}: {texts[again]!r} is the same query as {place(int(first[again]))}; "
-            "leave one of them out"
-        )
-    return Workload(literals, schema.domain, {"kind": "list", "source": source})
 
 
 def print_queries(literals: NDArray[np.int32], schema: Schema) -> pl.Series:
@@ -146,7 +111,7 @@ def _quoted(column: str, needs_quotes: str) -> pl.Expr:
     return pl.when(text.str.contains(needs_quotes)).then(pl.format('"{}"', doubled)).otherwise(text)
 
 
-def _parse(
+def parse_queries(
     texts: Sequence[str] | pl.Series, schema: Schema, place: Callable[[int], str]
 ) -> NDArray[np.int32]:
     """Return the literals of many queries, int32 ``(m, k)``, sorted, padded with -1."""

@@ -15,7 +15,7 @@ from typing import Any
 
 from rich.console import Console
 
-from dualquery.errors import BadInputError
+from dualquery.runtime.errors import BadInputError
 from experiments.benchmarks import (
     evaluation,
     growth,

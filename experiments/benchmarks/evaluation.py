@@ -15,8 +15,8 @@ from rich.console import Console
 from rich.table import Table
 
 from dualquery.data.domain import Domain
-from dualquery.data.generate import Biased
-from dualquery.queries.random import random_conjunctions
+from dualquery.queries.generate.random import random_conjunctions
+from dualquery.rows.generated.biased import Biased
 from experiments.benchmarks.contenders import CONTENDERS
 from experiments.benchmarks.tables import stored_records
 from experiments.benchmarks.timing import fastest, stream_bandwidth

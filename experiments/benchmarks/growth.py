@@ -12,10 +12,10 @@ from rich.console import Console
 from rich.table import Table
 
 from dualquery.data.domain import Domain
-from dualquery.data.generate import Biased
-from dualquery.privacy.randomness import randomness
-from dualquery.privacy.weights import QueryWeights
-from dualquery.queries.random import random_conjunctions
+from dualquery.queries.generate.random import random_conjunctions
+from dualquery.room.randomness import randomness
+from dualquery.room.weights import QueryWeights
+from dualquery.rows.generated.biased import Biased
 from experiments.benchmarks.tables import stored_records
 from experiments.benchmarks.timing import fastest
 

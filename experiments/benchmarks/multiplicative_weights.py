@@ -2,7 +2,8 @@
 
 The table of 27 binary attributes is the MWEM paper's own, and not in the package: it is read from
 beside the checkout, or its runs are skipped. A time is that of the fastest of three equal runs of
-``dualquery.api.run``, the evaluation of the queries included, reading the table and planning not.
+``dualquery.releases.making.run``, the evaluation of the queries included, reading the table and
+planning not.
 """
 
 from __future__ import annotations
@@ -20,17 +21,17 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
-from dualquery.api import run as run_mechanism
 from dualquery.data.domain import Domain
-from dualquery.data.generate import Biased
-from dualquery.data.load import Dataset, load
-from dualquery.data.records import Records, RecordsBuilder
-from dualquery.data.schema import ItemSchema
-from dualquery.mechanism import Budget, Task
-from dualquery.queries.marginals import all_marginals
+from dualquery.data.schema.items import ItemSchema
+from dualquery.mechanisms.protocol import Budget, Task
+from dualquery.queries.conjunctions import Workload
+from dualquery.queries.generate.marginals import all_marginals
+from dualquery.queries.generate.random import random_conjunctions
 from dualquery.queries.parities import Parities
-from dualquery.queries.random import random_conjunctions
-from dualquery.queries.workload import Workload
+from dualquery.releases.making import run as run_mechanism
+from dualquery.rows.dataset import Dataset, load
+from dualquery.rows.generated.biased import Biased
+from dualquery.rows.packed import Records, RecordsBuilder
 from experiments.benchmarks.tables import stored_records
 from experiments.benchmarks.timing import fastest
 from experiments.processes import measure

@@ -9,9 +9,9 @@ from rich.console import Console
 from rich.table import Table
 
 from dualquery.data.domain import Domain
-from dualquery.privacy.randomness import randomness
-from dualquery.privacy.weights import QueryWeights
-from dualquery.queries.random import random_conjunctions
+from dualquery.queries.generate.random import random_conjunctions
+from dualquery.room.randomness import randomness
+from dualquery.room.weights import QueryWeights
 from experiments.benchmarks.timing import fastest
 
 ROWS, BITS, STEP = 480_189, 17_770, 0.05

@@ -113,8 +113,8 @@ def write_files(source: str, folder: Path) -> int:
     import pyarrow.parquet as pq
     from scipy.sparse import csr_array, save_npz
 
-    from dualquery.data.readers.generated import GeneratedSource
-    from dualquery.data.sources import parse_source
+    from dualquery.data.readers.formats import parse_source
+    from dualquery.rows.generated.source import GeneratedSource
 
     table = parse_source(source)
     if not isinstance(table, GeneratedSource):

@@ -19,8 +19,8 @@ import numpy as np
 from rich.console import Console
 from rich.table import Column, Table
 
-from dualquery.errors import BadInputError
-from dualquery.game.capture import FIRST_SOLVED, captured_rounds
+from dualquery.capture import FIRST_SOLVED, captured_rounds
+from dualquery.runtime.errors import BadInputError
 from experiments.contenders import AS_PUBLISHED
 from experiments.processes import measure
 from solvers import BestResponse, Groups, SolverError, Status, available_solvers, get_solver

@@ -12,7 +12,7 @@ from typing import Any
 
 from rich.console import Console
 
-from dualquery.errors import BadInputError
+from dualquery.runtime.errors import BadInputError
 from experiments.benchmarks.scale import measured_release, print_releases
 
 QUERIES = 100_000

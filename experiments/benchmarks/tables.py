@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from dualquery.data.generate import Generator, generated_records
-from dualquery.data.records import PackedBlock, Records
+from dualquery.rows.generated.biased import Generator, generated_records
+from dualquery.rows.packed import PackedBlock, Records
 
 
 def stored_records(generator: Generator) -> Records:

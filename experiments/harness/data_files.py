@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from dualquery.errors import BadInputError, did_you_mean
+from dualquery.runtime.errors import BadInputError, did_you_mean
 
 _UCI = "the UCI Machine Learning Repository"
 _AUTHORS = "the repository ejgallego/dualquery on GitHub, data/compressed"
@@ -29,7 +29,8 @@ class DataFile:
     origin
         Where to get it.
     prefix
-        The format's prefix for `dualquery.data.sources.parse_source`, with its colon; may be empty.
+        The format's prefix for `dualquery.data.readers.formats.parse_source`, with its colon; may
+        be empty.
     """
 
     name: str
@@ -146,7 +147,7 @@ class DataFiles:
         return self._found[name]
 
     def source(self, name: str, without: str) -> str:
-        """Return a data set as text for `dualquery.data.sources.parse_source`.
+        """Return a data set as text for `dualquery.data.readers.formats.parse_source`.
 
         Raises
         ------

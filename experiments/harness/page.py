@@ -7,8 +7,8 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from dualquery.evaluation import WARNING
-from dualquery.versions import versions
+from dualquery.releases.evaluation import WARNING
+from dualquery.runtime.versions import versions
 from experiments.harness.recipe import Finding
 from experiments.harness.runner import Result, shown_value
 

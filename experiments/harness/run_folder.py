@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dualquery.errors import BadInputError
+from dualquery.runtime.errors import BadInputError
 from experiments.harness.recipe import Row, Run
 
 FORMAT_VERSION = 1

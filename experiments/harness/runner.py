@@ -25,9 +25,9 @@ from rich.progress import (
 )
 from rich.table import Table
 
-from dualquery.evaluation import WARNING
-from dualquery.threads import thread_count
-from dualquery.versions import versions
+from dualquery.releases.evaluation import WARNING
+from dualquery.runtime.resources import thread_count
+from dualquery.runtime.versions import versions
 from experiments.harness.code_version import code_version
 from experiments.harness.recipe import Choices, Finding, Recipe, Row, Run
 from experiments.harness.run_folder import RunFolder, write_whole

@@ -17,7 +17,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.errors import BadInputError
+from dualquery.runtime.errors import BadInputError
 from mwem.queries import ProductQueries
 from mwem.representations.junction_tree import JunctionTree
 from mwem.representations.product import Factored, Histogram, require_memory

@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from dualquery.data.popcount_kernels import popcount
+from dualquery.rows.popcount_kernels import popcount
 from mwem.representations.dense_kernels import include_any
 
 INSIDE = -1

@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.errors import BadInputError
+from dualquery.runtime.errors import BadInputError
 from mwem.answers import Tables
 from mwem.representations import forest_kernels as kernels
 from mwem.representations.triangulation import Forest

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.errors import BadInputError
+from dualquery.runtime.errors import BadInputError
 from mwem.answers import Columns, Tables, answer
 from mwem.coarsening import Coarsening
 from mwem.history import History

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.errors import BadInputError
+from dualquery.runtime.errors import BadInputError
 from mwem.answers import Columns, Tables, answer
 from mwem.queries import ProductQueries
 from mwem.representations.dense import Dense

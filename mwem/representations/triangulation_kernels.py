@@ -9,7 +9,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from dualquery.data.popcount_kernels import popcount
+from dualquery.rows.popcount_kernels import popcount
 
 MIN_FILL = 0
 """Eliminate the node whose neighbours lack the fewest edges among them."""

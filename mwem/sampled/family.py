@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.queries.counting import CountingPass
+from dualquery.queries.counting.passes import CountingPass
 from mwem.sampled import gibbs_kernels as kernels
 from mwem.sampled.layout import Layout
 from mwem.sampled.population import PopulationRows

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from dualquery.intervals import Intervals, gaussian_half_width
-from dualquery.queries.workload import Workload
+from dualquery.estimates.intervals import Intervals, gaussian_half_width
+from dualquery.queries.conjunctions import Workload
 from mwem.sampled.spending import Spending
 
 _BASIS = (
@@ -46,4 +46,4 @@ def table_intervals(
         measured[same] = np.asarray(line["measured"])[cell[same]] / n
         _, scale = spending.of_round(line["round"])
         half_width[same] = gaussian_half_width(scale) / n
-    return Intervals.around(measured, half_width, 0.0, 1.0, _BASIS, made_up=0.0)
+    return Intervals.around(measured, half_width, 0.0, 1.0, _BASIS, absent_row_answer=0.0)

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.baselines.independent import to_distributions
+from dualquery.data.cells import axis_sizes
 from dualquery.data.domain import Domain
-from dualquery.data.histogram import axis_sizes
-from dualquery.errors import BadInputError
-from dualquery.queries.workload import Workload
+from dualquery.mechanisms.baselines.independent import to_distributions
+from dualquery.queries.conjunctions import Workload
+from dualquery.runtime.errors import BadInputError
 
 MOST_VALUES = 1 << 16
 """Values of a column that a population can hold."""

@@ -20,8 +20,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from dualquery.errors import BadInputError
-from dualquery.mechanism import (
+from dualquery.mechanisms.protocol import (
     Budget,
     Outcome,
     Plan,
@@ -30,14 +29,15 @@ from dualquery.mechanism import (
     conjunctions_of,
     default_records,
 )
-from dualquery.privacy.accountants import best
+from dualquery.privacy.accountants.choice import best
+from dualquery.privacy.accountants.zcdp import rho_for
 from dualquery.privacy.calibrate_noise import calibrate_rho
-from dualquery.privacy.curator import Curator
-from dualquery.privacy.sensitivity import count_moves, table_moves
-from dualquery.privacy.zcdp import rho_for
+from dualquery.queries.conjunctions import Workload
+from dualquery.queries.counting.rewriting import different_bits
 from dualquery.queries.family import Queries
-from dualquery.queries.rewriting import different_bits
-from dualquery.queries.workload import Workload
+from dualquery.room.curator import Curator
+from dualquery.room.sensitivity.moves import count_moves, table_moves
+from dualquery.runtime.errors import BadInputError
 from mwem.sampled.family import SampledFamily
 from mwem.sampled.intervals import table_intervals
 from mwem.sampled.layout import Layout

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.privacy.curator import Curator
-from dualquery.queries.counting import CountingPass
-from dualquery.queries.workload import Workload
+from dualquery.queries.conjunctions import Workload
+from dualquery.queries.counting.passes import CountingPass
+from dualquery.room.curator import Curator
 from mwem.sampled.family import SampledFamily
 from mwem.sampled.fitting import Fit, Recipe, fit
 from mwem.sampled.measurements import Measurements

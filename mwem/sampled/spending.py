@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from dualquery.errors import BadInputError
 from dualquery.privacy.events import (
     RANGE_SLACK,
     Event,
     GaussianNoise,
     SampledQueries,
 )
-from dualquery.privacy.sensitivity import Moves
+from dualquery.room.sensitivity.moves import Moves
+from dualquery.runtime.errors import BadInputError
 
 _MARGIN = 1e-9
 """Relative part of the budget left for the rounding of sums and conversions."""

@@ -194,7 +194,7 @@ def test_bad_options_fail_before_any_data_are_read(
     def read(*_):
         raise AssertionError("the table was read")
 
-    monkeypatch.setattr("dualquery.data.load.load", read)
+    monkeypatch.setattr("dualquery.rows.dataset.load", read)
     assert_refused(dualquery("release", "adult", *options, *flags), here, message)
 
 
@@ -231,7 +231,7 @@ def test_an_existing_out_fails_before_any_data_are_read(dualquery, tmp_path, mon
     def read(*_):
         raise AssertionError("the table was read")
 
-    monkeypatch.setattr("dualquery.data.load.load", read)
+    monkeypatch.setattr("dualquery.rows.dataset.load", read)
     (tmp_path / "mine").mkdir()
     done = dualquery("release", "--out", tmp_path / "mine")
     assert done.code == 2
@@ -356,7 +356,7 @@ def test_contradictory_constraints_are_bad_input_at_the_command_line(
     def fail(*_, **__):
         raise InfeasibleProblemError("no record satisfies the constraints 0, 1 and the groups")
 
-    monkeypatch.setattr("dualquery.api.run", fail)
+    monkeypatch.setattr("dualquery.releases.making.run", fail)
     assert_refused(dualquery(*small), here, "no record satisfies the constraints")
 
 

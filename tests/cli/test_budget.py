@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from dualquery.data.schema_files import load_schema
-from dualquery.game.options import GameOptions
-from dualquery.game.parameters import choose_parameters
-from dualquery.mechanism import Budget, Task
-from dualquery.queries.request import WorkloadRequest
+from dualquery.data.schema.files import load_schema
+from dualquery.mechanisms.dualquery.options import GameOptions
+from dualquery.mechanisms.dualquery.parameters import choose_parameters
+from dualquery.mechanisms.protocol import Budget, Task
+from dualquery.requests import WorkloadRequest
 
 BUDGET = ["budget", "-n", "30162", "--rounds", "40", "--samples", "100"]
 

@@ -222,7 +222,7 @@ def test_phases_are_plain_lines_when_stderr_is_no_terminal(dualquery, small) -> 
 def test_the_options_of_a_mechanism_are_listed(dualquery, here, mechanism) -> None:
     from dataclasses import fields
 
-    from dualquery.registry import mechanism_class
+    from dualquery.mechanisms.registry import mechanism_class
 
     done = dualquery("release", "no-such-file.csv", "--mechanism", mechanism, "-o", "help")
     assert done.code == 0
@@ -236,7 +236,7 @@ def test_the_options_of_a_mechanism_are_listed(dualquery, here, mechanism) -> No
 
 def test_every_mechanism_documents_its_options() -> None:
     from dualquery.cli.mechanism_help import option_helps
-    from dualquery.registry import BUILT_IN, mechanism_class
+    from dualquery.mechanisms.registry import BUILT_IN, mechanism_class
 
     for name in BUILT_IN:
         for option in option_helps(mechanism_class(name)):
@@ -244,7 +244,7 @@ def test_every_mechanism_documents_its_options() -> None:
 
 
 def test_help_names_every_mechanism(dualquery) -> None:
-    from dualquery.registry import BUILT_IN
+    from dualquery.mechanisms.registry import BUILT_IN
 
     words = " ".join(dualquery("release", "--help").out.replace("│", " ").split())
     for name in BUILT_IN:
@@ -582,7 +582,7 @@ def test_internal_faults_are_exit_code_1(dualquery, small, here, monkeypatch) ->
     def fail(*_, **__):
         raise ZeroDivisionError("seven\nlines")
 
-    monkeypatch.setattr("dualquery.api.run", fail)
+    monkeypatch.setattr("dualquery.releases.making.run", fail)
     done = dualquery(*small)
     assert done.code == 1
     assert done.last.startswith("error: internal fault: ZeroDivisionError: seven lines")
@@ -596,14 +596,16 @@ def test_lack_of_memory_is_exit_code_2(dualquery, small, here, monkeypatch) -> N
     def fail(*_, **__):
         raise MemoryError
 
-    monkeypatch.setattr("dualquery.api.run", fail)
+    monkeypatch.setattr("dualquery.releases.making.run", fail)
     done = dualquery(*small)
     assert done.code == 2
     assert "not enough memory" in done.last
     assert names(here) == set()
 
 
-@pytest.mark.parametrize("where", ["dualquery.api.run", "dualquery.folder.ReservedFolder.write"])
+@pytest.mark.parametrize(
+    "where", ["dualquery.releases.making.run", "dualquery.releases.folder.ReservedFolder.write"]
+)
 def test_ctrl_c_is_exit_code_130_and_leaves_nothing(
     dualquery, small, here, monkeypatch, where
 ) -> None:

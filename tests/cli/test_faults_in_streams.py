@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from dualquery.cli.main import BAD_INPUT, DONE, main
-from dualquery.errors import BadInputError
-from dualquery.privacy.ledger import Ledger
+from dualquery.room.ledger import Ledger
+from dualquery.runtime.errors import BadInputError
 
 ROWS = 20_000
 NAMES = ["a", "b", "c", "d"]
@@ -164,7 +164,7 @@ def test_a_disk_that_fills_before_the_first_draw_costs_nothing(
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("dualquery.answers_cache.os.fsync", full)
+    monkeypatch.setattr("dualquery.rows.answers_cache.os.fsync", full)
     data = str(write_parquet(tmp_path))
     schema = schema_for(data, tmp_path)
     out, cache = tmp_path / "out", tmp_path / "cache"
@@ -179,7 +179,7 @@ def test_a_fault_after_the_first_draw_refunds_nothing(
     tmp_path, capsys, charged, monkeypatch
 ) -> None:
     """The second best response fails: its draw stays charged, and no folder is left."""
-    from dualquery.game import dualquery as game
+    from dualquery.mechanisms.dualquery import game
 
     data = str(write_parquet(tmp_path))
     schema = schema_for(data, tmp_path)

@@ -13,14 +13,16 @@ import polars as pl
 import pytest
 import scipy.sparse
 
-from dualquery.data.columns import Binary, Categorical, Numeric
-from dualquery.data.generate import biased
-from dualquery.data.load import load
 from dualquery.data.readers.csv import CsvSource
 from dualquery.data.readers.fimi import FimiSource
 from dualquery.data.readers.matrix import MatrixSource
-from dualquery.data.schema import ItemSchema, Schema, TableSchema
-from dualquery.errors import BadInputError
+from dualquery.data.schema.columns import Binary, Categorical, Numeric
+from dualquery.data.schema.items import ItemSchema
+from dualquery.data.schema.protocol import Schema
+from dualquery.data.schema.table import TableSchema
+from dualquery.rows.dataset import load
+from dualquery.rows.generated.biased import biased
+from dualquery.runtime.errors import BadInputError
 
 SCHEMA = TableSchema(
     (

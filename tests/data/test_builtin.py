@@ -11,10 +11,10 @@ import polars as pl
 import pytest
 
 from dualquery.data.builtin import DATASETS, SCHEMAS, dataset_path, schema_path
-from dualquery.data.columns import Categorical, Numeric
-from dualquery.data.load import load
-from dualquery.data.schema import TableSchema
-from dualquery.data.schema_files import format_schema, load_schema
+from dualquery.data.schema.columns import Categorical, Numeric
+from dualquery.data.schema.files import format_schema, load_schema
+from dualquery.data.schema.table import TableSchema
+from dualquery.rows.dataset import load
 from tests.data.shared import SHARED, needs_shared
 
 # (largest value, bins, bins that occur) of each column, as the authors' adult.ml has them.

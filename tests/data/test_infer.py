@@ -12,11 +12,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dualquery.data.buckets import tidy_edges
-from dualquery.data.columns import Binary, Categorical, Numeric
-from dualquery.data.infer import draft_table_schema
-from dualquery.data.load import load
-from dualquery.data.readers.memory import FrameSource
-from dualquery.errors import BadInputError
+from dualquery.data.draft import draft_table_schema
+from dualquery.data.readers.python_objects import FrameSource
+from dualquery.data.schema.columns import Binary, Categorical, Numeric
+from dualquery.rows.dataset import load
+from dualquery.runtime.errors import BadInputError
 
 
 def draft(**columns: object) -> dict[str, object]:

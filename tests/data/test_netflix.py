@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dualquery.data import schema_from_dict
-from dualquery.data.load import load
 from dualquery.data.readers.netflix import MOVIES, NetflixSource
-from dualquery.errors import BadInputError
 from dualquery.queries.text import parse_query, print_queries
+from dualquery.rows.dataset import load
+from dualquery.runtime.errors import BadInputError
 
 RATED = {8: [30, 6, 1_488_844], 1: [6, 7], 17_770: [2_649_429], 5: [1_488_844, 7, 6, 30]}
 USERS = sorted({user for users in RATED.values() for user in users})

@@ -15,17 +15,18 @@ import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dualquery.data.columns import Binary, Categorical, Numeric
-from dualquery.data.load import load
 from dualquery.data.readers.bitstring import BitstringSource
 from dualquery.data.readers.csv import CsvSource
 from dualquery.data.readers.fimi import FimiSource
+from dualquery.data.readers.formats import parse_source
 from dualquery.data.readers.kdd99 import COLUMNS, open_kdd99
 from dualquery.data.readers.matrix import MatrixSource
-from dualquery.data.readers.memory import DenseSource, FrameSource, SparseSource
 from dualquery.data.readers.parquet import open_parquet
-from dualquery.data.schema import ItemSchema, TableSchema
-from dualquery.data.sources import parse_source
+from dualquery.data.readers.python_objects import DenseSource, FrameSource, SparseSource
+from dualquery.data.schema.columns import Binary, Categorical, Numeric
+from dualquery.data.schema.items import ItemSchema
+from dualquery.data.schema.table import TableSchema
+from dualquery.rows.dataset import load
 
 BITS = (np.random.default_rng(5).random((301, 19)) < 0.3).astype(np.uint8)
 BITS[17] = 0

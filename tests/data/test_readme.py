@@ -10,11 +10,12 @@ import polars as pl
 import pytest
 
 from dualquery.data.builtin import DATASETS, SCHEMAS
-from dualquery.data.columns import Binary, Categorical, Numeric
-from dualquery.data.load import load
-from dualquery.data.schema import ItemSchema, TableSchema
-from dualquery.data.schema_files import load_schema
-from dualquery.data.sources import FORMATS, GENERATORS
+from dualquery.data.readers.formats import FORMATS, GENERATORS
+from dualquery.data.schema.columns import Binary, Categorical, Numeric
+from dualquery.data.schema.files import load_schema
+from dualquery.data.schema.items import ItemSchema
+from dualquery.data.schema.table import TableSchema
+from dualquery.rows.dataset import load
 
 TEXT = (Path(__file__).resolve().parents[2] / "dualquery/data/README.md").read_text("utf-8")
 EXAMPLES = re.findall(r"^```(json|toml)\n(.*?)^```", TEXT, re.DOTALL | re.MULTILINE)

@@ -13,12 +13,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dualquery.data.columns import Binary, Categorical, Column, Numeric
-from dualquery.data.load import load
-from dualquery.data.schema import ItemSchema, TableSchema, schema_from_dict
-from dualquery.data.schema_files import load_schema, write_schema
-from dualquery.data.selection import format_items, select_items
-from dualquery.errors import BadInputError
+from dualquery.data.schema.column_choice import format_items, select_items
+from dualquery.data.schema.columns import Binary, Categorical, Column, Numeric
+from dualquery.data.schema.files import load_schema, write_schema
+from dualquery.data.schema.items import ItemSchema
+from dualquery.data.schema.parse import schema_from_dict
+from dualquery.data.schema.table import TableSchema
+from dualquery.rows.dataset import load
+from dualquery.runtime.errors import BadInputError
 
 AGE = Numeric("age", (0.0, 30.0, 35.0, 100.0), integer=True)
 SEX = Categorical("sex", (("Female", "F"), ("Male", "M")))
@@ -553,7 +555,7 @@ def test_an_unwritable_schema_file_is_named(tmp_path: Path) -> None:
 
 def test_schemas_and_readers_import_no_heavy_library() -> None:
     code = (
-        "import sys, dualquery.data.schema_files, dualquery.data.sources; "
+        "import sys, dualquery.data.schema.files, dualquery.data.readers.formats; "
         "print(*sorted({'numba', 'polars', 'pyarrow', 'scipy', 'pandas'} & set(sys.modules)))"
     )
     root = Path(__file__).resolve().parents[2]

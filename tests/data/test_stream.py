@@ -15,14 +15,16 @@ import pyarrow.parquet as pq
 import pytest
 
 from dualquery.data import schema_from_dict
-from dualquery.data.load import in_order, load
+from dualquery.data.blocks import in_order
+from dualquery.data.readers.formats import parse_source
 from dualquery.data.readers.parquet import PartitionedItems, PartitionedTable
-from dualquery.data.records import BLOCK_ROWS, RecordsBuilder
-from dualquery.data.schema import ItemSchema
-from dualquery.data.sources import parse_source
-from dualquery.data.streamed import StreamedRows, count_rows, stream_rows
-from dualquery.engines import Engine
-from dualquery.errors import BadInputError
+from dualquery.data.schema.items import ItemSchema
+from dualquery.rows.dataset import load
+from dualquery.rows.engines import Engine
+from dualquery.rows.packed import RecordsBuilder
+from dualquery.rows.protocol import BLOCK_ROWS
+from dualquery.rows.streamed import StreamedRows, count_rows, stream_rows
+from dualquery.runtime.errors import BadInputError
 from experiments.processes import measure
 
 ROWS = 3 * BLOCK_ROWS + 17
@@ -251,8 +253,8 @@ def test_full_blocks_pass_through_the_builder() -> None:
 
 def test_rows_that_do_not_fit_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write_csv(tmp_path)
-    monkeypatch.setattr("dualquery.data.load.available_memory", lambda: 100)
-    monkeypatch.setattr("dualquery.data.load._CHECKED_BLOCKS", 1)
+    monkeypatch.setattr("dualquery.rows.dataset.available_memory", lambda: 100)
+    monkeypatch.setattr("dualquery.rows.dataset._CHECKED_BLOCKS", 1)
     with pytest.raises(BadInputError, match="use --engine stream"):
         load(path, SCHEMA)
 
@@ -261,7 +263,7 @@ def test_rows_that_do_not_fit_are_refused(tmp_path: Path, monkeypatch: pytest.Mo
 def test_encoding_by_several_threads_keeps_the_order(
     threads: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dualquery.data.load._CELLS", 300)  # pieces of 100 rows
+    monkeypatch.setattr("dualquery.data.blocks._CELLS", 300)  # pieces of 100 rows
     path = write_parquet(tmp_path)
     kept = load(path, SCHEMA).records
     bits = np.arange(kept.bits, dtype=np.int32)

@@ -10,15 +10,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dualquery
+from dualquery.data.blocks import encoded_blocks
 from dualquery.data.encode import BitRows
-from dualquery.data.load import encoded_blocks, load
-from dualquery.data.schema import ItemSchema, schema_from_dict
-from dualquery.data.sources import source_of
+from dualquery.data.readers.formats import source_of
+from dualquery.data.schema.items import ItemSchema
+from dualquery.data.schema.parse import schema_from_dict
 from dualquery.data.truncation import truncate
-from dualquery.engines import Engine
-from dualquery.errors import BadInputError
-from dualquery.queries.random import random_conjunctions
-from dualquery.queries.sensitivity import differing_queries
+from dualquery.queries.generate.random import random_conjunctions
+from dualquery.room.sensitivity.conjunctions import differing_queries
+from dualquery.rows.dataset import load
+from dualquery.rows.engines import Engine
+from dualquery.runtime.errors import BadInputError
 
 Rows = list[list[int]]
 

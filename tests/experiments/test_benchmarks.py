@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from dualquery.data.domain import Domain
-from dualquery.data.generate import Biased, generated_records
-from dualquery.data.load import load
-from dualquery.errors import BadInputError
-from dualquery.queries.marginals import all_marginals
+from dualquery.queries.generate.marginals import all_marginals
 from dualquery.queries.parities import Parities
+from dualquery.rows.dataset import load
+from dualquery.rows.generated.biased import Biased, generated_records
+from dualquery.runtime.errors import BadInputError
 from experiments.benchmarks import run, stand_ins
 from experiments.benchmarks.contenders import CONTENDERS, Contender
 from experiments.benchmarks.multiplicative_weights import (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from dualquery.data.load import load
-from dualquery.queries.request import WorkloadRequest
+from dualquery.requests import WorkloadRequest
+from dualquery.rows.dataset import load
 from experiments.accuracy import mean_l1
 from experiments.measuring import CountedRows, question, release
 from tests.queries.naive import truth
@@ -33,7 +33,7 @@ def test_answers_are_counted_once() -> None:
     rows = Counting()
     counted = CountedRows(rows)
     workload = question("biased:50,4,1", None, None, WorkloadRequest(queries=9)).workload
-    from dualquery.queries.planner import ConjunctionCounts
+    from dualquery.queries.counting.planner import ConjunctionCounts
 
     for _ in range(3):
         counted.total(ConjunctionCounts(workload.literals), 1)

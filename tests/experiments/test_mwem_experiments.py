@@ -8,8 +8,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from dualquery.data.load import load
-from dualquery.errors import BadInputError
+from dualquery.rows.dataset import load
+from dualquery.runtime.errors import BadInputError
 from experiments import contingency, datacubes, factored, ranges
 from experiments.contingency import Method
 from experiments.harness.data_files import DataFiles

@@ -17,7 +17,7 @@ import polars as pl
 import pytest
 from rich.console import Console
 
-from dualquery.errors import BadInputError
+from dualquery.runtime.errors import BadInputError
 from experiments.harness.code_version import _definitions, code_version
 from experiments.harness.page import page
 from experiments.harness.recipe import Choices, Finding

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from dualquery.errors import BadInputError
+from dualquery.runtime.errors import BadInputError
 from experiments import solver_findings, solver_problems, solver_study
 from experiments.harness.recipe import Choices
 from experiments.harness.runner import tidy_table

@@ -6,12 +6,12 @@ import itertools
 
 import numpy as np
 
+from dualquery.data.cells import rows_of_values
 from dualquery.data.domain import Domain
-from dualquery.data.histogram import rows_of_values
-from dualquery.data.records import RecordsBuilder
+from dualquery.queries.conjunctions import Workload
+from dualquery.queries.generate.random import random_conjunctions
 from dualquery.queries.parities import Parities
-from dualquery.queries.random import random_conjunctions
-from dualquery.queries.workload import Workload
+from dualquery.rows.packed import RecordsBuilder
 from mwem.queries import ProductQueries
 
 MEMORY = 1 << 30

@@ -8,18 +8,18 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dualquery.api import run
 from dualquery.data.domain import Domain
-from dualquery.data.schema import ItemSchema
-from dualquery.errors import BadInputError
-from dualquery.mechanism import Budget, Task
-from dualquery.privacy.curator import Curator
+from dualquery.data.schema.items import ItemSchema
+from dualquery.mechanisms.protocol import Budget, Task
 from dualquery.privacy.events import GaussianNoise, LaplaceNoise
-from dualquery.privacy.randomness import SeededRandomness
-from dualquery.queries.fourier import answers_of, asked_sets, odd_counts, parities_apart
-from dualquery.queries.marginals import all_marginals
-from dualquery.queries.random import random_conjunctions
-from dualquery.queries.workload import Workload
+from dualquery.queries.conjunctions import Workload
+from dualquery.queries.forms.fourier import answers_of, asked_sets, odd_counts, parities_apart
+from dualquery.queries.generate.marginals import all_marginals
+from dualquery.queries.generate.random import random_conjunctions
+from dualquery.releases.making import run
+from dualquery.room.curator import Curator
+from dualquery.room.randomness import SeededRandomness
+from dualquery.runtime.errors import BadInputError
 from mwem import Barak
 from mwem.barak import Cells
 from tests.mwem.cases import domain_of, random_case, records_of, truth_table

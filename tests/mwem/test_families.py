@@ -5,23 +5,23 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import dualquery.privacy.curator as room
-from dualquery.data.histogram import rows_of_values
-from dualquery.errors import BadInputError
-from dualquery.mechanism import Budget, Session, Task
-from dualquery.privacy import selection
-from dualquery.privacy import weights_kernels as kernels
-from dualquery.privacy.accountants import best
-from dualquery.privacy.curator import Curator
+import dualquery.room.curator as room
+from dualquery.data.cells import rows_of_values
+from dualquery.mechanisms.protocol import Budget, Session, Task
+from dualquery.privacy.accountants.choice import best
 from dualquery.privacy.events import GaussianNoise, LaplaceNoise, Neighbours, SampledQueries
-from dualquery.privacy.randomness import SeededRandomness
-from dualquery.privacy.selection import GRID
-from dualquery.privacy.weights import Sample
-from dualquery.queries.cuboids import Cuboids
-from dualquery.queries.marginals import all_marginals
-from dualquery.queries.matrix import HistogramQueries
+from dualquery.queries.forms.cuboids import Cuboids
+from dualquery.queries.generate.marginals import all_marginals
 from dualquery.queries.parities import Parities
 from dualquery.queries.ranges import RangeQueries, SeriesRangeQueries
+from dualquery.queries.tabulated import HistogramQueries
+from dualquery.room import weights_kernels as kernels
+from dualquery.room.curator import Curator
+from dualquery.room.draws import selection
+from dualquery.room.draws.selection import GRID
+from dualquery.room.randomness import SeededRandomness
+from dualquery.room.weights import Sample
+from dualquery.runtime.errors import BadInputError
 from mwem import Mwem
 from mwem.queries import ProductQueries
 from mwem.representations import Factored, Histogram, JunctionTree

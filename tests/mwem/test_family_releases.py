@@ -9,14 +9,14 @@ import polars as pl
 import pytest
 
 import dualquery
-from dualquery.data.columns import Binary, Categorical
-from dualquery.data.histogram import column_values
-from dualquery.data.schema import TableSchema
-from dualquery.errors import BadInputError
-from dualquery.queries.matrix import HistogramQueries
+from dualquery.data.cells import column_values
+from dualquery.data.schema.columns import Binary, Categorical
+from dualquery.data.schema.table import TableSchema
+from dualquery.queries.forms.products import Products
 from dualquery.queries.parities import Parities
-from dualquery.queries.products import Products
 from dualquery.queries.ranges import RangeQueries
+from dualquery.queries.tabulated import HistogramQueries
+from dualquery.runtime.errors import BadInputError
 from tests.mwem.test_families import skewed_rows
 
 SCHEMA = TableSchema(

@@ -9,17 +9,17 @@ import pytest
 
 import dualquery
 from dualquery.data.domain import Domain
-from dualquery.data.histogram import Histogram as CellCounts
-from dualquery.errors import BadInputError
-from dualquery.mechanism import Budget, Session, Task
-from dualquery.privacy.accountants import best
-from dualquery.privacy.curator import Curator
+from dualquery.mechanisms.protocol import Budget, Session, Task
+from dualquery.mechanisms.registry import configure
+from dualquery.privacy.accountants.choice import best
 from dualquery.privacy.events import GaussianNoise, LaplaceNoise, SampledQueries
-from dualquery.privacy.randomness import SeededRandomness
-from dualquery.queries.marginals import all_marginals
-from dualquery.queries.random import count_distinct, random_conjunctions
-from dualquery.queries.workload import Workload
-from dualquery.registry import configure
+from dualquery.queries.conjunctions import Workload
+from dualquery.queries.generate.marginals import all_marginals
+from dualquery.queries.generate.random import count_distinct, random_conjunctions
+from dualquery.room.curator import Curator
+from dualquery.room.randomness import SeededRandomness
+from dualquery.rows.histogram import Histogram as CellCounts
+from dualquery.runtime.errors import BadInputError
 from mwem import (
     Mwem,
     maximum_error,

@@ -7,10 +7,10 @@ import math
 
 import numpy as np
 
-from dualquery.mechanism import Budget, Task
-from dualquery.privacy import weights_kernels as kernels
-from dualquery.privacy.selection import GRID, error_scores
-from dualquery.queries.workload import Workload
+from dualquery.mechanisms.protocol import Budget, Task
+from dualquery.queries.conjunctions import Workload
+from dualquery.room import weights_kernels as kernels
+from dualquery.room.draws.selection import GRID, error_scores
 from mwem import Mwem
 from mwem.algorithm import clip_to_range
 from mwem.queries import ProductQueries

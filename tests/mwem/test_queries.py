@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dualquery.data.histogram import column_values
-from dualquery.queries.workload import Workload
+from dualquery.data.cells import column_values
+from dualquery.queries.conjunctions import Workload
 from mwem.queries import ProductQueries, distinct_rows
 from tests.mwem.cases import all_records, domain_of, parities, random_case, truth_table
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from dualquery.data.cells import rows_of_values
 from dualquery.data.domain import Domain
-from dualquery.data.histogram import rows_of_values
-from dualquery.errors import BadInputError
-from dualquery.queries.random import random_conjunctions
-from dualquery.queries.workload import Workload
+from dualquery.queries.conjunctions import Workload
+from dualquery.queries.generate.random import random_conjunctions
+from dualquery.runtime.errors import BadInputError
 from mwem.queries import ProductQueries
 from mwem.representations import Factored, Histogram, JunctionTree, choose, make
 from tests.mwem.cases import MEMORY, domain_of, parities, random_case, truth_table

@@ -10,20 +10,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dualquery.data.cells import column_values
 from dualquery.data.domain import Domain
-from dualquery.data.histogram import column_values
-from dualquery.errors import BadInputError
-from dualquery.mechanism import Budget, Session, Task
-from dualquery.privacy.curator import Curator
+from dualquery.mechanisms.protocol import Budget, Session, Task
+from dualquery.privacy.accountants.zcdp import rho_of
 from dualquery.privacy.events import GaussianNoise, SampledQueries
-from dualquery.privacy.randomness import SeededRandomness
-from dualquery.privacy.sensitivity import Moves
-from dualquery.privacy.zcdp import rho_of
-from dualquery.queries.contingency import table_cells
-from dualquery.queries.counting import CountingPass
-from dualquery.queries.random import random_conjunctions
-from dualquery.queries.sensitivity import differing_queries
-from dualquery.queries.workload import Workload
+from dualquery.queries.conjunctions import Workload
+from dualquery.queries.counting.passes import CountingPass
+from dualquery.queries.forms.contingency import table_cells
+from dualquery.queries.generate.random import random_conjunctions
+from dualquery.room.curator import Curator
+from dualquery.room.randomness import SeededRandomness
+from dualquery.room.sensitivity.conjunctions import differing_queries
+from dualquery.room.sensitivity.moves import Moves
+from dualquery.runtime.errors import BadInputError
 from mwem.sampled.family import SampledFamily
 from mwem.sampled.fitting import Recipe, fit
 from mwem.sampled.layout import Layout

@@ -8,18 +8,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from dualquery.data.histogram import column_values
-from dualquery.errors import BadInputError
-from dualquery.privacy.curator import Curator
+from dualquery.data.cells import column_values
 from dualquery.privacy.events import (
     RANGE_SLACK,
     GaussianNoise,
     LaplaceNoise,
     SampledQueries,
 )
-from dualquery.privacy.randomness import SeededRandomness
-from dualquery.privacy.selection import GRID, error_scores, select_largest
-from dualquery.queries.workload import Workload
+from dualquery.queries.conjunctions import Workload
+from dualquery.room.curator import Curator
+from dualquery.room.draws.selection import GRID, error_scores, select_largest
+from dualquery.room.randomness import SeededRandomness
+from dualquery.runtime.errors import BadInputError
 from tests.mwem.cases import all_records, domain_of, records_of
 
 DOMAIN = domain_of(1, 3, 1)

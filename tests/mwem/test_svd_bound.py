@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from dualquery.errors import BadInputError
 from dualquery.privacy.events import Neighbours
+from dualquery.runtime.errors import BadInputError
 from mwem import svd_bound
 
 PAPER = Neighbours.ADD_REMOVE

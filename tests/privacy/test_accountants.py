@@ -7,9 +7,15 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
-from dualquery.errors import BadInputError
-from dualquery.privacy.accountants import ACCOUNTANTS, best, choices
-from dualquery.privacy.closed_forms import AdvancedAccountant, PaperAccountant
+from dualquery.privacy.accountants.choice import ACCOUNTANTS, best, choices
+from dualquery.privacy.accountants.closed_forms import AdvancedAccountant, PaperAccountant
+from dualquery.privacy.accountants.zcdp import (
+    ZcdpAccountant,
+    delta_from_rho,
+    epsilon_from_rho,
+    rho_for,
+    rho_of,
+)
 from dualquery.privacy.events import (
     RANGE_SLACK,
     GameSchedule,
@@ -22,13 +28,7 @@ from dualquery.privacy.events import (
     pure_epsilon,
     zcdp_rho,
 )
-from dualquery.privacy.zcdp import (
-    ZcdpAccountant,
-    delta_from_rho,
-    epsilon_from_rho,
-    rho_for,
-    rho_of,
-)
+from dualquery.runtime.errors import BadInputError
 
 PAPER, ADVANCED, ZCDP = PaperAccountant(), AdvancedAccountant(), ZcdpAccountant()
 ADULT = GameSchedule(rounds=40, samples=1000, step=0.8, n=30162)

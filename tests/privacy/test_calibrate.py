@@ -7,8 +7,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from dualquery.errors import BadInputError
-from dualquery.privacy.accountants import ACCOUNTANTS, best, choices
+from dualquery.privacy.accountants.choice import ACCOUNTANTS, best, choices
 from dualquery.privacy.budget import check_budget, default_delta
 from dualquery.privacy.calibrate import (
     calibrate_rounds,
@@ -17,6 +16,7 @@ from dualquery.privacy.calibrate import (
     laplace_scale,
 )
 from dualquery.privacy.statement import PrivacyStatement
+from dualquery.runtime.errors import BadInputError
 
 NAMES = [a.name for a in ACCOUNTANTS]
 

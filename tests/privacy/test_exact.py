@@ -9,8 +9,11 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.stats import binom, norm
 
-from dualquery.privacy import exact
-from dualquery.privacy.closed_forms import AdvancedAccountant
+from dualquery.privacy.accountants import exact
+from dualquery.privacy.accountants.closed_forms import AdvancedAccountant
+from dualquery.privacy.accountants.exact import FEW_DRAWS, ExactAccountant
+from dualquery.privacy.accountants.exact_losses import gaussian_delta, piece_edges
+from dualquery.privacy.accountants.zcdp import ZcdpAccountant, epsilon_from_rho, rho_of
 from dualquery.privacy.events import (
     Event,
     GameSchedule,
@@ -18,9 +21,6 @@ from dualquery.privacy.events import (
     LaplaceNoise,
     SampledQueries,
 )
-from dualquery.privacy.exact import FEW_DRAWS, ExactAccountant
-from dualquery.privacy.exact_losses import gaussian_delta, piece_edges
-from dualquery.privacy.zcdp import ZcdpAccountant, epsilon_from_rho, rho_of
 
 EXACT, ZCDP, ADVANCED = ExactAccountant(), ZcdpAccountant(), AdvancedAccountant()
 

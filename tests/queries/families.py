@@ -6,11 +6,11 @@ import itertools
 
 import numpy as np
 
+from dualquery.data.cells import axis_sizes, column_values, rows_of_values
 from dualquery.data.domain import Domain
-from dualquery.data.histogram import axis_sizes, column_values, rows_of_values
-from dualquery.queries.matrix import HistogramQueries
 from dualquery.queries.parities import Parities
 from dualquery.queries.ranges import RangeQueries, SeriesRangeQueries
+from dualquery.queries.tabulated import HistogramQueries
 from tests.mwem.cases import domain_of
 
 MIXED = domain_of(1, 3, 1, 4, 1)

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dualquery.data.domain import Domain
-from dualquery.errors import BadInputError
-from dualquery.queries.cells import chosen_columns, count_choices, list_choices
+from dualquery.queries.choices import chosen_columns, count_choices, list_choices
+from dualquery.runtime.errors import BadInputError
 
 
 @given(sizes=st.lists(st.integers(1, 4), min_size=1, max_size=6), data=st.data())

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dualquery.data.records import RecordsBuilder
-from dualquery.queries.counting import count_conjunctions
+from dualquery.queries.counting.passes import count_conjunctions
+from dualquery.rows.packed import RecordsBuilder
 from tests.queries.naive import random_literals, truth
 
 SIZES = [1, 63, 64, 65, 4095, 4096, 4097, 8192, 8300]

@@ -11,17 +11,18 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from dualquery.data.domain import Domain
-from dualquery.data.records import RecordsBuilder
-from dualquery.errors import BadInputError
-from dualquery.queries.cuboids import Cuboids
-from dualquery.queries.disjunctions import Disjunctions
-from dualquery.queries.marginals import all_marginals
-from dualquery.queries.matrix import GRID_BITS, HistogramQueries, on_grid
+from dualquery.mechanisms.dualquery.best_response import best_response
+from dualquery.queries.conjunctions import Workload
+from dualquery.queries.forms.cuboids import Cuboids
+from dualquery.queries.forms.disjunctions import Disjunctions
+from dualquery.queries.generate.marginals import all_marginals
+from dualquery.queries.generate.random import random_conjunctions
 from dualquery.queries.parities import FactorParities, Parities, walsh_hadamard
-from dualquery.queries.random import random_conjunctions
 from dualquery.queries.ranges import RangeQueries, SeriesRangeQueries
 from dualquery.queries.stored import queries_of_table
-from dualquery.queries.workload import Workload
+from dualquery.queries.tabulated import GRID_BITS, HistogramQueries, on_grid
+from dualquery.rows.packed import RecordsBuilder
+from dualquery.runtime.errors import BadInputError
 from tests.mwem.cases import domain_of
 from tests.queries.families import FAMILIES, all_records, obvious_values
 
@@ -94,7 +95,7 @@ def test_a_best_response_counts_the_sample(name: str) -> None:
     generator = np.random.default_rng(2)
     drawn = np.sort(generator.integers(0, len(queries), 40))
     signs = generator.choice(np.array([-1, 1], np.int8), 40)
-    problem = encoded.best_response(drawn, signs)
+    problem = best_response(encoded, drawn, signs)
     for row in all_records(queries.domain)[::7]:
         truth = encoded.on_record(row)[drawn]
         assert problem.value(row) == np.where(signs > 0, truth, 1 - truth).sum()

@@ -9,10 +9,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from dualquery.data.columns import Binary, Categorical
-from dualquery.data.schema import TableSchema
-from dualquery.errors import BadInputError
-from dualquery.queries.files import read_queries
+from dualquery.data.schema.columns import Binary, Categorical
+from dualquery.data.schema.table import TableSchema
+from dualquery.queries.generate.files import read_queries
+from dualquery.runtime.errors import BadInputError
 
 SCHEMA = TableSchema((Binary("flag"), Categorical("sex", (("Male",), ("Female",)))))
 TEXT = "# my queries\n\nflag & sex=Male\r\n  !flag  \n   # more\nsex!=Female"

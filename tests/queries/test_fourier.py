@@ -7,11 +7,11 @@ import itertools
 import numpy as np
 import pytest
 
-from dualquery.queries.fourier import answers_of, asked_sets, odd_counts, parities_apart
-from dualquery.queries.marginals import all_marginals
-from dualquery.queries.random import random_conjunctions
-from dualquery.queries.subqueries import Subqueries
-from dualquery.queries.workload import Workload
+from dualquery.queries.conjunctions import Workload
+from dualquery.queries.forms.fourier import answers_of, asked_sets, odd_counts, parities_apart
+from dualquery.queries.forms.subqueries import Subqueries
+from dualquery.queries.generate.marginals import all_marginals
+from dualquery.queries.generate.random import random_conjunctions
 from tests.mwem.cases import all_records, domain_of, random_case, records_of
 from tests.tables import random_records
 

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from dualquery.data.domain import Domain
-from dualquery.data.records import Records, RecordsBuilder
-from dualquery.errors import BadInputError
-from dualquery.queries import marginals
-from dualquery.queries.marginals import all_marginals, random_marginals
-from dualquery.queries.workload import Workload
+from dualquery.queries.conjunctions import Workload
+from dualquery.queries.generate import marginals
+from dualquery.queries.generate.marginals import all_marginals, random_marginals
+from dualquery.rows.packed import Records, RecordsBuilder
+from dualquery.runtime.errors import BadInputError
 
 DOMAIN = Domain(np.array([0, 1, 4, 6, 7, 12]))
 CELLS = [2, 3, 2, 2, 5]

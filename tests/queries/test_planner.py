@@ -11,13 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dualquery.data.domain import Domain
-from dualquery.data.records import Records, RecordsBuilder
-from dualquery.data.rows import BlockRows
-from dualquery.errors import BadInputError
-from dualquery.queries import counting, planner
-from dualquery.queries.planner import ConjunctionCounts
-from dualquery.queries.rewriting import different_bits, rewrite
-from dualquery.queries.workload import Workload
+from dualquery.queries.conjunctions import Workload
+from dualquery.queries.counting import passes as counting
+from dualquery.queries.counting import planner
+from dualquery.queries.counting.planner import ConjunctionCounts
+from dualquery.queries.counting.rewriting import different_bits, rewrite
+from dualquery.rows.packed import Records, RecordsBuilder
+from dualquery.rows.protocol import BlockRows
+from dualquery.runtime.errors import BadInputError
 from tests.queries.naive import random_literals, truth
 
 
@@ -90,7 +91,7 @@ class TestChoice:
 
     @staticmethod
     def all_signs(bits: int) -> Any:
-        from dualquery.queries.marginals import all_marginals
+        from dualquery.queries.generate.marginals import all_marginals
 
         return all_marginals(Domain.binary(bits), 3, True, None).literals
 
@@ -132,7 +133,7 @@ def test_nothing_is_explained_unless_asked(caplog: pytest.LogCaptureFixture) -> 
 
 
 def test_a_pass_that_cannot_fit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dualquery.memory.available_memory", lambda: 100)
+    monkeypatch.setattr("dualquery.runtime.resources.available_memory", lambda: 100)
     records = records_of(np.zeros((5, 1), np.uint8))
     with pytest.raises(BadInputError, match=r"counting 1 queries .* of memory .* take fewer"):
         ConjunctionCounts(np.array([[0]], np.int32))(records, 1)

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dualquery.queries.repeats import first_occurrences
+from dualquery.rows.repeats import first_occurrences
 
 
 @given(

@@ -7,12 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dualquery.data.columns import Binary, Categorical, Numeric
-from dualquery.data.schema import ItemSchema, TableSchema
-from dualquery.errors import BadInputError
-from dualquery.queries.random import count_distinct, random_conjunctions
-from dualquery.queries.text import parse_query, parse_workload, print_queries
-from dualquery.queries.workload import Workload
+from dualquery.data.schema.columns import Binary, Categorical, Numeric
+from dualquery.data.schema.items import ItemSchema
+from dualquery.data.schema.table import TableSchema
+from dualquery.queries.conjunctions import Workload
+from dualquery.queries.generate.random import count_distinct, random_conjunctions
+from dualquery.queries.generate.texts import parse_workload
+from dualquery.queries.text import parse_query, print_queries
+from dualquery.runtime.errors import BadInputError
 
 # Bits: flag 0, sex 1-3, income 4-5, member 6.
 SCHEMA = TableSchema(

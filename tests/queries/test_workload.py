@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dualquery.data.domain import Domain
-from dualquery.data.records import RecordsBuilder
-from dualquery.errors import BadInputError
-from dualquery.queries.random import random_conjunctions
-from dualquery.queries.workload import Workload
+from dualquery.queries.conjunctions import Workload
+from dualquery.queries.generate.random import random_conjunctions
+from dualquery.rows.packed import RecordsBuilder
+from dualquery.runtime.errors import BadInputError
 from tests.queries.naive import random_literals, truth
 
 DOMAIN = Domain(np.array([0, 1, 4, 6, 7]))

@@ -153,7 +153,7 @@ def test_registered_for_a_block() -> None:
 
 
 def test_captured_rounds_are_those_of_the_game() -> None:
-    from dualquery.game.capture import captured_rounds
+    from dualquery.capture import captured_rounds
 
     options = {"rounds": 5, "samples": 20, "eta": 0.1, "memory": 1}
     captured = captured_rounds(

@@ -9,10 +9,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from dualquery.data.opening import CHUNK_BYTES, FilePath, line_chunks
 from dualquery.data.readers.integers import LINE_FEED, parse_integers
 from dualquery.data.readers.source import ItemRows
-from dualquery.data.readers.stream import CHUNK_BYTES, FilePath, line_chunks
-from dualquery.errors import BadInputError
+from dualquery.runtime.errors import BadInputError
 
 _TAB = 9
 _SPACE = 32

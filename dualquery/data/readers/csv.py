@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, cast
 
-from dualquery.data.readers.memory import check_names
-from dualquery.data.readers.stream import FilePath, open_bytes, reading_errors
-from dualquery.errors import BadInputError
+from dualquery.data.opening import FilePath, open_bytes, reading_errors
+from dualquery.data.readers.python_objects import check_names
+from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
     import polars as pl

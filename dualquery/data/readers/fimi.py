@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dualquery.data.opening import CHUNK_BYTES, FilePath, line_chunks
 from dualquery.data.readers.integers import parse_integers
 from dualquery.data.readers.source import ItemRows
-from dualquery.data.readers.stream import CHUNK_BYTES, FilePath, line_chunks
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.data.readers.stream import show_byte
-from dualquery.errors import BadInputError
+from dualquery.data.opening import show_byte
+from dualquery.runtime.errors import BadInputError
 
 LINE_FEED = 10
 MAX_DIGITS = 18

@@ -8,8 +8,8 @@ from __future__ import annotations
 import io
 from typing import BinaryIO, cast
 
+from dualquery.data.opening import FilePath
 from dualquery.data.readers.csv import CsvSource
-from dualquery.data.readers.stream import FilePath
 
 COLUMNS = (
     "duration",

@@ -9,10 +9,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from dualquery.data.opening import CHUNK_BYTES, FilePath, line_chunks, show_byte
 from dualquery.data.readers.integers import LINE_FEED, line_of
 from dualquery.data.readers.source import ItemRows
-from dualquery.data.readers.stream import CHUNK_BYTES, FilePath, line_chunks, show_byte
-from dualquery.errors import BadInputError
+from dualquery.runtime.errors import BadInputError
 
 _COMMA = ord(",")
 _SEPARATOR = np.zeros(256, bool)

@@ -16,12 +16,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from dualquery.data.opening import CHUNK_BYTES, FilePath, line_chunks, open_bytes
 from dualquery.data.readers.integers import LINE_FEED, line_of
-from dualquery.data.readers.memory import BLOCK_ROWS
+from dualquery.data.readers.python_objects import BLOCK_ROWS
 from dualquery.data.readers.source import ItemRows
-from dualquery.data.readers.stream import CHUNK_BYTES, FilePath, line_chunks, open_bytes
-from dualquery.data.schema import ItemSchema
-from dualquery.errors import BadInputError
+from dualquery.data.schema.items import ItemSchema
+from dualquery.runtime.errors import BadInputError
 
 MOVIES = 17_770
 LARGEST_USER = 2**26

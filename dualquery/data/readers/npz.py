@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from dualquery.data.readers.memory import SparseSource
+from dualquery.data.opening import FilePath, open_bytes
+from dualquery.data.readers.python_objects import SparseSource
 from dualquery.data.readers.source import ItemRows
-from dualquery.data.readers.stream import FilePath, open_bytes
-from dualquery.errors import BadInputError
+from dualquery.runtime.errors import BadInputError
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dualquery.data.readers.memory import BLOCK_ROWS, check_names, rows_of_lists
+from dualquery.data.opening import FilePath, open_bytes
+from dualquery.data.readers.python_objects import BLOCK_ROWS, check_names, rows_of_lists
 from dualquery.data.readers.source import ItemRows, ItemSource, TableSource
-from dualquery.data.readers.stream import FilePath, open_bytes
-from dualquery.errors import BadInputError
+from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
     import polars as pl

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     import polars as pl
 
-    from dualquery.data.records import Records
-    from dualquery.data.schema import ItemSchema
+    from dualquery.data.schema.items import ItemSchema
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,21 +89,6 @@ class DeclaredItemSource(ItemSource, Protocol):
 
     def schema(self) -> ItemSchema:
         """Return the items."""
-        ...
-
-
-@runtime_checkable
-class RecordsSource(DeclaredItemSource, Protocol):
-    """A source whose rows are in the form of records already, so that none need be encoded."""
-
-    def records(self, schema: ItemSchema) -> Records:
-        """Return the rows as the bits of a schema of its items, or of some of them.
-
-        Raises
-        ------
-        BadInputError
-            If the schema has an item that the source has not.
-        """
         ...
 
 

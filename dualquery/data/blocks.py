@@ -1,0 +1,203 @@
+"""A source and a schema become blocks of bits: which schema, which columns, in which order."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+from dualquery.data.draft import draft_item_schema, draft_table_schema
+from dualquery.data.encode import BitRows, encode_frame, encode_items
+from dualquery.data.readers.source import (
+    DeclaredItemSource,
+    ItemRows,
+    ItemSource,
+    PartitionedSource,
+    Source,
+    TableSource,
+)
+from dualquery.data.schema.column_choice import Selection, select_items
+from dualquery.data.schema.columns import Binary, suggest
+from dualquery.data.schema.files import load_schema
+from dualquery.data.schema.items import ItemSchema
+from dualquery.data.schema.protocol import Schema
+from dualquery.data.schema.table import TableSchema
+from dualquery.data.truncation import truncate
+from dualquery.runtime.errors import BadInputError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+# Rows are encoded in pieces of so many cells, so that a wide table needs no more memory.
+_CELLS = 1 << 20
+
+_MOST_ENCODERS = 4
+"""Reading by one thread keeps no more of them busy, and each holds a piece."""
+
+Encoding: TypeAlias = Callable[[], BitRows]
+"""A block that was read, to be encoded when it is called."""
+
+
+def choose_schema(
+    source: Source,
+    schema: Schema | str | Path | None = None,
+    columns: Selection | None = None,
+    max_ones_per_row: int | None = None,
+) -> TableSchema | ItemSchema:
+    """Return the schema with which `load` reads a source; it may take a pass over the data."""
+    chosen = _find_schema(source, schema, columns)
+    return chosen if max_ones_per_row is None else chosen.with_max_ones(max_ones_per_row)
+
+
+def _find_schema(
+    source: Source, schema: Schema | str | Path | None, columns: Selection | None
+) -> TableSchema | ItemSchema:
+    given = load_schema(schema) if isinstance(schema, str | Path) else schema
+    if given is None and isinstance(source, TableSource):
+        if source.implied_schema is None:
+            return draft_table_schema(source, columns)
+        given = load_schema(source.implied_schema)
+    if given is None and isinstance(source, DeclaredItemSource):
+        given = source.schema()
+    if given is None and isinstance(source, ItemSource):
+        if columns is not None and source.width() is None:
+            items = select_items(columns)
+            return ItemSchema(items, name="selected items", outside="drop")
+        given = draft_item_schema(source)
+    if not isinstance(given, TableSchema | ItemSchema):
+        raise BadInputError(f"schema of type {type(given).__name__}; a schema is expected")
+    return given if columns is None else given.restrict(columns)
+
+
+def encoded_blocks(
+    source: Source, schema: TableSchema | ItemSchema, threads: int = 1
+) -> Iterator[BitRows]:
+    """Yield the rows of a source as bits, block by block, cut to the 1s that the schema allows.
+
+    Parameters
+    ----------
+    source, schema
+        What is read, and as what.
+    threads
+        Threads that encode, when there are several: reading stays one's, and so does the order.
+
+    Raises
+    ------
+    BadInputError
+        If the source lacks a column of the schema, or a value is not what the schema says.
+    """
+    blocks = in_order(_encodings(source, schema), min(threads, _MOST_ENCODERS))
+    most = schema.max_ones_per_row
+    return blocks if most is None else (truncate(rows, most) for rows in blocks)
+
+
+def _encodings(source: Source, schema: TableSchema | ItemSchema) -> Iterator[Encoding]:
+    """Read the blocks of a source, and yield how each is to be encoded."""
+    if isinstance(source, PartitionedSource):
+        for part in source.parts:  # so that a message names the file and the row in it
+            yield from _encodings(part, schema)
+        return
+    first_row = 1
+    if isinstance(source, ItemSource):
+        if isinstance(schema, TableSchema):
+            raise BadInputError(
+                f"{source.label}: its rows are numbered items, but the schema {schema.name!r} "
+                "describes named columns; give a schema of items or leave it out"
+            )
+        for rows in source.item_rows():
+            yield partial(encode_items, schema, rows, source.label, first_row)
+            first_row += len(rows)
+        return
+    names = present_columns(source, schema)
+    step = max(64, _CELLS // len(names))
+    encode = encode_frame if isinstance(schema, TableSchema) else _encode_item_columns
+    for frame in source.frames(names):
+        for piece in frame.iter_slices(step):
+            yield partial(encode, schema, piece, source.label, first_row)  # type: ignore[arg-type]
+            first_row += piece.height
+
+
+def in_order(encodings: Iterable[Encoding], threads: int) -> Iterator[BitRows]:
+    """Encode blocks by several threads, few of them ahead, and yield them in their order."""
+    if threads == 1:
+        for encode in encodings:
+            yield encode()
+        return
+    ahead: deque[Future[BitRows]] = deque()
+    with ThreadPoolExecutor(threads) as executor:
+        try:
+            for encode in encodings:
+                ahead.append(executor.submit(encode))
+                if len(ahead) > threads:
+                    yield ahead.popleft().result()
+            while ahead:
+                yield ahead.popleft().result()
+        finally:
+            for future in ahead:
+                future.cancel()
+
+
+def present_columns(source: TableSource, schema: TableSchema | ItemSchema) -> list[str]:
+    """Return the names of the schema's columns.
+
+    Raises
+    ------
+    BadInputError
+        If the table lacks one.
+    """
+    present = list(source.columns())
+    names = list(schema.column_names)
+    known = set(present)
+    for name in names:
+        if name not in known:
+            raise BadInputError(
+                f"{source.label}: there is no column {name!r}, which the schema {schema.name!r} "
+                f"describes; {suggest(name, present)}"
+            )
+    return names
+
+
+def _encode_item_columns(
+    schema: ItemSchema, frame: pl.DataFrame, label: str, first_row: int
+) -> BitRows:
+    """Return the bits of a table with one 0/1 column an item, in the order of the schema."""
+    binary = TableSchema(tuple(map(Binary, frame.columns)))
+    rows = encode_frame(binary, frame, label, first_row)
+    return encode_items(schema, ItemRows(rows.indptr, schema.items[rows.bits]), label, first_row)
+
+
+def drops_rows(schema: TableSchema | ItemSchema) -> bool:
+    """Return whether rows may be left out, so that n is known only once all are read."""
+    return isinstance(schema, TableSchema) and schema.drop_incomplete
+
+
+def intake_notes(source: Source, schema: TableSchema | ItemSchema) -> tuple[str, ...]:
+    """Return sentences on how rows are taken in; public choices only, never a row."""
+    notes = []
+    if not schema.declared:
+        notes.append(
+            "The schema was taken from the data, so a release is not private until it is declared "
+            'with "declared": true in its file.'
+        )
+    if drops_rows(schema):
+        notes.append(
+            "Rows with a missing value are left out by a public filter; neighbouring tables are "
+            "defined after it."
+        )
+    if isinstance(source, TableSource):
+        described = set(schema.column_names)
+        left_out = [name for name in source.columns() if name not in described]
+        if left_out:
+            notes.append(f"{len(left_out)} columns that the schema does not describe are left out.")
+    elif isinstance(schema, ItemSchema) and schema.outside == "drop":
+        notes.append("Items outside the schema are left out of the records.")
+    if schema.max_ones_per_row is not None:
+        notes.append(
+            f"Rows with more than {schema.max_ones_per_row:,} ones are cut to so many of them, "
+            "each row by its own content; the guarantee is for the rows as they were, the answers "
+            "and their intervals are about the rows as cut."
+        )
+    return tuple(notes)

@@ -1,0 +1,86 @@
+"""Files as bytes: gzip undone, chunks cut at line ends, faults of reading made clear errors."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import io
+import zlib
+from collections.abc import Iterator
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import BinaryIO, TypeAlias, cast
+
+from dualquery.runtime.errors import BadInputError
+
+FilePath: TypeAlias = Path | Traversable
+"""A file on disk, or one inside the package."""
+
+CHUNK_BYTES = 1 << 22
+_GZIP_MAGIC = b"\x1f\x8b"
+
+
+@contextlib.contextmanager
+def open_bytes(path: FilePath, label: str) -> Iterator[BinaryIO]:
+    """Open a file for reading, decompressing it if it starts like a gzip file.
+
+    Raises
+    ------
+    BadInputError
+        If the file cannot be read, is empty, or is a damaged or truncated gzip file: while the
+        caller reads, too.
+    """
+    with reading_errors(label), path.open("rb") as plain:
+        start = plain.read(2)
+        if not start:
+            raise BadInputError(f"{label}: the file is empty")
+        plain.seek(0)
+        if start != _GZIP_MAGIC:
+            yield cast(BinaryIO, plain)
+            return
+        with gzip.GzipFile(fileobj=plain) as unzipped:
+            buffered = io.BufferedReader(unzipped, CHUNK_BYTES)
+            if not buffered.peek(1):
+                raise BadInputError(f"{label}: the gzip file holds nothing")
+            yield cast(BinaryIO, buffered)
+
+
+@contextlib.contextmanager
+def reading_errors(label: str) -> Iterator[None]:
+    """Turn the faults of reading a file into `BadInputError`."""
+    try:
+        yield
+    except EOFError:
+        raise BadInputError(
+            f"{label}: the gzip file ends in the middle (truncated); copy it again"
+        ) from None
+    except (gzip.BadGzipFile, zlib.error) as fault:
+        raise BadInputError(f"{label}: damaged gzip file ({fault}); copy it again") from None
+    except OSError as fault:
+        raise BadInputError(f"{label}: cannot be read ({fault.strerror or fault})") from None
+
+
+def line_chunks(path: FilePath, label: str, chunk_bytes: int) -> Iterator[tuple[int, bytes]]:
+    """Yield chunks of whole lines, each with the 1-based number of its first line.
+
+    Every chunk ends with a line feed: one is added if the file's last line lacks it.
+    """
+    first_line = 1
+    carried: list[bytes] = []
+    with open_bytes(path, label) as stream:
+        while block := stream.read(chunk_bytes):
+            cut = block.rfind(b"\n") + 1
+            if not cut:
+                carried.append(block)
+                continue
+            chunk = b"".join([*carried, block[:cut]])
+            carried = [block[cut:]]
+            yield first_line, chunk
+            first_line += chunk.count(b"\n")
+    if rest := b"".join(carried):
+        yield first_line, rest + b"\n"
+
+
+def show_byte(byte: int) -> str:
+    """Return a byte as a message shows it."""
+    return repr(chr(byte)) if 32 <= byte < 127 else f"the byte 0x{byte:02x}"

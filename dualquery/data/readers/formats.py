@@ -1,0 +1,203 @@
+"""``NAME | FORMAT:PATH | PATH``: what the data argument of the command line means.
+
+A name is a built-in data set or a generator, which takes numbers after a colon instead of a path.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dualquery.data.builtin import DATASETS, dataset_path
+from dualquery.data.opening import FilePath
+from dualquery.data.readers.bitstring import BitstringSource
+from dualquery.data.readers.csv import CsvSource
+from dualquery.data.readers.fimi import FimiSource
+from dualquery.data.readers.kdd99 import open_kdd99
+from dualquery.data.readers.matrix import MatrixSource
+from dualquery.data.readers.netflix import open_netflix
+from dualquery.data.readers.npz import NpzSource
+from dualquery.data.readers.parquet import open_parquet, open_partitions
+from dualquery.data.readers.python_objects import (
+    DenseSource,
+    SparseSource,
+    frame_of_pandas,
+    frame_source,
+)
+from dualquery.data.readers.source import ItemSource, Source, TableSource
+from dualquery.data.schema.columns import suggest
+from dualquery.runtime.errors import BadInputError
+
+
+@dataclass(frozen=True)
+class Format:
+    """A format of data files.
+
+    Parameters
+    ----------
+    description
+        One line for the help.
+    extensions
+        Endings of file names that mean this format, lower case; each also with ``.gz``.
+    open
+        Returns the source for a path, given what messages are to call it.
+    folders
+        Whether the path may be a folder.
+    """
+
+    description: str
+    extensions: tuple[str, ...]
+    open: Callable[[FilePath, str], Source]
+    folders: bool = False
+
+
+FORMATS: dict[str, Format] = {
+    "csv": Format("comma-separated text with a header", (".csv",), CsvSource),
+    "parquet": Format("a table, or one list of item ids a row", (".parquet",), open_parquet),
+    "fimi": Format("item ids separated by spaces, one row a line", (".dat",), FimiSource),
+    "matrix": Format("rows of 0 and 1, comma or space, no header", (), MatrixSource),
+    "bitstring": Format("bits, a tab and a count a line", (), BitstringSource),
+    "npz": Format("a SciPy sparse matrix", (".npz",), NpzSource),
+    "kdd99": Format("KDD Cup 99 as the DualQuery authors prepared it", (), open_kdd99),
+    "netflix": Format("the folder of the Netflix Prize files", (), open_netflix, folders=True),
+}
+
+GENERATORS: dict[str, str] = {
+    "biased": "dualquery.rows.generated.source:open_biased",
+    "netflix-like": "dualquery.rows.generated.source:open_netflix_like",
+}
+"""Tables that are computed from parameters, and what opens them, by name: rows are made one floor
+up. An opener takes the parameters and what messages call the table."""
+
+
+def parse_source(text: str) -> Source:
+    """Return the source that a text names.
+
+    Parameters
+    ----------
+    text
+        Name of a built-in data set, ``GENERATOR:NUMBERS`` (``biased:N,D,SEED``,
+        ``netflix-like:N,D,SEED``), ``FORMAT:PATH``, or a path whose ending tells the format. A
+        prefix that is none of these is part of the path. A folder of parquet files, or a pattern
+        such as ``data/*.parquet``, is one table.
+
+    Raises
+    ------
+    BadInputError
+        If there is no such file, or its format cannot be told.
+    """
+    if text in DATASETS:
+        return CsvSource(dataset_path(text), text, implied_schema=DATASETS[text])
+    prefix, colon, rest = text.partition(":")
+    if prefix in GENERATORS:
+        module, _, opener = GENERATORS[prefix].partition(":")
+        made: Source = getattr(import_module(module), opener)(rest, text)
+        return made
+    if colon and prefix in FORMATS and not rest:
+        raise BadInputError(f"{text}: a path is expected after the colon")
+    if parts := _parquet_parts(rest if colon and prefix == "parquet" else text, text):
+        return open_partitions(parts, text)
+    if colon and prefix in FORMATS:
+        form = FORMATS[prefix]
+        return form.open(_existing(rest, text, form.folders), text)
+    path = _existing(text, text)
+    ending = path.name.lower().removesuffix(".gz")
+    for form in FORMATS.values():
+        if ending.endswith(form.extensions):
+            return form.open(path, text)
+    raise BadInputError(
+        f"{text}: the format cannot be told from the name; write FORMAT:{text} with one of "
+        f"{', '.join(FORMATS)}"
+    )
+
+
+def source_of(data: object) -> Source:
+    """Return data as a source.
+
+    Parameters
+    ----------
+    data
+        A text as for `parse_source`, a path, a NumPy matrix or SciPy sparse matrix of 0s and 1s,
+        a Polars or pandas DataFrame, or a source.
+
+    Raises
+    ------
+    BadInputError
+        If the data are of another type, or not as their reader expects.
+    """
+    if isinstance(data, str):
+        return parse_source(data)
+    if isinstance(data, Path):
+        return parse_source(str(data))
+    if isinstance(data, np.ndarray):
+        return DenseSource(data)
+    return _object(data)
+
+
+def _object(data: Any) -> Source:
+    """Return an object of a library that need not be imported for those who do not use it."""
+    package = type(data).__module__.partition(".")[0]
+    kind = type(data).__name__
+    if package == "scipy" and hasattr(data, "tocsr"):
+        return SparseSource(data)
+    if package == "polars" and kind == "DataFrame":
+        return frame_source(data, "table")
+    if package == "pandas" and kind == "DataFrame":
+        return frame_of_pandas(data, "table")
+    if package != "polars" and isinstance(data, TableSource | ItemSource):
+        return data
+    hint = "; call .collect() first" if kind == "LazyFrame" else ""
+    raise BadInputError(
+        f"data of type {kind} cannot be read{hint}: a path, a NumPy or SciPy matrix of 0s and 1s, "
+        "or a Polars or pandas DataFrame is expected"
+    )
+
+
+def _parquet_parts(path: str, text: str) -> list[Path]:
+    """Return the parquet files of a folder, or those that a pattern means; in order, or none.
+
+    Raises
+    ------
+    BadInputError
+        If the folder has subfolders named ``COLUMN=VALUE``, whose values the files lack.
+    """
+    folder, pattern = Path(path), "*.parquet"
+    if not folder.is_dir():
+        if folder.exists() or not path.endswith(".parquet") or not set("*?[") & set(path):
+            return []
+        folder, pattern = Path(folder.anchor), str(folder.relative_to(folder.anchor))
+        return sorted(part for part in folder.glob(pattern) if part.is_file())
+    hive = next(
+        (part for part in sorted(folder.iterdir()) if "=" in part.name and part.is_dir()), None
+    )
+    if hive is not None and any(hive.rglob(pattern)):
+        raise BadInputError(
+            f"{text}: the subfolder {hive.name!r} stands for a column that its files lack; write "
+            "the table with all its columns in the files"
+        )
+    return sorted(part for part in folder.glob(pattern) if part.is_file())
+
+
+def _existing(path: str, text: str, folders: bool = False) -> Path:
+    found = Path(path)
+    if found.is_file() or (folders and found.is_dir()):
+        return found
+    if found.is_dir():
+        raise BadInputError(f"{text}: a folder, not a file")
+    raise BadInputError(f"{text}: there is no such file{_meant(text) if path == text else ''}")
+
+
+def _meant(text: str) -> str:
+    """Return what else a text that is no file may have meant, to follow a message."""
+    prefix, colon, _ = text.partition(":")
+    if colon and re.fullmatch(r"[\w-]{2,}", prefix):  # one letter is a drive
+        return f", and {prefix!r} is no format; {suggest(prefix, [*FORMATS, *GENERATORS])}"
+    names = [*DATASETS, *GENERATORS]
+    known = f"the built-in data sets are {', '.join(DATASETS)}"
+    return f"; {suggest(text, names, known)}"

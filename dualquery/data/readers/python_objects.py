@@ -1,0 +1,234 @@
+"""Objects in memory as sources: NumPy and SciPy matrices, Polars and pandas tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualquery.data.readers.source import ItemRows
+from dualquery.runtime.errors import BadInputError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+BLOCK_ROWS = 1 << 16
+_BLOCK_CELLS = 1 << 24
+
+
+@dataclass(frozen=True, eq=False)
+class DenseSource:
+    """A NumPy matrix of 0s and 1s of any numeric or bool type, rows by items."""
+
+    matrix: NDArray[Any]
+    label: str = "array"
+    block_cells: int = _BLOCK_CELLS
+
+    def __post_init__(self) -> None:
+        if self.matrix.ndim != 2 or self.matrix.dtype.kind not in "buif":
+            raise BadInputError(
+                f"{self.label}: a matrix of numbers, rows by items, is expected; found shape "
+                f"{self.matrix.shape} and type {self.matrix.dtype}"
+            )
+
+    def width(self) -> int | None:
+        """Return the number of columns."""
+        return int(self.matrix.shape[1])
+
+    def item_rows(self) -> Iterator[ItemRows]:
+        """Yield the rows block by block."""
+        step = max(1, self.block_cells // max(1, self.matrix.shape[1]))
+        for start in range(0, len(self.matrix), step):
+            block = self.matrix[start : start + step]
+            wrong = (block != 0) & (block != 1)
+            if np.any(wrong):
+                row, column = np.argwhere(wrong)[0]
+                raise BadInputError(
+                    f"{self.label}: row {start + row + 1}, column {column}: "
+                    f"{block[row, column]} found where only 0 and 1 are expected"
+                )
+            yield ItemRows.of_dense(block != 0)
+
+
+@dataclass(frozen=True, eq=False)
+class SparseSource:
+    """A SciPy sparse matrix or array of 0s and 1s in any format, rows by items."""
+
+    matrix: Any
+    label: str = "sparse matrix"
+    block_rows: int = BLOCK_ROWS
+
+    def __post_init__(self) -> None:
+        if self.matrix.ndim != 2:
+            raise BadInputError(
+                f"{self.label}: a matrix, rows by items, is expected; found shape "
+                f"{self.matrix.shape}"
+            )
+
+    def width(self) -> int | None:
+        """Return the number of columns."""
+        return int(self.matrix.shape[1])
+
+    @cached_property
+    def _rows(self) -> Any:
+        """The matrix in CSR form, checked, without stored zeros."""
+        try:
+            rows = self.matrix.tocsr(copy=True)
+            rows.check_format(full_check=True)
+        except ValueError as fault:
+            raise BadInputError(f"{self.label}: damaged sparse matrix ({fault})") from None
+        rows.eliminate_zeros()
+        wrong = np.flatnonzero(rows.data != 1)
+        if len(wrong):
+            at = int(wrong[0])
+            row = int(np.searchsorted(rows.indptr, at, side="right"))
+            raise BadInputError(
+                f"{self.label}: row {row}, column {rows.indices[at]}: {rows.data[at]} found where "
+                "only 0 and 1 are expected"
+            )
+        return rows
+
+    def item_rows(self) -> Iterator[ItemRows]:
+        """Yield the rows block by block."""
+        rows = self._rows
+        for start in range(0, rows.shape[0], self.block_rows):
+            indptr = rows.indptr[start : start + self.block_rows + 1].astype(np.int64)
+            items = rows.indices[indptr[0] : indptr[-1]].astype(np.int64)
+            yield ItemRows(indptr - indptr[0], items)
+
+
+@dataclass(frozen=True, eq=False)
+class FrameSource:
+    """A Polars table."""
+
+    frame: pl.DataFrame
+    label: str = "table"
+    block_rows: int = BLOCK_ROWS
+
+    @property
+    def implied_schema(self) -> str | None:
+        """None: the columns may mean anything."""
+        return None
+
+    def columns(self) -> Sequence[str]:
+        """Return the names of the columns."""
+        return self.frame.columns
+
+    def frames(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
+        """Yield the rows of some columns block by block."""
+        import polars as pl
+
+        # Not `select`: it would take a column named "*" for all of them.
+        chosen = pl.DataFrame([self.frame.get_column(name) for name in columns])
+        yield from chosen.iter_slices(self.block_rows)
+
+
+@dataclass(frozen=True, eq=False)
+class ListFrameSource:
+    """A Polars table in the long form: its only column lists the item ids of each row."""
+
+    frame: pl.DataFrame
+    label: str = "table"
+    block_rows: int = BLOCK_ROWS
+
+    def width(self) -> int | None:
+        """Return None: the form does not say which items there are."""
+        return None
+
+    def item_rows(self) -> Iterator[ItemRows]:
+        """Yield the rows block by block; a null list is an empty row."""
+        first_row = 1
+        for piece in self.frame.iter_slices(self.block_rows):
+            yield rows_of_lists(piece.to_series(), self.label, first_row)
+            first_row += piece.height
+
+
+def frame_source(frame: pl.DataFrame, label: str) -> FrameSource | ListFrameSource:
+    """Return a Polars table as a source: the long form if its only column holds lists."""
+    import polars as pl
+
+    if frame.width == 1 and frame.dtypes[0] == pl.List:
+        return ListFrameSource(frame, label)
+    return FrameSource(frame, label)
+
+
+def rows_of_lists(lists: pl.Series, label: str, first_row: int) -> ItemRows:
+    """Return rows given as a series of lists of item ids.
+
+    Raises
+    ------
+    BadInputError
+        If an id is no whole number from 0 up; ``label`` and ``first_row`` say where.
+    """
+    import polars as pl
+
+    lengths = lists.list.len().fill_null(0).to_numpy()
+    indptr = np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))
+    inner = lists.dtype.inner if isinstance(lists.dtype, pl.List) else None
+    if inner is None or not (inner.is_integer() or inner == pl.Null):
+        raise BadInputError(
+            f"{label}: column {lists.name!r} has type {lists.dtype}; lists of item ids (whole "
+            "numbers) are expected"
+        )
+    items = lists.filter(pl.Series(lengths > 0)).explode().cast(pl.Int64, strict=False)
+    wrong = (items < 0).fill_null(True).arg_true()
+    if len(wrong):
+        at = int(wrong[0])
+        row = first_row + int(np.searchsorted(indptr, at, side="right")) - 1
+        raise BadInputError(
+            f"{label}: row {row}: the item id {items[at]}; ids are whole numbers from 0 up"
+        )
+    return ItemRows(indptr, items.to_numpy())
+
+
+def frame_of_pandas(table: Any, label: str) -> FrameSource:
+    """Return a pandas table as a source; its index is no column.
+
+    Raises
+    ------
+    BadInputError
+        If two columns have the same name, or a column mixes types that no table format holds.
+    """
+    import polars as pl
+    import pyarrow as pa
+
+    names = [str(name) for name in table.columns]
+    check_names(names, label)
+    series = []
+    for position, name in enumerate(names):
+        column = table.iloc[:, position]
+        try:
+            series.append(pl.Series(name, pl.from_pandas(column, nan_to_null=True)))
+        except (TypeError, ValueError, pa.ArrowException) as fault:
+            raise BadInputError(
+                f"{label}: column {name!r} mixes values of several types ({fault}); make them all "
+                "texts or all numbers"
+            ) from None
+    return FrameSource(pl.DataFrame(series), label)
+
+
+def check_names(names: Sequence[str], label: str) -> None:
+    """Check that a table's columns have names, all different.
+
+    Raises
+    ------
+    BadInputError
+        If not; says which.
+    """
+    seen: set[str] = set()
+    for position, name in enumerate(names):
+        if not name.strip():
+            raise BadInputError(
+                f"{label}: column {position} (counted from 0) has no name in the header; name it, "
+                "or write the table without its index"
+            )
+        if name in seen:
+            raise BadInputError(
+                f"{label}: two columns are named {name!r}; rename one (rows of 0 and 1 without a "
+                "header are read as matrix:PATH)"
+            )
+        seen.add(name)

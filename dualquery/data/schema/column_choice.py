@@ -1,0 +1,169 @@
+"""The texts of ``--columns`` and of item lists: names, positions, item ids and ranges of them.
+
+A selection is a list with commas: ``age,3,5-7`` keeps the column named age, the one at position 3
+(counted from 0) and those at 5 to 7. A leading ``!`` leaves out instead: ``!id`` keeps all columns
+but id, and ``0-9,!3`` nine of the first ten; quote it, since shells give ``!`` a meaning. A name
+that has a comma is in double quotation marks: ``age,"city, state"``.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualquery.data.schema.columns import suggest
+from dualquery.runtime.errors import BadInputError
+
+Selection: TypeAlias = str | Sequence[str | int]
+"""One text with commas, or a sequence of names, numbers and ranges such as ``"0-99"``."""
+
+MAX_ITEMS = 2**24
+"""More item ids than this in one list are taken for a slip (they would need 128 MiB)."""
+
+_RANGE = re.compile(r"(\d{1,18})(?:-(\d{1,18}))?")
+
+
+def select_columns(selection: Selection, names: Sequence[str]) -> list[int]:
+    """Return the positions of the selected columns, increasing, each once.
+
+    Parameters
+    ----------
+    selection
+        What to keep: names, 0-based positions, ranges of these such as ``3-7``. With a leading
+        ``!``, what to leave out of the rest, which is all columns if nothing else is selected. A
+        name wins over all else of the same spelling.
+    names
+        Names of all columns.
+
+    Raises
+    ------
+    BadInputError
+        If nothing is selected, or a token is no column.
+    """
+    positions = {name: position for position, name in enumerate(names)}
+    kept: set[int] = set()
+    left_out: set[int] = set()
+    tokens = _tokens(selection)
+    excluding = [token.startswith("!") and token not in positions for token in tokens]
+    for token, excludes in zip(tokens, excluding, strict=True):
+        if excludes:
+            left_out.update(_named(token[1:].strip(), positions))
+        else:
+            kept.update(_named(token, positions))
+    if all(excluding):
+        kept.update(range(len(names)))
+    if not kept - left_out:
+        raise BadInputError("columns: all that is selected is left out again; keep a column")
+    return sorted(kept - left_out)
+
+
+def exclude_columns(chosen: Sequence[str], names: Sequence[str]) -> str:
+    """Return the selection that leaves out some columns of a table.
+
+    Parameters
+    ----------
+    chosen
+        Names of columns; one that a list with commas cannot hold is given by its position.
+    names
+        Names of all columns.
+    """
+    return ",".join(
+        f"!{names.index(name)}" if "," in name or name != name.strip() else f"!{name}"
+        for name in chosen
+    )
+
+
+def _named(token: str, positions: Mapping[str, int]) -> range:
+    """Return the positions of the columns that a name, a position or a range means."""
+    if token in positions:
+        return range(positions[token], positions[token] + 1)
+    bounds = _range(token)
+    if bounds is None:
+        raise BadInputError(
+            f"columns: there is no column {token!r}; {suggest(token, list(positions))}"
+        )
+    if bounds[1] >= len(positions):
+        raise BadInputError(
+            f"columns: {token!r} reaches beyond the last position, {len(positions) - 1}"
+        )
+    return range(bounds[0], bounds[1] + 1)
+
+
+def select_items(selection: Selection) -> NDArray[np.int64]:
+    """Return the item ids that a selection names.
+
+    Returns
+    -------
+    int64, strictly increasing, at least one.
+
+    Raises
+    ------
+    BadInputError
+        If nothing is selected, a token is neither an id nor a range, or the list is longer than
+        `MAX_ITEMS`.
+    """
+    bounds = []
+    for token in _tokens(selection):
+        if token.startswith("!"):
+            raise BadInputError(
+                f"items: {token!r} leaves out, which only columns of a table can be; list the "
+                "items to keep"
+            )
+        found = _range(token)
+        if found is None:
+            raise BadInputError(
+                f"items: {token!r} is neither an item id nor a range of them such as 0-999"
+            )
+        bounds.append(found)
+    total = sum(last - first + 1 for first, last in bounds)
+    if total > MAX_ITEMS:
+        raise BadInputError(f"items: {total:,} ids selected; at most {MAX_ITEMS:,} are possible")
+    return np.unique(np.concatenate([np.arange(a, b + 1, dtype=np.int64) for a, b in bounds]))
+
+
+def format_items(items: NDArray[np.int64]) -> str:
+    """Return increasing item ids as a text of ranges, such as ``0-17769,20000``."""
+    starts = np.flatnonzero(np.diff(items, prepend=items[0] - 2) != 1)
+    ends = np.append(starts[1:], len(items)) - 1
+    pairs = zip(items[starts].tolist(), items[ends].tolist(), strict=True)
+    return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in pairs)
+
+
+def _tokens(selection: Selection) -> list[str]:
+    if isinstance(selection, str):
+        split = _unquoted(selection) if '"' in selection else selection.split(",")
+        tokens = [token.strip() for token in split]
+    else:
+        tokens = list(map(str, selection))
+    kept = [token for token in tokens if token]
+    if not kept:
+        raise BadInputError(
+            "columns: nothing is selected; give names, positions or item ids, or !name to leave "
+            "one out"
+        )
+    return kept
+
+
+def _unquoted(selection: str) -> list[str]:
+    """Split a list as a line of a CSV file: a name with a comma is in double quotes."""
+    try:
+        return next(csv.reader([selection], skipinitialspace=True, strict=True))
+    except csv.Error as error:
+        raise BadInputError(f"columns: {selection!r} is no list with commas: {error}") from None
+
+
+def _range(token: str) -> tuple[int, int] | None:
+    """Return the bounds of ``7`` or ``3-9``, None if the token is neither."""
+    match = _RANGE.fullmatch(token)
+    if match is None:
+        return None
+    first = int(match[1])
+    last = int(match[2] or first)
+    if last < first:
+        raise BadInputError(f"columns: the range {token!r} ends before it starts")
+    return first, last

@@ -1,0 +1,522 @@
+"""The kinds of columns a table may have, and which of a column's bits a value sets.
+
+A column knows its own bits only: they are counted from 0 within the column ("local" bits).
+Where a column starts within the record is the schema's business.
+"""
+
+from __future__ import annotations
+
+import difflib
+import itertools
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualquery.runtime.errors import BadInputError
+
+MISSING_LABEL = "(missing)"
+OTHER_LABEL = "(other)"
+
+
+@dataclass(frozen=True)
+class Binary:
+    """A column of two values, held by one bit.
+
+    Parameters
+    ----------
+    name
+        Name of the column in the user's table.
+    zero, one
+        The texts of the values that leave the bit at 0 and set it to 1.
+
+    Raises
+    ------
+    BadInputError
+        If the two values are the same.
+    """
+
+    name: str
+    zero: str = "0"
+    one: str = "1"
+
+    def __post_init__(self) -> None:
+        _check_name(self.name)
+        if self.zero == self.one:
+            raise BadInputError(
+                f"schema, column {self.name!r}: both values of a binary column are {self.one!r}; "
+                "declare two different ones"
+            )
+
+    @property
+    def bits(self) -> int:
+        """Always 1."""
+        return 1
+
+    @property
+    def codes(self) -> Mapping[str, int]:
+        """Value of the bit for each text that the column may hold."""
+        return {self.zero: 0, self.one: 1}
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Label of the one bit: the empty text, since the column's name says it all."""
+        return ("",)
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the column as JSON-able values."""
+        return {"name": self.name, "kind": "binary", "zero": self.zero, "one": self.one}
+
+
+@dataclass(frozen=True)
+class Categorical:
+    """A column of named categories, one bit each; exactly one of the bits is 1.
+
+    The bits are, in this order: the categories, "(other)" if declared, "(missing)" if declared.
+
+    Parameters
+    ----------
+    name
+        Name of the column in the user's table.
+    values
+        One tuple of texts a bit; a tuple of several texts merges them.
+    missing
+        What a missing value does: it is an error, or a category of its own.
+    outside
+        What a value that is not in ``values`` does: it is an error, or falls in "(other)".
+
+    Raises
+    ------
+    BadInputError
+        If fewer than two bits result (a group with one bit is no group) or a value occurs twice.
+    """
+
+    name: str
+    values: tuple[tuple[str, ...], ...]
+    missing: Literal["error", "category"] = "error"
+    outside: Literal["error", "other"] = "error"
+
+    def __post_init__(self) -> None:
+        _check_name(self.name)
+        _check_choice(self.name, "missing", self.missing, ("error", "category"))
+        _check_choice(self.name, "outside", self.outside, ("error", "other"))
+        if not all(self.values):
+            raise BadInputError(f"schema, column {self.name!r}: a category without any value")
+        reserved = {MISSING_LABEL: self.missing == "category", OTHER_LABEL: self.outside == "other"}
+        seen: set[str] = set()
+        for value in itertools.chain.from_iterable(self.values):
+            if value in seen:
+                raise BadInputError(
+                    f"schema, column {self.name!r}: the value {value!r} is declared twice"
+                )
+            if reserved.get(value, False):
+                raise BadInputError(
+                    f"schema, column {self.name!r}: the value {value!r} has the name of a bit that "
+                    "the choices for missing or outside values add; rename it"
+                )
+            seen.add(value)
+        _check_group(self.name, self.bits, "value")
+
+    @property
+    def bits(self) -> int:
+        """Number of bits, at least 2."""
+        return len(self.values) + (self.outside == "other") + (self.missing == "category")
+
+    @property
+    def missing_bit(self) -> int | None:
+        """Local bit of missing values, or None where they are errors."""
+        return self.bits - 1 if self.missing == "category" else None
+
+    @property
+    def other_bit(self) -> int | None:
+        """Local bit of values that are not declared, or None where they are errors."""
+        return len(self.values) if self.outside == "other" else None
+
+    @cached_property
+    def codes(self) -> Mapping[str, int]:
+        """Local bit of each declared text."""
+        return {text: bit for bit, texts in enumerate(self.values) for text in texts}
+
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """Label of each bit; merged values are joined by a bar."""
+        return (*("|".join(texts) for texts in self.values), *_extra_labels(self))
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the column as JSON-able values."""
+        return {
+            "name": self.name,
+            "kind": "categorical",
+            "values": [texts[0] if len(texts) == 1 else list(texts) for texts in self.values],
+            "missing": self.missing,
+            "outside": self.outside,
+        }
+
+
+@dataclass(frozen=True)
+class Numeric:
+    """A column of numbers in buckets, one bit each; exactly one of the bits is 1.
+
+    Bucket ``i`` holds ``edges[i] <= v < edges[i + 1]``; the last one also holds its upper edge.
+    The bits are the buckets and then "(missing)" if declared.
+
+    Parameters
+    ----------
+    name
+        Name of the column in the user's table.
+    edges
+        Finite, strictly increasing; kept as floats.
+    integer
+        Whether the column holds whole numbers only.
+    missing
+        What a missing value does: it is an error, or a category of its own.
+    outside
+        What a number below the first or above the last edge does: it is an error, or falls in the
+        nearest bucket.
+    unparsable
+        What a text that is no finite number (or, with ``integer``, no whole one) does: it is an
+        error, or counts as missing.
+
+    Raises
+    ------
+    BadInputError
+        If the edges are not as said, fewer than two bits result, or a bucket of an integer column
+        holds no whole number.
+    """
+
+    name: str
+    edges: tuple[float, ...]
+    integer: bool = False
+    missing: Literal["error", "category"] = "error"
+    outside: Literal["error", "clip"] = "error"
+    unparsable: Literal["error", "missing"] = "error"
+
+    def __post_init__(self) -> None:
+        _check_name(self.name)
+        _check_choice(self.name, "missing", self.missing, ("error", "category"))
+        _check_choice(self.name, "outside", self.outside, ("error", "clip"))
+        _check_choice(self.name, "unparsable", self.unparsable, ("error", "missing"))
+        object.__setattr__(self, "edges", tuple(map(float, self.edges)))
+        if len(self.edges) < 2:
+            raise BadInputError(
+                f"schema, column {self.name!r}: {len(self.edges)} edges; two buckets need three"
+            )
+        for low, high in itertools.pairwise(self.edges):
+            if not (math.isfinite(low) and math.isfinite(high) and low < high):
+                raise BadInputError(
+                    f"schema, column {self.name!r}: the edges must be finite and increase, but "
+                    f"{_number(high)} follows {_number(low)}"
+                )
+        _check_group(self.name, self.bits, "bucket")
+        if self.integer:
+            for low, (first, last) in zip(self.edges, self._whole_ranges, strict=False):
+                if first > last:
+                    raise BadInputError(
+                        f"schema, column {self.name!r}: the bucket that starts at {_number(low)} "
+                        "holds no whole number; merge it with a neighbour or set integer to false"
+                    )
+
+    @property
+    def buckets(self) -> int:
+        """Number of buckets, the missing category not counted."""
+        return len(self.edges) - 1
+
+    @property
+    def bits(self) -> int:
+        """Number of bits, at least 2."""
+        return self.buckets + (self.missing == "category")
+
+    @property
+    def missing_bit(self) -> int | None:
+        """Local bit of missing values, or None where they are errors."""
+        return self.buckets if self.missing == "category" else None
+
+    @cached_property
+    def _whole_ranges(self) -> tuple[tuple[int, int], ...]:
+        """First and last whole number of each bucket."""
+        ends = [math.ceil(edge) - 1 for edge in self.edges[1:-1]] + [math.floor(self.edges[-1])]
+        return tuple(zip(map(math.ceil, self.edges[:-1]), ends, strict=True))
+
+    @cached_property
+    def edge_texts(self) -> tuple[str, ...]:
+        """Each edge as labels show it: rounded to six digits if that keeps all of them apart."""
+        texts = tuple(map(_rounded, self.edges))
+        if self.integer or len(set(texts)) < len(texts):
+            return tuple(map(_number, self.edges))
+        return texts
+
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """Label of each bit: ``low-high``, or the number where a bucket holds only one.
+
+        Where an end has a minus sign, the two are joined by ``to``: ``-20 to -10``.
+        """
+        names = [
+            f"{low} to {high}" if "-" in low + high else f"{low}-{high}"
+            for low, high in itertools.pairwise(self.edge_texts)
+        ]
+        if self.integer:
+            names = [
+                str(first) if first == last else name
+                for name, (first, last) in zip(names, self._whole_ranges, strict=True)
+            ]
+        return (*names, *_extra_labels(self))
+
+    @cached_property
+    def representatives(self) -> NDArray[np.int64] | NDArray[np.float64]:
+        """One value inside each bucket, near its middle; int64 for an integer column."""
+        if self.integer:
+            return np.array([(first + last) // 2 for first, last in self._whole_ranges], np.int64)
+        # Halving first keeps the sum of two huge edges finite; the maximum keeps the midpoint of
+        # two neighbouring floats inside its bucket.
+        halves = np.array(self.edges) / 2
+        middle = halves[:-1] + halves[1:]
+        low, high = np.array(self.edges[:-1]), np.array(self.edges[1:])
+        return np.where((middle > low) & (middle < high), middle, low)
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the column as JSON-able values."""
+        return {
+            "name": self.name,
+            "kind": "numeric",
+            "edges": [int(edge) if edge.is_integer() else edge for edge in self.edges],
+            "integer": self.integer,
+            "missing": self.missing,
+            "outside": self.outside,
+            "unparsable": self.unparsable,
+        }
+
+
+Column: TypeAlias = Binary | Categorical | Numeric
+
+
+def find_bit(column: Column, value: str) -> tuple[int, bool]:
+    """Return the local bit that a value of a query's text means, and whether it is negated.
+
+    Parameters
+    ----------
+    column
+        The column that the query names.
+    value
+        A label of one of its bits, or a value that sets one of them. Numbers need not be spelled
+        as the schema does: ``1.7`` is the category ``1.70`` if no other category is that number,
+        and the ends of a bucket may be rounded as in its label, or not.
+
+    Raises
+    ------
+    BadInputError
+        If the value is neither; close matches are listed.
+    """
+    if isinstance(column, Binary):
+        codes = {"0": 0, "1": 1, **column.codes}
+        if value in codes:
+            return 0, codes[value] == 0
+    else:
+        if value in column.labels:
+            return column.labels.index(value), False
+        if isinstance(column, Categorical):
+            bit = _category(column, value)
+        else:
+            bit = _bucket(column, value)
+        if bit is not None:
+            return bit, False
+    known = list(column.labels)
+    if not isinstance(column, Numeric):
+        added = [label for label in (OTHER_LABEL, MISSING_LABEL) if label in known]
+        known = [*column.codes, *added]
+    raise BadInputError(
+        f"query: column {column.name!r} has no value {value!r}; {suggest(value, known)}"
+    )
+
+
+def column_from_dict(fields: Mapping[str, object]) -> Column:
+    """Return the column that a schema file describes.
+
+    Raises
+    ------
+    BadInputError
+        If a key is unknown or absent, or a value has the wrong type.
+    """
+    name = fields.get("name")
+    if not isinstance(name, str):
+        raise BadInputError(f"schema: a column needs a name that is a text, found {name!r}")
+    kind = fields.get("kind")
+    try:
+        keys, build = _KINDS[str(kind)]
+    except KeyError:
+        raise BadInputError(
+            f"schema, column {name!r}: kind is {kind!r}; it must be one of {', '.join(_KINDS)}"
+        ) from None
+    for key in fields:
+        if key not in ("name", "kind", *keys):
+            raise BadInputError(
+                f"schema, column {name!r}: unknown key {key!r}; {suggest(key, list(keys))}"
+            )
+    return build(name, fields)
+
+
+def suggest(found: str, known: Sequence[str], otherwise: str | None = None) -> str:
+    """Return the part of a message that names what the user may have meant.
+
+    Parameters
+    ----------
+    found
+        What the user wrote.
+    known
+        What would have been understood.
+    otherwise
+        What to say when nothing known is close; None lists the first few.
+    """
+    close = difflib.get_close_matches(found, known, n=3, cutoff=0.6)
+    if close:
+        return "did you mean " + " or ".join(map(repr, close)) + "?"
+    if otherwise is not None:
+        return otherwise
+    shown = ", ".join(map(repr, known[:12]))
+    return f"it must be one of {shown}" + (", ..." if len(known) > 12 else "")
+
+
+def _binary(name: str, fields: Mapping[str, object]) -> Binary:
+    return Binary(
+        name,
+        zero=_text(name, "zero", fields.get("zero", "0")),
+        one=_text(name, "one", fields.get("one", "1")),
+    )
+
+
+def _categorical(name: str, fields: Mapping[str, object]) -> Categorical:
+    values = fields.get("values")
+    if not isinstance(values, list):
+        raise BadInputError(f"schema, column {name!r}: values must be a list, found {values!r}")
+    return Categorical(
+        name,
+        values=tuple(
+            tuple(_text(name, "values", text) for text in (v if isinstance(v, list) else [v]))
+            for v in values
+        ),
+        missing=fields.get("missing", "error"),  # type: ignore[arg-type]  # checked by the class
+        outside=fields.get("outside", "error"),  # type: ignore[arg-type]
+    )
+
+
+def _numeric(name: str, fields: Mapping[str, object]) -> Numeric:
+    edges = fields.get("edges")
+    if not isinstance(edges, list) or not all(
+        isinstance(edge, int | float) and not isinstance(edge, bool) for edge in edges
+    ):
+        raise BadInputError(
+            f"schema, column {name!r}: edges must be a list of numbers, found {edges!r}"
+        )
+    integer = fields.get("integer", False)
+    if not isinstance(integer, bool):
+        raise BadInputError(
+            f"schema, column {name!r}: integer must be true or false, found {integer!r}"
+        )
+    return Numeric(
+        name,
+        edges=tuple(map(float, edges)),
+        integer=integer,
+        missing=fields.get("missing", "error"),  # type: ignore[arg-type]  # checked by the class
+        outside=fields.get("outside", "error"),  # type: ignore[arg-type]
+        unparsable=fields.get("unparsable", "error"),  # type: ignore[arg-type]
+    )
+
+
+_KINDS: dict[str, tuple[tuple[str, ...], Callable[[str, Mapping[str, object]], Column]]] = {
+    "binary": (("zero", "one"), _binary),
+    "categorical": (("values", "missing", "outside"), _categorical),
+    "numeric": (("edges", "integer", "missing", "outside", "unparsable"), _numeric),
+}
+
+
+_FLOAT = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
+_ENDS = re.compile(rf"\s*({_FLOAT})\s*(?:-|to)\s*({_FLOAT})\s*", re.ASCII)
+
+
+def _category(column: Categorical, value: str) -> int | None:
+    """Return the bit of a text, else that of the only category that is the same number."""
+    if value in column.codes:
+        return column.codes[value]
+    number = _finite(value)
+    if number is None:
+        return None
+    same = {bit for text, bit in column.codes.items() if _finite(text) == number}
+    return same.pop() if len(same) == 1 else None
+
+
+def _bucket(column: Numeric, value: str) -> int | None:
+    """Return the bucket that holds a number or has the ends, or None if the column has none."""
+    if ends := _ENDS.fullmatch(value):
+        return _bucket_between(column, float(ends[1]), float(ends[2]))
+    number = _finite(value)
+    if number is None or not column.edges[0] <= number <= column.edges[-1]:
+        return None
+    if column.integer and not number.is_integer():
+        return None
+    return min(int(np.searchsorted(column.edges, number, side="right")), column.buckets) - 1
+
+
+def _bucket_between(column: Numeric, low: float, high: float) -> int | None:
+    """Return the bucket with these ends, each as the schema has it or as labels show it."""
+    meant = list(zip(column.edges, map(float, column.edge_texts), strict=True))
+    buckets = enumerate(itertools.pairwise(meant))
+    return next((i for i, (lower, upper) in buckets if low in lower and high in upper), None)
+
+
+def _finite(text: str) -> float | None:
+    """Return the finite number that a text is, or None."""
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) and "_" not in text else None
+
+
+def _rounded(edge: float) -> str:
+    """Return an edge with six digits, without an exponent where these say all of it."""
+    text = f"{edge:.6g}"
+    return _number(edge) if float(text) == edge else text
+
+
+def _extra_labels(column: Categorical | Numeric) -> tuple[str, ...]:
+    other = (OTHER_LABEL,) if column.outside == "other" else ()
+    return (*other, MISSING_LABEL) if column.missing == "category" else other
+
+
+def _check_name(name: str) -> None:
+    if not name:
+        raise BadInputError("schema: a column has an empty name")
+
+
+def _check_choice(column: str, key: str, found: object, allowed: tuple[str, ...]) -> None:
+    if found not in allowed:
+        raise BadInputError(
+            f"schema, column {column!r}: {key} is {found!r}; it must be {' or '.join(allowed)}"
+        )
+
+
+def _check_group(column: str, bits: int, what: str) -> None:
+    if bits < 2:
+        raise BadInputError(
+            f"schema, column {column!r}: {bits} {what}{'' if bits == 1 else 's'} declared; a group "
+            "needs at least two bits, so declare another or leave the column out"
+        )
+
+
+def _text(column: str, key: str, found: object) -> str:
+    """Return a value of a schema file as text: people write 0 for "0" there."""
+    if isinstance(found, bool):
+        return str(found).lower()
+    if isinstance(found, str | int | float):
+        return str(found)
+    raise BadInputError(f"schema, column {column!r}: {key} holds {found!r}, which is no text")
+
+
+def _number(value: float) -> str:
+    """Return the shortest text that gives the number back, whole numbers without a point."""
+    return str(int(value)) if value.is_integer() and abs(value) < 1e16 else repr(value)

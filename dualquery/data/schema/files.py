@@ -1,0 +1,126 @@
+"""Schemas in files: JSON or TOML is read, JSON is written."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import tomllib
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from dualquery.data.builtin import SCHEMAS, schema_path
+from dualquery.data.opening import FilePath
+from dualquery.data.schema.columns import suggest
+from dualquery.data.schema.items import ItemSchema
+from dualquery.data.schema.parse import schema_from_dict
+from dualquery.data.schema.table import TableSchema
+from dualquery.runtime.errors import BadInputError
+
+
+def load_schema(name_or_path: str | Path) -> TableSchema | ItemSchema:
+    """Return a built-in schema, or the one in a file.
+
+    Parameters
+    ----------
+    name_or_path
+        ``adult``, ``adult-paper``, ``kdd99``, or the path of a JSON file or of a TOML file (ending
+        ``.toml``). A file is a declaration unless it says ``"declared": false``, as drafts do. A
+        schema without a name takes that of its file.
+
+    Raises
+    ------
+    BadInputError
+        If there is no such schema, the file cannot be read, or what it says is no schema.
+    """
+    if name_or_path in SCHEMAS:
+        path: FilePath = schema_path(str(name_or_path))
+    else:
+        path = Path(name_or_path)
+        if not path.is_file():
+            raise BadInputError(
+                f"{name_or_path}: there is no such schema file; "
+                + suggest(
+                    str(name_or_path), SCHEMAS, f"the built-in schemas are {', '.join(SCHEMAS)}"
+                )
+            )
+    try:
+        fields = _parse(path)
+        schema = schema_from_dict(fields)
+    except BadInputError as fault:
+        raise BadInputError(f"{name_or_path}: {fault}") from None
+    return schema if "name" in fields else replace(schema, name=path.name)
+
+
+def write_schema(schema: TableSchema | ItemSchema, path: str | Path) -> None:
+    """Write a schema as a JSON file for the user to check (see `format_schema`).
+
+    The file is whole or as it was before.
+
+    Raises
+    ------
+    BadInputError
+        If the file cannot be written.
+    """
+    path = Path(path)
+    text = format_schema(schema)
+    try:
+        # A folder of its own beside the file, since a file made by mkstemp would have mode 0600.
+        with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:
+            draft = Path(folder) / path.name
+            with draft.open("w", encoding="utf-8") as stream:
+                stream.write(text)
+                stream.flush()
+                os.fsync(stream.fileno())
+            draft.replace(path)
+    except OSError as fault:
+        raise BadInputError(f"{path}: cannot be written ({fault.strerror})") from None
+
+
+def format_schema(schema: TableSchema | ItemSchema) -> str:
+    """Return the text of a schema file: JSON, one line a column.
+
+    A declared schema does not say so: whoever hands a file in declares it. A draft says
+    ``"declared": false``, so that nobody declares it unread, and leaves out its name, which is that
+    of the data, for its file's.
+    """
+    fields = schema.to_dict()
+    del fields["declared" if schema.declared else "name"]
+    lines = []
+    for key, value in fields.items():
+        if key == "columns" and isinstance(value, list):
+            rows = ",\n".join("    " + json.dumps(row, ensure_ascii=False) for row in value)
+            lines.append(f'  "columns": [\n{rows}\n  ]')
+        else:
+            lines.append(f"  {json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}")
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def _json(text: str) -> object:
+    """Read JSON whose keys come once: of two values, one would be taken without a word."""
+    return json.loads(text, object_pairs_hook=_once)
+
+
+def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise BadInputError(f"the key {twice!r} comes twice in one object; leave one of them")
+    return found
+
+
+def _parse(path: FilePath) -> Mapping[str, object]:
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+        fields = tomllib.loads(text) if path.name.lower().endswith(".toml") else _json(text)
+    except OSError as fault:
+        raise BadInputError(f"cannot be read ({fault.strerror})") from None
+    except UnicodeDecodeError:
+        raise BadInputError("not UTF-8 text; convert the file to UTF-8") from None
+    except (json.JSONDecodeError, tomllib.TOMLDecodeError) as fault:
+        raise BadInputError(f"neither JSON nor (with the ending .toml) TOML: {fault}") from None
+    if not isinstance(fields, dict):
+        raise BadInputError(f"a schema is a table of keys, found {type(fields).__name__}")
+    return fields

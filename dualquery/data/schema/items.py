@@ -1,0 +1,201 @@
+"""The schema of item lists: numbered items, one bit each, cheap for hundreds of thousands."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualquery.data.domain import Domain
+from dualquery.data.schema.column_choice import (
+    Selection,
+    format_items,
+    select_items,
+)
+from dualquery.data.schema.protocol import (
+    FORMAT_NAME,
+    SCHEMA_VERSION,
+    check_max_ones,
+    max_ones_entry,
+)
+from dualquery.runtime.errors import BadInputError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+@dataclass(frozen=True, eq=False)
+class ItemSchema:
+    """Numbered items, one bit each.
+
+    Parameters
+    ----------
+    items
+        int64, not negative, strictly increasing, at least one: the id of each bit's item.
+    name
+        For messages and for the release.
+    declared
+        False when the items were taken from the data.
+    outside
+        What an item that is not listed does: it is an error, or is left out of the record.
+    max_ones_per_row
+        Rows with more of the items are cut to so many of them (see `dualquery.data.truncation`);
+        None for no cut.
+    names
+        What each item is called in queries and tables, all different; None for the ids.
+
+    Raises
+    ------
+    BadInputError
+        If the ids or the names are not as said.
+    """
+
+    items: NDArray[np.int64]
+    name: str = "items"
+    declared: bool = True
+    outside: Literal["error", "drop"] = "error"
+    max_ones_per_row: int | None = None
+    names: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        check_max_ones(self.name, self.max_ones_per_row)
+        if not len(self.items):
+            raise BadInputError(f"schema {self.name!r}: it has no items, so records have no bits")
+        if self.items[0] < 0 or np.any(np.diff(self.items) <= 0):
+            raise BadInputError(
+                f"schema {self.name!r}: item ids must increase from 0 or more, found "
+                f"{self.items[:6].tolist()}{' ...' if len(self.items) > 6 else ''}"
+            )
+        if self.outside not in ("error", "drop"):
+            raise BadInputError(
+                f"schema {self.name!r}: outside is {self.outside!r}; it must be error or drop"
+            )
+        if self.names is not None:
+            self._check_names(self.names)
+
+    def _check_names(self, names: tuple[str, ...]) -> None:
+        if len(names) != len(self.items):
+            raise BadInputError(
+                f"schema {self.name!r}: {len(names):,} names for {len(self.items):,} items"
+            )
+        if len(self._bit_of_name) < len(names):
+            again = next(name for bit, name in enumerate(names) if self._bit_of_name[name] != bit)
+            raise BadInputError(f"schema {self.name!r}: two items have the name {again!r}")
+        for item, name in zip(self.items.tolist(), names, strict=True):
+            if not name or (name.isdigit() and name != str(item)):
+                raise BadInputError(
+                    f"schema {self.name!r}: item {item} has the name {name!r}, which is empty or "
+                    "the id of another"
+                )
+
+    @staticmethod
+    def numbered(bits: int, name: str) -> ItemSchema:
+        """Return the schema of the items 0 .. ``bits - 1``."""
+        return ItemSchema(np.arange(bits, dtype=np.int64), name)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ItemSchema):
+            return NotImplemented
+        ours = (self.name, self.declared, self.outside, self.names, self.max_ones_per_row)
+        theirs = (other.name, other.declared, other.outside, other.names, other.max_ones_per_row)
+        return ours == theirs and np.array_equal(self.items, other.items)
+
+    __hash__ = None  # type: ignore[assignment]  # arrays have no hash
+
+    @cached_property
+    def domain(self) -> Domain:
+        """One binary column an item."""
+        return replace(Domain.binary(len(self.items)), max_ones=self.max_ones_per_row)
+
+    @property
+    def column_names(self) -> Sequence[str]:
+        """The items' names, or ids as texts: made on each call, so ask once."""
+        return list(map(str, self.items.tolist())) if self.names is None else self.names
+
+    def bit_label(self, bit: int) -> str:
+        """Return the name or id of a bit's item."""
+        return str(self.items[bit]) if self.names is None else self.names[bit]
+
+    def bit_labels(self) -> pl.Series:
+        """Return the names or ids of all bits, String."""
+        import polars as pl
+
+        if self.names is not None:
+            return pl.Series("label", self.names, dtype=pl.String)
+        return pl.Series("label", self.items).cast(pl.String)
+
+    def literal(self, column: str, value: str | None) -> int:
+        """Return the literal code of an item being there, or not if ``value`` is "0".
+
+        ``column`` is its name or its id.
+        """
+        if value not in (None, "0", "1"):
+            raise BadInputError(f"query: item {column} is 0 or 1, never {value!r}")
+        if column in self._bit_of_name:
+            return 2 * self._bit_of_name[column] + (value == "0")
+        return 2 * int(self._bits(_item(column))[0]) + (value == "0")
+
+    def select(self, selection: Selection) -> NDArray[np.int64]:
+        """Return the bits of the selected items: int64, increasing."""
+        return self._bits(select_items(selection))
+
+    def restrict(self, selection: Selection) -> ItemSchema:
+        """Return the schema of the selected items only; all others are left out of the records."""
+        bits = self.select(selection)
+        names = None if self.names is None else tuple(self.names[bit] for bit in bits.tolist())
+        return replace(self, items=self.items[bits], outside="drop", names=names)
+
+    def with_max_ones(self, most: int | None) -> ItemSchema:
+        """Return the schema whose rows are cut to at most so many 1s; None for no cut."""
+        return replace(self, max_ones_per_row=most)
+
+    def decode(self, records: NDArray[np.uint8]) -> pl.DataFrame:
+        """Return records as one 0/1 column an item, or above 10,000 items one list a record.
+
+        The list's column is ``items`` and holds item ids (int32 where all ids fit, else int64).
+        """
+        from dualquery.data.schema.decode import decode_items
+
+        return decode_items(self, records)
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the schema as JSON-able values, the items as ranges."""
+        return {
+            "format": FORMAT_NAME,
+            "version": SCHEMA_VERSION,
+            "kind": "items",
+            "name": self.name,
+            "declared": self.declared,
+            "outside": self.outside,
+            "items": format_items(self.items),
+            **max_ones_entry(self.max_ones_per_row),
+            **({} if self.names is None else {"names": list(self.names)}),
+        }
+
+    @cached_property
+    def _bit_of_name(self) -> Mapping[str, int]:
+        """Bit of each named item."""
+        return {name: bit for bit, name in enumerate(self.names or ())}
+
+    def _bits(self, items: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the bits of items, all of which must be listed."""
+        bits = np.searchsorted(self.items, items)
+        unknown = self.items[np.minimum(bits, len(self.items) - 1)] != items
+        if np.any(unknown):
+            raise BadInputError(
+                f"there is no item {items[unknown][0]}; schema {self.name!r} lists "
+                f"{len(self.items):,} items from {self.items[0]} to {self.items[-1]}"
+            )
+        return bits.astype(np.int64)
+
+
+def _item(column: str) -> NDArray[np.int64]:
+    if not (column.isascii() and column.isdigit() and len(column) <= 18):
+        raise BadInputError(
+            f"query: {column!r} is no item id; the columns of this data are numbers"
+        )
+    return np.array([int(column)], np.int64)

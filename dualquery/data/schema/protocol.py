@@ -1,0 +1,121 @@
+"""What every schema offers. A schema is public."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualquery.data.domain import Domain
+from dualquery.data.schema.column_choice import (
+    Selection,
+)
+from dualquery.runtime.errors import BadInputError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+SCHEMA_VERSION = 1
+"""Of schema files; a newer one is refused."""
+
+FORMAT_NAME = "dualquery-schema"
+
+
+class Schema(Protocol):
+    """What every schema offers."""
+
+    @property
+    def name(self) -> str:
+        """Name of the schema, for messages and for the release."""
+        ...
+
+    @property
+    def declared(self) -> bool:
+        """False when buckets, categories or items were taken from the data.
+
+        A release made with such a schema is not private.
+        """
+        ...
+
+    @property
+    def domain(self) -> Domain:
+        """Which bits make up which column."""
+        ...
+
+    @property
+    def column_names(self) -> Sequence[str]:
+        """Names of the columns; item ids as texts."""
+        ...
+
+    def bit_label(self, bit: int) -> str:
+        """Return what a bit means, such as ``age=30-35``, ``flag`` or ``17``."""
+        ...
+
+    def bit_labels(self) -> pl.Series:
+        """Return the labels of all bits, String."""
+        ...
+
+    def literal(self, column: str, value: str | None) -> int:
+        """Return the literal code (``2 * bit + negated``) of one term of a query's text.
+
+        Parameters
+        ----------
+        column
+            Name of a column, or an item id.
+        value
+            A label or a value of it; None only for binary columns and items, meaning 1.
+
+        Raises
+        ------
+        BadInputError
+            If the column or the value is unknown; close matches are listed.
+        """
+        ...
+
+    def select(self, selection: Selection) -> NDArray[np.int64]:
+        """Return which columns of `domain` a ``--columns`` text means: int64, increasing."""
+        ...
+
+    def restrict(self, selection: Selection) -> Schema:
+        """Return the schema of the selected columns only."""
+        ...
+
+    def with_max_ones(self, most: int | None) -> Schema:
+        """Return the schema whose rows are cut to at most so many 1s; None for no cut."""
+        ...
+
+    def decode(self, records: NDArray[np.uint8]) -> pl.DataFrame:
+        """Return records in the user's columns.
+
+        Encoding the result again gives the same bits.
+
+        Parameters
+        ----------
+        records
+            uint8 0/1, shape ``(records, domain.bits)``, one-hot in every group.
+
+        Raises
+        ------
+        ValueError
+            If the shape is wrong or a record does not obey a one-hot group.
+        """
+        ...
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the schema as JSON-able values; `schema_from_dict` is the inverse."""
+        ...
+
+
+def check_max_ones(name: str, most: object) -> None:
+    """Raise `BadInputError` unless ``max_ones_per_row`` is None or a whole number from 1 on."""
+    if most is not None and (isinstance(most, bool) or not isinstance(most, int) or most < 1):
+        raise BadInputError(
+            f"schema {name!r}: max_ones_per_row is {most!r}; a whole number from 1 on is needed"
+        )
+
+
+def max_ones_entry(most: int | None) -> dict[str, object]:
+    """Return what a schema file says of the cut: nothing if there is none."""
+    return {} if most is None else {"max_ones_per_row": most}

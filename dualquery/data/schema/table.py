@@ -1,0 +1,181 @@
+"""The schema of a table: named columns, each of one bit or of a group of bits."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualquery.data.domain import Domain
+from dualquery.data.schema.column_choice import (
+    Selection,
+    select_columns,
+)
+from dualquery.data.schema.columns import Binary, Column, find_bit, suggest
+from dualquery.data.schema.protocol import (
+    FORMAT_NAME,
+    SCHEMA_VERSION,
+    check_max_ones,
+    max_ones_entry,
+)
+from dualquery.runtime.errors import BadInputError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+@dataclass(frozen=True)
+class TableSchema:
+    """The columns of a table.
+
+    Parameters
+    ----------
+    columns
+        In the order of the bits; at least one, no name twice.
+    name
+        For messages and for the release.
+    declared
+        False when buckets or categories were taken from the data.
+    drop_incomplete
+        Whether rows that lack a value in one of these columns are left out before anything else.
+        It is a public filter: neighbouring tables are defined after it.
+    missing_values
+        Texts that stand for a missing value in every column, besides null and NaN.
+    max_ones_per_row
+        Rows with more 1s are cut to so many of them (see `dualquery.data.truncation`); None for no
+        cut. It needs binary columns only.
+
+    Raises
+    ------
+    BadInputError
+        If a name occurs twice, there is no column, a declared value is also in
+        ``missing_values``, a column keeps missing values that ``drop_incomplete`` leaves out, or
+        rows of one-hot columns are to be cut.
+    """
+
+    columns: tuple[Column, ...]
+    name: str = "schema"
+    declared: bool = True
+    drop_incomplete: bool = False
+    missing_values: tuple[str, ...] = ("",)
+    max_ones_per_row: int | None = None
+
+    def __post_init__(self) -> None:
+        check_max_ones(self.name, self.max_ones_per_row)
+        if not self.columns:
+            raise BadInputError(f"schema {self.name!r}: it has no columns, so records have no bits")
+        seen: set[str] = set()
+        for column in self.columns:
+            if column.name in seen:
+                raise BadInputError(
+                    f"schema {self.name!r}: the column {column.name!r} is declared twice"
+                )
+            seen.add(column.name)
+            if self.drop_incomplete and getattr(column, "missing", "error") == "category":
+                raise BadInputError(
+                    f"schema {self.name!r}, column {column.name!r}: missing is a category, but "
+                    "drop_incomplete leaves such rows out; choose one of the two"
+                )
+            codes = getattr(column, "codes", {})
+            for marker in self.missing_values:
+                if marker in codes:
+                    raise BadInputError(
+                        f"schema {self.name!r}, column {column.name!r}: {marker!r} is declared as "
+                        "a value and also stands for a missing value; drop one of the two"
+                    )
+            if self.max_ones_per_row is not None and not isinstance(column, Binary):
+                raise BadInputError(
+                    f"schema {self.name!r}, column {column.name!r}: a row always has one of its "
+                    f"{column.bits} values, so rows cannot be cut; --max-ones-per-row is for "
+                    "tables whose columns are all binary"
+                )
+
+    @cached_property
+    def domain(self) -> Domain:
+        """Which bits make up which column."""
+        sizes = [column.bits for column in self.columns]
+        offsets = np.array([0, *itertools.accumulate(sizes)], np.int64)
+        return Domain(offsets, self.max_ones_per_row)
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """Names of the columns."""
+        return tuple(column.name for column in self.columns)
+
+    def bit_label(self, bit: int) -> str:
+        """Return what a bit means: ``column=label``, or the name of a binary column."""
+        number = int(self.domain.column_of_bit[bit])
+        column = self.columns[number]
+        return _label(column, column.labels[bit - int(self.domain.offsets[number])])
+
+    def bit_labels(self) -> pl.Series:
+        """Return the labels of all bits, String."""
+        import polars as pl
+
+        labels = [_label(column, text) for column in self.columns for text in column.labels]
+        return pl.Series("label", labels, dtype=pl.String)
+
+    def literal(self, column: str, value: str | None) -> int:
+        """Return the literal code of ``column=value`` (see `Schema.literal`)."""
+        try:
+            number = self._numbers[column]
+        except KeyError:
+            raise BadInputError(
+                f"query: there is no column {column!r}; {suggest(column, self.column_names)}"
+            ) from None
+        found = self.columns[number]
+        if value is None and not isinstance(found, Binary):
+            raise BadInputError(
+                f"query: column {column!r} needs a value, such as {column}={found.labels[0]}"
+            )
+        bit, negated = (0, False) if value is None else find_bit(found, value)
+        return 2 * (int(self.domain.offsets[number]) + bit) + negated
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        return {name: number for number, name in enumerate(self.column_names)}
+
+    def select(self, selection: Selection) -> NDArray[np.int64]:
+        """Return the numbers of the selected columns: int64, increasing."""
+        return np.array(select_columns(selection, self.column_names), np.int64)
+
+    def restrict(self, selection: Selection) -> TableSchema:
+        """Return the schema of the selected columns only."""
+        chosen = select_columns(selection, self.column_names)
+        return replace(self, columns=tuple(self.columns[number] for number in chosen))
+
+    def with_max_ones(self, most: int | None) -> TableSchema:
+        """Return the schema whose rows are cut to at most so many 1s; None for no cut."""
+        return replace(self, max_ones_per_row=most)
+
+    def decode(self, records: NDArray[np.uint8]) -> pl.DataFrame:
+        """Return records in the user's columns (see `Schema.decode`).
+
+        A bucket becomes a number near its middle, merged categories the first of them, a missing
+        value null.
+        """
+        from dualquery.data.schema.decode import decode_table
+
+        return decode_table(self, records)
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the schema as JSON-able values."""
+        return {
+            "format": FORMAT_NAME,
+            "version": SCHEMA_VERSION,
+            "kind": "table",
+            "name": self.name,
+            "declared": self.declared,
+            "drop_incomplete": self.drop_incomplete,
+            "missing_values": list(self.missing_values),
+            "columns": [column.to_dict() for column in self.columns],
+            **max_ones_entry(self.max_ones_per_row),
+        }
+
+
+def _label(column: Column, text: str) -> str:
+    return f"{column.name}={text}" if text else column.name

@@ -1,0 +1,1 @@
+"""What is known of errors: expected errors before a run, intervals of true answers after it."""

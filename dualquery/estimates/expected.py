@@ -1,0 +1,87 @@
+"""What error to expect of a mechanism, before any budget is spent. Public facts only.
+
+Two kinds of answer, each with its basis in words: noise on every answer follows a formula, and
+DualQuery a scale with constants measured on other data. For every other mechanism there is none.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    pass
+
+_EULER = 0.5772156649015329
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """An error with the range in which it is expected; ``low <= about <= high``, in [0, 1] times
+    the range of the queries.
+    """
+
+    low: float
+    about: float
+    high: float
+
+    def text(self) -> str:
+        """Return for example ``0.030 (0.018 to 0.050)``."""
+        return f"{self.about:.2g} ({self.low:.2g} to {self.high:.2g})"
+
+
+@dataclass(frozen=True)
+class ExpectedError:
+    """What to expect of the released answers.
+
+    Parameters
+    ----------
+    max_error, mean_error
+        Over the queries of the workload.
+    basis
+        What the estimates rest on, one sentence.
+    """
+
+    max_error: Estimate
+    mean_error: Estimate
+    basis: str
+
+    def text(self) -> str:
+        """Return one line for a person."""
+        return (
+            f"expected max error {self.max_error.text()}, mean {self.mean_error.text()}; "
+            f"{self.basis}"
+        )
+
+
+def noise_error(noise: str, scale: float, queries: int, spread: float) -> ExpectedError:
+    """Return the error of independent noise on every answer.
+
+    Parameters
+    ----------
+    noise
+        ``gaussian`` or ``discrete laplace``.
+    scale
+        Of the noise, in units of answers.
+    queries
+        Number m of answers.
+    spread
+        Difference of the largest and the smallest possible answer: answers are clipped.
+    """
+    if noise == "gaussian":
+        # The Gumbel mean of the largest of m magnitudes, in standard deviations.
+        from scipy.special import ndtri
+
+        largest = -float(ndtri(min(math.exp(-_EULER) / (2 * queries), 0.25)))
+        mean = math.sqrt(2.0 / math.pi)
+    else:
+        largest, mean = math.log(queries) + _EULER, 1.0
+    most = min(scale * largest, spread)
+    average = min(scale * mean, spread)
+    # Clipping halves the error of answers at the end of their range, and never adds any.
+    return ExpectedError(
+        Estimate(0.6 * most, most, min(1.3 * most, spread)),
+        Estimate(0.25 * average, 0.75 * average, min(1.1 * average, spread)),
+        "by the formula of independent noise; clipping takes up to half of it",
+    )

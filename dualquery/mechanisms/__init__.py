@@ -1,0 +1,1 @@
+"""Mechanisms: each plans on public facts, then runs on the private room."""

@@ -1,0 +1,76 @@
+"""Independent columns with noisy 1-way marginals: the first thing a sober analyst would try."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualquery.data.domain import Domain
+from dualquery.mechanisms.baselines.noise import NoisePlan, measure, plan_noise
+from dualquery.mechanisms.baselines.product import product_answers, sample_records
+from dualquery.mechanisms.protocol import Budget, Outcome, Plan, Session, Task
+from dualquery.queries.conjunctions import Workload
+from dualquery.queries.family import Queries
+from dualquery.room.curator import Curator
+from dualquery.runtime.errors import BadInputError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Independent:
+    """Measures every bit once, with noise, and multiplies the columns' shares."""
+
+    name: ClassVar[str] = "independent"
+    pure: ClassVar[bool] = False
+
+    records: int = 1000
+    """Number of synthetic records to draw."""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.records, int) or self.records < 1:
+            raise BadInputError(f"records is {self.records}; a whole number from 1 on is needed")
+
+    def statistics(self, queries: Queries) -> Workload:
+        """Hold the count of every bit."""
+        return one_way(queries.domain)
+
+    def plan(self, task: Task, budget: Budget) -> Plan:
+        """Spend the whole budget on one noisy measurement of all bits."""
+        return plan_noise(self.statistics(task.workload), budget, {"records": self.records})
+
+    def run(self, task: Task, plan: Plan, curator: Curator | None, session: Session) -> Outcome:
+        """Measure, make every column a distribution, and multiply."""
+        domain = task.workload.domain
+        shares = measure(curator, NoisePlan.of(plan)) / task.n
+        probabilities = to_distributions(domain, shares)
+        generator = np.random.default_rng(session.public_seed)
+        return Outcome(
+            answers=product_answers(task.workload, probabilities),
+            records=sample_records(domain, probabilities, self.records, generator),
+        )
+
+
+def one_way(domain: Domain) -> Workload:
+    """Return the workload of all single bits."""
+    literals = np.arange(domain.bits, dtype=np.int32)[:, None] * np.int32(2)
+    return Workload(literals, domain, {"kind": "one-way"})
+
+
+def to_distributions(domain: Domain, shares: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Project noisy shares onto what columns can be: [0, 1], or a distribution if one-hot.
+
+    The projection is the nearest point in Euclidean distance (Duchi et al. 2008, simplex), column
+    by column.
+    """
+    result = np.clip(shares, 0.0, 1.0)
+    for column in np.flatnonzero(domain.sizes > 1):
+        group = slice(int(domain.offsets[column]), int(domain.offsets[column + 1]))
+        falling = np.sort(shares[group])[::-1]
+        excess = (np.cumsum(falling) - 1.0) / np.arange(1, len(falling) + 1)
+        cut = excess[np.flatnonzero(falling > excess)[-1]]
+        values = np.maximum(shares[group] - cut, 0.0)
+        result[group] = values / math.fsum(values)
+    return result

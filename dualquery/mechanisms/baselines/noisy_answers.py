@@ -1,0 +1,94 @@
+"""Noise on every answer: hard to beat when queries are few or rows are many."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from dualquery.estimates.expected import ExpectedError, noise_error
+from dualquery.estimates.intervals import Intervals
+from dualquery.mechanisms.baselines.noise import NoisePlan, measure, plan_noise
+from dualquery.mechanisms.protocol import Budget, Outcome, Plan, Session, Task
+from dualquery.queries.conjunctions import Workload
+from dualquery.queries.family import Queries
+from dualquery.room.curator import Curator
+from dualquery.room.sensitivity.conjunctions import complemented
+from dualquery.runtime.errors import BadInputError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gaussian:
+    """Gaussian noise on every answer, clipped to their range (Balle and Wang 2018)."""
+
+    name: ClassVar[str] = "gaussian"
+    pure: ClassVar[bool] = False
+
+    def statistics(self, queries: Queries) -> Queries:
+        """Hold the queries' own answers."""
+        return queries
+
+    def plan(self, task: Task, budget: Budget) -> Plan:
+        """Find the smallest noise at a proven sensitivity."""
+        if budget.delta == 0:
+            raise BadInputError("gaussian needs --delta above 0; with delta 0 use laplace")
+        return plan_noise(task.queries, budget, {})
+
+    def expected_error(self, task: Task, plan: Plan) -> ExpectedError:
+        """Tell the error of the noise, by formula."""
+        return answer_noise(task, plan)
+
+    def run(self, task: Task, plan: Plan, curator: Curator | None, session: Session) -> Outcome:  # noqa: ARG002
+        """Measure and clip."""
+        return noisy_answers(task, plan, curator)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Laplace:
+    """Discrete Laplace noise on every answer, clipped to their range (Dwork et al. 2006)."""
+
+    name: ClassVar[str] = "laplace"
+    pure: ClassVar[bool] = True
+
+    def statistics(self, queries: Queries) -> Queries:
+        """Hold the queries' own answers."""
+        return queries
+
+    def plan(self, task: Task, budget: Budget) -> Plan:
+        """Find the smallest noise at a proven sensitivity; delta is not needed."""
+        return plan_noise(task.queries, replace(budget, delta=0.0), {})
+
+    def expected_error(self, task: Task, plan: Plan) -> ExpectedError:
+        """Tell the error of the noise, by formula."""
+        return answer_noise(task, plan)
+
+    def run(self, task: Task, plan: Plan, curator: Curator | None, session: Session) -> Outcome:  # noqa: ARG002
+        """Measure and clip."""
+        return noisy_answers(task, plan, curator)
+
+
+def answer_noise(task: Task, plan: Plan) -> ExpectedError:
+    """Return the error to expect of one noisy measurement of the workload."""
+    queries, noise = task.queries, NoisePlan.of(plan)
+    scale = noise.scale * queries.step / task.n
+    return noise_error(noise.noise, scale, len(queries), queries.high - queries.low)
+
+
+def noisy_answers(task: Task, plan: Plan, curator: Curator | None) -> Outcome:
+    """Turn one noisy measurement of the workload into answers."""
+    queries, noise = task.queries, NoisePlan.of(plan)
+    unit = queries.step / task.n
+    answers = np.asarray(measure(curator, noise) * unit, np.float64)
+    return Outcome(
+        answers=np.clip(answers, queries.low, queries.high),
+        intervals=Intervals.around(
+            answers,
+            noise.half_width * unit,
+            queries.low,
+            queries.high,
+            "from the noise of each answer, each on its own",
+            # Where a complement was counted, rows that are not there hold.
+            complemented(queries).astype(float) if isinstance(queries, Workload) else 0.0,
+        ),
+    )

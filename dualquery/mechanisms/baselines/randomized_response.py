@@ -1,0 +1,159 @@
+"""Randomized response: records report at random, and the answers are corrected for it.
+
+The room's part, and why it is private, is `dualquery.room.draws.randomized`. A query asks for a set
+of values S_c on each of its columns, and a column of v values is reported through a channel with
+chance ``own`` of the true value and ``other`` of each other one. Then
+
+    (1[report in S_c] - other |S_c|) / (own - other)
+
+has the mean 1[value in S_c] over the channel, and columns are randomized independently, so the
+product over the columns has the query's value as its mean. Multiplied out, the answer is a signed
+sum of the shares of reports that satisfy the conjunctions inside the query.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualquery.data.cells import axis_sizes
+from dualquery.mechanisms.protocol import Budget, Outcome, Plan, Session, Task, conjunctions_of
+from dualquery.privacy.accountants.choice import best
+from dualquery.privacy.events import Neighbours, RandomizedReport, Schedule
+from dualquery.queries.conjunctions import Workload
+from dualquery.queries.family import Queries
+from dualquery.queries.forms.subqueries import Subqueries
+from dualquery.room.curator import Curator
+from dualquery.room.draws.randomized import WORDS, asked_columns, steps_of
+from dualquery.runtime.errors import BadInputError
+
+_HALVINGS = 40
+_LARGEST_EPSILON = 40.0
+"""Above this a report of 64 random bits is all but the truth."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RandomizedResponse:
+    """Every record reports each asked column truly or at random; answers are debiased."""
+
+    name: ClassVar[str] = "randomized-response"
+    pure: ClassVar[bool] = True
+
+    def statistics(self, queries: Queries) -> Workload:
+        """Ask for the conjunctions inside the queries."""
+        return Subqueries.of(conjunctions_of(queries)).workload
+
+    def plan(self, task: Task, budget: Budget) -> Plan:
+        """Give every asked column the same epsilon, the largest that fits."""
+        if budget.neighbours is not Neighbours.REPLACE_ONE:
+            raise BadInputError(
+                "randomized-response gives away the number of reports, one a row, so it protects "
+                "replaced records only; use --neighbours replace-one, or another mechanism"
+            )
+        columns = len(asked_columns(task.workload))
+        epsilon = largest_report_epsilon(columns, budget)
+        schedule = _reports(columns, epsilon)
+        accountant, _ = best(schedule, budget.delta, budget.accountant)
+        return Plan(schedule, accountant.name, {"columns": columns, "report_epsilon": epsilon})
+
+    def run(self, task: Task, plan: Plan, curator: Curator | None, session: Session) -> Outcome:  # noqa: ARG002
+        """Let the records report, and correct."""
+        if curator is None:
+            raise TypeError("randomized response runs on a curator")
+        epsilon = plan.parameters["report_epsilon"]
+        subqueries = Subqueries.of(task.workload)
+        shares = curator.count_randomized(epsilon) / task.n
+        corrected = correct(task.workload, subqueries, shares, epsilon)
+        return Outcome(answers=np.clip(corrected, 0.0, 1.0))
+
+
+def largest_report_epsilon(columns: int, budget: Budget) -> float:
+    """Return the largest epsilon of a report, to one part in 10^9, that fits the budget.
+
+    Raises
+    ------
+    BadInputError
+        If the accountant asked for does not support pure mechanisms at this delta, or nothing fits.
+    """
+
+    def fits(epsilon: float) -> bool:
+        return (
+            best(_reports(columns, epsilon), budget.delta, budget.accountant)[1] <= budget.epsilon
+        )
+
+    # The plain sum leaves room for its rounding, and is what every other way improves on.
+    low = min(budget.epsilon / columns, _LARGEST_EPSILON) * (1.0 - 1e-11)
+    if not fits(low):
+        low = 0.0
+    high = 2.0 * max(low, budget.epsilon / columns)
+    while high <= _LARGEST_EPSILON and fits(high):
+        low, high = high, 2.0 * high
+    high = min(high, _LARGEST_EPSILON)
+    for _ in range(_HALVINGS):
+        if high - low <= 1e-9 * high:
+            break
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    if low == 0.0:
+        raise BadInputError(
+            f"epsilon {budget.epsilon:g} for reports of {columns} columns does not fit with "
+            f"accountant {budget.accountant}; use --accountant auto"
+        )
+    return low
+
+
+def _reports(columns: int, epsilon: float) -> Schedule:
+    return (RandomizedReport(epsilon),) * columns
+
+
+def correct(
+    workload: Workload, subqueries: Subqueries, shares: NDArray[np.float64], epsilon: float
+) -> NDArray[np.float64]:
+    """Return unbiased answers from the reports' shares.
+
+    Parameters
+    ----------
+    workload
+        m queries.
+    subqueries
+        Their `Subqueries`.
+    shares
+        float64, shape ``(len(subqueries.workload),)``: reports that satisfy each conjunction.
+    epsilon
+        Cost of the report of one column.
+
+    Returns
+    -------
+    float64, shape ``(m,)``: not necessarily in [0, 1].
+    """
+    domain, literals = workload.domain, workload.literals
+    present = literals >= 0
+    column = np.where(present, domain.column_of_bit[literals >> 1], -1)
+    values = axis_sizes(domain)[column]
+    different = {int(v): steps_of(epsilon, int(v)) / WORDS for v in np.unique(values[present])}
+    other = np.zeros(literals.shape)
+    for size, chance in different.items():
+        other[values == size] = chance
+    gap = 1.0 - values * other
+
+    # Literals on one column are one set of values; the first of them stands for the column.
+    same = (column[:, :, None] == column[:, None, :]) & present[:, :, None] & present[:, None, :]
+    first = present & (same.argmax(axis=2) == np.arange(workload.way))
+    negated = (literals & 1).astype(bool)
+    positives = (same & ~negated[:, None, :]).sum(axis=2)
+    negatives = (same & negated[:, None, :]).sum(axis=2)
+    wanted = np.where(positives == 0, values - negatives, positives == 1)
+
+    extended = np.append(shares, 1.0)
+    answers = np.zeros(len(workload))
+    for pattern in range(1 << workload.way):
+        inside = (pattern >> np.arange(workload.way) & 1).astype(bool)
+        # Patterns take all literals of a column or none, and positions with a literal only.
+        whole = ~(same & (inside[:, None] != inside)).any(axis=(1, 2)) & (present | ~inside).all(1)
+        factor = np.where(inside, 1.0, -other * wanted) / gap
+        weight = np.where(first, factor, 1.0).prod(axis=1)
+        answers += np.where(whole, weight * extended[subqueries.place[:, pattern]], 0.0)
+    return answers

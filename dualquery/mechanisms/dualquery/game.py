@@ -1,0 +1,219 @@
+"""DualQuery (Gaboardi, Gallego Arias, Hsu, Roth and Wu, ICML 2014), Algorithm 1.
+
+The query player runs multiplicative weights over the workload, closed under complement, inside the
+private room. Each round it shows a sample of queries, and the record player answers with the one
+record that satisfies most of them: a problem that needs no privacy. The records are the synthetic
+data.
+
+Two steps go beyond the paper, both post-processing of what is public: a best response looks at the
+draws of earlier rounds too (`dualquery.mechanisms.dualquery.transcript`), and the records' shares
+are fitted to all draws (`dualquery.mechanisms.dualquery.shares`). With ``memory=1,
+mixture="equal"`` neither is taken.
+
+Two notes on the paper's text. Algorithm 1 prints the update as ``exp(-eta A(q, x))`` with a payoff
+that the query player maximises; as in the authors' own code, the weight of a query must *rise* with
+``q(D) - q(x)``. And round 1 needs no sample: the weights are uniform, a query and its complement
+cancel for every record, and any public record is a best response in expectation.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualquery.estimates.expected import ExpectedError
+from dualquery.mechanisms.dualquery.expected import game_error
+from dualquery.mechanisms.dualquery.memory import bytes_needed
+from dualquery.mechanisms.dualquery.options import GameOptions
+from dualquery.mechanisms.dualquery.parameters import choose_parameters
+from dualquery.mechanisms.dualquery.shares import in_shares, likelihood_shares
+from dualquery.mechanisms.dualquery.transcript import Transcript
+from dualquery.mechanisms.dualquery.unmentioned import fill_unmentioned
+from dualquery.mechanisms.protocol import Budget, Outcome, Plan, Session, Task
+from dualquery.privacy.events import GameSchedule, VaryingGameSchedule
+from dualquery.queries.conjunctions import Workload
+from dualquery.queries.family import Queries
+from dualquery.queries.forms.disjunctions import Disjunctions
+from dualquery.room.curator import Curator
+from dualquery.runtime.resources import check_memory
+from solvers import BestResponse, Solution, Status, get_solver
+
+MEASURED_WITHOUT = (
+    "rounds", "samples", "eta", "taper", "growth", "alpha", "memory", "mixture", "burn_in",
+)  # fmt: skip
+"""Options that the constants of the error to expect know nothing of."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DualQuery(GameOptions):
+    """Multiplicative weights over queries; records are best responses."""
+
+    name: ClassVar[str] = "dualquery"
+    pure: ClassVar[bool] = False
+
+    def statistics(self, queries: Queries) -> Workload | Disjunctions:
+        """Hold the queries' own answers, those of other families mapped to [0, 1].
+
+        Raises
+        ------
+        BadInputError
+            If no best response can be posed for the family.
+        """
+        return queries if isinstance(queries, Workload) else Disjunctions.of(queries)
+
+    def plan(self, task: Task, budget: Budget) -> Plan:
+        """Fix rounds, samples and step from public facts (see `parameters`).
+
+        Raises
+        ------
+        BadInputError
+            If no best response can be posed for the family, the parameters do not fit the budget,
+            or the game does not fit into memory.
+        """
+        Disjunctions.of(task.queries)  # refuses before anything private is read
+        chosen = choose_parameters(self, task, budget)
+        game = chosen.schedule
+        check_memory(
+            bytes_needed(task.queries, game, chosen.memory, fitted=self.mixture == "fitted"),
+            f"a game of {game.rounds:,} rounds on {len(task.queries):,} queries and "
+            f"{task.queries.domain.bits:,} bits",
+            "ask fewer queries, or set "
+            + ("fewer rounds" if self.alpha is None else "a larger alpha"),
+        )
+        return Plan(
+            schedule=game,
+            accountant=chosen.accountant,
+            parameters={
+                **game.parameters(),
+                "chosen_by": chosen.reason,
+                "solver": chosen.solver,
+                "solver_timeout": self.solver_timeout,
+                "free": self.free,
+                "memory": chosen.memory,
+                "mixture": self.mixture,
+                "burn_in": self.burn_in,
+            },
+        )
+
+    def expected_error(self, task: Task, plan: Plan) -> ExpectedError | None:
+        """Estimate the error from the plan (see `dualquery.mechanisms.dualquery.expected`).
+
+        None for a game that was not measured: one whose parameters are not all the policy's.
+        """
+        usual = DualQuery()
+        own = any(getattr(self, name) != getattr(usual, name) for name in MEASURED_WITHOUT)
+        return None if own else game_error(task, plan.schedule)
+
+    def run(self, task: Task, plan: Plan, curator: Curator | None, session: Session) -> Outcome:
+        """Play the game."""
+        game = plan.schedule
+        if curator is None or not isinstance(game, GameSchedule | VaryingGameSchedule):
+            raise TypeError("DualQuery runs on a curator and a plan of its own")
+        domain = task.queries.domain
+        queries = Disjunctions.of(task.queries)
+        solver = get_solver(plan.parameters["solver"])
+        generator = np.random.default_rng(session.public_seed)
+        nothing = np.zeros(domain.bits, dtype=np.bool_)
+        record = fill_unmentioned(domain, nothing, self.free, generator)
+        transcript = Transcript(queries, game.step, plan.parameters["memory"], game.rounds)
+        trace: list[dict[str, Any]] = []
+
+        curator.begin_game(game.step)
+        for number, (draws, multiple) in enumerate(zip(game.draws, game.multiples, strict=True), 2):
+            curator.reweight(record, multiple)
+            transcript.play(record, multiple)
+            transcript.show(curator.sample_queries(draws))
+            problem = transcript.best_response()
+            mentioned = mentioned_attributes(problem)
+            default = fill_unmentioned(domain, mentioned, self.free, generator, previous=record)
+            response = solver.solve(
+                problem,
+                time_limit=self.solver_timeout,
+                threads=session.threads,
+                seed=int(generator.integers(2**31)),
+                hint=record,
+                default=default,
+            )
+            response = legal_response(problem, response, default)
+            record = response.record
+            trace.append(trace_line(number, draws, problem, mentioned, response))
+            session.progress(number, game.rounds)
+        transcript.play(record)
+
+        synthetic = self._mixture(transcript, game.rounds, session.threads)
+        return Outcome(
+            answers=task.queries.answers_on(synthetic, threads=session.threads),
+            records=synthetic,
+            trace=tuple(trace),
+            solver=solver_totals(trace),
+        )
+
+    def _mixture(self, transcript: Transcript, rounds: int, threads: int) -> NDArray[np.uint8]:
+        """Return the synthetic records: those played, in their shares."""
+        first = int(self.burn_in * rounds)
+        records = np.stack(transcript.records[first:])
+        if self.mixture == "equal":
+            return records
+        return in_shares(records, likelihood_shares(transcript, first, threads))
+
+
+def legal_response(
+    problem: BestResponse, response: Solution, default: NDArray[np.uint8]
+) -> Solution:
+    """Return the response, or one with the default record if a third party's breaks the rules.
+
+    A long run must not die of one bad answer, nor release a record that does not decode. The
+    back-ends of the package `solvers` never come to this.
+    """
+    record = np.asarray(response.record)
+    if problem.legal(record):
+        return replace(response, record=record.astype(np.uint8, copy=False))
+    value = problem.value(default)
+    return replace(
+        response, record=default, objective=value, bound=math.inf, status=Status.FALLBACK
+    )
+
+
+def mentioned_attributes(problem: BestResponse) -> NDArray[np.bool_]:
+    """Return which attributes some term mentions, bool, shape ``(d,)``."""
+    mentioned = np.zeros(problem.attributes, dtype=np.bool_)
+    mentioned[problem.terms[problem.terms >= 0] >> 1] = True
+    return mentioned
+
+
+def solver_totals(trace: list[dict[str, Any]]) -> dict[str, Any]:
+    """Add up the rounds' best responses: how many ended how, and the seconds they took."""
+    ends = Counter(line["status"] for line in trace)
+    return {
+        "rounds": dict(ends),
+        "seconds": sum(line["seconds"] for line in trace),
+        "slowest_seconds": max((line["seconds"] for line in trace), default=0.0),
+    }
+
+
+def trace_line(
+    number: int,
+    samples: int,
+    problem: BestResponse,
+    mentioned: NDArray[np.bool_],
+    response: Solution,
+) -> dict[str, Any]:
+    """Describe a round by what is public: the sample, its problem and the solver's answer."""
+    return {
+        "round": number,
+        "samples": samples,
+        "terms": len(problem.weights),
+        "attributes": int(np.count_nonzero(mentioned)),
+        "solver": response.solver,
+        "status": response.status.name.lower(),
+        "objective": response.objective,
+        "bound": response.bound if np.isfinite(response.bound) else None,
+        "incumbent_seconds": response.incumbent_seconds,
+        "seconds": response.seconds,
+        "steps": "; ".join(response.steps),
+    }

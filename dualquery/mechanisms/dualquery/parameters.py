@@ -1,0 +1,255 @@
+"""Rounds, samples and step for a budget, from public facts only.
+
+Three ways to come by them: the user's own values, Theorem 4.2 for a target error, and a practical
+policy. Whatever is left open is solved for so that the accounted guarantee is the budget.
+
+**The policy.** For every accountant here the budget fixes ``A = eta T sqrt(s T)`` up to small
+terms (zCDP: ``A = n sqrt(6 rho)``). With ``N = s T`` draws in all, the regret of the query player
+is about ``ln(2m) / (eta T) = ln(2m) sqrt(N) / A``, and the records' overfitting to the samples
+about ``sqrt(H / N)``, ``H`` being the log-size of the record space. Their sum is least at ``N ~
+sqrt(H) A / ln(2m)``. Rounds then follow from a step: the smaller, the more records the mixture has
+to choose from, the closer the draws of neighbouring rounds, and the more of them a best response
+can use (`dualquery.mechanisms.dualquery.transcript`). What it costs is time: best responses look at
+``16 N / step`` draws in all (fewer where `MOST_CHOSEN` bounds the rounds). The constants were
+chosen by the error of Adult, plants, groceries and mushroom at epsilon 1, between values far apart,
+against that time; `experiments/policy.py` measures how far from the best of a grid they are, on
+these and other data.
+
+**Schedules that vary.** A draw of round t costs ``r_t^2 / 8`` and tells about as much, by the same
+range, of how far the answers are off: what a budget buys depends little on when it is spent. So it
+was measured, with an earlier policy, a run each: samples that fall as ``(t - 1)^-1/2`` are as good
+as constant ones on Adult, plants, groceries and mushroom, ``(t - 1)^-1`` mostly worse; steps that
+grow are better on one and worse on the other of Adult and plants. The policy keeps both constant;
+``taper`` and ``growth`` are there for those who want to see.
+
+**A prior.** Best responses could break ties by bought 1-way shares. With the *exact* shares, at no
+cost, ties broken by them (every bit weighted by its log-odds, all of them together by less than the
+least weight of a draw) made the max error larger in 4 of 4 runs on groceries and mushroom (by 7 to
+30 percent), and changed the mean one by -8 to +8 percent; so nothing is bought. This too was
+measured with an earlier policy.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualquery.mechanisms.dualquery.options import GameOptions
+from dualquery.mechanisms.protocol import Budget, Task
+from dualquery.privacy.accountants.choice import AUTO, best
+from dualquery.privacy.calibrate import (
+    calibrate_rounds,
+    calibrate_samples,
+    calibrate_shape,
+    calibrate_step,
+)
+from dualquery.privacy.events import GameSchedule, VaryingGameSchedule
+from dualquery.runtime.errors import BadInputError
+
+DRAWS = 1.75
+"""N in units of ``sqrt(H) A / ln(2m)``."""
+STEP, LARGEST_STEP = 0.1, 0.5
+"""The step that fixes the number of rounds, given eta T; and what it may grow to."""
+MEMORY = 16.0
+"""Rounds that are remembered, times the step."""
+MOST_LOOKED_AT = 2e8
+"""Draws that all best responses of a game look at together, a minute's work. Of each draw that is
+paid for there are as many as rounds remember it, so that steps grow where draws are many, and where
+they cannot grow memory is cut."""
+LONE_DRAWS, LONE_STEP = 3.5, 0.65
+"""In the places of `DRAWS` and `STEP` for a user's memory of 1, where they are best."""
+STEPS_A_MULTIPLE = 8
+"""Mean of the whole multiples by which steps vary."""
+FEWEST_ROUNDS = 8
+MOST_CHOSEN = 2_000
+"""Rounds beyond this are not chosen by the policy: each looks at all queries, and fitting the
+mixture takes time as their square."""
+MOST_ROUNDS = 5_000
+"""A tiny step given by the user would ask for more rounds than can be accounted or played."""
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Parameters of the game, the accountant that priced them, and how they came about."""
+
+    schedule: GameSchedule | VaryingGameSchedule
+    accountant: str
+    reason: str
+    memory: int
+    solver: str
+
+
+def choose_parameters(options: GameOptions, task: Task, budget: Budget) -> Chosen:
+    """Fix rounds, samples and step.
+
+    Raises
+    ------
+    BadInputError
+        If all three are given and cost more than the budget, or nothing fits it.
+    """
+    schedule, accountant, reason = _schedule(options, task, budget)
+    memory = options.memory
+    if memory is None:
+        mean_step = schedule.step * sum(schedule.multiples) / len(schedule.multiples)
+        longest = min(MEMORY / mean_step, MOST_LOOKED_AT / sum(schedule.draws))
+        memory = min(max(round(longest), 1), schedule.rounds)
+    # Weights of remembered draws are estimates: rounds are worth more than proofs.
+    solver = "auto:brief" if options.solver == "auto" and options.memory != 1 else options.solver
+    return Chosen(schedule, accountant, reason, memory, solver)
+
+
+Priced = tuple[GameSchedule | VaryingGameSchedule, str, str]
+"""A schedule, the accountant that priced it, and who chose it."""
+
+
+def _schedule(options: GameOptions, task: Task, budget: Budget) -> Priced:
+    if options.alpha is not None:
+        game = GameSchedule(
+            *theory_parameters(options.alpha, options.beta, task), task.n, budget.neighbours
+        )
+        return _check(game, budget, "Theorem 4.2")
+    rounds, samples, eta = options.rounds, options.samples, options.eta
+    if rounds and samples and eta:
+        game = GameSchedule(rounds, samples, eta, task.n, budget.neighbours)
+        return _check(game, budget, "the user")
+    reason = "the user and the budget"
+    if [rounds, samples, eta].count(None) > 1:
+        rounds, samples, eta = _policy(options, task, budget)
+        reason = "the practical policy"
+    if options.taper or options.growth:
+        return _solve_varying(options, rounds, samples, task.n, budget, reason)
+    return _solve(rounds, samples, eta, task.n, budget, reason)
+
+
+def theory_parameters(alpha: float, beta: float, task: Task) -> tuple[int, int, float]:
+    """Return T, s and eta of Algorithm 1 for error ``alpha`` with probability ``1 - beta``.
+
+    Theorem 4.2 with the class closed under complement (``|Q| = 2m``) and the records that the
+    schema allows as the universe.
+    """
+    rounds = math.ceil(16 * math.log(2 * len(task.queries)) / alpha**2)
+    log_universe = log_records(task)
+    samples = math.ceil(48 * (math.log(2 * rounds / beta) + log_universe) / alpha**2)
+    return rounds, samples, alpha / 4
+
+
+def log_records(task: Task) -> float:
+    """Return the natural logarithm of the number of records that the schema allows."""
+    return float(np.log(np.maximum(task.queries.domain.sizes, 2)).sum())
+
+
+def entropy(task: Task) -> float:
+    """Return H: records matter only through their answers, of which there are at most 2^m."""
+    return min(log_records(task), len(task.queries) * math.log(2))
+
+
+def _policy(
+    options: GameOptions, task: Task, budget: Budget
+) -> tuple[int | None, int | None, float | None]:
+    """Fill in what the user left open, all but one parameter."""
+    strength = _strength(task.n, budget)
+    unit = math.sqrt(entropy(task)) * strength / math.log(2 * len(task.queries))
+    if options.memory == 1:
+        draws, step = max(LONE_DRAWS * unit, 1.0), LONE_STEP
+    else:
+        draws = max(DRAWS * unit, 1.0)
+        step = min(max(STEP, MEMORY * draws / MOST_LOOKED_AT), LARGEST_STEP)
+    if options.rounds is not None:
+        return options.rounds, max(1, round(draws / options.rounds)), None
+    if options.samples is not None:
+        longest = (strength / (step * math.sqrt(options.samples))) ** (2 / 3)
+        return min(_clamped(longest), MOST_CHOSEN), options.samples, None
+    if options.eta is not None:
+        # At one draw a round the budget is used up after (A / eta)^(2/3) rounds.
+        longest = 0.9 * (strength / options.eta) ** (2 / 3)
+        rounds = _clamped(min(strength / math.sqrt(draws) / options.eta, longest))
+        return rounds, None, options.eta
+    rounds = min(_clamped(strength / math.sqrt(draws) / step), MOST_CHOSEN)
+    return rounds, max(1, round(draws / rounds)), None
+
+
+def _clamped(rounds: float) -> int:
+    return round(min(max(rounds, FEWEST_ROUNDS), MOST_ROUNDS))
+
+
+def _strength(n: int, budget: Budget) -> float:
+    """Return ``A = eta T sqrt(s T)``, which the budget fixes whatever T and s are.
+
+    It only guides the policy, so the quick accountant stands in for the exact one.
+    """
+    quick = budget.accountant
+    if quick in (AUTO, "exact"):
+        quick = "zcdp" if budget.delta > 0 else "advanced"
+    rounds, samples = 100, 100
+    found = calibrate_step(
+        budget.epsilon, budget.delta, n, rounds, samples, quick, budget.neighbours
+    )
+    return found.schedule.step * rounds * math.sqrt(samples * rounds)
+
+
+def _solve(
+    rounds: int | None,
+    samples: int | None,
+    eta: float | None,
+    n: int,
+    budget: Budget,
+    reason: str,
+) -> Priced:
+    """Find the one open parameter that spends the budget."""
+    spend = (budget.epsilon, budget.delta, n)
+    how = (budget.accountant, budget.neighbours)
+    match rounds, samples, eta:
+        case int(), int(), None:
+            found = calibrate_step(*spend, rounds, samples, *how)
+        case int(), None, float():
+            found = calibrate_samples(*spend, rounds, eta, *how)
+        case None, int(), float():
+            found = calibrate_rounds(*spend, samples, eta, *how)
+        case _:
+            raise RuntimeError("two of rounds, samples and eta must be fixed before the third")
+    return found.schedule, found.accountant, reason
+
+
+def _solve_varying(
+    options: GameOptions,
+    rounds: int | None,
+    samples: int | None,
+    n: int,
+    budget: Budget,
+    reason: str,
+) -> Priced:
+    """Find the step of a schedule that varies, given its rounds and mean samples."""
+    if rounds is None or samples is None:
+        raise BadInputError("taper and growth leave eta to the budget: give rounds or samples")
+    played = np.arange(1.0, rounds)
+    shape = VaryingGameSchedule(
+        whole_shares(played**-options.taper, samples),
+        whole_shares(played**options.growth, STEPS_A_MULTIPLE),
+        1.0,
+        n,
+        budget.neighbours,
+    )
+    found = calibrate_shape(budget.epsilon, budget.delta, shape, budget.accountant)
+    return found.schedule, found.accountant, reason
+
+
+def whole_shares(weights: NDArray[np.floating[Any]], mean: int) -> tuple[int, ...]:
+    """Return whole numbers of at least 1 in proportion to positive weights, of about this mean."""
+    return tuple(max(1, round(x)) for x in (weights * (mean / weights.mean())).tolist())
+
+
+def _check(schedule: GameSchedule, budget: Budget, who: str) -> Priced:
+    """Accept a full set of parameters if it keeps to the budget."""
+    accountant, epsilon = best(schedule, budget.delta, budget.accountant)
+    if epsilon > budget.epsilon:
+        raise BadInputError(
+            f"rounds {schedule.rounds}, samples {schedule.samples} and eta "
+            f"{schedule.step:g} (from {who}) cost epsilon {epsilon:.4g} at delta "
+            f"{budget.delta:.3g}, above the budget's {budget.epsilon:g}; leave one of them out to "
+            "have it solved for"
+        )
+    return schedule, accountant.name, who

@@ -1,0 +1,292 @@
+"""The shares of the records in the synthetic data, fitted to the draws that the game has shown.
+
+**The likelihood.** After k records (of one step each) a draw shows query q with sign ``+-1`` with
+probability ``exp(+-eta (k q(D) - S_q)) / Z``, where ``S_q`` counts the records on which q holds and
+Z adds the same over all queries and signs. Everything here but the answers ``q(D)`` is public, so
+the draws have a likelihood as a function of the answers. It is log-concave in them (an exponential
+family), and answers of a mixture of the records are linear in the shares: the shares of largest
+likelihood are the solution of a concave program. They are drawn towards equal shares, which
+Algorithm 1 takes, by `EQUALITY` times their Kullback-Leibler divergence. All of it is
+post-processing.
+
+**The method** is Fisher scoring: the likelihood is replaced by a quadratic function with the same
+gradient, whose curvature is that of the exponential family without the part that the normaliser Z
+takes away (so it is never too flat), and the penalised maximum of that is found in the space of
+shares, by Newton's method. The gradient is exact. The curvature, which only guides the way there,
+is estimated from `SKETCH` queries, chosen in proportion to what each adds to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from itertools import accumulate
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualquery.mechanisms.dualquery import shares_kernels as kernels
+from dualquery.mechanisms.dualquery.transcript import Transcript
+from dualquery.runtime.rounding import whole_numbers
+
+EQUALITY = 0.05
+"""Weight of the divergence from equal shares, against the mean log-likelihood of a draw."""
+SCORING_STEPS = 3
+"""Quadratic models that are maximised one after the other, at most."""
+SKETCH = 1 << 15
+"""Queries that the curvature is estimated from, heavy ones more than once."""
+REPEATS = 40
+"""Records of the release for each record played: so finely shares are rounded."""
+MOST_CELLS = 1 << 27
+"""Bits of the release, a byte each: of wide records there are fewer, but never fewer than were
+played."""
+_PARTS = 8
+"""Runs of queries that are summed apart, so that results do not depend on threads."""
+_COLUMNS = 1 << 13
+"""Queries whose answers on all records are unpacked at a time."""
+_LENGTHS = (1.0, 0.5, 0.25, 0.1, 0.03, 0.01)
+"""Parts of a scoring step that are tried until one makes the draws likelier."""
+_NEWTON_STEPS = 60
+_ACCURACY = 1e-9
+"""Gain of the next Newton step, in log-likelihood a draw, at which the maximum counts as found."""
+
+Float64 = NDArray[np.float64]
+
+
+def likelihood_shares(transcript: Transcript, first: int = 0, threads: int = 1) -> Float64:
+    """Return shares of the records under which the draws are likelier, penalised.
+
+    They are never less likely than equal shares, and close to the likeliest for the policy's steps;
+    above a step of about 5 not always. Where weights leave the range of floating point (steps of
+    hundreds), they are equal.
+
+    Parameters
+    ----------
+    transcript
+        A game of T rounds.
+    first
+        So many first records get no share; below T.
+    threads
+        Number of threads; they change the shares by rounding errors at most.
+
+    Returns
+    -------
+    float64, shape ``(T - first,)``, positive, of sum 1.
+    """
+    likelihood = _Likelihood(transcript, first, threads)
+    kept = len(transcript.records) - first
+    reached = likelihood.at(np.full(kept, 1.0 / kept))
+    for _ in range(SCORING_STEPS):
+        if not np.isfinite(reached.value):
+            break
+        best = _penalised_maximum(*likelihood.model(reached), reached.shares)
+        # Far away the model may be wrong: then a part of the way is better.
+        for length in _LENGTHS:
+            found = likelihood.at((1.0 - length) * reached.shares + length * best)
+            if found.value >= reached.value:
+                reached = found
+                break
+        else:
+            break
+    return reached.shares
+
+
+@dataclass(frozen=True, eq=False)
+class _Point:
+    """Some shares, the answers of their mixture, and how likely they make the draws."""
+
+    shares: Float64
+    answers: Float64
+    totals: Float64
+    """All weights of each round but the first together, if the answers are true."""
+    value: float
+    """Penalised log-likelihood a draw, less a constant; ``-inf`` where it is out of range."""
+
+
+class _Likelihood:
+    """The draws' likelihood as a function of the shares of the records that are kept."""
+
+    def __init__(self, transcript: Transcript, first: int, threads: int) -> None:
+        self._truths = transcript.truths
+        self._kept = self._truths[first:]
+        self._multiples = np.array(transcript.multiples, np.int64)
+        self._draws = np.array([len(each.queries) for each in transcript.samples], np.float64)
+        self._step = transcript.step
+        self._drawn = _drawn(transcript)
+        self._padding = 8 * self._truths.shape[1] - len(transcript.queries)
+        self._threads = threads
+
+    def at(self, shares: Float64) -> _Point:
+        """Return the value of some shares."""
+        answers = _answers(self._kept, shares, len(self._drawn), self._threads)
+        totals = self._totals(answers)
+        if totals.max(initial=0.0) >= kernels.LARGEST:
+            return _Point(shares, answers, totals, -np.inf)
+        likely = self._drawn @ answers - self._draws @ np.log(totals)
+        uneven = shares @ np.log(shares * len(shares))
+        value = likely / max(self._draws.sum(), 1.0) - EQUALITY * uneven
+        return _Point(shares, answers, totals, float(value))
+
+    def model(self, point: _Point) -> tuple[Float64, Float64]:
+        """Return gradient ``(T,)`` and curvature ``(T, T)`` of the log-likelihood a draw."""
+        expected, information = self._moments(point.answers, point.totals)
+        gradient = _sums(self._kept, self._drawn - expected, self._threads)
+        draws = max(self._draws.sum(), 1.0)
+        return gradient / draws, _curvature(self._kept, information / draws)
+
+    def _totals(self, answers: Float64) -> Float64:
+        padded = np.pad(answers, (0, self._padding))
+        totals = np.zeros((_PARTS, len(self._draws)))
+
+        def visit(part: int, first: int, last: int) -> None:
+            kernels.add_totals(
+                self._truths, first, last, self._multiples, self._step, padded, totals[part]
+            )
+
+        _in_parts(visit, len(padded), self._threads)
+        # What pads the last byte holds on no record and has answer 0: its weight stays 1.
+        return np.asarray(totals.sum(axis=0) - 2.0 * self._padding)
+
+    def _moments(self, answers: Float64, totals: Float64) -> tuple[Float64, Float64]:
+        """Return mean and second moments of `_drawn`, both ``(m,)``, if ``answers`` are true."""
+        padded = np.pad(answers, (0, self._padding))
+        expected, information = np.zeros(len(padded)), np.zeros(len(padded))
+        scales = self._draws / totals
+
+        def visit(_: int, first: int, last: int) -> None:
+            kernels.add_moments(
+                self._truths,
+                first,
+                last,
+                self._multiples,
+                scales,
+                self._step,
+                padded,
+                expected,
+                information,
+            )
+
+        _in_parts(visit, len(padded), self._threads)
+        return expected[: len(answers)], information[: len(answers)]
+
+
+def in_shares(records: NDArray[np.uint8], shares: Float64) -> NDArray[np.uint8]:
+    """Return records repeated in proportion to their shares.
+
+    The copies of any run of records are off by at most one in all: rounding each share on its own
+    errs ten times as much on the answers.
+
+    Parameters
+    ----------
+    records
+        uint8, shape ``(T, d)``.
+    shares
+        float64, shape ``(T,)``, of sum 1.
+
+    Returns
+    -------
+    uint8, shape ``(r, d)``; r is about ``REPEATS`` T, less where records are wide.
+    """
+    rounds, bits = records.shape
+    total = max(rounds, min(REPEATS * rounds, MOST_CELLS // bits))
+    return np.repeat(records, whole_numbers(shares, total), axis=0)
+
+
+def _drawn(transcript: Transcript) -> Float64:
+    """Return the derivative of the draws' log-weights in each query's answer: ``(m,)``."""
+    total = np.zeros(len(transcript.queries))
+    for steps, sample in zip(accumulate(transcript.multiples), transcript.samples, strict=False):
+        np.add.at(total, sample.queries, transcript.step * steps * sample.signs)
+    return total
+
+
+def _answers(truths: NDArray[np.uint8], shares: Float64, queries: int, threads: int) -> Float64:
+    """Return the answers of the mixture: ``(m,)``."""
+    answers = np.zeros(8 * truths.shape[1])
+
+    def visit(_: int, first: int, last: int) -> None:
+        kernels.add_answers(truths, first, last, shares, answers)
+
+    _in_parts(visit, len(answers), threads)
+    return answers[:queries]
+
+
+def _sums(truths: NDArray[np.uint8], values: Float64, threads: int) -> Float64:
+    """Return for each record the sum of the values of the queries that hold on it."""
+    padded = np.pad(values, (0, 8 * truths.shape[1] - len(values)))
+    sums = np.zeros((_PARTS, len(truths)))
+
+    def visit(part: int, first: int, last: int) -> None:
+        kernels.add_sums(truths, first, last, padded, sums[part])
+
+    _in_parts(visit, len(padded), threads)
+    return np.asarray(sums.sum(axis=0))
+
+
+def _in_parts(visit: Callable[[int, int, int], None], bits: int, threads: int) -> None:
+    """Call ``visit(part, first, last)`` for runs of queries that make up all of them."""
+    ends = 8 * np.linspace(0, bits // 8, _PARTS + 1).round().astype(np.int64)
+    with ThreadPoolExecutor(threads) as pool:
+        calls = [
+            pool.submit(partial(visit, part, int(ends[part]), int(ends[part + 1])))
+            for part in range(_PARTS)
+        ]
+        for call in calls:
+            call.result()
+
+
+def _curvature(truths: NDArray[np.uint8], information: Float64) -> Float64:
+    """Estimate ``sum_q information_q v_q v_q'``, v being which records q holds on: ``(T, T)``."""
+    reached = np.cumsum(information)
+    # At equal steps of the information, all that are taken weigh the same.
+    wanted = (np.arange(SKETCH) + 0.5) * (reached[-1] / SKETCH)
+    taken = np.searchsorted(reached, wanted)
+    together = np.zeros((len(truths), len(truths)))
+    for start in range(0, SKETCH, _COLUMNS):
+        columns = taken[start : start + _COLUMNS]
+        holds = (truths[:, columns >> 3] >> (7 - (columns & 7)).astype(np.uint8)) & np.uint8(1)
+        values = holds.astype(np.float32)
+        together += values @ values.T  # whole numbers: exact
+    return np.asarray(together * (reached[-1] / SKETCH))
+
+
+def _penalised_maximum(gradient: Float64, curvature: Float64, start: Float64) -> Float64:
+    """Return the shares that maximise the quadratic model less the penalty."""
+    from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+    shares = start
+    diagonal = np.diag_indices(len(start))
+
+    def value(shares: Float64) -> float:
+        moved = shares - start
+        uneven = np.log(shares * len(shares))
+        bent = 0.5 * (moved @ curvature @ moved)
+        return float(gradient @ moved - bent - EQUALITY * (shares @ uneven))
+
+    reached = value(shares)
+    for _ in range(_NEWTON_STEPS):
+        uneven = np.log(shares * len(shares))
+        slope = gradient - curvature @ (shares - start) - EQUALITY * (uneven + 1.0)
+        # In units of the shares' roots the penalty bends alike everywhere.
+        roots = np.sqrt(shares)
+        bend = curvature * np.outer(roots, roots)
+        bend[diagonal] += EQUALITY
+        try:
+            factor = cho_factor(bend, lower=True, overwrite_a=True)
+        except LinAlgError:  # a huge curvature, whose rounding errors exceed the penalty
+            break
+        solved = cho_solve(factor, np.stack((slope * roots, roots), axis=1))
+        free, constant = (solved * roots[:, None]).T
+        move = free - constant * (free.sum() / constant.sum())
+        gain = float(move @ slope)
+        if gain < _ACCURACY:
+            break
+        shrinks = move < 0
+        length = min(1.0, 0.95 * float((shares[shrinks] / -move[shrinks]).min()))
+        while (found := value(shares + length * move)) < reached + 1e-4 * length * gain:
+            length *= 0.5
+        shares = shares + length * move
+        reached = found
+    return np.asarray(shares / shares.sum())

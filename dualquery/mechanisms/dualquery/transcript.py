@@ -1,0 +1,111 @@
+"""What the game has shown so far, and the best-response problem that follows. All of it is public.
+
+**Why draws are remembered.** Algorithm 1 shows a few draws a round and forgets them. Yet the draws
+of earlier rounds come from nearly the same distribution: between rounds ``u < t`` the log-weight of
+a query moves by ``eta sum_{u <= v < t} (q(D) - q(x^v))``, where the records are public and ``q(D)``
+is, near the end of a game, about what the records answer on average. So a draw of round u counts as
+``exp`` of that much (with its sign) of a draw of round t: importance sampling with an estimated
+ratio. It is post-processing of draws that are paid for, and lets a round make do with far fewer.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualquery.mechanisms.dualquery.best_response import best_response
+from dualquery.queries.forms.disjunctions import Disjunctions
+from dualquery.room.weights import Sample
+from solvers import BestResponse
+
+GRAIN = 8
+"""A remembered draw counts as a whole number of eighths: solvers prove more of whole weights."""
+_LARGEST_DRIFT = 6.0
+"""Estimated log-ratios are cut here: beyond it the estimate is no guide."""
+
+
+class Transcript:
+    """The records played and the queries drawn.
+
+    Parameters
+    ----------
+    queries
+        What is drawn from, m queries.
+    step
+        Learning rate of the query player, or the unit of learning rates.
+    memory
+        Rounds whose draws the best response looks at, the present one included; >= 1, and 1 is
+        Algorithm 1. The draws of k rounds ago count ``(1 - 1/memory)^k`` as much.
+    rounds
+        Most records that will be played.
+    """
+
+    def __init__(self, queries: Disjunctions, step: float, memory: int, rounds: int) -> None:
+        self.queries = queries
+        self.step = step
+        self.records: list[NDArray[np.uint8]] = []
+        self._truths = np.zeros((rounds, -(-len(queries) // 8)), np.uint8)
+        self.multiples: list[int] = []
+        """Learning rate of each record's round, in steps."""
+        self.samples: list[Sample] = []
+        """Samples of rounds 2, 3, ...: entry i was drawn after i + 1 records."""
+        self._decay = 1.0 - 1.0 / memory
+        self._grain = GRAIN if memory > 1 else 1
+        self._memory = memory
+        self._drawn = np.zeros(0, np.int64)
+        """Queries of the draws that are remembered, oldest first."""
+        self._signs = np.zeros(0, np.int64)
+        self._ages = np.zeros(0, np.int64)
+        """Rounds since each draw."""
+        self._steps = np.zeros(0, np.int64)
+        """Steps of the records since each draw."""
+        self._hits = np.zeros(0, np.int64)
+        """Those of them on which its query holds."""
+        self._weighted = np.zeros(len(queries), np.float32)
+        """Sum of t over the records of rounds t on which each query holds."""
+
+    @property
+    def truths(self) -> NDArray[np.uint8]:
+        """Which queries hold on each record played: uint8, m bits a row, packed."""
+        return self._truths[: len(self.records)]
+
+    def play(self, record: NDArray[np.uint8], multiple: int = 1) -> None:
+        """Add the round's record, uint8 ``(d,)``, and its learning rate in steps."""
+        truth = self.queries.on_record(record)
+        self.records.append(record)
+        self._truths[len(self.records) - 1] = np.packbits(truth)
+        self.multiples.append(multiple)
+        self._weighted += np.float32(len(self.records)) * truth
+        self._ages += 1
+        self._steps += multiple
+        self._hits += np.int64(multiple) * truth[self._drawn]
+
+    def show(self, sample: Sample) -> None:
+        """Add the round's draws."""
+        self.samples.append(sample)
+        fresh = np.zeros(len(sample.queries), np.int64)
+        kept = np.searchsorted(-self._ages, -self._memory, side="right")
+        self._drawn = np.concatenate((self._drawn[kept:], sample.queries))
+        self._signs = np.concatenate((self._signs[kept:], sample.signs))
+        self._ages = np.concatenate((self._ages[kept:], fresh))
+        self._steps = np.concatenate((self._steps[kept:], fresh))
+        self._hits = np.concatenate((self._hits[kept:], fresh))
+
+    def best_response(self) -> BestResponse:
+        """Pose the problem of the draws that are remembered."""
+        outcomes, which = np.unique(2 * self._drawn + (self._signs < 0), return_inverse=True)
+        copies = np.bincount(which, np.rint(self._grain * self._worth())).astype(np.int64)
+        signed = np.where(outcomes & 1, -copies, copies)
+        return best_response(self.queries, outcomes >> 1, signed)
+
+    def _worth(self) -> NDArray[np.float64]:
+        """Return how many draws of the present round each draw counts as."""
+        rounds = len(self.records)
+        # The latest records tell most: that of round t counts in proportion to t.
+        average = self._weighted[self._drawn] * (2.0 / (rounds * (rounds + 1)))
+        moved = self._steps * average - self._hits
+        drift = self.step * self._signs * moved
+        ratio = np.exp(np.clip(drift, -_LARGEST_DRIFT, _LARGEST_DRIFT))
+        number, total = np.bincount(self._ages), np.bincount(self._ages, ratio)
+        mean = total / np.maximum(number, 1)
+        return np.asarray(self._decay**self._ages * ratio / mean[self._ages], dtype=np.float64)

@@ -1,0 +1,151 @@
+"""Queries as sums of features, by multiplying out their literals.
+
+A literal on a column of three or more values is its indicator, or 1 less it; a literal on a binary
+column is ``(1 - s) / 2`` or ``(1 + s) / 2`` with s the column's sign. Two different values of one
+column exclude each other, so their product is 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualquery.queries.conjunctions import Workload
+from dualquery.room.features import Features
+from dualquery.rows.repeats import first_occurrences, pad_right
+from dualquery.runtime.errors import BadInputError
+from dualquery.runtime.resources import check_memory
+
+MOST_LITERALS = 8
+"""Of one query: it has up to 2 to this power terms."""
+
+
+@dataclass(frozen=True, eq=False)
+class Expansion:
+    """``m`` queries as sums of features: answers are ``constant`` plus sums of the terms.
+
+    Parameters
+    ----------
+    features
+        The distinct features.
+    constant
+        float64, shape ``(m,)``.
+    query, feature, coefficient
+        int64, int64, float64, one a term.
+    """
+
+    features: Features
+    constant: NDArray[np.float64]
+    query: NDArray[np.int64]
+    feature: NDArray[np.int64]
+    coefficient: NDArray[np.float64]
+
+    @staticmethod
+    def of(workload: Workload) -> Expansion:
+        """Multiply out the literals of all queries.
+
+        Raises
+        ------
+        BadInputError
+            If queries have more than `MOST_LITERALS` literals, or there are too many terms.
+        """
+        way, m, domain = workload.way, len(workload), workload.domain
+        if way > MOST_LITERALS:
+            raise BadInputError(
+                f"a query has {way} literals; at most {MOST_LITERALS} can be multiplied out"
+            )
+        check_memory(
+            m * 2**way * (8 * way + 48),
+            f"multiplying out {m:,} queries of up to {way} literals",
+            "take fewer or shorter queries",
+        )
+        bits, negated, possible = literals_of(workload)
+        binary = domain.has_two_values[bits]
+        present = bits >= 0
+        # What a literal contributes to a term with its factor, and to a term without it.
+        inside = np.where(binary, 0.5, 1.0) * np.where(binary ^ negated, -1.0, 1.0)
+        outside = np.where(binary, 0.5, np.where(negated, 1.0, 0.0))
+        inside, outside = np.where(present, inside, 0.0), np.where(present, outside, 1.0)
+        rows, owners, coefficients = [], [], []
+        for pattern in range(1 << way):
+            chosen = (pattern >> np.arange(way) & 1).astype(bool)
+            coefficient = np.where(chosen, inside, outside).prod(axis=1)
+            owner = np.flatnonzero((coefficient != 0) & possible)
+            rows.append(np.where(chosen, bits[owner], np.int32(-1)))
+            owners.append(owner)
+            coefficients.append(coefficient[owner])
+        terms = pad_right(np.concatenate(rows))
+        query, coefficient = np.concatenate(owners), np.concatenate(coefficients)
+        columns = np.where(terms >= 0, domain.column_of_bit[terms], -1)
+        clash = ((columns[:, 1:] == columns[:, :-1]) & (columns[:, 1:] >= 0)).any(axis=1)
+        whole = terms[:, 0] < 0
+        constant = np.bincount(query[whole], coefficient[whole], m).astype(np.float64)
+        kept = ~clash & ~whole
+        terms, query, coefficient = terms[kept], query[kept], coefficient[kept]
+        listed = _closed(terms, domain.bits)
+        first = first_occurrences(np.concatenate((listed, terms)), domain.bits)
+        return Expansion(
+            features=Features(listed, domain),
+            constant=constant,
+            query=query,
+            feature=first[len(listed) :],
+            coefficient=coefficient,
+        )
+
+    def answers(self, means: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the answers that the means of the features over the rows give: ``(m,)``."""
+        m = len(self.constant)
+        sums = np.bincount(self.query, self.coefficient * means[self.feature], m)
+        result: NDArray[np.float64] = self.constant + sums
+        return result
+
+    def variances(self, variances: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the answers' variances if the features have independent ones: ``(m,)``."""
+        squares = self.coefficient**2 * variances[self.feature]
+        return np.bincount(self.query, squares, len(self.constant)).astype(np.float64)
+
+
+def _closed(terms: NDArray[np.int32], bits: int) -> NDArray[np.int32]:
+    """Return the distinct rows, and all products of some of their factors."""
+    found = terms
+    for size in range(terms.shape[1], 0, -1):
+        found = found[first_occurrences(found, bits) == np.arange(len(found))]
+        longest = found[(found >= 0).sum(axis=1) == size]
+        shorter = [
+            np.where(np.arange(terms.shape[1]) == place, np.int32(-1), longest)
+            for place in range(size)
+        ]
+        if size > 1:
+            found = np.concatenate((found, *map(pad_right, shorter)))
+    return found
+
+
+def literals_of(
+    workload: Workload,
+) -> tuple[NDArray[np.int32], NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return the literals' bits and signs, and which queries some legal record satisfies.
+
+    Literals on a one-hot column of two bits are said by its first bit; a repeated literal is
+    replaced by padding.
+    """
+    domain, codes = workload.domain, workload.literals
+    present = codes >= 0
+    bits = np.where(present, codes >> 1, np.int32(-1))
+    negated = present & (codes & 1 == 1)
+    column = np.where(present, domain.column_of_bit[bits], -1)
+    second = present & (domain.sizes[column] == 2) & (bits > domain.offsets[column])
+    bits = np.where(second, bits - 1, bits).astype(np.int32)
+    negated ^= second
+    possible = np.ones(len(codes), np.bool_)
+    for i in range(1, codes.shape[1]):
+        for j in range(i):
+            same_bit = (bits[:, i] == bits[:, j]) & (bits[:, i] >= 0)
+            possible &= ~same_bit | (negated[:, i] == negated[:, j])
+            both_asked = (column[:, i] == column[:, j]) & (column[:, i] >= 0)
+            both_asked &= ~negated[:, i] & ~negated[:, j] & ~same_bit
+            possible &= ~both_asked
+            bits[same_bit, i] = -1
+            negated[same_bit, i] = False
+    return bits, negated, possible

@@ -1,0 +1,1 @@
+"""Accountants: each turns a public schedule of events into (epsilon, delta)."""

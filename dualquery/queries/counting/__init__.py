@@ -1,0 +1,1 @@
+"""Exact counts of queries over rows: private until the room has added noise to them."""

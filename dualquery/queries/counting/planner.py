@@ -1,0 +1,135 @@
+"""Chooses how a workload is counted, says why, and refuses what cannot fit.
+
+The choice changes the time only, never a count. What is said goes to the log ``dualquery.explain``
+(``--explain``), which is for the operator: times and the storage of private rows are not public.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualquery.queries.counting.passes import CountingPass
+from dualquery.queries.counting.rewriting import MOST_LITERALS, Rewriting, different_bits, rewrite
+from dualquery.rows.packed import Records
+from dualquery.rows.protocol import BLOCK_ROWS, BLOCK_WORDS, BlockRows
+from dualquery.runtime.resources import check_memory, mebibytes
+
+_log = logging.getLogger("dualquery.explain")
+
+_REWRITING_BLOCKS = 256
+"""From so many blocks on, finding the positive conjunctions takes less than what it saves."""
+
+_REWRITING_GAIN = 1.5
+"""How many times fewer conjunctions there must be for the rewriting to pay."""
+
+_TRIAL_QUERIES = 50_000
+
+
+@dataclass(frozen=True, eq=False)
+class ConjunctionCounts:
+    """The statistic of how many rows satisfy each conjunction (see `RowSum`).
+
+    Parameters
+    ----------
+    literals
+        int32, shape ``(m, k)``: literal codes ``2 * bit + negated``, each row sorted, at least one
+        literal a row, padded on the right with -1.
+    """
+
+    literals: NDArray[np.int32]
+
+    def of_literals(self, literals: NDArray[np.int32], /) -> ConjunctionCounts:
+        """Return the counts of other conjunctions."""
+        return ConjunctionCounts(literals)
+
+    def __call__(self, rows: BlockRows, threads: int, /) -> NDArray[np.int64]:
+        """Count in some rows: int64, shape ``(m,)``.
+
+        Raises
+        ------
+        BadInputError
+            If the rows cannot be read to the end, or the pass does not fit into memory.
+        """
+        blocks = -(-rows.n // BLOCK_ROWS)
+        rewriting, reason = self._choose(blocks)
+        counting = self._direct if rewriting is None else CountingPass(rewriting.positive)
+        check_memory(
+            counting.memory(threads),
+            f"counting {len(self.literals):,} queries about {len(counting.attributes):,} bits",
+            "take fewer threads, queries or columns",
+        )
+        if _log.isEnabledFor(logging.INFO):
+            self._explain(counting, reason, rows, threads)
+        counts = counting.run(rows, threads)
+        return counts if rewriting is None else rewriting.combine(counts, rows.n)
+
+    @cached_property
+    def _direct(self) -> CountingPass:
+        return CountingPass(self.literals)
+
+    @cached_property
+    def _rewriting(self) -> tuple[Rewriting | None, str]:
+        m, way = self.literals.shape
+        if way > MOST_LITERALS:
+            return None, f"queries of more than {MOST_LITERALS} literals have too many terms"
+        supports = different_bits(self.literals)
+        if _REWRITING_GAIN * supports > m:
+            return None, f"the {m:,} queries are about {supports:,} different sets of bits"
+        rewriting = rewrite(self.literals)
+        positive = len(rewriting.positive)
+        if _REWRITING_GAIN * positive > m:
+            return None, f"the {m:,} queries come from {positive:,} positive conjunctions"
+        return rewriting, f"the {m:,} queries come from only {positive:,} positive conjunctions"
+
+    def _choose(self, blocks: int) -> tuple[Rewriting | None, str]:
+        if blocks < _REWRITING_BLOCKS:
+            return None, f"{blocks:,} blocks are counted sooner than queries are rewritten"
+        return self._rewriting
+
+    def _explain(self, counting: CountingPass, reason: str, rows: BlockRows, threads: int) -> None:
+        """Tell the operator the choice, and what it will take, before it starts."""
+        direct = counting.literals is self.literals
+        blocks = -(-rows.n // BLOCK_ROWS)
+        each = _trial(counting)
+        estimate = each * len(counting.literals) * blocks / threads
+        _log.info(
+            "%s queries about %s of %s bits; %s rows in %s blocks; %s",
+            f"{len(self.literals):,}",
+            f"{len(counting.attributes):,}",
+            f"{rows.bits:,}",
+            f"{rows.n:,}",
+            f"{blocks:,}",
+            "at hand" if isinstance(rows, Records) else "streamed",
+        )
+        _log.info(
+            "%s, because %s; sparse blocks by intersecting lists of words, the others packed",
+            "each query on its own" if direct else "inclusion and exclusion",
+            reason,
+        )
+        _log.info(
+            "estimate: counting %.2f s on %d threads (%.1f ns a query and block, tried on random "
+            "bits), beside reading; %s beside the rows",
+            estimate,
+            threads,
+            1e9 * each,
+            mebibytes(counting.memory(threads)),
+        )
+
+
+def _trial(counting: CountingPass) -> float:
+    """Return the seconds that a query takes on a dense block, on bits that are of nobody."""
+    some = CountingPass(counting.literals[:_TRIAL_QUERIES])
+    words = np.random.default_rng(0).integers(
+        0, 2**64, (len(some.attributes), BLOCK_WORDS), np.uint64
+    )
+    counts = np.zeros(len(some.literals), np.int64)
+    some.count_words(words, counts)
+    start = time.perf_counter()
+    some.count_words(words, counts)
+    return (time.perf_counter() - start) / len(counts)

@@ -1,0 +1,1 @@
+"""Other forms of queries: sums of conjunctions, products, cuboids, Fourier coefficients."""

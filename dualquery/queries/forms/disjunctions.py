@@ -1,0 +1,96 @@
+"""0/1 queries as sums of conjunctions: the form in which families reach DualQuery.
+
+A best response maximises a weighted sum of conjunctions. A query that is the sum of conjunctions of
+which at most one holds at a time fits into it: each of them gets the weight of the query.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualquery.data.domain import Domain
+from dualquery.queries.conjunctions import Workload
+from dualquery.runtime.errors import BadInputError
+
+if TYPE_CHECKING:
+    from dualquery.rows.protocol import Rows
+
+
+@dataclass(frozen=True, eq=False)
+class Disjunctions:
+    """``m`` queries, each the sum of one or more conjunctions that exclude each other.
+
+    Parameters
+    ----------
+    conjunctions
+        The conjunctions of all queries, one query after another; repeats allowed.
+    indptr
+        int64, shape ``(m + 1,)``: query j has the conjunctions ``indptr[j] .. indptr[j + 1] - 1``.
+    """
+
+    conjunctions: Workload
+    indptr: NDArray[np.int64]
+
+    def __post_init__(self) -> None:
+        """Refuse a query without conjunctions."""
+        if not (np.diff(self.indptr) > 0).all():
+            raise ValueError("every query is the sum of at least one conjunction")
+
+    low = 0.0
+    high = 1.0
+    step = 1.0
+    spread = 1
+
+    @staticmethod
+    def of_terms(
+        literals: NDArray[np.int32], owner: NDArray[np.int64], domain: Domain
+    ) -> Disjunctions:
+        """Gather conjunctions, int32 ``(t, k)``, by the query that each belongs to."""
+        order = np.argsort(owner, kind="stable")
+        indptr = np.concatenate(([0], np.cumsum(np.bincount(owner)))).astype(np.int64)
+        return Disjunctions(Workload(literals[order], domain, repeats=True), indptr)
+
+    @staticmethod
+    def of(queries: Any) -> Disjunctions:
+        """Return the form of a family, which is a `Workload` or has ``disjunctions()``.
+
+        Raises
+        ------
+        BadInputError
+            If the family has no such form.
+        """
+        if isinstance(queries, Disjunctions):
+            return queries
+        if isinstance(queries, Workload):
+            return Disjunctions(queries, np.arange(len(queries) + 1, dtype=np.int64))
+        if hasattr(queries, "disjunctions"):
+            made: Disjunctions = queries.disjunctions()
+            return made
+        raise BadInputError(
+            f"{type(queries).__name__} are not sums of conjunctions, so DualQuery cannot find "
+            "their best response; use the mechanism mwem"
+        )
+
+    def __len__(self) -> int:
+        return len(self.indptr) - 1
+
+    @property
+    def domain(self) -> Domain:
+        """The bits and the columns they belong to."""
+        return self.conjunctions.domain
+
+    def counts(self, records: Rows, threads: int) -> NDArray[np.int64]:
+        """Return in how many of the records each query holds, exactly: int64, ``(m,)``."""
+        counts = self.conjunctions.counts(records, threads)
+        return np.add.reduceat(counts, self.indptr[:-1], dtype=np.int64)
+
+    def on_record(self, record: NDArray[np.uint8]) -> NDArray[np.uint8]:
+        """Return which queries hold on one record, uint8 ``(bits,)``: uint8, ``(m,)``, 0/1."""
+        truth = self.conjunctions.on_record(record)
+        if len(self.conjunctions) == len(self):  # one each
+            return truth
+        return np.add.reduceat(truth, self.indptr[:-1], dtype=np.uint8)

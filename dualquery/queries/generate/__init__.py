@@ -1,0 +1,1 @@
+"""Workloads: random conjunctions, whole marginals, files and lists of queries."""

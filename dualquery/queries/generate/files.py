@@ -1,0 +1,85 @@
+"""A user's list of queries, read from a file."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from dualquery.data.opening import open_bytes
+from dualquery.queries.generate.texts import workload_of_texts
+from dualquery.runtime.errors import BadInputError
+
+if TYPE_CHECKING:
+    from dualquery.data.schema.protocol import Schema
+    from dualquery.queries.conjunctions import Workload
+
+
+def read_queries(path: str | Path, schema: Schema) -> Workload:
+    """Read a list of queries (written as `dualquery.queries.text` says).
+
+    Parameters
+    ----------
+    path
+        A ``.csv`` or ``.parquet`` file with a column ``query``; any other file is UTF-8 text, one
+        query a line, where blank lines and lines that begin with ``#`` are skipped. Each may be
+        gzipped and then ends in ``.gz`` too.
+    schema
+        Knows the columns and their values.
+
+    Raises
+    ------
+    BadInputError
+        When the file cannot be read, holds no query, or holds one that is wrong or repeated; the
+        message names the file and the line or row.
+    """
+    path = Path(path)
+    with open_bytes(path, str(path)) as stream:
+        content = stream.read()
+    suffix = Path(path.stem if path.suffix == ".gz" else path.name).suffix
+    if suffix in (".csv", ".parquet"):
+        unit = "row"
+        texts = _column(content, suffix, path)
+        numbers = np.arange(1, len(texts) + 1)
+    else:
+        unit = "line"
+        lines = _lines(content, path)
+        kept = (lines != "") & ~lines.str.starts_with("#")
+        texts = lines.filter(kept)
+        numbers = np.flatnonzero(kept.to_numpy()) + 1
+    if texts.is_empty():
+        raise BadInputError(
+            f"{path}: there is no query in it; write one a line, such as age=30-35 & sex=Male"
+        )
+    return workload_of_texts(texts, schema, path.name, lambda i: f"{path}, {unit} {numbers[i]}")
+
+
+def _lines(content: bytes, path: Path) -> pl.Series:
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise BadInputError(
+            f"{path}, line {line}: not UTF-8 text; save the list as UTF-8"
+        ) from None
+    # Not splitlines, which also cuts at characters that a value may contain.
+    return pl.Series("query", text.split("\n"), dtype=pl.String).str.strip_chars()
+
+
+def _column(content: bytes, suffix: str, path: Path) -> pl.Series:
+    stream = io.BytesIO(content)
+    try:
+        if suffix == ".csv":
+            table = pl.read_csv(stream, infer_schema=False)
+        else:
+            table = pl.read_parquet(stream)
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise BadInputError(f"{path}: cannot be read as {suffix[1:]}: {error}") from None
+    if "query" not in table.columns:
+        raise BadInputError(f"{path}: no column 'query' among {', '.join(table.columns)}")
+    if table.schema["query"] != pl.String:
+        raise BadInputError(f"{path}: the column 'query' holds {table.schema['query']}, not texts")
+    return table["query"]

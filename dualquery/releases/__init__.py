@@ -1,0 +1,1 @@
+"""A release: how it is made, its folder, answers from it, and its evaluation."""

@@ -1,0 +1,208 @@
+"""How far a release is from the truth, beside the trivial baselines: not private.
+
+For the operator who holds the table. Every baseline runs through the same code as a release, at the
+release's own epsilon and delta, from a fixed seed. The truth and what the baselines measure are
+counted in one pass over the table.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualquery.mechanisms.protocol import Budget, Task
+from dualquery.mechanisms.registry import configure
+from dualquery.privacy.events import Neighbours
+from dualquery.room.randomness import check_seed
+from dualquery.room.row_count import COUNT_SHARE, RowCount
+from dualquery.runtime.progress import NO_PROGRESS, Progress
+from dualquery.runtime.resources import thread_count
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from dualquery.releases.folder import Release
+    from dualquery.rows.dataset import Dataset
+    from dualquery.rows.engines import Engine
+    from dualquery.rows.protocol import Rows
+
+_log = logging.getLogger(__name__)
+
+WARNING = "NOT PRIVATE: computed from the exact answers; for the holder of the table only"
+FAR_OFF = 0.05
+"""Share of the rows by which a stated or noisy number of them may be off without a remark."""
+BASELINES = ("zero", "uniform", "independent", "gaussian")
+
+
+@dataclass(frozen=True)
+class Errors:
+    """Distances between released and exact answers, both shares of the rows in [0, 1]."""
+
+    max_error: float
+    mean_error: float
+    rmse: float
+
+    @staticmethod
+    def between(answers: NDArray[np.float64], truth: NDArray[np.float64]) -> Errors:
+        """Compare two float64 arrays of shape ``(m,)``."""
+        off = np.abs(answers - truth)
+        return Errors(float(off.max()), float(off.mean()), float(np.sqrt(np.mean(off**2))))
+
+    def brief(self) -> dict[str, float]:
+        """Return the two errors that every line of a comparison shows."""
+        return {"max_error": self.max_error, "mean_error": self.mean_error}
+
+
+def evaluate(
+    release: Release | str | Path,
+    table: Any,
+    *,
+    engine: Engine | str = "auto",
+    threads: int | None = None,
+    seed: int = 0,
+    progress: Progress = NO_PROGRESS,
+) -> dict[str, Any]:
+    """Compare a release with its table. The result is **not private**.
+
+    Parameters
+    ----------
+    release
+        A release or its folder.
+    table
+        The table, as `dualquery.release` takes it; read with the release's own schema.
+    engine
+        How the rows are read, as for `dualquery.release`.
+    threads
+        Threads; None for one a core.
+    seed
+        Seed of the baselines' noise.
+    progress
+        Told about phases.
+
+    Returns
+    -------
+    dict
+        ``max_error``, ``mean_error``, ``rmse`` of the released answers; ``synthetic`` for the
+        records' own answers (None without records); ``baselines``; the budget that was asked for,
+        that of the baselines, and whether the release is ``private`` at all; the rows of the
+        table and of the release; a warning. Numbers of rows that do not fit each other are logged
+        as a warning.
+
+    Raises
+    ------
+    BadInputError
+        If the release or the table cannot be read or do not fit each other.
+    """
+    from dualquery.releases.folder import Release, load_release
+    from dualquery.rows.engines import Engine
+
+    check_seed(seed)
+    cores = thread_count(threads)
+    loaded = release if isinstance(release, Release) else load_release(release)
+    reading = engine if isinstance(engine, Engine) else Engine(name=engine)
+    progress.phase("reading the table")
+    with reading.open(table, loaded.schema) as data, _uncut(reading, table, data) as whole:
+        return _compare(loaded, data, whole, cores, seed, progress)
+
+
+@contextmanager
+def _uncut(reading: Engine, table: Any, data: Dataset[Rows]) -> Iterator[Dataset[Rows]]:
+    """Yield the rows as they were before they were cut to a number of 1s: what is true of them."""
+    if data.schema.max_ones_per_row is None:
+        yield data
+        return
+    with reading.open(table, data.schema.with_max_ones(None)) as whole:
+        yield whole
+
+
+def _compare(
+    loaded: Release,
+    data: Dataset[Rows],
+    whole: Dataset[Rows],
+    cores: int,
+    seed: int,
+    progress: Progress,
+) -> dict[str, Any]:
+    """Compare a release, made from the rows of ``data``, with those of its ``whole`` table."""
+    from dualquery.queries.conjunctions import Workload
+    from dualquery.queries.counting.planner import ConjunctionCounts
+    from dualquery.releases.making import run
+    from dualquery.rows.gathered import GatheredRows
+
+    neighbours = Neighbours.parse(loaded.options["neighbours"])
+    counted = neighbours is Neighbours.REPLACE_ONE
+    if counted and data.n != loaded.n:
+        _log.warning(
+            "the release was made from %s rows, this table has %s: it may be another table",
+            f"{loaded.n:,}",
+            f"{data.n:,}",
+        )
+    elif abs(data.n - loaded.n) > FAR_OFF * data.n:
+        _log.warning(
+            "the release went by %s rows, this table has %s: its answers are shares of the former, "
+            "and off by that alone",
+            f"{loaded.n:,}",
+            f"{data.n:,}",
+        )
+    workload = loaded.workload
+    epsilon: float = loaded.options["epsilon"]
+    # Where the true number of rows is private, baselines go by the release's, at what it cost.
+    bought = not counted and loaded.options["rows"] is None
+    public = RowCount(
+        data.n if counted else loaded.n, neighbours, COUNT_SHARE * epsilon if bought else 0.0
+    )
+    task = Task(workload, public.n)
+    budget = Budget(public.rest(epsilon), loaded.options["delta"], neighbours=neighbours)
+    # At delta 0 there is no Gaussian noise; the baseline of that name is then Laplace noise.
+    noise = "laplace" if budget.delta == 0 else "gaussian"
+    mechanisms = {
+        name: configure(noise if name == "gaussian" else name, {})
+        for name in (BASELINES if isinstance(workload, Workload) else ("gaussian",))
+    }
+    progress.phase("evaluating the queries")
+    rows = GatheredRows(data.records)
+    if isinstance(workload, Workload):
+        others = (mechanism.statistics(workload) for mechanism in mechanisms.values())
+        measured = [each for each in others if isinstance(each, Workload) and each is not workload]
+        rows.count_together(
+            [ConjunctionCounts(each.literals) for each in (workload, *measured)], cores
+        )
+    # The truth is about the rows before any cut; where nothing is cut it is counted already.
+    counts = workload.counts(rows if whole is data else whole.records, threads=cores)
+    data = replace(data, records=rows)
+    truth = np.asarray(counts * (workload.step / data.n), dtype=np.float64)
+    synthetic = None
+    if loaded.records is not None:
+        answers = workload.answers_on(loaded.records, threads=cores)
+        synthetic = Errors.between(answers, truth).brief()
+
+    baselines: dict[str, Any] = {}
+    for name, mechanism in mechanisms.items():
+        progress.phase(f"baseline {name}")
+        plan = mechanism.plan(task, budget)
+        outcome = run(data, task, mechanism, plan, seed, cores, neighbours=neighbours)
+        baselines[name] = Errors.between(outcome.answers, truth).brief()
+        if mechanism.name != name:
+            baselines[name]["noise"] = mechanism.name
+    errors = Errors.between(loaded.answers, truth)
+    return {
+        "warning": WARNING,
+        **errors.brief(),
+        "rmse": errors.rmse,
+        "queries": len(workload),
+        "rows": data.n,
+        "rows_of_release": loaded.n,
+        "mechanism": loaded.chosen,
+        "private": loaded.privacy.private,
+        "epsilon": epsilon,
+        "delta": budget.delta,
+        "neighbours": budget.neighbours.value,
+        "synthetic": synthetic,
+        "baselines": baselines,
+    }

@@ -1,0 +1,363 @@
+"""A release as a folder in open formats: written whole or not at all.
+
+``release.json`` says what was done and what it guarantees; ``synthetic.parquet`` holds the records
+in the user's columns, ``answers.parquet`` the workload with an answer for every query,
+``trace.parquet`` one line a round or trial. Nothing that was computed from private rows is in it
+beyond what the mechanism released.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import errno
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualquery.privacy.statement import PrivacyStatement
+from dualquery.runtime.errors import BadInputError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from dualquery.data.schema.protocol import Schema
+    from dualquery.estimates.intervals import Intervals
+    from dualquery.queries.family import Queries
+
+FORMAT_VERSION = 1
+FILES = ("release.json", "answers.parquet", "trace.parquet")
+SYNTHETIC = "synthetic.parquet"
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """A private release: public from the moment it exists.
+
+    Parameters
+    ----------
+    mechanism
+        Its name.
+    parameters
+        The effective parameters, all public.
+    options
+        What the user asked for.
+    privacy
+        The guarantee, or why there is none.
+    schema
+        Columns and bits.
+    n
+        Public number of rows behind the release: the true one, or what stands in for it where that
+        is private (see `dualquery.room.row_count`).
+    workload
+        The queries.
+    answers
+        float64, shape ``(m,)``: the released answer of every query, in the queries' range.
+    records
+        uint8, shape ``(r, d)``, or None: synthetic records.
+    trace
+        One line a round of a game, or a trial of a fit.
+    solver
+        Totals over the rounds' best responses.
+    intervals
+        Where the true answers lie, as far as noise tells; None if no answer was measured.
+    notes
+        Remarks on the input that a reader must know, such as rows dropped by a public filter.
+    versions
+        Versions of this package and of the libraries that matter to the result.
+    created
+        UTC time, ISO 8601.
+    """
+
+    mechanism: str
+    parameters: Mapping[str, Any]
+    options: Mapping[str, Any]
+    privacy: PrivacyStatement
+    schema: Schema
+    n: int
+    workload: Queries
+    answers: NDArray[np.float64]
+    records: NDArray[np.uint8] | None
+    trace: tuple[Mapping[str, Any], ...]
+    solver: Mapping[str, Any]
+    intervals: Intervals | None
+    notes: tuple[str, ...]
+    versions: Mapping[str, str]
+    created: str
+
+    def __repr__(self) -> str:
+        records = 0 if self.records is None else len(self.records)
+        return (
+            f"Release of {self.n:,} rows by {self.chosen}: {len(self.workload):,} answers, "
+            f"{records:,} synthetic records\n{self.privacy.guarantee()}"
+        )
+
+    @property
+    def chosen(self) -> str:
+        """The mechanism that made it: the one that `auto` chose, else the one named."""
+        return str(self.parameters["mechanism"] if self.mechanism == "auto" else self.mechanism)
+
+    @property
+    def synthetic(self) -> pl.DataFrame | None:
+        """The synthetic records in the user's columns."""
+        return None if self.records is None else self.schema.decode(self.records)
+
+    @property
+    def answer_table(self) -> pl.DataFrame:
+        """Every query as text, its released answer, its literals, its interval if it has one."""
+        import polars as pl
+
+        nothing = np.full(len(self.answers), np.nan)
+        known = self.intervals
+        return pl.DataFrame(
+            {
+                "query": self.workload.text(self.schema),
+                "answer": self.answers,
+                **self.workload.to_columns(),
+                "interval_low": nothing if known is None else known.lower,
+                "interval_high": nothing if known is None else known.upper,
+            }
+        ).with_columns(pl.col("interval_low", "interval_high").fill_nan(None))
+
+    def answer(self, query: str) -> float:
+        """Return the answer of one conjunction given as text, such as ``age=30-35 & sex!=Female``.
+
+        The released answer if the workload has the query, else that of the synthetic records, with
+        no promise of its error; `dualquery.releases.answering.answer_queries` tells which it is. It
+        costs no privacy.
+
+        Raises
+        ------
+        BadInputError
+            If the query cannot be read, or is neither in the workload nor are there records.
+        """
+        from dualquery.releases.answering import answer_queries
+
+        (found,) = answer_queries(self, [query])
+        return float(found["answer"])
+
+    def summary(self) -> dict[str, Any]:
+        """Return what ``release.json`` holds: JSON-able, all public."""
+        return {
+            "format_version": FORMAT_VERSION,
+            "mechanism": self.mechanism,
+            "parameters": dict(self.parameters),
+            "options": dict(self.options),
+            "privacy": self.privacy.to_dict(),
+            "rows": self.n,
+            "bits": self.schema.domain.bits,
+            "queries": len(self.workload),
+            "way": self.workload.way,
+            "workload": dict(self.workload.description),
+            "synthetic_records": 0 if self.records is None else len(self.records),
+            "solver": dict(self.solver),
+            "intervals": None if self.intervals is None else self.intervals.describe(),
+            "notes": list(self.notes),
+            "versions": dict(self.versions),
+            "created": self.created,
+            "schema": self.schema.to_dict(),
+        }
+
+    def save(self, path: str | Path) -> Path:
+        """Write the folder, atomically.
+
+        Raises
+        ------
+        BadInputError
+            If the folder exists, cannot be written or the disk is full; nothing is left behind.
+        """
+        with reserve(path) as folder:
+            folder.write(self)
+        return Path(path)
+
+
+class ReservedFolder:
+    """A place on the disk for a release: a hidden folder beside the target, renamed when full."""
+
+    def __init__(self, hidden: Path, target: Path) -> None:
+        self._hidden = hidden
+        self._target = target
+
+    def write(self, release: Release) -> None:
+        """Fill the hidden folder and give it its name in one step."""
+        from polars.exceptions import PolarsError
+
+        with _disk_errors(self._target, PolarsError):
+            self._hidden.mkdir()
+            release.answer_table.write_parquet(self._hidden / "answers.parquet")
+            trace_table(release.trace).write_parquet(self._hidden / "trace.parquet")
+            synthetic = release.synthetic
+            if synthetic is not None:
+                synthetic.write_parquet(self._hidden / SYNTHETIC)
+            text = json.dumps(release.summary(), indent=2, allow_nan=False) + "\n"
+            (self._hidden / "release.json").write_text(text, encoding="utf-8")
+            for file in self._hidden.iterdir():
+                with file.open("rb+") as handle:
+                    os.fsync(handle.fileno())
+            # A file's time would tell how long the passes over private rows took.
+            stamp = datetime.datetime.fromisoformat(release.created).timestamp()
+            for path in (*self._hidden.iterdir(), self._hidden):
+                os.utime(path, (stamp, stamp))
+            if self._target.exists():
+                raise BadInputError(
+                    f"{self._target} appeared while the release was made; name another --out"
+                )
+            self._hidden.rename(self._target)
+
+
+def trace_table(trace: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
+    """Return a trace as a table; without rounds it still has their column."""
+    import polars as pl
+
+    if not trace:
+        return pl.DataFrame(schema={"round": pl.Int64})
+    return pl.DataFrame(list(trace), infer_schema_length=None)
+
+
+@contextlib.contextmanager
+def reserve(path: str | Path) -> Iterator[ReservedFolder]:
+    """Claim a place for a release; whatever happens, no half-written folder is left.
+
+    Raises
+    ------
+    BadInputError
+        If the folder exists or cannot be made.
+    """
+    target = Path(path)
+    with contextlib.ExitStack() as undo:
+        with _disk_errors(target):
+            if target.exists() or target.is_symlink():
+                raise BadInputError(f"{target} exists already; name another folder with --out")
+            for parent in reversed(target.parents):
+                if not parent.exists():
+                    parent.mkdir()
+                    undo.callback(_remove_if_empty, parent)
+            claimed = Path(tempfile.mkdtemp(prefix=".dualquery-", dir=target.parent))
+        undo.callback(shutil.rmtree, claimed, ignore_errors=True)
+        # The folder within has the usual permissions, which a temporary folder has not.
+        yield ReservedFolder(claimed / "release", target)
+
+
+def _remove_if_empty(folder: Path) -> None:
+    with contextlib.suppress(OSError):
+        folder.rmdir()
+
+
+@contextlib.contextmanager
+def _disk_errors(target: Path, *others: type[Exception]) -> Iterator[None]:
+    """Say plainly what the disk refused; ``others`` are errors that a library makes of it."""
+    refusals: tuple[type[Exception], ...] = (OSError, *others)
+    try:
+        yield
+    except refusals as error:
+        text = str(error)
+        number = getattr(error, "errno", None)
+        # Polars tells the system's error in words and by its number only.
+        full = number == errno.ENOSPC or "No space left" in text or "os error 28" in text
+        reason = "the disk is full" if full else (getattr(error, "strerror", None) or text)
+        raise BadInputError(
+            f"cannot write the release to {target}: {reason}; name another place with --out"
+        ) from error
+
+
+def load_release(path: str | Path) -> Release:
+    """Read a release folder.
+
+    Parameters
+    ----------
+    path
+        The folder.
+
+    Raises
+    ------
+    BadInputError
+        If it is not a release, is incomplete or was written by a newer version.
+    """
+    import polars as pl
+
+    folder = Path(path)
+    missing = [name for name in FILES if not (folder / name).is_file()]
+    if missing:
+        raise BadInputError(f"{folder} is not a release folder: {missing[0]} is missing")
+    try:
+        return _read(folder)
+    except BadInputError as error:
+        raise BadInputError(f"{folder}: {error}") from error
+    except (OSError, pl.exceptions.PolarsError, *_MALFORMED) as error:
+        raise BadInputError(
+            f"{folder} holds a damaged release ({type(error).__name__}: {error}); copy it again "
+            "from where it was made"
+        ) from error
+
+
+_MALFORMED = (ValueError, KeyError, TypeError, AttributeError)
+"""What reading JSON of another shape than ours raises."""
+
+
+def _read(folder: Path) -> Release:
+    import polars as pl
+
+    from dualquery.data.readers.formats import parse_source
+    from dualquery.data.schema.parse import schema_from_dict
+    from dualquery.queries.stored import queries_of_table
+    from dualquery.rows.dataset import load
+
+    stored = json.loads((folder / "release.json").read_text(encoding="utf-8"))
+    version = stored["format_version"]
+    if version > FORMAT_VERSION:
+        raise BadInputError(
+            f"format {version} is newer than {FORMAT_VERSION}, the newest that this version reads: "
+            "upgrade dualquery"
+        )
+    schema = schema_from_dict(stored["schema"])
+    answers = pl.read_parquet(folder / "answers.parquet")
+    records = None
+    if stored["synthetic_records"]:
+        uncut = schema.with_max_ones(None)
+        synthetic = load(parse_source(f"parquet:{folder / SYNTHETIC}"), uncut).records
+        records = synthetic.dense_rows(0, synthetic.n)
+    found = (len(answers), 0 if records is None else len(records))
+    if found != (stored["queries"], stored["synthetic_records"]):
+        raise BadInputError(
+            f"{found[0]:,} answers and {found[1]:,} records found, but release.json speaks of "
+            f"{stored['queries']:,} and {stored['synthetic_records']:,}; copy the release again"
+        )
+    return Release(
+        mechanism=stored["mechanism"],
+        parameters=stored["parameters"],
+        options=stored["options"],
+        privacy=PrivacyStatement.from_dict(stored["privacy"]),
+        schema=schema,
+        n=stored["rows"],
+        workload=queries_of_table(
+            {s.name: s for s in answers}, schema.domain, dict(stored["workload"])
+        ),
+        answers=answers["answer"].to_numpy(),
+        records=records,
+        trace=tuple(pl.read_parquet(folder / "trace.parquet").to_dicts()),
+        solver=stored["solver"],
+        intervals=_intervals(stored["intervals"], answers),
+        notes=tuple(stored["notes"]),
+        versions=stored["versions"],
+        created=stored["created"],
+    )
+
+
+def _intervals(stored: Mapping[str, Any] | None, answers: pl.DataFrame) -> Intervals | None:
+    """Read intervals."""
+    from dualquery.estimates.intervals import Intervals
+
+    if stored is None:
+        return None
+    lower, upper = (
+        answers[name].fill_null(np.nan).to_numpy() for name in ("interval_low", "interval_high")
+    )
+    return Intervals(lower, upper, stored["basis"], stored["level"])

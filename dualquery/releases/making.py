@@ -1,0 +1,195 @@
+"""How a release is made: plan on public facts, price the plan, run it on the private room."""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+from dualquery.mechanisms.protocol import (
+    Budget,
+    Mechanism,
+    Outcome,
+    Plan,
+    Session,
+    Task,
+    planned_error,
+)
+from dualquery.privacy.accountants.choice import best
+from dualquery.privacy.events import Neighbours, events_of
+from dualquery.privacy.statement import PrivacyStatement
+from dualquery.releases.folder import Release
+from dualquery.room.curator import Curator, numerical_assumptions
+from dualquery.room.randomness import randomness
+from dualquery.room.row_count import RowCount
+from dualquery.runtime.progress import NO_PROGRESS, Progress
+from dualquery.runtime.versions import versions
+
+if TYPE_CHECKING:
+    from dualquery.rows.dataset import Dataset
+    from dualquery.rows.protocol import Rows
+
+_UNSEEN = "The mechanism looks at no private row."
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What a release is made under.
+
+    Parameters
+    ----------
+    budget
+        What the mechanism may spend.
+    count
+        The public number of rows, and what it cost.
+    asked_epsilon
+        The user's epsilon: the budget's, and what the number of rows cost.
+    stated_rows
+        The number of rows that the user stated, if any.
+    seed
+        Of an experiment that is not private; None for a release.
+    """
+
+    budget: Budget
+    count: RowCount
+    asked_epsilon: float
+    stated_rows: int | None = None
+    seed: int | None = None
+
+
+def make_release(
+    data: Dataset[Rows],
+    task: Task,
+    mechanism: Mechanism,
+    terms: Terms,
+    notes: tuple[str, ...],
+    threads: int,
+    progress: Progress,
+    created: datetime.datetime,
+) -> Release:
+    """Plan on public facts, run on the curator, and put the result together."""
+    budget, count, seed = terms.budget, terms.count, terms.seed
+    progress.phase("planning")
+    with count.cost_told():
+        plan = mechanism.plan(task, budget)
+    privacy = statement(plan, budget, data, seed, count)
+    if plan.remark:
+        progress.note(plan.remark)
+    expected = planned_error(mechanism, task, plan)
+    if expected is not None:
+        progress.note(expected.text())
+    outcome = run(data, task, mechanism, plan, seed, threads, progress, budget.neighbours)
+    intervals = outcome.intervals
+    if intervals is not None:
+        intervals = intervals.for_rows(count, task.queries.low, task.queries.high)
+        intervals = intervals.for_cut(data.schema.max_ones_per_row)
+    return Release(
+        mechanism=mechanism.name,
+        parameters=plan.parameters,
+        options={
+            "epsilon": terms.asked_epsilon,
+            "delta": budget.delta,
+            "accountant": budget.accountant,
+            "neighbours": budget.neighbours.value,
+            "rows": terms.stated_rows,
+            "seed": seed,
+            "mechanism": asdict(mechanism),  # type: ignore[call-overload]  # a frozen dataclass
+        },
+        privacy=privacy,
+        schema=data.schema,
+        n=count.n,
+        workload=task.queries,
+        answers=outcome.answers,
+        records=outcome.records,
+        trace=outcome.trace,
+        solver=outcome.solver,
+        intervals=intervals,
+        notes=(*data.notes, *notes),
+        versions=versions(),
+        created=created.isoformat(timespec="seconds"),
+    )
+
+
+def run(
+    data: Dataset[Rows],
+    task: Task,
+    mechanism: Mechanism,
+    plan: Plan,
+    seed: int | None,
+    threads: int,
+    progress: Progress = NO_PROGRESS,
+    neighbours: Neighbours = Neighbours.REPLACE_ONE,
+) -> Outcome:
+    """Let the private room read the rows, and the mechanism run on it."""
+    statistics = mechanism.statistics(task.queries)
+    curator = None
+    if statistics is not None:
+        # Sensitivities rest on which records are legal, so on the schema's own columns.
+        if not statistics.domain.covers(data.schema.domain):
+            raise RuntimeError(f"{mechanism.name} asks about columns that are not the schema's")
+        curator = Curator(
+            data.records,
+            statistics,
+            plan.schedule,
+            randomness(seed),
+            threads=threads,
+            neighbours=neighbours,
+            public_rows=task.n,
+        )
+        if plan.needs_answers:
+            progress.phase("evaluating the queries")
+            curator.evaluate()
+    progress.phase(f"running {plan.parameters.get('mechanism', mechanism.name)}")
+    session = Session(threads=threads, public_seed=seed, progress=progress.step)
+    return mechanism.run(task, plan, curator, session)
+
+
+def statement(
+    plan: Plan,
+    budget: Budget,
+    data: Dataset[Rows],
+    seed: int | None,
+    count: RowCount | None = None,
+) -> PrivacyStatement:
+    """Price the plan's schedule, and say what the release will guarantee or why it will not.
+
+    To the budget comes what the number of rows cost (None: nothing, it is public).
+
+    The plan is priced here again, whoever made it, so that no mechanism can state a guarantee
+    that its schedule does not have.
+
+    Raises
+    ------
+    RuntimeError
+        If the schedule costs more than the budget: a fault of the mechanism.
+    """
+    accountant, cost = best(plan.schedule, budget.delta, plan.accountant)
+    if cost > budget.epsilon:
+        raise RuntimeError(
+            f"the plan costs epsilon {cost:g} by {accountant.name}, above {budget.epsilon:g}"
+        )
+    reasons = []
+    if seed is not None:
+        reasons.append("a seed was given, so the noise can be undone")
+    if not data.schema.declared:
+        reasons.append(
+            "the schema was taken from the data; draft a file (dualquery schema TABLE --out FILE), "
+            'check it, set "declared": true in it and give it with --schema'
+        )
+    if reasons:
+        return PrivacyStatement.not_private(*reasons)
+    looked = bool(events_of(plan.schedule))
+    rows = RowCount(data.n) if count is None else count
+    return PrivacyStatement(
+        private=True,
+        epsilon=rows.epsilon + (budget.epsilon if looked else 0.0),
+        delta=budget.delta if looked else 0.0,
+        accountant=accountant.name,
+        assumptions=(
+            accountant.assumptions if looked else _UNSEEN,
+            *rows.assumptions,
+            *data.notes,
+        ),
+        numerical_assumptions=numerical_assumptions((*rows.events, *events_of(plan.schedule))),
+        neighbours=rows.relation,
+    )

@@ -1,0 +1,213 @@
+"""What a user asks for, checked as far as it can be without a table: a workload and a budget."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from numbers import Integral
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dualquery.mechanisms.protocol import Budget, Mechanism
+from dualquery.privacy.accountants.choice import choices
+from dualquery.privacy.budget import check_budget, check_ranges, default_delta
+from dualquery.privacy.events import Neighbours
+from dualquery.room.row_count import RowCount, buy_row_count
+from dualquery.rows.protocol import Rows
+from dualquery.runtime.errors import BadInputError
+
+if TYPE_CHECKING:
+    from dualquery.data.schema.protocol import Schema
+    from dualquery.queries.conjunctions import Workload
+
+DEFAULT_QUERIES = 100_000
+LARGEST_ROWS = 10**12
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkloadRequest:
+    """A public description of a workload; `build` makes the queries for a schema.
+
+    Parameters
+    ----------
+    queries
+        A number of random conjunctions, ``"all"`` for every cell of every marginal, the path of a
+        file with a query a line, or a list of queries as texts; None for 100,000 random ones, or
+        for all that differ where these are fewer, unless ``marginals`` is given.
+    way
+        Literals a query (k).
+    signed
+        Whether literals may be negated.
+    seed
+        Seed of the random choice. Public, and apart from the seed of the release.
+    columns
+        Names, positions or ranges of the columns that queries may use; None for all.
+    marginals
+        Instead of ``queries``: a number of random whole k-way marginals.
+    max_cells
+        With ``marginals``: the most cells a marginal may have; None for the number of rows.
+    """
+
+    queries: int | str | Path | Sequence[str] | None = None
+    way: int = 3
+    signed: bool = True
+    seed: int = 0
+    columns: Sequence[str | int] | str | None = None
+    marginals: int | None = None
+    max_cells: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.way < 1:
+            raise BadInputError(f"--way is {self.way}; a query needs at least 1 literal")
+        texts = isinstance(self.queries, list | tuple)
+        if isinstance(self.queries, bool) or not (
+            texts or isinstance(self.queries, Integral | str | Path | None)
+        ):
+            raise BadInputError(
+                f"queries is {self.queries!r}; give a number, 'all', a path or a list of texts"
+            )
+        listed = texts or (isinstance(self.queries, str | Path) and self.queries != "all")
+        if isinstance(self.queries, int) and self.queries < 1:
+            raise BadInputError(f"--queries is {self.queries}; ask for at least 1")
+        if listed and (self.columns is not None or not self.signed):
+            raise BadInputError(
+                "--query-columns and --positive choose among generated queries, but "
+                f"{'the list of queries' if texts else self.queries} lists its own; leave them out"
+            )
+        if self.marginals is not None and self.queries is not None:
+            raise BadInputError(
+                "--marginals and --queries are two ways to say what is asked; leave one of the two "
+                "out"
+            )
+        if self.marginals is not None and self.marginals < 1:
+            raise BadInputError(f"--marginals is {self.marginals}; ask for at least 1")
+        if self.marginals is not None and not self.signed:
+            raise BadInputError(
+                "--positive does not go with --marginals: a whole marginal has every cell, those "
+                "of the value 0 too; leave one of the two out"
+            )
+        if self.seed < 0:
+            raise BadInputError(
+                f"--workload-seed is {self.seed}; a whole number from 0 on is needed"
+            )
+        if self.max_cells is not None and (self.marginals is None or self.max_cells < 1):
+            raise BadInputError("--max-cells goes with --marginals and is at least 1")
+
+    def build(self, schema: Schema, n: int) -> Workload:
+        """Make the queries.
+
+        Raises
+        ------
+        BadInputError
+            If the schema has too few columns or queries, or the file has a faulty line.
+        """
+        from dualquery.queries.generate.files import read_queries
+        from dualquery.queries.generate.marginals import all_marginals, random_marginals
+        from dualquery.queries.generate.random import count_distinct, random_conjunctions
+        from dualquery.queries.generate.texts import workload_of_texts
+
+        domain = schema.domain
+        columns = None if self.columns is None else schema.select(self.columns)
+        if self.marginals is not None:
+            cells = n if self.max_cells is None else self.max_cells
+            return random_marginals(domain, self.marginals, self.way, cells, self.seed, columns)
+        if self.queries == "all":
+            return all_marginals(domain, self.way, self.signed, columns)
+        if isinstance(self.queries, str | Path):
+            return read_queries(self.queries, schema)
+        if isinstance(self.queries, Sequence):
+            if not self.queries or not all(isinstance(text, str) for text in self.queries):
+                raise BadInputError(
+                    "queries is a list; give it texts such as 'age=30-35 & sex=Male'"
+                )
+            return workload_of_texts(self.queries, schema, "a list", "query {}".format)
+        if self.queries is None:
+            m = min(DEFAULT_QUERIES, count_distinct(domain, self.way, self.signed, columns))
+        else:
+            m = int(self.queries)
+        return random_conjunctions(domain, m, self.way, self.signed, self.seed, columns)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BudgetRequest:
+    """The budget as asked for; `resolve` completes it once the number of rows is known.
+
+    Raises
+    ------
+    BadInputError
+        If epsilon, delta, the accountant or the neighbours cannot be, whatever the table.
+    """
+
+    epsilon: float = 1.0
+    delta: float | None = None
+    accountant: str = "auto"
+    neighbours: str = "replace-one"
+    rows: int | None = None
+
+    def __post_init__(self) -> None:
+        check_ranges(self.epsilon, 0.0 if self.delta is None else self.delta)
+        choices(self.accountant)
+        relation = Neighbours.parse(self.neighbours)
+        if self.rows is None:
+            return
+        if relation is Neighbours.REPLACE_ONE:
+            raise BadInputError(
+                "--rows states a number of rows where the true one is private; with --neighbours "
+                "replace-one it is public and counted; leave --rows out, or use --neighbours "
+                "add-remove"
+            )
+        if not 2 <= self.rows <= LARGEST_ROWS:
+            raise BadInputError(
+                f"--rows is {self.rows}; a whole number from 2 to {LARGEST_ROWS:,} is needed"
+            )
+
+    def require_delta(self, mechanism: Mechanism) -> None:
+        """Refuse to go without a delta where no public number of rows can stand behind 1/n^2.
+
+        A noisy number cannot: the guarantee must not depend on what the noise was.
+
+        Raises
+        ------
+        BadInputError
+            If delta is neither given nor 0 nor taken from ``--rows``.
+        """
+        counted = Neighbours.parse(self.neighbours) is Neighbours.REPLACE_ONE
+        if self.delta is None and self.rows is None and not counted and not mechanism.pure:
+            raise BadInputError(
+                "--neighbours add-remove has no public number of rows n to take the default delta "
+                "1/n^2 from; give --delta, or state a number of rows with --rows"
+            )
+
+    def count_rows(self, records: Rows, seed: int | None) -> RowCount:
+        """Return the number of rows that everything public uses: known, stated or bought.
+
+        Raises
+        ------
+        BadInputError
+            If a noisy number is too small.
+        """
+        relation = Neighbours.parse(self.neighbours)
+        if relation is Neighbours.REPLACE_ONE:
+            return RowCount(records.n)
+        if self.rows is not None:
+            return RowCount(self.rows, relation)
+        return buy_row_count(records, self.epsilon, seed)
+
+    def resolve(self, mechanism: Mechanism, rows: RowCount) -> tuple[Budget, tuple[str, ...]]:
+        """Return the budget of the mechanism and remarks on it.
+
+        Delta is 1/n^2 unless given, or 0 for a pure mechanism. What the number of rows cost is
+        taken off epsilon.
+
+        Raises
+        ------
+        BadInputError
+            If there are too few rows.
+        """
+        self.require_delta(mechanism)
+        delta = self.delta
+        if delta is None:
+            delta = 0.0 if mechanism.pure else default_delta(rows.n)
+        notes = check_budget(self.epsilon, delta, rows.n)
+        budget = Budget(rows.rest(self.epsilon), delta, self.accountant, rows.neighbours)
+        return budget, notes

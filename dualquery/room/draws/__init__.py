@@ -1,0 +1,1 @@
+"""Private draws: selections and reports."""

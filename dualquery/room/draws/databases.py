@@ -1,0 +1,166 @@
+"""Selection of a small database by the exponential mechanism (Blum, Ligett and Roth 2008).
+
+The alternatives are all databases of ``size`` legal records, as multisets. The score of a database
+y is ``-max_q |q(D) - q(y)|``, in units of 1/size row: ``-max_q |size c_q - n h_q|`` with c_q and
+h_q the numbers of records of D and y that satisfy q, a whole number. When one record is replaced,
+(or added or removed, n being a public number then) c_q moves by at most 1, so a score by at most
+``size`` units, up or down; with log-weights
+``epsilon * score / (2 size)`` the log-ratio of two probabilities moves by at most ``epsilon`` in
+all: a draw of bounded range ``epsilon``. The draw is exact, as in `dualquery.room.weights`
+(databases that are worse than the best by 48 / epsilon rows keep the weight e^-24).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualquery.data.cells import axis_sizes, cells_of, rows_of_values
+from dualquery.queries.conjunctions import Workload
+from dualquery.room.randomness import Randomness
+from dualquery.room.weights import draw_outcomes
+from dualquery.runtime.errors import BadInputError
+
+MOST_DATABASES = 1 << 22
+"""Above this, small databases are not enumerated."""
+
+MOST_COMPARISONS = 1 << 31
+"""Above this many databases times queries, neither."""
+
+
+@dataclass(frozen=True, eq=False)
+class SmallDatabases:
+    """All databases of a few legal records, numbered. Public.
+
+    Parameters
+    ----------
+    workload
+        The queries that they are judged by, and their domain.
+    size
+        Records of a database, >= 1.
+
+    Raises
+    ------
+    BadInputError
+        If there are too many to enumerate.
+    """
+
+    workload: Workload
+    size: int
+
+    def __post_init__(self) -> None:
+        largest = largest_size(self.workload)
+        if self.size > largest:
+            cells = cells_of(self.workload.domain)
+            rule = (
+                f"at most {MOST_DATABASES:,} databases, and {MOST_COMPARISONS:,} answers of "
+                "databases to queries, are enumerated"
+            )
+            remedy = (
+                f"size={largest} is the largest that can be"
+                if largest
+                else "use a table of fewer columns or values, or another mechanism"
+            )
+            count = count_databases(cells, self.size)
+            shown = f"{count:,}" if count < 10**15 else f"about 10^{len(str(count)) - 1}"
+            raise BadInputError(
+                f"smalldb: {shown} databases of {self.size} of {cells:.6g} possible records, "
+                f"judged by {len(self.workload):,} queries, are too many: {rule}; {remedy}"
+            )
+
+    def __len__(self) -> int:
+        return count_databases(cells_of(self.workload.domain), self.size)
+
+    def records(self, number: int) -> NDArray[np.uint8]:
+        """Return a database by its number: uint8, shape ``(size, bits)``."""
+        domain = self.workload.domain
+        cells = cells_of(domain)
+        chosen, least = [], 0
+        for left in range(self.size, 0, -1):
+            # Databases whose next cell is below v come first: as many as the binomials say.
+            whole = count_databases(cells - least, left)
+            low, high = 0, cells - least - 1
+            while low < high:
+                middle = (low + high + 1) // 2
+                if whole - count_databases(cells - least - middle, left) <= number:
+                    low = middle
+                else:
+                    high = middle - 1
+            number -= whole - count_databases(cells - least - low, left)
+            least += low
+            chosen.append(least)
+        values = np.unravel_index(np.array(chosen), tuple(axis_sizes(domain).tolist()))
+        return rows_of_values(np.stack(values, axis=1), domain)
+
+    def scores(self, counts: NDArray[np.int64], n: int) -> NDArray[np.int64]:
+        """Return the score of every database. Private.
+
+        Parameters
+        ----------
+        counts
+            int64, shape ``(m,)``: rows that satisfy each query.
+        n
+            Number of rows.
+        """
+        from dualquery.room.draws.databases_kernels import score_databases
+
+        scores = np.empty(len(self), np.int64)
+        score_databases(
+            _truth(self.workload), np.ascontiguousarray(counts, np.int64), n, self.size, scores
+        )
+        return scores
+
+    def select(
+        self, counts: NDArray[np.int64], n: int, epsilon: float, randomness: Randomness
+    ) -> NDArray[np.uint8]:
+        """Draw a database with log-weight ``epsilon / 2`` a row of its largest error.
+
+        Parameters
+        ----------
+        counts, n
+            As for `scores`.
+        epsilon
+            Range of the draw, > 0.
+        randomness
+            Source of uniform words.
+
+        Returns
+        -------
+        uint8, shape ``(size, bits)``.
+        """
+        scores = self.scores(counts, n)
+        unit = epsilon / (2 * self.size)
+        drawn = draw_outcomes(scores, 1, int(scores.max()), unit, 1, randomness)
+        return self.records(int(drawn.queries[0]))
+
+
+def count_databases(cells: int, size: int) -> int:
+    """Return the number of multisets of ``size`` of so many cells, exactly."""
+    return math.comb(cells + size - 1, size)
+
+
+def largest_size(workload: Workload) -> int:
+    """Return the largest size whose databases can be enumerated, 0 if none; public."""
+    most = min(MOST_DATABASES, MOST_COMPARISONS // len(workload))
+    cells = cells_of(workload.domain)
+    size = 0
+    # A universe of one cell has one database of every size: no use beyond a few.
+    while size < MOST_DATABASES.bit_length() and count_databases(cells, size + 1) <= most:
+        size += 1
+    return size
+
+
+def _truth(workload: Workload) -> NDArray[np.uint8]:
+    """Return the value of every query on every legal record: uint8, shape ``(cells, m)``."""
+    domain = workload.domain
+    shape = tuple(axis_sizes(domain).tolist())
+    values = np.unravel_index(np.arange(math.prod(shape)), shape)
+    rows = rows_of_values(np.stack(values, axis=1), domain)
+    truth = np.ones((len(rows), len(workload)), np.uint8)
+    for codes in workload.literals.T:
+        holds = rows[:, codes >> 1] ^ (codes & 1).astype(np.uint8)
+        truth &= np.where(codes >= 0, holds, np.uint8(1))
+    return truth

@@ -1,0 +1,57 @@
+"""Report noisy max: the query with the largest score after independent noise (Dwork and Roth 2014).
+
+Neighbours move a score by at most ``spread`` rows either way. Fix the noise of all queries but one:
+that query is reported when its own noise reaches a threshold (where scores tie, the first query is
+reported, so the threshold is a whole number of grid points), and between neighbours the distance
+from its score to the threshold moves by at most ``2 spread`` rows. A discrete Laplace variable of
+scale ``2 spread / epsilon`` reaches a threshold that much further with a probability at least
+``exp(-epsilon)`` times as large. So the report is pure ``epsilon``-differentially private.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualquery.privacy.calibrate import laplace_scale
+from dualquery.room.draws.selection import GRID
+from dualquery.room.randomness import Randomness
+
+
+def noisy_max_scale(epsilon: float, spread: float) -> float:
+    """Return the scale of the noise on scores in units of 1/`GRID` row."""
+    return laplace_scale(epsilon, 2 * spread * GRID)
+
+
+def report_noisy_max(
+    scores: NDArray[np.int64],
+    allowed: NDArray[np.bool_] | None,
+    epsilon: float,
+    spread: float,
+    randomness: Randomness,
+) -> int:
+    """Return the query with the largest noisy score.
+
+    Parameters
+    ----------
+    scores
+        int64, shape ``(m,)``, from `dualquery.room.draws.selection.error_scores`.
+    allowed
+        bool, shape ``(m,)``: the alternatives, chosen by a public rule; None for all queries.
+    epsilon
+        Pure guarantee, > 0.
+    spread
+        Rows by which a score can move between neighbours.
+    randomness
+        Source of the noise.
+
+    Raises
+    ------
+    ValueError
+        If there are no alternatives.
+    """
+    places = np.arange(len(scores)) if allowed is None else np.flatnonzero(allowed)
+    if len(places) == 0:
+        raise ValueError("no queries to report from")
+    noise = randomness.discrete_laplace(noisy_max_scale(epsilon, spread), len(places))
+    return int(places[np.argmax(scores[places] + noise)])

@@ -1,0 +1,128 @@
+"""Randomized response: every record reports each of its values truly or at random (Warner 1965).
+
+A column with v values is reported through a channel: a record says the value ``j`` that it does not
+have with probability ``steps / 2^64`` each, and its own with the rest. Two records' probabilities
+of the same report differ by at most the factor ``(2^64 - (v - 1) steps) / steps``, so replacing a
+record costs a pure epsilon of its logarithm for each reported column: one uniform word is one
+report, and the probabilities are exact. Nobody but a record needs to know its true values.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualquery.data.cells import axis_sizes, column_values, rows_of_values
+from dualquery.data.domain import Domain
+from dualquery.queries.conjunctions import Workload
+from dualquery.room.randomness import Randomness
+from dualquery.rows.packed import RecordsBuilder
+from dualquery.rows.protocol import BLOCK_ROWS, BlockRows, LocalRowSum
+
+WORDS = 2**64
+"""Number of different words."""
+
+_MARGIN = 1.0 + 2.0**-48
+"""More than all rounding errors in `steps_of` together, as a factor."""
+
+
+def steps_of(epsilon: float, values: int) -> int:
+    """Return for how many words a record reports a given value that it does not have.
+
+    Parameters
+    ----------
+    epsilon
+        Cost of one report, > 0.
+    values
+        v, >= 2.
+
+    Returns
+    -------
+    int
+        At least ``2^64 / (exp(epsilon) + v - 1)``, so that the report costs no more; at least 1.
+    """
+    share = _MARGIN / (math.exp(min(epsilon, 50.0)) + values - 1)
+    return min(math.ceil(share * WORDS), WORDS // values)
+
+
+def asked_columns(workload: Workload) -> NDArray[np.int64]:
+    """Return the columns that some query looks at, increasing: int64. Only these are reported."""
+    used = workload.literals[workload.literals >= 0] >> 1
+    columns: NDArray[np.int64] = np.unique(workload.domain.column_of_bit[used]).astype(np.int64)
+    return columns
+
+
+class RandomizedCounts(LocalRowSum):
+    """The statistic of how many rows' reports satisfy each query.
+
+    Parameters
+    ----------
+    workload
+        The queries; columns that none looks at are not reported.
+    epsilon
+        Cost of the report of one column.
+    randomness
+        Source of words.
+    """
+
+    def __init__(self, workload: Workload, epsilon: float, randomness: Randomness) -> None:
+        self._workload = workload
+        self._columns = asked_columns(workload)
+        self._epsilon = epsilon
+        self._randomness = randomness
+
+    def __call__(self, rows: BlockRows, threads: int, /) -> NDArray[np.int64]:
+        """Randomize and count: int64, shape ``(m,)``."""
+        domain = self._workload.domain
+        counts = np.zeros(len(self._workload), np.int64)
+        left = rows.n
+        for block in rows.stream():
+            dense = np.zeros((min(left, BLOCK_ROWS), rows.bits), np.uint8)
+            block.unpack(0, dense)
+            reports = RecordsBuilder(rows.bits)
+            reports.append_dense(
+                randomize(dense, domain, self._columns, self._epsilon, self._randomness)
+            )
+            counts += self._workload.counts(reports.build(), threads)
+            left -= len(dense)
+        return counts
+
+
+def randomize(
+    rows: NDArray[np.uint8],
+    domain: Domain,
+    columns: NDArray[np.int64],
+    epsilon: float,
+    randomness: Randomness,
+) -> NDArray[np.uint8]:
+    """Return what legal records report.
+
+    Parameters
+    ----------
+    rows
+        uint8, shape ``(r, bits)``.
+    domain
+        The columns.
+    columns
+        int64: the columns that are reported; the others come out as their first value.
+    epsilon
+        Cost of the report of one column.
+    randomness
+        Source of words: one a report.
+
+    Returns
+    -------
+    uint8, shape ``(r, bits)``: legal records.
+    """
+    true = column_values(rows, domain)
+    sizes = axis_sizes(domain)
+    reported = np.zeros_like(true)
+    for column in columns:
+        values = int(sizes[column])
+        words = randomness.words(len(rows))
+        said = words // np.uint64(steps_of(epsilon, values))
+        other = said < np.uint64(values)
+        reported[:, column] = np.where(other, said, true[:, column].astype(np.uint64))
+    return rows_of_values(reported, domain)

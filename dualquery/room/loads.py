@@ -1,0 +1,212 @@
+"""Loads: how much of a weighted list of features one record can hold.
+
+The *load* of a record is the sum of the weights of the features with indicators whose indicators
+all hold on it. A proven bound on the load of every legal record is a bound on the sensitivity of
+noisy features (`strategy`), but what can be proved in seconds may be several times the truth. So a
+limit may be set: rows whose load exceeds it are left out by the room. That makes any limit
+safe, and one at the largest load that a search finds leaves out nobody in practice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualquery.queries.counting.planner import ConjunctionCounts
+from dualquery.room import loads_kernels as kernels
+from dualquery.room.features import Features
+from dualquery.rows.protocol import Block, BlockRows
+from dualquery.rows.repeats import first_occurrences
+
+_STREAK = 25
+"""Climbs from a disturbed record before the search starts again from a random one."""
+
+_KICK = 3
+"""Columns that are disturbed."""
+
+
+@dataclass(frozen=True, eq=False)
+class Loads:
+    """Weighted features, as far as their indicators go.
+
+    Parameters
+    ----------
+    features
+        The features.
+    weights
+        float64, shape ``(f,)``, at least 0.
+    """
+
+    features: Features
+    weights: NDArray[np.float64]
+
+    @cached_property
+    def _chosen(self) -> NDArray[np.int64]:
+        """Features with indicators, those of one weight together."""
+        loaded = np.flatnonzero((self.features.kinds[:, 0] > 0) & (self.weights > 0))
+        return loaded[np.argsort(self.weights[loaded], kind="stable")]
+
+    @cached_property
+    def members(self) -> NDArray[np.int32]:
+        """Bits of the indicators of these features, padded on the right with -1."""
+        bits, signs = self.features.bits[self._chosen], self.features.signs[self._chosen]
+        rows = np.sort(np.where(signs, np.int32(-1), bits).view(np.uint32), axis=1).view(np.int32)
+        return np.ascontiguousarray(rows[:, (rows >= 0).any(axis=0)])
+
+    @cached_property
+    def attributes(self) -> NDArray[np.int32]:
+        """The bits that they ask about, increasing."""
+        return np.unique(self.members[self.members >= 0]).astype(np.int32)
+
+    @cached_property
+    def classes(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """First feature of each weight, and one more; the weights."""
+        weights, first = np.unique(self.weights[self._chosen], return_index=True)
+        return np.append(first, len(self._chosen)).astype(np.int64), weights
+
+    def proven(self) -> float:
+        """Return a bound on the load of every legal record.
+
+        Of the features with the same columns (and signs), at most one has all its indicators hold:
+        a record has one value a column. So the largest weight of each set of columns is added.
+        """
+        domain = self.features.domain
+        bits = self.features.bits[self._chosen]
+        columns = np.where(bits >= 0, domain.column_of_bit[bits], np.int32(-1))
+        # The heaviest come last; reversed, each set of columns first occurs with its largest.
+        first = first_occurrences(columns[::-1], domain.columns)
+        leaders = np.unique(first)
+        return float(self.weights[self._chosen][::-1][leaders].sum())
+
+    def largest_found(self, climbs: int) -> float:
+        """Return the largest load of a legal record that so many climbs find; deterministic."""
+        if not len(self._chosen):
+            return 0.0
+        domain = self.features.domain
+        columns = np.unique(domain.column_of_bit[self.attributes])
+        sizes = domain.sizes[columns]
+        offsets = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
+        bits = np.flatnonzero(np.isin(domain.column_of_bit, columns))
+        members = np.where(self.members >= 0, np.searchsorted(bits, self.members), -1).astype(
+            np.int32
+        )
+        column_of_value = np.repeat(np.arange(len(columns), dtype=np.int32), sizes)
+        feature, place = np.nonzero(members >= 0)
+        column = column_of_value[members[feature, place]]
+        order = np.argsort(column, kind="stable")
+        touching = feature[order].astype(np.int32)
+        indptr = np.searchsorted(column[order], np.arange(len(columns) + 1)).astype(np.int64)
+        weights = np.ascontiguousarray(self.weights[self._chosen])
+        generator = np.random.default_rng(0)
+        best = local = 0.0
+        record = held = np.zeros(len(columns), np.int32)
+        for number in range(climbs):
+            drawn = (offsets[:-1] + generator.integers(sizes)).astype(np.int32)
+            if number % _STREAK == 0:
+                record, local = drawn, 0.0
+            else:
+                record = held.copy()
+                kicked = generator.integers(len(columns), size=_KICK)
+                record[kicked] = drawn[kicked]
+            load = kernels.climb(
+                record, members, weights, column_of_value, indptr, touching, offsets
+            )
+            if load >= local:
+                held, local = record, load
+            best = max(best, local)
+        return best
+
+
+@dataclass(frozen=True, eq=False)
+class LightCounts:
+    """The statistic of the features' monomials over rows, heavy rows left out.
+
+    Parameters
+    ----------
+    loads
+        The features and their weights.
+    limit
+        Rows of a larger load have none of their indicators counted; None to count all rows.
+    """
+
+    loads: Loads
+    limit: float | None
+
+    def __call__(self, rows: BlockRows, threads: int, /) -> NDArray[np.int64]:
+        """Count in some rows: int64, one a monomial."""
+        light = rows if self.limit is None else LightRows(rows, self.loads, self.limit)
+        return ConjunctionCounts(self.loads.features.monomials.literals)(light, threads)
+
+
+@dataclass(frozen=True, eq=False)
+class LightRows:
+    """Rows in which those above a limit have 0 for every bit that loads ask about."""
+
+    rows: BlockRows
+    loads: Loads
+    limit: float
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return self.rows.n
+
+    @property
+    def bits(self) -> int:
+        """Number of bits of a row."""
+        return self.rows.bits
+
+    def stream(self) -> Iterator[Block]:
+        """Yield the blocks in order."""
+        for block in self.rows.stream():
+            yield LightBlock(block, self.loads, self.limit)
+
+
+@dataclass(frozen=True, eq=False)
+class LightBlock:
+    """A block of `LightRows`."""
+
+    block: Block
+    loads: Loads
+    limit: float
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of the block in bytes."""
+        return self.block.nbytes
+
+    @cached_property
+    def _heavy(self) -> NDArray[np.uint64]:
+        """Rows above the limit, a bit each: uint64, shape ``(64,)``."""
+        loads = self.loads
+        words = self.block.pack(loads.attributes)
+        totals = np.zeros(64 * words.shape[1])
+        members = np.where(
+            loads.members >= 0, np.searchsorted(loads.attributes, loads.members), -1
+        ).astype(np.int32)
+        kernels.add_loads(words, members, *loads.classes, totals)
+        heavy = np.packbits(totals > self.limit, bitorder="little")
+        return heavy.view("<u8").astype(np.uint64)
+
+    def pack(self, attributes: NDArray[np.int32]) -> NDArray[np.uint64]:
+        """Return the packed bits of increasing ``attributes``."""
+        words = self.block.pack(attributes)
+        words[np.isin(attributes, self.loads.attributes)] &= ~self._heavy
+        return words
+
+    def unpack(self, first_row: int, out: NDArray[np.uint8]) -> None:
+        """Write the rows from ``first_row`` of the block on into ``out``."""
+        self.block.unpack(first_row, out)
+        last = first_row + len(out)
+        heavy = np.unpackbits(self._heavy.astype("<u8").view(np.uint8), bitorder="little")
+        rows = np.flatnonzero(heavy[first_row:last])
+        out[np.ix_(rows, self.loads.attributes)] = 0
+
+    def add_ones(self, counts: NDArray[np.int64]) -> None:
+        """Add the number of 1s of each bit to ``counts``."""
+        every = np.arange(len(counts), dtype=np.int32)
+        counts += np.bitwise_count(self.pack(every)).sum(axis=1, dtype=np.int64)

@@ -1,0 +1,1 @@
+"""Noise that the room adds to counts."""

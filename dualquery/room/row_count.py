@@ -1,0 +1,141 @@
+"""How many rows a release takes the table to have: known, bought with noise, or assumed.
+
+When one record is replaced, the number of rows n is public. When one is added or removed it is
+private, and everything outside the room uses a public number N in its place. Unless the user states
+one, N is bought: n plus integer Laplace noise (Dwork, McSherry, Nissim and Smith 2006), for
+`COUNT_SHARE` of epsilon. The rest of the run is planned once N is known, for what is left.
+
+**Why the costs add up.** Let the count be e-private, and the rest of the run, whatever N turned out
+to be, (e', delta)-private with e' and delta fixed beforehand. For neighbours with primes, and any
+set of results, ``P(N) P(S | N) <= P(N) (exp(e') P'(S | N) + delta)
+<= exp(e + e') P'(N) P'(S | N) + delta P(N)``; the sum over N is (e + e', delta) (adaptive basic
+composition; Dwork and Roth 2014, Theorem B.1). Delta may not depend on N: it has to be given.
+
+This module is part of the private room: it reads the number of rows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from dualquery.privacy.calibrate import laplace_scale
+from dualquery.privacy.events import Event, LaplaceNoise, Neighbours
+from dualquery.room.ledger import Ledger
+from dualquery.room.randomness import randomness
+from dualquery.rows.protocol import Rows
+from dualquery.runtime.errors import BadInputError
+
+COUNT_SHARE = 0.04
+"""Share of epsilon for the number of rows: noise of scale 25 / epsilon rows."""
+
+_FEWEST_SCALES = 2.0
+"""A noisy count below so many scales of its noise says nothing."""
+
+
+@dataclass(frozen=True)
+class RowCount:
+    """The public number of rows, and what it cost.
+
+    Parameters
+    ----------
+    n
+        The number that everything public uses, >= 2.
+    neighbours
+        Under which relation.
+    epsilon
+        Spent on it; 0 if it is known or assumed.
+    """
+
+    n: int
+    neighbours: Neighbours = Neighbours.REPLACE_ONE
+    epsilon: float = 0.0
+
+    def rest(self, epsilon: float) -> float:
+        """Return what is left of a whole epsilon for the run."""
+        return epsilon if self.epsilon == 0 else math.nextafter(epsilon - self.epsilon, 0.0)
+
+    @property
+    def noise_scale(self) -> float:
+        """Scale of the noise in a bought number, in rows."""
+        return laplace_scale(self.epsilon, 1.0)
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """The private draw behind the number, if there was one."""
+        return (LaplaceNoise(self.epsilon),) if self.epsilon > 0 else ()
+
+    @contextmanager
+    def cost_told(self) -> Iterator[None]:
+        """Add what the number has cost to the message of a `BadInputError` raised within."""
+        try:
+            yield
+        except BadInputError as error:
+            if self.epsilon == 0:
+                raise
+            raise BadInputError(
+                f"{error} (the noisy number of rows, {self.n:,}, has been drawn by now, and has "
+                f"cost epsilon {self.epsilon:.3g})"
+            ) from error
+
+    @property
+    def relation(self) -> str:
+        """The neighbouring relation for the printed guarantee."""
+        if self.neighbours is Neighbours.REPLACE_ONE:
+            return "replace one record, n public"
+        known = "released with noise" if self.epsilon > 0 else f"assumed to be {self.n:,}"
+        return f"add or remove one record, the number of rows {known}"
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """Sentences for the statement."""
+        if self.neighbours is Neighbours.REPLACE_ONE:
+            return ()
+        least = "Tables of no rows are outside the guarantee: they are refused."
+        if self.epsilon == 0:
+            return (
+                f"The number of rows was stated by the user, as {self.n:,}, and not looked up; the "
+                "guarantee holds whatever the true number is.",
+                least,
+            )
+        return (
+            f"The number of rows was released with integer Laplace noise at epsilon "
+            f"{self.epsilon:.6g}, and the rest planned on the noisy number: their epsilons add up "
+            "(Dwork and Roth 2014, Theorem B.1).",
+            least,
+        )
+
+
+def buy_row_count(records: Rows, epsilon: float, seed: int | None) -> RowCount:
+    """Release a noisy number of rows for a share of a whole epsilon.
+
+    Parameters
+    ----------
+    records
+        The private rows.
+    epsilon
+        Of the whole release, > 0.
+    seed
+        As for `dualquery.room.randomness.randomness`.
+
+    Raises
+    ------
+    BadInputError
+        If the noisy number is too small to plan with. The share is spent then.
+    """
+    share = COUNT_SHARE * epsilon
+    scale = laplace_scale(share, 1.0)
+    Ledger((LaplaceNoise(share),)).charge(LaplaceNoise(1.0 / scale))
+    # A seeded run draws its other noise from the seed itself.
+    source = randomness(None if seed is None else seed + 2**64)
+    noisy = records.n + int(source.discrete_laplace(scale, 1)[0])
+    fewest = max(2, math.ceil(_FEWEST_SCALES * scale))
+    if noisy < fewest:
+        raise BadInputError(
+            f"--neighbours add-remove: the noisy number of rows is {noisy:,} (scale of the noise "
+            f"{scale:.3g}), below {fewest:,}, too few to go by; this look has cost epsilon "
+            f"{share:.3g}. Ask for a larger --epsilon, or state a number of rows with --rows"
+        )
+    return RowCount(noisy, Neighbours.ADD_REMOVE, share)

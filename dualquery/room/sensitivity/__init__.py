@@ -1,0 +1,1 @@
+"""How far counts move between neighbouring tables: proofs, computed."""

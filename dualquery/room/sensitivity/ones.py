@@ -1,0 +1,56 @@
+"""A bound on the queries that differ between two records of few 1s (see `sensitivity`).
+
+A conjunction with positive literals differs between two records only if one of them has all the
+bits that it asks for. A record of k ones has C(k, p) sets of p bits, and each is asked for by a
+known number of queries, so the record meets at most the sum of the C(k, p) largest of these
+numbers.
+Conjunctions of negated literals only gain nothing: they count in full.
+"""
+
+from __future__ import annotations
+
+from math import comb
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualquery.queries.conjunctions import Workload
+
+
+def few_ones_bound(workload: Workload, most: int, records: int = 2) -> int:
+    """Bound the differing queries when every legal record has at most ``most`` ones.
+
+    For m positive queries of p different bits each, none repeated, this is min(m, 2 C(most, p)).
+
+    Parameters
+    ----------
+    workload
+        Conjunctions over binary columns.
+    most
+        Ones of a record, at least 1.
+    records
+        Two, or one for what one record contributes (see `sensitivity`).
+    """
+    literals = workload.literals
+    wanted = np.sort(np.where((literals >= 0) & (literals & 1 == 0), literals, -1), axis=1)
+    wanted[:, 1:][wanted[:, 1:] == wanted[:, :-1]] = -1
+    wanted.sort(axis=1)
+    positives = np.count_nonzero(wanted >= 0, axis=1)
+    bound = int(np.count_nonzero(positives == 0))
+    for count in np.unique(positives[positives > 0]).tolist():
+        asked = wanted[positives == count]
+        bound += min(len(asked), records * _largest(_repeats(asked), comb(most, count)))
+    return bound
+
+
+def _repeats(asked: NDArray[np.int32]) -> NDArray[np.int64]:
+    """Return how many queries ask for each different set of bits."""
+    _, counts = np.unique(asked, axis=0, return_counts=True)
+    return np.asarray(counts, np.int64)
+
+
+def _largest(counts: NDArray[np.int64], number: int) -> int:
+    """Return the sum of the ``number`` largest counts."""
+    if number >= len(counts):
+        return int(counts.sum())
+    return int(np.sort(counts)[len(counts) - number :].sum())

@@ -1,0 +1,171 @@
+"""Exact counts that the operator keeps in a file, so that a longer workload counts what is new.
+
+The file holds private answers without any noise. It is never part of a release, is readable by its
+owner only (where the system knows that), and is bound to one table and schema by their digest.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+import tempfile
+import zipfile
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualquery.data.opening import FilePath
+from dualquery.data.schema.items import ItemSchema
+from dualquery.data.schema.table import TableSchema
+from dualquery.rows.protocol import ConjunctionSum, Rows, RowSum
+from dualquery.rows.repeats import first_occurrences
+from dualquery.runtime.errors import BadInputError
+
+_log = logging.getLogger(__name__)
+_explain = logging.getLogger("dualquery.explain")
+
+FORMAT_VERSION = 1
+_READ_BYTES = 1 << 20
+
+
+def digest(files: Iterable[FilePath], schema: TableSchema | ItemSchema) -> str:
+    """Return what identifies a table: SHA-256 of the schema and of the content of its files."""
+    total = hashlib.sha256(json.dumps(schema.to_dict(), sort_keys=True).encode())
+    for file in files:
+        content = hashlib.sha256()
+        with file.open("rb") as stream:
+            while piece := stream.read(_READ_BYTES):
+                content.update(piece)
+        total.update(content.digest())
+    return total.hexdigest()
+
+
+@dataclass(frozen=True, eq=False)
+class RememberedRows:
+    """Rows whose counts of conjunctions are looked up in a file, and counted if they are new.
+
+    Parameters
+    ----------
+    rows
+        The rows themselves.
+    path
+        The file; it need not exist yet.
+    key
+        Digest of the table and the schema.
+    """
+
+    rows: Rows
+    path: Path
+    key: str
+
+    def __post_init__(self) -> None:
+        _log.warning("%s holds exact private answers: keep it from everyone else", self.path)
+        self._load()  # what is wrong with the file must be known before the rows are read
+
+    @property
+    def n(self) -> int:
+        """Number of rows, public."""
+        return self.rows.n
+
+    @property
+    def bits(self) -> int:
+        """Number of bits of a row."""
+        return self.rows.bits
+
+    def total(self, statistic: RowSum, threads: int) -> NDArray[np.int64]:
+        """Return a statistic of all rows; of conjunctions, only new ones are counted.
+
+        Raises
+        ------
+        BadInputError
+            If the rows cannot be read to the end, or the file cannot be written.
+        """
+        if not isinstance(statistic, ConjunctionSum):
+            return self.rows.total(statistic, threads)
+        known, counts = self._load()
+        literals = _side_by_side(known, statistic.literals)
+        first = first_occurrences(literals, 2 * self.bits)
+        new = np.flatnonzero(first[len(known) :] >= len(known))
+        new = new[first[len(known) + new] == len(known) + new]
+        all_counts = np.zeros(len(literals), np.int64)
+        all_counts[: len(known)] = counts
+        if len(new):
+            wanted = statistic.of_literals(statistic.literals[new])
+            all_counts[len(known) + new] = self.rows.total(wanted, threads)
+            kept = np.concatenate((np.arange(len(known)), len(known) + new))
+            self._store(literals[kept], all_counts[kept])
+        _explain.info(
+            "%s: %s answers were known, %s were counted and kept",
+            self.path,
+            f"{len(statistic.literals) - len(new):,}",
+            f"{len(new):,}",
+        )
+        answers: NDArray[np.int64] = all_counts[first[len(known) :]]
+        return answers
+
+    def _load(self) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+        """Return the stored conjunctions, int32 ``(m, k)``, and their counts."""
+        if not self.path.exists():
+            return np.empty((0, 1), np.int32), np.empty(0, np.int64)
+        try:
+            with np.load(self.path, allow_pickle=False) as stored:
+                version, key = int(stored["format_version"]), str(stored["key"])
+                literals, counts = stored["literals"], stored["counts"]
+        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as fault:
+            raise BadInputError(
+                f"--answers-cache {self.path}: not a file of answers ({type(fault).__name__}); "
+                "name another"
+            ) from None
+        if version != FORMAT_VERSION or literals.shape[:1] != counts.shape:
+            raise BadInputError(
+                f"--answers-cache {self.path}: format {version} with {len(counts)} answers to "
+                f"{len(literals)} queries, where format {FORMAT_VERSION} is known; name another"
+            )
+        if key != self.key:
+            raise BadInputError(
+                f"--answers-cache {self.path}: holds answers of another table or schema, or the "
+                "table has changed; name another file, or delete this one"
+            )
+        return literals, counts
+
+    def _store(self, literals: NDArray[np.int32], counts: NDArray[np.int64]) -> None:
+        """Replace the file at once, so that it is whole or as before."""
+        draft: Path | None = None
+        try:
+            # Made with mode 0600.
+            handle, name = tempfile.mkstemp(dir=self.path.parent, prefix=self.path.name)
+            draft = Path(name)
+            with os.fdopen(handle, "wb") as stream:
+                np.savez(
+                    stream,
+                    format_version=np.array(FORMAT_VERSION),
+                    key=np.array(self.key),
+                    literals=literals,
+                    counts=counts,
+                )
+                stream.flush()
+                os.fsync(stream.fileno())
+            draft.replace(self.path)
+        except OSError as fault:
+            if draft is not None:
+                draft.unlink(missing_ok=True)
+            raise BadInputError(
+                f"--answers-cache {self.path}: cannot be written ({fault.strerror or fault}); the "
+                "answers were not kept, and nothing was released"
+            ) from None
+
+
+def _side_by_side(known: NDArray[np.int32], wanted: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Return one list of conjunctions, the shorter rows padded with -1."""
+    way = max(known.shape[1], wanted.shape[1])
+    return np.concatenate(
+        [
+            np.pad(rows, ((0, 0), (0, way - rows.shape[1])), constant_values=-1)
+            for rows in (known, wanted)
+        ]
+    )

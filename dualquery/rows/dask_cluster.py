@@ -1,0 +1,210 @@
+"""Rows that the workers of a Dask cluster read: one partition, one task (extra ``distributed``).
+
+A statistic is a sum of whole numbers over rows, so the partitions' totals add up to what one
+machine counts, bit for bit, in whatever order they come. Nothing is kept on a worker between the
+passes: when one is lost, Dask gives its tasks to another. Exact, hence private, totals travel
+between the machines of the cluster, all of which must be the operator's.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualquery.data.readers.source import Source
+from dualquery.data.schema.items import ItemSchema
+from dualquery.data.schema.table import TableSchema
+from dualquery.rows.protocol import LocalRowSum, RowSum
+from dualquery.rows.streamed import stream_rows
+from dualquery.runtime.errors import BadInputError
+from dualquery.runtime.versions import __version__
+
+CONNECT_SECONDS = 20.0
+"""How long the scheduler and a first worker are waited for."""
+
+_SUMMED_AT_ONCE = 8
+_LOGS = ("distributed", "distributed.client", "distributed.core", "asyncio")
+
+
+@contextmanager
+def connect(address: str) -> Iterator[Any]:
+    """Yield a client of a running scheduler whose workers have our version.
+
+    Raises
+    ------
+    BadInputError
+        If Dask is not installed, the scheduler cannot be reached or has no worker, or a worker
+        lacks this version of dualquery.
+    """
+    if find_spec("distributed") is None:
+        raise BadInputError("--engine dask needs Dask: install dualquery[distributed]")
+    import dask
+
+    # The queries are sent once, as a task; Dask would warn of their size.
+    quiet = dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TB"})
+    with _quiet_logs(), quiet, _client(address) as client:
+        try:
+            client.wait_for_workers(1, timeout=CONNECT_SECONDS)
+        except TimeoutError:
+            raise BadInputError(
+                f"--scheduler {address}: the scheduler has no worker; start some with "
+                f"'dask worker {address}'"
+            ) from None
+        _check_versions(client)
+        yield client
+
+
+def _client(address: str) -> Any:
+    """Return a client of a running scheduler."""
+    import distributed
+
+    try:
+        return distributed.Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
+    except (OSError, ValueError, RuntimeError) as fault:  # its TimeoutError is an OSError
+        reason = " ".join(str(fault).split()) or type(fault).__name__
+        raise BadInputError(
+            f"--scheduler {address}: no Dask scheduler answers there ({reason}); start one with "
+            "'dask scheduler' and give its address"
+        ) from None
+
+
+@contextmanager
+def _quiet_logs() -> Iterator[None]:
+    """Keep tracebacks of Dask off the terminal: what matters of them becomes our errors."""
+    levels = {name: logging.getLogger(name).level for name in _LOGS}
+    for name in _LOGS:
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        for name, level in levels.items():
+            logging.getLogger(name).setLevel(level)
+
+
+def _check_versions(client: Any) -> None:
+    """Check that all present workers count as we do."""
+    try:
+        found = client.run(_version)
+    except Exception as fault:
+        raise BadInputError(
+            f"a worker cannot import dualquery ({fault}); install it there"
+        ) from None
+    for worker, version in found.items():
+        if version != __version__:
+            raise BadInputError(
+                f"worker {worker} has dualquery {version}, and here it is {__version__}; install "
+                "one version on all machines"
+            )
+
+
+def _version() -> str:
+    return __version__
+
+
+@dataclass(frozen=True, eq=False)
+class ClusterRows:
+    """Rows in partitions that each worker reads for itself.
+
+    Parameters
+    ----------
+    client
+        A Dask client.
+    parts
+        The partitions; their paths must mean the same files on every worker.
+    schema
+        What the bits mean.
+    n
+        Number of rows of all partitions (see `cluster_rows`).
+    """
+
+    client: Any
+    parts: Sequence[Source]
+    schema: TableSchema | ItemSchema
+    n: int
+
+    @property
+    def bits(self) -> int:
+        """Number of bits of a row."""
+        return self.schema.domain.bits
+
+    def total(self, statistic: RowSum, threads: int) -> NDArray[np.int64]:  # noqa: ARG002
+        """Return a statistic of all rows; the workers' own threads count, not ours.
+
+        Raises
+        ------
+        BadInputError
+            If a partition cannot be read to the end, or workers keep dying of it; or if the
+            statistic draws random numbers.
+        """
+        if isinstance(statistic, LocalRowSum):
+            raise BadInputError(
+                "this mechanism draws random numbers for every row where the rows are read: use "
+                "--engine memory or --engine stream, not a cluster"
+            )
+        # As the result of a task it is made again when the workers that hold it are lost.
+        shared = self.client.submit(_same, statistic, self.schema, pure=False)
+        totals = self.client.map(_part_total, self.parts, shared=shared, pure=False)
+        while len(totals) > 1:
+            totals = [
+                self.client.submit(_sum, totals[start : start + _SUMMED_AT_ONCE], pure=False)
+                for start in range(0, len(totals), _SUMMED_AT_ONCE)
+            ]
+        found: NDArray[np.int64] = _result(totals[0].result)
+        return found
+
+
+def cluster_rows(
+    client: Any, parts: Sequence[Source], schema: TableSchema | ItemSchema
+) -> ClusterRows:
+    """Return partitions as rows, counted by the workers.
+
+    Raises
+    ------
+    BadInputError
+        If a worker cannot read a partition.
+    """
+    shared = client.submit(_same, None, schema, pure=False)
+    counts = client.map(_part_rows, parts, shared=shared, pure=False)
+    return ClusterRows(client, parts, schema, sum(_result(lambda: client.gather(counts))))
+
+
+def _result(wait: Callable[[], Any]) -> Any:
+    """Wait for a result; make the cluster's own faults clear errors."""
+    import distributed
+
+    try:
+        return wait()
+    except distributed.KilledWorker as fault:
+        raise BadInputError(
+            f"several workers died one after another of the same partition ({fault}); give them "
+            "more memory, or write smaller partitions"
+        ) from None
+    except (distributed.CancelledError, OSError) as fault:
+        raise BadInputError(
+            f"the connection to the Dask scheduler was lost ({fault}); run again when it is back"
+        ) from None
+
+
+def _same(*values: Any) -> Any:
+    return values
+
+
+def _part_rows(part: Source, shared: tuple[None, TableSchema | ItemSchema]) -> int:
+    return stream_rows(part, shared[1]).n
+
+
+def _part_total(part: Source, shared: tuple[RowSum, TableSchema | ItemSchema]) -> NDArray[np.int64]:
+    statistic, schema = shared
+    return stream_rows(part, schema).total(statistic, 1)
+
+
+def _sum(totals: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
+    total: NDArray[np.int64] = np.sum(totals, axis=0, dtype=np.int64)
+    return total

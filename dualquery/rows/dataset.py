@@ -1,0 +1,139 @@
+"""Private rows with their public schema; `load` reads a source into memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Generic, Protocol, TypeVar, runtime_checkable
+
+from dualquery.data.blocks import choose_schema, drops_rows, encoded_blocks, intake_notes
+from dualquery.data.readers.formats import source_of
+from dualquery.data.readers.source import (
+    DeclaredItemSource,
+    Source,
+)
+from dualquery.data.schema.column_choice import Selection
+from dualquery.data.schema.items import ItemSchema
+from dualquery.data.schema.protocol import Schema
+from dualquery.data.schema.table import TableSchema
+from dualquery.rows.packed import Records, RecordsBuilder
+from dualquery.rows.protocol import BLOCK_ROWS, Rows
+from dualquery.runtime.errors import BadInputError
+from dualquery.runtime.resources import available_memory, mebibytes
+
+_CHECKED_BLOCKS = 64
+"""Memory is looked at each time so many blocks have been read."""
+
+
+R = TypeVar("R", bound=Rows)
+R_co = TypeVar("R_co", bound=Rows, covariant=True)
+
+
+@runtime_checkable
+class RecordsSource(DeclaredItemSource, Protocol):
+    """A source whose rows are in the form of records already, so that none need be encoded."""
+
+    def records(self, schema: ItemSchema) -> Records:
+        """Return the rows as the bits of a schema of its items, or of some of them.
+
+        Raises
+        ------
+        BadInputError
+            If the schema has an item that the source has not.
+        """
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset(Generic[R_co]):
+    """Private records with their public schema.
+
+    Parameters
+    ----------
+    records
+        The rows as bits, in memory or wherever an engine reads them. Private.
+    schema
+        What the bits mean; ``schema.declared`` tells whether a release may call itself private.
+    source
+        What messages call the data.
+    notes
+        Sentences for the release and the user about how the data were taken in. They depend on
+        public choices only, never on a row.
+    """
+
+    records: R_co
+    schema: TableSchema | ItemSchema
+    source: str
+    notes: tuple[str, ...] = ()
+
+    @property
+    def n(self) -> int:
+        """Number of records; public where neighbours replace one, else private."""
+        return self.records.n
+
+
+def load(
+    data: object,
+    schema: Schema | str | Path | None = None,
+    columns: Selection | None = None,
+    max_ones_per_row: int | None = None,
+) -> Dataset[Records]:
+    """Read data into records, which stay in memory.
+
+    Parameters
+    ----------
+    data
+        Anything that `dualquery.data.readers.formats.source_of` takes.
+    schema
+        A schema, the name of a built-in one, or the path of a schema file. None takes the schema
+        that the data imply (built-in data, ``kdd99``, ``netflix``, generators, formats whose file
+        fixes the items), and else drafts one from the data, which is not declared.
+    columns
+        Which columns or items to keep (``--columns``); None for all. A list of items given here
+        declares them.
+    max_ones_per_row
+        Rows with more 1s are cut to so many; None for what the schema says.
+
+    Raises
+    ------
+    BadInputError
+        If the data, the schema or the selection is not as it should be, there is no row, or the
+        records do not fit into memory.
+    """
+    source = source_of(data)
+    chosen = choose_schema(source, schema, columns, max_ones_per_row)
+    return dataset(_read(source, chosen), chosen, source)
+
+
+def dataset(rows: R, schema: TableSchema | ItemSchema, source: Source) -> Dataset[R]:
+    """Return rows of a source as a data set.
+
+    Raises
+    ------
+    BadInputError
+        If there is no row.
+    """
+    if not rows.n:
+        which = "no complete rows" if drops_rows(schema) else "no rows"
+        raise BadInputError(f"{source.label}: {which}, so there is nothing to release")
+    return Dataset(rows, schema, source.label, intake_notes(source, schema))
+
+
+def _read(source: Source, schema: TableSchema | ItemSchema) -> Records:
+    """Read all rows into memory."""
+    uncut = schema.max_ones_per_row is None
+    if isinstance(source, RecordsSource) and isinstance(schema, ItemSchema) and uncut:
+        return source.records(schema)
+    available = available_memory()
+    builder = RecordsBuilder(schema.domain.bits)
+    checked = 0
+    for rows in encoded_blocks(source, schema):
+        builder.append_ones(rows.indptr, rows.bits)
+        if available is not None and builder.rows >= checked + _CHECKED_BLOCKS * BLOCK_ROWS:
+            checked = builder.rows
+            if builder.nbytes > available:
+                raise BadInputError(
+                    f"{source.label}: the first {checked:,} rows take {mebibytes(builder.nbytes)} "
+                    "of memory, and there is no more; use --engine stream"
+                )
+    return builder.build()

@@ -1,0 +1,180 @@
+"""Which engine reads the private rows: memory, a stream, or the workers of a Dask cluster.
+
+An engine changes where rows are held and how long a pass takes, never a count. The choice is the
+operator's, or follows from the size of the files and of the memory: it is not part of a release.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from dualquery.data.blocks import choose_schema
+from dualquery.data.opening import FilePath
+from dualquery.data.readers.formats import source_of
+from dualquery.data.readers.source import PartitionedSource, Source
+from dualquery.data.schema.column_choice import Selection
+from dualquery.data.schema.protocol import Schema
+from dualquery.rows.dataset import Dataset, RecordsSource, dataset, load
+from dualquery.rows.packed import Records
+from dualquery.rows.protocol import Rows
+from dualquery.runtime.errors import BadInputError
+from dualquery.runtime.resources import available_memory, mebibytes
+
+_log = logging.getLogger("dualquery.explain")
+
+ENGINES = ("auto", "memory", "stream", "dask")
+
+_COMPRESSED = (".gz", ".parquet", ".npz")
+_EXPANSION = 8
+"""A compressed file is taken to hold so many times its size."""
+
+_SHARE = 0.5
+"""Rows are kept in memory when the files would fill at most this share of what is available."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Engine:
+    """How private rows are read.
+
+    Parameters
+    ----------
+    name
+        ``memory``: packed once and kept. ``stream``: read anew for each pass, in memory that does
+        not grow with the rows. ``dask``: partitions of a parquet table, read by the workers of a
+        cluster. ``auto``: memory if the files are small enough for it, else a stream.
+    scheduler
+        Address of the Dask scheduler, with ``dask`` only.
+    answers_cache
+        File of the operator's that keeps exact answers from one run to the next; None for none.
+
+    Raises
+    ------
+    BadInputError
+        If the options contradict each other.
+    """
+
+    name: str = "auto"
+    scheduler: str | None = None
+    answers_cache: str | Path | None = None
+
+    def __post_init__(self) -> None:
+        if self.name not in ENGINES:
+            raise BadInputError(f"--engine is {self.name!r}; give one of {', '.join(ENGINES)}")
+        if self.name == "dask" and self.scheduler is None:
+            raise BadInputError("--engine dask needs the address of a scheduler: --scheduler")
+        if self.name != "dask" and self.scheduler is not None:
+            raise BadInputError(f"--scheduler goes with --engine dask, not {self.name}")
+        if self.answers_cache is not None and not Path(self.answers_cache).parent.is_dir():
+            raise BadInputError(f"--answers-cache {self.answers_cache}: there is no such folder")
+
+    @contextmanager
+    def open(
+        self,
+        data: object,
+        schema: Schema | str | Path | None = None,
+        columns: Selection | None = None,
+        max_ones_per_row: int | None = None,
+    ) -> Iterator[Dataset[Rows]]:
+        """Yield data ready to be passed over; it takes arguments as `dualquery.rows.dataset.load`.
+
+        Raises
+        ------
+        BadInputError
+            If the data, the schema or the selection is not as it should be, there is no row, the
+            rows do not fit, or the cluster cannot be reached.
+        """
+        source = source_of(data)
+        with self._opened(source, schema, columns, max_ones_per_row) as opened:
+            if not _log.isEnabledFor(logging.INFO):
+                yield self._remembering(opened, source)
+                return
+            from dualquery.rows.timed import TimedRows
+
+            rows = opened.records
+            if isinstance(rows, Records):
+                reported = TimedRows(rows, rows.nbytes, "memory")
+            else:
+                reported = TimedRows(rows, sum(map(_size, files_of(source))), "files")
+            yield self._remembering(replace(opened, records=reported), source)
+            reported.report()
+
+    @contextmanager
+    def _opened(
+        self,
+        source: Source,
+        schema: Schema | str | Path | None,
+        columns: Selection | None,
+        max_ones_per_row: int | None,
+    ) -> Iterator[Dataset[Rows]]:
+        """Yield the rows of a source, as the engine reads them."""
+        if self.scheduler is not None:
+            from dualquery.rows.dask_cluster import cluster_rows, connect
+
+            if not isinstance(source, PartitionedSource):
+                raise BadInputError(
+                    f"{source.label}: --engine dask reads parquet files in a folder or by a "
+                    "pattern, each file as a partition"
+                )
+            with connect(self.scheduler) as client:
+                chosen = choose_schema(source, schema, columns, max_ones_per_row)
+                yield dataset(cluster_rows(client, source.parts, chosen), chosen, source)
+        elif self._streams(source):
+            from dualquery.rows.streamed import stream_rows
+
+            chosen = choose_schema(source, schema, columns, max_ones_per_row)
+            yield dataset(stream_rows(source, chosen), chosen, source)
+        else:
+            yield load(source, schema, columns, max_ones_per_row)
+
+    def _streams(self, source: Source) -> bool:
+        """Return whether rows are left in their source."""
+        if self.name != "auto" or isinstance(source, RecordsSource):
+            return self.name == "stream" and not isinstance(source, RecordsSource)
+        size = sum(map(_expanded_size, files_of(source)))
+        available = available_memory()
+        streams = available is not None and size > _SHARE * available
+        _log.info(
+            "engine: %s, because the files hold about %s and %s are available",
+            "stream" if streams else "memory",
+            mebibytes(size),
+            "an unknown amount of memory" if available is None else mebibytes(available),
+        )
+        return streams
+
+    def _remembering(self, data: Dataset[Rows], source: Source) -> Dataset[Rows]:
+        if self.answers_cache is None:
+            return data
+        from dualquery.rows.answers_cache import RememberedRows, digest
+
+        files = files_of(source)
+        if not files:
+            raise BadInputError(f"{data.source}: --answers-cache needs data that are in a file")
+        key = digest(files, data.schema)
+        return replace(data, records=RememberedRows(data.records, Path(self.answers_cache), key))
+
+
+def files_of(source: Source) -> Sequence[FilePath]:
+    """Return the files that a source reads, none for a table in memory or made up."""
+    if isinstance(source, PartitionedSource):
+        return [file for part in source.parts for file in files_of(part)]
+    path = getattr(source, "path", None)
+    if path is None:
+        return []
+    if path.is_dir():
+        return sorted((file for file in path.iterdir() if file.is_file()), key=lambda f: f.name)
+    return [path]
+
+
+def _size(file: FilePath) -> int:
+    """Return the bytes of a file; 0 for one inside a zipped package."""
+    return file.stat().st_size if isinstance(file, Path) else 0
+
+
+def _expanded_size(file: FilePath) -> int:
+    """Return about how many bytes a file holds; 0 for one inside a zipped package."""
+    size = _size(file)
+    return size * _EXPANSION if file.name.lower().endswith(_COMPRESSED) else size

@@ -1,0 +1,196 @@
+"""Random records for studies of scale, made bit by bit when they are asked for.
+
+What is stored is a seed: a block of any columns is computed from (seed, column, block), whatever
+was computed before it and by which thread. A table of 100,000 records of 512,000 bits, 6.4 GB, is
+evaluated in as much memory as one block of the columns that the queries mention.
+
+The records are of nobody, hence public.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualquery.rows import packed_kernels as records_kernels
+from dualquery.rows.generated import kernels as generate_kernels
+from dualquery.rows.packed import Records, zero_words
+from dualquery.rows.protocol import BLOCK_ROWS
+from dualquery.runtime.errors import BadInputError
+
+_UNPACKED_COLUMNS = 1 << 14
+
+
+class Generator(Protocol):
+    """Makes the packed bits of a table that is nowhere stored."""
+
+    @property
+    def n(self) -> int:
+        """Number of records."""
+        ...
+
+    @property
+    def bits(self) -> int:
+        """Number of bits of a record."""
+        ...
+
+    def fill(self, block: int, columns: NDArray[np.int32], out: NDArray[np.uint64]) -> None:
+        """Write some bits of a block of `BLOCK_ROWS` records.
+
+        Parameters
+        ----------
+        block
+            Number of the block.
+        columns
+            int32, increasing.
+        out
+            uint64, shape ``(len(columns), BLOCK_WORDS)``, zeroed. What is written beyond the last
+            record does not matter.
+        """
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Biased:
+    """Independent bits, each with a bias of its own, uniform on [0, 1].
+
+    This is the data of DualQuery's scaling study (Section 6). A bias is a multiple of 2^-16.
+
+    Parameters
+    ----------
+    n
+        Number of records, at least 1.
+    bits
+        Number of bits of a record, at least 1.
+    seed
+        0 .. 2^64 - 1; the same seed gives the same records.
+
+    Raises
+    ------
+    BadInputError
+        If a number is out of its range.
+    """
+
+    n: int
+    bits: int
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_shape(self.n, self.bits, self.seed)
+
+    @property
+    def biases(self) -> NDArray[np.float64]:
+        """Probability of a 1 of each bit: float64, shape ``(bits,)``."""
+        seed = np.uint64(self.seed)
+        drawn = [int(generate_kernels.bias(seed, column)) for column in range(self.bits)]
+        return np.array(drawn) / 2.0**generate_kernels.BIAS_BITS
+
+    def fill(self, block: int, columns: NDArray[np.int32], out: NDArray[np.uint64]) -> None:
+        """Write some bits of a block (see `Generator`)."""
+        generate_kernels.fill_biased(np.uint64(self.seed), block, columns, out)
+
+
+@dataclass(frozen=True, eq=False)
+class GeneratedBlock:
+    """A block of records that are made when asked for (see `dualquery.rows.protocol.Block`).
+
+    Parameters
+    ----------
+    generator
+        Makes the bits.
+    number
+        Of the block.
+    columns
+        int32, increasing: which column of the generator each bit is.
+    """
+
+    generator: Generator
+    number: int
+    columns: NDArray[np.int32]
+
+    @property
+    def nbytes(self) -> int:
+        """Nothing is stored."""
+        return 0
+
+    def pack(self, attributes: NDArray[np.int32]) -> NDArray[np.uint64]:
+        """Return the packed bits of increasing ``attributes``."""
+        words = zero_words(len(attributes))
+        self.generator.fill(self.number, self.columns[attributes], words)
+        rows = self.generator.n - self.number * BLOCK_ROWS
+        if rows < BLOCK_ROWS:
+            full, rest = divmod(rows, 64)
+            words[:, full] &= np.uint64((1 << rest) - 1)
+            words[:, full + 1 :] = 0
+        return words
+
+    def unpack(self, first_row: int, out: NDArray[np.uint8]) -> None:
+        """Write the rows from ``first_row`` of the block on into ``out`` as 0/1."""
+        for attributes in self._pieces():
+            words = self.pack(attributes)
+            piece = np.empty((len(out), len(attributes)), np.uint8)
+            records_kernels.unpack_rows(words, first_row, piece)
+            out[:, attributes[0] : attributes[-1] + 1] = piece
+
+    def add_ones(self, counts: NDArray[np.int64]) -> None:
+        """Add the number of 1s of each bit to ``counts``."""
+        for attributes in self._pieces():
+            records_kernels.count_words(
+                self.pack(attributes), counts[attributes[0] : attributes[-1] + 1]
+            )
+
+    def _pieces(self) -> list[NDArray[np.int32]]:
+        """Return all bits, so many at a time that their words stay small."""
+        return [
+            np.arange(start, min(start + _UNPACKED_COLUMNS, len(self.columns)), dtype=np.int32)
+            for start in range(0, len(self.columns), _UNPACKED_COLUMNS)
+        ]
+
+
+def generated_records(generator: Generator, columns: NDArray[np.int64] | None = None) -> Records:
+    """Return a generator's table as records of which nothing is stored.
+
+    Parameters
+    ----------
+    generator
+        Makes the bits.
+    columns
+        Increasing column numbers: the bits of the records; None for all of them.
+    """
+    chosen = (np.arange(generator.bits) if columns is None else columns).astype(np.int32)
+    blocks = -(-generator.n // BLOCK_ROWS)
+    return Records(
+        generator.n,
+        len(chosen),
+        tuple(GeneratedBlock(generator, number, chosen) for number in range(blocks)),
+    )
+
+
+def biased(n: int, d: int, seed: int) -> Records:
+    """Return ``n`` records of ``d`` independent bits, each with its own bias (see `Biased`).
+
+    Raises
+    ------
+    BadInputError
+        If ``n`` or ``d`` is less than 1.
+    """
+    return generated_records(Biased(n, d, seed))
+
+
+def check_shape(n: int, bits: int, seed: int) -> None:
+    """Check the parameters that all generators have.
+
+    Raises
+    ------
+    BadInputError
+        If one is out of its range.
+    """
+    if n < 1 or bits < 1:
+        raise BadInputError(f"generator: n and d must be at least 1, found n = {n} and d = {bits}")
+    if bits >= 2**30:
+        raise BadInputError(f"generator: d must be below 2^30, found {bits}")
+    if not 0 <= seed < 2**64:
+        raise BadInputError(f"generator: the seed must be 0 .. 2^64 - 1, found {seed}")

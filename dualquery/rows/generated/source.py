@@ -1,0 +1,109 @@
+"""``biased`` and ``netflix-like``: tables that are computed, not read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dualquery.data.readers.source import ItemRows
+from dualquery.data.schema.items import ItemSchema
+from dualquery.runtime.errors import BadInputError
+
+if TYPE_CHECKING:
+    from dualquery.rows.generated.biased import Generator
+    from dualquery.rows.packed import Records
+
+
+@dataclass(frozen=True, eq=False)
+class GeneratedSource:
+    """A generator's table, as rows or, without making any, as records.
+
+    Parameters
+    ----------
+    generator
+        Makes the bits.
+    items
+        The id of each bit's item.
+    label
+        What messages call the source.
+    """
+
+    generator: Generator
+    items: ItemSchema
+    label: str
+
+    def width(self) -> int | None:
+        """Return None: the schema says which items there are."""
+        return None
+
+    def schema(self) -> ItemSchema:
+        """Return the items: the table is of nobody, so they are public."""
+        return self.items
+
+    def records(self, schema: ItemSchema) -> Records:
+        """Return records whose bits are made when they are asked for.
+
+        Raises
+        ------
+        BadInputError
+            If the schema has an item that the table has not, or lacks one without leaving it out.
+        """
+        from dualquery.rows.generated.biased import generated_records
+
+        columns = np.searchsorted(self.items.items, schema.items)
+        known = self.items.items[np.minimum(columns, len(self.items.items) - 1)] == schema.items
+        if not known.all():
+            raise BadInputError(
+                f"{self.label}: there is no item {schema.items[np.argmin(known)]}; there are "
+                f"{self.items.items[0]} to {self.items.items[-1]}"
+            )
+        if len(schema.items) < len(self.items.items) and schema.outside == "error":
+            raise BadInputError(
+                f"{self.label}: the schema {schema.name!r} has only {len(schema.items):,} of the "
+                f"{len(self.items.items):,} items; set outside to drop"
+            )
+        return generated_records(self.generator, columns)
+
+    def item_rows(self) -> Iterator[ItemRows]:
+        """Yield the rows block by block."""
+        from dualquery.rows.generated.biased import generated_records
+        from dualquery.rows.packed_kernels import list_rows
+
+        records = generated_records(self.generator)
+        everything = np.arange(records.bits, dtype=np.int32)
+        for block in range(records.blocks):
+            indptr, bits = list_rows(records.block(block, everything), records.rows_in_block(block))
+            yield ItemRows(indptr, self.items.items[bits])
+
+
+def open_biased(parameters: str, label: str) -> GeneratedSource:
+    """Return the source ``biased:N,D[,SEED]``."""
+    from dualquery.rows.generated.biased import Biased
+
+    n, d, seed = _numbers(parameters, label, "N,D[,SEED]", (None, None, 0))
+    return GeneratedSource(Biased(n, d, seed), ItemSchema.numbered(d, "biased"), label)
+
+
+def open_netflix_like(parameters: str, label: str) -> GeneratedSource:
+    """Return the source ``netflix-like[:N[,D[,SEED]]]``; items are numbered from 1, as movies."""
+    from dualquery.rows.generated.netflix_like import MOVIES, USERS, NetflixLike
+
+    n, d, seed = _numbers(parameters, label, "N,D,SEED", (USERS, MOVIES, 0))
+    movies = ItemSchema(np.arange(1, d + 1, dtype=np.int64), "netflix-like")
+    return GeneratedSource(NetflixLike(n, d, seed), movies, label)
+
+
+def _numbers(
+    text: str, label: str, form: str, defaults: Sequence[int | None]
+) -> tuple[int, int, int]:
+    """Return whole numbers separated by commas; the last ones have defaults."""
+    tokens = [token.strip() for token in text.split(",")] if text.strip() else []
+    missing = None in defaults[len(tokens) :]
+    whole = all(token.isascii() and token.isdigit() and len(token) <= 20 for token in tokens)
+    if missing or not whole or len(tokens) > len(defaults):
+        raise BadInputError(f"{label}: {text!r} found where {form} is expected, whole numbers")
+    n, d, seed = (*map(int, tokens), *(value or 0 for value in defaults[len(tokens) :]))
+    return n, d, seed

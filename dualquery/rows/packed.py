@@ -1,0 +1,322 @@
+"""The private rows in memory: blocks of 4,096 records, packed or listed, whichever is smaller.
+
+A block is packed as one 64-bit word for 64 rows of a bit, or lists the rows in which each bit is 1.
+Readers of a block need not know: `Records.block` packs the bits asked for, so that a pass over wide
+sparse data never holds more than one packed block for each thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualquery.rows import packed_kernels as kernels
+from dualquery.rows.protocol import BLOCK_ROWS, BLOCK_WORDS, Block, RowSum
+from dualquery.runtime.errors import BadInputError
+
+_LINE_BYTES = 64
+"""A cache line, and the widest vector: a load across two of them takes as long as two loads."""
+
+
+def zero_words(columns: int) -> NDArray[np.uint64]:
+    """Return words for the bits of some columns, uint64 ``(columns, BLOCK_WORDS)``, all 0.
+
+    Each column starts with a cache line, which NumPy leaves to chance: counting over them took 8.6
+    ns a query and block, and 9.2 or 12.2 where they began 32 or 16 bytes later.
+    """
+    size = columns * BLOCK_WORDS * 8
+    memory = np.zeros(size + _LINE_BYTES, np.uint8)
+    start = -memory.ctypes.data % _LINE_BYTES
+    return memory[start : start + size].view(np.uint64).reshape(columns, BLOCK_WORDS)
+
+
+@dataclass(frozen=True, eq=False)
+class PackedBlock:
+    """A block as packed words: uint64, shape ``(bits, BLOCK_WORDS)``."""
+
+    words: NDArray[np.uint64]
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of the block in bytes."""
+        return self.words.nbytes
+
+    def pack(self, attributes: NDArray[np.int32]) -> NDArray[np.uint64]:
+        """Return the packed bits of increasing ``attributes``."""
+        words = zero_words(len(attributes))
+        # Any other mode than this would make a second copy; the attributes are in range.
+        return np.take(self.words, attributes, axis=0, out=words, mode="clip")
+
+    def unpack(self, first_row: int, out: NDArray[np.uint8]) -> None:
+        """Write the rows from ``first_row`` of the block on into ``out`` as 0/1."""
+        kernels.unpack_rows(self.words, first_row, out)
+
+    def add_ones(self, counts: NDArray[np.int64]) -> None:
+        """Add the number of 1s of each bit to ``counts``."""
+        kernels.count_words(self.words, counts)
+
+
+@dataclass(frozen=True, eq=False)
+class ListedBlock:
+    """A block as lists of rows, one for each bit that is 1 somewhere in it.
+
+    Parameters
+    ----------
+    columns
+        int32, increasing: the bits that are 1 in at least one row.
+    counts
+        uint16, in how many rows each of them is 1 (at most `BLOCK_ROWS`).
+    rows
+        uint16, those rows, one list after another.
+    """
+
+    columns: NDArray[np.int32]
+    counts: NDArray[np.uint16]
+    rows: NDArray[np.uint16]
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of the block in bytes."""
+        return self.columns.nbytes + self.counts.nbytes + self.rows.nbytes
+
+    def pack(self, attributes: NDArray[np.int32]) -> NDArray[np.uint64]:
+        """Return the packed bits of increasing ``attributes``."""
+        words = zero_words(len(attributes))
+        kernels.pack_lists(self.columns, self.counts, self.rows, attributes, words)
+        return words
+
+    def unpack(self, first_row: int, out: NDArray[np.uint8]) -> None:
+        """Write the rows from ``first_row`` of the block on into ``out`` (zeroed) as 0/1."""
+        kernels.unpack_lists(self.columns, self.counts, self.rows, first_row, out)
+
+    def add_ones(self, counts: NDArray[np.int64]) -> None:
+        """Add the number of 1s of each bit to ``counts``."""
+        counts[self.columns] += self.counts
+
+
+def _listed_bytes(ones: int, columns: int) -> int:
+    return 2 * ones + 6 * columns
+
+
+@dataclass(frozen=True, eq=False)
+class Records:
+    """``n`` records of ``bits`` bits, read block by block (made by `RecordsBuilder`).
+
+    Row ``r`` lies in block ``r // BLOCK_ROWS``, word ``r % BLOCK_ROWS // 64``, bit ``r % 64``,
+    least significant first. The rows missing at the end of the last block are zero records: whoever
+    counts negated literals must leave them out (see `rows_in_block`).
+    """
+
+    n: int
+    bits: int
+    stored: tuple[Block, ...]
+
+    @property
+    def blocks(self) -> int:
+        """Number of blocks."""
+        return len(self.stored)
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of all blocks in bytes."""
+        return sum(block.nbytes for block in self.stored)
+
+    def rows_in_block(self, block: int) -> int:
+        """Return how many of the ``BLOCK_ROWS`` rows of a block are records."""
+        return min(BLOCK_ROWS, self.n - block * BLOCK_ROWS)
+
+    def block(self, block: int, attributes: NDArray[np.int32]) -> NDArray[np.uint64]:
+        """Return some bits of one block, packed.
+
+        Parameters
+        ----------
+        block
+            0 .. `blocks` - 1.
+        attributes
+            int32, strictly increasing bit numbers.
+
+        Returns
+        -------
+        uint64, shape ``(len(attributes), BLOCK_WORDS)``, contiguous and the caller's own.
+        """
+        return self.stored[block].pack(attributes)
+
+    def stream(self) -> Iterator[Block]:
+        """Yield the blocks in order."""
+        return iter(self.stored)
+
+    def total(self, statistic: RowSum, threads: int) -> NDArray[np.int64]:
+        """Return a statistic of all rows."""
+        return statistic(self, threads)
+
+    def ones(self) -> NDArray[np.int64]:
+        """Return in how many records each bit is 1, int64, shape ``(bits,)``."""
+        counts = np.zeros(self.bits, np.int64)
+        for block in self.stored:
+            block.add_ones(counts)
+        return counts
+
+    def dense_rows(self, start: int, stop: int) -> NDArray[np.uint8]:
+        """Return rows ``start .. stop - 1`` as 0/1, uint8, shape ``(stop - start, bits)``.
+
+        Raises
+        ------
+        IndexError
+            When the range does not lie within ``0 .. n``.
+        """
+        if not 0 <= start <= stop <= self.n:
+            raise IndexError(f"rows {start}..{stop} asked of {self.n} records")
+        out = np.zeros((stop - start, self.bits), np.uint8)
+        while start < stop:
+            block, first_row = divmod(start, BLOCK_ROWS)
+            count = min(stop - start, BLOCK_ROWS - first_row)
+            end = len(out) - (stop - start)
+            self.stored[block].unpack(first_row, out[end : end + count])
+            start += count
+        return out
+
+
+class RecordsBuilder:
+    """Collects rows in any pieces and stores each full block in its smaller form.
+
+    Parameters
+    ----------
+    bits
+        Number of bits of a record, at least 1.
+    """
+
+    def __init__(self, bits: int) -> None:
+        if not 1 <= bits < 2**30:
+            raise BadInputError(f"a record needs between 1 and 2^30 - 1 bits, not {bits}")
+        self._bits = bits
+        self._blocks: list[Block] = []
+        self._taken = 0
+        self._start_block()
+
+    def _start_block(self) -> None:
+        self._filled = 0
+        self._words: NDArray[np.uint64] | None = None
+        self._lengths: list[NDArray[np.int64]] = []
+        self._indices: list[NDArray[np.int32]] = []
+
+    @property
+    def rows(self) -> int:
+        """Number of rows appended so far."""
+        return (self._taken + len(self._blocks)) * BLOCK_ROWS + self._filled
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of the full blocks that are held, in bytes."""
+        return sum(block.nbytes for block in self._blocks)
+
+    def append_ones(self, indptr: NDArray[np.int64], indices: NDArray[np.int32]) -> None:
+        """Append rows given by the numbers of their 1s.
+
+        Parameters
+        ----------
+        indptr
+            int64, shape ``(rows + 1,)``: row ``i`` is ``indices[indptr[i]:indptr[i + 1]]``.
+        indices
+            int32, bit numbers in any order; a number repeated within a row counts once.
+
+        Raises
+        ------
+        BadInputError
+            When a number is not a bit of the record.
+        """
+        pointers = np.asarray(indptr, np.int64)
+        numbers = np.asarray(indices)
+        used = numbers[pointers[0] : pointers[-1]]
+        wrong = np.flatnonzero((used < 0) | (used >= self._bits))
+        if len(wrong):
+            position = int(wrong[0])
+            row = int(np.searchsorted(pointers - pointers[0], position, side="right")) - 1
+            raise BadInputError(
+                f"row {self.rows + row}: bit {int(used[position])} is outside 0..{self._bits - 1}"
+            )
+        start, stop = 0, len(pointers) - 1
+        while start < stop:
+            end = start + min(stop - start, BLOCK_ROWS - self._filled)
+            # Copies: a reader may reuse its buffers for the next piece.
+            self._lengths.append(np.diff(pointers[start : end + 1]))
+            self._indices.append(
+                numbers[pointers[start] : pointers[end]].astype(np.int32, copy=True)
+            )
+            self._advance(end - start)
+            start = end
+
+    def append_dense(self, rows: NDArray[np.uint8]) -> None:
+        """Append rows of 0s and 1s, uint8, shape ``(rows, bits)``.
+
+        Raises
+        ------
+        BadInputError
+            When the rows have another width or hold another value.
+        """
+        if rows.ndim != 2 or rows.shape[1] != self._bits:
+            raise BadInputError(f"rows of {self._bits} bits expected, found shape {rows.shape}")
+        if rows.size and not 0 <= rows.min() <= rows.max() <= 1:
+            row, bit = (int(i) for i in np.argwhere((rows != 0) & (rows != 1))[0])
+            raise BadInputError(
+                f"row {self.rows + row}, bit {bit}: found {rows[row, bit]}, expected 0 or 1"
+            )
+        dense = np.ascontiguousarray(rows, np.uint8)
+        start, stop = 0, len(dense)
+        while start < stop:
+            end = start + min(stop - start, BLOCK_ROWS - self._filled)
+            if self._words is None:
+                self._words = np.zeros((self._bits, BLOCK_WORDS), np.uint64)
+            kernels.pack_rows(dense[start:end], self._filled, self._words)
+            # Row lists and packed rows may alternate within a block: these rows list nothing.
+            self._lengths.append(np.zeros(end - start, np.int64))
+            self._advance(end - start)
+            start = end
+
+    def build(self) -> Records:
+        """Return the records that were not taken; the builder starts again with none."""
+        n = self.rows - self._taken * BLOCK_ROWS
+        if self._filled:
+            self._close_block()
+        records = Records(n, self._bits, tuple(self._blocks))
+        self._blocks = []
+        self._taken = 0
+        return records
+
+    def take_full(self) -> list[Block]:
+        """Return the full blocks and forget them, so that rows can pass through."""
+        full = self._blocks
+        self._blocks = []
+        self._taken += len(full)
+        return full
+
+    def _advance(self, rows: int) -> None:
+        self._filled += rows
+        if self._filled == BLOCK_ROWS:
+            self._close_block()
+
+    def _close_block(self) -> None:
+        indptr = np.concatenate([np.zeros(1, np.int64), *self._lengths])
+        np.cumsum(indptr, out=indptr)
+        indices = np.concatenate([np.zeros(0, np.int32), *self._indices])
+        packed_bytes = self._bits * BLOCK_WORDS * 8
+        listed = self._words is None and (
+            _listed_bytes(len(indices), min(len(indices), self._bits)) < packed_bytes
+        )
+        if listed:
+            block: Block = ListedBlock(*kernels.list_ones(indptr, indices, self._bits))
+        else:
+            words = self._words
+            if words is None:
+                words = np.zeros((self._bits, BLOCK_WORDS), np.uint64)
+            kernels.scatter_ones(indptr, indices, 0, words)
+            ones = np.zeros(self._bits, np.int64)
+            kernels.count_words(words, ones)
+            if _listed_bytes(int(ones.sum()), int(np.count_nonzero(ones))) < packed_bytes:
+                block = ListedBlock(*kernels.list_words(words, ones))
+            else:
+                block = PackedBlock(words)
+        self._blocks.append(block)
+        self._start_block()

@@ -1,0 +1,94 @@
+"""Rows that stay in their source: each pass reads and encodes them anew, in flat memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualquery.data.blocks import drops_rows, encoded_blocks, present_columns
+from dualquery.data.readers.source import ItemSource, SizedSource, Source
+from dualquery.data.schema.items import ItemSchema
+from dualquery.data.schema.table import TableSchema
+from dualquery.rows.packed import RecordsBuilder
+from dualquery.rows.protocol import Block, RowSum
+from dualquery.runtime.errors import BadInputError
+
+
+@dataclass(frozen=True, eq=False)
+class StreamedRows:
+    """Rows of a source as bits, a block at a time.
+
+    Parameters
+    ----------
+    source
+        Read from the start in each pass.
+    schema
+        What the bits mean.
+    n
+        Number of rows, as `count_rows` found it.
+    threads
+        Threads that encode what one reads.
+    """
+
+    source: Source
+    schema: TableSchema | ItemSchema
+    n: int
+    threads: int = 1
+
+    @property
+    def bits(self) -> int:
+        """Number of bits of a row."""
+        return self.schema.domain.bits
+
+    def stream(self) -> Iterator[Block]:
+        """Yield the blocks in order.
+
+        Raises
+        ------
+        BadInputError
+            If the source is damaged, a value is not what the schema says, or the number of rows is
+            no longer ``n``.
+        """
+        builder = RecordsBuilder(self.bits)
+        for rows in encoded_blocks(self.source, self.schema, self.threads):
+            builder.append_ones(rows.indptr, rows.bits)
+            if builder.rows > self.n:
+                break
+            yield from builder.take_full()
+        if builder.rows != self.n:
+            found = "more" if builder.rows > self.n else f"{builder.rows:,}"
+            raise BadInputError(
+                f"{self.source.label}: {self.n:,} rows were counted first, but now there are "
+                f"{found}; the data must not change while they are read"
+            )
+        yield from builder.build().stored
+
+    def total(self, statistic: RowSum, threads: int) -> NDArray[np.int64]:
+        """Return a statistic of all rows."""
+        return statistic(replace(self, threads=threads), threads)
+
+
+def stream_rows(source: Source, schema: TableSchema | ItemSchema) -> StreamedRows:
+    """Return the rows of a source, counted, which is a pass unless the source states their number.
+
+    Raises
+    ------
+    BadInputError
+        If the source is damaged, or lacks a column of the schema.
+    """
+    return StreamedRows(source, schema, count_rows(source, schema))
+
+
+def count_rows(source: Source, schema: TableSchema | ItemSchema) -> int:
+    """Return the number of rows, without encoding them unless the schema leaves some out."""
+    if drops_rows(schema):
+        return sum(len(rows.indptr) - 1 for rows in encoded_blocks(source, schema))
+    if isinstance(source, SizedSource):
+        return source.row_count()
+    if isinstance(source, ItemSource):
+        return sum(len(rows) for rows in source.item_rows())
+    first = present_columns(source, schema)[:1]
+    return sum(frame.height for frame in source.frames(first))

@@ -1,0 +1,91 @@
+"""What passes over the rows took, told to the operator once each is done (``--explain``).
+
+It is said in the log ``dualquery.explain`` only: times of passes over private rows are not public.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualquery.rows.protocol import ConjunctionSum, Rows, RowSum
+from dualquery.runtime.resources import mebibytes
+
+_log = logging.getLogger("dualquery.explain")
+
+
+class TimedRows:
+    """Rows whose passes are reported.
+
+    Parameters
+    ----------
+    rows
+        The rows themselves.
+    read
+        Bytes that one pass reads.
+    place
+        Where it reads them: the end of "1 MiB read from ...".
+    """
+
+    def __init__(self, rows: Rows, read: int, place: str) -> None:
+        self._rows = rows
+        self._read = read
+        self._place = place
+        self._passes = 0
+        self._seconds = 0.0
+
+    @property
+    def n(self) -> int:
+        """Number of rows, public."""
+        return self._rows.n
+
+    @property
+    def bits(self) -> int:
+        """Number of bits of a row."""
+        return self._rows.bits
+
+    def total(self, statistic: RowSum, threads: int) -> NDArray[np.int64]:
+        """Return a statistic of all rows, and report the pass.
+
+        Raises
+        ------
+        BadInputError
+            If the rows cannot be read to the end.
+        """
+        start = time.perf_counter()
+        found = self._rows.total(statistic, threads)
+        seconds = time.perf_counter() - start
+        self._passes += 1
+        self._seconds += seconds
+        _log.info(
+            "pass %d: %s in %.2f s; %s read from %s",
+            self._passes,
+            self._counted(statistic, seconds),
+            seconds,
+            mebibytes(self._read),
+            self._place,
+        )
+        return found
+
+    def report(self) -> None:
+        """Report all passes together."""
+        _log.info(
+            "passes over the rows: %d, %.2f s in all; %s read from %s",
+            self._passes,
+            self._seconds,
+            mebibytes(self._passes * self._read),
+            self._place,
+        )
+
+    def _counted(self, statistic: RowSum, seconds: float) -> str:
+        if not isinstance(statistic, ConjunctionSum):
+            return f"{type(statistic).__name__} of {self.n:,} rows"
+        literals = int(np.count_nonzero(statistic.literals >= 0))
+        return (
+            f"{len(statistic.literals):,} queries on {self.n:,} rows at "
+            f"{literals * self.n / 8 / seconds / 1e9:.1f} GB/s effective (a bit for each literal "
+            "and row)"
+        )

@@ -1,0 +1,3 @@
+"""What every room uses: errors, progress, resources, versions, rounding. It knows nothing of
+privacy.
+"""

@@ -1,0 +1,215 @@
+"""Intervals cover what they say they cover, and nothing has one that was not measured."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy.stats import norm
+
+import dualquery
+from dualquery.estimates.intervals import LEVEL, Intervals, gaussian_half_width, laplace_half_width
+from dualquery.mechanisms.matrix.expansion import Expansion
+from dualquery.mechanisms.matrix.measurement import FeatureMeasurement, QueryMeasurement
+from dualquery.mechanisms.matrix.scales import plan_strategy
+from dualquery.privacy.events import GaussianNoise, Neighbours
+from dualquery.queries.generate.random import random_conjunctions
+from dualquery.releases.answering import answer_queries
+from dualquery.room.curator import Curator
+from dualquery.room.randomness import SeededRandomness
+from dualquery.room.row_count import RowCount
+from dualquery.rows.dataset import load
+from tests.tables import SCHEMA, people
+
+AR = Neighbours.ADD_REMOVE
+
+
+@pytest.mark.parametrize("scale", [0.05, 0.3, 0.5, 0.51, 0.7, 1.0, 1.02, 1.53, 4.0, 77.7])
+def test_half_widths_cover_the_noise(scale: float) -> None:
+    inside = 1 - 2 * norm.sf(gaussian_half_width(scale) / scale)
+    assert LEVEL <= inside < LEVEL + 1e-6
+    steps = np.arange(-2000, 2001)
+    weights = np.exp(-np.abs(steps) / scale)
+    share = weights[np.abs(steps) <= laplace_half_width(scale)].sum() / weights.sum()
+    assert share >= LEVEL - 1e-12
+
+
+@pytest.mark.parametrize(("mechanism", "delta"), [("gaussian", 1e-6), ("laplace", 0.0)])
+def test_intervals_of_noisy_answers_cover_the_truth(mechanism: str, delta: float) -> None:
+    """Of 2,000 independent intervals 95% cover: six deviations below is 1e-9."""
+    made = dualquery.release(
+        "adult", queries=2000, mechanism=mechanism, delta=delta, epsilon=5.0, seed=3
+    )
+    data = load("adult")
+    truth = made.workload.counts(data.records, threads=1) / data.n
+    assert made.intervals is not None
+    inside = (made.intervals.lower <= truth) & (truth <= made.intervals.upper)
+    assert inside.mean() > LEVEL - 6 * np.sqrt(LEVEL * (1 - LEVEL) / 2000)
+    width = made.intervals.upper - made.intervals.lower
+    assert width.max() < 1.0
+
+
+def test_mwem_has_intervals_for_what_it_measured(tmp_path: Path) -> None:
+    """Ten intervals of 95%: seven or more cover, but for a chance of 1e-3."""
+    made = dualquery.release(
+        "adult",
+        columns="sex,income,race",
+        queries="all",
+        way=2,
+        mechanism="mwem",
+        options={"iterations": 10},
+        seed=1,
+    )
+    data = load("adult", columns="sex,income,race")
+    truth = made.workload.counts(data.records, threads=1) / data.n
+    assert made.intervals is not None
+    known = ~np.isnan(made.intervals.lower)
+    assert set(np.flatnonzero(known)) == {line["query"] for line in made.trace}
+    inside = (made.intervals.lower <= truth) & (truth <= made.intervals.upper)
+    assert inside[known].sum() >= 7
+
+    loaded = dualquery.load_release(made.save(tmp_path / "made"))
+    assert loaded.intervals is not None
+    np.testing.assert_array_equal(loaded.intervals.lower, made.intervals.lower)
+    table = pl.read_parquet(tmp_path / "made" / "answers.parquet")
+    assert table["interval_low"].null_count() == len(truth) - 10
+    assert made.summary()["intervals"]["answers"] == 10
+
+
+def test_what_is_not_measured_has_none(tmp_path: Path) -> None:
+    made = dualquery.release("adult", queries=100, mechanism="independent")
+    assert made.intervals is None
+    loaded = dualquery.load_release(made.save(tmp_path / "made"))
+    assert loaded.intervals is None
+    assert loaded.answer_table["interval_low"].null_count() == 100
+    (found,) = answer_queries(loaded, [made.answer_table["query"][0]])
+    assert found["interval"] is None
+
+
+def test_an_answer_comes_with_its_interval() -> None:
+    made = dualquery.release("adult", queries=20, mechanism="gaussian", delta=1e-6)
+    (found,) = answer_queries(made, [made.answer_table["query"][3]])
+    assert made.intervals is not None
+    assert tuple(found["interval"]) == made.intervals.of(3)
+    assert found["level"] == LEVEL
+    assert found["basis"] == made.intervals.basis
+
+
+def test_intervals_of_cut_rows_say_so() -> None:
+    made = dualquery.release("biased:300,9,1", queries=20, max_ones_per_row=3, delta=1e-6)
+    assert made.intervals is not None
+    assert made.intervals.basis.endswith("; of the rows as cut to 3 ones each")
+
+
+# --- where the number of rows is private --------------------------------------------------------
+
+
+@pytest.mark.parametrize(("low", "high"), [(0.0, 1.0), (-1.0, 1.0), (0.25, 1.0)])
+def test_intervals_allow_for_a_noisy_number_of_rows(low: float, high: float) -> None:
+    """All true answers, and numbers of rows up to the allowed distance; noise of at most 0.01."""
+    count = RowCount(900, AR, 0.05)
+    off = laplace_half_width(count.noise_scale, 0.01)
+    assert 0 < off < 900
+    true_rows, true, added = np.meshgrid(
+        np.arange(900 - off, 900 + off + 1, 7),
+        np.linspace(low, high, 9),
+        np.linspace(min(low, 0.0), high, 9),  # what the rows too many are counted as
+    )
+    mean = (true_rows * true + (900 - true_rows) * added) / 900
+    mean += np.random.default_rng(0).choice([-0.01, 0.0, 0.01], mean.shape)
+    for absent_row_answer in (None, added):
+        around = Intervals.around(mean, 0.01, low, high, "measured", absent_row_answer)
+        found = around.for_rows(count, low, high)
+        assert np.all((found.lower <= true + 1e-12) & (true <= found.upper + 1e-12))
+        assert found.level == pytest.approx(LEVEL - 0.01)
+        assert np.all((found.lower >= low) & (found.upper <= high))
+    # Few rows say next to nothing of shares, and the intervals know.
+    few = RowCount(80, AR, 0.05)
+    lost = Intervals.around(np.array([0.5]), 0.01, 0.0, 1.0, "measured", 0.0)
+    assert lost.for_rows(few, 0.0, 1.0).of(0) == (0.0, 1.0)
+
+
+def test_intervals_say_that_a_stated_number_of_rows_is_one() -> None:
+    known = Intervals.around(np.array([0.5, np.nan]), 0.1, 0.0, 1.0, "measured")
+    stated = known.for_rows(RowCount(8000, AR), 0.0, 1.0)
+    assert stated.basis == "measured; if the number of rows is 8,000, as was stated"
+    assert (stated.of(0), stated.of(1), stated.level) == (known.of(0), None, LEVEL)
+    assert known.for_rows(RowCount(8000), 0.0, 1.0) is known
+
+
+@pytest.mark.parametrize("kind", ["queries", "features"])
+def test_rows_that_are_not_there_answer_as_is_said(kind: str) -> None:
+    """Without noise a measurement is the mean over all rows and those that are not there."""
+    workload = random_conjunctions(SCHEMA.domain, 60, 2, seed=1)
+    asked = QueryMeasurement(workload, AR)
+    if kind == "features":
+        expansion = Expansion.of(workload)
+        asked = FeatureMeasurement(expansion, plan_strategy(expansion, AR), AR)
+    rows, public = 30, 41
+    records = load(people(rows), schema=SCHEMA).records
+    event = GaussianNoise(asked.sensitivity, 1e-6)
+    room = Curator(
+        records, workload, (event,), SeededRandomness(0), neighbours=AR, public_rows=public
+    )
+    found = asked.answers(asked.draw(room, 1e-6) / public)
+    counts = workload.counts(records, threads=1)
+    assert np.ptp(asked.absent_row_answer) > 0
+    np.testing.assert_allclose(
+        found, (counts + (public - rows) * asked.absent_row_answer) / public, atol=1e-4
+    )
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "options", "asked"),
+    [
+        ("gaussian", {}, {"queries": 20, "way": 2}),
+        ("laplace", {}, {"queries": 20, "way": 2}),
+        ("mwem", {"iterations": 1, "cuboids": True}, {"marginals": 1, "way": 2}),
+        ("mwem-sampled", {"rounds": 4, "population": 500}, {"queries": 20, "way": 2}),
+        ("matrix", {"components": 0}, {"queries": 20, "way": 2}),
+        ("matrix", {"components": 0}, {"marginals": 2, "way": 2}),
+    ],
+)
+def test_intervals_cover_where_the_number_of_rows_is_private(mechanism, options, asked) -> None:
+    """Coverage in 20 seeded releases; when the noise in the rows was forgotten, it was 80%."""
+    table = people(1000)
+    inside = []
+    for seed in range(20):
+        made = dualquery.release(
+            table, schema=SCHEMA, mechanism=mechanism, options=options, epsilon=2.0,
+            delta=0.0 if mechanism in ("laplace", "mwem") else 1e-6, neighbours="add-remove",
+            seed=seed, **asked,
+        )  # fmt: skip
+        truth = made.workload.counts(load(table, schema=SCHEMA).records, threads=1) / 1000
+        assert made.intervals is not None
+        known = ~np.isnan(made.intervals.lower)
+        covered = (made.intervals.lower <= truth) & (truth <= made.intervals.upper)
+        inside.extend(covered[known].tolist())
+    assert np.mean(inside) >= 0.94
+    assert made.options["rows"] is None
+    assert made.summary()["intervals"]["level"] == pytest.approx(0.94)
+
+
+def test_sampled_mwem_has_intervals_for_the_tables_it_measured() -> None:
+    """Of some 60 intervals of 95%, nearly independent, 48 or more cover but for about 1e-5."""
+    made = dualquery.release(
+        "adult",
+        columns="sex,income,race",
+        queries=90,
+        way=2,
+        mechanism="mwem-sampled",
+        options={"rounds": 15, "population": 2000},
+        delta=1e-6,
+        seed=2,
+    )
+    data = load("adult", columns="sex,income,race")
+    truth = made.workload.counts(data.records, threads=1) / data.n
+    assert made.intervals is not None
+    known = ~np.isnan(made.intervals.lower)
+    measured = {frozenset(made.workload.literals[line["query"]] >> 1) for line in made.trace}
+    asked = [frozenset(row >> 1) for row in made.workload.literals]
+    np.testing.assert_array_equal(known, [each in measured for each in asked])
+    inside = (made.intervals.lower <= truth) & (truth <= made.intervals.upper)
+    assert inside[known].mean() >= 0.8

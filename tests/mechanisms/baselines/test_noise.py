@@ -1,0 +1,139 @@
+"""Noise on answers: as much as the proven sensitivity asks for, of the right distribution."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from dualquery.data.domain import Domain
+from dualquery.data.schema.columns import Categorical
+from dualquery.data.schema.items import ItemSchema
+from dualquery.data.schema.table import TableSchema
+from dualquery.mechanisms.baselines.independent import Independent
+from dualquery.mechanisms.baselines.noisy_answers import Gaussian, Laplace
+from dualquery.mechanisms.protocol import Budget, Session, Task
+from dualquery.privacy.accountants.zcdp import rho_for
+from dualquery.privacy.calibrate_noise import calibrate_gaussian_scale
+from dualquery.privacy.events import GaussianNoise, LaplaceNoise
+from dualquery.queries.conjunctions import Workload
+from dualquery.queries.generate.marginals import all_marginals
+from dualquery.queries.generate.random import random_conjunctions
+from dualquery.releases.making import run
+from dualquery.room.curator import Curator
+from dualquery.room.randomness import SeededRandomness
+from dualquery.room.sensitivity.conjunctions import differing_queries
+from dualquery.runtime.errors import BadInputError
+from tests.tables import SCHEMA, dataset, random_records
+
+ALARM = 1e-4
+BUDGET = Budget(epsilon=1.0, delta=1e-6)
+PURE = Budget(epsilon=0.5, delta=0.0)
+
+
+def test_gaussian_scale_is_the_proven_sensitivity_by_the_accountant() -> None:
+    work = Task(all_marginals(SCHEMA.domain, 2), 300)
+    plan = Gaussian().plan(work, BUDGET)
+    (event,) = plan.schedule
+    assert plan.accountant == "exact"
+    assert isinstance(event, GaussianNoise)
+    assert event.sensitivity == math.sqrt(differing_queries(work.workload).count)
+    assert event.scale == calibrate_gaussian_scale(1.0, 1e-6, event.sensitivity)
+    (zcdp,) = Gaussian().plan(work, replace(BUDGET, accountant="zcdp")).schedule
+    by_rho = event.sensitivity / math.sqrt(2 * rho_for(1.0, 1e-6))
+    assert zcdp.scale == pytest.approx(by_rho, rel=1e-5)
+    assert event.scale < 0.95 * zcdp.scale
+
+
+def test_sensitivity_is_far_below_sqrt_m_where_a_proof_allows() -> None:
+    """All cells of a partition: a record is in one cell of each marginal, so two of them move."""
+    domain = Domain(np.array([0, 20, 40, 60]))
+    workload = all_marginals(domain, 2)
+    assert len(workload) == 3 * 400
+    (event,) = Gaussian().plan(Task(workload, 300), BUDGET).schedule
+    assert event.sensitivity == math.sqrt(6)
+    (event,) = Laplace().plan(Task(workload, 300), PURE).schedule
+    assert event.epsilon == pytest.approx(0.5)
+    assert Laplace().plan(Task(workload, 300), PURE).parameters["scale"] == pytest.approx(12)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_sensitivity_is_never_below_what_two_records_show(seed) -> None:
+    rng = np.random.default_rng(seed)
+    workload = random_conjunctions(SCHEMA.domain, 80, 2, seed=seed)
+    truth = np.stack([workload.on_record(r) for r in random_records(SCHEMA.domain, 60, rng)])
+    apart = (truth[:, None, :] != truth[None, :, :]).sum(axis=2).max()
+    (event,) = Gaussian().plan(Task(workload, 300), BUDGET).schedule
+    assert apart <= event.sensitivity**2 <= len(workload)
+
+
+def test_independent_measures_at_two_bits_a_column() -> None:
+    (event,) = Independent().plan(Task(all_marginals(SCHEMA.domain, 2), 300), BUDGET).schedule
+    assert event.sensitivity == math.sqrt(np.minimum(SCHEMA.domain.sizes, 2).sum())
+
+
+def test_queries_that_nobody_can_change_are_answered() -> None:
+    """A column of two values is never "neither of the two", so the bound is 0."""
+    constant = Workload(np.array([[1, 3]], np.int32), Domain(np.array([0, 2])))
+    schema = TableSchema((Categorical("either", (("a",), ("b",))),))
+    records = dataset(schema, random_records(schema.domain, 50, np.random.default_rng(0))).records
+    for mechanism, budget in ((Gaussian(), BUDGET), (Laplace(), PURE)):
+        plan = mechanism.plan(Task(constant, 50), budget)
+        assert plan.parameters["differing_queries"] == 0
+        room = Curator(records, constant, plan.schedule, SeededRandomness(0))
+        answers = mechanism.run(Task(constant, 50), plan, room, Session()).answers
+        assert answers.shape == (1,)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "budget", "law"),
+    [(Gaussian(), BUDGET, stats.norm), (Laplace(), PURE, stats.laplace)],
+)
+def test_answers_are_off_by_noise_of_the_planned_scale(mechanism, budget, law) -> None:
+    """Kolmogorov-Smirnov at a fixed seed (false alarm 1e-4), on counts away from the clip."""
+    rng = np.random.default_rng(1)
+    domain = Domain.binary(20)
+    workload = random_conjunctions(domain, 600, 2, seed=1)
+    records = random_records(domain, 200_000, rng)
+    data = dataset(ItemSchema.numbered(20, "bits"), records)
+    work = Task(workload, 200_000)
+    plan = mechanism.plan(work, budget)
+    answers = run(data, work, mechanism, plan, 3, 1).answers
+    noise = answers * work.n - workload.counts(data.records, threads=1)
+    assert stats.kstest(noise, law(scale=plan.parameters["scale"]).cdf).pvalue > ALARM
+    # A scale off by half is found out: the test can fail.
+    assert stats.kstest(noise, law(scale=1.5 * plan.parameters["scale"]).cdf).pvalue < ALARM
+
+
+def test_answers_are_clipped() -> None:
+    tiny = Budget(epsilon=0.01, delta=0.0)
+    work = Task(random_conjunctions(SCHEMA.domain, 60, 2), 30)
+    data = dataset(SCHEMA, random_records(SCHEMA.domain, 30, np.random.default_rng(0)))
+    answers = run(data, work, Laplace(), Laplace().plan(work, tiny), 0, 1).answers
+    assert {0.0, 1.0} <= {*answers.tolist()}
+    assert answers.min() == 0
+    assert answers.max() == 1
+
+
+def test_gaussian_at_delta_0_is_told_what_to_do() -> None:
+    work = Task(random_conjunctions(SCHEMA.domain, 10, 2), 30)
+    with pytest.raises(BadInputError, match="--delta above 0; with delta 0 use laplace"):
+        Gaussian().plan(work, PURE)
+
+
+def test_laplace_is_pure_whatever_the_delta() -> None:
+    work = Task(random_conjunctions(SCHEMA.domain, 10, 2), 30)
+    one, other = (Laplace().plan(work, Budget(1.0, delta)) for delta in (0.0, 1e-3))
+    assert one == other
+    assert isinstance(one.schedule[0], LaplaceNoise)
+
+
+def test_a_hopeless_budget_is_bad_input() -> None:
+    work = Task(random_conjunctions(SCHEMA.domain, 10, 2), 30)
+    data = dataset(SCHEMA, random_records(SCHEMA.domain, 30, np.random.default_rng(0)))
+    plan = Laplace().plan(work, Budget(1e-300, 0.0))
+    with pytest.raises(BadInputError, match="larger --epsilon"):
+        run(data, work, Laplace(), plan, None, 1)

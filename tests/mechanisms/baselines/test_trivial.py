@@ -1,0 +1,37 @@
+"""The mechanisms that look at no data."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dualquery.mechanisms.baselines.uniform import Uniform
+from dualquery.mechanisms.baselines.zero import Zero
+from dualquery.mechanisms.protocol import Budget, Session, Task
+from dualquery.queries.conjunctions import Workload
+from dualquery.queries.generate.marginals import all_marginals
+from tests.tables import SCHEMA
+
+BUDGET = Budget(1.0, 1e-6)
+
+
+def test_zero_says_1_where_every_literal_is_negated() -> None:
+    literals = np.array([[1, -1], [0, -1], [1, 3], [1, 2]], np.int32)
+    work = Task(Workload(literals, SCHEMA.domain), 10)
+    outcome = Zero().run(work, Zero().plan(work, BUDGET), None, Session())
+    assert outcome.answers.tolist() == [1, 0, 1, 0]
+    assert outcome.records is None  # the zero record breaks the one-hot columns
+
+
+def test_uniform_cells_are_equal() -> None:
+    domain = SCHEMA.domain
+    work = Task(all_marginals(domain, 1), 10)
+    outcome = Uniform().run(work, Uniform().plan(work, BUDGET), None, Session(public_seed=0))
+    cells = np.where(domain.sizes == 1, 2, domain.sizes)
+    np.testing.assert_allclose(outcome.answers, np.repeat(1 / cells, cells))
+
+
+def test_looking_at_no_data_costs_nothing() -> None:
+    work = Task(all_marginals(SCHEMA.domain, 1), 10)
+    for mechanism in (Zero(), Uniform()):
+        assert mechanism.statistics(work.workload) is None
+        assert mechanism.plan(work, BUDGET).schedule == ()

@@ -1,0 +1,305 @@
+"""The game itself: its sign, its limits, and what a bad solver can do to it (nothing)."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import replace
+from importlib.metadata import EntryPoint, EntryPoints
+
+import numpy as np
+import pytest
+
+from dualquery.mechanisms.dualquery.best_response import groups_of
+from dualquery.mechanisms.dualquery.game import (
+    DualQuery,
+    legal_response,
+    mentioned_attributes,
+    solver_totals,
+)
+from dualquery.mechanisms.protocol import Budget, Session, Task
+from dualquery.privacy.accountants.choice import best
+from dualquery.privacy.events import GameSchedule
+from dualquery.queries.conjunctions import Workload
+from dualquery.queries.generate.marginals import all_marginals
+from dualquery.releases.making import run
+from dualquery.room.curator import Curator
+from dualquery.room.randomness import SeededRandomness
+from dualquery.runtime.errors import BadInputError
+from solvers import BestResponse, Capability, Ending, KernelSolver, Outcome, Solution, Status
+from solvers import get_solver as find_solver
+from tests.tables import SCHEMA, dataset, legal, people, random_records, task
+
+BUDGET = Budget(epsilon=1.0, delta=1e-6, accountant="zcdp")
+
+
+def loaded(rows: int = 300):
+    from dualquery.rows.dataset import load
+
+    return load(people(rows), SCHEMA)
+
+
+def errors(epsilon: float, seed: int, rows: int = 2000, **options) -> np.ndarray:
+    data = loaded(rows)
+    work = Task(all_marginals(SCHEMA.domain, 2), data.n)
+    mechanism = DualQuery(**options)
+    plan = mechanism.plan(work, replace(BUDGET, epsilon=epsilon))
+    outcome = run(data, work, mechanism, plan, seed, 1)
+    return np.abs(outcome.answers - work.workload.counts(data.records, threads=1) / data.n)
+
+
+def test_error_falls_with_epsilon() -> None:
+    """Means over three fixed seeds; the gaps are several times their spread."""
+    worst = [np.mean([errors(e, seed).max() for seed in range(3)]) for e in (0.02, 0.3, 10.0)]
+    assert worst[0] > 1.3 * worst[1] > 1.3**2 * worst[2]
+    assert worst[2] < 0.12
+
+
+def test_it_learns_what_independent_columns_cannot() -> None:
+    """Half the table is (young, Female), half (old, Male), so the joint cell is far from 1/4."""
+    data = loaded(2000)
+    work = Task(all_marginals(SCHEMA.domain, 2), data.n)
+    plan = DualQuery().plan(work, replace(BUDGET, epsilon=10.0))
+    answers = run(data, work, DualQuery(), plan, 0, 1).answers
+    independent = run_independent(data, work)
+    truth = work.workload.counts(data.records, threads=1) / data.n
+    assert np.abs(answers - truth).max() < 0.7 * np.abs(independent - truth).max()
+
+
+def run_independent(data, work) -> np.ndarray:
+    from dualquery.mechanisms.registry import configure
+
+    mechanism = configure("independent", {})
+    return run(data, work, mechanism, mechanism.plan(work, BUDGET), 0, 1).answers
+
+
+def room_with(schedule: GameSchedule, records: np.ndarray, workload: Workload) -> Curator:
+    data = dataset(SCHEMA, records)
+    return Curator(data.records, workload, schedule, SeededRandomness(0))
+
+
+def test_under_served_queries_gain_weight() -> None:
+    """All rows have the flag and are Female; a record with neither makes both queries under-served:
+    `flag` is drawn itself, and of `sex=Male` (q(D) = 0) the complement once a record says Male."""
+    flag, male = 4 + 4, 4 + 4 + 1
+    rows = random_records(SCHEMA.domain, 300, np.random.default_rng(0))
+    rows[:, flag], rows[:, male] = 1, 0
+    workload = Workload(np.array([[2 * flag], [2 * male]], np.int32), SCHEMA.domain)
+    room = room_with(GameSchedule(2, 200, 5.0, 300), rows, workload)
+    room.begin_game(5.0)
+    wrong = rows[0].copy()
+    wrong[flag], wrong[male] = 0, 1
+    room.reweight(wrong)
+    sample = room.sample_queries(200)
+    assert (sample.signs[sample.queries == 0] == 1).mean() > 0.97
+    assert (sample.signs[sample.queries == 1] == -1).mean() > 0.97
+
+
+def test_a_well_served_query_keeps_its_weight() -> None:
+    """With a record that answers as all rows do, query and complement stay even (4.5 sigma)."""
+    flag = 8
+    rows = random_records(SCHEMA.domain, 300, np.random.default_rng(0))
+    rows[:, flag] = 1
+    workload = Workload(np.array([[2 * flag]], np.int32), SCHEMA.domain)
+    room = room_with(GameSchedule(2, 4000, 5.0, 300), rows, workload)
+    room.begin_game(5.0)
+    room.reweight(rows[0])
+    assert abs(room.sample_queries(4000).signs.mean()) < 4.5 / math.sqrt(4000)
+
+
+@pytest.mark.parametrize(("share", "kept"), [(0.0, 20), (0.1, 18), (0.5, 10), (0.99, 1)])
+def test_burn_in_leaves_out_the_first_rounds(share, kept) -> None:
+    work = task()
+    mechanism = DualQuery(rounds=20, samples=5, burn_in=share, mixture="equal")
+    outcome = run(loaded(), work, mechanism, mechanism.plan(work, BUDGET), 0, 1)
+    assert len(outcome.records) == kept
+    assert len(outcome.trace) == 19
+    everything = DualQuery(rounds=20, samples=5, burn_in=0.0, mixture="equal")
+    whole = run(loaded(), work, everything, everything.plan(work, BUDGET), 0, 1)
+    np.testing.assert_array_equal(outcome.records, whole.records[20 - kept :])
+
+
+@pytest.mark.parametrize("policy", ["zeros", "coins", "hint"])
+@pytest.mark.parametrize("solver", ["auto", "highs", "scip:aggregated", "cpsat", "exhaustive"])
+def test_every_solver_and_policy_gives_legal_records(solver, policy) -> None:
+    if policy != "zeros" and solver not in ("auto", "highs"):
+        pytest.skip("one policy is enough here")
+    work = task(queries=30)
+    mechanism = DualQuery(rounds=4, samples=4, solver=solver, free=policy)
+    outcome = run(loaded(), work, mechanism, mechanism.plan(work, BUDGET), 0, 1)
+    assert legal(SCHEMA.domain, outcome.records)
+    assert {line["solver"] for line in outcome.trace} == {find_solver(solver).name}
+
+
+def test_answers_are_those_of_the_records() -> None:
+    work = task()
+    mechanism = DualQuery(rounds=10, samples=5)
+    outcome = run(loaded(), work, mechanism, mechanism.plan(work, BUDGET), 0, 1)
+    truth = np.stack([work.workload.on_record(r) for r in outcome.records]).mean(axis=0)
+    np.testing.assert_allclose(outcome.answers, truth)
+
+
+def test_memory_and_fitted_shares_are_worth_their_while() -> None:
+    """Means over three fixed seeds; the gap is several times their spread."""
+    plain = [errors(0.5, seed, memory=1, mixture="equal").mean() for seed in range(3)]
+    ours = [errors(0.5, seed).mean() for seed in range(3)]
+    assert np.mean(ours) < 0.8 * np.mean(plain)
+
+
+@pytest.mark.parametrize("options", [{"taper": 0.5}, {"growth": 1.0}, {"taper": 1, "growth": 0.5}])
+def test_a_varying_schedule_is_played_and_spends_the_budget(options) -> None:
+    work = task()
+    mechanism = DualQuery(rounds=12, samples=10, **options)
+    plan = mechanism.plan(work, BUDGET)
+    _, cost = best(plan.schedule, BUDGET.delta, "zcdp")
+    assert 0.999 < cost <= 1.0
+    outcome = run(loaded(), work, mechanism, plan, 0, 1)
+    assert [line["samples"] for line in outcome.trace] == plan.parameters["samples"]
+    if "taper" in options:
+        assert plan.parameters["samples"] == sorted(plan.parameters["samples"], reverse=True)
+    if "growth" in options:
+        assert plan.parameters["steps"] == sorted(plan.parameters["steps"])
+
+
+def test_progress_counts_rounds() -> None:
+    work = task()
+    mechanism = DualQuery(rounds=5, samples=5)
+    plan = mechanism.plan(work, BUDGET)
+    seen = []
+    room = Curator(loaded().records, work.workload, plan.schedule, SeededRandomness(0))
+    session = Session(public_seed=0, progress=lambda done, total: seen.append((done, total)))
+    mechanism.run(work, plan, room, session)
+    assert seen == [(2, 5), (3, 5), (4, 5), (5, 5)]
+
+
+def test_trace_describes_the_sampled_problem() -> None:
+    work = task()
+    mechanism = DualQuery(rounds=6, samples=7, memory=1)
+    outcome = run(loaded(), work, mechanism, mechanism.plan(work, BUDGET), 0, 1)
+    assert [line["round"] for line in outcome.trace] == [2, 3, 4, 5, 6]
+    for line in outcome.trace:
+        assert line["samples"] == 7
+        assert line["terms"] <= 7
+        assert line["attributes"] <= 2 * line["terms"]
+        assert line["status"] in {"optimal", "feasible", "fallback"}
+        assert 0 <= line["incumbent_seconds"] <= line["seconds"]
+    assert sum(outcome.solver["rounds"].values()) == 5
+    assert outcome.solver["seconds"] == pytest.approx(sum(x["seconds"] for x in outcome.trace))
+
+
+def test_mentioned_attributes_ignore_padding() -> None:
+    problem = BestResponse(5, np.array([[0, 7], [5, -1]], np.int32), np.ones(2))
+    assert mentioned_attributes(problem).tolist() == [True, False, True, True, False]
+
+
+def test_totals_of_no_rounds() -> None:
+    assert solver_totals([]) == {"rounds": {}, "seconds": 0, "slowest_seconds": 0.0}
+
+
+# --- solvers that misbehave -----------------------------------------------------------------------
+
+
+class _Backend(KernelSolver):
+    """A third party's back-end on the package's own base class."""
+
+    name = "theirs"
+    capabilities = frozenset({Capability.GROUPS})
+    module = "numpy"
+    distribution = "numpy"
+
+    def __init__(self, argument: str = "") -> None:
+        self.argument = argument
+
+
+class Garbage(_Backend):
+    def search(self, kernel, budget, start) -> Outcome:
+        return Outcome(Ending.PROVEN, np.full(kernel.attributes, 7, np.uint8), bound=-1e9)
+
+
+class Silent(_Backend):
+    def search(self, kernel, budget, start) -> Outcome:
+        return Outcome(Ending.FAILED)
+
+
+class Slow(_Backend):
+    def search(self, kernel, budget, start) -> Outcome:
+        time.sleep(min(budget.remaining(), 0.02))
+        return Outcome(Ending.STOPPED)
+
+
+class Rogue:
+    """Not on the base class: nothing checks what it returns but the game itself."""
+
+    name = "rogue"
+    capabilities = frozenset()
+
+    def __init__(self, argument: str = "") -> None:
+        pass
+
+    def solve(self, problem, **_) -> Solution:
+        return Solution(
+            record=np.ones(problem.attributes, np.uint8),  # breaks every one-hot group
+            objective=1e9,
+            bound=0.0,
+            status=Status.OPTIMAL,
+            incumbent_seconds=0.0,
+            seconds=0.0,
+            solver=self.name,
+        )
+
+
+@pytest.fixture
+def third_parties(monkeypatch: pytest.MonkeyPatch) -> None:
+    here = "tests.mechanisms.dualquery.test_dualquery"
+    points = EntryPoints(
+        EntryPoint(name, f"{here}:{name.capitalize()}", "dualquery.solvers")
+        for name in ("garbage", "silent", "slow", "rogue")
+    )
+    monkeypatch.setattr(
+        "solvers.registry.metadata.entry_points", lambda **which: points.select(**which)
+    )
+
+
+@pytest.mark.parametrize("solver", ["garbage", "silent", "slow", "rogue"])
+def test_a_solver_that_returns_nonsense_is_survived(third_parties, solver) -> None:
+    work = task(queries=30)
+    mechanism = DualQuery(rounds=4, samples=4, solver=f"{solver}:argument", solver_timeout=0.02)
+    outcome = run(loaded(), work, mechanism, mechanism.plan(work, BUDGET), 0, 1)
+    assert legal(SCHEMA.domain, outcome.records)
+    assert {line["status"] for line in outcome.trace} == {"fallback"}
+    assert all(math.isfinite(line["objective"]) for line in outcome.trace)
+
+
+def test_time_is_up_before_it_began() -> None:
+    work = task()
+    mechanism = DualQuery(rounds=3, samples=5, solver="highs", solver_timeout=1e-9)
+    outcome = run(loaded(), work, mechanism, mechanism.plan(work, BUDGET), 0, 1)
+    assert legal(SCHEMA.domain, outcome.records)
+
+
+def test_a_wrong_shape_is_replaced_and_a_legal_record_kept() -> None:
+    domain = SCHEMA.domain
+    problem = BestResponse(domain.bits, np.array([[0]], np.int32), np.ones(1), groups_of(domain))
+    good = find_solver("exhaustive").solve(problem)
+    default = random_records(domain, 1, np.random.default_rng(0))[0]
+    assert legal_response(problem, good, default).record is good.record
+    short = replace(good, record=good.record[:-1])
+    replaced = legal_response(problem, short, default)
+    assert replaced.record is default
+    assert replaced.objective == problem.value(default)
+    assert replaced.status is Status.FALLBACK
+    signed = replace(good, record=good.record.astype(np.int64))
+    assert legal_response(problem, signed, default).record.dtype == np.uint8
+
+
+def test_it_refuses_a_plan_that_is_not_its_own() -> None:
+    work = task()
+    plan = DualQuery(rounds=3, samples=2).plan(work, BUDGET)
+    with pytest.raises(TypeError, match="a plan of its own"):
+        DualQuery().run(work, replace(plan, schedule=()), None, Session())
+
+
+def test_a_game_that_does_not_fit_is_refused_before_anything_is_charged(monkeypatch) -> None:
+    monkeypatch.setattr("dualquery.runtime.resources.available_memory", lambda: 1000)
+    with pytest.raises(BadInputError, match=r"a game of 20 rounds on .* set fewer rounds"):
+        DualQuery(rounds=20).plan(task(n=3000), Budget(1.0, 1e-6))

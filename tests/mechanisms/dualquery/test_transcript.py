@@ -1,0 +1,278 @@
+"""Remembered draws and fitted shares, on games small enough to do both by hand."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import approx_fprime
+
+from dualquery.data.domain import Domain
+from dualquery.mechanisms.dualquery import shares as mixture
+from dualquery.mechanisms.dualquery.best_response import best_response
+from dualquery.mechanisms.dualquery.shares import EQUALITY, in_shares, likelihood_shares
+from dualquery.mechanisms.dualquery.transcript import GRAIN, Transcript
+from dualquery.queries.conjunctions import Workload
+from dualquery.queries.forms.disjunctions import Disjunctions
+from dualquery.queries.generate.random import random_conjunctions
+from dualquery.room.weights import Sample
+
+DOMAIN = Domain.binary(3)
+QUERIES = Disjunctions.of(Workload(np.array([[0], [2], [4]], np.int32), DOMAIN))
+M = len(QUERIES)
+STEP = 0.7
+
+
+def sample(*drawn: tuple[int, int]) -> Sample:
+    queries, signs = zip(*drawn, strict=True)
+    return Sample(np.array(queries, np.int64), np.array(signs, np.int8))
+
+
+def game(rounds: int = 8, draws: int = 40, seed: int = 0, memory: int = 4) -> Transcript:
+    """Play random records against draws that say "bit 0 is 1" more often than not."""
+    rng = np.random.default_rng(seed)
+    transcript = Transcript(QUERIES, STEP, memory, 20)
+    for number in range(rounds):
+        transcript.play(rng.integers(0, 2, 3, dtype=np.uint8), 1 + number % 2)
+        if number < rounds - 1:
+            queries = rng.integers(0, M, draws)
+            signs = np.where(rng.random(draws) < np.where(queries == 0, 0.9, 0.5), 1, -1)
+            transcript.show(Sample(queries, signs.astype(np.int8)))
+    return transcript
+
+
+def test_without_memory_the_problem_is_the_paper_s() -> None:
+    transcript = Transcript(QUERIES, STEP, memory=1, rounds=20)
+    for drawn in (sample((0, 1), (0, 1), (1, -1)), sample((2, 1), (1, -1))):
+        transcript.play(np.zeros(3, np.uint8))
+        transcript.show(drawn)
+        problem, plain = (
+            transcript.best_response(),
+            best_response(QUERIES, drawn.queries, drawn.signs),
+        )
+        for record in np.eye(3, dtype=np.uint8):
+            assert problem.value(record) == plain.value(record)
+
+
+def test_a_remembered_draw_counts_as_the_weights_have_moved() -> None:
+    """By hand: one record with bit 0 after the draws of query 0 and of query 1's complement."""
+    memory = 3
+    transcript = Transcript(QUERIES, STEP, memory, 20)
+    transcript.play(np.array([0, 1, 0], np.uint8))
+    transcript.show(sample((0, 1), (1, -1)))
+    transcript.play(np.array([1, 1, 0], np.uint8))
+    transcript.show(sample((2, 1)))
+    average = np.array([2, 3, 0]) / 3  # shares 1/3 and 2/3
+    drift = STEP * np.array([average[0] - 1, -(average[1] - 1)])
+    ratio = np.exp(drift)
+    worth = (1 - 1 / memory) * ratio / ratio.mean()
+    value = transcript.best_response().value
+    base = value(np.zeros(3, np.uint8))
+    assert value(np.array([1, 0, 0], np.uint8)) - base == np.rint(GRAIN * worth[0])
+    assert value(np.array([0, 1, 0], np.uint8)) - base == -np.rint(GRAIN * worth[1])
+    assert value(np.array([0, 0, 1], np.uint8)) - base == GRAIN
+
+
+def test_draws_beyond_the_memory_are_forgotten() -> None:
+    transcript = Transcript(QUERIES, STEP, memory=2, rounds=20)
+    for query in (0, 1, 2):
+        transcript.play(np.zeros(3, np.uint8))
+        transcript.show(sample((query, 1)))
+    assert {*(transcript.best_response().terms >> 1).ravel().tolist()} == {1, 2}
+
+
+def log_likelihood(transcript: Transcript, answers: np.ndarray) -> float:
+    """The definition, with loops."""
+    total, steps, hits = 0.0, 0, np.zeros(M)
+    for record, multiple, drawn in zip(
+        transcript.records, transcript.multiples, transcript.samples, strict=False
+    ):
+        steps += multiple
+        hits += multiple * QUERIES.on_record(record)
+        weights = STEP * (steps * answers - hits)
+        normaliser = np.log(np.exp(weights).sum() + np.exp(-weights).sum())
+        for query, sign in zip(drawn.queries, drawn.signs, strict=True):
+            total += sign * weights[query] - normaliser
+    return total
+
+
+def moments(transcript: Transcript, answers: np.ndarray):
+    likelihood = mixture._Likelihood(transcript, first=0, threads=1)
+    return likelihood._moments(answers, likelihood._totals(answers))
+
+
+def test_moments_are_the_gradient_and_bound_the_curvature_of_the_likelihood() -> None:
+    transcript = game()
+    answers = np.array([0.3, 0.6, 0.5])
+    expected, information = moments(transcript, answers)
+    slope = approx_fprime(answers, lambda a: log_likelihood(transcript, a), 1e-6)
+    assert mixture._drawn(transcript) - expected == pytest.approx(slope, abs=1e-2)
+    h = 1e-3
+    for query in range(M):
+        move = h * np.eye(M)[query]
+        around = [log_likelihood(transcript, answers + k * move) for k in (-1, 0, 1)]
+        curvature = -(around[0] - 2 * around[1] + around[2]) / h**2
+        assert 0 < curvature <= information[query] * (1 + 1e-6)
+
+
+def objective(transcript: Transcript, shares: np.ndarray) -> float:
+    truths = np.stack([QUERIES.on_record(record) for record in transcript.records])
+    draws = sum(len(each.queries) for each in transcript.samples)
+    uneven = float(shares @ np.log(shares * len(shares)))
+    return log_likelihood(transcript, shares @ truths) / draws - EQUALITY * uneven
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_shares_are_likelier_than_equal_ones_and_close_to_the_best(seed) -> None:
+    transcript = game(seed=seed)
+    shares = likelihood_shares(transcript)
+    assert shares.sum() == pytest.approx(1.0)
+    assert (shares > 0).all()
+    reached = objective(transcript, shares)
+    rounds = len(shares)
+    equal = objective(transcript, np.full(rounds, 1 / rounds))
+    rng = np.random.default_rng(seed)
+    best = max(objective(transcript, rng.dirichlet(np.ones(rounds))) for _ in range(3000))
+    assert reached >= equal + 0.8 * max(best - equal, 0.0)
+
+
+def test_left_out_records_get_no_share() -> None:
+    assert likelihood_shares(game(), first=3).shape == (5,)
+
+
+def wide_game(step: float, rounds: int = 12, queries: int = 1500, draws: int = 60) -> Transcript:
+    """Play random records of 40 bits; draws follow the private weights of random answers."""
+    rng = np.random.default_rng(3)
+    workload = random_conjunctions(Domain.binary(40), queries, 3)
+    transcript = Transcript(Disjunctions.of(workload), step, 4, rounds)
+    truth, score = rng.random(queries), np.zeros(queries)
+    for number in range(rounds):
+        record = rng.integers(0, 2, 40, dtype=np.uint8)
+        transcript.play(record)
+        score += truth - workload.on_record(record)
+        if number < rounds - 1:
+            weights = np.exp(step * np.concatenate((score, -score)) - step * np.abs(score).max())
+            drawn = rng.choice(2 * queries, draws, p=weights / weights.sum())
+            signs = np.where(drawn < queries, 1, -1).astype(np.int8)
+            transcript.show(Sample(drawn % queries, signs))
+    return transcript
+
+
+def test_threads_do_not_change_the_shares() -> None:
+    transcript = wide_game(0.5)
+    alone = likelihood_shares(transcript)
+    assert likelihood_shares(transcript, threads=3) == pytest.approx(alone, abs=1e-12)
+
+
+@pytest.mark.parametrize("step", [0.05, 0.5, 2.0, 5.0, 20.0, 100.0, 1e3, 1e6])
+@pytest.mark.parametrize("first", [0, 4])
+def test_shares_are_never_less_likely_than_equal_ones(step, first) -> None:
+    """A game that is paid for must not be lost, whatever step the user gives."""
+    transcript = wide_game(step)
+    shares = likelihood_shares(transcript, first)
+    assert shares.sum() == pytest.approx(1.0)
+    assert (shares > 0).all()
+    likelihood = mixture._Likelihood(transcript, first, threads=1)
+    equal = likelihood.at(np.full(len(shares), 1.0 / len(shares)))
+    assert likelihood.at(shares).value >= equal.value
+    if step <= 20.0:
+        assert likelihood.at(shares).value > equal.value
+
+
+def test_the_value_is_the_likelihood() -> None:
+    transcript = game()
+    likelihood = mixture._Likelihood(transcript, first=0, threads=1)
+    rng = np.random.default_rng(0)
+    points = [likelihood.at(rng.dirichlet(np.ones(8))) for _ in range(5)]
+    off = [each.value - objective(transcript, each.shares) for each in points]
+    assert off == pytest.approx([off[0]] * 5)
+
+
+def test_the_quadratic_model_is_maximised() -> None:
+    """At a maximum inside the simplex the slope is the same in every share."""
+    rng = np.random.default_rng(0)
+    rounds = 30
+    factors = rng.normal(size=(rounds, 5))
+    curvature, gradient = factors @ factors.T, rng.normal(size=rounds)
+    start = rng.dirichlet(np.ones(rounds))
+    shares = mixture._penalised_maximum(gradient, curvature, start)
+    assert shares.sum() == pytest.approx(1.0)
+    assert (shares > 0).all()
+    penalty = EQUALITY * (np.log(shares * rounds) + 1.0)
+    slope = gradient - curvature @ (shares - start) - penalty
+    assert slope == pytest.approx(np.full(rounds, shares @ slope), abs=1e-3)
+
+
+@pytest.mark.parametrize("queries", [1, 8, 509, 1100])
+def test_kernels_against_their_definitions(queries) -> None:
+    rng = np.random.default_rng(queries)
+    holds = rng.integers(0, 2, (7, queries), np.uint8)
+    truths = np.packbits(holds, axis=1)
+    shares, values = rng.dirichlet(np.ones(7)), rng.normal(size=queries)
+    for threads in (1, 2):
+        answers = mixture._answers(truths, shares, queries, threads)
+        assert answers == pytest.approx(shares @ holds)
+        assert mixture._sums(truths, values, threads) == pytest.approx(holds @ values)
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    queries=st.integers(1, 600),
+    rounds=st.integers(2, 20),
+    step=st.floats(1e-3, 2.0),
+    varied=st.booleans(),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_moments_against_their_definition(queries, rounds, step, varied, seed) -> None:
+    rng = np.random.default_rng(seed)
+    holds = rng.integers(0, 2, (rounds, queries), np.uint8)
+    multiples = rng.integers(1, 4, rounds) if varied else np.ones(rounds, np.int64)
+    drawn = [rng.integers(0, queries, rng.integers(1, 5)) for _ in range(rounds - 1)]
+    transcript = SimpleNamespace(
+        truths=np.packbits(holds, axis=1),
+        multiples=multiples.tolist(),
+        samples=[Sample(each, np.ones(len(each), np.int8)) for each in drawn],
+        step=step,
+        queries=range(queries),
+    )
+    answers = rng.random(queries)
+    found = moments(transcript, answers)  # type: ignore[arg-type]
+    expected, information = np.zeros(queries), np.zeros(queries)
+    steps, hits = 0, np.zeros(queries)
+    for truth, multiple, draws in zip(holds, multiples, drawn, strict=False):
+        steps += multiple
+        hits += multiple * truth.astype(float)
+        weight = np.exp(step * (steps * answers - hits))
+        share = len(draws) / (weight + 1 / weight).sum()
+        expected += share * step * steps * (weight - 1 / weight)
+        information += share * (step * steps) ** 2 * (weight + 1 / weight)
+    assert found[0] == pytest.approx(expected, rel=1e-8, abs=1e-8 * np.abs(expected).max())
+    assert found[1] == pytest.approx(information, rel=1e-8)
+
+
+def test_records_are_repeated_in_their_shares() -> None:
+    records = np.eye(3, dtype=np.uint8)
+    found = in_shares(records, np.array([0.51, 0.34, 0.15]))
+    assert found.sum(axis=0).tolist() == [61, 41, 18]
+
+
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    rounds=st.integers(1, 60),
+    evenness=st.sampled_from([0.05, 1.0, 100.0]),
+)
+def test_copies_of_any_run_of_records_are_off_by_less_than_one(seed, rounds, evenness) -> None:
+    shares = np.random.default_rng(seed).dirichlet(np.full(rounds, evenness))
+    copies = in_shares(np.eye(rounds, dtype=np.uint8), shares).sum(axis=0)
+    assert copies.sum() == mixture.REPEATS * rounds
+    off = np.cumsum(copies - shares * mixture.REPEATS * rounds)
+    assert np.abs(off).max() <= 0.5 + 1e-9
+
+
+def test_wide_records_are_not_repeated(monkeypatch) -> None:
+    monkeypatch.setattr(mixture, "MOST_CELLS", 10)
+    found = in_shares(np.eye(4, dtype=np.uint8), np.array([0.7, 0.3, 0.0, 0.0]))
+    assert found.sum(axis=0).tolist() == [3, 1, 0, 0]

@@ -1,0 +1,100 @@
+"""Free attributes: always a legal record, whatever the policy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dualquery.data.domain import Domain
+from dualquery.mechanisms.dualquery.best_response import groups_of
+from dualquery.mechanisms.dualquery.unmentioned import FREE_POLICIES, fill_unmentioned
+from solvers import BestResponse, get_solver
+from tests.tables import legal, random_records
+
+
+@st.composite
+def situations(draw: st.DrawFn) -> tuple[Domain, np.ndarray, int]:
+    sizes = draw(st.lists(st.sampled_from([1, 1, 2, 3, 9]), min_size=1, max_size=8))
+    domain = Domain(np.concatenate(([0], np.cumsum(sizes))))
+    mentioned = draw(st.lists(st.booleans(), min_size=domain.bits, max_size=domain.bits))
+    return domain, np.array(mentioned), draw(st.integers(0, 2**32 - 1))
+
+
+@given(situations(), st.sampled_from(FREE_POLICIES), st.booleans())
+def test_records_are_legal_under_every_policy(situation, policy, first) -> None:
+    domain, mentioned, seed = situation
+    rng = np.random.default_rng(seed)
+    previous = None if first else random_records(domain, 1, rng)[0]
+    record = fill_unmentioned(domain, mentioned, policy, rng, previous)
+    assert legal(domain, record[None, :])
+
+
+@given(situations(), st.sampled_from(["zeros", "coins"]))
+def test_free_columns_take_free_values(situation, policy) -> None:
+    """A one-hot column with a value that no query mentions takes such a value."""
+    domain, mentioned, seed = situation
+    record = fill_unmentioned(domain, mentioned, policy, np.random.default_rng(seed))
+    for start, size in zip(domain.offsets[:-1], domain.sizes, strict=True):
+        column = slice(start, start + size)
+        if size > 1 and not mentioned[column].all():
+            assert not mentioned[column][record[column] == 1].any()
+
+
+@given(situations())
+def test_zeros_leaves_binary_columns_at_0_and_hint_repeats(situation) -> None:
+    domain, mentioned, seed = situation
+    rng = np.random.default_rng(seed)
+    zeros = fill_unmentioned(domain, mentioned, "zeros", rng)
+    assert not zeros[domain.offsets[:-1][domain.sizes == 1]].any()
+    previous = random_records(domain, 1, rng)[0]
+    np.testing.assert_array_equal(
+        fill_unmentioned(domain, mentioned, "hint", rng, previous), previous
+    )
+
+
+def test_coins_and_choices_are_fair() -> None:
+    """Fixed seed; each count within 4.5 standard deviations, so a false alarm is below 1e-4."""
+    domain = Domain(np.array([0, 1, 5]))
+    rng = np.random.default_rng(0)
+    draws = 4_000
+    mentioned = np.array([False, False, True, False, False])
+    total = sum(fill_unmentioned(domain, mentioned, "coins", rng).astype(int) for _ in range(draws))
+    shares = total / draws
+    assert abs(shares[0] - 1 / 2) < 4.5 * np.sqrt(0.25 / draws)
+    assert shares[2] == 0
+    assert np.abs(shares[[1, 3, 4]] - 1 / 3).max() < 4.5 * np.sqrt(2 / 9 / draws)
+
+
+@given(situations())
+def test_a_group_of_mentioned_values_still_gets_one(situation) -> None:
+    domain, _, seed = situation
+    everything = np.ones(domain.bits, bool)
+    record = fill_unmentioned(domain, everything, "zeros", np.random.default_rng(seed))
+    assert legal(domain, record[None, :])
+
+
+@given(situations(), st.sampled_from(FREE_POLICIES))
+def test_only_free_bits_are_set_by_the_policy(situation, policy) -> None:
+    """What a query mentions is the solver's: the objective is the same under every policy."""
+    domain, _, seed = situation
+    rng = np.random.default_rng(seed)
+    bits = rng.choice(domain.bits, min(2, domain.bits), replace=False)
+    terms = np.array([[2 * bit + rng.integers(2)] for bit in bits], np.int32)
+    problem = BestResponse(domain.bits, terms, np.ones(len(terms)), groups_of(domain))
+    mentioned = np.zeros(domain.bits, bool)
+    mentioned[bits] = True
+    default = fill_unmentioned(domain, mentioned, policy, rng, random_records(domain, 1, rng)[0])
+    found = get_solver("local-search").solve(problem, time_limit=5, default=default)
+    plain = get_solver("local-search").solve(problem, time_limit=5)
+    assert legal(domain, found.record[None, :])
+    assert found.objective == plain.objective
+
+
+@pytest.mark.parametrize("policy", FREE_POLICIES)
+def test_a_wide_domain_of_binary_columns_has_no_groups(policy) -> None:
+    domain = Domain.binary(5_000)
+    record = fill_unmentioned(domain, np.zeros(5_000, bool), policy, np.random.default_rng(0))
+    assert record.shape == (5_000,)
+    assert record.any() == (policy == "coins")

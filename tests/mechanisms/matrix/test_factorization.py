@@ -1,0 +1,491 @@
+"""Features, their sensitivity by enumeration, and the mixture that is fitted to them."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from dualquery.data.domain import Domain
+from dualquery.mechanisms.matrix.expansion import Expansion
+from dualquery.mechanisms.matrix.measurement import QueryMeasurement, choose_measurement
+from dualquery.mechanisms.matrix.mechanism import Matrix, move_near, reach
+from dualquery.mechanisms.matrix.mixture import MixtureFit
+from dualquery.mechanisms.matrix.product_terms import ProductTerms
+from dualquery.mechanisms.matrix.scales import plan_strategy
+from dualquery.mechanisms.matrix.trials import Trials, choose_trial, split, with_larger
+from dualquery.mechanisms.protocol import Budget, Session, Task
+from dualquery.privacy.events import GaussianNoise, Neighbours
+from dualquery.queries.conjunctions import Workload
+from dualquery.queries.generate.marginals import all_marginals, random_marginals
+from dualquery.queries.generate.random import random_conjunctions
+from dualquery.room.curator import Curator
+from dualquery.room.features import Features
+from dualquery.room.loads import LightCounts
+from dualquery.room.randomness import SeededRandomness
+from dualquery.room.strategy import Strategy
+from dualquery.rows.packed import RecordsBuilder
+from dualquery.runtime.errors import BadInputError
+
+REPLACED = Neighbours.REPLACE_ONE
+# Binary columns of one bit and of two, and wide ones.
+MIXED = Domain(np.array([0, 1, 3, 6, 7, 11]))
+WIDE = Domain(np.array([0, 3, 6, 10]))
+BINARY = Domain.binary(6)
+
+
+def legal_records(domain: Domain) -> np.ndarray:
+    """Return every legal record: uint8, shape (records, bits)."""
+    choices = []
+    for size in domain.sizes.tolist():
+        choices.append([[0], [1]] if size == 1 else np.eye(size, dtype=int).tolist())
+    return np.array([np.concatenate(row) for row in product(*choices)], np.uint8)
+
+
+def values_on(features: Features, records: np.ndarray) -> np.ndarray:
+    """Return each feature's value on each record, straight from the definition."""
+    values = np.ones((len(records), len(features)), np.int64)
+    for f, bits in enumerate(features.bits):
+        for bit in bits[bits >= 0]:
+            held = records[:, bit].astype(np.int64)
+            binary = features.domain.sizes[features.domain.column_of_bit[bit]] <= 2
+            values[:, f] *= 1 - 2 * held if binary else held
+    return values
+
+
+def packed(records: np.ndarray):
+    builder = RecordsBuilder(records.shape[1])
+    builder.append_dense(records)
+    return builder.build()
+
+
+def any_conjunctions(domain: Domain, seed: int, m: int = 60, way: int = 3) -> Workload:
+    """Return conjunctions of any bits: several on one column, impossible ones and short ones."""
+    generator = np.random.default_rng(seed)
+    rows = []
+    for _ in range(m):
+        bits = generator.choice(domain.bits, generator.integers(1, way + 1), replace=False)
+        codes = 2 * bits + generator.integers(0, 2, len(bits))
+        rows.append(np.pad(codes, (0, way - len(codes)), constant_values=-1))
+    return Workload(np.array(rows, np.int32), domain, {}, repeats=True)
+
+
+@pytest.mark.parametrize("domain", [MIXED, WIDE, BINARY])
+@pytest.mark.parametrize("way", [1, 2, 3, 4])
+def test_queries_are_the_sums_of_their_features(domain: Domain, way: int) -> None:
+    work = any_conjunctions(domain, seed=way, way=way)
+    records = legal_records(domain)
+    expansion = Expansion.of(work)
+    truth = np.stack([work.on_record(record) for record in records])
+    features = values_on(expansion.features, records)
+    found = np.stack([expansion.answers(row.astype(float)) for row in features])
+    np.testing.assert_allclose(found, truth, atol=1e-12)
+
+
+def test_features_hold_the_products_of_their_factors() -> None:
+    work = random_conjunctions(WIDE, 20, 3, signed=False)
+    features = Expansion.of(work).features
+    rows = {tuple(row[row >= 0]) for row in features.bits}
+    for row in list(rows):
+        assert {row[:i] + row[i + 1 :] for i in range(len(row)) if len(row) > 1} <= rows
+
+
+def test_a_long_query_is_refused() -> None:
+    work = Workload(np.arange(0, 18, 2, dtype=np.int32)[None], Domain.binary(9))
+    with pytest.raises(BadInputError, match="9 literals"):
+        Expansion.of(work)
+
+
+@pytest.mark.parametrize("domain", [MIXED, WIDE, BINARY])
+@pytest.mark.parametrize("seed", range(3))
+def test_sensitivity_bounds_every_pair_of_records(domain: Domain, seed: int) -> None:
+    """All pairs of legal records, with scales that differ from feature to feature."""
+    features = Expansion.of(random_conjunctions(domain, 40, 3, seed=seed)).features
+    records = legal_records(domain)
+    scales = np.random.default_rng(seed).uniform(0.5, 3.0, len(features))
+    values = values_on(features, records) / scales
+    gram = values @ values.T
+    norms = np.diag(gram)
+    largest = (norms[:, None] + norms[None] - 2 * gram).max()
+    assert largest <= Strategy(features, scales, None).sensitivity(REPLACED) ** 2
+
+    added = (values**2).sum(axis=1).max()
+    assert added <= Strategy(features, scales, None).sensitivity(Neighbours.ADD_REMOVE) ** 2
+
+    strategy = Strategy(features, scales, None)
+    loads = strategy.loads
+    limit = 0.8 * loads.largest_found(20)
+    limited = Strategy(features, scales, limit)
+    heavy = values_on(features, records) ** 2 @ (loads.weights * (features.kinds[:, 0] > 0))
+    values[np.ix_(heavy > limit, features.kinds[:, 0] > 0)] = 0.0
+    gram = values @ values.T
+    norms = np.diag(gram)
+    largest = (norms[:, None] + norms[None] - 2 * gram).max()
+    assert largest <= limited.sensitivity(REPLACED) ** 2
+    assert norms.max() <= limited.sensitivity(Neighbours.ADD_REMOVE) ** 2
+    assert limited.sensitivity(REPLACED) <= strategy.sensitivity(REPLACED)
+
+
+def test_sensitivity_of_all_parities_and_of_whole_marginals_is_exact() -> None:
+    pairs = Expansion.of(random_conjunctions(BINARY, 60, 2, seed=0)).features
+    assert len(pairs) == 6 + 15
+    records = legal_records(BINARY)
+    values = values_on(pairs, records)
+    largest = ((values[:, None] - values[None]) ** 2).sum(axis=2).max()
+    found = Strategy(pairs, np.ones(len(pairs)), None).sensitivity(REPLACED) ** 2
+    assert found == pytest.approx(largest, rel=1e-6)
+
+    marginals = Expansion.of(random_marginals(WIDE, 1, 3, 100)).features
+    found = Strategy(marginals, np.ones(len(marginals)), None).sensitivity(REPLACED) ** 2
+    assert found == pytest.approx(2 * (3 + 3 + 1), rel=1e-6)
+
+
+def test_records_of_few_ones_change_fewer_signs() -> None:
+    few = Domain(np.arange(9), max_ones=1)
+    pairs = Expansion.of(random_conjunctions(few, 112, 2, seed=0)).features
+    assert len(pairs) == 8 + 28
+    records = legal_records(few)
+    values = values_on(pairs, records[records.sum(axis=1) <= 1])
+    largest = ((values[:, None] - values[None]) ** 2).sum(axis=2).max()
+    unlimited = Features(pairs.bits, Domain.binary(8))
+    found, loose = (
+        Strategy(features, np.ones(len(pairs)), None).sensitivity(REPLACED) ** 2
+        for features in (pairs, unlimited)
+    )
+    assert found == pytest.approx(largest, rel=1e-6)
+    assert found < 0.8 * loose
+
+
+@pytest.mark.parametrize("domain", [MIXED, WIDE])
+def test_largest_load_is_found_and_not_above_the_bound(domain: Domain) -> None:
+    features = Expansion.of(random_conjunctions(domain, 30, 3, seed=4)).features
+    strategy = plan_strategy(Expansion.of(random_conjunctions(domain, 30, 3, seed=4)), REPLACED)
+    held = values_on(features, legal_records(domain)) ** 2
+    truth = (held @ (strategy.loads.weights * (features.kinds[:, 0] > 0))).max()
+    assert strategy.loads.largest_found(50) == pytest.approx(truth)
+    assert truth <= strategy.loads.proven() * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("domain", [MIXED, WIDE, BINARY])
+def test_sums_leave_out_heavy_rows_and_nothing_else(domain: Domain) -> None:
+    generator = np.random.default_rng(3)
+    features = Expansion.of(random_conjunctions(domain, 40, 3, seed=5)).features
+    scales = generator.uniform(0.5, 3.0, len(features)).round(1)
+    records = legal_records(domain)
+    records = records[generator.integers(len(records), size=5000)]
+    loads = Strategy(features, scales, None).loads
+    limit = 0.7 * loads.largest_found(20)
+    loaded = features.kinds[:, 0] > 0
+    values = values_on(features, records)
+    heavy = values**2 @ (loads.weights * loaded) > limit
+    assert heavy.any() == bool(loaded.any())
+    expected = values.copy()
+    expected[np.ix_(heavy, loaded)] = 0
+    limited = Strategy(features, scales, limit)
+    np.testing.assert_array_equal(limited.sums(packed(records), 2), expected.sum(axis=0))
+    unlimited = Strategy(features, scales, None)
+    np.testing.assert_array_equal(unlimited.sums(packed(records), 1), values.sum(axis=0))
+
+
+@pytest.mark.parametrize("domain", [MIXED, WIDE, BINARY])
+@pytest.mark.parametrize("public", [80, 100, 150])
+def test_answers_are_off_by_the_error_of_the_public_number_of_rows_at_most(
+    domain: Domain, public: int
+) -> None:
+    work = any_conjunctions(domain, seed=8)
+    records = legal_records(domain)
+    records = records[np.random.default_rng(4).integers(len(records), size=100)]
+    shares = np.mean([work.on_record(record) for record in records], axis=0)
+    expansion = Expansion.of(work)
+    sums = Strategy(expansion.features, np.ones(len(expansion.features)), None).sums(
+        packed(records), 1
+    )
+    off = np.abs(expansion.answers(sums / public) - shares)
+    assert off.max() <= abs(public - 100) / public + 1e-12
+
+
+def test_light_rows_read_as_dense_rows_do() -> None:
+    from dualquery.room.loads import LightRows
+
+    features = Expansion.of(random_conjunctions(WIDE, 12, 3, seed=5)).features
+    loads = Strategy(features, np.ones(len(features)), None).loads
+    records = np.tile(legal_records(WIDE), (3, 1))
+    light = LightRows(packed(records), loads, 0.7 * loads.largest_found(20))
+    (block,) = light.stream()
+    dense = np.zeros_like(records)
+    block.unpack(0, dense)
+    ones = np.zeros(WIDE.bits, np.int64)
+    block.add_ones(ones)
+    np.testing.assert_array_equal(ones, dense.sum(axis=0))
+    assert 0 < (dense.sum(axis=1) == 0).sum() < len(dense)
+    assert block.nbytes > 0
+    assert LightCounts(loads, None)(packed(records), 1).shape == (len(features),)
+
+
+def test_the_room_charges_what_it_computes_and_scales_each_feature() -> None:
+    work = random_conjunctions(WIDE, 30, 3, seed=6)
+    strategy = plan_strategy(Expansion.of(work), REPLACED)
+    records = packed(legal_records(WIDE))
+    due = GaussianNoise(strategy.sensitivity(REPLACED), 50.0)
+    cheap = GaussianNoise(strategy.sensitivity(REPLACED) * 0.99, 50.0)
+    for schedule in ((cheap,), ()):
+        room = Curator(records, work.take([0]), schedule, SeededRandomness(0))
+        with pytest.raises(RuntimeError):
+            room.measure_features(strategy, 50.0)
+    draws = []
+    for seed in range(200):
+        room = Curator(records, work.take([0]), (due,), SeededRandomness(seed))
+        draws.append(room.measure_features(strategy, 50.0))
+    exact = strategy.sums(records, 1)
+    spread = (np.array(draws) - exact) / (50.0 * strategy.scales)
+    # Mean and variance of some thousand standard normal numbers: 5 standard errors.
+    assert abs(spread.mean()) < 5 / spread.size**0.5
+    assert abs((spread**2).mean() - 1) < 5 * (2 / spread.size) ** 0.5
+
+
+@pytest.mark.parametrize(
+    ("bits", "complaint"),
+    [
+        ([[0, 1]], "different columns"),
+        ([[3, 0]], "increasing"),
+        ([[-1, -1]], "one at least"),
+        ([[0, 3], [0, 3]], "twice"),
+        ([[0, 10]], "of the domain"),
+        ([[0, -2], [0, -1]], "of the domain"),
+    ],
+)
+def test_features_that_would_break_the_proof_are_refused(bits, complaint: str) -> None:
+    with pytest.raises(ValueError, match=complaint):
+        Features(np.array(bits, np.int32), WIDE)
+
+
+def test_the_sign_of_two_bits_has_one_name() -> None:
+    """Both hold on the same records, and `Loads.proven` would count one of them."""
+    with pytest.raises(ValueError, match="first bit"):
+        Features(np.array([[1, 3], [2, 3]], np.int32), MIXED)
+
+
+def test_scales_and_limit_are_checked() -> None:
+    features = Expansion.of(random_conjunctions(WIDE, 5, 2)).features
+    # The square of 1e-200 has no reciprocal, and that of 1e200 has the reciprocal 0.
+    for scale in (0.0, -1.0, np.inf, np.nan, 1e-200, 1e200):
+        with pytest.raises(ValueError, match="scale"):
+            Strategy(features, np.full(len(features), scale), None)
+    with pytest.raises(ValueError, match="limit"):
+        Strategy(features, np.ones(len(features)), float("nan"))
+
+
+@pytest.mark.parametrize("relation", list(Neighbours))
+def test_sensitivity_is_computed_in_double_precision(relation: Neighbours) -> None:
+    features = Expansion.of(random_conjunctions(MIXED, 40, 3)).features
+    scales = np.full(len(features), 1.1)
+    limit = np.float16(2.4)
+    exact = Strategy(features, scales, float(limit)).sensitivity(relation)
+    assert Strategy(features, scales, limit).sensitivity(relation) == exact
+
+
+@pytest.mark.parametrize("scale", [1e-100, 1e100])
+def test_extreme_scales_cost_what_ordinary_ones_do(scale: float) -> None:
+    features = Expansion.of(random_conjunctions(MIXED, 40, 3)).features
+    ones = np.ones(len(features))
+    for relation in Neighbours:
+        ordinary = Strategy(features, ones, None).sensitivity(relation)
+        found = Strategy(features, scale * ones, None).sensitivity(relation)
+        assert found * scale == pytest.approx(ordinary, rel=1e-12)
+
+
+@pytest.mark.parametrize("domain", [MIXED, WIDE, BINARY])
+def test_mixture_recovers_what_it_is_fitted_to(domain: Domain) -> None:
+    """Means of one product distribution are met to a hundredth; samples are legal and agree."""
+    features = Expansion.of(random_conjunctions(domain, 60, 3, seed=7)).features
+    generator = np.random.default_rng(1)
+    records = legal_records(domain)
+    weights = generator.dirichlet(np.full(len(records), 0.3))
+    truth = weights @ values_on(features, records)
+    fit = MixtureFit(
+        ProductTerms.of_features(features),
+        truth,
+        np.full(len(truth), 0.01),
+        components=32,
+        steps=800,
+        pull=0.01,
+    )
+    mixture = fit.run(np.random.default_rng(2), threads=2)
+    assert np.abs(mixture.means(ProductTerms.of_features(features)) - truth).max() < 0.02
+    sample = mixture.sample(20_000, generator)
+    assert {tuple(row) for row in sample} <= {tuple(row) for row in records}
+    # Standard errors are below 0.008; 5 of them.
+    assert np.abs(values_on(features, sample).mean(axis=0) - truth).max() < 0.02 + 0.04
+
+
+def test_moved_answers_stay_within_four_deviations_and_in_range() -> None:
+    """Among 10,004 answers a distance of 2.5 deviations is noise, and one of 6 is not."""
+    good = np.full(10_000, 0.25)
+    model = np.concatenate(([0.5, 0.5, 0.001, 0.9], good))
+    unbiased = np.concatenate(([0.38, 0.45, -0.5, 1.6], good))
+    deviations = np.concatenate(([0.02, 0.02, 0.1, 0.1], np.zeros(len(good))))
+    found = move_near(model, unbiased, deviations)
+    expected = np.concatenate(([0.38 + 4.0 * 0.02, 0.5, 0.0, 1.0], good))
+    np.testing.assert_allclose(found, expected, atol=1e-4)
+
+
+def test_reach_is_far_for_noise_and_near_for_a_faulty_model() -> None:
+    noise = np.random.default_rng(5).standard_normal(20_000)
+    # On average 9.3 are beyond 3.5, and twice as many would have to be: probability below 0.01.
+    assert reach(np.abs(noise)) > 3.5
+    # A fifth of the answers are wrong by 5 deviations: far more than noise leaves beyond 3.
+    faulty = noise + 5.0 * (np.arange(len(noise)) % 5 == 0)
+    assert 1.0 < reach(np.abs(faulty)) < 3.0
+    assert reach(np.zeros(3)) == 0.0
+
+
+def test_what_noise_explains_is_not_moved() -> None:
+    """Beyond 4.056 deviations are half an answer in 10,000, on average."""
+    far = np.concatenate(([4.05], np.zeros(9_999)))
+    assert reach(far) == 4.05
+    assert reach(far + np.concatenate(([0.02], np.zeros(9_999)))) == 4.0
+
+
+def test_whole_marginals_are_measured_themselves() -> None:
+    """One record is in one cell of each: no features cost less."""
+    work = all_marginals(WIDE, 2)
+    plan = Matrix().plan(Task(work, 1000), Budget(1.0, 1e-6))
+    assert plan.parameters["measured"] == "queries"
+
+
+def test_features_are_measured_where_their_noise_is_hardly_larger() -> None:
+    """Conjunctions drawn at random do not add up to the shares of single bits."""
+    work = random_conjunctions(Domain.binary(60), 1_000, 3)
+    strategy = plan_strategy(Expansion.of(work), REPLACED)
+    # Its scales make the answers' mean variance 1.
+    ratio = strategy.sensitivity(REPLACED) / QueryMeasurement(work, REPLACED).sensitivity
+    assert 1.0 < ratio < 1.3
+    assert not choose_measurement(work, REPLACED, fitted=True).of_queries
+    assert choose_measurement(work, REPLACED, fitted=False).of_queries
+
+
+def test_halves_of_a_measurement_are_unbiased_and_independent() -> None:
+    """Variances (1 + g^2) s^2 and (1 + 1 / g^2) s^2 with g^2 = 1/4, and no correlation."""
+    deviations = np.repeat([0.5, 2.0], 100_000)
+    noisy = 3.0 + deviations * np.random.default_rng(1).standard_normal(200_000)
+    halves = split(noisy, deviations, np.random.default_rng(2))
+    for half, variance in zip(halves, (1.25, 5.0), strict=True):
+        normed = (half - 3.0) / deviations
+        # Standard errors: 0.005 or less of the mean, 0.0032 of the variance, relatively.
+        assert abs(normed.mean()) < 0.025
+        assert np.var(normed) == pytest.approx(variance, rel=0.016)
+    shown, held_back = (half - 3.0 for half in halves)
+    # A correlation of nothing has a standard error of 0.0022.
+    assert abs(np.corrcoef(shown / deviations, held_back / deviations)[0, 1]) < 0.011
+
+
+@pytest.mark.parametrize(("tied", "chosen"), [(False, 0.5), (True, 0.0625)])
+def test_trials_find_structure_if_there_is_some(tied: bool, chosen: float) -> None:
+    """Independent columns are best fitted with the largest pull, groups of equal ones not."""
+    generator = np.random.default_rng(3)
+    if tied:
+        records = np.repeat(generator.random((20_000, 3)) < 0.4, 4, axis=1)
+    else:
+        records = generator.random((20_000, 12)) < np.linspace(0.1, 0.9, 12)
+    expansion = Expansion.of(random_conjunctions(Domain.binary(12), 1_000, 3))
+    exact = values_on(expansion.features, records.astype(np.uint8)).mean(axis=0)
+    deviations = np.full(len(exact), 0.05)
+    noisy = exact + deviations * generator.standard_normal(len(exact))
+    fit = MixtureFit(
+        ProductTerms.of_features(expansion.features), noisy, deviations, 32, 300, pull=0.0625
+    )
+    trials = Trials(fit, expansion.answers, with_larger(fit.pull))
+    told: list[tuple[int, int]] = []
+    tried = trials.run(np.random.default_rng(4), 1, lambda *step: told.append(step))
+    assert [trial.pull for trial in tried] == [0.0625, 0.125, 0.5]
+    assert choose_trial(tried).pull == chosen
+    assert told == [(step, trials.steps) for step in range(1, 901)]
+
+
+@pytest.mark.parametrize("pull", [None, 0.25])
+def test_the_pull_chosen_is_the_one_that_is_fitted_with(
+    pull: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A given pull takes no trials; else the last fit has the chosen one, and the trace says so."""
+    fitted: list[tuple[float, int]] = []
+    run = MixtureFit.run
+
+    def noted(fit: MixtureFit, *rest: object) -> object:
+        fitted.append((fit.pull, fit.steps))
+        return run(fit, *rest)
+
+    monkeypatch.setattr(MixtureFit, "run", noted)
+    mechanism = Matrix(pull=pull, steps=700, components=4)
+    work = random_conjunctions(Domain.binary(8), 100, 3)
+    asked = Task(work, 3_000)
+    plan = mechanism.plan(asked, Budget(1.0, 1e-6))
+    records = np.random.default_rng(1).random((3_000, 8)) < np.linspace(0.1, 0.9, 8)
+    curator = Curator(packed(records.astype(np.uint8)), work, plan.schedule, SeededRandomness(1))
+    outcome = mechanism.run(asked, plan, curator, Session(public_seed=1))
+    if pull is not None:
+        assert fitted == [(pull, 700)]
+        assert outcome.trace == ()
+    else:
+        tried = [line["pull"] for line in outcome.trace]
+        chosen = [line["pull"] for line in outcome.trace if line["chosen"]]
+        assert fitted == [(one, 600) for one in tried] + [(chosen[0], 700)]
+        assert tried[0] == plan.parameters["pull"]
+        # Columns are independent: this seed is no exception.
+        assert chosen[0] > tried[0]
+
+
+def test_queries_are_not_counted_where_features_are_measured() -> None:
+    for fitted, components in ((True, None), (False, 0)):
+        mechanism = Matrix(components=components)
+        work = random_conjunctions(Domain.binary(60), 1_000, 3)
+        plan = mechanism.plan(Task(work, 100), Budget(1.0, 1e-6))
+        assert plan.needs_answers is not fitted
+
+
+def test_the_pull_falls_with_the_signal() -> None:
+    work = random_conjunctions(MIXED, 50, 3)
+    pulls = [
+        Matrix().plan(Task(work, n), Budget(1.0, 1e-6)).parameters["pull"]
+        for n in (2, 1_000, 1_000_000)
+    ]
+    assert pulls[0] == 1.0 > pulls[1] > pulls[2] > 0.0
+
+
+def test_plan_says_what_is_measured() -> None:
+    work = random_conjunctions(MIXED, 200, 3)
+    plan = Matrix().plan(Task(work, 1000), Budget(1.0, 1e-6))
+    kinds = plan.parameters["kinds"]
+    assert sum(kind["features"] for kind in kinds) == plan.parameters["features"]
+    assert all(kind["scale"] > 0 for kind in kinds)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"components": -1},
+        {"steps": 0},
+        {"records": 0},
+        {"pull": 2.0},
+        {"pull": True},
+        {"pull": "x"},
+    ],
+)
+def test_faulty_options_are_refused(options) -> None:
+    with pytest.raises(BadInputError, match=next(iter(options))):
+        Matrix(**options)
+
+
+def test_beats_independent_noise_on_a_workload_of_many_queries() -> None:
+    """Thirty thousand queries about ten columns: the answers get less than half the noise."""
+    from dualquery.mechanisms.baselines.noisy_answers import Gaussian
+
+    domain = Domain(np.arange(0, 61, 6))
+    work = random_conjunctions(domain, 30_000, 3)
+    budget = Budget(1.0, 1e-6)
+    matrix = Matrix().plan(Task(work, 10_000), budget)
+    gaussian = Gaussian().plan(Task(work, 10_000), budget)
+    expansion = Expansion.of(work)
+    strategy = plan_strategy(expansion, REPLACED)
+    variances = expansion.variances((strategy.scales * matrix.parameters["scale"]) ** 2)
+    assert np.sqrt(variances.mean()) < 0.4 * gaussian.parameters["scale"]

@@ -1,0 +1,57 @@
+"""What `auto` chooses, and that it says why."""
+
+from __future__ import annotations
+
+import pytest
+
+from dualquery.data.domain import Domain
+from dualquery.mechanisms.auto import Auto
+from dualquery.mechanisms.protocol import Budget, Task
+from dualquery.queries.generate.random import random_conjunctions
+from dualquery.queries.parities import Parities
+from dualquery.runtime.errors import BadInputError
+from tests.tables import task
+
+
+def chosen(work: Task, budget: Budget) -> str:
+    plan = Auto().plan(work, budget)
+    assert plan.parameters["reason"] in plan.remark
+    return plan.parameters["mechanism"]
+
+
+def test_conjunctions_are_answered_by_matrix() -> None:
+    work = Task(task().queries, 100_000)
+    assert chosen(work, Budget(1.0, 1e-6)) == "matrix"
+
+
+def test_pure_budgets_and_other_accountants_are_for_dualquery() -> None:
+    work = Task(task().queries, 100_000)
+    assert chosen(work, Budget(1.0, 0.0)) == "dualquery"
+    plan = Auto().plan(work, Budget(1.0, 1e-6, accountant="advanced"))
+    assert plan.parameters["mechanism"] == "dualquery"
+    assert plan.parameters["reason"] == "the accountant advanced has no Gaussian noise"
+
+
+def test_matrix_serves_the_smallest_budgets_too() -> None:
+    few = Task(task().queries, 100)
+    assert chosen(few, Budget(0.05, 1e-6)) == "matrix"
+
+
+def test_a_release_does_not_say_how_much_memory_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is left depends on what the private rows take."""
+    monkeypatch.setattr("dualquery.runtime.resources.available_memory", lambda: 30_000_000)
+    work = Task(random_conjunctions(Domain.binary(60), 100_000, 3), 300)
+    plan = Auto().plan(work, Budget(1.0, 1e-6))
+    assert plan.parameters["mechanism"] == "dualquery"
+    assert "matrix refuses" in plan.parameters["reason"]
+    assert "MiB" not in plan.parameters["reason"]
+
+
+def test_other_families_are_answered_by_mwem() -> None:
+    assert chosen(Task(Parities(6, 2), 10_000), Budget(1.0, 1e-6)) == "mwem"
+
+
+def test_what_the_room_could_not_serve_is_not_chosen() -> None:
+    """Three queries are too few for MWEM, and DualQuery plays on another form of them."""
+    with pytest.raises(BadInputError, match="mwem: iterations is 10"):
+        Auto().plan(Task(Parities(3, 1), 10_000), Budget(1.0, 1e-6))

@@ -1,0 +1,420 @@
+"""One suite that every mechanism passes. A new one is a line in ``MECHANISMS``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dualquery.mechanisms.protocol import Budget, Mechanism, Outcome, Plan, Session, Task
+from dualquery.mechanisms.registry import BUILT_IN, configure
+from dualquery.privacy.accountants.choice import best
+from dualquery.privacy.events import GaussianNoise, Neighbours, events_of
+from dualquery.releases.making import run, statement
+from dualquery.room.curator import Curator
+from dualquery.room.randomness import SeededRandomness, SystemRandomness
+from dualquery.runtime.errors import BadInputError
+from tests.tables import SCHEMA, dataset, legal, random_records, task
+
+DUALQUERY_TRACE = frozenset(
+    {
+        "round", "samples", "terms", "attributes", "solver", "status", "objective", "bound",
+        "incumbent_seconds", "seconds", "steps",
+    }
+)  # fmt: skip
+MWEM_TRACE = frozenset(
+    {
+        "round", "query", "answer_before", "measured", "cells", "largest", "components", "seconds",
+    }
+)  # fmt: skip
+SAMPLED_TRACE = frozenset(
+    {"round", "query", "answer_before", "measured", "residual", "steps", "seconds"}
+)
+MATRIX_TRACE = frozenset({"pull", "error", "chosen"})
+ALL_ACCOUNTANTS = frozenset({"paper", "advanced", "zcdp", "exact"})
+
+
+@dataclass(frozen=True)
+class Case:
+    """A mechanism, options that keep it small, and what it claims.
+
+    ``trace`` lists every key that a line of its trace may have: each must be public.
+    ``runs_at_delta_0`` says what it does there: run, or refuse. ``accountants`` are those that its
+    schedule can be priced by at delta > 0; with any other it is refused.
+    """
+
+    name: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+    records: bool = True
+    trace: frozenset[str] = frozenset()
+    runs_at_delta_0: bool = True
+    accountants: frozenset[str] = ALL_ACCOUNTANTS
+
+
+MECHANISMS = [
+    Case("dualquery", {"samples": 20}, trace=DUALQUERY_TRACE),
+    Case("auto", trace=MATRIX_TRACE),
+    Case(
+        "matrix",
+        {"components": 16, "steps": 50, "records": 50},
+        trace=MATRIX_TRACE,
+        runs_at_delta_0=False,
+        accountants=frozenset({"zcdp", "exact"}),
+    ),
+    Case(
+        "matrix",
+        {"components": 0},
+        records=False,
+        runs_at_delta_0=False,
+        accountants=frozenset({"zcdp", "exact"}),
+    ),
+    Case(
+        "gaussian", records=False, runs_at_delta_0=False, accountants=frozenset({"zcdp", "exact"})
+    ),
+    Case("laplace", records=False, accountants=frozenset({"advanced"})),
+    Case("independent", {"records": 50}, accountants=frozenset({"zcdp", "exact"})),
+    Case("uniform", {"records": 50}),
+    Case("zero", records=False),
+    Case("smalldb", accountants=frozenset({"advanced"})),
+    Case(
+        "randomized-response", records=False, accountants=frozenset({"advanced", "zcdp", "exact"})
+    ),
+    Case("mwem", {"iterations": 4}, trace=MWEM_TRACE, accountants=frozenset({"zcdp", "exact"})),
+    Case(
+        "mwem-sampled",
+        {"rounds": 4, "population": 500, "records": 50},
+        trace=SAMPLED_TRACE,
+        runs_at_delta_0=False,
+        accountants=frozenset({"zcdp", "exact"}),
+    ),
+    Case("barak", {"records": 50}, accountants=frozenset({"zcdp", "exact"})),
+    Case("barak", {"records": 50, "fit": "program"}, accountants=frozenset({"zcdp", "exact"})),
+    Case("barak", {"fit": "none"}, records=False, accountants=frozenset({"zcdp", "exact"})),
+]
+N = 300
+BUDGET = Budget(epsilon=1.0, delta=1e-5)
+TIMINGS = {"seconds", "incumbent_seconds", "slowest_seconds"}
+
+
+def rows(seed: int) -> np.ndarray:
+    return random_records(SCHEMA.domain, N, np.random.default_rng(seed))
+
+
+@pytest.fixture(
+    params=MECHANISMS, ids=lambda case: f"{case.name} {case.options.get('fit', '')}".strip()
+)
+def case(request: pytest.FixtureRequest) -> Case:
+    return request.param
+
+
+@pytest.fixture
+def mechanism(case: Case) -> Mechanism:
+    return configure(case.name, case.options)
+
+
+def carry_out(
+    mechanism: Mechanism, work: Task, plan: Plan, seed: int = 5, threads: int = 1, data: int = 1
+) -> Outcome:
+    return run(dataset(SCHEMA, rows(data)), work, mechanism, plan, seed, threads)
+
+
+def without_timings(line: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in line.items() if key not in TIMINGS}
+
+
+def assert_same(one: Outcome, other: Outcome) -> None:
+    np.testing.assert_array_equal(one.answers, other.answers)
+    assert (one.records is None) == (other.records is None)
+    if one.records is not None:
+        np.testing.assert_array_equal(one.records, other.records)
+    assert [*map(without_timings, one.trace)] == [*map(without_timings, other.trace)]
+
+
+def test_every_built_in_mechanism_is_in_this_suite() -> None:
+    assert {case.name for case in MECHANISMS} >= BUILT_IN.keys()
+
+
+def test_configuration_is_a_frozen_dataclass_under_its_name(case: Case, mechanism) -> None:
+    assert is_dataclass(mechanism)
+    assert mechanism.name == case.name
+    for option in fields(mechanism)[:1]:
+        with pytest.raises(AttributeError):
+            setattr(mechanism, option.name, None)
+
+
+@pytest.mark.parametrize("way", [1, 2, 3])
+def test_answers_and_records_are_as_promised(case: Case, mechanism, way) -> None:
+    work = task(way=way, queries=20)
+    outcome = carry_out(mechanism, work, mechanism.plan(work, BUDGET))
+    assert outcome.answers.shape == (20,)
+    assert outcome.answers.dtype == np.float64
+    assert np.isfinite(outcome.answers).all()
+    assert outcome.answers.min() >= 0
+    assert outcome.answers.max() <= 1
+    assert (outcome.records is not None) == case.records
+    if outcome.records is not None:
+        assert len(outcome.records) >= 1
+        assert legal(SCHEMA.domain, outcome.records)
+        table = SCHEMA.decode(outcome.records)
+        assert table.shape == (len(outcome.records), len(SCHEMA.columns))
+
+
+def test_plan_is_a_function_of_public_facts(mechanism) -> None:
+    """`plan` gets no data, and asking twice gives the same: nothing but its arguments enters."""
+    work = task()
+    plan = mechanism.plan(work, BUDGET)
+    carry_out(mechanism, work, plan, data=1)
+    again = mechanism.plan(Task(work.workload, work.n), BUDGET)
+    assert again == plan
+
+
+def test_another_table_of_the_same_size_changes_neither_plan_nor_statement(case: Case) -> None:
+    work = task()
+    found = []
+    for data in (1, 2):
+        mechanism = configure(case.name, case.options)
+        plan = mechanism.plan(work, BUDGET)
+        found.append((plan, statement(plan, BUDGET, dataset(SCHEMA, rows(data)), None)))
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0])
+@pytest.mark.parametrize("delta", [0.0, 1e-9, 1e-3])
+def test_schedule_fits_the_budget_by_the_accountant_named(case, mechanism, epsilon, delta) -> None:
+    if delta == 0 and not case.runs_at_delta_0:
+        pytest.skip("refused at delta 0, see below")
+    plan = mechanism.plan(task(), Budget(epsilon, delta))
+    accountant, cost = best(plan.schedule, delta, plan.accountant)
+    assert accountant.name == plan.accountant
+    assert cost <= epsilon
+    # No budget lies idle: a mechanism that looks at data spends nearly all of it.
+    assert cost >= 0.9 * epsilon or not events_of(plan.schedule)
+
+
+def test_delta_0_is_pure_or_refused(case: Case, mechanism) -> None:
+    work, budget = task(), Budget(1.0, 0.0)
+    if not case.runs_at_delta_0:
+        with pytest.raises(BadInputError, match="delta"):
+            mechanism.plan(work, budget)
+        return
+    plan = mechanism.plan(work, budget)
+    said = statement(plan, budget, dataset(SCHEMA, rows(1)), None)
+    assert said.delta == 0
+    assert carry_out(mechanism, work, plan).answers.shape == (len(work.workload),)
+
+
+@pytest.mark.parametrize("name", ["paper", "advanced", "zcdp", "exact"])
+def test_the_accountant_asked_for_is_used_or_refused(case: Case, mechanism, name) -> None:
+    budget = replace(BUDGET, accountant=name)
+    if name not in case.accountants:
+        with pytest.raises(BadInputError, match=name):
+            mechanism.plan(task(), budget)
+        return
+    plan = mechanism.plan(task(), budget)
+    assert not events_of(plan.schedule) or plan.accountant == name
+
+
+def test_ledger_is_used_up_exactly(mechanism) -> None:
+    work = task()
+    plan = mechanism.plan(work, BUDGET)
+    statistics = mechanism.statistics(work.workload)
+    events = events_of(plan.schedule)
+    if statistics is None:
+        assert events == ()
+        return
+    records = dataset(SCHEMA, rows(1)).records
+    curator = Curator(records, statistics, plan.schedule, SeededRandomness(0))
+    mechanism.run(work, plan, curator, Session(public_seed=0))
+    assert curator._ledger.spent == len(events) > 0
+    with pytest.raises(RuntimeError, match="the budget is spent"):
+        curator._ledger.charge(events[-1])
+
+
+def test_a_curator_with_less_to_spend_stops_the_run(mechanism) -> None:
+    work = task()
+    plan = mechanism.plan(work, BUDGET)
+    statistics = mechanism.statistics(work.workload)
+    if statistics is None:
+        return
+    records = dataset(SCHEMA, rows(1)).records
+    less = events_of(plan.schedule)[:-1]
+    curator = Curator(records, statistics, less, SeededRandomness(0))
+    with pytest.raises(RuntimeError, match="the budget is spent"):
+        mechanism.run(work, plan, curator, Session(public_seed=0))
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-5])
+def test_a_record_added_or_removed(case: Case, mechanism, delta: float) -> None:
+    """Planned on a public number of rows, run on another: used up exactly, and not a draw more."""
+    budget = Budget(1.0, delta, neighbours=Neighbours.ADD_REMOVE)
+    if delta == 0 and not case.runs_at_delta_0:
+        pytest.skip("refused at delta 0")
+    work = task(n=N + 7)
+    if case.name == "randomized-response":
+        with pytest.raises(BadInputError, match="use --neighbours replace-one"):
+            mechanism.plan(work, budget)
+        return
+    plan = mechanism.plan(work, budget)
+    assert best(plan.schedule, delta, plan.accountant)[1] <= 1.0
+    statistics = mechanism.statistics(work.workload)
+    if statistics is None:
+        return
+    events = events_of(plan.schedule)
+    outcomes = []
+    for left in (events, events[:-1]):
+        curator = Curator(
+            dataset(SCHEMA, rows(1)).records,
+            statistics,
+            left,
+            SeededRandomness(0),
+            neighbours=Neighbours.ADD_REMOVE,
+            public_rows=work.n,
+        )
+        if left != events:
+            with pytest.raises(RuntimeError, match="the budget is spent"):
+                mechanism.run(work, plan, curator, Session(public_seed=0))
+            continue
+        outcomes.append(mechanism.run(work, plan, curator, Session(public_seed=0)))
+        assert curator._ledger.spent == len(events) > 0
+    assert np.isfinite(outcomes[0].answers).all()
+    assert 0 <= outcomes[0].answers.min() <= outcomes[0].answers.max() <= 1
+    # What moves half as far is planned with half the noise: never with more.
+    replaced = mechanism.plan(work, replace(budget, neighbours=Neighbours.REPLACE_ONE))
+    for ours, theirs in zip(events, events_of(replaced.schedule), strict=False):
+        if isinstance(ours, GaussianNoise) and isinstance(theirs, GaussianNoise):
+            assert ours.scale <= theirs.scale * (1 + 1e-9)
+
+
+def test_same_seed_same_result_whatever_the_threads(mechanism) -> None:
+    work = task()
+    plan = mechanism.plan(work, BUDGET)
+    first = carry_out(mechanism, work, plan, threads=1)
+    assert_same(first, carry_out(mechanism, work, plan, threads=1))
+    assert_same(first, carry_out(mechanism, work, plan, threads=3))
+
+
+def test_another_seed_gives_another_result(case: Case, mechanism) -> None:
+    if case.name == "zero":
+        return
+    work = task()
+    plan = mechanism.plan(work, BUDGET)
+    one, other = (carry_out(mechanism, work, plan, seed) for seed in (5, 6))
+    same = np.array_equal(one.answers, other.answers)
+    if one.records is not None and one.records.shape == other.records.shape:
+        same &= np.array_equal(one.records, other.records)
+    assert not same
+
+
+def test_runs_on_cryptographic_randomness(mechanism) -> None:
+    work = task(queries=20)
+    plan = mechanism.plan(work, BUDGET)
+    statistics = mechanism.statistics(work.workload)
+    curator = None
+    if statistics is not None:
+        records = dataset(SCHEMA, rows(1)).records
+        curator = Curator(records, statistics, plan.schedule, SystemRandomness())
+    outcome = mechanism.run(work, plan, curator, Session())
+    assert outcome.answers.shape == (20,)
+
+
+def test_parameters_trace_and_totals_are_json(mechanism) -> None:
+    work = task()
+    plan = mechanism.plan(work, BUDGET)
+    outcome = carry_out(mechanism, work, plan)
+    for value in (dict(plan.parameters), [*map(dict, outcome.trace)], dict(outcome.solver)):
+        assert json.loads(json.dumps(value, allow_nan=False)) == value
+
+
+def test_trace_holds_public_keys_only(case: Case, mechanism) -> None:
+    work = task()
+    outcome = carry_out(mechanism, work, mechanism.plan(work, BUDGET))
+    for line in outcome.trace:
+        assert line.keys() <= case.trace
+    order = "pull" if case.trace == MATRIX_TRACE else "round"
+    numbers = [line[order] for line in outcome.trace]
+    assert numbers == sorted(numbers)
+    assert bool(outcome.trace) == bool(case.trace)
+
+
+def test_statement_prices_the_schedule_again(mechanism) -> None:
+    """A mechanism that understates its cost is found out before it runs."""
+    plan = mechanism.plan(task(), BUDGET)
+    if not events_of(plan.schedule):
+        return
+    cheaper = replace(BUDGET, epsilon=BUDGET.epsilon / 2)
+    with pytest.raises(RuntimeError, match=r"above 0\.5"):
+        statement(plan, cheaper, dataset(SCHEMA, rows(1)), None)
+
+
+def test_unknown_options_are_bad_input(case: Case) -> None:
+    with pytest.raises(BadInputError, match=f"mechanism '{case.name}' has no option 'colour'"):
+        configure(case.name, {"colour": "blue"})
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("independent", {"records": "0"}, "records is 0"),
+        ("independent", {"records": 2.5}, "records is 2.5"),
+        ("uniform", {"records": "-1"}, "records is -1"),
+        ("uniform", {"records": "many"}, "records='many' is not a valid int"),
+        ("dualquery", {"round": "3"}, "did you mean 'rounds'"),
+        ("dualquery", {"rounds": "3.5"}, "rounds='3.5' is not a valid int"),
+        ("dualquery", {"free": "one"}, "free is 'one'; known policies: zeros, coins, hint"),
+        ("no-such", {}, "unknown mechanism 'no-such' (known: dualquery"),
+    ],
+)
+def test_bad_options_are_one_clear_message(name, options, message) -> None:
+    with pytest.raises(BadInputError) as error:
+        configure(name, options)
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_texts_become_the_types_of_the_fields() -> None:
+    made = configure("dualquery", {"rounds": "7", "eta": "0.5", "free": "coins", "solver": "scip"})
+    assert (made.rounds, made.eta, made.free, made.solver) == (7, 0.5, "coins", "scip")
+    assert isinstance(made.rounds, int)
+
+
+class TestThirdParty:
+    """A mechanism from an entry point of somebody else's package."""
+
+    @pytest.fixture
+    def entry_points(self, monkeypatch: pytest.MonkeyPatch):
+        from importlib.metadata import EntryPoint, EntryPoints
+
+        points = EntryPoints(
+            [
+                EntryPoint("mine", "tests.mechanisms.test_mechanisms:Half", "dualquery.mechanisms"),
+                EntryPoint("broken", "tests.no_such_module:Half", "dualquery.mechanisms"),
+            ]
+        )
+        monkeypatch.setattr(
+            "dualquery.mechanisms.registry.entry_points", lambda **which: points.select(**which)
+        )
+
+    def test_is_found_configured_and_listed(self, entry_points) -> None:
+        from dualquery.mechanisms.registry import mechanism_names
+
+        assert {"mine", "broken", "dualquery"} <= {*mechanism_names()}
+        made = configure("mine", {"strength": "0.25", "loud": "TRUE"})
+        assert (made.strength, made.loud) == (0.25, True)
+        with pytest.raises(BadInputError, match="loud='maybe' is not a valid bool"):
+            configure("mine", {"loud": "maybe"})
+
+    def test_one_that_cannot_be_imported_is_one_message(self, entry_points) -> None:
+        with pytest.raises(BadInputError, match=r"mechanism 'broken' .* cannot be imported"):
+            configure("broken", {})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Half:
+    """A third party's configuration."""
+
+    strength: float = 0.5
+    loud: bool = False

@@ -1,0 +1,522 @@
+"""A release on disk: the same when it comes back, whole or not there at all, and all public."""
+
+from __future__ import annotations
+
+import datetime
+import errno
+import json
+import os
+import subprocess
+import sys
+from dataclasses import fields, replace
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import dualquery
+from dualquery.data.schema.items import ItemSchema
+from dualquery.queries.generate.random import random_conjunctions
+from dualquery.releases.folder import FORMAT_VERSION, Release, load_release, reserve, trace_table
+from dualquery.runtime.errors import BadInputError
+from tests.tables import SCHEMA, people
+
+FILES = {"release.json", "answers.parquet", "trace.parquet", "synthetic.parquet"}
+
+
+@pytest.fixture(scope="module")
+def made() -> Release:
+    return dualquery.release(
+        people(), schema=SCHEMA, queries=40, way=2, options={"rounds": 6, "samples": 5}
+    )
+
+
+@pytest.fixture(scope="module")
+def answers_only() -> Release:
+    return dualquery.release(people(), schema=SCHEMA, queries=10, way=1, mechanism="zero")
+
+
+def names(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
+def assert_equal(one: Release, other: Release) -> None:
+    """Compare every field; a new one must be compared somehow too."""
+    compared = {"answers", "records", "workload"}
+    np.testing.assert_array_equal(one.answers, other.answers)
+    np.testing.assert_array_equal(one.workload.literals, other.workload.literals)
+    np.testing.assert_array_equal(one.workload.domain.offsets, other.workload.domain.offsets)
+    assert dict(one.workload.description) == dict(other.workload.description)
+    if one.records is None:
+        assert other.records is None
+    else:
+        np.testing.assert_array_equal(one.records, other.records)
+        assert one.records.dtype == other.records.dtype
+    for name in {field.name for field in fields(Release)} - compared:
+        assert getattr(one, name) == getattr(other, name), name
+
+
+def test_what_is_saved_comes_back_in_every_field(made, tmp_path) -> None:
+    assert made.save(tmp_path / "out") == tmp_path / "out"
+    assert names(tmp_path / "out") == FILES
+    assert names(tmp_path) == {"out"}
+    assert_equal(made, load_release(tmp_path / "out"))
+
+
+def test_a_release_without_records_or_rounds_comes_back(answers_only, tmp_path) -> None:
+    answers_only.save(tmp_path / "out")
+    assert names(tmp_path / "out") == FILES - {"synthetic.parquet"}
+    back = load_release(tmp_path / "out")
+    assert_equal(answers_only, back)
+    assert back.synthetic is None
+    trace = pl.read_parquet(tmp_path / "out" / "trace.parquet")
+    assert trace.columns == ["round"]
+    assert trace.height == 0
+
+
+@pytest.mark.parametrize("bits", [300, pytest.param(10_000, marks=pytest.mark.slow), 10_001])
+def test_many_items_come_back_in_short_and_long_form(bits, tmp_path) -> None:
+    """Above 10,000 bits a record is one list of its items, and nobody who loads it can tell."""
+    rng = np.random.default_rng(0)
+    table = (rng.random((60, bits)) < 3 / bits).astype(np.uint8)
+    made = dualquery.release(table, queries=30, way=2, options={"rounds": 5, "samples": 5})
+    made.save(tmp_path / "out")
+    assert_equal(made, load_release(tmp_path / "out"))
+    written = pl.read_parquet(tmp_path / "out" / "synthetic.parquet")
+    if bits > 10_000:
+        assert written.schema == {"items": pl.List(pl.Int32)}
+        # A schema as ranges, not a list of all items.
+        assert (tmp_path / "out" / "release.json").stat().st_size < 10_000
+    else:
+        assert written.width == bits
+
+
+def test_item_ids_with_gaps_come_back(tmp_path) -> None:
+    items = np.array([3, 5, 6, 7, 900_000], np.int64)
+    schema = ItemSchema(items, name="basket", outside="drop")
+    file = tmp_path / "baskets.dat"
+    file.write_text("3 5 900000\n6\n\n7 3 11\n" * 10)
+    made = dualquery.release(str(file), schema=schema, queries=8, way=2, options={"samples": 3})
+    made.save(tmp_path / "out")
+    assert_equal(made, load_release(tmp_path / "out"))
+
+
+def test_columns_of_every_kind_come_back(tmp_path) -> None:
+    """Missing values, awkward names and awkward values included."""
+    table = pl.DataFrame(
+        {
+            "a & b": ["x=1", 'say "hi"', "[bold]", None] * 10,
+            'quo"te': [1.5, float("nan"), -2.0, 7.25] * 10,
+            "!bang": [True, False, True, True] * 10,
+            "items": ["p", "q", "p", "q"] * 10,
+        }
+    )
+    made = dualquery.release(table, queries=20, way=2, options={"rounds": 8, "samples": 5})
+    made.save(tmp_path / "out")
+    back = load_release(tmp_path / "out")
+    assert_equal(made, back)
+    assert back.synthetic.equals(made.synthetic)
+    assert back.synthetic.columns == table.columns
+
+
+def test_loading_an_older_format_needs_no_upgrade(made, tmp_path) -> None:
+    made.save(tmp_path / "out")
+    stored = json.loads((tmp_path / "out" / "release.json").read_text())
+    assert stored["format_version"] == FORMAT_VERSION == 1
+
+
+# --- what is in it --------------------------------------------------------------------------------
+
+SUMMARY = {
+    "format_version", "mechanism", "parameters", "options", "privacy", "rows", "bits", "queries",
+    "way", "workload", "synthetic_records", "solver", "intervals", "notes", "versions",
+    "created", "schema",
+}  # fmt: skip
+"""Every key of release.json. Each is public; add one here only if it is, too."""
+OPTIONS = {"epsilon", "delta", "accountant", "neighbours", "rows", "seed", "mechanism"}
+SOLVER = {"rounds", "seconds", "slowest_seconds"}
+PRIVACY = {
+    "private", "epsilon", "delta", "neighbours", "accountant", "assumptions",
+    "numerical_assumptions",
+}  # fmt: skip
+
+
+def test_release_json_holds_listed_keys_only(made, tmp_path) -> None:
+    made.save(tmp_path / "out")
+    stored = json.loads((tmp_path / "out" / "release.json").read_text())
+    assert stored.keys() == SUMMARY
+    assert stored["options"].keys() == OPTIONS
+    assert stored["solver"].keys() == SOLVER
+    assert stored["privacy"].keys() == PRIVACY
+    assert pl.read_parquet(tmp_path / "out" / "answers.parquet").columns == [
+        "query", "answer", "literal_1", "literal_2", "interval_low", "interval_high",
+    ]  # fmt: skip
+
+
+class _SameDraws:
+    """Randomness that always says the same: what differs then comes from the rows."""
+
+    seeded = False
+
+    def words(self, count):
+        return np.full(count, 2**62, np.uint64) * np.arange(count, dtype=np.uint64) // np.uint64(7)
+
+    def discrete_gaussian(self, scale, count):
+        return np.full(count, 10**6)
+
+    def discrete_laplace(self, scale, count):
+        return np.full(count, 10**6)
+
+
+@pytest.mark.parametrize("mechanism", ["gaussian", "laplace", "independent"])
+def test_two_tables_with_equal_draws_give_equal_folders(mechanism, tmp_path, monkeypatch) -> None:
+    """Noise that drowns every count leaves nothing of the rows but n, in any file."""
+    monkeypatch.setattr("dualquery.releases.making.randomness", lambda seed: _SameDraws())
+    monkeypatch.setattr(
+        "dualquery.mechanisms.baselines.independent.np.random.default_rng",
+        lambda seed=None: np.random.Generator(np.random.PCG64(0)),
+    )
+    found = []
+    for seed in (1, 2):
+        made = dualquery.release(
+            people(200, seed), schema=SCHEMA, queries=20, way=2, mechanism=mechanism
+        )
+        replace(made, created="2026-01-01T00:00:00+00:00").save(tmp_path / str(seed))
+        found.append({p.name: p.read_bytes() for p in (tmp_path / str(seed)).iterdir()})
+    assert found[0] == found[1]
+
+
+def test_a_game_that_draws_the_same_leaves_the_same_but_for_the_solvers_time(
+    tmp_path, monkeypatch
+) -> None:
+    """With the samples equal, the whole release is equal: all else is public."""
+    from dualquery.room.weights import Sample
+
+    def sample(self, draws, randomness):
+        return Sample(np.arange(draws, dtype=np.int64), np.ones(draws, np.int8))
+
+    monkeypatch.setattr("dualquery.room.weights.QueryWeights.sample", sample)
+    found = []
+    for seed in (1, 2):
+        made = dualquery.release(
+            people(200, seed), schema=SCHEMA, queries=20, way=2,
+            options={"rounds": 6, "samples": 5, "free": "zeros"}, seed=0,
+        )  # fmt: skip
+        summary = made.summary()
+        for timing in ("seconds", "slowest_seconds"):
+            del summary["solver"][timing]
+        del summary["created"]
+        trace = [
+            {k: v for k, v in line.items() if k not in ("seconds", "incumbent_seconds")}
+            for line in made.trace
+        ]
+        found.append((summary, trace, made.answers.tolist(), made.records.tolist()))
+    assert found[0] == found[1]
+
+
+def test_times_of_files_tell_only_when_the_release_was_asked_for(made, tmp_path) -> None:
+    """A file's own time, less the time of the call, would be that of the passes over the rows."""
+    made.save(tmp_path / "out")
+    created = datetime.datetime.fromisoformat(made.created).timestamp()
+    for path in (tmp_path / "out", *(tmp_path / "out").iterdir()):
+        assert path.stat().st_mtime == created
+
+
+# --- whole or not there ---------------------------------------------------------------------------
+
+
+def _break(monkeypatch: pytest.MonkeyPatch, step: str, error: BaseException) -> None:
+    """Make one step of writing fail, after part of the file was written."""
+    write_parquet, write_text = pl.DataFrame.write_parquet, Path.write_text
+
+    def parquet(self, file, *args, **options):
+        write_parquet(self, file, *args, **options)
+        if Path(file).name == step:
+            raise error
+
+    def text(self, *args, **options):
+        count = write_text(self, *args, **options)
+        if self.name == step:
+            raise error
+        return count
+
+    def fail(*_, **__):
+        raise error
+
+    monkeypatch.setattr(pl.DataFrame, "write_parquet", parquet)
+    monkeypatch.setattr(Path, "write_text", text)
+    if step == "fsync":
+        monkeypatch.setattr(os, "fsync", fail)
+    if step == "rename":
+        monkeypatch.setattr(Path, "rename", fail)
+    if step == "mkdtemp":
+        monkeypatch.setattr("tempfile.mkdtemp", fail)
+
+
+STEPS = [*sorted(FILES), "fsync", "rename", "mkdtemp"]
+
+
+@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device"), "the disk is full"),
+        (
+            pl.exceptions.ComputeError("parquet: underlying IO error (os error 28)"),
+            "the disk is full",
+        ),
+        (PermissionError(errno.EACCES, "Permission denied"), "Permission denied"),
+    ],
+)
+def test_a_full_disk_at_any_step_leaves_nothing(
+    made, tmp_path, monkeypatch, step, error, said
+) -> None:
+    if step == "mkdtemp" and not isinstance(error, OSError):
+        pytest.skip("Polars has no part in it")
+    _break(monkeypatch, step, error)
+    with pytest.raises(BadInputError) as raised:
+        made.save(tmp_path / "new" / "deep" / "out")
+    assert said in str(raised.value)
+    assert str(tmp_path / "new" / "deep" / "out") in str(raised.value)
+    assert names(tmp_path) == set()
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_ctrl_c_at_any_step_leaves_nothing(made, tmp_path, monkeypatch, step) -> None:
+    _break(monkeypatch, step, KeyboardInterrupt())
+    with pytest.raises(KeyboardInterrupt):
+        made.save(tmp_path / "new" / "out")
+    assert names(tmp_path) == set()
+
+
+def test_a_fault_elsewhere_leaves_nothing_and_is_not_called_a_disk_error(made, tmp_path) -> None:
+    broken = replace(made, parameters={"x": float("nan")})
+    with pytest.raises(ValueError, match="Out of range float"):
+        broken.save(tmp_path / "out")
+    assert names(tmp_path) == set()
+
+
+def test_a_really_full_disk(tmp_path) -> None:
+    """A limit on the size of files stands for it: Polars then raises no OSError of its own."""
+    script = (
+        "import resource, signal, sys\n"
+        "import dualquery\n"
+        "from tests.tables import SCHEMA, people\n"
+        "made = dualquery.release(people(), schema=SCHEMA, queries=40, way=2, mechanism='zero')\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))\n"
+        "try:\n"
+        "    made.save(sys.argv[1])\n"
+        "except dualquery.BadInputError as error:\n"
+        "    print(error)\n"
+    )
+    root = Path(__file__).resolve().parents[2]
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(tmp_path / "out")],
+        cwd=root, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert done.stdout.startswith(f"cannot write the release to {tmp_path / 'out'}: ")
+    assert names(tmp_path) == set()
+
+
+def test_existing_targets_are_left_alone(made, tmp_path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "file").write_text("mine")
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    before = names(tmp_path)
+    for name in before:
+        with pytest.raises(BadInputError, match="exists already; name another folder"):
+            made.save(tmp_path / name)
+    assert names(tmp_path) == before
+    assert (tmp_path / "file").read_text() == "mine"
+    assert names(tmp_path / "folder") == set()
+
+
+def test_a_target_that_appears_meanwhile_is_left_alone(made, tmp_path) -> None:
+    with reserve(tmp_path / "out") as folder:
+        (tmp_path / "out").mkdir()
+        with pytest.raises(BadInputError, match="appeared while the release was made"):
+            folder.write(made)
+    assert names(tmp_path) == {"out"}
+    assert names(tmp_path / "out") == set()
+
+
+@pytest.mark.parametrize("inside", ["file/out", "file/deep/out"])
+def test_a_file_in_the_way_is_bad_input(made, tmp_path, inside) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(BadInputError, match="cannot write the release to"):
+        made.save(tmp_path / inside)
+    assert names(tmp_path) == {"file"}
+
+
+def test_a_name_too_long_is_bad_input(made, tmp_path) -> None:
+    with pytest.raises(BadInputError, match="File name too long"):
+        made.save(tmp_path / ("x" * 300))
+    made.save(tmp_path / ("x" * 255))
+
+
+def test_an_unwritable_parent_is_bad_input(made, tmp_path) -> None:
+    if os.geteuid() == 0:
+        target = Path("/proc/dualquery/out")  # not even root may write there
+        if not target.parent.parent.is_dir():
+            pytest.skip("root may write anywhere here")
+    else:
+        (tmp_path / "locked").mkdir(mode=0o500)
+        target = tmp_path / "locked" / "out"
+    with pytest.raises(BadInputError, match="cannot write the release to"):
+        made.save(target)
+
+
+def test_missing_parents_are_made(made, tmp_path) -> None:
+    made.save(tmp_path / "a" / "b" / "out")
+    assert names(tmp_path / "a" / "b") == {"out"}
+
+
+def test_permissions_follow_the_umask(made, tmp_path) -> None:
+    before = os.umask(0o027)
+    try:
+        made.save(tmp_path / "out")
+    finally:
+        os.umask(before)
+    assert (tmp_path / "out").stat().st_mode & 0o777 == 0o750
+    assert (tmp_path / "out" / "release.json").stat().st_mode & 0o777 == 0o640
+
+
+# --- what cannot be read --------------------------------------------------------------------------
+
+
+@pytest.fixture
+def saved(made, tmp_path) -> Path:
+    return made.save(tmp_path / "out")
+
+
+def refuse(folder: Path, message: str) -> None:
+    with pytest.raises(BadInputError) as error:
+        load_release(folder)
+    assert message in str(error.value), error.value
+    assert str(folder) in str(error.value)
+
+
+def test_no_release_there(tmp_path) -> None:
+    refuse(tmp_path / "nothing", "is not a release folder: release.json is missing")
+    refuse(tmp_path, "is not a release folder")
+
+
+@pytest.mark.parametrize("name", sorted(FILES))
+def test_a_missing_or_damaged_file_is_named_or_described(saved, name) -> None:
+    content = (saved / name).read_bytes()
+    (saved / name).write_bytes(content[: len(content) // 2])
+    refuse(saved, "")
+    (saved / name).write_bytes(b"")
+    refuse(saved, "")
+    (saved / name).unlink()
+    refuse(saved, name)
+
+
+def edit(folder: Path, **changes: object) -> None:
+    path = folder / "release.json"
+    stored = json.loads(path.read_text())
+    for key, value in changes.items():
+        if value is None:
+            del stored[key]
+        else:
+            stored[key] = value
+    path.write_text(json.dumps(stored))
+
+
+def test_a_newer_format_says_upgrade(saved) -> None:
+    edit(saved, format_version=FORMAT_VERSION + 1)
+    refuse(saved, f"format {FORMAT_VERSION + 1} is newer than {FORMAT_VERSION}")
+
+
+@pytest.mark.parametrize("key", sorted(SUMMARY - {"bits", "way"}))
+def test_every_missing_key_is_a_damaged_release(saved, key) -> None:
+    edit(saved, **{key: None})
+    refuse(saved, repr(key))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"format_version": "one"},
+        {"schema": "people"},
+        {"schema": {"columns": [{"name": "age"}]}},
+        {"privacy": []},
+        {"privacy": {"private": True}},
+        {"privacy": {"private": False, "reasons_not_private": []}},
+        {"queries": 41},
+        {"synthetic_records": 3},
+        {"workload": 7},
+    ],
+)
+def test_nonsense_in_release_json_is_bad_input(saved, changes) -> None:
+    edit(saved, **changes)
+    refuse(saved, "")
+
+
+@pytest.mark.parametrize("text", ["[]", "7", "null", "{}", "{", "\xe4"])
+def test_a_release_json_that_is_none(saved, text) -> None:
+    (saved / "release.json").write_bytes(text.encode("latin-1"))
+    refuse(saved, "")
+
+
+def test_answers_of_other_bits_are_refused(saved) -> None:
+    wide = pl.read_parquet(saved / "answers.parquet").with_columns(literal_1=pl.lit(10_000))
+    wide.write_parquet(saved / "answers.parquet")
+    refuse(saved, "literal outside")
+
+
+def test_an_answer_column_must_be_there(saved) -> None:
+    pl.read_parquet(saved / "answers.parquet").drop("answer").write_parquet(
+        saved / "answers.parquet"
+    )
+    refuse(saved, "answer")
+
+
+def test_a_release_is_shown_in_a_few_lines(made, answers_only) -> None:
+    text = repr(made)
+    assert len(text.splitlines()) <= 3
+    assert text.startswith("Release of 300 rows by dualquery: 40 answers, ")
+    assert "-differentially private" in text
+    assert "not private" in repr(dualquery.release(people(), queries=9, mechanism="zero"))
+    assert "0 synthetic records" in repr(answers_only)
+
+
+def test_a_release_answers_text(made, answers_only) -> None:
+    assert made.answer(made.answer_table["query"][3]) == made.answers[3]
+    assert made.answer("flag") + made.answer("!flag") == pytest.approx(1)
+    with pytest.raises(BadInputError, match="no column 'colour'"):
+        made.answer("colour=red")
+    with pytest.raises(BadInputError, match="has no synthetic records"):
+        answers_only.answer("flag & sex=Male")
+
+
+# --- parts ----------------------------------------------------------------------------------------
+
+
+def test_trace_table_takes_lines_that_start_with_nulls() -> None:
+    lines = [{"round": 2, "bound": None}, {"round": 3, "bound": 1.5}]
+    assert trace_table(lines).to_dicts() == lines
+
+
+def test_answers_are_written_and_read_without_python_lists(tmp_path) -> None:
+    """Python objects for each query would take gigabytes at two million queries."""
+    import tracemalloc
+
+    from dualquery.data.domain import Domain
+
+    workload = random_conjunctions(Domain.binary(60), 50_000, 3)
+    schema = ItemSchema.numbered(60, "wide")
+    made = dualquery.release(
+        np.zeros((5, 60), np.uint8), schema=schema, queries=workload, mechanism="zero"
+    )
+    tracemalloc.start()
+    try:
+        made.save(tmp_path / "out")
+        load_release(tmp_path / "out")
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    # NumPy's arrays are traced too: a few of 8 bytes a query and literal, and no more than that.
+    assert peak < 150 * len(workload)

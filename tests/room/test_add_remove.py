@@ -1,0 +1,332 @@
+"""Neighbours by adding or removing a record: what moves, what n is taken to be, what is told."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import dualquery
+from dualquery.data.domain import Domain
+from dualquery.data.schema.columns import Binary
+from dualquery.data.schema.table import TableSchema
+from dualquery.mechanisms.registry import configure
+from dualquery.privacy.events import GaussianNoise, LaplaceNoise, Neighbours
+from dualquery.queries.conjunctions import Workload
+from dualquery.queries.forms.fourier import asked_sets
+from dualquery.queries.generate.random import random_conjunctions
+from dualquery.queries.tabulated import HistogramQueries
+from dualquery.requests import BudgetRequest
+from dualquery.room.curator import Curator
+from dualquery.room.randomness import SeededRandomness
+from dualquery.room.row_count import COUNT_SHARE, RowCount, buy_row_count
+from dualquery.room.sensitivity.moves import count_moves, parity_moves, table_moves
+from dualquery.rows.dataset import load
+from dualquery.runtime.errors import BadInputError
+from tests.mwem.cases import all_records, domain_of, records_of
+from tests.neighbouring import both_relations, pairs
+from tests.neighbouring import tables as tables_of
+from tests.tables import SCHEMA, people, random_records
+
+AR = Neighbours.ADD_REMOVE
+ROWS = 2
+
+
+class NoNoise(SeededRandomness):
+    """Draws no noise, so that a measurement shows what it is added to."""
+
+    def discrete_laplace(self, scale, count):
+        return np.zeros(count, np.int64)
+
+    def discrete_gaussian(self, scale, count):
+        return np.zeros(count, np.int64)
+
+
+SIGNED = Workload(
+    np.array([[1, 3], [3, 5], [0, 2], [1, 9], [4, 8], [5, -1], [0, -1], [1, -1], [3, 7]], np.int32),
+    domain_of(1, 1, 3),
+)
+SETS = asked_sets(random_conjunctions(domain_of(1, 1, 3), 12, 2, seed=2)).workload
+
+
+def room(relation, rows, workload, event, public_rows=ROWS) -> Curator:
+    return Curator(
+        records_of(rows), workload, (event,), NoNoise(0), neighbours=relation,
+        public_rows=public_rows,
+    )  # fmt: skip
+
+
+# --- every measurement moves as is charged, on all pairs of neighbours ---------------------------
+
+
+def measurements(relation: Neighbours):
+    """Name, workload, how it moves, and the two ways to measure it."""
+    part = np.arange(2, 7)
+    yield "counts", SIGNED, count_moves(SIGNED, relation), "measure_laplace", ()
+    yield "counts", SIGNED, count_moves(SIGNED, relation), "measure_gaussian", ()
+    yield "part", SIGNED, count_moves(SIGNED.take(part), relation), "measure_part_gaussian", (part,)
+    yield "table", SIGNED, table_moves(relation), "measure_table_gaussian", (2,)
+    yield "cells", SIGNED, table_moves(relation), "measure_cells_laplace", ()
+    yield "cells", SIGNED, table_moves(relation), "measure_cells_gaussian", ()
+    yield "parities", SETS, parity_moves(SETS, relation), "measure_parities_laplace", ()
+    yield "parities", SETS, parity_moves(SETS, relation), "measure_parities_gaussian", ()
+
+
+@both_relations
+@pytest.mark.parametrize("number", range(8))
+@pytest.mark.parametrize("public_rows", [ROWS, ROWS + 3])
+def test_measurements_move_as_charged(relation, number: int, public_rows: int) -> None:
+    if relation is Neighbours.REPLACE_ONE and public_rows != ROWS:
+        return
+    kind, workload, moves, method, given = [*measurements(relation)][number]
+    gaussian = method.endswith("gaussian")
+    sensitivity = moves.l2 if gaussian else moves.l1
+    event = GaussianNoise(sensitivity, 10.0) if gaussian else LaplaceNoise(sensitivity / 10.0)
+    every = all_records(workload.domain)
+    found = {}
+    for cells in tables_of(len(every), ROWS, relation):
+        held = room(relation, every[list(cells)], workload, event, public_rows)
+        with pytest.raises(RuntimeError, match="would cost more"):
+            getattr(held, method)(*given, 9.99)
+        found[cells] = np.asarray(getattr(held, method)(*given, 10.0), float).ravel()
+    off = [found[one] - found[other] for one, other in pairs(len(every), ROWS, relation)]
+    norm = 2 if gaussian else 1
+    largest = max(np.linalg.norm(move, norm) for move in off)
+    assert largest <= sensitivity * (1 + 1e-12)
+    # The workload's bound need not be met; all others are.
+    assert largest >= (0.5 if kind in ("counts", "part") else 1 - 1e-12) * sensitivity
+
+
+def test_half_the_sensitivity_of_replacing() -> None:
+    """Sensitivities of squares: the fewer records count, the less moves."""
+    workload = random_conjunctions(SCHEMA.domain, 80, 2, seed=3)
+    for each in (workload, SIGNED):
+        replaced, added = count_moves(each, Neighbours.REPLACE_ONE), count_moves(each, AR)
+        assert added.l2 < 0.8 * replaced.l2
+        assert added.l1 < 0.65 * replaced.l1
+    assert table_moves(AR).l2 == 1
+    assert table_moves(Neighbours.REPLACE_ONE).l2 == math.sqrt(2)
+
+
+def test_without_noise_complements_give_the_counts_themselves() -> None:
+    rows = random_records(SIGNED.domain, 40, np.random.default_rng(1))
+    counts = SIGNED.counts(records_of(rows), threads=1)
+    moves = count_moves(SIGNED, AR)
+    exact = room(AR, rows, SIGNED, LaplaceNoise(moves.l1), public_rows=40).measure_laplace(1.0)
+    np.testing.assert_array_equal(exact, counts)
+    # A public number of rows that is too large by 3 shows where the complement was counted.
+    off = room(AR, rows, SIGNED, LaplaceNoise(moves.l1), public_rows=43).measure_laplace(1.0)
+    assert set((off - counts).tolist()) == {0, 3}
+
+
+def test_the_room_needs_a_public_number_of_rows() -> None:
+    records = records_of(np.zeros((3, 2), np.uint8))
+    workload = Workload(np.array([[0]], np.int32), Domain.binary(2))
+    with pytest.raises(ValueError, match="a public number of rows is needed"):
+        Curator(records, workload, (), NoNoise(0), neighbours=AR)
+    with pytest.raises(ValueError, match="there are 3 rows, not 4"):
+        Curator(records, workload, (), NoNoise(0), public_rows=4)
+
+
+# --- the number of rows ---------------------------------------------------------------------------
+
+
+def test_the_noisy_number_of_rows_is_geometric_around_the_true_one() -> None:
+    """Mean and deviation of 4,000 draws: six deviations are a false alarm of 1e-8."""
+    records = records_of(np.zeros((5000, 1), np.uint8))
+    epsilon = 2.0
+    counts = [buy_row_count(records, epsilon, seed) for seed in range(4000)]
+    noise = np.array([count.n - 5000 for count in counts])
+    share = COUNT_SHARE * epsilon
+    deviation = math.sqrt(2 * math.exp(-share)) / -math.expm1(-share)
+    assert abs(noise.mean()) < 6 * deviation / math.sqrt(4000)
+    assert noise.std() == pytest.approx(deviation, rel=0.12)
+    assert {count.epsilon for count in counts} == {share}
+    assert {count.events for count in counts} == {(LaplaceNoise(share),)}
+
+
+def test_what_is_left_adds_up_to_no_more_than_the_budget() -> None:
+    for epsilon in (0.1, 0.3, 1.0, 7.0, 1 / 3):
+        count = RowCount(100, AR, COUNT_SHARE * epsilon)
+        assert count.epsilon + count.rest(epsilon) <= epsilon
+        assert count.rest(epsilon) > 0.95 * epsilon
+    assert RowCount(100, AR).rest(1.0) == RowCount(100).rest(1.0) == 1.0
+
+
+def test_too_few_rows_for_their_noise() -> None:
+    with pytest.raises(BadInputError, match=r"noisy number of rows is -?\d.* cost epsilon 0\.04"):
+        buy_row_count(records_of(np.zeros((1, 1), np.uint8)), 1.0, 4)
+
+
+def test_a_plan_that_fails_says_what_the_number_of_rows_has_cost(table) -> None:
+    def attempt(**options) -> None:
+        dualquery.release(
+            table, schema=SCHEMA, mechanism="mwem", options={"iterations": 999}, delta=0.0,
+            queries=30, way=2, **options,
+        )  # fmt: skip
+
+    cost = r"only 30 .*the noisy number of rows, [78],\d+, .*epsilon 0\.04\)$"
+    with pytest.raises(BadInputError, match=cost):
+        attempt(neighbours="add-remove")
+    for public in ({"neighbours": "add-remove", "rows": 8000}, {}):
+        with pytest.raises(BadInputError, match=r"none is measured twice$"):
+            attempt(**public)
+
+
+def test_delta_needs_a_number_of_rows_that_is_no_noise() -> None:
+    records = records_of(np.zeros((5000, 1), np.uint8))
+    gaussian, laplace = configure("gaussian", {}), configure("laplace", {})
+    noisy = BudgetRequest(neighbours="add-remove")
+    with pytest.raises(BadInputError, match="give --delta, or state a number of rows with --rows"):
+        noisy.require_delta(gaussian)
+    noisy.require_delta(laplace)
+    stated = BudgetRequest(neighbours="add-remove", rows=4000)
+    budget, _ = stated.resolve(gaussian, stated.count_rows(records, None))
+    assert (budget.epsilon, budget.delta, budget.neighbours) == (1.0, 1 / 4000**2, AR)
+    bought = BudgetRequest(neighbours="add-remove", delta=1e-6)
+    count = bought.count_rows(records, 1)
+    assert count.n != 5000
+    budget, _ = bought.resolve(gaussian, count)
+    assert budget.epsilon == pytest.approx(1 - COUNT_SHARE)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "message"),
+    [
+        ({"rows": 100}, "--rows states a number of rows where the true one is private"),
+        ({"rows": 1, "neighbours": "add-remove"}, "--rows is 1; a whole number from 2"),
+        ({"neighbours": "twins"}, "use 'replace-one' or 'add-remove'"),
+    ],
+)
+def test_bad_requests(wanted, message: str) -> None:
+    with pytest.raises(BadInputError, match=message):
+        BudgetRequest(**wanted)
+
+
+# --- releases -------------------------------------------------------------------------------------
+
+TRUE_ROWS = 7919
+MECHANISMS = {
+    "dualquery": {"samples": 20, "rounds": 12},
+    "gaussian": {},
+    "laplace": {},
+    "independent": {"records": 50},
+    "mwem": {"iterations": 3},
+    "mwem-sampled": {"rounds": 3, "population": 500},
+    "barak": {"fit": "none"},
+    "uniform": {},
+}
+
+
+def numbers_in(value) -> set[float]:
+    """Return all numbers in JSON-able data."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list | tuple):
+        return set().union(*map(numbers_in, value))
+    return {float(value)} if isinstance(value, int | float) else set()
+
+
+@pytest.fixture(scope="module")
+def table():
+    return people(TRUE_ROWS)
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+@pytest.mark.parametrize("rows", [None, 8000])
+def test_a_release_holds_no_true_number_of_rows(name, rows, table, tmp_path: Path) -> None:
+    made = None
+    while made is None or made.n == TRUE_ROWS:  # one noise in fifty is 0
+        made = dualquery.release(
+            table, schema=SCHEMA, queries=40, way=2, mechanism=name, options=MECHANISMS[name],
+            epsilon=1.0, delta=0.0 if name == "laplace" else 1e-5, neighbours="add-remove",
+            rows=rows,
+        )  # fmt: skip
+    assert made.privacy.private
+    folder = tmp_path / "made"
+    made.save(folder)
+    stored = json.loads((folder / "release.json").read_text())
+    assert TRUE_ROWS not in numbers_in(stored)
+    # As a number of its own, not as digits of another; texts may group it.
+    text = (folder / "release.json").read_text()
+    assert not re.search(rf"(?<![\d.])({TRUE_ROWS}|{TRUE_ROWS:,})(?!\d)", text)
+    for part in folder.glob("*.parquet"):
+        frame = pl.read_parquet(part)
+        assert len(frame) != TRUE_ROWS
+        assert TRUE_ROWS not in numbers_in(frame.to_dicts())
+    assert stored["rows"] == made.n == (made.n if rows is None else rows)
+    said = made.privacy
+    looked = name != "uniform"
+    if rows is None:
+        assert said.epsilon == pytest.approx(1.0 if looked else COUNT_SHARE, abs=1e-12)
+        assert said.epsilon <= 1.0
+        assert "the number of rows released with noise" in said.guarantee()
+        assert "Theorem B.1" in said.text()
+        assert abs(made.n - TRUE_ROWS) < 1000
+    else:
+        assert said.epsilon == (1.0 if looked else 0.0)
+        assert "the number of rows assumed to be 8,000" in said.guarantee()
+    assert made.options["neighbours"] == "add-remove"
+    assert made.options["rows"] == rows
+
+
+@pytest.mark.parametrize("rows", [None, 8000])
+def test_evaluation_uses_the_same_guarantee_for_the_baselines(rows, table, caplog) -> None:
+    made = dualquery.release(
+        table, schema=SCHEMA, queries=40, way=2, mechanism="gaussian", delta=1e-5,
+        neighbours="add-remove", rows=rows,
+    )  # fmt: skip
+    found = dualquery.evaluate(made, table)
+    assert (found["epsilon"], found["neighbours"]) == (1.0, "add-remove")
+    assert found["baselines"]["gaussian"]["max_error"] < 0.05
+    assert not caplog.records
+
+
+def test_evaluation_notices_a_stated_number_of_rows_that_is_far_off(table, caplog) -> None:
+    made = dualquery.release(
+        table, schema=SCHEMA, queries=40, way=2, mechanism="gaussian", delta=1e-5,
+        neighbours="add-remove", rows=2 * TRUE_ROWS,
+    )  # fmt: skip
+    dualquery.evaluate(made, table)
+    assert f"went by {2 * TRUE_ROWS:,} rows, this table has {TRUE_ROWS:,}" in caplog.text
+
+
+def test_less_noise_than_for_replaced_records() -> None:
+    """At the same guarantee, on Adult: the price of the noisy number of rows included."""
+    data = load("adult")
+    errors = {}
+    for relation in Neighbours:
+        made = dualquery.release(
+            "adult", queries=3000, mechanism="gaussian", delta=1e-3,
+            neighbours=relation.value, seed=1,
+        )  # fmt: skip
+        truth = made.workload.counts(data.records, threads=1) / data.n
+        errors[relation] = np.abs(made.answers - truth).mean()
+    assert errors[AR] < 0.85 * errors[Neighbours.REPLACE_ONE]
+
+
+@pytest.mark.parametrize("value", [0.0, 1.0, -2.0])
+@pytest.mark.parametrize(("mechanism", "delta"), [("laplace", 0.0), ("mwem", 0.0), ("mwem", 1e-6)])
+def test_queries_that_tell_no_records_apart(value, mechanism, delta, table) -> None:
+    """Centred counts of constant queries never move, and still get noise of some scale."""
+    binary = TableSchema((Binary("flag"),), name="flags")
+    made = dualquery.release(
+        table.select("flag"), schema=binary, mechanism=mechanism, delta=delta, epsilon=5.0,
+        queries=HistogramQueries(np.full((2, 2), value), binary.domain), neighbours="add-remove",
+        options={"iterations": 2} if mechanism == "mwem" else {},
+    )  # fmt: skip
+    np.testing.assert_array_equal(made.answers, value)
+
+
+def test_intervals_say_what_shares_are_of(table) -> None:
+    made = dualquery.release(
+        table, schema=SCHEMA, queries=20, way=2, mechanism="gaussian", delta=1e-5,
+        neighbours="add-remove", rows=8000,
+    )  # fmt: skip
+    assert made.intervals is not None
+    assert "if the number of rows is 8,000, as was stated" in made.intervals.basis

@@ -1,0 +1,325 @@
+"""The private room: charges before it draws, refuses what is not on the schedule; and tiny games
+against exact enumeration of everything that they can show."""
+
+from __future__ import annotations
+
+import itertools
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from dualquery.data.domain import Domain
+from dualquery.mechanisms.dualquery.best_response import groups_of
+from dualquery.privacy.accountants.choice import ACCOUNTANTS
+from dualquery.privacy.events import (
+    RANGE_SLACK,
+    GameSchedule,
+    GaussianNoise,
+    LaplaceNoise,
+    Neighbours,
+    RandomizedReport,
+    SampledQueries,
+    VaryingGameSchedule,
+)
+from dualquery.queries.conjunctions import Workload
+from dualquery.room import weights_kernels as kernels
+from dualquery.room.curator import Curator, numerical_assumptions
+from dualquery.room.ledger import Ledger, covers
+from dualquery.room.randomness import SeededRandomness
+from dualquery.room.weights import QueryWeights
+from dualquery.rows.packed import RecordsBuilder
+from solvers import BestResponse, get_solver
+
+DOMAIN = Domain(np.array([0, 1, 2, 5]))  # two binary columns and one of three values
+WORKLOAD = Workload(np.array([[0, 2], [1, 4], [3, 6]], np.int32), DOMAIN)
+ROWS = np.array([[1, 1, 1, 0, 0], [0, 1, 0, 1, 0], [1, 0, 0, 0, 1]], np.uint8)
+
+
+def records_of(rows: np.ndarray):
+    builder = RecordsBuilder(rows.shape[1])
+    builder.append_dense(np.asarray(rows, np.uint8))
+    return builder.build()
+
+
+def curator(schedule, rows=ROWS, workload=WORKLOAD, seed=0) -> Curator:
+    return Curator(records_of(rows), workload, schedule, SeededRandomness(seed))
+
+
+def test_the_game_runs_on_its_schedule_and_not_a_draw_further() -> None:
+    schedule = GameSchedule(rounds=3, samples=4, step=0.7, n=3)
+    room = curator(schedule)
+    room.begin_game(0.7)
+    for _ in range(2):
+        room.reweight(ROWS[0])
+        assert len(room.sample_queries(4).queries) == 4
+    room.reweight(ROWS[0])
+    with pytest.raises(RuntimeError, match="the budget is spent"):
+        room.sample_queries(4)
+
+
+@pytest.mark.parametrize(("step", "draws"), [(0.71, 4), (0.7, 5)])
+def test_a_larger_step_or_sample_than_planned_is_refused_before_the_draw(step, draws) -> None:
+    room = curator(GameSchedule(rounds=3, samples=4, step=0.7, n=3))
+    room.begin_game(step)
+    room.reweight(ROWS[0])
+    with pytest.raises(RuntimeError, match="would cost more than the scheduled"):
+        room.sample_queries(draws)
+
+
+def test_a_missed_reweighting_is_cheaper_and_an_extra_one_is_refused() -> None:
+    room = curator(GameSchedule(rounds=3, samples=4, step=0.7, n=3))
+    room.begin_game(0.7)
+    room.reweight(ROWS[0])
+    room.reweight(ROWS[0])
+    with pytest.raises(RuntimeError, match="would cost more"):
+        room.sample_queries(4)
+
+
+def test_a_varying_game_runs_on_its_schedule_and_no_other() -> None:
+    schedule = VaryingGameSchedule((4, 2), (2, 1), 0.7, n=3)
+
+    def play(multiples, draws) -> None:
+        room = curator(schedule)
+        room.begin_game(0.7)
+        for multiple, count in zip(multiples, draws, strict=True):
+            room.reweight(ROWS[0], multiple)
+            assert len(room.sample_queries(count).queries) == count
+
+    play((2, 1), (4, 2))
+    for multiples, draws in (((3, 1), (4, 2)), ((2, 2), (4, 2)), ((2, 1), (4, 3))):
+        with pytest.raises(RuntimeError, match="would cost more"):
+            play(multiples, draws)
+    with pytest.raises(RuntimeError, match="the budget is spent"):
+        play((2, 1, 1), (4, 2, 1))
+    with pytest.raises(ValueError, match="at least 1"):
+        play((0, 1), (4, 2))
+
+
+def test_a_refused_charge_is_not_entered() -> None:
+    ledger = Ledger((LaplaceNoise(1.0),))
+    with pytest.raises(RuntimeError, match="would cost more"):
+        ledger.charge(LaplaceNoise(1.5))
+    assert ledger.spent == 0
+    ledger.charge(LaplaceNoise(1.0))
+    assert ledger.spent == 1
+
+
+@pytest.mark.parametrize(
+    ("planned", "event", "covered"),
+    [
+        (SampledQueries(0.5, 10), SampledQueries(0.5, 10), True),
+        (SampledQueries(0.5, 10), SampledQueries(0.4, 9), True),
+        (SampledQueries(0.5, 10), SampledQueries(0.6, 1), False),
+        (GaussianNoise(2, 5), GaussianNoise(2, 6), True),
+        (GaussianNoise(2, 5), GaussianNoise(3, 6), False),
+        (GaussianNoise(2, 5), GaussianNoise(2, 4), False),
+        (LaplaceNoise(1.0), SampledQueries(0.1, 1), False),
+    ],
+)
+def test_what_covers_what(planned, event, covered) -> None:
+    assert covers(planned, event) is covered
+
+
+def test_noise_is_charged_at_the_sensitivity_that_the_room_computes() -> None:
+    single = Workload(np.array([[0]], np.int32), DOMAIN)
+    room = curator((LaplaceNoise(0.5),), workload=single)
+    with pytest.raises(RuntimeError, match="would cost more"):
+        room.measure_laplace(1.0)  # one count moves by 1: scale 1 costs epsilon 1
+    noisy = room.measure_laplace(2.0)
+    assert noisy.shape == (1,)
+    assert noisy.dtype == np.int64
+
+
+def test_a_mask_does_not_buy_many_measurements_for_one() -> None:
+    room = curator((GaussianNoise(1.0, 10.0),))
+    with pytest.raises(ValueError, match="a list of positions"):
+        room.measure_part_gaussian(np.array([True, False, False]), 10.0)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, -1e-13, float("nan"), float("inf")])
+def test_a_selection_that_is_no_selection_is_refused(epsilon) -> None:
+    room = curator((SampledQueries(1.0, 1),))
+    with pytest.raises(ValueError, match="epsilon is"):
+        room.select_worst(np.zeros(3), epsilon)
+
+
+def test_charges_are_computed_in_double_precision() -> None:
+    planned = float(np.float16(1e-4)) + 2.0**-42
+    room = curator((SampledQueries(planned, 1), SampledQueries(planned, 1)))
+    room.select_worst(np.zeros(3, np.float16), np.float16(1e-4))
+    with pytest.raises(RuntimeError, match="would cost more"):
+        room.select_worst(np.zeros(3), float(np.float16(1e-4)) * (1 + 1e-6))
+
+
+def test_the_room_gives_out_no_counts() -> None:
+    room = curator(GameSchedule(rounds=2, samples=1, step=0.1, n=3))
+    public = [name for name in dir(room) if not name.startswith("_")]
+    assert sorted(public) == [
+        "begin_game", "count_randomized", "evaluate", "log_errors", "measure_cells_gaussian",
+        "measure_cells_laplace", "measure_cuboid_gaussian", "measure_cuboid_laplace",
+        "measure_features", "measure_gaussian", "measure_laplace", "measure_one_gaussian",
+        "measure_one_laplace",
+        "measure_parities_gaussian", "measure_parities_laplace", "measure_part_gaussian",
+        "measure_table_gaussian", "report_worst", "reweight", "sample_queries", "select_database",
+        "select_worst", "select_worst_cuboid",
+    ]  # fmt: skip
+    assert all(callable(getattr(room, name)) for name in public)
+
+
+def test_assumptions_name_what_the_schedule_uses() -> None:
+    game = " ".join(numerical_assumptions(GameSchedule(3, 1, 0.1, 10)))
+    noise = " ".join(numerical_assumptions((LaplaceNoise(1.0),)))
+    assert "integer weights" in game
+    assert "OpenDP" not in game
+    assert "OpenDP" in noise
+    reports = " ".join(numerical_assumptions((RandomizedReport(1.0),)))
+    assert "2^-64" in reports
+    assert "OpenDP" not in reports
+    assert numerical_assumptions(()) == ()
+
+
+# --- everything that a tiny game can show, enumerated ---------------------------------------------
+
+
+def best_response(sampled, signs, domain) -> np.ndarray:
+    problem = BestResponse.from_sample(domain.bits, sampled, signs, groups_of(domain))
+    return get_solver("exhaustive").solve(problem).record
+
+
+def weights_of(counts, rows, schedule) -> QueryWeights:
+    if schedule.neighbours is Neighbours.REPLACE_ONE:
+        return QueryWeights(counts, schedule.n, schedule.step)
+    return QueryWeights.centred(counts, len(rows), schedule.n, schedule.step)
+
+
+def transcripts(
+    rows, schedule: GameSchedule | VaryingGameSchedule, start: np.ndarray
+) -> dict[tuple, Fraction]:
+    """Return the exact probability of every transcript of the real weights and a real solver."""
+    counts = WORKLOAD.counts(records_of(rows), threads=1)
+    classes = [(query, sign) for query in range(len(WORKLOAD)) for sign in (1, -1)]
+    sides = 1 if schedule.neighbours is Neighbours.REPLACE_ONE else 2
+    unit = schedule.step / (sides * schedule.n)
+    found: dict[tuple, Fraction] = {}
+
+    def play(played: list[np.ndarray], shown: tuple, chance: Fraction) -> None:
+        if len(played) == schedule.rounds:
+            found[shown] = found.get(shown, Fraction(0)) + chance
+            return
+        weights = weights_of(counts, rows, schedule)
+        for record, multiple in zip(played, schedule.multiples, strict=False):
+            weights.update(WORKLOAD.on_record(record), multiple)
+        largest = kernels.largest_magnitude(weights.scores)
+        integers = []
+        for query, sign in classes:
+            high, low = kernels.weight(
+                sign * kernels.score_of(weights.scores, query), largest, unit
+            )
+            integers.append((int(high) << kernels.LOW_BITS) + int(low))
+        total = sum(integers)
+        draws = schedule.draws[len(played) - 1]
+        for drawn in itertools.product(range(len(classes)), repeat=draws):
+            probability = chance
+            for outcome in drawn:
+                probability *= Fraction(integers[outcome], total)
+            sampled = WORKLOAD.literals[[classes[o][0] for o in drawn]]
+            signs = np.array([classes[o][1] for o in drawn], np.int8)
+            play([*played, best_response(sampled, signs, DOMAIN)], (*shown, drawn), probability)
+
+    play([start], (), Fraction(1))
+    return found
+
+
+def true_delta(one: dict, other: dict, epsilon: float) -> float:
+    factor = Fraction(np.exp(epsilon))
+    return float(sum(max(Fraction(0), p - factor * other[key]) for key, p in one.items()))
+
+
+@pytest.mark.parametrize(
+    "schedule",
+    [
+        *(
+            GameSchedule(rounds, samples, step, n=3)
+            for rounds, samples, step in [
+                (2, 1, 0.5), (3, 1, 1.0), (3, 2, 0.4), (4, 1, 3.0), (2, 3, 2.0)
+            ]
+        ),
+        *(
+            VaryingGameSchedule(draws, multiples, step, n=3)
+            for draws, multiples, step in [
+                ((1, 2), (3, 1), 0.4), ((2, 1, 1), (1, 2, 3), 0.6),
+                ((1, 1, 2), (4, 1, 1), 1.0),
+            ]
+        ),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_no_accountant_states_less_than_the_true_loss(schedule) -> None:
+    """Every transcript of a tiny DualQuery, on all neighbours of one table, both ways round."""
+    neighbours = [ROWS.copy() for _ in range(4)]
+    neighbours[0][0] = [0, 0, 0, 0, 1]
+    neighbours[1][1] = [1, 0, 1, 0, 0]
+    neighbours[2][2] = [0, 0, 0, 1, 0]
+    neighbours[3][0] = [0, 1, 0, 1, 0]
+    check_all(schedule, neighbours)
+
+
+@pytest.mark.parametrize(
+    ("rounds", "samples", "step"), [(2, 1, 0.5), (3, 1, 1.0), (3, 2, 0.4), (4, 1, 3.0), (2, 3, 2.0)]
+)
+@pytest.mark.parametrize("public_rows", [3, 5])
+def test_the_same_when_a_record_is_added_or_removed(rounds, samples, step, public_rows) -> None:
+    """Half the range is charged, whatever the public number of rows is."""
+    schedule = GameSchedule(rounds, samples, step, public_rows, Neighbours.ADD_REMOVE)
+    replaced = GameSchedule(rounds, samples, step, public_rows)
+    for half, whole in zip(schedule.events(), replaced.events(), strict=True):
+        assert half.range - RANGE_SLACK == pytest.approx((whole.range - RANGE_SLACK) / 2)
+    check_all(schedule, added_and_removed())
+
+
+@pytest.mark.parametrize(
+    ("draws", "multiples", "step"), [((1, 2), (3, 1), 0.4), ((2, 1, 1), (1, 2, 3), 0.6)]
+)
+def test_a_varying_game_when_a_record_is_added_or_removed(draws, multiples, step) -> None:
+    schedule = VaryingGameSchedule(draws, multiples, step, 4, Neighbours.ADD_REMOVE)
+    check_all(schedule, added_and_removed())
+
+
+def added_and_removed() -> list[np.ndarray]:
+    removed = [np.delete(ROWS, row, axis=0) for row in range(3)]
+    added = [
+        np.concatenate([ROWS, [row]])
+        for row in ([1, 1, 1, 0, 0], [0, 0, 0, 0, 1], [1, 0, 0, 1, 0], [0, 1, 1, 0, 0])
+    ]
+    return [*removed, *added]
+
+
+def check_all(schedule: GameSchedule, neighbours: list[np.ndarray]) -> None:
+    ours = transcripts(ROWS, schedule, start=ROWS[0])
+    assert sum(ours.values()) == 1
+    checked = 0
+    for rows in neighbours:
+        theirs = transcripts(rows, schedule, start=ROWS[0])
+        for epsilon in (0.0, 0.01, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2):
+            truth = max(true_delta(ours, theirs, epsilon), true_delta(theirs, ours, epsilon))
+            for accountant in ACCOUNTANTS:
+                if accountant.supports(schedule, max(truth, 1e-9)) is None:
+                    assert accountant.delta(schedule, epsilon) >= truth
+                    assert truth == 0 or accountant.epsilon(schedule, truth) <= 50
+                    checked += truth > 0
+    assert checked > 10
+
+
+@pytest.mark.parametrize("delta", [1e-6, 1e-4, 1e-3, 1e-2, 0.1])
+def test_stated_epsilon_holds_at_every_delta(delta) -> None:
+    """At the epsilon that an accountant states for a delta, the true loss is at most that delta."""
+    schedule = GameSchedule(3, 2, 0.6, n=3)
+    other = ROWS.copy()
+    other[0] = [0, 0, 0, 0, 1]
+    ours, theirs = (transcripts(rows, schedule, start=ROWS[0]) for rows in (ROWS, other))
+    for accountant in ACCOUNTANTS:
+        if accountant.supports(schedule, delta) is None:
+            epsilon = accountant.epsilon(schedule, delta)
+            assert true_delta(ours, theirs, epsilon) <= delta
+            assert true_delta(theirs, ours, epsilon) <= delta

@@ -1,0 +1,251 @@
+"""Gaussian noise on a fine grid: the lemma that lets the exact accountant price it, and its cost.
+
+The lemma is checked on grids coarse enough for its bounds to be seen, and the accountant against
+enumeration of what discrete noise really gives away there.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from scipy import stats
+from scipy.stats import norm
+
+from dualquery.privacy import events
+from dualquery.privacy.accountants.exact import ExactAccountant
+from dualquery.privacy.accountants.zcdp import ZcdpAccountant, rho_for
+from dualquery.privacy.calibrate_noise import calibrate_gaussian_scale, calibrate_rho
+from dualquery.privacy.events import Event, GaussianNoise, SampledQueries
+from dualquery.room.noise import gaussian
+from dualquery.room.noise.gaussian import add_gaussian
+from dualquery.room.randomness import SeededRandomness, SystemRandomness
+from dualquery.runtime.errors import BadInputError
+
+EXACT, ZCDP = ExactAccountant(), ZcdpAccountant()
+
+
+def discrete(scale: float, reach: int) -> NDArray[np.float64]:
+    """P: the discrete Gaussian on -reach, ..., reach; what lies outside is below 1e-300."""
+    j = np.arange(-reach, reach + 1, dtype=np.float64)
+    weights = np.exp(-0.5 * (j / scale) ** 2)
+    return weights / math.fsum(weights)
+
+
+# --- the lemma --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("s", [1.0, 1.5, 4.0, 20.0])
+@pytest.mark.parametrize("far", [1.0, 3.0, 6.0])
+def test_rounded_continuous_noise_is_close_to_discrete_noise(s: float, far: float) -> None:
+    reach = math.ceil(36 * s)
+    j = np.arange(-reach, reach + 1, dtype=np.float64)
+    p = discrete(s, reach)
+    outer = np.abs(j)  # by symmetry, where the tail function has its digits
+    q = norm.sf((outer - 0.5) / s) - norm.sf((outer + 0.5) / s)
+    logs = np.log(q / p)
+    xi = far**2 / (8 * s * s) + 3 * math.exp(-2 * math.pi**2 * s * s)
+    assert np.all(logs >= -1 / (8 * s * s) - 1e-9)
+    assert np.all(logs[outer <= far * s] <= xi + 1e-9)
+    assert q[outer > far * s].sum() <= 2 * math.exp(-far * far / 2)
+    # The bound is not idle: a good part of it is reached.
+    assert logs[outer <= far * s].max() >= 0.25 * xi - 1 / (8 * s * s)
+
+
+def test_the_charge_covers_the_lemma() -> None:
+    s, m, far = Fraction(2**39), gaussian.MOST_NUMBERS, 160
+    assert s == gaussian.LEAST_STEPS
+    lemma = Fraction(m) * (far**2 + 1) / (8 * s**2)  # exp(-2 pi^2 s^2) is below e^-10^24
+    assert Fraction(events.GAUSSIAN_EPSILON_SLACK) > lemma * Fraction(101, 100)
+    assert Fraction(events.GAUSSIAN_DELTA_GROWTH) > m / (8 * s**2)
+    log_tau = math.log(2 * m * 5000) - far**2 / 2
+    assert log_tau + 1e4 < math.log(events.GAUSSIAN_DELTA_SLACK)
+
+
+@pytest.mark.parametrize(("steps", "shift"), [(4, 2), (8, 3), (3, 3), (16, 1)])
+@pytest.mark.parametrize("width", [0.0, 0.7])
+def test_the_accountant_covers_coarse_discrete_noise_up_to_the_lemma(
+    steps: int, shift: int, width: float
+) -> None:
+    """A draw of bounded range, then discrete noise on 2 numbers whose distance it decides."""
+    reach = 30 * steps
+    p = discrete(float(steps), reach)
+    one = (p, np.roll(p, shift))
+    m, far = 2, 7.0
+    xi = far**2 / (8 * steps**2) + 3 * math.exp(-2 * math.pi**2 * steps**2)
+    tau = 2 * m * math.exp(-far * far / 2)
+    a = m / (8 * steps**2)
+    draw = np.array([math.exp(width / 2), 1.0]) / (1 + math.exp(width / 2))
+    events: tuple[Event, ...] = (
+        SampledQueries(width, 1),
+        GaussianNoise(math.sqrt(2) * shift, float(steps)),
+    )
+    here, there = np.multiply.outer(one[0], one[0]), np.multiply.outer(one[1], one[1])
+    for epsilon in (0.1, 0.5, 1.0, 2.0):
+        true = 0.0
+        for x, y in ((draw[0], draw[1]), (draw[1], draw[0])):
+            # After the second outcome only one number differs.
+            if x > y:
+                pair = here * x, there * y
+            else:
+                pair = np.multiply.outer(one[0], one[0]) * x, np.multiply.outer(one[1], one[0]) * y
+            true += np.maximum(pair[0] - math.exp(epsilon) * pair[1], 0.0).sum()
+        left = max(epsilon - a - m * xi, 0.0)
+        stated = math.exp(a) * (EXACT.delta(events, left) + math.exp(epsilon) * tau)
+        assert true <= stated
+
+
+@pytest.mark.parametrize("steps", [6, 12])
+def test_on_a_coarse_grid_the_continuous_curve_alone_would_not_do(steps: int) -> None:
+    """Without its slack the accountant would be wrong somewhere: the test above can fail."""
+    p = discrete(float(steps), 40 * steps)
+    q = np.roll(p, steps)
+    exceeded = False
+    for epsilon in np.linspace(0.0, 4.0, 400):
+        true = np.maximum(p - math.exp(epsilon) * q, 0.0).sum()
+        continuous = norm.cdf(0.5 - epsilon) - math.exp(epsilon) * norm.cdf(-0.5 - epsilon)
+        exceeded |= bool(true > continuous * (1 + 1e-9))
+    assert exceeded
+
+
+# --- the draw ---------------------------------------------------------------------------------
+
+
+class Fixed:
+    """Noise of given grid steps; remembers the scale asked for."""
+
+    seeded = True
+    scale = 0.0
+
+    def __init__(self, steps: list[int]) -> None:
+        self._steps = steps
+
+    def words(self, count: int) -> NDArray[np.uint64]:
+        raise NotImplementedError
+
+    def discrete_laplace(self, scale: float, count: int) -> NDArray[np.int64]:
+        raise NotImplementedError
+
+    def discrete_gaussian(self, scale: float, count: int) -> NDArray[np.int64]:
+        self.scale = scale
+        assert count == len(self._steps)
+        return np.array(self._steps, np.int64)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    count=st.integers(-(2**40), 2**40),
+    moved=st.integers(-1000, 1000),
+    noise=st.integers(-(2**45), 2**45),
+    scale=st.floats(1e-6, 2.0**39),
+)
+def test_the_result_is_a_function_of_the_sum_on_the_grid(
+    count: int, moved: int, noise: int, scale: float
+) -> None:
+    """Neighbouring counts whose noise differs by as much give the very same float."""
+    exponent = math.frexp(scale)[1]
+    grid = 2 ** (40 - exponent)
+    other = noise - moved * grid
+    if abs(other) >= 2**53:
+        return
+    source = Fixed([noise])
+    first = add_gaussian(np.array([count]), scale, source)
+    second = add_gaussian(np.array([count + moved]), scale, Fixed([other]))
+    assert first.tobytes() == second.tobytes()
+    assert first[0] == float(Fraction(count) + Fraction(noise, grid))
+    assert Fraction(source.scale) == Fraction(scale) * grid
+    assert 2.0**39 <= source.scale < 2.0**40
+
+
+@pytest.mark.parametrize("source", [SystemRandomness(), SeededRandomness(5)])
+@pytest.mark.parametrize("scale", [0.01, 1.0, 1234.5])
+def test_distribution(source: SystemRandomness | SeededRandomness, scale: float) -> None:
+    """Kolmogorov and Smirnov against the normal; the chance of a false alarm is 1e-6 each."""
+    counts = np.arange(3000).reshape(30, 100)
+    noise = add_gaussian(counts, scale, source) - counts
+    assert noise.shape == counts.shape
+    assert stats.kstest(noise.ravel() / scale, "norm").pvalue > 1e-6
+
+
+def test_what_cannot_be_drawn_is_refused() -> None:
+    one = np.zeros(1, np.int64)
+    with pytest.raises(BadInputError, match=r"scale 1\.09951e\+12 rows.*no answer would be left"):
+        add_gaussian(one, 2.0**40, SeededRandomness(1))
+    with pytest.raises(BadInputError, match="scale nan"):
+        add_gaussian(one, math.nan, SeededRandomness(1))
+    with pytest.raises(BadInputError, match="2,147,483,649 numbers"):
+        gaussian.check_gaussian(1.0, 2**31 + 1)
+
+
+# --- calibration ------------------------------------------------------------------------------
+
+
+def analytic_delta(scale: float, epsilon: float) -> float:
+    """Balle and Wang 2018, Theorem 8, for sensitivity 1."""
+    shift = 1 / scale
+    return float(
+        norm.cdf(shift / 2 - epsilon / shift)
+        - math.exp(epsilon + norm.logcdf(-shift / 2 - epsilon / shift))
+    )
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "golden"),
+    [(1.0, 1e-3, 2.5749), (1.0, 1e-5, 3.7306), (0.1, 1e-6, 36.305), (5.0, 1e-9, 1.2117)],
+)
+def test_one_measurement_has_the_analytic_scale(
+    epsilon: float, delta: float, golden: float
+) -> None:
+    scale = calibrate_gaussian_scale(epsilon, delta, 1.0)
+    assert scale == pytest.approx(golden, rel=1e-4)
+    assert analytic_delta(scale, epsilon) <= delta
+    assert analytic_delta(scale * (1 - 1e-5), epsilon) > delta
+    assert EXACT.epsilon((GaussianNoise(1.0, scale),), delta) <= epsilon
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.floats(0.01, 10.0), st.floats(1e-12, 0.1), st.floats(0.1, 100.0))
+def test_scale_by_zcdp_is_the_smallest(epsilon: float, delta: float, sensitivity: float) -> None:
+    sigma = calibrate_gaussian_scale(epsilon, delta, sensitivity, "zcdp")
+    assert ZCDP.epsilon((GaussianNoise(sensitivity, sigma),), delta) <= epsilon
+    assert ZCDP.epsilon((GaussianNoise(sensitivity, sigma * 0.9999),), delta) > epsilon
+    assert calibrate_gaussian_scale(epsilon, delta, sensitivity) <= sigma * (1 + 1e-6)
+
+
+def test_rho_of_selections_and_measurements() -> None:
+    """300 events share 24% more than zCDP allows at (1, 0.001), and not much more than that."""
+
+    def schedule_of(rho: float) -> tuple[Event, ...]:
+        each = rho / 150
+        one = SampledQueries(math.sqrt(4 * each), 1), GaussianNoise(1.0, 1 / math.sqrt(each))
+        return one * 150
+
+    rho = calibrate_rho(schedule_of, 1.0, 1e-3)
+    assert rho / rho_for(1.0, 1e-3) == pytest.approx(1.265, abs=0.01)
+    assert EXACT.epsilon(schedule_of(rho), 1e-3) <= 1.0
+    assert EXACT.epsilon(schedule_of(rho * 1.0001), 1e-3) > 1.0
+    zcdp = calibrate_rho(schedule_of, 1.0, 1e-3, "zcdp")
+    assert zcdp == pytest.approx(rho_for(1.0, 1e-3), rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (lambda: calibrate_gaussian_scale(1.0, 0.0, 1.0), "delta between 0 and 1; found 0.0"),
+        (lambda: calibrate_gaussian_scale(1.0, 1e-6, -1.0), "sensitivity is -1.0"),
+        (lambda: calibrate_gaussian_scale(0.0, 1e-6, 1.0), "Epsilon is 0.0"),
+        (lambda: calibrate_gaussian_scale(1.0, 1e-6, 1.0, "advanced"), "no pure epsilon|pure"),
+        (
+            lambda: calibrate_rho(lambda _: (GaussianNoise(1.0, 1.0),), 0.1, 1e-9),
+            "Even very large noise",
+        ),
+    ],
+)
+def test_what_cannot_be_calibrated_says_why(build, message: str) -> None:
+    with pytest.raises(BadInputError, match=message):
+        build()

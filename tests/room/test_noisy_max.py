@@ -1,0 +1,92 @@
+"""Report noisy max: its exact distribution on every pair of neighbouring scores."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from dualquery.privacy.events import LaplaceNoise
+from dualquery.room.draws.noisy_max import noisy_max_scale, report_noisy_max
+from dualquery.room.draws.selection import GRID, error_scores
+from dualquery.room.randomness import SeededRandomness
+from tests.room.test_curator import ROWS, curator
+
+EPSILON, N = 1.5, 3
+
+
+def probabilities(scores: np.ndarray, epsilon: float = EPSILON) -> np.ndarray:
+    """Return the exact chance of each report: sums over one score's noise of the others' tails."""
+    scale = noisy_max_scale(epsilon, 1)
+    ratio = math.exp(-1 / scale)
+    reach = int(45 * scale)  # what lies beyond has a chance below e^-45
+    values = np.arange(-reach, int(scores.max()) + reach)
+
+    def chance(at: np.ndarray) -> np.ndarray:
+        return (1 - ratio) / (1 + ratio) * ratio ** np.abs(at)
+
+    def at_most(at: np.ndarray) -> np.ndarray:
+        below = ratio ** np.maximum(-at, 0) / (1 + ratio)
+        return np.where(at < 0, below, 1 - ratio ** np.maximum(at + 1, 1) / (1 + ratio))
+
+    result = []
+    for i, score in enumerate(scores):
+        product = chance(values - score)
+        for j, other in enumerate(scores):
+            if j != i:
+                # The first of equal ones is reported.
+                product = product * at_most(values - other - (j < i))
+        result.append(product.sum())
+    return np.array(result)
+
+
+def test_no_report_is_more_than_e_to_the_epsilon_times_as_likely() -> None:
+    """Counts of three queries that all move by one row, either way; a model off the grid."""
+    model = np.array([0.4, 1.0, 1 / 3])
+    reports = {
+        counts: probabilities(error_scores(np.array(counts), model, N))
+        for counts in itertools.product(range(N + 1), repeat=3)
+    }
+    worst = 0.0
+    for one, other in itertools.permutations(reports, 2):
+        if np.abs(np.subtract(one, other)).max() == 1:
+            ratios = reports[one] / reports[other]
+            worst = max(worst, float(np.log(ratios).max()))
+    for chances in reports.values():
+        assert chances.sum() == pytest.approx(1, abs=1e-9)
+    assert worst <= EPSILON * (1 + 1e-9)
+    assert worst > 0.5 * EPSILON
+
+
+def test_reports_follow_their_distribution() -> None:
+    """A fixed seed; the chance of a false alarm is below 1e-4 (four standard deviations)."""
+    scores = np.array([0, 2 * GRID, 2 * GRID, -GRID])
+    source = SeededRandomness(4)
+    runs = 3000
+    found = np.bincount(
+        [report_noisy_max(scores, None, EPSILON, 1, source) for _ in range(runs)], minlength=4
+    )
+    expected = probabilities(scores)
+    assert (np.abs(found / runs - expected) < 4 * np.sqrt(expected / runs)).all()
+
+
+def test_only_alternatives_are_reported() -> None:
+    scores = np.array([10**9, 0, 0])
+    allowed = np.array([False, True, True])
+    source = SeededRandomness(1)
+    found = {report_noisy_max(scores, allowed, 1.0, 1, source) for _ in range(40)}
+    assert found == {1, 2}
+    with pytest.raises(ValueError, match="no queries"):
+        report_noisy_max(scores, np.zeros(3, bool), 1.0, 1, source)
+
+
+def test_the_room_charges_before_it_reports() -> None:
+    room = curator((LaplaceNoise(0.5),), ROWS)
+    model = np.array([0.5, 0.5, 0.5])
+    with pytest.raises(RuntimeError, match="would cost more"):
+        room.report_worst(model, 0.51)
+    assert room.report_worst(model, 0.5) in range(3)
+    with pytest.raises(RuntimeError, match="the budget is spent"):
+        room.report_worst(model, 0.5)

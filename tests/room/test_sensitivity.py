@@ -1,0 +1,392 @@
+"""The bounds are privacy constants: each is compared with the truth over all pairs of records."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dualquery.data.domain import Domain
+from dualquery.queries.conjunctions import Workload
+from dualquery.queries.generate.marginals import all_marginals
+from dualquery.queries.generate.random import random_conjunctions
+from dualquery.room.sensitivity.conjunctions import (
+    UNIT,
+    Conjunctions,
+    PairwiseModel,
+    column_set_bound,
+    complemented,
+    contributing_queries,
+    differing_queries,
+    pairwise_bound,
+)
+from dualquery.room.sensitivity.ones import few_ones_bound
+from dualquery.room.sensitivity.spectral import (
+    cubic_bound,
+    largest_eigenvalue_bound,
+    quadratic_bound,
+    quartic_bound,
+    spectral_bound,
+)
+
+
+def domain_of(*sizes: int) -> Domain:
+    return Domain(np.concatenate(([0], np.cumsum(sizes))).astype(np.int64))
+
+
+def legal_records(domain: Domain) -> np.ndarray:
+    choices = [[(0,), (1,)] if s == 1 else [tuple(row) for row in np.eye(s, dtype=int)]
+               for s in domain.sizes]  # fmt: skip
+    return np.array([sum(choice, ()) for choice in product(*choices)], np.uint8)
+
+
+def truth(literals: np.ndarray, records: np.ndarray) -> np.ndarray:
+    """Return whether each query holds on each record, shape (records, queries)."""
+    values = records[:, literals >> 1] ^ (literals & 1).astype(np.uint8)
+    return ((values == 1) | (literals < 0)).all(axis=2)
+
+
+def most_differing(workload: Workload) -> int:
+    answers = truth(workload.literals, legal_records(workload.domain))
+    return max(int((answers != row).sum(axis=1).max()) for row in answers)
+
+
+@st.composite
+def workloads(draw: st.DrawFn, sizes: tuple[int, ...] = (1, 1, 2, 3, 4)) -> Workload:
+    """Small domains; queries of any signs, several literals on one column included."""
+    domain = domain_of(*draw(st.lists(st.sampled_from(sizes), min_size=1, max_size=5)))
+    k = draw(st.integers(1, min(5, domain.bits)))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    positive_chance = draw(st.sampled_from([0.0, 0.2, 0.5, 1.0]))
+    rows = []
+    for _ in range(draw(st.integers(1, 40))):
+        size = draw(st.integers(1, k))
+        bits = rng.choice(domain.bits, size, replace=False)
+        codes = 2 * bits + (rng.random(size) >= positive_chance)
+        rows.append(np.pad(codes, (0, k - size), constant_values=-1))
+    return Workload(np.array(rows, np.int32), domain, repeats=True)
+
+
+@settings(max_examples=300, deadline=None)
+@given(workloads())
+def test_no_record_contributes_to_more_counts_than_any_of_the_bounds(workload: Workload) -> None:
+    answers = truth(workload.literals, legal_records(workload.domain))
+    contributed = answers ^ complemented(workload)
+    most = int(contributed.sum(axis=1).max())
+    found = contributing_queries(workload).count
+    assert most <= found <= differing_queries(workload).count
+    conjunctions = Conjunctions.of_workload(workload)
+    if len(conjunctions):
+        assert most <= column_set_bound(conjunctions, 1) <= column_set_bound(conjunctions)
+        assert most <= pairwise_bound(conjunctions, 1) <= pairwise_bound(conjunctions)
+
+
+def test_a_whole_marginal_moves_in_one_cell() -> None:
+    workload = all_marginals(domain_of(2, 3, 1, 4), 2)
+    assert contributing_queries(workload).count == 6
+    assert differing_queries(workload).count == 12
+    assert not complemented(workload).any()
+
+
+def test_queries_about_what_records_do_not_have_are_counted_by_their_complement() -> None:
+    domain = domain_of(1, 3, 4)
+    literals = np.array([[3, -1], [3, 9], [1, 3]], np.int32)
+    workload = Workload(literals, domain, repeats=True)
+    assert complemented(workload).tolist() == [True, True, False]
+
+
+@settings(max_examples=300, deadline=None)
+@given(workloads())
+def test_no_pair_of_records_differs_on_more_than_any_of_the_bounds(workload: Workload) -> None:
+    most = most_differing(workload)
+    assert most <= differing_queries(workload).count <= len(workload)
+    conjunctions = Conjunctions.of_workload(workload)
+    if len(conjunctions):
+        assert most <= column_set_bound(conjunctions)
+        assert most <= pairwise_bound(conjunctions)
+
+
+def held_values(conjunctions: Conjunctions) -> np.ndarray:
+    """Return all choices of one value a column, shape (choices, columns)."""
+    sizes = np.diff(conjunctions.offsets)
+    choices = [range(a, a + s) for a, s in zip(conjunctions.offsets, sizes, strict=False)]
+    records = list(product(*choices))
+    return np.array(records, int).reshape(len(records), len(sizes))
+
+
+def answers_of(conjunctions: Conjunctions) -> np.ndarray:
+    """Return whether each query holds for each choice of one value a column."""
+    held = held_values(conjunctions)[:, None, None, :]
+    positive, negative = conjunctions.positive[..., None], conjunctions.negative[..., None]
+    satisfied = ((positive < 0) | (held == positive).any(axis=3, keepdims=True)).all(axis=(2, 3))
+    return satisfied & ~(held == negative).any(axis=(2, 3))
+
+
+@settings(max_examples=150, deadline=None)
+@given(workloads())
+def test_rewriting_over_values_keeps_all_patterns_of_answers(workload: Workload) -> None:
+    answers = answers_of(Conjunctions.of_workload(workload))
+    expected = truth(workload.literals, legal_records(workload.domain))
+    # Only queries that are false on all records may be left out.
+    answers, expected = answers[:, answers.any(axis=0)], expected[:, expected.any(axis=0)]
+    assert {row.tobytes() for row in answers} == {row.tobytes() for row in expected}
+
+
+@settings(max_examples=300, deadline=None)
+@given(workloads())
+def test_the_pairwise_model_is_at_least_the_queries_it_covers_on_every_record(
+    workload: Workload,
+) -> None:
+    conjunctions = Conjunctions.of_workload(workload)
+    if not len(conjunctions):
+        return
+    model, answers = PairwiseModel.of_conjunctions(conjunctions), answers_of(conjunctions)
+    differs_from_reference = answers ^ (conjunctions.positives == 0)
+    total = UNIT * differs_from_reference[:, model.modelled].sum(axis=1)
+    held = held_values(conjunctions)
+    doubled = model.pairwise[held[:, :, None], held[:, None, :]].sum(axis=(1, 2))
+    assert (2 * total <= 2 * model.unary[held].sum(axis=1) + doubled).all()
+    others = answers[:, ~model.modelled]
+    assert max(int((others != row).sum(axis=1).max()) for row in others) <= model.left_out
+
+
+@settings(max_examples=200, deadline=None)
+@given(workloads(sizes=(1, 1, 1, 2, 3)))
+def test_no_pair_of_records_differs_on_more_than_the_spectral_bound(workload: Workload) -> None:
+    conjunctions = Conjunctions.of_workload(workload)
+    covered = conjunctions.subset(conjunctions.on_binary_columns)
+    if len(covered):
+        answers = answers_of(covered)
+        bound = spectral_bound(covered)
+        assert bound is not None
+        assert max(int((answers != row).sum(axis=1).max()) for row in answers) <= bound
+
+
+def marginals(domain: Domain, sets: list[tuple[int, ...]]) -> Workload:
+    """Every cell of the marginals on the given sets of columns."""
+    rows = []
+    for columns in sets:
+        codes = []
+        for column in columns:
+            first, size = int(domain.offsets[column]), int(domain.sizes[column])
+            cells = range(2 * first, 2 * (first + size), 2)
+            codes.append(list(cells) if size > 1 else [2 * first, 2 * first + 1])
+        rows += list(product(*codes))
+    return Workload(np.array(rows, np.int32), domain)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "sets"),
+    [
+        ((4, 3, 5, 6), [(0, 1, 2)]),
+        ((4, 3, 5, 6), [(0, 1, 2), (0, 1, 3), (1, 2, 3)]),
+        ((4, 1, 1, 6), [(0, 1, 2), (0, 2, 3)]),
+        ((1, 1, 1, 1), [(0, 1, 2), (1, 2, 3)]),
+        ((2, 2, 3, 1), [(0, 1, 2, 3)]),
+        ((7, 1, 3), [(0,), (1,), (2,)]),
+        ((7, 1, 3), [(0, 1), (1, 2)]),
+    ],
+)
+def test_whole_marginals_differ_in_two_cells_each(sizes, sets) -> None:
+    workload = marginals(domain_of(*sizes), sets)
+    assert differing_queries(workload).count == 2 * len(sets) == most_differing(workload)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "literals"),
+    [
+        ((3, 3, 3), [[1, 7, 13]]),
+        ((3, 3, 3), [[0, 6, 12]]),
+        ((1, 1, 1), [[0, 3, 5]]),
+        ((1,) * 6, [[0, 3], [4, 6], [9, 11]]),
+        ((3, 3, 3, 3), [[0, 7], [12, 19]]),
+        ((3, 3, 3), [[0, -1], [6, -1], [12, -1]]),
+    ],
+)
+def test_single_and_disjoint_queries_all_differ(sizes, literals) -> None:
+    workload = Workload(np.array(literals, np.int32), domain_of(*sizes))
+    assert differing_queries(workload).count == len(literals) == most_differing(workload)
+
+
+def test_queries_that_no_legal_record_satisfies_do_not_count() -> None:
+    workload = Workload(np.array([[0, 2], [1, 3]], np.int32), domain_of(2))
+    assert differing_queries(workload).count == 0
+
+
+def test_positive_conjunctions_on_binary_columns_can_all_differ() -> None:
+    workload = Workload(np.array([[0, 2], [0, 4], [2, 4]], np.int32), Domain.binary(3))
+    assert differing_queries(workload).count == 3
+
+
+@pytest.mark.parametrize("sizes", [(1,), (4,), (1, 1, 3, 2), (5, 6, 1)])
+def test_one_way_counts_differ_in_two_bits_a_group_and_one_a_binary_column(sizes) -> None:
+    domain = domain_of(*sizes)
+    records = legal_records(domain).astype(int)
+    most = max(int(np.abs(records - row).sum(axis=1).max()) for row in records)
+    one_way = Workload(2 * np.arange(domain.bits, dtype=np.int32)[:, None], domain)
+    assert differing_queries(one_way).count == most
+
+
+def random_workload(domain: Domain, queries: int, seed: int) -> Workload:
+    """Signed 3-way conjunctions, bits uniform, on distinct columns."""
+    rng = np.random.default_rng(seed)
+    bits = np.sort(rng.integers(0, domain.bits, (3 * queries, 3)), axis=1)
+    columns = domain.column_of_bit[bits]
+    bits = bits[(np.diff(columns, axis=1) != 0).all(axis=1)][:queries]
+    assert len(bits) == queries
+    literals = (2 * bits + rng.integers(0, 2, bits.shape)).astype(np.int32)
+    return Workload(literals, domain, repeats=True)
+
+
+def search_differing_pair(workload: Workload, seed: int, sweeps: int = 8) -> int:
+    """Return the number of differing queries of a pair of records found by coordinate ascent."""
+    literals, domain = workload.literals, workload.domain
+    bit, sign = literals >> 1, 1 - 2 * (literals & 1)
+    order = np.argsort(bit, axis=None)
+    start = np.searchsorted(bit.ravel()[order], np.arange(domain.bits + 1))
+    query, slope = order // literals.shape[1], sign.ravel()[order]
+    rng = np.random.default_rng(seed)
+    one_hot = domain.sizes > 1
+    held = rng.integers(0, np.maximum(domain.sizes, 2), (2, domain.columns))
+
+    def satisfied(column: int, value: int) -> np.ndarray:
+        """Change of the number of true literals by a value, against the all-zero record."""
+        change = np.zeros(len(literals), np.int64)
+        if one_hot[column] or value:
+            at = int(domain.offsets[column]) + (value if one_hot[column] else 0)
+            span = slice(start[at], start[at + 1])
+            change[query[span]] = slope[span]
+        return change
+
+    base = (literals & 1).sum(axis=1)
+    score = np.array([base + sum(satisfied(c, v) for c, v in enumerate(row)) for row in held])
+    best = int(((score[0] == 3) != (score[1] == 3)).sum())
+    for _ in range(sweeps):
+        before = best
+        for record, column in product(range(2), rng.permutation(domain.columns)):
+            rest = score[record] - satisfied(column, held[record, column])
+            other = score[1 - record] == 3
+            for value in range(max(2, int(domain.sizes[column]))):
+                candidate = rest + satisfied(column, value)
+                differing = int(((candidate == 3) != other).sum())
+                if differing > best:
+                    best, held[record, column], score[record] = differing, value, candidate
+        if best == before:
+            break
+    return best
+
+
+ADULT_PAPER = (20, 8, 20, 16, 10, 7, 14, 60, 5, 2, 10, 10, 10, 41, 2)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "queries", "method", "ratio"),
+    [(ADULT_PAPER, 100_000, "pairwise", 1.3), ((1,) * 20, 20_000, "spectral", 1.2)],
+)
+def test_bounds_of_random_workloads_are_near_what_a_search_finds(
+    sizes, queries, method, ratio
+) -> None:
+    workload = random_workload(domain_of(*sizes), queries, seed=5)
+    bound = differing_queries(workload, threads=2)
+    assert bound.method == method
+    found = max(search_differing_pair(workload, seed) for seed in range(2))
+    assert found <= bound.count <= ratio * found
+
+
+def test_queries_on_binary_columns_are_bounded_apart_from_the_rest() -> None:
+    wide, narrow = domain_of(*(10,) * 8), Domain.binary(20)
+    first, second = random_workload(wide, 5_000, 1), random_workload(narrow, 20_000, 2)
+    both = Workload(
+        np.concatenate([first.literals, second.literals + 2 * wide.bits]),
+        domain_of(*(10,) * 8, *(1,) * 20),
+        repeats=True,
+    )
+    bound = differing_queries(both)
+    assert bound.method == "spectral + pairwise"
+    assert bound.count == differing_queries(first).count + differing_queries(second).count
+
+
+def test_the_bound_does_not_depend_on_the_threads() -> None:
+    workload = random_workload(domain_of(4, 1, 1, 1, 6, 3, 1, 2), 3_000, seed=3)
+    assert differing_queries(workload, threads=1) == differing_queries(workload, threads=3)
+
+
+def test_wide_domains_are_bounded_without_dense_tables() -> None:
+    domain = domain_of(*(20,) * 5_000)
+    rng = np.random.default_rng(4)
+    values = rng.integers(0, 20, (100_000, 3)) + 20 * np.array([0, 1, 2])
+    workload = Workload((2 * np.unique(values, axis=0)).astype(np.int32), domain)
+    assert differing_queries(workload).count == 2
+    signed = random_workload(domain, 50_000, seed=6)
+    assert differing_queries(signed).count <= 50_000
+
+
+def test_the_spectral_bound_counts_sets_of_four_literals() -> None:
+    # The cells of even parity: all coefficients of one to three columns cancel.
+    rows = [[2 * i + s for i, s in enumerate(signs)] for signs in product((0, 1), repeat=4)
+            if sum(signs) % 2 == 0]  # fmt: skip
+    workload = Workload(np.array(rows, np.int32), Domain.binary(4))
+    assert spectral_bound(Conjunctions.of_workload(workload)) == 2 == most_differing(workload)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(1, 9), st.integers(0, 2**32))
+def test_quadratic_and_cubic_bounds_hold_on_all_sign_vectors(n: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    signs = np.array(list(product((-1, 1), repeat=n)))
+    linear = rng.integers(-9, 10, n).astype(float)
+    quadratic = np.triu(rng.integers(-9, 10, (n, n)), 1).astype(float)
+    values = signs @ linear + np.einsum("yi,ij,yj->y", signs, quadratic, signs)
+    assert values.max() <= quadratic_bound(linear, quadratic) + 1e-9
+    if n < 3:
+        return
+    triple = np.array([t for t in product(range(n), repeat=3) if t[0] < t[1] < t[2]]).T
+    amount = rng.integers(-4, 5, triple.shape[1]).astype(float)
+    triple, amount = triple[:, amount != 0], amount[amount != 0]
+    values = signs[:, triple].prod(axis=1) @ amount
+    assert values.max() <= cubic_bound(triple, amount, n) + 1e-9
+    assert values.max() <= quartic_bound(triple, amount, n) + 1e-9
+
+
+def test_the_quadratic_bound_is_exact_where_the_relaxation_is() -> None:
+    signs = np.array([1, -1, -1, 1, 1])
+    quadratic = np.triu(np.outer(signs, signs), 1).astype(float)
+    assert quadratic_bound(np.zeros(5), quadratic) == pytest.approx(10, rel=1e-4)
+
+
+@pytest.mark.parametrize("size", [1, 2, 30, 200])
+def test_eigenvalue_bounds_are_just_above_the_eigenvalue(size: int) -> None:
+    rng = np.random.default_rng(size)
+    basis = np.linalg.qr(rng.standard_normal((size, size)))[0]
+    spectrum = np.append(np.linspace(-1000, 2, size - 1), 7.0)
+    matrix = (basis * spectrum) @ basis.T
+    bound = largest_eigenvalue_bound((matrix + matrix.T) / 2)
+    assert 7 - 1e-9 <= bound <= 7 + 1e-4
+
+
+def test_the_eigenvalue_bound_of_a_zero_matrix_is_zero() -> None:
+    assert largest_eigenvalue_bound(np.zeros((3, 3))) == 0
+
+
+@settings(max_examples=60, deadline=None)
+@given(workloads(sizes=(1,)), st.integers(1, 4))
+def test_records_of_few_ones_differ_on_no_more_than_the_bound(
+    workload: Workload, most: int
+) -> None:
+    domain = replace(workload.domain, max_ones=most)
+    records = legal_records(domain)
+    records = records[records.sum(axis=1) <= most]
+    answers = truth(workload.literals, records)
+    differing = max(int((answers != row).sum(axis=1).max()) for row in answers)
+    assert differing <= few_ones_bound(workload, most)
+    assert differing <= differing_queries(replace(workload, domain=domain)).count
+
+
+def test_positive_queries_differ_on_at_most_twice_the_sets_of_a_record() -> None:
+    workload = random_conjunctions(Domain.binary(12), 200, 3, False, 0, None)
+    assert few_ones_bound(workload, 5) == 2 * 10
+    assert few_ones_bound(workload, 12) == 200

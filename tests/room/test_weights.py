@@ -1,0 +1,251 @@
+"""The query player's weights: integer weights near the real ones, exact sums, exact draws."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from dualquery.data.domain import Domain
+from dualquery.privacy.events import WEIGHT_ERROR
+from dualquery.queries.generate.random import random_conjunctions
+from dualquery.room import weights_kernels as kernels
+from dualquery.room.randomness import SeededRandomness
+from dualquery.room.weights import (
+    MOST_QUERIES,
+    MOST_STEPS,
+    QueryWeights,
+    draw_outcomes,
+    uniform_below,
+)
+
+
+class Words:
+    """A source that hands out given words: shows what is done with each."""
+
+    seeded = True
+
+    def __init__(self, pairs):
+        self._words = np.array(pairs, dtype=np.uint64).ravel()
+
+    def words(self, count):
+        taken, self._words = self._words[:count], self._words[count:]
+        filler = np.full(count - len(taken), 2**64 - 1, dtype=np.uint64)
+        return np.concatenate([taken, filler])
+
+
+def integer_weight(score: int, largest: int, unit: float) -> int:
+    high, low = kernels.weight(score, largest, unit)
+    return (int(high) << kernels.LOW_BITS) + int(low)
+
+
+def scores_of(weights: QueryWeights) -> list[int]:
+    return [kernels.score_of(weights.scores, q) for q in range(kernels.count_of(weights.scores))]
+
+
+def both_weights(weights: QueryWeights) -> np.ndarray:
+    """Return the integer weights of queries and complements, shape (m, 2), as Python integers."""
+    unit = weights._step / weights._n
+    largest = kernels.largest_magnitude(weights.scores)
+    return np.array(
+        [
+            [integer_weight(sign * score, largest, unit) for sign in (1, -1)]
+            for score in scores_of(weights)
+        ],
+        dtype=object,
+    )
+
+
+def played(seed: int, m: int = 50, n: int = 1000, rounds: int = 20, step: float = 0.5):
+    generator = np.random.default_rng(seed)
+    weights = QueryWeights(generator.integers(0, n + 1, m), n, step)
+    for _ in range(rounds):
+        weights.update(generator.integers(0, 2, m, dtype=np.uint8))
+    return weights
+
+
+@given(st.integers(0, 10**9), st.floats(1e-9, 1e-2))
+@settings(max_examples=300, deadline=None)
+def test_an_integer_weight_is_within_the_charged_error(gap: int, unit: float) -> None:
+    with mpmath.workdps(60):
+        exponent = max(-mpmath.mpf(unit) * gap, mpmath.mpf(-kernels.CLAMP))
+        real = mpmath.exp(exponent) * 2**80
+        error = abs(mpmath.log(mpmath.mpf(integer_weight(-gap, 0, unit)) / real))
+        assert error < WEIGHT_ERROR
+
+
+def test_the_largest_weight_is_two_to_the_eighty() -> None:
+    assert integer_weight(7, 7, 0.1) == 2**80
+
+
+def test_scores_are_the_integers_of_algorithm_1() -> None:
+    weights = QueryWeights(np.array([3, 0, 10]), 10, 0.5)
+    weights.update(np.array([1, 0, 0], dtype=np.uint8))
+    weights.update(np.array([0, 1, 1], dtype=np.uint8))
+    assert scores_of(weights) == [2 * 3 - 10, 0 - 10, 2 * 10 - 10]
+
+
+def test_an_under_served_query_gains_weight() -> None:
+    weights = QueryWeights(np.array([9, 5]), 10, 1.0)
+    weights.update(np.array([0, 1], dtype=np.uint8))
+    (up, down), _ = both_weights(weights)
+    assert up > down
+
+
+def test_the_range_grows_by_two_steps_over_n_a_round() -> None:
+    weights = QueryWeights(np.zeros(4, np.int64), 100, 0.3)
+    assert weights.range == 0.0
+    for rounds in (1, 2, 3):
+        weights.update(np.zeros(4, np.uint8))
+        assert weights.range == pytest.approx(2 * 0.3 * rounds / 100, rel=1e-12)
+
+
+def test_steps_are_whole_and_too_few_for_scores_to_wrap() -> None:
+    weights = QueryWeights(np.array([2**31]), 2**31, 1e-9)
+    weights.update(np.zeros(1, np.uint8), MOST_STEPS - 100)
+    weights.update(np.zeros(1, np.uint8), np.int8(100))  # its own type would wrap at 128
+    assert scores_of(weights) == [MOST_STEPS * 2**31]
+    for multiple, complaint in ((1, "exceed"), (0, "at least 1"), (-1, "at least 1")):
+        with pytest.raises(ValueError, match=complaint):
+            weights.update(np.zeros(1, np.uint8), multiple)
+    with pytest.raises(TypeError):
+        weights.update(np.zeros(1, np.uint8), 1.5)  # type: ignore[arg-type]
+
+
+@given(st.integers(0, 2**32), st.integers(1, 30), st.floats(0.01, 3.0))
+@settings(max_examples=100, deadline=None)
+def test_replacing_a_row_moves_every_ratio_within_the_charged_range(seed, rounds, step) -> None:
+    generator = np.random.default_rng(seed)
+    n, m = 40, 12
+    counts = generator.integers(0, n, m)
+    moved = np.clip(counts + generator.integers(-1, 2, m), 0, n)
+    one, other = QueryWeights(counts, n, step), QueryWeights(moved, n, step)
+    for _ in range(rounds):
+        truth = generator.integers(0, 2, m, dtype=np.uint8)
+        one.update(truth)
+        other.update(truth)
+    with mpmath.workdps(60):
+        ratios = [
+            mpmath.log(mpmath.mpf(int(a)) / mpmath.mpf(int(b)))
+            for a, b in zip(both_weights(one).ravel(), both_weights(other).ravel(), strict=True)
+        ]
+        assert max(ratios) - min(ratios) <= one.range + 4 * WEIGHT_ERROR
+
+
+def test_block_sums_are_exact() -> None:
+    weights = played(seed=1, m=1000)
+    blocks = -(-1000 // kernels.BLOCK)
+    high, low = np.empty(blocks + 1, np.uint64), np.empty(blocks + 1, np.uint64)
+    largest = kernels.largest_magnitude(weights.scores)
+    kernels.cumulative_sums(weights.scores, 2, largest, weights._step / weights._n, high, low)
+    sums = both_weights(weights).sum(axis=1)
+    for block in range(blocks + 1):
+        assert (int(high[block]) << kernels.LOW_BITS) + int(low[block]) == sum(
+            int(s) for s in sums[: block * kernels.BLOCK]
+        )
+
+
+def test_draws_follow_the_weights() -> None:
+    """Chi-square over 100 outcomes at level 1e-4, one fixed seed."""
+    weights = played(seed=2, rounds=8)
+    expected = both_weights(weights).astype(float).ravel()
+    expected /= expected.sum()
+    draws = 200_000
+    sample = weights.sample(draws, SeededRandomness(3))
+    seen = np.bincount(2 * sample.queries + (sample.signs < 0), minlength=100)
+    assert expected.min() * draws >= 5
+    assert stats.chisquare(seen, expected * draws).pvalue > 1e-4
+
+
+def test_a_draw_finds_the_query_whose_interval_holds_it() -> None:
+    weights = played(seed=4, m=130)
+    flat = [int(w) for w in both_weights(weights).ravel()]
+    borders = np.concatenate([[0], np.cumsum(np.array(flat, dtype=object))])
+    for outcome in (0, 1, 77, 128, 259):
+        for value in (borders[outcome], borders[outcome + 1] - 1):
+            bound = borders[-1] >> kernels.LOW_BITS
+            spare = 64 - int(bound).bit_length()
+            pair = (
+                (int(value) >> kernels.LOW_BITS) << spare,
+                (int(value) & kernels.LOW_MASK) << (64 - kernels.LOW_BITS),
+            )
+            sample = weights.sample(1, Words([pair]))
+            assert (sample.queries[0], sample.signs[0]) == (outcome // 2, 1 - 2 * (outcome % 2))
+
+
+def test_uniform_integers_reject_what_is_not_below_the_bound() -> None:
+    low_shift = 64 - kernels.LOW_BITS
+    pairs = [
+        (3 << 62, 0),
+        (2 << 62, 5 << low_shift),
+        (2 << 62, 4 << low_shift),
+        (1 << 62, 9 << low_shift),
+    ]
+    high, low = uniform_below(2, 5, 2, Words(pairs))  # below 2 * 2^42 + 5
+    assert list(zip(high.tolist(), low.tolist(), strict=True)) == [(1, 9), (2, 4)]
+
+
+def test_uniform_integers_are_uniform() -> None:
+    """Kolmogorov-Smirnov at level 1e-4, fixed seed, for a bound just above a power of two."""
+    bound = (2**20 + 1, 123)
+    high, low = uniform_below(*bound, 50_000, SeededRandomness(5))
+    shares = (high.astype(float) + low.astype(float) / 2**42) / bound[0]
+    assert stats.kstest(shares, "uniform").pvalue > 1e-4
+
+
+def test_the_same_seed_draws_the_same_sample() -> None:
+    one = played(6).sample(100, SeededRandomness(7))
+    two = played(6).sample(100, SeededRandomness(7))
+    assert np.array_equal(one.queries, two.queries)
+    assert np.array_equal(one.signs, two.signs)
+
+
+@given(st.integers(0, 2**32), st.sampled_from([100, 2**33, 10**11]))
+@settings(max_examples=20, deadline=None)
+def test_scores_that_are_computed_draw_what_scores_that_are_held_draw(seed, n) -> None:
+    """As an array of whole numbers, the scores of any table give the same sample for a seed."""
+    weights = played(seed, m=300, n=n, rounds=7, step=0.9)
+    scores = scores_of(weights)
+    held = np.array(scores)
+    assert held.tolist() == scores  # none beyond 64 bits
+    largest = int(np.abs(held).max())
+    assert kernels.largest_magnitude(weights.scores) == largest
+    unit = weights._step / weights._n
+    one = weights.sample(200, SeededRandomness(seed))
+    two = draw_outcomes(held, 2, largest, unit, 200, SeededRandomness(seed))
+    assert np.array_equal(one.queries, two.queries)
+    assert np.array_equal(one.signs, two.signs)
+
+
+def test_a_round_takes_at_most_16_bytes_a_query() -> None:
+    """Counts, hits, the truth on the record and all that sampling makes, the literals aside."""
+    m, n = 1 << 19, 1000
+    workload = random_conjunctions(Domain.binary(500), m, seed=1)
+    record = np.zeros(500, np.uint8)
+    tracemalloc.start()
+    try:
+        counts = np.full(m, 7, np.int64)
+        weights = QueryWeights(counts, n, 0.1)
+        for round_number in range(3):
+            weights.update(workload.on_record(record))
+            weights.sample(100, SeededRandomness(round_number))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert counts.nbytes < peak <= 16 * m
+
+
+def test_a_sum_without_a_high_limb_is_refused() -> None:
+    with pytest.raises(ValueError, match="at least 1 is needed"):
+        uniform_below(0, 5, 1, SeededRandomness(0))
+
+
+def test_too_many_queries_are_refused() -> None:
+    counts = np.broadcast_to(np.int64(0), MOST_QUERIES + 1)
+    with pytest.raises(ValueError, match="the weights hold at most"):
+        QueryWeights(counts, 10, 1.0)

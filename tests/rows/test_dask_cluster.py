@@ -1,0 +1,175 @@
+"""A real Dask cluster of two processes counts what one machine counts."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import dualquery
+from dualquery.data.domain import Domain
+from dualquery.data.readers.formats import parse_source
+from dualquery.data.readers.source import PartitionedSource
+from dualquery.data.schema.items import ItemSchema
+from dualquery.data.schema.table import TableSchema
+from dualquery.queries.counting.planner import ConjunctionCounts
+from dualquery.queries.generate.random import random_conjunctions
+from dualquery.rows.dask_cluster import cluster_rows, connect
+from dualquery.rows.engines import Engine
+from dualquery.rows.histogram import Histogram
+from dualquery.rows.protocol import BlockRows
+from dualquery.runtime.errors import BadInputError
+
+distributed = pytest.importorskip("distributed", reason="the extra 'distributed' is not installed")
+
+PARTS, ROWS, COLUMNS = 12, 5000, 8
+NAMES = [f"c{number}" for number in range(COLUMNS)]
+SCHEMA = dualquery.data.schema_from_dict(
+    {"kind": "table", "name": "bits", "columns": [{"name": n, "kind": "binary"} for n in NAMES]}
+)
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+    ) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("parts")
+    rng = np.random.default_rng(3)
+    for part in range(PARTS):
+        rows = (rng.random((ROWS + part, COLUMNS)) < 0.3).astype(np.uint8)
+        pl.DataFrame(rows, schema=NAMES).write_parquet(made / f"part-{part:02}.parquet")
+    return made
+
+
+class SlowCounts:
+    """Counts conjunctions and leaves time to kill a worker."""
+
+    def __init__(self, literals: Any, started: Path) -> None:
+        self.counts, self.started = ConjunctionCounts(literals), started
+
+    def __call__(self, rows: BlockRows, threads: int, /) -> Any:
+        (self.started / f"{os.getpid()}").touch()
+        time.sleep(0.5)
+        return self.counts(rows, threads)
+
+
+@pytest.mark.slow
+def test_the_release_is_that_of_one_machine(cluster: Any, folder: Path) -> None:
+    options = {"schema": SCHEMA, "queries": 200, "seed": 5, "options": {"rounds": "4"}}
+    here = dualquery.release(str(folder), engine="memory", **options)
+    engine = Engine(name="dask", scheduler=cluster.scheduler_address)
+    there = dualquery.release(f"{folder}/part-*.parquet", engine=engine, **options)
+    np.testing.assert_array_equal(here.answers, there.answers)
+    np.testing.assert_array_equal(here.records, there.records)
+    assert here.n == there.n == PARTS * ROWS + sum(range(PARTS))
+
+
+@pytest.mark.slow
+def test_a_killed_worker_costs_a_retry(cluster: Any, folder: Path, tmp_path: Path) -> None:
+    source = parse_source(str(folder))
+    assert isinstance(source, PartitionedSource)
+    assert isinstance(SCHEMA, TableSchema)
+    domain = SCHEMA.domain
+    literals = random_conjunctions(domain, 100, 3, True, 0, None).literals
+    with Engine(name="memory").open(str(folder), SCHEMA) as data:
+        expected = data.records.total(ConjunctionCounts(literals), 1)
+        cells = data.records.total(Histogram(domain), 1)
+    with connect(cluster.scheduler_address) as client:
+        rows = cluster_rows(client, source.parts, SCHEMA)
+        killed: list[int] = []
+
+        def kill_the_first_to_start() -> None:
+            while not (names := list(tmp_path.iterdir())):
+                time.sleep(0.01)
+            killed.append(int(names[0].name))
+            os.kill(killed[0], getattr(signal, "SIGKILL", signal.SIGTERM))
+
+        killer = threading.Thread(target=kill_the_first_to_start)
+        killer.start()
+        found = rows.total(SlowCounts(literals, tmp_path), 1)
+        killer.join()
+        np.testing.assert_array_equal(found, expected)
+        np.testing.assert_array_equal(rows.total(Histogram(domain), 1), cells)
+    workers = {int(name.name) for name in tmp_path.iterdir()}
+    assert len(workers - set(killed)) >= 1
+
+
+@pytest.mark.slow
+def test_a_fault_in_a_partition_is_one_clear_error(
+    cluster: Any, folder: Path, tmp_path: Path
+) -> None:
+    for part in folder.iterdir():
+        (tmp_path / part.name).write_bytes(part.read_bytes())
+    pl.DataFrame([[2]] + [[0]] * 7, schema=NAMES).write_parquet(tmp_path / "part-05.parquet")
+    for part in tmp_path.iterdir():  # the same types in all parts
+        pl.read_parquet(part).cast(pl.Int64).write_parquet(part)
+    engine = Engine(name="dask", scheduler=cluster.scheduler_address)
+    with pytest.raises(BadInputError, match=r"part-05\.parquet: row 1, column 'c0'"):
+        dualquery.release(str(tmp_path), schema=SCHEMA, queries=50, engine=engine)
+
+
+@pytest.mark.slow
+def test_item_lists_in_partitions(cluster: Any, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    for part in range(3):
+        lists = [rng.choice(30, rng.integers(0, 6), replace=False).tolist() for _ in range(700)]
+        pl.DataFrame({"items": pl.Series(lists, dtype=pl.List(pl.Int32))}).write_parquet(
+            tmp_path / f"{part}.parquet"
+        )
+    schema = ItemSchema.numbered(30, "thirty")
+    counts = []
+    for engine in (Engine(name="memory"), Engine(name="dask", scheduler=cluster.scheduler_address)):
+        with engine.open(str(tmp_path), schema) as data:
+            workload = random_conjunctions(Domain.binary(30), 300, 2, True, 0, None)
+            counts.append(workload.counts(data.records, threads=1))
+    np.testing.assert_array_equal(*counts)
+
+
+def test_an_unreachable_scheduler(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    monkeypatch.setattr("dualquery.rows.dask_cluster.CONNECT_SECONDS", 0.2)
+    with (
+        pytest.raises(BadInputError, match=r"tcp://127\.0\.0\.1:9: no Dask scheduler answers"),
+        Engine(name="dask", scheduler="tcp://127.0.0.1:9").open(str(folder), SCHEMA),
+    ):
+        pass
+
+
+def test_dask_needs_partitions() -> None:
+    with (
+        pytest.raises(BadInputError, match="parquet files in a folder"),
+        Engine(name="dask", scheduler="tcp://127.0.0.1:9").open("adult"),
+    ):
+        pass
+
+
+@pytest.mark.slow
+def test_a_lost_scheduler_is_one_clear_error(folder: Path, tmp_path: Path) -> None:
+    source = parse_source(str(folder))
+    assert isinstance(source, PartitionedSource)
+    literals = np.array([[0]], np.int32)
+    with (
+        distributed.LocalCluster(
+            n_workers=1, threads_per_worker=1, processes=True, dashboard_address=None
+        ) as lost,
+        connect(lost.scheduler_address) as client,
+    ):
+        rows = cluster_rows(client, source.parts, SCHEMA)
+        closing = threading.Timer(1.0, lost.close)
+        closing.start()
+        with pytest.raises(BadInputError, match="connection to the Dask scheduler was lost"):
+            rows.total(SlowCounts(literals, tmp_path), 1)
+        closing.join()
