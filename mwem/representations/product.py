@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.runtime.errors import BadInputError
-from mwem.answers import Columns, Tables, answer
+from mwem.answer_kernels import Tables
+from mwem.answers import Columns, answer
 from mwem.queries import ProductQueries
 from mwem.representations.dense import Dense
 from mwem.representations.uniform import uniform_values
