@@ -32,7 +32,7 @@ class Parts(NamedTuple):
     """(parts,): bit mask of a part's places in its scope."""
 
 
-class Tables(NamedTuple):
+class TablePool(NamedTuple):
     """Tables in one array: the entry of table p at indices i is ``offset[p] + sum i stride[p]``."""
 
     pool: NDArray[np.float64]
@@ -42,16 +42,16 @@ class Tables(NamedTuple):
     stride: NDArray[np.int64]
     """(p, k)"""
 
-    def of(self, chosen: NDArray[np.int64] | NDArray[np.int32] | NDArray[np.bool_]) -> Tables:
+    def of(self, chosen: NDArray[np.int64] | NDArray[np.int32] | NDArray[np.bool_]) -> TablePool:
         """Return some of the tables, by number or mask, in the same array."""
-        return Tables(self.pool, self.offset[chosen], self.stride[chosen])
+        return TablePool(self.pool, self.offset[chosen], self.stride[chosen])
 
 
 FACTORS = types.NamedTuple(
     (int32[::1], int64[::1], int32[::1], float64[::1], float64[::1]), Factors
 )
 PARTS = types.NamedUniTuple(int64[::1], 2, Parts)
-TABLES = types.NamedTuple((float64[::1], int64[::1], int64[:, ::1]), Tables)
+TABLE_POOL = types.NamedTuple((float64[::1], int64[::1], int64[:, ::1]), TablePool)
 
 
 @njit("int64(int32[:, ::1], int32[::1], int64[::1])", nogil=True, cache=True)
@@ -138,13 +138,17 @@ def expect_factors(
         factors.expected[factor] = total
 
 
-@njit(void(int32[::1], int32[:, ::1], FACTORS, PARTS, TABLES, float64[::1]), nogil=True, cache=True)
+@njit(
+    void(int32[::1], int32[:, ::1], FACTORS, PARTS, TABLE_POOL, float64[::1]),
+    nogil=True,
+    cache=True,
+)
 def combine(
     scope_of: NDArray[np.int32],
     factors_of: NDArray[np.int32],
     factors: Factors,
     parts: Parts,
-    tables: Tables,
+    tables: TablePool,
     answers: NDArray[np.float64],
 ) -> None:
     """Fill the answers of queries: the expectations of parts and of single columns multiplied.

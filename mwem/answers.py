@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mwem import answer_kernels as kernels
-from mwem.answer_kernels import Factors, Parts, Tables
+from mwem.answer_kernels import Factors, Parts, TablePool
 from mwem.queries import ProductQueries
 
 _BLOCK = 1 << 16
@@ -39,7 +39,7 @@ def answer(
     queries: ProductQueries,
     component: NDArray[np.int32],
     columns: Columns,
-    tables: Callable[[NDArray[np.int32]], Tables],
+    tables: Callable[[NDArray[np.int32]], TablePool],
     threads: int,
 ) -> NDArray[np.float64]:
     """Return the answer of every query under a product of components.

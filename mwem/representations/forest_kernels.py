@@ -10,7 +10,7 @@ from numba import float64, int32, int64, njit, types, uint64, void
 from numpy.typing import NDArray
 
 from dualquery.rows.popcount_kernels import popcount
-from mwem.answer_kernels import TABLES, Tables
+from mwem.answer_kernels import TABLE_POOL, TablePool
 from mwem.representations.dense_kernels import include_any
 
 INSIDE = -1
@@ -124,9 +124,9 @@ def map_separators(forest: Forest) -> None:
                                 mapped[i] += np.int32(value * weight)
 
 
-@njit(int64(_FOREST, int32[:, ::1], TABLES, _SUPPORTS), nogil=True, cache=True)
+@njit(int64(_FOREST, int32[:, ::1], TABLE_POOL, _SUPPORTS), nogil=True, cache=True)
 def list_supports(
-    forest: Forest, scopes: NDArray[np.int32], tables: Tables, supports: Supports
+    forest: Forest, scopes: NDArray[np.int32], tables: TablePool, supports: Supports
 ) -> np.int64:
     """List the cells of its clique on which each measured query is not 0, and its value there.
 
@@ -474,7 +474,7 @@ def expand(
 
 @njit(
     void(
-        _float64s, float64[:, ::1], _int64s, int32[:, ::1], _int64s, types.boolean[::1], TABLES
+        _float64s, float64[:, ::1], _int64s, int32[:, ::1], _int64s, types.boolean[::1], TABLE_POOL
     ),
     nogil=True,
     cache=True,
@@ -487,7 +487,7 @@ def hub_tables(
     parts: NDArray[np.int32],
     sizes: NDArray[np.int64],
     counts_any: NDArray[np.bool_],
-    tables: Tables,
+    tables: TablePool,
 ) -> None:
     """Fill the inclusive marginals of parts of two or three columns independent given one clique.
 

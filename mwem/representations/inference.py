@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.runtime.errors import BadInputError
-from mwem.answer_kernels import Tables
+from mwem.answer_kernels import TablePool
 from mwem.representations import forest_kernels as kernels
 from mwem.representations.forest_kernels import Beliefs, Forest
 
@@ -63,7 +63,7 @@ class Marginals:
         step = self._forest.stride[entry]
         return self._inside[base : base + self._forest.sizes[node] * step : step]
 
-    def tables(self, parts: NDArray[np.int32]) -> Tables:
+    def tables(self, parts: NDArray[np.int32]) -> TablePool:
         """Return the inclusive marginals of different parts.
 
         Parameters
@@ -96,10 +96,10 @@ class Marginals:
             )
         extra = np.zeros(int(length))
         if len(extra):
-            own = Tables(extra, offset[outside] - len(self._inside), stride[outside])
+            own = TablePool(extra, offset[outside] - len(self._inside), stride[outside])
             self._fill(parts[outside], own)
         pool = np.concatenate((self._inside, extra)) if len(extra) else self._inside
-        return Tables(pool, offset, np.ascontiguousarray(stride))
+        return TablePool(pool, offset, np.ascontiguousarray(stride))
 
     def _strides(self, clique: NDArray[np.int32], parts: NDArray[np.int32]) -> NDArray[np.int64]:
         """Return the strides of the columns of parts in cliques that hold them."""
@@ -110,7 +110,7 @@ class Marginals:
         found = order[np.minimum(np.searchsorted(keys[order], wanted), len(keys) - 1)]
         return np.where(parts >= 0, self._forest.stride[found], 0)
 
-    def _fill(self, parts: NDArray[np.int32], tables: Tables) -> None:
+    def _fill(self, parts: NDArray[np.int32], tables: TablePool) -> None:
         """Fill the tables of parts that no clique holds."""
         width = np.count_nonzero(parts >= 0, axis=1)
         few = width <= _AT_HUB
@@ -124,7 +124,7 @@ class Marginals:
                 rest = np.ascontiguousarray(parts[of_last, : count - 1])
                 self._fill_by_value(int(last), rest, tables.of(of_last))
 
-    def _fill_by_value(self, last: int, parts: NDArray[np.int32], tables: Tables) -> None:
+    def _fill_by_value(self, last: int, parts: NDArray[np.int32], tables: TablePool) -> None:
         """Fill tables of ``parts`` and a last column: fix the column to each of its values."""
         rest = tables.stride[:, : parts.shape[1]]
         step = tables.stride[:, parts.shape[1]]
@@ -144,7 +144,7 @@ class Marginals:
         kernels.restrict(self._forest, node, value, beliefs)
         return Marginals(self._forest, beliefs, self._counts_any, self._memory, self._threads)
 
-    def _fill_at_hubs(self, parts: NDArray[np.int32], tables: Tables) -> None:
+    def _fill_at_hubs(self, parts: NDArray[np.int32], tables: TablePool) -> None:
         """Fill the tables of parts of two or three columns."""
         forest = self._forest
         hub = self._hubs(parts)

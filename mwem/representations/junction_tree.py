@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.runtime.errors import BadInputError
-from mwem.answer_kernels import Tables
+from mwem.answer_kernels import TablePool
 from mwem.answers import Columns, answer
 from mwem.coarsening import Coarsening
 from mwem.history import History
@@ -77,7 +77,7 @@ class JunctionTree:
         tops = forest.holder[forest.top]
         component[forest.columns] = len(component) + forest.root[tops]
 
-        def tables(parts: NDArray[np.int32]) -> Tables:
+        def tables(parts: NDArray[np.int32]) -> TablePool:
             if not len(parts):
                 return _no_tables(parts)
             nodes = np.where(parts >= 0, np.searchsorted(forest.columns, parts), -1)
@@ -203,7 +203,7 @@ class JunctionTree:
         self._update_tables()
         sizes = np.where(nodes >= 0, forest.sizes[nodes], 1)
         strides = np.cumprod(sizes[:, ::-1], axis=1)[:, ::-1] // sizes
-        tables = Tables(
+        tables = TablePool(
             np.concatenate([table.ravel() for table in self._tables]),
             np.cumsum([0, *(table.size for table in self._tables[:-1])]).astype(np.int64),
             np.ascontiguousarray(strides, dtype=np.int64),
@@ -270,6 +270,8 @@ def tree_bytes(elimination: Elimination, scopes: NDArray[np.int32]) -> float:
     return elimination.cells * tree_cell_bytes(int(elimination.sizes.sum()), len(scopes))
 
 
-def _no_tables(parts: NDArray[np.int32]) -> Tables:
+def _no_tables(parts: NDArray[np.int32]) -> TablePool:
     """Return the tables of no parts at all."""
-    return Tables(np.zeros(1), np.zeros(0, dtype=np.int64), np.zeros(parts.shape, dtype=np.int64))
+    return TablePool(
+        np.zeros(1), np.zeros(0, dtype=np.int64), np.zeros(parts.shape, dtype=np.int64)
+    )
