@@ -151,17 +151,15 @@ class Curator:
         else:
             self._weights = QueryWeights.centred(self._counts, self._records.n, self._n, step)
 
-    def reweight(self, record: NDArray[np.uint8], multiple: int = 1) -> None:
+    def reweight(self, record: NDArray[np.uint8]) -> None:
         """Raise the weights of queries that a public record under-serves; nothing comes out.
 
         Parameters
         ----------
         record
             uint8, shape ``(d,)``: the round's best response.
-        multiple
-            The round's step as a whole multiple, >= 1, of the learning rate.
         """
-        self._game.update(_require_game(self._workload).on_record(record), multiple)
+        self._game.update(_require_game(self._workload).on_record(record))
 
     def sample_queries(self, draws: int) -> Sample:
         """Draw queries from the weights: each draw an exponential mechanism of bounded range."""
