@@ -40,6 +40,7 @@ from dualquery.queries.conjunctions import Workload
 from dualquery.queries.family import Queries
 from dualquery.queries.forms.disjunctions import Disjunctions
 from dualquery.room.curator import Curator
+from dualquery.room.exclusive import require_exclusive
 from dualquery.runtime.resources import check_memory
 from solvers import BestResponse, Solution, Status, get_solver
 
@@ -75,7 +76,8 @@ class DualQuery(GameOptions):
             If no best response can be posed for the family, the parameters do not fit the budget,
             or the game does not fit into memory.
         """
-        Disjunctions.of(task.queries)  # refuses before anything private is read
+        # What cannot be posed, or whose sums may exceed 1, is refused before rows are read.
+        require_exclusive(Disjunctions.of(task.queries))
         chosen = choose_parameters(self, task, budget)
         game = chosen.schedule
         check_memory(
