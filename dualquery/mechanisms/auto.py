@@ -29,7 +29,7 @@ from dualquery.privacy.events import GaussianNoise
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.family import Queries
 from dualquery.room.curator import Curator
-from dualquery.runtime.errors import BadInputError
+from dualquery.runtime.errors import BadInputError, LackOfMemoryError
 
 if TYPE_CHECKING:
     from dualquery.estimates.expected import ExpectedError
@@ -70,8 +70,10 @@ class Auto(Mechanism[Choice]):
             mechanism = configure(name, {})
             try:
                 plan = mechanism.plan(task, budget)
+            except LackOfMemoryError:
+                # What is free depends on what the private rows take: it must not decide.
+                raise
             except BadInputError as error:
-                # Messages are for the operator: one about memory says what is left beside the rows.
                 refused.append(f"{name}: {error}")
                 told.append(f"{name} refuses the task")
                 _log.info("auto: %s", refused[-1])

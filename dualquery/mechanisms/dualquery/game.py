@@ -40,11 +40,12 @@ from dualquery.queries.conjunctions import Workload
 from dualquery.queries.family import Queries
 from dualquery.queries.forms.disjunctions import Disjunctions
 from dualquery.room.curator import Curator
+from dualquery.room.exclusive import require_exclusive
 from dualquery.runtime.resources import check_memory
 from solvers import BestResponse, Solution, Status, get_solver
 
 MEASURED_WITHOUT = (
-    "rounds", "samples", "eta", "taper", "growth", "alpha", "memory", "mixture", "burn_in",
+    "rounds", "samples", "eta", "alpha", "memory", "mixture", "burn_in",
 )  # fmt: skip
 """Options that the constants of the error to expect know nothing of."""
 
@@ -105,7 +106,8 @@ class DualQuery(GameOptions, Mechanism[GameDetails]):
             If no best response can be posed for the family, the parameters do not fit the budget,
             or the game does not fit into memory.
         """
-        Disjunctions.of(task.queries)  # refuses before anything private is read
+        # What cannot be posed, or whose sums may exceed 1, is refused before rows are read.
+        require_exclusive(Disjunctions.of(task.queries))
         chosen = choose_parameters(self, task, budget)
         game = chosen.schedule
         check_memory(
@@ -141,10 +143,10 @@ class DualQuery(GameOptions, Mechanism[GameDetails]):
         trace: list[dict[str, Any]] = []
 
         curator.begin_game(game.step)
-        for number, (draws, multiple) in enumerate(zip(game.draws, game.multiples, strict=True), 2):
-            curator.reweight(record, multiple)
-            transcript.play(record, multiple)
-            transcript.show(curator.sample_queries(draws))
+        for number in range(2, game.rounds + 1):
+            curator.reweight(record)
+            transcript.play(record)
+            transcript.show(curator.sample_queries(game.samples))
             problem = transcript.best_response()
             mentioned = mentioned_attributes(problem)
             default = fill_unmentioned(domain, mentioned, self.free, generator, previous=record)
@@ -158,7 +160,7 @@ class DualQuery(GameOptions, Mechanism[GameDetails]):
             )
             response = legal_response(problem, response, default)
             record = response.record
-            trace.append(trace_line(number, draws, problem, mentioned, response))
+            trace.append(trace_line(number, game.samples, problem, mentioned, response))
             session.progress(number, game.rounds)
         transcript.play(record)
 
