@@ -26,7 +26,7 @@ from dualquery.releases.making import run
 from dualquery.room.curator import Curator
 from dualquery.room.randomness import SeededRandomness
 from dualquery.runtime.errors import BadInputError
-from solvers import BestResponse, Capability, Ending, KernelSolver, Outcome, Solution, Status
+from solvers import BestResponse, Capability, Ending, KernelSolver, SearchResult, Solution, Status
 from solvers import get_solver as find_solver
 from tests.tables import SCHEMA, dataset, legal, people, random_records, task
 
@@ -212,19 +212,19 @@ class _Backend(KernelSolver):
 
 
 class Garbage(_Backend):
-    def search(self, kernel, budget, start) -> Outcome:
-        return Outcome(Ending.PROVEN, np.full(kernel.attributes, 7, np.uint8), bound=-1e9)
+    def search(self, kernel, budget, start) -> SearchResult:
+        return SearchResult(Ending.PROVEN, np.full(kernel.attributes, 7, np.uint8), bound=-1e9)
 
 
 class Silent(_Backend):
-    def search(self, kernel, budget, start) -> Outcome:
-        return Outcome(Ending.FAILED)
+    def search(self, kernel, budget, start) -> SearchResult:
+        return SearchResult(Ending.FAILED)
 
 
 class Slow(_Backend):
-    def search(self, kernel, budget, start) -> Outcome:
+    def search(self, kernel, budget, start) -> SearchResult:
         time.sleep(min(budget.remaining(), 0.02))
-        return Outcome(Ending.STOPPED)
+        return SearchResult(Ending.STOPPED)
 
 
 class Rogue:
