@@ -71,7 +71,12 @@ def parse(commands: typer.Typer, arguments: list[str]) -> None:
         command.make_context(name, arguments[1:], parent=context)
 
 
-LONG = ("release --out my-release", "evaluate my-release", "compare-solvers")
+LONG = (
+    "release --out my-release",
+    "evaluate my-release",
+    "compare-solvers",
+    "budget --rows 30162 --e",
+)
 """Commands of minutes: parsed here, and run by the tests of their own."""
 
 
