@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -153,7 +152,7 @@ def release(
 
 def _own_workload(workload: Queries, schema: Schema) -> tuple[Queries, tuple[str, ...]]:
     """Check a user's queries against the schema and what they declare; return remarks, too."""
-    from dualquery.queries.conjunctions import Workload
+    from dualquery.queries.family import over_domain
     from dualquery.queries.stored import BUILT_IN
     from dualquery.room.declared import check_declared
 
@@ -163,9 +162,9 @@ def _own_workload(workload: Queries, schema: Schema) -> tuple[Queries, tuple[str
             f"bits, but schema {schema.name!r} has {schema.domain.columns} of "
             f"{schema.domain.bits}: make it for the schema's own domain"
         )
-    if isinstance(workload, Workload):
-        return replace(workload, domain=schema.domain, repeats=False), ()
-    return workload, () if type(workload) in BUILT_IN else (check_declared(workload),)
+    own = over_domain(workload, schema.domain)
+    # The exact type: a class derived from a built-in family may count in another way.
+    return own, () if type(own) in BUILT_IN else (check_declared(own),)
 
 
 def expected_error(

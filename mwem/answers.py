@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dualquery.queries.products import Products
 from mwem import answer_kernels as kernels
-from mwem.queries import ProductQueries
 
 _BLOCK = 1 << 16
 """Queries a task."""
@@ -54,7 +54,7 @@ class Columns:
 
 
 def answer(
-    queries: ProductQueries,
+    queries: Products,
     component: NDArray[np.int32],
     columns: Columns,
     tables: Callable[[NDArray[np.int32]], Tables],

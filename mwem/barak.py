@@ -23,8 +23,8 @@ from dualquery.mechanisms.protocol import (
     Plan,
     Session,
     Task,
-    conjunctions_of,
     default_records,
+    require_conjunctions,
 )
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.family import Queries
@@ -73,7 +73,7 @@ class Barak:
 
     def statistics(self, queries: Queries) -> Workload:
         """Hold the counts that the coefficients are made of."""
-        return asked_sets(conjunctions_of(queries)).workload
+        return asked_sets(require_conjunctions(queries)).workload
 
     def plan(self, task: Task, budget: Budget) -> Plan:
         """Spend the whole budget on one noisy measurement of all coefficients."""

@@ -16,14 +16,13 @@ from dualquery.data.cells import axis_sizes, rows_of_values
 from dualquery.data.domain import Domain
 from dualquery.mechanisms.protocol import Budget, Outcome, Plan, Session, Task, default_records
 from dualquery.privacy.accountants.choice import best
-from dualquery.queries.family import Queries
+from dualquery.queries.family import Queries, products_of
 from dualquery.room.curator import Curator
 from dualquery.runtime.errors import BadInputError
 from mwem.algorithm import multiply_weights, noisy_start
 from mwem.intervals import measured_intervals
 from mwem.options import MwemOptions
 from mwem.output import Output
-from mwem.queries import ProductQueries
 from mwem.questions import questions_of
 from mwem.representations import Representation, choose, make
 from mwem.spending import Spending, spend
@@ -43,7 +42,7 @@ class Mwem(MwemOptions):
     def plan(self, task: Task, budget: Budget) -> Plan:
         """Fix the representation and the noise of every draw from public facts."""
         asked = questions_of(task.queries, self, budget.neighbours)
-        queries = ProductQueries.of(task.queries)
+        queries = products_of(task.queries)
         spending = spend(self, budget, asked.sensitivity)
         accountant, cost = best(spending.schedule(), budget.delta, budget.accountant)
         if cost > budget.epsilon:
@@ -86,7 +85,7 @@ class Mwem(MwemOptions):
             raise TypeError("MWEM runs on a curator")
         public = plan.parameters
         spending = Spending(**public["spending"])
-        queries = ProductQueries.of(task.queries)
+        queries = products_of(task.queries)
         prior = noisy_start(curator, spending)
         distribution = make(public["representation"], queries, self.memory, session.threads, prior)
         output = Output(

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dualquery.queries.products import Products, distinct_rows
 from dualquery.runtime.errors import BadInputError
 from mwem.answers import Columns, Tables, answer
 from mwem.coarsening import Coarsening
 from mwem.history import History
-from mwem.queries import ProductQueries, distinct_rows
 from mwem.representations import forest_kernels as kernels
 from mwem.representations.inference import Marginals
 from mwem.representations.triangulation import (
@@ -49,7 +49,7 @@ class JunctionTree:
 
     name = "junction-tree"
 
-    def __init__(self, queries: ProductQueries, memory: int, threads: int = 1) -> None:
+    def __init__(self, queries: Products, memory: int, threads: int = 1) -> None:
         self._full_sizes = queries.sizes
         self._coarsening = Coarsening(queries)
         self._memory = memory

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dualquery.queries.products import Products
 from dualquery.runtime.errors import BadInputError
 from mwem.answers import Columns, Tables, answer
-from mwem.queries import ProductQueries
 from mwem.representations.dense import Dense
 from mwem.representations.uniform import uniform_values
 
@@ -39,7 +39,7 @@ class Factored:
 
     name = "factored"
 
-    def __init__(self, queries: ProductQueries, memory: int, threads: int = 1) -> None:
+    def __init__(self, queries: Products, memory: int, threads: int = 1) -> None:
         self._queries = queries
         self._memory = memory
         self._threads = threads
@@ -168,7 +168,7 @@ class Histogram(Factored):
 
     def __init__(
         self,
-        queries: ProductQueries,
+        queries: Products,
         memory: int,
         threads: int = 1,
         prior: NDArray[np.float64] | None = None,
@@ -191,7 +191,7 @@ def dense_bytes(cells: int, measurements: int) -> int:
 
 
 def require_memory(
-    queries: ProductQueries, columns: Iterable[int], measurements: int, memory: int
+    queries: Products, columns: Iterable[int], measurements: int, memory: int
 ) -> None:
     """Refuse a vector over ``columns`` that would not fit after so many measurements.
 

@@ -26,8 +26,8 @@ from dualquery.mechanisms.protocol import (
     Plan,
     Session,
     Task,
-    conjunctions_of,
     default_records,
+    require_conjunctions,
 )
 from dualquery.privacy.accountants.choice import best
 from dualquery.privacy.accountants.zcdp import rho_for
@@ -96,7 +96,7 @@ class MwemSampled:
 
     def statistics(self, queries: Queries) -> Workload:
         """Hold the queries' own answers, then the count of every bit that they mention."""
-        workload = conjunctions_of(queries)
+        workload = require_conjunctions(queries)
         single = mentioned_bits(workload).literals
         padded = np.full((len(single), workload.way), -1, np.int32)
         padded[:, :1] = single

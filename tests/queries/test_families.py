@@ -13,8 +13,8 @@ from hypothesis.extra.numpy import arrays
 from dualquery.data.domain import Domain
 from dualquery.mechanisms.dualquery.best_response import best_response
 from dualquery.queries.conjunctions import Workload
+from dualquery.queries.family import disjunctions_of
 from dualquery.queries.forms.cuboids import Cuboids
-from dualquery.queries.forms.disjunctions import Disjunctions
 from dualquery.queries.generate.marginals import all_marginals
 from dualquery.queries.generate.random import random_conjunctions
 from dualquery.queries.parities import FactorParities, Parities, walsh_hadamard
@@ -77,9 +77,9 @@ def test_a_table_holds_the_queries(queries) -> None:
 def test_sums_of_conjunctions_are_the_queries_in_0_to_1(queries) -> None:
     if isinstance(queries, HistogramQueries):
         with pytest.raises(BadInputError, match="use the mechanism mwem"):
-            Disjunctions.of(queries)
+            disjunctions_of(queries)
         return
-    encoded = Disjunctions.of(queries)
+    encoded = disjunctions_of(queries)
     every = all_records(queries.domain)
     mapped = (obvious_values(queries, every) - queries.low) / (queries.high - queries.low)
     assert np.array_equal(np.stack([encoded.on_record(row) for row in every]), mapped)
@@ -91,7 +91,7 @@ def test_sums_of_conjunctions_are_the_queries_in_0_to_1(queries) -> None:
 @pytest.mark.parametrize("name", ["parities of mixed columns", "boxes", "all intervals"])
 def test_a_best_response_counts_the_sample(name: str) -> None:
     queries = FAMILIES[name]
-    encoded = Disjunctions.of(queries)
+    encoded = disjunctions_of(queries)
     generator = np.random.default_rng(2)
     drawn = np.sort(generator.integers(0, len(queries), 40))
     signs = generator.choice(np.array([-1, 1], np.int8), 40)

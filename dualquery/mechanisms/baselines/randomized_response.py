@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.data.cells import axis_sizes
-from dualquery.mechanisms.protocol import Budget, Outcome, Plan, Session, Task, conjunctions_of
+from dualquery.mechanisms.protocol import Budget, Outcome, Plan, Session, Task, require_conjunctions
 from dualquery.privacy.accountants.choice import best
 from dualquery.privacy.events import Neighbours, RandomizedReport, Schedule
 from dualquery.queries.conjunctions import Workload
@@ -44,7 +44,7 @@ class RandomizedResponse:
 
     def statistics(self, queries: Queries) -> Workload:
         """Ask for the conjunctions inside the queries."""
-        return Subqueries.of(conjunctions_of(queries)).workload
+        return Subqueries.of(require_conjunctions(queries)).workload
 
     def plan(self, task: Task, budget: Budget) -> Plan:
         """Give every asked column the same epsilon, the largest that fits."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from dualquery.data.cells import cells_of
-from dualquery.mechanisms.protocol import Budget, Outcome, Plan, Session, Task, conjunctions_of
+from dualquery.mechanisms.protocol import Budget, Outcome, Plan, Session, Task, require_conjunctions
 from dualquery.privacy.accountants.choice import best
 from dualquery.privacy.events import RANGE_SLACK, SampledQueries
 from dualquery.queries.conjunctions import Workload
@@ -39,7 +39,7 @@ class SmallDB:
 
     def statistics(self, queries: Queries) -> Workload:
         """Hold the workload's own answers."""
-        return conjunctions_of(queries)
+        return require_conjunctions(queries)
 
     def plan(self, task: Task, budget: Budget) -> Plan:
         """Fix the size and spend everything on one draw; delta is not needed."""

@@ -36,9 +36,8 @@ from dualquery.mechanisms.dualquery.transcript import Transcript
 from dualquery.mechanisms.dualquery.unmentioned import fill_unmentioned
 from dualquery.mechanisms.protocol import Budget, Outcome, Plan, Session, Task
 from dualquery.privacy.events import GameSchedule, VaryingGameSchedule
-from dualquery.queries.conjunctions import Workload
-from dualquery.queries.family import Queries
-from dualquery.queries.forms.disjunctions import Disjunctions
+from dualquery.queries.disjunctions import Disjunctions
+from dualquery.queries.family import Queries, disjunctions_of
 from dualquery.room.curator import Curator
 from dualquery.runtime.resources import check_memory
 from solvers import BestResponse, Solution, Status, get_solver
@@ -56,7 +55,7 @@ class DualQuery(GameOptions):
     name: ClassVar[str] = "dualquery"
     pure: ClassVar[bool] = False
 
-    def statistics(self, queries: Queries) -> Workload | Disjunctions:
+    def statistics(self, queries: Queries) -> Disjunctions:
         """Hold the queries' own answers, those of other families mapped to [0, 1].
 
         Raises
@@ -64,7 +63,7 @@ class DualQuery(GameOptions):
         BadInputError
             If no best response can be posed for the family.
         """
-        return queries if isinstance(queries, Workload) else Disjunctions.of(queries)
+        return disjunctions_of(queries)
 
     def plan(self, task: Task, budget: Budget) -> Plan:
         """Fix rounds, samples and step from public facts (see `parameters`).
@@ -75,7 +74,7 @@ class DualQuery(GameOptions):
             If no best response can be posed for the family, the parameters do not fit the budget,
             or the game does not fit into memory.
         """
-        Disjunctions.of(task.queries)  # refuses before anything private is read
+        disjunctions_of(task.queries)  # refuses before anything private is read
         chosen = choose_parameters(self, task, budget)
         game = chosen.schedule
         check_memory(
@@ -115,7 +114,7 @@ class DualQuery(GameOptions):
         if curator is None or not isinstance(game, GameSchedule | VaryingGameSchedule):
             raise TypeError("DualQuery runs on a curator and a plan of its own")
         domain = task.queries.domain
-        queries = Disjunctions.of(task.queries)
+        queries = disjunctions_of(task.queries)
         solver = get_solver(plan.parameters["solver"])
         generator = np.random.default_rng(session.public_seed)
         nothing = np.zeros(domain.bits, dtype=np.bool_)
