@@ -15,7 +15,7 @@ from dualquery.mechanisms.protocol import (
 )
 from dualquery.mechanisms.registry import configure
 from dualquery.privacy.events import Neighbours
-from dualquery.releases.making import Terms, make_release
+from dualquery.releases.making import Terms, declarations, make_release
 from dualquery.requests import BudgetRequest
 from dualquery.room.randomness import check_seed
 from dualquery.room.row_count import COUNT_SHARE, RowCount
@@ -141,20 +141,18 @@ def release(
             budget, notes = wanted.resolve(configured, count)
             progress.phase("making the workload")
             if isinstance(queries, Queries):
-                workload, remarks = _own_workload(queries, data.schema)
-                notes = (*notes, *remarks)
+                workload = _own_workload(queries, data.schema)
             else:
                 workload = request.build(data.schema, count.n)
+            declared = declarations(configured, workload)
         task = Task(workload, count.n)
-        terms = Terms(budget, count, asked_epsilon=epsilon, stated_rows=rows, seed=seed)
+        terms = Terms(budget, count, declared, asked_epsilon=epsilon, stated_rows=rows, seed=seed)
         return make_release(data, task, configured, terms, notes, cores, progress, created)
 
 
-def _own_workload(workload: Queries, schema: Schema) -> tuple[Queries, tuple[str, ...]]:
-    """Check a user's queries against the schema and what they declare; return remarks, too."""
+def _own_workload(workload: Queries, schema: Schema) -> Queries:
+    """Check that a user's queries are about the columns of the schema."""
     from dualquery.queries.family import over_domain
-    from dualquery.queries.stored import BUILT_IN
-    from dualquery.room.declared import check_declared
 
     if not np.array_equal(workload.domain.offsets, schema.domain.offsets):
         raise BadInputError(
@@ -162,9 +160,7 @@ def _own_workload(workload: Queries, schema: Schema) -> tuple[Queries, tuple[str
             f"bits, but schema {schema.name!r} has {schema.domain.columns} of "
             f"{schema.domain.bits}: make it for the schema's own domain"
         )
-    own = over_domain(workload, schema.domain)
-    # The exact type: a class derived from a built-in family may count in another way.
-    return own, () if type(own) in BUILT_IN else (check_declared(own),)
+    return over_domain(workload, schema.domain)
 
 
 def expected_error(

@@ -28,7 +28,7 @@ from dualquery.privacy.events import GaussianNoise
 from dualquery.queries.conjunctions import conjunctions_of
 from dualquery.queries.family import Queries
 from dualquery.room.curator import Curator
-from dualquery.runtime.errors import BadInputError
+from dualquery.runtime.errors import BadInputError, LackOfMemoryError
 
 if TYPE_CHECKING:
     from dualquery.estimates.expected import ExpectedError
@@ -54,8 +54,10 @@ class Auto:
         for name, reason in _suitable(task, budget):
             try:
                 plan = configure(name, {}).plan(task, budget)
+            except LackOfMemoryError:
+                # What is free depends on what the private rows take: it must not decide.
+                raise
             except BadInputError as error:
-                # Messages are for the operator: one about memory says what is left beside the rows.
                 refused.append(f"{name}: {error}")
                 told.append(f"{name} refuses the task")
                 _log.info("auto: %s", refused[-1])

@@ -68,14 +68,15 @@ class Disjunctions:
 
     def counts(self, records: Rows, threads: int) -> NDArray[np.int64]:
         """Return in how many of the records each query holds, exactly: int64, ``(m,)``."""
-        counts = self.conjunctions.counts(records, threads)
+        # Not a method of a derived class: a third party's rows cannot count in another way.
+        counts = LiteralRows.counts(self.conjunctions, records, threads)
         if len(self.conjunctions) == len(self):  # one each
             return counts
         return np.add.reduceat(counts, self.indptr[:-1], dtype=np.int64)
 
     def on_record(self, record: NDArray[np.uint8]) -> NDArray[np.uint8]:
         """Return which queries hold on one record, uint8 ``(bits,)``: uint8, ``(m,)``, 0/1."""
-        truth = self.conjunctions.on_record(record)
+        truth = LiteralRows.on_record(self.conjunctions, record)
         if len(self.conjunctions) == len(self):  # one each
             return truth
         return np.add.reduceat(truth, self.indptr[:-1], dtype=np.uint8)

@@ -182,6 +182,12 @@ def products_of(queries: Queries) -> Products:
     return products()
 
 
+def offers(queries: Queries, name: str) -> bool:
+    """Return whether a family has a method of its own that `QueryFamily` has a default of."""
+    own = getattr(type(queries), name, None)
+    return own is not None and own is not getattr(QueryFamily, name)
+
+
 def _offered(queries: Queries, name: str) -> Any:
     """Return a method of a family, or the default if the family does not have it."""
     return getattr(queries, name, None) or partial(getattr(QueryFamily, name), queries)

@@ -18,16 +18,24 @@ from dualquery.mechanisms.protocol import (
 from dualquery.privacy.accountants.choice import best
 from dualquery.privacy.events import Neighbours, events_of
 from dualquery.privacy.statement import PrivacyStatement
+from dualquery.queries.disjunctions import Disjunctions
+from dualquery.queries.family import Queries
+from dualquery.queries.stored import BUILT_IN
 from dualquery.releases.folder import Release
 from dualquery.room.curator import Curator, numerical_assumptions
+from dualquery.room.declared import Declaration, check_declared
 from dualquery.room.randomness import randomness
 from dualquery.room.row_count import RowCount
+from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.progress import NO_PROGRESS, Progress
 from dualquery.runtime.versions import versions
 
 if TYPE_CHECKING:
     from dualquery.rows.dataset import Dataset
     from dualquery.rows.protocol import Rows
+
+PROVEN = (*BUILT_IN, Disjunctions)
+"""Families whose sensitivity the room proves."""
 
 _UNSEEN = "The mechanism looks at no private row."
 
@@ -42,6 +50,8 @@ class Terms:
         What the mechanism may spend.
     count
         The public number of rows, and what it cost.
+    declarations
+        What families of queries declare that the room has not proven (see `declarations`).
     asked_epsilon
         The user's epsilon: the budget's, and what the number of rows cost.
     stated_rows
@@ -52,6 +62,7 @@ class Terms:
 
     budget: Budget
     count: RowCount
+    declarations: tuple[Declaration, ...]
     asked_epsilon: float
     stated_rows: int | None = None
     seed: int | None = None
@@ -72,7 +83,9 @@ def make_release(
     progress.phase("planning")
     with count.cost_told():
         plan = mechanism.plan(task, budget)
-    privacy = statement(plan, budget, data, seed, count)
+    condition = " and ".join(filter(None, (each.condition for each in terms.declarations)))
+    privacy = statement(plan, budget, data, seed, count, condition or None)
+    notes = (*notes, *(each.remark for each in terms.declarations))
     if plan.remark:
         progress.note(plan.remark)
     expected = planned_error(mechanism, task, plan)
@@ -150,6 +163,7 @@ def statement(
     data: Dataset[Rows],
     seed: int | None,
     count: RowCount | None = None,
+    condition: str | None = None,
 ) -> PrivacyStatement:
     """Price the plan's schedule, and say what the release will guarantee or why it will not.
 
@@ -192,4 +206,27 @@ def statement(
         ),
         numerical_assumptions=numerical_assumptions((*rows.events, *events_of(plan.schedule))),
         neighbours=rows.relation,
+        condition=condition,
     )
+
+
+def declarations(mechanism: Mechanism, queries: Queries) -> tuple[Declaration, ...]:
+    """Try what the room has no proof of: a user's queries, and what a mechanism asks to hold.
+
+    Raises
+    ------
+    BadInputError
+        If a family is not what it declares, or a mechanism's statistics are no family of queries.
+    """
+    held = {id(each): each for each in (queries, mechanism.statistics(queries)) if each is not None}
+    found = []
+    for each in held.values():
+        if type(each) in PROVEN:
+            continue
+        if not isinstance(each, Queries):
+            raise BadInputError(
+                f"{mechanism.name} asks the private room to hold {type(each).__name__}, which is "
+                "no family of queries, so its sensitivity cannot be tried on public records"
+            )
+        found.append(check_declared(each))
+    return tuple(found)

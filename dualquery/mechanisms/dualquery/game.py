@@ -35,15 +35,16 @@ from dualquery.mechanisms.dualquery.shares import in_shares, likelihood_shares
 from dualquery.mechanisms.dualquery.transcript import Transcript
 from dualquery.mechanisms.dualquery.unmentioned import fill_unmentioned
 from dualquery.mechanisms.protocol import Budget, Outcome, Plan, Session, Task
-from dualquery.privacy.events import GameSchedule, VaryingGameSchedule
+from dualquery.privacy.events import GameSchedule
 from dualquery.queries.disjunctions import Disjunctions
 from dualquery.queries.family import Queries, disjunctions_of
 from dualquery.room.curator import Curator
+from dualquery.room.exclusive import require_exclusive
 from dualquery.runtime.resources import check_memory
 from solvers import BestResponse, Solution, Status, get_solver
 
 MEASURED_WITHOUT = (
-    "rounds", "samples", "eta", "taper", "growth", "alpha", "memory", "mixture", "burn_in",
+    "rounds", "samples", "eta", "alpha", "memory", "mixture", "burn_in",
 )  # fmt: skip
 """Options that the constants of the error to expect know nothing of."""
 
@@ -74,7 +75,8 @@ class DualQuery(GameOptions):
             If no best response can be posed for the family, the parameters do not fit the budget,
             or the game does not fit into memory.
         """
-        disjunctions_of(task.queries)  # refuses before anything private is read
+        # What cannot be posed, or whose sums may exceed 1, is refused before rows are read.
+        require_exclusive(disjunctions_of(task.queries))
         chosen = choose_parameters(self, task, budget)
         game = chosen.schedule
         check_memory(
@@ -111,7 +113,7 @@ class DualQuery(GameOptions):
     def run(self, task: Task, plan: Plan, curator: Curator | None, session: Session) -> Outcome:
         """Play the game."""
         game = plan.schedule
-        if curator is None or not isinstance(game, GameSchedule | VaryingGameSchedule):
+        if curator is None or not isinstance(game, GameSchedule):
             raise TypeError("DualQuery runs on a curator and a plan of its own")
         domain = task.queries.domain
         queries = disjunctions_of(task.queries)
@@ -123,10 +125,10 @@ class DualQuery(GameOptions):
         trace: list[dict[str, Any]] = []
 
         curator.begin_game(game.step)
-        for number, (draws, multiple) in enumerate(zip(game.draws, game.multiples, strict=True), 2):
-            curator.reweight(record, multiple)
-            transcript.play(record, multiple)
-            transcript.show(curator.sample_queries(draws))
+        for number in range(2, game.rounds + 1):
+            curator.reweight(record)
+            transcript.play(record)
+            transcript.show(curator.sample_queries(game.samples))
             problem = transcript.best_response()
             mentioned = mentioned_attributes(problem)
             default = fill_unmentioned(domain, mentioned, self.free, generator, previous=record)
@@ -140,7 +142,7 @@ class DualQuery(GameOptions):
             )
             response = legal_response(problem, response, default)
             record = response.record
-            trace.append(trace_line(number, draws, problem, mentioned, response))
+            trace.append(trace_line(number, game.samples, problem, mentioned, response))
             session.progress(number, game.rounds)
         transcript.play(record)
 

@@ -24,7 +24,6 @@ _PLACES = np.array([128, 64, 32, 16, 8, 4, 2, 1], np.uint8)
 
 _TRUTHS = types.Array(types.uint8, 2, "C", readonly=True)
 _READ = types.Array(float64, 1, "C", readonly=True)
-_WHOLE = types.Array(int64, 1, "C", readonly=True)
 
 
 @njit(inline="always", fastmath=True)
@@ -41,7 +40,7 @@ def _next(weight: float, rise: float, fall: float, hit: bool) -> float:
 
 
 @njit(
-    void(_TRUTHS, int64, int64, _WHOLE, float64, _READ, float64[::1]),
+    void(_TRUTHS, int64, int64, float64, _READ, float64[::1]),
     nogil=True,
     cache=True,
     fastmath=True,
@@ -50,14 +49,13 @@ def add_totals(
     truths: Array,
     first: int,
     last: int,
-    multiples: Array,
     step: float,
     answers: Array,
     totals: Array,
 ) -> None:
     """Add up each round's weights of some queries and their complements.
 
-    After k steps a query whose answer is a, and which held on s of the records, weighs
+    After k records a query whose answer is a, and which held on s of the records, weighs
     ``w = exp(step (k a - s))``, and its complement ``1 / w``.
 
     Parameters
@@ -66,10 +64,8 @@ def add_totals(
         Bit q (big-endian) of row t: whether query q holds on the record of round t.
     first, last
         The queries ``first .. last - 1`` are visited, multiples of 8.
-    multiples
-        Steps of each record.
     step
-        The unit of steps.
+        Learning rate of a round.
     answers
         Of all queries, in [0, 1].
     totals
@@ -79,11 +75,8 @@ def add_totals(
     for start in range(first, last, BLOCK):
         width = min(BLOCK, last - start)
         own[:] = 1.0
-        multiple, fall = int64(0), 1.0
+        fall = _factors(rise, step, answers, start, width)
         for t in range(len(totals)):
-            if multiples[t] != multiple:
-                multiple = multiples[t]
-                fall = _factors(rise, step * multiple, answers, start, width)
             total = 0.0
             for byte in range(width // 8):
                 bits = truths[t, start // 8 + byte]
@@ -95,7 +88,7 @@ def add_totals(
 
 
 @njit(
-    void(_TRUTHS, int64, int64, _WHOLE, _READ, float64, _READ, float64[::1], float64[::1]),
+    void(_TRUTHS, int64, int64, _READ, float64, _READ, float64[::1], float64[::1]),
     nogil=True,
     cache=True,
     fastmath=True,
@@ -104,7 +97,6 @@ def add_moments(
     truths: Array,
     first: int,
     last: int,
-    multiples: Array,
     scales: Array,
     step: float,
     answers: Array,
@@ -115,7 +107,7 @@ def add_moments(
 
     Parameters
     ----------
-    truths, first, last, multiples, step, answers
+    truths, first, last, step, answers
         As for `add_totals`.
     scales
         Of the rounds after each record, float64.
@@ -127,13 +119,10 @@ def add_moments(
     for start in range(first, last, BLOCK):
         width = min(BLOCK, last - start)
         own[:] = 1.0
-        taken, multiple, fall = 0, int64(0), 1.0
+        fall = _factors(rise, step, answers, start, width)
         for t in range(len(scales)):
-            if multiples[t] != multiple:
-                multiple = multiples[t]
-                fall = _factors(rise, step * multiple, answers, start, width)
-            taken += multiple
-            slope, bend = scales[t] * step * taken, scales[t] * (step * taken) ** 2
+            played = t + 1
+            slope, bend = scales[t] * step * played, scales[t] * (step * played) ** 2
             for byte in range(width // 8):
                 bits = truths[t, start // 8 + byte]
                 for k in range(8):
