@@ -17,7 +17,7 @@ _BLOCK = 1 << 16
 
 
 @dataclass(frozen=True, eq=False)
-class Tables:
+class InclusiveMarginals:
     """Inclusive marginals of sets of columns, each inside one component.
 
     Parameters
@@ -34,7 +34,7 @@ class Tables:
     stride: NDArray[np.int64]
 
 
-class Columns:
+class ColumnMarginals:
     """Inclusive marginals of the single columns, one after another in one array."""
 
     def __init__(
@@ -56,8 +56,8 @@ class Columns:
 def answer(
     queries: Products,
     component: NDArray[np.int32],
-    columns: Columns,
-    tables: Callable[[NDArray[np.int32]], Tables],
+    columns: ColumnMarginals,
+    tables: Callable[[NDArray[np.int32]], InclusiveMarginals],
     threads: int,
 ) -> NDArray[np.float64]:
     """Return the answer of every query under a product of components.

@@ -32,7 +32,7 @@ from dualquery.queries.forms.fourier import answers_of, asked_sets
 from dualquery.room.curator import Curator
 from dualquery.room.sensitivity.moves import parity_moves
 from dualquery.runtime.errors import BadInputError
-from mwem.tables import sampled_table
+from mwem.cell_records import sampled_table
 
 Fit = Literal["auto", "weights", "program", "none"]
 

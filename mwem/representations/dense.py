@@ -91,7 +91,7 @@ class Dense:
         return out
 
     def inclusive(self) -> NDArray[np.float64]:
-        """Return all inclusive marginals at once: shape ``(cells,)`` (see `mwem.queries`)."""
+        """Return all inclusive marginals at once (`dualquery.queries.products`): ``(cells,)``."""
         table = self.shares()
         cumulative = self._queries.cumulative[list(self.columns)]
         if not cumulative.any():

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.runtime.errors import BadInputError
-from mwem.answers import Tables
+from mwem.answers import InclusiveMarginals
 from mwem.representations import forest_kernels as kernels
 from mwem.representations.triangulation import Forest
 
@@ -67,7 +67,7 @@ class Marginals:
         step = self._forest.stride[entry]
         return self._inside[base : base + self._forest.sizes[node] * step : step]
 
-    def tables(self, parts: NDArray[np.int32]) -> Tables:
+    def tables(self, parts: NDArray[np.int32]) -> InclusiveMarginals:
         """Return the inclusive marginals of different parts.
 
         Parameters
@@ -102,7 +102,7 @@ class Marginals:
         if len(extra):
             self._fill(parts[outside], extra, offset[outside] - len(self._inside), stride[outside])
         pool = np.concatenate((self._inside, extra)) if len(extra) else self._inside
-        return Tables(pool, offset, np.ascontiguousarray(stride))
+        return InclusiveMarginals(pool, offset, np.ascontiguousarray(stride))
 
     def _strides(self, clique: NDArray[np.int32], parts: NDArray[np.int32]) -> NDArray[np.int64]:
         """Return the strides of the columns of parts in cliques that hold them."""

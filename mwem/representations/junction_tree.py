@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from dualquery.queries.products import Products, distinct_rows
 from dualquery.runtime.errors import BadInputError
-from mwem.answers import Columns, Tables, answer
+from mwem.answers import ColumnMarginals, InclusiveMarginals, answer
 from mwem.coarsening import Coarsening
 from mwem.history import History
 from mwem.representations import forest_kernels as kernels
@@ -65,7 +65,7 @@ class JunctionTree:
         """Return the answer of every query, float64, shape ``(m,)``."""
         queries = self._coarsening.queries
         component = np.arange(len(queries.sizes), dtype=np.int32)
-        columns = Columns(queries.sizes)
+        columns = ColumnMarginals(queries.sizes)
         if self._forest is None:
             return answer(queries, component, columns, _no_tables, self._threads)
         forest = self._forest
@@ -82,13 +82,13 @@ class JunctionTree:
         tops = forest.clique_of_member[forest.top]
         component[forest.columns] = len(component) + forest.root[tops]
 
-        def tables(parts: NDArray[np.int32]) -> Tables:
+        def tables(parts: NDArray[np.int32]) -> InclusiveMarginals:
             if not len(parts):
                 return _no_tables(parts)
             nodes = np.where(parts >= 0, np.searchsorted(forest.columns, parts), -1)
             different, which = distinct_rows(nodes.astype(np.int32), len(forest.columns))
             found = marginals.tables(different)
-            return Tables(found.pool, found.offset[which], found.stride[which])
+            return InclusiveMarginals(found.pool, found.offset[which], found.stride[which])
 
         return answer(queries, component, columns, tables, self._threads)
 
@@ -307,6 +307,8 @@ def tree_bytes(elimination: Elimination, scopes: NDArray[np.int32]) -> float:
     return elimination.cells * tree_cell_bytes(int(elimination.sizes.sum()), len(scopes))
 
 
-def _no_tables(parts: NDArray[np.int32]) -> Tables:
+def _no_tables(parts: NDArray[np.int32]) -> InclusiveMarginals:
     """Return the tables of no parts at all."""
-    return Tables(np.zeros(1), np.zeros(0, dtype=np.int64), np.zeros(parts.shape, dtype=np.int64))
+    return InclusiveMarginals(
+        np.zeros(1), np.zeros(0, dtype=np.int64), np.zeros(parts.shape, dtype=np.int64)
+    )

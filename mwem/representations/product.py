@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dualquery.queries.products import Products
 from dualquery.runtime.errors import BadInputError
-from mwem.answers import Columns, Tables, answer
+from mwem.answers import ColumnMarginals, InclusiveMarginals, answer
 from mwem.representations.dense import Dense
 from mwem.representations.uniform import uniform_values
 
@@ -50,7 +50,7 @@ class Factored:
     def answers(self) -> NDArray[np.float64]:
         """Return the answer of every query, float64, shape ``(m,)``."""
         inclusive = {number: dense.inclusive() for number, dense in self._dense.items()}
-        columns = Columns(self._queries.sizes, self._queries.cumulative)
+        columns = ColumnMarginals(self._queries.sizes, self._queries.cumulative)
         stride = np.zeros(len(self._queries.sizes) + 1, dtype=np.int64)
         start = np.zeros(len(self._queries.sizes), dtype=np.int64)
         used = 0
@@ -62,11 +62,11 @@ class Factored:
             start[number] = used
             used += len(inclusive[number])
 
-        def tables(parts: NDArray[np.int32]) -> Tables:
+        def tables(parts: NDArray[np.int32]) -> InclusiveMarginals:
             pools = list(inclusive.values())
             pool = pools[0] if len(pools) == 1 else np.concatenate([*pools, np.zeros(0)])
             # The padding -1 picks the stride 0 at the end.
-            return Tables(pool, start[self._component[parts[:, 0]]], stride[parts])
+            return InclusiveMarginals(pool, start[self._component[parts[:, 0]]], stride[parts])
 
         return answer(self._queries, self._component, columns, tables, self._threads)
 
