@@ -24,7 +24,7 @@ from experiments.solver_findings import (
 )
 from experiments.solver_problems import DELTA, EPSILON, has_groups, instance_name, problem_of
 from experiments.tables import TABLES, PublicTable, table_named
-from solvers.comparison import Measurement, Task, compare
+from solvers.comparison import Measurement, NamedProblem, compare
 
 if TYPE_CHECKING:
     import numpy as np
@@ -130,9 +130,9 @@ def perform(run: Run, threads: int) -> Sequence[Row]:
         return [play(run, threads)]
     problem = problem_of(run)
     hint, spent = _hint(problem) if run["setting"] == HINTED else (None, 0.0)
-    task = Task(instance_name(run), problem, hint)
+    named = NamedProblem(instance_name(run), problem, hint)
     measured = compare(
-        [task],
+        [named],
         [run["solver"]],
         run["limit"],
         shares=_LIMIT_SHARES,

@@ -13,6 +13,8 @@ Knows nothing of privacy or data. A :class:`BestResponse` goes into a :class:`So
 Importing this package imports no solver.
 """
 
+import warnings
+
 from solvers.compact import Compacted, compact
 from solvers.errors import (
     InfeasibleProblemError,
@@ -24,7 +26,8 @@ from solvers.errors import (
     UnknownSolverError,
 )
 from solvers.groups import Groups
-from solvers.kernel_solver import Budget, Ending, KernelSolver, Outcome
+from solvers.kernel_solver import Ending, KernelSolver, SearchResult
+from solvers.limits import SearchLimits
 from solvers.problem import BestResponse, LinearConstraint
 from solvers.protocol import Capability, Solver
 from solvers.reducing import Reducing
@@ -34,7 +37,6 @@ from solvers.solution import Solution, Status
 
 __all__ = [
     "BestResponse",
-    "Budget",
     "Capability",
     "Compacted",
     "Ending",
@@ -44,11 +46,12 @@ __all__ = [
     "KernelSolver",
     "LinearConstraint",
     "MalformedFileError",
-    "Outcome",
     "ProblemTooLargeError",
     "Reducing",
     "Reduction",
     "Removed",
+    "SearchLimits",
+    "SearchResult",
     "Solution",
     "Solver",
     "SolverError",
@@ -61,3 +64,13 @@ __all__ = [
     "get_solver",
     "reduce",
 ]
+
+
+def __getattr__(name: str) -> object:
+    """Return what had another name one minor version ago."""
+    renamed = {"Budget": SearchLimits, "Outcome": SearchResult}
+    if name not in renamed:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    new = renamed[name]
+    warnings.warn(f"solvers.{name} is now solvers.{new.__name__}", DeprecationWarning, stacklevel=2)
+    return new

@@ -50,8 +50,8 @@ def enumerate_parts(problem: BestResponse, work: int) -> tuple[NDArray[np.int8],
     if len(roots) == 0:
         return values, 0
 
-    from solvers.backends import local_search_kernels as kernels
-    from solvers.backends.local_search import initial_state
+    from solvers import local_search_kernels as kernels
+    from solvers.local_search import initial_state
 
     record = np.zeros(n, np.uint8)
     record[firsts] = 1

@@ -14,7 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.compact import compact
-from solvers.errors import InfeasibleProblemError, InvalidProblemError, SolverError
+from solvers.errors import (
+    InfeasibleProblemError,
+    InvalidProblemError,
+    SolverError,
+    UnknownSolverError,
+)
+from solvers.limits import SearchLimits
+from solvers.local_search import improve
 from solvers.problem import BestResponse
 from solvers.protocol import Capability
 from solvers.solution import Solution, Status
@@ -25,36 +32,12 @@ _GRACE_SECONDS = 0.25
 _COMPILED = (
     "solvers.reduction_kernels",
     "solvers.lagrangian_kernels",
-    "solvers.backends.local_search_kernels",
+    "solvers.local_search_kernels",
 )
 """Modules of compiled loops, one or the other of which every back-end or its fallback needs."""
 
 _PROOF_TOLERANCE = 1e-6
 """Largest gap at which a proof is believed, as a share of the sum of absolute weights."""
-
-
-@dataclass(frozen=True)
-class Budget:
-    """What a search may use."""
-
-    began: float
-    """Value of ``time.perf_counter()`` at the call."""
-    deadline: float
-    """Value of ``time.perf_counter()`` at which the search has to be over."""
-    threads: int
-    seed: int
-    work: float = math.inf
-    """Most work, where a back-end counts it (CP-SAT's deterministic time, about a second each)."""
-    gap: float = 0.0
-    """Difference between bound and objective at which a back-end that can may stop."""
-
-    def elapsed(self) -> float:
-        """Return the seconds since the call."""
-        return time.perf_counter() - self.began
-
-    def remaining(self) -> float:
-        """Return the seconds left, at least 0."""
-        return max(self.deadline - time.perf_counter(), 0.0)
 
 
 class Ending(Enum):
@@ -71,7 +54,7 @@ class Ending(Enum):
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
+class SearchResult:
     """A back-end's answer about a kernel, not yet trusted."""
 
     ending: Ending
@@ -134,17 +117,28 @@ class KernelSolver(ABC):
     distribution: ClassVar[str]
     """Package that brings the module."""
 
+    def __init__(self, argument: str = "") -> None:
+        """Take the text after the colon of ``name:argument``; most back-ends take none.
+
+        Raises
+        ------
+        UnknownSolverError
+            If the back-end does not know the argument.
+        """
+        if argument:
+            raise UnknownSolverError(f"{self.name} takes no argument; found {argument!r}")
+
     @abstractmethod
     def search(
-        self, kernel: BestResponse, budget: Budget, start: NDArray[np.uint8] | None
-    ) -> Outcome:
-        """Search a kernel with at least one term until the budget's deadline.
+        self, kernel: BestResponse, limits: SearchLimits, start: NDArray[np.uint8] | None
+    ) -> SearchResult:
+        """Search a kernel with at least one term until the limits's deadline.
 
         Parameters
         ----------
         kernel
             Canonical, non-empty terms; every attribute matters.
-        budget
+        limits
             Deadline, threads and seed.
         start
             uint8, shape ``(kernel.attributes,)``: a feasible record, if one is known.
@@ -182,25 +176,25 @@ class KernelSolver(ABC):
         check_options(problem, time_limit, threads, seed, hint, default)
         hint = None if hint is None else hint.astype(np.uint8)
         default = None if default is None else default.astype(np.uint8)
-        budget = Budget(began, began + time_limit, threads, seed)
+        limits = SearchLimits(began, began + time_limit, threads, seed)
         preprocessed = self.preprocess(problem)
         kernel = preprocessed.problem
-        start = _start(preprocessed, budget, hint, default)
+        start = _start(preprocessed, limits, hint, default)
 
         if len(kernel.terms) == 0:
             record = np.zeros(0, np.uint8) if start is None else start
-            outcome = Outcome(Ending.PROVEN, record, kernel.constant)
-        elif self.least_seconds(kernel) > budget.remaining():
-            outcome = Outcome(Ending.STOPPED)
+            result = SearchResult(Ending.PROVEN, record, kernel.constant)
+        elif self.least_seconds(kernel) > limits.remaining():
+            result = SearchResult(Ending.STOPPED)
         else:
-            outcome = self.search(kernel, budget, start)
-        if outcome.ending is Ending.INFEASIBLE and start is None:
+            result = self.search(kernel, limits, start)
+        if result.ending is Ending.INFEASIBLE and start is None:
             raise _infeasible(kernel)
 
-        record, found, own = _usable(kernel, outcome, budget, start)
+        record, found, own = _usable(kernel, result, limits, start)
         full = preprocessed.expand(record, default)
         objective = problem.value(full)
-        bound = _credible_bound(kernel, outcome, objective)
+        bound = _credible_bound(kernel, result, objective)
         status = Status.FEASIBLE if own else Status.FALLBACK
         if own and _is_proven(kernel, objective, bound):
             status, bound = Status.OPTIMAL, objective
@@ -210,9 +204,9 @@ class KernelSolver(ABC):
             bound=max(bound, objective),
             status=status,
             incumbent_seconds=found,
-            seconds=budget.elapsed(),
+            seconds=limits.elapsed(),
             solver=self.name,
-            steps=(*preprocessed.steps, *outcome.steps),
+            steps=(*preprocessed.steps, *result.steps),
         )
 
 
@@ -249,7 +243,7 @@ def check_options(
 
 def _start(
     preprocessed: Preprocessed,
-    budget: Budget,
+    limits: SearchLimits,
     hint: NDArray[np.uint8] | None,
     default: NDArray[np.uint8] | None,
 ) -> NDArray[np.uint8] | None:
@@ -267,10 +261,10 @@ def _start(
     from solvers.feasibility import feasible_record
 
     try:
-        return feasible_record(kernel, budget.deadline)
+        return feasible_record(kernel, limits.deadline)
     except InfeasibleProblemError:
         # Named by the numbers that the caller knows.
-        feasible_record(preprocessed.original, budget.deadline)
+        feasible_record(preprocessed.original, limits.deadline)
         raise
 
 
@@ -281,31 +275,32 @@ def _infeasible(kernel: BestResponse) -> SolverError:
 
 
 def _usable(
-    kernel: BestResponse, outcome: Outcome, budget: Budget, start: NDArray[np.uint8] | None
+    kernel: BestResponse,
+    result: SearchResult,
+    limits: SearchLimits,
+    start: NDArray[np.uint8] | None,
 ) -> tuple[NDArray[np.uint8], float, bool]:
     """Return the best feasible record, when it was found, and whether the back-end had one."""
-    record, found = outcome.record, outcome.found
+    record, found = result.record, result.found
     own = record is not None and kernel.feasible(record)
     if record is None or not own:
-        from solvers.backends.local_search import improve
-
         if start is None and kernel.constraints:
             raise SolverError(
                 "no record that satisfies the linear constraints was found within the time limit; "
                 "raise the limit or give a feasible hint"
             )
-        deadline = max(budget.deadline, time.perf_counter() + _GRACE_SECONDS)
-        record, found = improve(kernel, start, Budget(budget.began, deadline, 1, budget.seed))
+        deadline = max(limits.deadline, time.perf_counter() + _GRACE_SECONDS)
+        record, found = improve(kernel, start, SearchLimits(limits.began, deadline, 1, limits.seed))
     if start is not None and kernel.value(start) > kernel.value(record):
         record, found = start, 0.0
-    return record, budget.elapsed() if found is None else found, own
+    return record, limits.elapsed() if found is None else found, own
 
 
-def _credible_bound(kernel: BestResponse, outcome: Outcome, objective: float) -> float:
+def _credible_bound(kernel: BestResponse, result: SearchResult, objective: float) -> float:
     """Return the back-end's bound, or ``inf`` if it failed or a feasible record refutes it."""
-    if outcome.ending is Ending.FAILED or outcome.bound < objective - _tolerance(kernel):
+    if result.ending is Ending.FAILED or result.bound < objective - _tolerance(kernel):
         return math.inf
-    return outcome.bound
+    return result.bound
 
 
 def _is_proven(kernel: BestResponse, objective: float, bound: float) -> bool:

@@ -18,7 +18,7 @@ from dualquery.runtime.errors import BadInputError
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from solvers.comparison import Measurement, SolverSummary, Task
+    from solvers.comparison import Measurement, NamedProblem, SolverSummary
 
 _DEFAULT_SOLVERS = "auto,local-search,cpsat,scip,highs"
 
@@ -90,17 +90,19 @@ def compare_solvers(
         get_solver(name)
     target = out or Path(f"comparison-{datetime.datetime.now(datetime.UTC):%Y%m%dT%H%M%SZ}")
     with _new_folder(target):
-        tasks = _tasks(terminal, instances or ["adult"], at, schema, queries, option, seed, threads)
+        problems = _problems(
+            terminal, instances or ["adult"], at, schema, queries, option, seed, threads
+        )
         measurements: list[Measurement] = []
         with terminal.live() as show:
-            show(_table(names, [], len(tasks)))
+            show(_table(names, [], len(problems)))
 
             def listen(measurement: Measurement) -> None:
                 measurements.append(measurement)
-                show(_table(names, summarise(measurements), len(tasks)))
+                show(_table(names, summarise(measurements), len(problems)))
 
             compare(
-                tasks,
+                problems,
                 names,
                 solver_timeout,
                 threads=threads,
@@ -112,13 +114,13 @@ def compare_solvers(
                     "instances": instances or ["adult"], "versions": _versions(names),
                     "python": platform.python_version(), "system": platform.platform(),
                     "processors": os.cpu_count()}  # fmt: skip
-        content = report(tasks, measurements, solver_timeout, settings)
+        content = report(problems, measurements, solver_timeout, settings)
         write_report(target, content)
-        _write_tasks(target, tasks)
+        _write_problems(target, problems)
         pictures = _write_plots(target, measurements)
     content["out"] = str(target)
     terminal.emit(content)
-    terminal.console.print(_table(names, summarise(measurements), len(tasks)))
+    terminal.console.print(_table(names, summarise(measurements), len(problems)))
     terminal.console.print(content["advice"], markup=False)
     if not pictures:
         terminal.console.print(
@@ -146,7 +148,7 @@ def _versions(names: Sequence[str]) -> dict[str, str | None]:
     return {name: known.get(name.partition(":")[0]) for name in names}
 
 
-def _tasks(
+def _problems(
     terminal: Terminal,
     instances: list[str],
     at: str,
@@ -155,13 +157,13 @@ def _tasks(
     option: list[str] | None,
     seed: int,
     threads: int,
-) -> list[Task]:
+) -> list[NamedProblem]:
     """Read the problems, or take them from a run."""
-    from solvers.comparison import Task
+    from solvers.comparison import NamedProblem
     from solvers.formats import is_instance_file, read_instance
 
     if all(is_instance_file(name) for name in instances):
-        return [Task(Path(name).name, read_instance(name).problem) for name in instances]
+        return [NamedProblem(Path(name).name, read_instance(name).problem) for name in instances]
     if len(instances) > 1:
         tables = [name for name in instances if not is_instance_file(name)]
         raise BadInputError(
@@ -193,7 +195,7 @@ def _tasks(
         )
     if not captured:
         raise BadInputError(f"--at {at}: the run is shorter than {min(rounds)} rounds")
-    return [Task(f"round-{number}", problem) for number, problem in captured.items()]
+    return [NamedProblem(f"round-{number}", problem) for number, problem in captured.items()]
 
 
 def _round_numbers(at: str) -> list[int]:
@@ -226,19 +228,19 @@ def _new_folder(path: Path) -> Iterator[None]:
         raise
 
 
-def _write_tasks(folder: Path, tasks: Sequence[Task]) -> None:
+def _write_problems(folder: Path, problems: Sequence[NamedProblem]) -> None:
     """Keep the problems, for whoever wants to repeat the comparison."""
     from solvers import ProblemTooLargeError
     from solvers.formats import is_instance_file, write_instance
 
-    problems = folder / "problems"
-    problems.mkdir()
-    for task in tasks:
-        stem = task.name.split(".")[0] if is_instance_file(task.name) else task.name
+    place = folder / "problems"
+    place.mkdir()
+    for named in problems:
+        stem = named.name.split(".")[0] if is_instance_file(named.name) else named.name
         try:
-            write_instance(problems / f"{stem}.wcnf", task.problem)
+            write_instance(place / f"{stem}.wcnf", named.problem)
         except ProblemTooLargeError:
-            write_instance(problems / f"{stem}.lp", task.problem)
+            write_instance(place / f"{stem}.lp", named.problem)
 
 
 def _write_plots(folder: Path, measurements: Sequence[Measurement]) -> bool:
@@ -252,7 +254,7 @@ def _write_plots(folder: Path, measurements: Sequence[Measurement]) -> bool:
     return True
 
 
-def _table(names: Sequence[str], summaries: Sequence[SolverSummary], tasks: int) -> Table:
+def _table(names: Sequence[str], summaries: Sequence[SolverSummary], problems: int) -> Table:
     """Draw one line a solver; those not run yet are empty."""
     from rich.box import SIMPLE_HEAD
     from rich.markup import escape
@@ -283,11 +285,11 @@ def _table(names: Sequence[str], summaries: Sequence[SolverSummary], tasks: int)
     for name in names:
         each = known.get(name)
         if each is None:
-            table.add_row(escape(name), f"0/{tasks}")
+            table.add_row(escape(name), f"0/{problems}")
             continue
         table.add_row(
             escape(name),
-            f"{each.instances}/{tasks}",
+            f"{each.instances}/{problems}",
             str(each.solved),
             str(each.proven),
             _seconds(each.incumbent_seconds),

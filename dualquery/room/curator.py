@@ -43,6 +43,7 @@ from dualquery.room.draws.databases import SmallDatabases
 from dualquery.room.draws.noisy_max import report_noisy_max
 from dualquery.room.draws.randomized import RandomizedCounts, asked_columns
 from dualquery.room.draws.selection import GRID, error_scores, select_largest
+from dualquery.room.exclusive import require_exclusive
 from dualquery.room.features import Features
 from dualquery.room.ledger import Ledger
 from dualquery.room.noise.gaussian import add_gaussian
@@ -142,23 +143,23 @@ class Curator:
     def begin_game(self, step: float) -> None:
         """Start multiplicative weights over the queries, uniform, with learning rate ``step``."""
         step = _positive("step", step)
-        _require_game(self._workload)
+        queries = _require_game(self._workload)
+        if isinstance(queries, Disjunctions):
+            require_exclusive(queries)
         if self._neighbours is Neighbours.REPLACE_ONE:
             self._weights = QueryWeights(self._counts, self._n, step)
         else:
             self._weights = QueryWeights.centred(self._counts, self._records.n, self._n, step)
 
-    def reweight(self, record: NDArray[np.uint8], multiple: int = 1) -> None:
+    def reweight(self, record: NDArray[np.uint8]) -> None:
         """Raise the weights of queries that a public record under-serves; nothing comes out.
 
         Parameters
         ----------
         record
             uint8, shape ``(d,)``: the round's best response.
-        multiple
-            The round's step as a whole multiple, >= 1, of the learning rate.
         """
-        self._game.update(_require_game(self._workload).on_record(record), multiple)
+        self._game.update(_require_game(self._workload).on_record(record))
 
     def sample_queries(self, draws: int) -> Sample:
         """Draw queries from the weights: each draw an exponential mechanism of bounded range."""

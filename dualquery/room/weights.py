@@ -8,8 +8,7 @@ h_q being the number of these records that satisfy q. The counts are held alread
 public; the score is computed from them, exactly, whenever it is needed, so that the player holds
 4 bytes a query beside the counts. After rounds with step eta the query has log-weight
 ``(eta / n) S_q`` and its complement the negative of it (Algorithm 1 of the DualQuery paper, with
-the sign that raises the weight of a query which the records so far under-serve). Where steps
-differ between rounds they are whole multiples of eta, and K and h_q count a record as many times.
+the sign that raises the weight of a query which the records so far under-serve).
 
 **When a record is added or removed,** n is private and a public N stands in for it. Statistic from
 1/2, the middle of its values, a query is ``c_q - n/2``, so that a record contributes 1/2 or -1/2 to
@@ -35,7 +34,6 @@ same.
 
 from __future__ import annotations
 
-import operator
 from dataclasses import dataclass
 
 import numpy as np
@@ -47,7 +45,7 @@ from dualquery.room.randomness import Randomness
 MOST_QUERIES = (1 << 25) - 1
 """Above this, sums of weights could overflow their two words."""
 
-MOST_STEPS = 1 << 21
+MOST_ROUNDS = 1 << 21
 """Above this, scores of 10^12 rows could overflow, and hits."""
 
 
@@ -77,7 +75,7 @@ class QueryWeights:
     n
         Number of rows (public).
     step
-        Learning rate eta of a round, or the unit of learning rates that are multiples of it.
+        Learning rate eta.
     """
 
     def __init__(self, counts: NDArray[np.int64], n: int, step: float) -> None:
@@ -87,7 +85,7 @@ class QueryWeights:
         self._hits = np.zeros(len(counts), dtype=np.int32)
         self._n = n
         self._step = step
-        self._steps = 0
+        self._rounds = 0
 
     @staticmethod
     def centred(
@@ -112,37 +110,32 @@ class QueryWeights:
         """Bounded range of one draw: a log-weight moves by at most eta K / n between neighbours.
 
         A count moves by at most 1 when a row is replaced, and a centred, doubled one by at most 1
-        when a row is added or removed. K counts a record as many times as its step is a multiple.
+        when a row is added or removed.
         """
-        return 2.0 * self._step * self._steps / self._n
+        return 2.0 * self._step * self._rounds / self._n
 
-    def update(self, truth: NDArray[np.uint8], multiple: int = 1) -> None:
+    def update(self, truth: NDArray[np.uint8]) -> None:
         """Move every weight by one round.
 
         Parameters
         ----------
         truth
             uint8, shape ``(m,)``: value of every query on the round's record.
-        multiple
-            The round's learning rate in steps; >= 1.
 
         Raises
         ------
         ValueError
-            If it is below 1, or the steps of all rounds are more than `MOST_STEPS`.
+            If there were `MOST_ROUNDS` already.
         """
-        multiple = operator.index(multiple)
-        if multiple < 1:
-            raise ValueError(f"the multiple of the step is {multiple}; at least 1 is needed")
-        if self._steps + multiple > MOST_STEPS:
-            raise ValueError(f"the steps of all rounds exceed {MOST_STEPS:,}: scores would wrap")
-        kernels.add_hits(self._hits, truth, multiple)
-        self._steps += multiple
+        if self._rounds == MOST_ROUNDS:
+            raise ValueError(f"more than {MOST_ROUNDS:,} rounds: scores would wrap")
+        kernels.add_hits(self._hits, truth)
+        self._rounds += 1
 
     @property
     def scores(self) -> kernels.GameScores:
         """The scores of the queries."""
-        return kernels.GameScores(self._counts, self._hits, self._steps, self._n)
+        return kernels.GameScores(self._counts, self._hits, self._rounds, self._n)
 
     def sample(self, draws: int, randomness: Randomness) -> Sample:
         """Draw queries independently, each with probability proportional to its integer weight."""

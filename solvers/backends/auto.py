@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.errors import UnknownSolverError
-from solvers.kernel_solver import Budget, Ending, KernelSolver, Outcome, Preprocessed
+from solvers.kernel_solver import Ending, KernelSolver, Preprocessed, SearchResult
+from solvers.limits import SearchLimits
 from solvers.problem import BestResponse
 from solvers.protocol import Capability
 
@@ -116,23 +117,23 @@ class Auto(KernelSolver):
         return reduce(problem)
 
     def search(
-        self, kernel: BestResponse, budget: Budget, start: NDArray[np.uint8] | None
-    ) -> Outcome:
+        self, kernel: BestResponse, limits: SearchLimits, start: NDArray[np.uint8] | None
+    ) -> SearchResult:
         """Search what the reductions left."""
-        from solvers.backends.local_search import improve
+        from solvers.local_search import improve
 
         if start is None and kernel.constraints:
-            return Outcome(Ending.STOPPED)
+            return SearchResult(Ending.STOPPED)
         self._thrift.earn(self._policy.income)
-        attempt = _Attempt(kernel, budget, self._policy.gap)
-        attempt.adopt(*improve(kernel, start, budget, effort=_GLANCE), "local search")
+        attempt = _Attempt(kernel, limits, self._policy.gap)
+        attempt.adopt(*improve(kernel, start, limits, effort=_GLANCE), "local search")
         if self._policy.bounds and not attempt.proven:
             attempt.relax()
             if not attempt.proven:
-                attempt.adopt(*improve(kernel, attempt.record, budget), "longer local search")
+                attempt.adopt(*improve(kernel, attempt.record, limits), "longer local search")
         if not attempt.proven and self._policy.search > 0.0:
             self._search(attempt)
-        return Outcome(
+        return SearchResult(
             Ending.STOPPED, attempt.record, attempt.bound, attempt.found, tuple(attempt.steps)
         )
 
@@ -141,7 +142,7 @@ class Auto(KernelSolver):
         exact = _exact_solver()
         if refusal := self._thrift.refusal_to_search(gap, len(attempt.kernel.terms)):
             attempt.steps.append(f"no search for a proof: {refusal}")
-        elif exact.least_seconds(attempt.kernel) >= attempt.budget.remaining():
+        elif exact.least_seconds(attempt.kernel) >= attempt.limits.remaining():
             attempt.steps.append("no search for a proof: no time left")
         else:
             work = attempt.search(exact, min(self._policy.search, self._thrift.credit))
@@ -166,9 +167,9 @@ def _policy(argument: str) -> Policy:
 class _Attempt:
     """One call's incumbent and bound."""
 
-    def __init__(self, kernel: BestResponse, budget: Budget, gap: float) -> None:
+    def __init__(self, kernel: BestResponse, limits: SearchLimits, gap: float) -> None:
         self.kernel = kernel
-        self.budget = budget
+        self.limits = limits
         self.gap = gap
         self.record: NDArray[np.uint8] = np.zeros(kernel.attributes, np.uint8)
         self.value = -math.inf
@@ -202,13 +203,13 @@ class _Attempt:
 
     def relax(self) -> None:
         """Bound by the dual as long as that gets on; search from its rounded records."""
-        from solvers.backends.local_search import search_from
         from solvers.lagrangian import LagrangianDual
+        from solvers.local_search import search_from
 
         dual = self.dual = LagrangianDual(self.kernel, self.record)
-        rng = np.random.default_rng(self.budget.seed)
+        rng = np.random.default_rng(self.limits.seed)
         for stretch in _STRETCHES:
-            if stretch * dual.seconds_per_iteration > self.budget.remaining():
+            if stretch * dual.seconds_per_iteration > self.limits.remaining():
                 self.steps.append("no time left for the dual")
                 return
             before = self.bound
@@ -218,7 +219,7 @@ class _Attempt:
                 return
             for start in (dual.rounded(), *(dual.rounded(rng) for _ in range(_ROUNDINGS))):
                 if self.kernel.feasible(start):
-                    found = search_from(self.kernel, start, self.budget, effort=_BRIEF)
+                    found = search_from(self.kernel, start, self.limits, effort=_BRIEF)
                     self.adopt(*found, "search from its record")
             if self.proven or before - self.bound < _LEAST_PROGRESS * (self.bound - self.value):
                 return
@@ -234,23 +235,23 @@ class _Attempt:
         reduction = reduce(better)
         left = reduction.problem
         if reduction.solved:
-            outcome = Outcome(Ending.PROVEN, np.zeros(0, np.uint8), left.constant)
+            result = SearchResult(Ending.PROVEN, np.zeros(0, np.uint8), left.constant)
         else:
             start = reduction.restrict(self.record) if better.feasible(self.record) else None
-            budget = replace(self.budget, work=work, gap=self.gap * abs(self.value))
-            outcome = exact.search(left, budget, start)
+            limits = replace(self.limits, work=work, gap=self.gap * abs(self.value))
+            result = exact.search(left, limits, start)
         value = self.value
-        if outcome.record is not None and left.feasible(outcome.record):
-            found = self.budget.elapsed() if outcome.found is None else outcome.found
-            self.adopt(reduction.expand(outcome.record), found, exact.name)
-        if outcome.ending is Ending.INFEASIBLE:
+        if result.record is not None and left.feasible(result.record):
+            found = self.limits.elapsed() if result.found is None else result.found
+            self.adopt(reduction.expand(result.record), found, exact.name)
+        if result.ending is Ending.INFEASIBLE:
             self._tighten(value, exact.name)
-        elif outcome.ending is Ending.PROVEN:
+        elif result.ending is Ending.PROVEN:
             self._tighten(max(value, self.value), exact.name)
-        elif outcome.ending is Ending.STOPPED:
-            bound = float(attainable(left, outcome.bound))
+        elif result.ending is Ending.STOPPED:
+            bound = float(attainable(left, result.bound))
             self._tighten(max(value, bound), exact.name)
-        return outcome.work
+        return result.work
 
     def _tighten(self, bound: float, by: str) -> None:
         self.bound = min(self.bound, bound)

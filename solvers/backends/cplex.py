@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from solvers.backends.formulated import Formulated
 from solvers.errors import ProblemTooLargeError, SolverUnavailableError
 from solvers.formulation import LinearProgram, formulate, objective_scale
-from solvers.kernel_solver import Budget, Ending, Outcome
+from solvers.kernel_solver import Ending, SearchResult
+from solvers.limits import SearchLimits
 from solvers.problem import BestResponse
 from solvers.protocol import Capability
 
@@ -37,33 +38,21 @@ _SIZE_LIMIT = 1016
 
 
 class Cplex(Formulated):
-    """Branch and cut by CPLEX.
-
-    Parameters
-    ----------
-    argument
-        ``disaggregated`` (or empty) or ``aggregated``.
-    """
+    """Branch and cut by CPLEX."""
 
     name: ClassVar[str] = "cplex"
-    capabilities: ClassVar[frozenset[Capability]] = frozenset(
-        {
-            Capability.EXACT,
-            Capability.BOUND,
-            Capability.GROUPS,
-            Capability.LINEAR_CONSTRAINTS,
-            Capability.HINT,
-            Capability.THREADS,
-            Capability.SEED,
-        }
-    )
+    capabilities: ClassVar[frozenset[Capability]] = Formulated.capabilities | {
+        Capability.HINT,
+        Capability.THREADS,
+        Capability.SEED,
+    }
     module: ClassVar[str] = "cplex"
     distribution: ClassVar[str] = "cplex"
     least_seconds_per_term: ClassVar[float] = 25e-6
 
     def search(
-        self, kernel: BestResponse, budget: Budget, start: NDArray[np.uint8] | None
-    ) -> Outcome:
+        self, kernel: BestResponse, limits: SearchLimits, start: NDArray[np.uint8] | None
+    ) -> SearchResult:
         """Solve the 0-1 program, from the start if there is one.
 
         Raises
@@ -77,7 +66,7 @@ class Cplex(Formulated):
 
         try:
             with cplex.Cplex() as model:
-                return self._search(model, kernel, budget, start)
+                return self._search(model, kernel, limits, start)
         except cplex.exceptions.CplexSolverError as error:
             if len(error.args) > 2 and error.args[2] == _SIZE_LIMIT:
                 raise ProblemTooLargeError(
@@ -87,8 +76,12 @@ class Cplex(Formulated):
             raise SolverUnavailableError(f"cplex: {error}") from error
 
     def _search(
-        self, model: Any, kernel: BestResponse, budget: Budget, start: NDArray[np.uint8] | None
-    ) -> Outcome:
+        self,
+        model: Any,
+        kernel: BestResponse,
+        limits: SearchLimits,
+        start: NDArray[np.uint8] | None,
+    ) -> SearchResult:
         for silence in (
             model.set_log_stream,
             model.set_error_stream,
@@ -100,12 +93,12 @@ class Cplex(Formulated):
         scale = objective_scale(kernel.weights)
         _build(model, program, scale)
         parameters = model.parameters
-        parameters.threads.set(budget.threads)
-        parameters.randomseed.set(budget.seed % 2**31)
+        parameters.threads.set(limits.threads)
+        parameters.randomseed.set(limits.seed % 2**31)
         parameters.mip.tolerances.mipgap.set(0.0)
         parameters.mip.tolerances.absmipgap.set(0.0)
-        if math.isfinite(budget.deadline):
-            parameters.timelimit.set(max(budget.remaining(), 1e-3))
+        if math.isfinite(limits.deadline):
+            parameters.timelimit.set(max(limits.remaining(), 1e-3))
         if start is not None:
             values = program.assignment(kernel, start).astype(np.float64).tolist()
             level = model.MIP_starts.effort_level.check_feasibility
@@ -114,11 +107,11 @@ class Cplex(Formulated):
 
         ending = _ENDINGS.get(model.solution.get_status(), Ending.FAILED)
         if not model.solution.is_primal_feasible():
-            return Outcome(ending)
+            return SearchResult(ending)
         bound = program.constant + model.solution.MIP.get_best_objective() / scale
         values = model.solution.get_values(0, program.attributes - 1)
         record = (np.array(values) > 0.5).astype(np.uint8)
-        return Outcome(ending, record, bound)
+        return SearchResult(ending, record, bound)
 
 
 def _build(model: Any, program: LinearProgram, scale: float) -> None:

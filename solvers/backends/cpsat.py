@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from solvers.backends.formulated import Formulated
 from solvers.formulation import Formulation
-from solvers.kernel_solver import Budget, Ending, Outcome
+from solvers.kernel_solver import Ending, SearchResult
+from solvers.limits import SearchLimits
 from solvers.problem import BestResponse, LinearConstraint
 from solvers.protocol import Capability
 from solvers.scaling import integer_scaled
@@ -31,31 +32,20 @@ class CpSat(Formulated):
     Always one worker at ``linearization_level`` 2: with more, the workers' own settings override
     the level, and the linear relaxation, which gives the proofs, is lost. The objective is in
     integers: see :func:`solvers.scaling.integer_scaled`.
-
-    Parameters
-    ----------
-    argument
-        ``disaggregated`` (or empty) or ``aggregated``.
     """
 
     name: ClassVar[str] = "cpsat"
-    capabilities: ClassVar[frozenset[Capability]] = frozenset(
-        {
-            Capability.EXACT,
-            Capability.BOUND,
-            Capability.GROUPS,
-            Capability.LINEAR_CONSTRAINTS,
-            Capability.HINT,
-            Capability.SEED,
-        }
-    )
+    capabilities: ClassVar[frozenset[Capability]] = Formulated.capabilities | {
+        Capability.HINT,
+        Capability.SEED,
+    }
     module: ClassVar[str] = "ortools"
     distribution: ClassVar[str] = "ortools"
     least_seconds_per_term: ClassVar[float] = 25e-6
 
     def search(
-        self, kernel: BestResponse, budget: Budget, start: NDArray[np.uint8] | None
-    ) -> Outcome:
+        self, kernel: BestResponse, limits: SearchLimits, start: NDArray[np.uint8] | None
+    ) -> SearchResult:
         """Solve the model, from the start if there is one."""
         from ortools.sat.python import cp_model
 
@@ -68,29 +58,29 @@ class CpSat(Formulated):
         # This part of the presolve, over at-most-one and linear constraints that share variables,
         # cuts off optima in release 9.15 (google/or-tools issue 5293; a test holds a case).
         solver.parameters.presolve_inclusion_work_limit = 0
-        solver.parameters.random_seed = budget.seed % 2**31
+        solver.parameters.random_seed = limits.seed % 2**31
         solver.parameters.catch_sigint_signal = False
-        solver.parameters.max_time_in_seconds = budget.remaining()
-        solver.parameters.max_deterministic_time = budget.work
-        solver.parameters.absolute_gap_limit = scale * budget.gap
+        solver.parameters.max_time_in_seconds = limits.remaining()
+        solver.parameters.max_deterministic_time = limits.work
+        solver.parameters.absolute_gap_limit = scale * limits.gap
         found: list[float] = []
 
         class Watch(cp_model.CpSolverSolutionCallback):  # type: ignore[misc]
             def on_solution_callback(self) -> None:
-                found.append(budget.elapsed())
+                found.append(limits.elapsed())
 
         status = solver.solve(model, Watch())
         ending = _ENDINGS.get(solver.status_name(status), Ending.FAILED)
         response = solver.response_proto
         if len(response.solution) == 0:
             # Without a solution the response's bound may be a mere 0: not set.
-            return Outcome(ending, work=response.deterministic_time)
+            return SearchResult(ending, work=response.deterministic_time)
         # The solver minimises the negative; the error is what rounding the weights may have hidden.
         bound = kernel.constant + (error - solver.best_objective_bound) / scale
         values = np.fromiter(response.solution, np.int64, len(response.solution))
         record = values[: kernel.attributes].astype(np.uint8)
         last = found[-1] if found else None
-        return Outcome(ending, record, bound, last, work=response.deterministic_time)
+        return SearchResult(ending, record, bound, last, work=response.deterministic_time)
 
 
 def _model_text(

@@ -8,8 +8,9 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.errors import ProblemTooLargeError, SolverError
-from solvers.kernel_solver import Budget, Ending, KernelSolver, Outcome
+from solvers.errors import ProblemTooLargeError
+from solvers.kernel_solver import Ending, KernelSolver, SearchResult
+from solvers.limits import SearchLimits
 from solvers.problem import BestResponse
 from solvers.protocol import Capability
 
@@ -30,16 +31,12 @@ class Exhaustive(KernelSolver):
     module: ClassVar[str] = "numpy"
     distribution: ClassVar[str] = "numpy"
 
-    def __init__(self, argument: str = "") -> None:
-        if argument:
-            raise SolverError(f"exhaustive takes no argument; found {argument!r}")
-
     def search(
         self,
         kernel: BestResponse,
-        budget: Budget,
+        limits: SearchLimits,
         start: NDArray[np.uint8] | None,  # noqa: ARG002
-    ) -> Outcome:
+    ) -> SearchResult:
         """Enumerate in blocks until done or the deadline has passed.
 
         Raises
@@ -61,18 +58,18 @@ class Exhaustive(KernelSolver):
         found = 0.0
         chunk = max(_CHUNK_CELLS // max(len(kernel.terms), kernel.attributes), 1)
         for first in range(0, records, chunk):
-            if best is not None and budget.remaining() == 0.0:
-                return Outcome(Ending.STOPPED, best, found=found)
+            if best is not None and limits.remaining() == 0.0:
+                return SearchResult(Ending.STOPPED, best, found=found)
             numbers = np.arange(first, min(first + chunk, records))
             block = _legal_records(kernel, free, sizes, numbers)
             values = _values(kernel, block)
             values[~_satisfying(kernel, block)] = -math.inf
             top = int(values.argmax())
             if values[top] > best_value:
-                best, best_value, found = block[:, top].copy(), values[top], budget.elapsed()
+                best, best_value, found = block[:, top].copy(), values[top], limits.elapsed()
         if best is None:
-            return Outcome(Ending.INFEASIBLE)
-        return Outcome(Ending.PROVEN, best, best_value, found)
+            return SearchResult(Ending.INFEASIBLE)
+        return SearchResult(Ending.PROVEN, best, best_value, found)
 
 
 def _legal_records(

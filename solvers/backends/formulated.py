@@ -8,6 +8,7 @@ from solvers.errors import UnknownSolverError
 from solvers.formulation import Formulation
 from solvers.kernel_solver import KernelSolver
 from solvers.problem import BestResponse
+from solvers.protocol import Capability
 
 
 class Formulated(KernelSolver):
@@ -24,6 +25,14 @@ class Formulated(KernelSolver):
         If there is no such formulation.
     """
 
+    capabilities: ClassVar[frozenset[Capability]] = frozenset(
+        {
+            Capability.EXACT,
+            Capability.BOUND,
+            Capability.GROUPS,
+            Capability.LINEAR_CONSTRAINTS,
+        }
+    )
     least_seconds_per_term: ClassVar[float]
     """From the call to a first result, model building included (measured at 70,000 terms)."""
 

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from solvers.backends.formulated import Formulated
 from solvers.errors import ProblemTooLargeError, SolverUnavailableError
 from solvers.formulation import formulate, objective_scale
-from solvers.kernel_solver import Budget, Ending, Outcome
+from solvers.kernel_solver import Ending, SearchResult
+from solvers.limits import SearchLimits
 from solvers.problem import BestResponse
 from solvers.protocol import Capability
 
@@ -37,33 +38,21 @@ _SIZE_LIMIT = 10010
 
 
 class Gurobi(Formulated):
-    """Branch and cut by Gurobi.
-
-    Parameters
-    ----------
-    argument
-        ``disaggregated`` (or empty) or ``aggregated``.
-    """
+    """Branch and cut by Gurobi."""
 
     name: ClassVar[str] = "gurobi"
-    capabilities: ClassVar[frozenset[Capability]] = frozenset(
-        {
-            Capability.EXACT,
-            Capability.BOUND,
-            Capability.GROUPS,
-            Capability.LINEAR_CONSTRAINTS,
-            Capability.HINT,
-            Capability.THREADS,
-            Capability.SEED,
-        }
-    )
+    capabilities: ClassVar[frozenset[Capability]] = Formulated.capabilities | {
+        Capability.HINT,
+        Capability.THREADS,
+        Capability.SEED,
+    }
     module: ClassVar[str] = "gurobipy"
     distribution: ClassVar[str] = "gurobipy"
     least_seconds_per_term: ClassVar[float] = 15e-6
 
     def search(
-        self, kernel: BestResponse, budget: Budget, start: NDArray[np.uint8] | None
-    ) -> Outcome:
+        self, kernel: BestResponse, limits: SearchLimits, start: NDArray[np.uint8] | None
+    ) -> SearchResult:
         """Solve the 0-1 program, from the start if there is one.
 
         Raises
@@ -76,7 +65,7 @@ class Gurobi(Formulated):
         import gurobipy
 
         try:
-            return self._search(kernel, budget, start)
+            return self._search(kernel, limits, start)
         except gurobipy.GurobiError as error:
             if error.errno == _SIZE_LIMIT:
                 raise ProblemTooLargeError(
@@ -86,8 +75,8 @@ class Gurobi(Formulated):
             raise SolverUnavailableError(f"gurobi: {error}") from error
 
     def _search(
-        self, kernel: BestResponse, budget: Budget, start: NDArray[np.uint8] | None
-    ) -> Outcome:
+        self, kernel: BestResponse, limits: SearchLimits, start: NDArray[np.uint8] | None
+    ) -> SearchResult:
         import gurobipy
         from gurobipy import GRB
 
@@ -97,7 +86,7 @@ class Gurobi(Formulated):
 
         def watch(_: gurobipy.Model, where: int) -> None:
             if where == GRB.Callback.MIPSOL:
-                found.append(budget.elapsed())
+                found.append(limits.elapsed())
 
         with gurobipy.Env(empty=True) as environment:
             environment.setParam("OutputFlag", 0)
@@ -112,18 +101,18 @@ class Gurobi(Formulated):
                         model.addMConstr(matrix[rows], columns, sense, side[rows])
                 if start is not None:
                     columns.Start = program.assignment(kernel, start).astype(np.float64)
-                model.Params.Threads = budget.threads
-                model.Params.Seed = budget.seed % 2_000_000_000
+                model.Params.Threads = limits.threads
+                model.Params.Seed = limits.seed % 2_000_000_000
                 model.Params.MIPGap = 0.0
                 model.Params.MIPGapAbs = 0.0
-                if math.isfinite(budget.deadline):
-                    model.Params.TimeLimit = max(budget.remaining(), 1e-3)
+                if math.isfinite(limits.deadline):
+                    model.Params.TimeLimit = max(limits.remaining(), 1e-3)
                 model.optimize(watch)
                 ending = _ENDINGS.get(model.Status, Ending.FAILED)
                 bound = math.inf
                 if ending is not Ending.INFEASIBLE and abs(model.ObjBound) < GRB.INFINITY:
                     bound = program.constant + model.ObjBound / scale
                 if model.SolCount == 0:
-                    return Outcome(ending, None, bound)
+                    return SearchResult(ending, None, bound)
                 record = (columns.X[: program.attributes] > 0.5).astype(np.uint8)
-                return Outcome(ending, record, bound, found[-1] if found else None)
+                return SearchResult(ending, record, bound, found[-1] if found else None)

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from solvers.backends.formulated import Formulated
 from solvers.formulation import formulate, objective_scale
-from solvers.kernel_solver import Budget, Ending, Outcome
+from solvers.kernel_solver import Ending, SearchResult
+from solvers.limits import SearchLimits
 from solvers.problem import BestResponse
-from solvers.protocol import Capability
 
 _ENDINGS = {
     0: Ending.PROVEN,  # optimal
@@ -27,22 +27,9 @@ class Highs(Formulated):
     """Branch and cut by ``scipy.optimize.milp``.
 
     SciPy passes on neither hint, seed nor thread count.
-
-    Parameters
-    ----------
-    argument
-        ``disaggregated`` (or empty) or ``aggregated``.
     """
 
     name: ClassVar[str] = "highs"
-    capabilities: ClassVar[frozenset[Capability]] = frozenset(
-        {
-            Capability.EXACT,
-            Capability.BOUND,
-            Capability.GROUPS,
-            Capability.LINEAR_CONSTRAINTS,
-        }
-    )
     module: ClassVar[str] = "scipy"
     distribution: ClassVar[str] = "scipy"
     least_seconds_per_term: ClassVar[float] = 20e-6
@@ -50,9 +37,9 @@ class Highs(Formulated):
     def search(
         self,
         kernel: BestResponse,
-        budget: Budget,
+        limits: SearchLimits,
         start: NDArray[np.uint8] | None,  # noqa: ARG002
-    ) -> Outcome:
+    ) -> SearchResult:
         """Solve the 0-1 program from scratch."""
         from scipy.optimize import Bounds, LinearConstraint, milp
 
@@ -64,7 +51,7 @@ class Highs(Formulated):
             bounds=Bounds(0.0, 1.0),
             constraints=LinearConstraint(model.sparse_matrix(), model.lower, model.upper),
             # The default gap of 1e-4 would stop short of the optimum.
-            options={"time_limit": max(budget.remaining(), 1e-3), "mip_rel_gap": 0.0},
+            options={"time_limit": max(limits.remaining(), 1e-3), "mip_rel_gap": 0.0},
         )
         bound = np.inf
         if result.mip_dual_bound is not None and np.isfinite(result.mip_dual_bound):
@@ -72,4 +59,4 @@ class Highs(Formulated):
         record = None
         if result.x is not None:
             record = (result.x[: model.attributes] > 0.5).astype(np.uint8)
-        return Outcome(_ENDINGS.get(result.status, Ending.FAILED), record, bound)
+        return SearchResult(_ENDINGS.get(result.status, Ending.FAILED), record, bound)

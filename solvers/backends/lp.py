@@ -7,8 +7,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.errors import SolverError
-from solvers.kernel_solver import Budget, Ending, KernelSolver, Outcome
+from solvers.kernel_solver import Ending, KernelSolver, SearchResult
+from solvers.limits import SearchLimits
 from solvers.problem import BestResponse
 from solvers.protocol import Capability
 
@@ -32,21 +32,17 @@ class Lp(KernelSolver):
     module: ClassVar[str] = "scipy"
     distribution: ClassVar[str] = "scipy"
 
-    def __init__(self, argument: str = "") -> None:
-        if argument:
-            raise SolverError(f"lp takes no argument; found {argument!r}")
-
     def search(
-        self, kernel: BestResponse, budget: Budget, start: NDArray[np.uint8] | None
-    ) -> Outcome:
+        self, kernel: BestResponse, limits: SearchLimits, start: NDArray[np.uint8] | None
+    ) -> SearchResult:
         """Search locally, then solve the relaxation in the time that is left."""
-        from solvers.backends.local_search import improve
+        from solvers.local_search import improve
         from solvers.relaxation import estimated_seconds, relaxation_bound
 
         if start is None and kernel.constraints:
-            return Outcome(Ending.STOPPED)
-        record, found = improve(kernel, start, budget)
-        if budget.remaining() == 0.0 or estimated_seconds(kernel) > 4.0 * budget.remaining():
-            return Outcome(Ending.STOPPED, record, found=found)
-        bound = relaxation_bound(kernel, budget.deadline)
-        return Outcome(Ending.STOPPED, record, bound, found)
+            return SearchResult(Ending.STOPPED)
+        record, found = improve(kernel, start, limits)
+        if limits.remaining() == 0.0 or estimated_seconds(kernel) > 4.0 * limits.remaining():
+            return SearchResult(Ending.STOPPED, record, found=found)
+        bound = relaxation_bound(kernel, limits.deadline)
+        return SearchResult(Ending.STOPPED, record, bound, found)

@@ -23,7 +23,8 @@ from numpy.typing import NDArray
 
 from solvers.backends.external import run_command
 from solvers.errors import SolverUnavailableError, UnknownSolverError
-from solvers.kernel_solver import Budget, Ending, KernelSolver, Outcome
+from solvers.kernel_solver import Ending, KernelSolver, SearchResult
+from solvers.limits import SearchLimits
 from solvers.problem import BestResponse
 from solvers.protocol import Capability
 
@@ -97,15 +98,15 @@ class MaxSat(KernelSolver):
     def search(
         self,
         kernel: BestResponse,
-        budget: Budget,
+        limits: SearchLimits,
         start: NDArray[np.uint8] | None,  # noqa: ARG002
-    ) -> Outcome:
+    ) -> SearchResult:
         """Write the file, run the command, and judge what it prints."""
         from solvers.formats.clauses import encode
         from solvers.formats.wcnf import wcnf_text
 
         clauses = encode(kernel)
-        log = _AnswerLog(clauses.variables, budget)
+        log = _AnswerLog(clauses.variables, limits)
         with tempfile.TemporaryDirectory(prefix="dualquery-", ignore_cleanup_errors=True) as name:
             folder = Path(name)
             command = []
@@ -116,10 +117,10 @@ class MaxSat(KernelSolver):
                         path.write_text(wcnf_text(clauses, header=header), encoding="ascii")
                         word = word.replace(mark, str(path))
                 command.append(word)
-            if budget.remaining() == 0.0:
-                return Outcome(Ending.STOPPED)
-            last_words = min(_LAST_WORDS * budget.remaining(), _LONGEST_LAST_WORDS)
-            deadline = min(budget.deadline, time.perf_counter() + _LONGEST_SECONDS)
+            if limits.remaining() == 0.0:
+                return SearchResult(Ending.STOPPED)
+            last_words = min(_LAST_WORDS * limits.remaining(), _LONGEST_LAST_WORDS)
+            deadline = min(limits.deadline, time.perf_counter() + _LONGEST_SECONDS)
             try:
                 status, complaint = run_command(
                     command,
@@ -131,33 +132,33 @@ class MaxSat(KernelSolver):
                 )
             except OSError as error:
                 self._warn(f"cannot be started: {error.strerror}")
-                return Outcome(Ending.FAILED)
+                return SearchResult(Ending.FAILED)
         record = log.record(kernel.attributes)
         ending = self._ending(log, status, complaint, record is not None)
         if record is None:
-            return Outcome(ending)
+            return SearchResult(ending)
         if not kernel.feasible(record):
             self._warn(f"printed an infeasible solution: {kernel.violations(record)[0]}")
-            return Outcome(Ending.FAILED)
+            return SearchResult(Ending.FAILED)
         value = kernel.value(record)
         tolerance = (clauses.error + 0.5) / clauses.scale + 1e-9 * abs(value)
         if value >= clauses.best - tolerance:
             # No soft clause is violated: optimal, whatever the command makes of it.
-            return Outcome(Ending.PROVEN, record, max(value, clauses.best), log.found)
+            return SearchResult(Ending.PROVEN, record, max(value, clauses.best), log.found)
         if ending is not Ending.PROVEN:
-            return Outcome(ending, record, found=log.found)
+            return SearchResult(ending, record, found=log.found)
         if log.cost is None:
             self._warn("claims an optimum without a line 'o'")
-            return Outcome(Ending.STOPPED, record, found=log.found)
+            return SearchResult(Ending.STOPPED, record, found=log.found)
         claimed = clauses.objective(log.cost)
         if abs(claimed - value) > tolerance:
             self._warn(
                 f"claims an optimum of cost {log.cost}, which is an objective of {claimed:g}, but "
                 f"its solution has the objective {value:g}"
             )
-            return Outcome(Ending.STOPPED, record, found=log.found)
+            return SearchResult(Ending.STOPPED, record, found=log.found)
         bound = claimed + clauses.error / clauses.scale
-        return Outcome(Ending.PROVEN, record, bound, log.found)
+        return SearchResult(Ending.PROVEN, record, bound, log.found)
 
     def _ending(
         self, log: _AnswerLog, status: int | None, complaint: str, has_record: bool
@@ -193,8 +194,7 @@ class MaxSatRc2(MaxSat):
     distribution: ClassVar[str] = "python-sat"
 
     def __init__(self, argument: str = "") -> None:
-        if argument:
-            raise UnknownSolverError(f"maxsat-rc2 takes no argument; found {argument!r}")
+        KernelSolver.__init__(self, argument)
         self.command = [sys.executable, "-m", "pysat.examples.rc2", "-vv", "{wcnf}"]
         self._warned = set()
 
@@ -202,7 +202,7 @@ class MaxSatRc2(MaxSat):
 class _AnswerLog:
     """The last incumbent among the lines that a solver prints."""
 
-    def __init__(self, variables: int, budget: Budget) -> None:
+    def __init__(self, variables: int, limits: SearchLimits) -> None:
         self.optimal = False
         self.unsatisfiable = False
         self.cost: int | None = None
@@ -210,7 +210,7 @@ class _AnswerLog:
         self.found: float | None = None
         """Seconds from the call to the last line ``v``."""
         self._variables = variables
-        self._budget = budget
+        self._budget = limits
         self._words: list[str] = []
         self._open = False
         """The last line was a ``v`` that may go on."""

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from solvers.backends.formulated import Formulated
 from solvers.formulation import LinearProgram, formulate, objective_scale
-from solvers.kernel_solver import Budget, Ending, Outcome
+from solvers.kernel_solver import Ending, SearchResult
+from solvers.limits import SearchLimits
 from solvers.problem import BestResponse
 from solvers.protocol import Capability
 
@@ -44,32 +45,20 @@ _INFINITY = 1e20
 
 
 class Scip(Formulated):
-    """Branch and cut by SCIP.
-
-    Parameters
-    ----------
-    argument
-        ``disaggregated`` (or empty) or ``aggregated``.
-    """
+    """Branch and cut by SCIP."""
 
     name: ClassVar[str] = "scip"
-    capabilities: ClassVar[frozenset[Capability]] = frozenset(
-        {
-            Capability.EXACT,
-            Capability.BOUND,
-            Capability.GROUPS,
-            Capability.LINEAR_CONSTRAINTS,
-            Capability.HINT,
-            Capability.SEED,
-        }
-    )
+    capabilities: ClassVar[frozenset[Capability]] = Formulated.capabilities | {
+        Capability.HINT,
+        Capability.SEED,
+    }
     module: ClassVar[str] = "pyscipopt"
     distribution: ClassVar[str] = "pyscipopt"
     least_seconds_per_term: ClassVar[float] = 60e-6
 
     def search(
-        self, kernel: BestResponse, budget: Budget, start: NDArray[np.uint8] | None
-    ) -> Outcome:
+        self, kernel: BestResponse, limits: SearchLimits, start: NDArray[np.uint8] | None
+    ) -> SearchResult:
         """Solve the 0-1 program, from the start if there is one."""
         import pyscipopt
 
@@ -83,16 +72,16 @@ class Scip(Formulated):
                 "timing/clocktype": 2,  # wall clock
                 "limits/gap": 0.0,
                 "misc/catchctrlc": False,
-                "parallel/maxnthreads": budget.threads,
+                "parallel/maxnthreads": limits.threads,
                 "lp/threads": 1,
-                "randomization/randomseedshift": budget.seed % 2**31,
+                "randomization/randomseedshift": limits.seed % 2**31,
             }
         )
         variables = _in_column_order(model, program.columns)
         if start is not None:
             _add_start(model, variables, program.assignment(kernel, start))
-        model.setParam("limits/time", max(budget.remaining(), 1e-3))
-        searching = budget.elapsed()
+        model.setParam("limits/time", max(limits.remaining(), 1e-3))
+        searching = limits.elapsed()
         # Unlike optimize(), this does not hold Python's interpreter lock.
         model.optimizeNogil()
 
@@ -101,13 +90,13 @@ class Scip(Formulated):
         if abs(model.getDualbound()) < _INFINITY:
             bound = program.constant + model.getDualbound() / scale
         if model.getNSols() == 0:
-            return Outcome(ending, None, bound)
+            return SearchResult(ending, None, bound)
         solution = model.getBestSol()
         values = np.fromiter(
             (solution[variable] for variable in variables[: program.attributes]), np.float64
         )
         record = (values > 0.5).astype(np.uint8)
-        return Outcome(ending, record, bound, searching + model.getSolTime(solution))
+        return SearchResult(ending, record, bound, searching + model.getSolTime(solution))
 
 
 def lp_text(program: LinearProgram, scale: float) -> str:

@@ -4,7 +4,7 @@
 :mod:`solvers.comparison.report` and :mod:`solvers.comparison.plots` write.
 """
 
-from solvers.comparison.runs import Measurement, Task, compare
+from solvers.comparison.runs import Measurement, NamedProblem, compare
 from solvers.comparison.summary import SolverSummary, advice, summarise
 
-__all__ = ["Measurement", "SolverSummary", "Task", "advice", "compare", "summarise"]
+__all__ = ["Measurement", "NamedProblem", "SolverSummary", "advice", "compare", "summarise"]

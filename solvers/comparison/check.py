@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from solvers.comparison.runs import Task, compare
+from solvers.comparison.runs import NamedProblem, compare
 from solvers.groups import Groups
 from solvers.problem import BestResponse, LinearConstraint
 from solvers.protocol import Capability
@@ -24,8 +24,8 @@ def check(solver: str, capabilities: frozenset[Capability]) -> str:
         What it says it can do: only an exact solver has to reach the optimum and prove it.
     """
     problems = _problems()
-    tasks = [Task(name, problem) for name, (problem, _) in problems.items()]
-    measured = compare(tasks, [solver], _LIMIT_SECONDS, shares=(1.0,))
+    named = [NamedProblem(name, problem) for name, (problem, _) in problems.items()]
+    measured = compare(named, [solver], _LIMIT_SECONDS, shares=(1.0,))
     exact = Capability.EXACT in capabilities
     for result in measured:
         optimum = problems[result.instance][1]

@@ -9,12 +9,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from solvers.comparison.runs import Measurement, Task
+from solvers.comparison.runs import Measurement, NamedProblem
 from solvers.comparison.summary import advice, best_known, summarise
 
 
 def report(
-    tasks: Sequence[Task],
+    problems: Sequence[NamedProblem],
     measurements: Sequence[Measurement],
     limit: float,
     settings: Mapping[str, Any],
@@ -23,7 +23,7 @@ def report(
 
     Parameters
     ----------
-    tasks, measurements
+    problems, measurements
         What was compared, and what came of it.
     limit
         The longest time limit, seconds.
@@ -36,14 +36,14 @@ def report(
         "settings": {"limit": limit, **settings},
         "instances": [
             {
-                "name": task.name,
-                "attributes": task.problem.attributes,
-                "terms": len(task.problem.terms),
-                "groups": len(task.problem.groups),
-                "constraints": len(task.problem.constraints),
-                "best_known": best.get(task.name),
+                "name": named.name,
+                "attributes": named.problem.attributes,
+                "terms": len(named.problem.terms),
+                "groups": len(named.problem.groups),
+                "constraints": len(named.problem.constraints),
+                "best_known": best.get(named.name),
             }
-            for task in tasks
+            for named in problems
         ],
         "measurements": [_finite(asdict(each)) for each in measurements],
         "summary": [_finite(asdict(each)) for each in summaries],

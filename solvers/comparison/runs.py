@@ -43,7 +43,7 @@ _RESET_HIGHEST_MEMORY = Path("/proc/self/clear_refs")
 
 
 @dataclass(frozen=True)
-class Task:
+class NamedProblem:
     """What to compare solvers on.
 
     Parameters
@@ -98,7 +98,7 @@ class Measurement:
 
 
 def compare(
-    tasks: Sequence[Task],
+    problems: Sequence[NamedProblem],
     solvers: Sequence[str],
     limit: float,
     *,
@@ -112,7 +112,7 @@ def compare(
 
     Parameters
     ----------
-    tasks
+    problems
         The problems.
     solvers
         Names for :func:`solvers.get_solver`.
@@ -129,9 +129,9 @@ def compare(
     """
     limits = [share * limit for share in shares]
     found = []
-    for task in tasks:
+    for named in problems:
         for solver in solvers:
-            for measurement in _measure(task, solver, limits, threads, seed, reduced):
+            for measurement in _measure(named, solver, limits, threads, seed, reduced):
                 found.append(measurement)
                 if listen is not None:
                     listen(measurement)
@@ -139,12 +139,12 @@ def compare(
 
 
 def _measure(
-    task: Task, solver: str, limits: list[float], threads: int, seed: int, reduced: bool
+    named: NamedProblem, solver: str, limits: list[float], threads: int, seed: int, reduced: bool
 ) -> Iterator[Measurement]:
     """Yield the measurements of one solver on one problem, limit by limit."""
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
-    arguments = (theirs, solver, task.problem, task.hint, limits, threads, seed, reduced)
+    arguments = (theirs, solver, named.problem, named.hint, limits, threads, seed, reduced)
     process = context.Process(target=_serve, args=arguments, daemon=True)
     process.start()
     theirs.close()
@@ -152,21 +152,21 @@ def _measure(
     try:
         fault = _receive(ours, _LOADING_SECONDS)
         if fault:
-            yield Measurement(task.name, solver, limits[-1], "error", message=fault)
+            yield Measurement(named.name, solver, limits[-1], "error", message=fault)
             return
         for limit in limits:
             answer = _receive(ours, limit + _PATIENCE_SECONDS)
-            yield Measurement(task.name, solver, limit, **answer)
+            yield Measurement(named.name, solver, limit, **answer)
             if answer["status"] in ("optimal", "error"):
                 return
     except TimeoutError:
         message = f"no answer {_PATIENCE_SECONDS:.0f} s after the limit"
         seconds = limit + _PATIENCE_SECONDS
-        yield Measurement(task.name, solver, limit, "killed", seconds=seconds, message=message)
+        yield Measurement(named.name, solver, limit, "killed", seconds=seconds, message=message)
     except (EOFError, ConnectionError):
         process.join(5.0)
         message = f"its process ended with {process.exitcode}"
-        yield Measurement(task.name, solver, limit, "crashed", message=message)
+        yield Measurement(named.name, solver, limit, "crashed", message=message)
     finally:
         ours.close()
         if process.is_alive():

@@ -20,7 +20,6 @@ from dualquery.privacy.events import (
     Neighbours,
     RandomizedReport,
     SampledQueries,
-    VaryingGameSchedule,
 )
 from dualquery.queries.conjunctions import Workload
 from dualquery.room import weights_kernels as kernels
@@ -74,26 +73,6 @@ def test_a_missed_reweighting_is_cheaper_and_an_extra_one_is_refused() -> None:
     room.reweight(ROWS[0])
     with pytest.raises(RuntimeError, match="would cost more"):
         room.sample_queries(4)
-
-
-def test_a_varying_game_runs_on_its_schedule_and_no_other() -> None:
-    schedule = VaryingGameSchedule((4, 2), (2, 1), 0.7, n=3)
-
-    def play(multiples, draws) -> None:
-        room = curator(schedule)
-        room.begin_game(0.7)
-        for multiple, count in zip(multiples, draws, strict=True):
-            room.reweight(ROWS[0], multiple)
-            assert len(room.sample_queries(count).queries) == count
-
-    play((2, 1), (4, 2))
-    for multiples, draws in (((3, 1), (4, 2)), ((2, 2), (4, 2)), ((2, 1), (4, 3))):
-        with pytest.raises(RuntimeError, match="would cost more"):
-            play(multiples, draws)
-    with pytest.raises(RuntimeError, match="the budget is spent"):
-        play((2, 1, 1), (4, 2, 1))
-    with pytest.raises(ValueError, match="at least 1"):
-        play((0, 1), (4, 2))
 
 
 def test_a_refused_charge_is_not_entered() -> None:
@@ -193,9 +172,7 @@ def weights_of(counts, rows, schedule) -> QueryWeights:
     return QueryWeights.centred(counts, len(rows), schedule.n, schedule.step)
 
 
-def transcripts(
-    rows, schedule: GameSchedule | VaryingGameSchedule, start: np.ndarray
-) -> dict[tuple, Fraction]:
+def transcripts(rows, schedule: GameSchedule, start: np.ndarray) -> dict[tuple, Fraction]:
     """Return the exact probability of every transcript of the real weights and a real solver."""
     counts = WORKLOAD.counts(records_of(rows), threads=1)
     classes = [(query, sign) for query in range(len(WORKLOAD)) for sign in (1, -1)]
@@ -208,8 +185,8 @@ def transcripts(
             found[shown] = found.get(shown, Fraction(0)) + chance
             return
         weights = weights_of(counts, rows, schedule)
-        for record, multiple in zip(played, schedule.multiples, strict=False):
-            weights.update(WORKLOAD.on_record(record), multiple)
+        for record in played:
+            weights.update(WORKLOAD.on_record(record))
         largest = kernels.largest_magnitude(weights.scores)
         integers = []
         for query, sign in classes:
@@ -218,8 +195,7 @@ def transcripts(
             )
             integers.append((int(high) << kernels.LOW_BITS) + int(low))
         total = sum(integers)
-        draws = schedule.draws[len(played) - 1]
-        for drawn in itertools.product(range(len(classes)), repeat=draws):
+        for drawn in itertools.product(range(len(classes)), repeat=schedule.samples):
             probability = chance
             for outcome in drawn:
                 probability *= Fraction(integers[outcome], total)
@@ -237,32 +213,16 @@ def true_delta(one: dict, other: dict, epsilon: float) -> float:
 
 
 @pytest.mark.parametrize(
-    "schedule",
-    [
-        *(
-            GameSchedule(rounds, samples, step, n=3)
-            for rounds, samples, step in [
-                (2, 1, 0.5), (3, 1, 1.0), (3, 2, 0.4), (4, 1, 3.0), (2, 3, 2.0)
-            ]
-        ),
-        *(
-            VaryingGameSchedule(draws, multiples, step, n=3)
-            for draws, multiples, step in [
-                ((1, 2), (3, 1), 0.4), ((2, 1, 1), (1, 2, 3), 0.6),
-                ((1, 1, 2), (4, 1, 1), 1.0),
-            ]
-        ),
-    ],
-    ids=str,
-)  # fmt: skip
-def test_no_accountant_states_less_than_the_true_loss(schedule) -> None:
+    ("rounds", "samples", "step"), [(2, 1, 0.5), (3, 1, 1.0), (3, 2, 0.4), (4, 1, 3.0), (2, 3, 2.0)]
+)
+def test_no_accountant_states_less_than_the_true_loss(rounds, samples, step) -> None:
     """Every transcript of a tiny DualQuery, on all neighbours of one table, both ways round."""
     neighbours = [ROWS.copy() for _ in range(4)]
     neighbours[0][0] = [0, 0, 0, 0, 1]
     neighbours[1][1] = [1, 0, 1, 0, 0]
     neighbours[2][2] = [0, 0, 0, 1, 0]
     neighbours[3][0] = [0, 1, 0, 1, 0]
-    check_all(schedule, neighbours)
+    check_all(GameSchedule(rounds, samples, step, n=3), neighbours)
 
 
 @pytest.mark.parametrize(
@@ -275,14 +235,6 @@ def test_the_same_when_a_record_is_added_or_removed(rounds, samples, step, publi
     replaced = GameSchedule(rounds, samples, step, public_rows)
     for half, whole in zip(schedule.events(), replaced.events(), strict=True):
         assert half.range - RANGE_SLACK == pytest.approx((whole.range - RANGE_SLACK) / 2)
-    check_all(schedule, added_and_removed())
-
-
-@pytest.mark.parametrize(
-    ("draws", "multiples", "step"), [((1, 2), (3, 1), 0.4), ((2, 1, 1), (1, 2, 3), 0.6)]
-)
-def test_a_varying_game_when_a_record_is_added_or_removed(draws, multiples, step) -> None:
-    schedule = VaryingGameSchedule(draws, multiples, step, 4, Neighbours.ADD_REMOVE)
     check_all(schedule, added_and_removed())
 
 

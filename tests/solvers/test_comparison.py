@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from solvers import UnknownSolverError, get_solver
-from solvers.comparison import Measurement, Task, advice, compare, runs, summarise
+from solvers.comparison import Measurement, NamedProblem, advice, compare, runs, summarise
 from solvers.comparison.recording import Recording
 from solvers.comparison.report import report
 from solvers.comparison.summary import primal_integral
@@ -80,7 +80,7 @@ def test_advice_follows_the_measurements() -> None:
 
 
 def test_report_is_json_without_infinities() -> None:
-    content = report([Task("a", problem(1, {(0,): 1.0}))], MEASURED, 4.0, {"seed": 0})
+    content = report([NamedProblem("a", problem(1, {(0,): 1.0}))], MEASURED, 4.0, {"seed": 0})
     assert content["settings"] == {"limit": 4.0, "seed": 0}
     assert content["instances"][0]["best_known"] == 100.0
     flat = [value for line in content["measurements"] for value in line.values()]
@@ -89,9 +89,9 @@ def test_report_is_json_without_infinities() -> None:
 
 def test_runs() -> None:
     heard: list[Measurement] = []
-    tasks = [Task("p", sampled_problem(10, 30, 0))]
+    problems = [NamedProblem("p", sampled_problem(10, 30, 0))]
     found = compare(
-        tasks, ["exhaustive", "local-search"], 1.0, shares=(0.5, 1.0), listen=heard.append
+        problems, ["exhaustive", "local-search"], 1.0, shares=(0.5, 1.0), listen=heard.append
     )
     assert heard == found
     assert [each.solver for each in found] == ["exhaustive", "local-search", "local-search"]
@@ -103,12 +103,14 @@ def test_runs() -> None:
 
 
 def test_reduced_runs() -> None:
-    (found,) = compare([Task("p", sampled_problem(900, 300, 0))], ["exhaustive"], 5.0, reduced=True)
+    (found,) = compare(
+        [NamedProblem("p", sampled_problem(900, 300, 0))], ["exhaustive"], 5.0, reduced=True
+    )
     assert found.status == "optimal"
 
 
 def test_refusal_is_an_error() -> None:
-    (found,) = compare([Task("p", sampled_problem(60, 400, 0))], ["exhaustive"], 1.0)
+    (found,) = compare([NamedProblem("p", sampled_problem(60, 400, 0))], ["exhaustive"], 1.0)
     assert found.status == "error"
     assert "enumerates at most" in found.message
 
@@ -125,7 +127,7 @@ def test_a_solver_that_takes_its_process_down(
         f"import os, signal, time\nos.kill(os.getppid(), signal.{number})\ntime.sleep(0.3)"
     )
     name = f"maxsat:{shlex.join([sys.executable, '-S', str(script)])}"
-    (found,) = compare([Task("p", sampled_problem(6, 10, 0))], [name], 0.5, shares=(1.0,))
+    (found,) = compare([NamedProblem("p", sampled_problem(6, 10, 0))], [name], 0.5, shares=(1.0,))
     assert found.status == status
 
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from solvers import BestResponse, compact
-from solvers.backends.local_search import greedy_record
 from solvers.lagrangian import LagrangianDual
+from solvers.local_search import greedy_record
 from solvers.relaxation import relaxation_bound
 from tests.solvers.instances import (
     NAMED,

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from solvers import BestResponse, Status, compact, get_solver
-from solvers.backends import local_search_kernels as kernels
-from solvers.backends.local_search import greedy_record, initial_state
+from solvers import local_search_kernels as kernels
+from solvers.local_search import greedy_record, initial_state
 from tests.solvers.instances import groups_of, problem, random_problem, row, sampled_problem
 
 

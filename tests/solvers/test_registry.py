@@ -14,7 +14,7 @@ from solvers import (
     Capability,
     Ending,
     KernelSolver,
-    Outcome,
+    SearchResult,
     SolverError,
     SolverUnavailableError,
     Status,
@@ -80,10 +80,10 @@ class Garbage(KernelSolver):
 
     def __init__(self, argument: str = "") -> None:
         self.argument = argument
-        self.outcome = Outcome(Ending.STOPPED)
+        self.result = SearchResult(Ending.STOPPED)
 
-    def search(self, kernel, budget, start):
-        return self.outcome
+    def search(self, kernel, limits, start):
+        return self.result
 
 
 class Failing:
@@ -109,21 +109,21 @@ def test_third_party_entry_point(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    "outcome",
+    "result",
     [
-        Outcome(Ending.STOPPED),
-        Outcome(Ending.FAILED),
-        Outcome(Ending.PROVEN, np.array([1, 1, 1], np.uint8), 0.0),
-        Outcome(Ending.PROVEN, np.array([1, 0], np.uint8), 0.0),
-        Outcome(Ending.PROVEN, np.array([2, 0, 0], np.uint8), 0.0),
-        Outcome(Ending.INFEASIBLE),
+        SearchResult(Ending.STOPPED),
+        SearchResult(Ending.FAILED),
+        SearchResult(Ending.PROVEN, np.array([1, 1, 1], np.uint8), 0.0),
+        SearchResult(Ending.PROVEN, np.array([1, 0], np.uint8), 0.0),
+        SearchResult(Ending.PROVEN, np.array([2, 0, 0], np.uint8), 0.0),
+        SearchResult(Ending.INFEASIBLE),
     ],
 )
-def test_garbage_is_replaced_by_our_record(outcome: Outcome) -> None:
+def test_garbage_is_replaced_by_our_record(result: SearchResult) -> None:
     solver = Garbage()
-    solver.outcome = outcome
+    solver.result = result
     instance = problem(3, {(0, ~2): 1.0, (1,): -1.0, (2,): -1.0, (~0, 2): 1.0}, groups_of([0, 1]))
-    if outcome.ending is Ending.INFEASIBLE:
+    if result.ending is Ending.INFEASIBLE:
         with pytest.raises(solvers.InfeasibleProblemError):
             solver.solve(instance)
         solution = solver.solve(instance, hint=np.array([0, 1, 0], np.uint8))
@@ -138,9 +138,16 @@ def test_garbage_is_replaced_by_our_record(outcome: Outcome) -> None:
 def test_wrong_proof_is_not_believed() -> None:
     solver = Garbage()
     instance = problem(1, {(0,): 1.0, (~0,): 2.0})
-    solver.outcome = Outcome(Ending.PROVEN, np.ones(1, np.uint8), 2.0)
+    solver.result = SearchResult(Ending.PROVEN, np.ones(1, np.uint8), 2.0)
     assert solver.solve(instance).status is Status.FEASIBLE
-    solver.outcome = Outcome(Ending.STOPPED, np.zeros(1, np.uint8), 1.5)
+    solver.result = SearchResult(Ending.STOPPED, np.zeros(1, np.uint8), 1.5)
     assert solver.solve(instance).bound == np.inf
-    solver.outcome = Outcome(Ending.STOPPED, np.zeros(1, np.uint8), 2.5)
+    solver.result = SearchResult(Ending.STOPPED, np.zeros(1, np.uint8), 2.5)
     assert solver.solve(instance).bound == 2.5
+
+
+def test_renamed_classes_can_be_had_by_their_old_names() -> None:
+    with pytest.warns(DeprecationWarning, match=r"solvers\.Outcome is now solvers\.SearchResult"):
+        assert solvers.Outcome is SearchResult
+    with pytest.raises(AttributeError, match="no attribute 'Problem'"):
+        _ = solvers.Problem

@@ -1,0 +1,31 @@
+"""What a search may use."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class SearchLimits:
+    """Deadline, threads, seed and counted work of one search."""
+
+    began: float
+    """Value of ``time.perf_counter()`` at the call."""
+    deadline: float
+    """Value of ``time.perf_counter()`` at which the search has to be over."""
+    threads: int
+    seed: int
+    work: float = math.inf
+    """Most work, where a back-end counts it (CP-SAT's deterministic time, about a second each)."""
+    gap: float = 0.0
+    """Difference between bound and objective at which a back-end that can may stop."""
+
+    def elapsed(self) -> float:
+        """Return the seconds since the call."""
+        return time.perf_counter() - self.began
+
+    def remaining(self) -> float:
+        """Return the seconds left, at least 0."""
+        return max(self.deadline - time.perf_counter(), 0.0)

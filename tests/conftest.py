@@ -1,0 +1,36 @@
+"""What every test run needs: kernels compiled once, by all workers together."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGES = ("dualquery", "mwem", "solvers")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Let the workers of pytest-xdist share the compilation of kernels in a fresh checkout.
+
+    A kernel is compiled when its module is imported first, and is then in Numba's cache on disk.
+    Every worker needs nearly all kernels: without this each would compile all of them. Each
+    imports its own share first, so that it finds the others' shares in the cache.
+    """
+    worker = getattr(config, "workerinput", None)
+    if worker is None:
+        return
+    number = int(worker["workerid"].removeprefix("gw"))
+    modules = _kernel_modules()
+    share = modules[number :: worker["workercount"]]
+    # The smallest of the others' first: they are done soonest.
+    for module in share + [module for module in reversed(modules) if module not in share]:
+        importlib.import_module(module)
+
+
+def _kernel_modules() -> list[str]:
+    """Return the names of all modules of kernels, the longest file first."""
+    files = [file for name in PACKAGES for file in (ROOT / name).rglob("*kernels.py")]
+    files.sort(key=lambda file: (-file.stat().st_size, file))
+    return [".".join(file.relative_to(ROOT).with_suffix("").parts) for file in files]
