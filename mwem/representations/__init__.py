@@ -31,7 +31,7 @@ _SMALL = 1 << 12
 """Up to so many cells the explicit vector is faster than anything with a structure."""
 
 
-def choose(name: Name, queries: Products, iterations: int, memory: int, noisy_init: bool) -> str:
+def choose(name: Name, queries: Products, iterations: int, memory: int, noisy_init: bool) -> Name:
     """Return the name of the representation to use: ``auto`` is the cheapest one that is exact.
 
     Public facts decide. A noisy start gives every cell a weight of its own, so it needs the
