@@ -104,4 +104,4 @@ def game_problems(
         seed=1,
         threads=1,
     )
-    return {number: first if number == 1 else later[number] for number in rounds}
+    return {number: first if number == 1 else later.problems[number] for number in rounds}
