@@ -12,7 +12,8 @@ import dualquery
 from dualquery.data.domain import Domain
 from dualquery.data.schema.columns import Binary
 from dualquery.data.schema.table import TableSchema
-from dualquery.queries.forms.disjunctions import Disjunctions
+from dualquery.queries.disjunctions import Disjunctions
+from dualquery.queries.family import disjunctions_of
 from dualquery.room.declared import EVERY_RECORD, RECORDS, check_declared
 from dualquery.runtime.errors import BadInputError
 
@@ -30,7 +31,7 @@ class AnyOf:
         return 1
 
     def counts(self, records, threads):
-        return Disjunctions.of(self).counts(records, threads)
+        return disjunctions_of(self).counts(records, threads)
 
     def answers_on(self, records, threads=1):
         return np.array([records[:, :3].any(axis=1).mean()])
@@ -70,7 +71,7 @@ class FirstOnly(AnyOf):
 def release(queries, mechanism="dualquery", **more):
     bits = queries.domain.bits
     rows = np.random.default_rng(0).integers(0, 2, (500, bits)).astype(np.uint8)
-    schema = TableSchema(tuple(Binary(f"b{i}") for i in range(bits)), "flags")
+    schema = TableSchema(tuple(Binary(f"b{i}") for i in range(bits)), "flags", declared=True)
     return dualquery.release(
         schema.decode(rows), schema=schema, queries=queries, mechanism=mechanism, threads=1,
         delta=1e-6, **more,
