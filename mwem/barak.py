@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from dualquery.data.cells import axis_sizes, cells_of, rows_of_values
 from dualquery.data.domain import Domain
-from dualquery.mechanisms.baselines.noise import NoisePlan, plan_noise_on
+from dualquery.mechanisms.baselines.noise import NoisePlan, measure, plan_noise_on
 from dualquery.mechanisms.protocol import (
     Budget,
     Outcome,
@@ -30,7 +30,7 @@ from dualquery.queries.conjunctions import Workload
 from dualquery.queries.family import Queries
 from dualquery.queries.forms.fourier import answers_of, asked_sets
 from dualquery.room.curator import Curator
-from dualquery.room.sensitivity.moves import parity_moves
+from dualquery.room.statistics import Parities
 from dualquery.runtime.errors import BadInputError
 from mwem.tables import sampled_table
 
@@ -78,7 +78,7 @@ class Barak:
     def plan(self, task: Task, budget: Budget) -> Plan:
         """Spend the whole budget on one noisy measurement of all coefficients."""
         sets = self.statistics(task.workload)
-        moves = parity_moves(sets, budget.neighbours)
+        moves = Parities().moves(sets, budget.neighbours)
         parameters = {
             "fit": choose_fit(self.fit, sets),
             "repetitions": self.repetitions,
@@ -125,13 +125,8 @@ def measured_coefficients(n: int, plan: Plan, curator: Curator) -> NDArray[np.fl
     curator
         Holds the counts that `Barak.statistics` asks for.
     """
-    noise = NoisePlan.of(plan)
-    measure = (
-        curator.measure_parities_gaussian
-        if noise.noise == "gaussian"
-        else curator.measure_parities_laplace
-    )
-    return np.clip(1.0 - 2.0 * measure(noise.scale) / n, -1.0, 1.0)
+    odd = measure(curator, NoisePlan.of(plan), Parities())
+    return np.clip(1.0 - 2.0 * odd / n, -1.0, 1.0)
 
 
 def choose_fit(fit: Fit, sets: Workload) -> Fit:

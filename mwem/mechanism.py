@@ -44,7 +44,7 @@ class Mwem(MwemOptions):
         """Fix the representation and the noise of every draw from public facts."""
         asked = questions_of(task.queries, self, budget.neighbours)
         queries = ProductQueries.of(task.queries)
-        spending = spend(self, budget, asked.sensitivity)
+        spending = spend(self, budget, asked.moves)
         accountant, cost = best(spending.schedule(), budget.delta, budget.accountant)
         if cost > budget.epsilon:
             raise BadInputError(

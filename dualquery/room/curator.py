@@ -32,6 +32,7 @@ from dualquery.room.draws.databases import select_database
 from dualquery.room.draws.exponential import Exponential
 from dualquery.room.draws.noisy_max import NoisyMax
 from dualquery.room.draws.randomized import count_reports
+from dualquery.room.draws.weighted import Sample
 from dualquery.room.exact import Numbers, positive
 from dualquery.room.exclusive import require_exclusive
 from dualquery.room.ledger import Ledger
@@ -41,7 +42,7 @@ from dualquery.room.private_data import PrivateData
 from dualquery.room.randomness import Randomness
 from dualquery.room.scores import SCORES, PrivateScores
 from dualquery.room.statistics import STATISTICS, PrivateStatistic
-from dualquery.room.weights import QueryWeights, Sample, sample_queries
+from dualquery.room.weights import QueryWeights, sample_queries
 from dualquery.rows.protocol import Rows
 
 _log = logging.getLogger(__name__)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from dualquery.room.sensitivity.moves import Moves
 
 Numbers = NDArray[np.int64] | NDArray[np.float64]
-"""Noisy numbers: int64 with Laplace noise (float64 where they are halves), float64 with Gaussian."""
+"""Noisy numbers: int64 with Laplace noise (or halves, float64), float64 with Gaussian noise."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -54,7 +54,7 @@ class PrivateData:
 
     @property
     def replaces(self) -> bool:
-        """Whether neighbours differ in one record replaced, so that the number of rows is public."""
+        """Whether neighbours differ in one record replaced: then the number of rows is public."""
         return self.neighbours is Neighbours.REPLACE_ONE
 
     @property

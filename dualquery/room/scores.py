@@ -57,7 +57,7 @@ class WorstQuery:
     model: NDArray[np.float64]
 
     def exact(self, data: PrivateData) -> ExactScores:
-        """Return the errors in steps of the queries, centred where the number of rows is private."""
+        """Return the errors in steps of the queries, centred where n is private."""
         offset = (GRID // 2) * twice_the_middle(data.queries) * data.excess
         return ExactScores(
             _errors(data, self.model, offset), score_move(data.queries, data.neighbours)
@@ -84,12 +84,8 @@ class WorstCuboid:
         """Return the scores, all raised by the largest number of cells: none is negative."""
         groups = data.cuboids
         cells = np.diff(groups.indptr)
-        errors = np.add.reduceat(
-            _errors(data, self.model, 0)[groups.members], groups.indptr[:-1]
-        )
-        return ExactScores(
-            errors + GRID * (cells.max() - cells), table_moves(data.neighbours).l1
-        )
+        errors = np.add.reduceat(_errors(data, self.model, 0)[groups.members], groups.indptr[:-1])
+        return ExactScores(errors + GRID * (cells.max() - cells), table_moves(data.neighbours).l1)
 
 
 PrivateScores = WorstQuery | WorstCuboid

@@ -118,9 +118,7 @@ class QueryWeights:
         return draw_outcomes(self.scores, 2, largest, self._step / self._n, draws, randomness)
 
 
-def sample_queries(
-    weights: QueryWeights, draws: int, ledger: Ledger, source: Randomness
-) -> Sample:
+def sample_queries(weights: QueryWeights, draws: int, ledger: Ledger, source: Randomness) -> Sample:
     """Charge for so many draws, each an exponential mechanism of bounded range; make them."""
     ledger.charge(SampledQueries(weights.range + RANGE_SLACK, draws))
     return weights.sample(draws, source)

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from dualquery.room.exponential_kernels import exponential
+from dualquery.room.draws.exp_kernels import exponential
 
 BOUND = Decimal(2) ** -51
 

@@ -17,8 +17,12 @@ from dualquery.privacy.events import (
 )
 from dualquery.queries.conjunctions import Workload
 from dualquery.room.curator import Curator
-from dualquery.room.draws.selection import GRID, error_scores, select_largest
+from dualquery.room.draws.exponential import Exponential, select_largest
+from dualquery.room.noise.gaussian import Gaussian
+from dualquery.room.noise.laplace import Laplace
 from dualquery.room.randomness import SeededRandomness
+from dualquery.room.scores import GRID, WorstQuery, error_scores
+from dualquery.room.statistics import EveryCell, OneQuery
 from dualquery.runtime.errors import BadInputError
 from tests.mwem.cases import all_records, domain_of, records_of
 
@@ -79,30 +83,27 @@ def test_nothing_to_select_from() -> None:
 
 
 def test_every_operation_is_charged_at_its_own_sensitivity() -> None:
-    model = np.zeros(4)
+    worst = WorstQuery(np.zeros(4))
     with pytest.raises(RuntimeError, match="would cost more"):
-        room(SampledQueries(0.5, 1)).select_worst(model, 0.5)  # the slack is missing
-    assert room(SampledQueries(0.5 + RANGE_SLACK, 1)).select_worst(model, 0.5) in range(4)
-    cheap = LaplaceNoise(0.1), GaussianNoise(1.0, 10.0)
-    for name, planned in (
-        ("measure_one_laplace", cheap[0]),
-        ("measure_one_gaussian", cheap[1]),
+        room(SampledQueries(0.5, 1)).select(worst, Exponential(0.5))  # the slack is missing
+    assert room(SampledQueries(0.5 + RANGE_SLACK, 1)).select(worst, Exponential(0.5)) in range(4)
+    for noise, planned in ((Laplace, LaplaceNoise(0.1)), (Gaussian, GaussianNoise(1.0, 10.0))):
+        with pytest.raises(RuntimeError, match="would cost more"):
+            room(planned).measure(OneQuery(0), noise(9.9))
+        assert room(planned).measure(OneQuery(0), noise(10.0)).shape == (1,)
+    for noise, planned in (
+        (Laplace, LaplaceNoise(2 / 10)),
+        (Gaussian, GaussianNoise(np.sqrt(2), 10.0)),
     ):
         with pytest.raises(RuntimeError, match="would cost more"):
-            getattr(room(planned), name)(0, 9.9)
-        assert isinstance(getattr(room(planned), name)(0, 10.0), int | float)
-    for name, planned in (
-        ("measure_cells_laplace", LaplaceNoise(2 / 10)),
-        ("measure_cells_gaussian", GaussianNoise(np.sqrt(2), 10.0)),
-    ):
-        with pytest.raises(RuntimeError, match="would cost more"):
-            getattr(room(planned), name)(9.9)
-        assert getattr(room(planned), name)(10.0).shape == (2, 3, 2)
+            room(planned).measure(EveryCell(), noise(9.9))
+        assert room(planned).measure(EveryCell(), noise(10.0)).shape == (2, 3, 2)
 
 
 def test_a_noisy_histogram_counts_every_cell() -> None:
     rows = np.repeat(all_records(DOMAIN), np.arange(1, 13), axis=0)
-    noisy = room(LaplaceNoise(20.0), rows=rows).measure_cells_laplace(0.1)  # noise 0, nearly surely
+    noise = Laplace(0.1)  # 0, nearly surely
+    noisy = room(LaplaceNoise(20.0), rows=rows).measure(EveryCell(), noise)
     assert noisy.ravel().tolist() == list(range(1, 13))
     values = column_values(all_records(DOMAIN), DOMAIN)
     assert values[5].tolist() == [0, 2, 1]

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from dualquery.estimates.intervals import gaussian_half_width, laplace_half_width
 from dualquery.mechanisms.protocol import Budget, Plan
@@ -17,7 +14,11 @@ from dualquery.privacy.calibrate_noise import calibrate_gaussian_scale
 from dualquery.privacy.events import GaussianNoise, LaplaceNoise, Neighbours, Schedule
 from dualquery.queries.family import Statistic
 from dualquery.room.curator import Curator
-from dualquery.room.sensitivity.moves import Moves, count_moves
+from dualquery.room.exact import Numbers
+from dualquery.room.noise.gaussian import Gaussian
+from dualquery.room.noise.laplace import Laplace
+from dualquery.room.sensitivity.moves import Moves
+from dualquery.room.statistics import AllQueries, PrivateStatistic
 
 _HEADROOM = 1.0 + 1e-11
 """Accountants round their sums upwards by 1e-12: so much more noise stays within the budget."""
@@ -49,7 +50,7 @@ def plan_noise(statistics: Statistic, budget: Budget, parameters: Mapping[str, A
     The sensitivity is the proven bound on the number of queries on which two records can differ, or
     to which one can contribute.
     """
-    moves = count_moves(statistics, budget.neighbours)
+    moves = AllQueries().moves(statistics, budget.neighbours)
     replaced = budget.neighbours is Neighbours.REPLACE_ONE
     what = "differing_queries" if replaced else "contributing_queries"
     return plan_noise_on(moves, budget, {**parameters, what: moves.entries, "bound": moves.proof})
@@ -57,8 +58,6 @@ def plan_noise(statistics: Statistic, budget: Budget, parameters: Mapping[str, A
 
 def plan_noise_on(moves: Moves, budget: Budget, parameters: Mapping[str, Any]) -> Plan:
     """Spend a budget on one measurement of counts: Gaussian noise when delta > 0, else Laplace."""
-    # Counts that nobody can change still get noise of some scale.
-    moves = replace(moves, entries=max(moves.entries, 1))
     if budget.delta > 0:
         sensitivity = moves.l2
         scale = calibrate_gaussian_scale(
@@ -74,10 +73,11 @@ def plan_noise_on(moves: Moves, budget: Budget, parameters: Mapping[str, Any]) -
     return Plan(schedule, accountant.name, {**parameters, "noise": noise, "scale": scale})
 
 
-def measure(curator: Curator | None, plan: NoisePlan) -> NDArray[np.int64] | NDArray[np.float64]:
-    """Draw the planned measurement."""
+def measure(
+    curator: Curator | None, plan: NoisePlan, statistic: PrivateStatistic | None = None
+) -> Numbers:
+    """Draw the planned measurement of a statistic, by default of all queries."""
     if curator is None:
         raise RuntimeError("a noisy measurement needs a curator")
-    if plan.noise == "gaussian":
-        return curator.measure_gaussian(plan.scale)
-    return curator.measure_laplace(plan.scale)
+    noise = Gaussian(plan.scale) if plan.noise == "gaussian" else Laplace(plan.scale)
+    return curator.measure(AllQueries() if statistic is None else statistic, noise)

@@ -14,7 +14,7 @@ from dualquery.mechanisms.protocol import Budget, Outcome, Plan, Session, Task
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.family import Queries
 from dualquery.room.curator import Curator
-from dualquery.room.sensitivity.conjunctions import complemented
+from dualquery.room.sensitivity.bounds import complemented
 from dualquery.runtime.errors import BadInputError
 
 

@@ -65,7 +65,7 @@ class RandomizedResponse:
             raise TypeError("randomized response runs on a curator")
         epsilon = plan.parameters["report_epsilon"]
         subqueries = Subqueries.of(task.workload)
-        shares = curator.count_randomized(epsilon) / task.n
+        shares = curator.randomize(epsilon) / task.n
         corrected = correct(task.workload, subqueries, shares, epsilon)
         return Outcome(answers=np.clip(corrected, 0.0, 1.0))
 

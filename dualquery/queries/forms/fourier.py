@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.forms.subqueries import Subqueries
 
+
 def asked_sets(workload: Workload) -> Subqueries:
     """Return the sets of bits whose coefficients determine the answers, as positive conjunctions.
 

@@ -1,11 +1,12 @@
-"""Report noisy max: the query with the largest score after independent noise (Dwork and Roth 2014).
+"""Report noisy max: the alternative with the largest score after noise (Dwork and Roth 2014).
 
-**Lemma** (their Claim 3.9, for integer noise). Neighbours move a score by at most ``spread`` rows either way. Fix the noise of all queries but one:
-that query is reported when its own noise reaches a threshold (where scores tie, the first query is
-reported, so the threshold is a whole number of grid points), and between neighbours the distance
-from its score to the threshold moves by at most ``2 spread`` rows. A discrete Laplace variable of
-scale ``2 spread / epsilon`` reaches a threshold that much further with a probability at least
-``exp(-epsilon)`` times as large. So the report is pure ``epsilon``-differentially private.
+**Lemma** (their Claim 3.9, for integer noise). Neighbours move a score by at most ``move`` rows
+either way. Fix the noise of all alternatives but one: that one is reported when its own noise
+reaches a threshold (where scores tie, the first is reported, so the threshold is a whole number of
+grid points), and between neighbours the distance from its score to the threshold moves by at most
+``2 move`` rows. A discrete Laplace variable of scale ``2 move / epsilon`` reaches a threshold that
+much further away with a probability at least ``exp(-epsilon)`` times as large. So the report is
+pure ``epsilon``-differentially private.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Randomized response: every record reports each of its values truly or at random (Warner 1965).
 
-**Lemma.** A column with v values is reported through a channel: a record says the value ``j`` that it does not
-have with probability ``steps / 2^64`` each, and its own with the rest. Two records' probabilities
-of the same report differ by at most the factor ``(2^64 - (v - 1) steps) / steps``, so replacing a
-record costs a pure epsilon of its logarithm for each reported column: one uniform word is one
-report, and the probabilities are exact. Nobody but a record needs to know its true values.
+**Lemma.** A column with v values is reported through a channel: a record says each value that it
+does not have with probability ``steps / 2^64``, and its own with the rest. Two records'
+probabilities of the same report differ by at most the factor ``(2^64 - (v - 1) steps) / steps``, so
+replacing a record costs a pure epsilon of its logarithm for each reported column. One uniform word
+is one report, and the probabilities are exact. Nobody but a record needs to know its true values.
 """
 
 from __future__ import annotations

@@ -105,9 +105,9 @@ class PairwiseModel:
 def pairwise_bound(conjunctions: Conjunctions, records: int = 2) -> int:
     """Bound the differing queries by a dual bound on `PairwiseModel`.
 
-    By (1) of `bounds`, D(x, x') <= U(x) + U(x') + left_out <= 2 max U + left_out, the maximum being over all
-    choices of one value a column; it is at most the sum of the maxima of all tables, after any
-    messages between them (`pairwise_kernels.reparametrised_bound`).
+    By (1) of `bounds`, D(x, x') <= U(x) + U(x') + left_out <= 2 max U + left_out, the maximum being
+    over all choices of one value a column; it is at most the sum of the maxima of all tables, after
+    any messages between them (`pairwise_kernels.reparametrised_bound`).
     """
     from dualquery.room.sensitivity.pairwise_kernels import pass_messages, reparametrised_bound
 
