@@ -10,10 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dualquery.mechanisms.protocol import (
-    Task,
-    planned_error,
-)
+from dualquery.mechanisms.protocol import Task
 from dualquery.mechanisms.registry import configure
 from dualquery.privacy.events import Neighbours
 from dualquery.releases.making import Terms, declarations, make_release
@@ -205,4 +202,4 @@ def expected_error(
     bought = COUNT_SHARE * epsilon if relation is Neighbours.ADD_REMOVE else 0.0
     budget, _ = wanted.resolve(configured, RowCount(n, relation, bought))
     task = Task(queries, n)
-    return planned_error(configured, task, configured.plan(task, budget))
+    return configured.expected_error(task, configured.plan(task, budget))

@@ -85,14 +85,14 @@ class Question:
     task: Task
     truth: NDArray[np.float64]
     evaluation_s: float
-    _plans: dict[Any, Plan] = field(default_factory=dict, repr=False)
+    _plans: dict[Any, Plan[Any]] = field(default_factory=dict, repr=False)
 
     @property
     def workload(self) -> Workload:
         """The queries."""
         return self.task.workload
 
-    def plan(self, mechanism: Mechanism, wanted: BudgetRequest) -> Plan:
+    def plan(self, mechanism: Mechanism[Any], wanted: BudgetRequest) -> Plan[Any]:
         """Return a mechanism's plan, made once for all seeds."""
         key = (mechanism, wanted)
         if key not in self._plans:
@@ -149,7 +149,7 @@ class Release:
         The same, of the processor.
     """
 
-    plan: Plan
+    plan: Plan[Any]
     outcome: Outcome
     errors: Errors
     seconds: float
@@ -207,9 +207,8 @@ def release(
         If the mechanism cannot do this.
     """
     configured = configure(mechanism, options or {})
-    if (held := configured.statistics(asked.task.queries)) is not None:
-        # Counting is not the mechanism's own work: it must be over before the clock starts.
-        held.counts(asked.data.records, threads=threads)
+    # Counting is not the mechanism's own work: it must be over before the clock starts.
+    configured.statistics(asked.task.queries).counts(asked.data.records, threads=threads)
     start, cpu_start = time.perf_counter(), time.process_time()
     wanted = BudgetRequest(epsilon=epsilon, delta=delta, accountant=accountant)
     plan = asked.plan(configured, wanted)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dualquery.mechanisms.protocol import (
     Budget,
@@ -13,7 +13,6 @@ from dualquery.mechanisms.protocol import (
     Plan,
     Session,
     Task,
-    planned_error,
 )
 from dualquery.privacy.accountants.choice import best
 from dualquery.privacy.events import Neighbours, events_of
@@ -72,7 +71,7 @@ class Terms:
 def make_release(
     data: Dataset[Rows],
     task: Task,
-    mechanism: Mechanism,
+    mechanism: Mechanism[Any],
     terms: Terms,
     notes: tuple[str, ...],
     threads: int,
@@ -89,7 +88,7 @@ def make_release(
     notes = (*notes, *(each.remark for each in terms.declarations))
     if plan.remark:
         progress.note(plan.remark)
-    expected = planned_error(mechanism, task, plan)
+    expected = mechanism.expected_error(task, plan)
     if expected is not None:
         progress.note(expected.text())
     outcome = run(data, task, mechanism, plan, seed, threads, progress, budget.neighbours)
@@ -127,8 +126,8 @@ def make_release(
 def run(
     data: Dataset[Rows],
     task: Task,
-    mechanism: Mechanism,
-    plan: Plan,
+    mechanism: Mechanism[Any],
+    plan: Plan[Any],
     seed: int | None,
     threads: int,
     progress: Progress = NO_PROGRESS,
@@ -136,30 +135,28 @@ def run(
 ) -> Outcome:
     """Let the private room read the rows, and the mechanism run on it."""
     statistics = mechanism.statistics(task.queries)
-    curator = None
-    if statistics is not None:
-        # Sensitivities rest on which records are legal, so on the schema's own columns.
-        if not statistics.domain.covers(data.schema.domain):
-            raise RuntimeError(f"{mechanism.name} asks about columns that are not the schema's")
-        curator = Curator(
-            data.records,
-            statistics,
-            plan.schedule,
-            randomness(seed),
-            threads=threads,
-            neighbours=neighbours,
-            public_rows=task.n,
-        )
-        if plan.needs_answers:
-            progress.phase("evaluating the queries")
-            curator.evaluate()
-    progress.phase(f"running {plan.parameters.get('mechanism', mechanism.name)}")
+    # Sensitivities rest on which records are legal, so on the schema's own columns.
+    if not statistics.domain.covers(data.schema.domain):
+        raise RuntimeError(f"{mechanism.name} asks about columns that are not the schema's")
+    curator = Curator(
+        data.records,
+        statistics,
+        plan.schedule,
+        randomness(seed),
+        threads=threads,
+        neighbours=neighbours,
+        public_rows=task.n,
+    )
+    if plan.needs_answers:
+        progress.phase("evaluating the queries")
+        curator.evaluate()
+    progress.phase(f"running {plan.mechanism or mechanism.name}")
     session = Session(threads=threads, public_seed=seed, progress=progress.step)
     return mechanism.run(task, plan, curator, session)
 
 
 def statement(
-    plan: Plan,
+    plan: Plan[Any],
     budget: Budget,
     data: Dataset[Rows],
     seed: int | None,
@@ -188,8 +185,9 @@ def statement(
         reasons.append("a seed was given, so the noise can be undone")
     if not data.schema.declared:
         reasons.append(
-            "the schema was taken from the data; draft a file (dualquery schema TABLE --out FILE), "
-            'check it, set "declared": true in it and give it with --schema'
+            "the schema is not declared, so it may have been taken from the data; draft a file "
+            "(dualquery schema TABLE --out FILE) or take yours, check it, set "
+            '"declared": true in it and give it with --schema'
         )
     if reasons:
         return PrivacyStatement.not_private(*reasons)
@@ -211,7 +209,7 @@ def statement(
     )
 
 
-def declarations(mechanism: Mechanism, queries: Queries) -> tuple[Declaration, ...]:
+def declarations(mechanism: Mechanism[Any], queries: Queries) -> tuple[Declaration, ...]:
     """Try what the room has no proof of: a user's queries, and what a mechanism asks to hold.
 
     Raises
@@ -219,7 +217,7 @@ def declarations(mechanism: Mechanism, queries: Queries) -> tuple[Declaration, .
     BadInputError
         If a family is not what it declares, or a mechanism's statistics are no family of queries.
     """
-    held = {id(each): each for each in (queries, mechanism.statistics(queries)) if each is not None}
+    held = {id(each): each for each in (queries, mechanism.statistics(queries))}
     found = []
     for each in held.values():
         if type(each) in PROVEN:

@@ -33,7 +33,7 @@ _SMALL = 1 << 12
 
 def choose(
     name: Name, queries: ProductQueries, iterations: int, memory: int, noisy_init: bool
-) -> str:
+) -> Name:
     """Return the name of the representation to use: ``auto`` is the cheapest one that is exact.
 
     Public facts decide. A noisy start gives every cell a weight of its own, so it needs the

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.runtime.errors import BadInputError
-from mwem.answers import Columns, Tables, answer
+from mwem.answer_kernels import TablePool
+from mwem.answers import Columns, answer
 from mwem.queries import ProductQueries
 from mwem.representations.dense import Dense
 from mwem.representations.uniform import uniform_values
@@ -62,11 +63,11 @@ class Factored:
             start[number] = used
             used += len(inclusive[number])
 
-        def tables(parts: NDArray[np.int32]) -> Tables:
+        def tables(parts: NDArray[np.int32]) -> TablePool:
             pools = list(inclusive.values())
             pool = pools[0] if len(pools) == 1 else np.concatenate([*pools, np.zeros(0)])
             # The padding -1 picks the stride 0 at the end.
-            return Tables(pool, start[self._component[parts[:, 0]]], stride[parts])
+            return TablePool(pool, start[self._component[parts[:, 0]]], stride[parts])
 
         return answer(self._queries, self._component, columns, tables, self._threads)
 

@@ -15,7 +15,6 @@ from mwem import Mwem
 from mwem.algorithm import clip_to_range
 from mwem.queries import ProductQueries
 from mwem.representations import Histogram
-from mwem.spending import Spending
 from tests.mwem.cases import MEMORY, all_records, domain_of, records_of
 
 DOMAIN = domain_of(1, 1)
@@ -30,7 +29,7 @@ def plan():
     return mechanism.plan(Task(WORKLOAD, N), Budget(EPSILON, 0.0))
 
 
-SPENDING = Spending(**plan().parameters["spending"])
+SPENDING = plan().details.spending
 
 
 def log_selection(counts, model, allowed) -> np.ndarray:

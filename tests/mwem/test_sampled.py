@@ -29,11 +29,11 @@ from dualquery.runtime.errors import BadInputError
 from mwem.sampled.family import SampledFamily
 from mwem.sampled.fitting import Recipe, fit
 from mwem.sampled.layout import Layout
+from mwem.sampled.measured_tables import possible_cells
 from mwem.sampled.measurements import Measurements
 from mwem.sampled.mechanism import MwemSampled, mentioned_bits
 from mwem.sampled.population import PopulationRows
 from mwem.sampled.spending import FEWEST_ROUNDS, MOST_ROUNDS, default_rounds, spend
-from mwem.sampled.tables import possible_cells
 from mwem.sampled.targets import FLOOR, target_shares
 from tests.mwem.cases import all_records, domain_of, random_case, records_of
 from tests.tables import legal, random_records
@@ -192,7 +192,7 @@ def test_forced_records_lie_in_the_cell_and_keep_their_other_columns(seed) -> No
     held = family.count()[table, cell]
     family.force(table, cell, 60)
     assert 60 <= family.count()[table, cell] <= held + 60
-    others = np.setdiff1d(np.arange(before.shape[1]), family.tables.columns[table])
+    others = np.setdiff1d(np.arange(before.shape[1]), family.tables.places.columns[table])
     np.testing.assert_array_equal(family.population[:, others], before[:, others])
 
 

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -30,12 +31,11 @@ from dualquery.estimates.expected import ExpectedError
 from dualquery.mechanisms.dualquery.expected import game_error
 from dualquery.mechanisms.dualquery.memory import bytes_needed
 from dualquery.mechanisms.dualquery.options import GameOptions
-from dualquery.mechanisms.dualquery.parameters import choose_parameters
+from dualquery.mechanisms.dualquery.parameters import Chosen, choose_parameters
 from dualquery.mechanisms.dualquery.shares import in_shares, likelihood_shares
 from dualquery.mechanisms.dualquery.transcript import Transcript
 from dualquery.mechanisms.dualquery.unmentioned import fill_unmentioned
-from dualquery.mechanisms.protocol import Budget, Outcome, Plan, Session, Task
-from dualquery.privacy.events import GameSchedule
+from dualquery.mechanisms.protocol import Budget, Details, Mechanism, Outcome, Plan, Session, Task
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.family import Queries
 from dualquery.queries.forms.disjunctions import Disjunctions
@@ -50,8 +50,38 @@ MEASURED_WITHOUT = (
 """Options that the constants of the error to expect know nothing of."""
 
 
+@dataclass(frozen=True)
+class GameDetails(Details):
+    """The game to play.
+
+    Parameters
+    ----------
+    options
+        The user's choices.
+    chosen
+        Rounds, samples and step; whose draws a best response looks at; and its solver.
+    """
+
+    options: GameOptions
+    chosen: Chosen
+
+    def parameters(self) -> Mapping[str, Any]:
+        """Return the game's parameters, and who chose them."""
+        options, chosen = self.options, self.chosen
+        return {
+            **chosen.schedule.parameters(),
+            "chosen_by": chosen.reason,
+            "solver": chosen.solver,
+            "solver_timeout": options.solver_timeout,
+            "free": options.free,
+            "memory": chosen.memory,
+            "mixture": options.mixture,
+            "burn_in": options.burn_in,
+        }
+
+
 @dataclass(frozen=True, kw_only=True)
-class DualQuery(GameOptions):
+class DualQuery(GameOptions, Mechanism[GameDetails]):
     """Multiplicative weights over queries; records are best responses."""
 
     name: ClassVar[str] = "dualquery"
@@ -67,7 +97,7 @@ class DualQuery(GameOptions):
         """
         return queries if isinstance(queries, Workload) else Disjunctions.of(queries)
 
-    def plan(self, task: Task, budget: Budget) -> Plan:
+    def plan(self, task: Task, budget: Budget) -> Plan[GameDetails]:
         """Fix rounds, samples and step from public facts (see `parameters`).
 
         Raises
@@ -87,22 +117,9 @@ class DualQuery(GameOptions):
             "ask fewer queries, or set "
             + ("fewer rounds" if self.alpha is None else "a larger alpha"),
         )
-        return Plan(
-            schedule=game,
-            accountant=chosen.accountant,
-            parameters={
-                **game.parameters(),
-                "chosen_by": chosen.reason,
-                "solver": chosen.solver,
-                "solver_timeout": self.solver_timeout,
-                "free": self.free,
-                "memory": chosen.memory,
-                "mixture": self.mixture,
-                "burn_in": self.burn_in,
-            },
-        )
+        return Plan(game, chosen.accountant, GameDetails(self, chosen))
 
-    def expected_error(self, task: Task, plan: Plan) -> ExpectedError | None:
+    def expected_error(self, task: Task, plan: Plan[GameDetails]) -> ExpectedError | None:
         """Estimate the error from the plan (see `dualquery.mechanisms.dualquery.expected`).
 
         None for a game that was not measured: one whose parameters are not all the policy's.
@@ -111,18 +128,18 @@ class DualQuery(GameOptions):
         own = any(getattr(self, name) != getattr(usual, name) for name in MEASURED_WITHOUT)
         return None if own else game_error(task, plan.schedule)
 
-    def run(self, task: Task, plan: Plan, curator: Curator | None, session: Session) -> Outcome:
+    def run(
+        self, task: Task, plan: Plan[GameDetails], curator: Curator, session: Session
+    ) -> Outcome:
         """Play the game."""
-        game = plan.schedule
-        if curator is None or not isinstance(game, GameSchedule):
-            raise TypeError("DualQuery runs on a curator and a plan of its own")
+        chosen, game = plan.details.chosen, plan.details.chosen.schedule
         domain = task.queries.domain
         queries = Disjunctions.of(task.queries)
-        solver = get_solver(plan.parameters["solver"])
+        solver = get_solver(chosen.solver)
         generator = np.random.default_rng(session.public_seed)
         nothing = np.zeros(domain.bits, dtype=np.bool_)
         record = fill_unmentioned(domain, nothing, self.free, generator)
-        transcript = Transcript(queries, game.step, plan.parameters["memory"], game.rounds)
+        transcript = Transcript(queries, game.step, chosen.memory, game.rounds)
         trace: list[dict[str, Any]] = []
 
         curator.begin_game(game.step)

@@ -148,23 +148,14 @@ class _Likelihood:
     def _moments(self, answers: Float64, totals: Float64) -> tuple[Float64, Float64]:
         """Return mean and second moments of `_drawn`, both ``(m,)``, if ``answers`` are true."""
         padded = np.pad(answers, (0, self._padding))
-        expected, information = np.zeros(len(padded)), np.zeros(len(padded))
+        moments = kernels.Moments(np.zeros(len(padded)), np.zeros(len(padded)))
         scales = self._draws / totals
 
         def visit(_: int, first: int, last: int) -> None:
-            kernels.add_moments(
-                self._truths,
-                first,
-                last,
-                scales,
-                self._step,
-                padded,
-                expected,
-                information,
-            )
+            kernels.add_moments(self._truths, first, last, scales, self._step, padded, moments)
 
         _in_parts(visit, len(padded), self._threads)
-        return expected[: len(answers)], information[: len(answers)]
+        return moments.expected[: len(answers)], moments.information[: len(answers)]
 
 
 def in_shares(records: NDArray[np.uint8], shares: Float64) -> NDArray[np.uint8]:

@@ -6,7 +6,7 @@ Sums are reordered for speed: everything here is post-processing.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import float64, int64, njit, types, void
@@ -22,6 +22,15 @@ _LARGEST_LOG = 230.0
 """Logarithm of a round's factor, at most: its product with a weight is a number, too."""
 _PLACES = np.array([128, 64, 32, 16, 8, 4, 2, 1], np.uint8)
 
+
+class Moments(NamedTuple):
+    """First and second moments of what the draws show, by query, both to be added to."""
+
+    expected: NDArray[np.float64]
+    information: NDArray[np.float64]
+
+
+_MOMENTS = types.NamedUniTuple(float64[::1], 2, Moments)
 _TRUTHS = types.Array(types.uint8, 2, "C", readonly=True)
 _READ = types.Array(float64, 1, "C", readonly=True)
 
@@ -88,7 +97,7 @@ def add_totals(
 
 
 @njit(
-    void(_TRUTHS, int64, int64, _READ, float64, _READ, float64[::1], float64[::1]),
+    void(_TRUTHS, int64, int64, _READ, float64, _READ, _MOMENTS),
     nogil=True,
     cache=True,
     fastmath=True,
@@ -100,8 +109,7 @@ def add_moments(
     scales: Array,
     step: float,
     answers: Array,
-    expected: Array,
-    information: Array,
+    moments: Moments,
 ) -> None:
     """Add up the weights w of `add_totals` over the rounds.
 
@@ -111,10 +119,11 @@ def add_moments(
         As for `add_totals`.
     scales
         Of the rounds after each record, float64.
-    expected, information
+    moments
         Get the sums over rounds of ``scale k step (w - 1/w)`` and ``scale (k step)^2 (w + 1/w)``
         for each visited query.
     """
+    expected, information = moments.expected, moments.information
     rise, own = np.empty(BLOCK), np.empty(BLOCK)
     for start in range(first, last, BLOCK):
         width = min(BLOCK, last - start)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -223,13 +223,10 @@ class QueryMeasurement:
         return {"measured": "queries"}
 
 
-@lru_cache(maxsize=4)
 def choose_measurement(
     workload: Workload, neighbours: Neighbours, fitted: bool
 ) -> FeatureMeasurement | QueryMeasurement:
     """Return the measurement that a fit learns more from, or the one of less noise without a fit.
-
-    Kept for the last few workloads, so that the plan and the run measure the same.
 
     Raises
     ------

@@ -276,11 +276,11 @@ def test_a_wrong_shape_is_replaced_and_a_legal_record_kept() -> None:
     assert legal_response(problem, signed, default).record.dtype == np.uint8
 
 
-def test_it_refuses_a_plan_that_is_not_its_own() -> None:
+def test_it_plays_no_round_that_the_schedule_does_not_have() -> None:
     work = task()
     plan = DualQuery(rounds=3, samples=2).plan(work, BUDGET)
-    with pytest.raises(TypeError, match="a plan of its own"):
-        DualQuery().run(work, replace(plan, schedule=()), None, Session())
+    with pytest.raises(RuntimeError, match="the budget is spent"):
+        run(loaded(), work, DualQuery(), replace(plan, schedule=()), 0, 1)
 
 
 def test_a_game_that_does_not_fit_is_refused_before_anything_is_charged(monkeypatch) -> None:
