@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 
 from dualquery.privacy.events import Neighbours, Schedule
 from dualquery.queries.conjunctions import Workload
+from dualquery.queries.disjunctions import Disjunctions
 from dualquery.queries.family import Statistic
-from dualquery.queries.forms.disjunctions import Disjunctions
 from dualquery.room.draws.databases import select_database
 from dualquery.room.draws.exponential import Exponential
 from dualquery.room.draws.noisy_max import NoisyMax
