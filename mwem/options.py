@@ -10,6 +10,7 @@ from dualquery.mechanisms.options import check_choice, check_number, check_whole
 from mwem.representations import Name
 
 TooLarge = Literal["exclude", "stop"]
+Selection = Literal["exponential", "noisy-max"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +38,9 @@ class MwemOptions:
 
     noisy_max_budget: float = 0.5
     """Share of an iteration's budget that selects the query; the rest measures it."""
+
+    select: Selection = "exponential"
+    """How a query is selected: by the ``exponential`` mechanism, or by report ``noisy-max``."""
 
     cuboids: bool = False
     """Select and measure whole marginals instead of single queries (section 3.3)."""
@@ -70,7 +74,7 @@ class MwemOptions:
             needed="a share above 0 and below 1 is needed",
         )
         check_number(self, "memory_gib", valid=lambda x: x > 0, needed="a number above 0 is needed")
-        check_choice(self, "representation", "too_large")
+        check_choice(self, "select", "representation", "too_large")
 
     @property
     def memory(self) -> int:
