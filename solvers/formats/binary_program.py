@@ -9,11 +9,12 @@ from typing import NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from solvers.constraints import LinearConstraint
 from solvers.errors import MalformedFileError, SolverError
 from solvers.formats.files import Instance
 from solvers.formulation import Formulation, LinearProgram, formulate
 from solvers.groups import Groups
-from solvers.problem import BestResponse, LinearConstraint
+from solvers.problem import BestResponse
 from solvers.terms import merge_terms
 
 MARK = "dualquery attributes"

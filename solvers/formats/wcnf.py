@@ -21,12 +21,13 @@ from typing import NoReturn
 
 import numpy as np
 
+from solvers.constraints import LinearConstraint
 from solvers.errors import MalformedFileError, ProblemTooLargeError
 from solvers.formats.clauses import WeightedClauses, clauses_of
 from solvers.formats.decision_diagram import Clause
 from solvers.formats.files import Instance
 from solvers.groups import Groups
-from solvers.problem import BestResponse, LinearConstraint
+from solvers.problem import BestResponse
 
 _MARK = "dualquery"
 _MOST_CELLS = 2**29
