@@ -151,7 +151,7 @@ class Rows(Sequence[LinearConstraint]):
         """How far rounding may carry each row past a bound, shape ``(R,)``."""
         return _RELATIVE_TOLERANCE * np.maximum(1.0, self.sums(np.abs(self.coefficients)))
 
-    def sums(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def sums(self, values: NDArray[Any]) -> NDArray[np.float64]:
         """Return the sum of values, one an entry, over each row."""
         return np.asarray(np.bincount(self.row_of, values, minlength=len(self)), np.float64)
 
