@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dualquery.mechanisms.protocol import (
-    Task,
-    planned_error,
-)
+from dualquery.mechanisms.protocol import Task
 from dualquery.mechanisms.registry import configure
 from dualquery.privacy.events import Neighbours
-from dualquery.releases.making import Terms, make_release
+from dualquery.releases.making import Terms, declarations, make_release
 from dualquery.requests import BudgetRequest
 from dualquery.room.randomness import check_seed
 from dualquery.room.row_count import COUNT_SHARE, RowCount
@@ -142,20 +138,18 @@ def release(
             budget, notes = wanted.resolve(configured, count)
             progress.phase("making the workload")
             if isinstance(queries, Queries):
-                workload, remarks = _own_workload(queries, data.schema)
-                notes = (*notes, *remarks)
+                workload = _own_workload(queries, data.schema)
             else:
                 workload = request.build(data.schema, count.n)
+            declared = declarations(configured, workload)
         task = Task(workload, count.n)
-        terms = Terms(budget, count, asked_epsilon=epsilon, stated_rows=rows, seed=seed)
+        terms = Terms(budget, count, declared, asked_epsilon=epsilon, stated_rows=rows, seed=seed)
         return make_release(data, task, configured, terms, notes, cores, progress, created)
 
 
-def _own_workload(workload: Queries, schema: Schema) -> tuple[Queries, tuple[str, ...]]:
-    """Check a user's queries against the schema and what they declare; return remarks, too."""
-    from dualquery.queries.conjunctions import Workload
-    from dualquery.queries.stored import BUILT_IN
-    from dualquery.room.declared import check_declared
+def _own_workload(workload: Queries, schema: Schema) -> Queries:
+    """Check that a user's queries are about the columns of the schema."""
+    from dualquery.queries.family import over_domain
 
     if not np.array_equal(workload.domain.offsets, schema.domain.offsets):
         raise BadInputError(
@@ -163,9 +157,7 @@ def _own_workload(workload: Queries, schema: Schema) -> tuple[Queries, tuple[str
             f"bits, but schema {schema.name!r} has {schema.domain.columns} of "
             f"{schema.domain.bits}: make it for the schema's own domain"
         )
-    if isinstance(workload, Workload):
-        return replace(workload, domain=schema.domain, repeats=False), ()
-    return workload, () if type(workload) in BUILT_IN else (check_declared(workload),)
+    return over_domain(workload, schema.domain)
 
 
 def expected_error(
@@ -207,4 +199,4 @@ def expected_error(
     bought = COUNT_SHARE * epsilon if relation is Neighbours.ADD_REMOVE else 0.0
     budget, _ = wanted.resolve(configured, RowCount(n, relation, bought))
     task = Task(queries, n)
-    return planned_error(configured, task, configured.plan(task, budget))
+    return configured.expected_error(task, configured.plan(task, budget))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Integral
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dualquery.mechanisms.protocol import Budget, Mechanism
 from dualquery.privacy.accountants.choice import choices
@@ -161,7 +161,7 @@ class BudgetRequest:
                 f"--rows is {self.rows}; a whole number from 2 to {LARGEST_ROWS:,} is needed"
             )
 
-    def require_delta(self, mechanism: Mechanism) -> None:
+    def require_delta(self, mechanism: Mechanism[Any]) -> None:
         """Refuse to go without a delta where no public number of rows can stand behind 1/n^2.
 
         A noisy number cannot: the guarantee must not depend on what the noise was.
@@ -193,7 +193,7 @@ class BudgetRequest:
             return RowCount(self.rows, relation)
         return buy_row_count(records, self.epsilon, seed)
 
-    def resolve(self, mechanism: Mechanism, rows: RowCount) -> tuple[Budget, tuple[str, ...]]:
+    def resolve(self, mechanism: Mechanism[Any], rows: RowCount) -> tuple[Budget, tuple[str, ...]]:
         """Return the budget of the mechanism and remarks on it.
 
         Delta is 1/n^2 unless given, or 0 for a pure mechanism. What the number of rows cost is

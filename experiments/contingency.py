@@ -192,7 +192,7 @@ def fourier_table(
     plan = mechanism.plan(task, Budget(epsilon, 0.0))
     sets = mechanism.statistics(workload)
     curator = Curator(study.data.records, sets, plan.schedule, randomness(seed))
-    measured = measured_coefficients(task.n, plan, curator)
+    measured = measured_coefficients(task.n, plan.details.noise, curator)
     return Cells(sets).multiply_weights(measured, method.passes).reshape(exact_table(study).shape)
 
 

@@ -2,9 +2,56 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
-from numba import njit
+from numba import float64, int32, int64, njit, types, void
 from numpy.typing import NDArray
+
+
+class Factors(NamedTuple):
+    """Functions of single columns: sums of terms (see `dualquery.queries.products.Products`)."""
+
+    column: NDArray[np.int32]
+    """(f,)"""
+    indptr: NDArray[np.int64]
+    """(f + 1,): where the terms of each factor begin."""
+    basis: NDArray[np.int32]
+    coefficient: NDArray[np.float64]
+    """The terms: ``coefficient * [x = basis]``, where 0 stands for the constant 1."""
+    expected: NDArray[np.float64]
+    """(f,): the expectation of each factor, to be filled by `expect_factors`."""
+
+
+class Parts(NamedTuple):
+    """The parts of scopes that hold two or more columns of one component."""
+
+    first: NDArray[np.int64]
+    """(scopes + 1,): the number of the first part of each scope."""
+    slots: NDArray[np.int64]
+    """(parts,): bit mask of a part's places in its scope."""
+
+
+class TablePool(NamedTuple):
+    """Tables in one array: the entry of table p at indices i is ``offset[p] + sum i stride[p]``."""
+
+    pool: NDArray[np.float64]
+    """The entries of all tables."""
+    offset: NDArray[np.int64]
+    """(p,)"""
+    stride: NDArray[np.int64]
+    """(p, k)"""
+
+    def of(self, chosen: NDArray[np.int64] | NDArray[np.int32] | NDArray[np.bool_]) -> TablePool:
+        """Return some of the tables, by number or mask, in the same array."""
+        return TablePool(self.pool, self.offset[chosen], self.stride[chosen])
+
+
+FACTORS = types.NamedTuple(
+    (int32[::1], int64[::1], int32[::1], float64[::1], float64[::1]), Factors
+)
+PARTS = types.NamedUniTuple(int64[::1], 2, Parts)
+TABLE_POOL = types.NamedTuple((float64[::1], int64[::1], int64[:, ::1]), TablePool)
 
 
 @njit("int64(int32[:, ::1], int32[::1], int64[::1])", nogil=True, cache=True)
@@ -75,60 +122,47 @@ def list_parts(
                 part += 1
 
 
-@njit(
-    "void(int32[::1], int64[::1], int32[::1], float64[::1], int64[::1], float64[::1],"
-    " float64[::1])",
-    nogil=True,
-    cache=True,
-)
+@njit(void(FACTORS, int64[::1], float64[::1]), nogil=True, cache=True)
 def expect_factors(
-    factor_column: NDArray[np.int32],
-    indptr: NDArray[np.int64],
-    index: NDArray[np.int32],
-    coefficient: NDArray[np.float64],
-    single_ptr: NDArray[np.int64],
-    single: NDArray[np.float64],
-    expected: NDArray[np.float64],
+    factors: Factors, start: NDArray[np.int64], marginals: NDArray[np.float64]
 ) -> None:
-    """Fill the expectation of each factor from the inclusive marginals of single columns."""
-    for factor in range(len(factor_column)):
-        start = single_ptr[factor_column[factor]]
+    """Fill the expectations of factors from the inclusive marginals of single columns.
+
+    Column c's marginal is ``marginals[start[c]:start[c + 1]]``.
+    """
+    for factor in range(len(factors.column)):
+        low = start[factors.column[factor]]
         total = 0.0
-        for term in range(indptr[factor], indptr[factor + 1]):
-            total += coefficient[term] * single[start + index[term]]
-        expected[factor] = total
+        for term in range(factors.indptr[factor], factors.indptr[factor + 1]):
+            total += factors.coefficient[term] * marginals[low + factors.basis[term]]
+        factors.expected[factor] = total
 
 
 @njit(
-    "void(int64, int64, int32[::1], int32[:, ::1], int64[::1], int32[::1], float64[::1],"
-    " float64[::1], int64[::1], int64[::1], int64[::1], int64[:, ::1], float64[::1], float64[::1])",
+    void(int32[::1], int32[:, ::1], FACTORS, PARTS, TABLE_POOL, float64[::1]),
     nogil=True,
     cache=True,
 )
 def combine(
-    start: int,
-    stop: int,
     scope_of: NDArray[np.int32],
-    factors: NDArray[np.int32],
-    indptr: NDArray[np.int64],
-    index: NDArray[np.int32],
-    coefficient: NDArray[np.float64],
-    expected: NDArray[np.float64],
-    first: NDArray[np.int64],
-    slots: NDArray[np.int64],
-    offset: NDArray[np.int64],
-    stride: NDArray[np.int64],
-    pool: NDArray[np.float64],
+    factors_of: NDArray[np.int32],
+    factors: Factors,
+    parts: Parts,
+    tables: TablePool,
     answers: NDArray[np.float64],
 ) -> None:
-    """Fill the answers of queries ``start .. stop - 1``: parts and single columns multiplied.
+    """Fill the answers of queries: the expectations of parts and of single columns multiplied.
 
-    The entry of part p at indices i of its columns is ``pool[offset[p] + sum i * stride[p]]``.
+    ``scope_of`` and the rows of ``factors_of`` (padded with -1) are the queries' scopes and
+    factors; ``tables`` holds the inclusive marginals of the parts.
     """
-    way = factors.shape[1]
+    first, slots = parts.first, parts.slots
+    indptr, basis, coefficient = factors.indptr, factors.basis, factors.coefficient
+    pool, offset, stride = tables.pool, tables.offset, tables.stride
+    way = factors_of.shape[1]
     at = np.empty(way, np.int64)
     chosen = np.empty(way, np.int64)
-    for query in range(start, stop):
+    for query in range(len(answers)):
         answer = 1.0
         scope = scope_of[query]
         in_parts = np.int64(0)
@@ -138,7 +172,7 @@ def combine(
             possible = True
             for i in range(way):
                 if (slots[part] >> i) & 1:
-                    chosen[width] = factors[query, i]
+                    chosen[width] = factors_of[query, i]
                     at[width] = indptr[chosen[width]]
                     possible &= at[width] < indptr[chosen[width] + 1]
                     width += 1
@@ -148,7 +182,7 @@ def combine(
                 place = offset[part]
                 for i in range(width):
                     weight *= coefficient[at[i]]
-                    place += np.int64(index[at[i]]) * stride[part, i]
+                    place += np.int64(basis[at[i]]) * stride[part, i]
                 total += weight * pool[place]
                 i = width - 1
                 while i >= 0:
@@ -160,6 +194,6 @@ def combine(
                 possible = i >= 0
             answer *= total
         for i in range(way):
-            if factors[query, i] >= 0 and not (in_parts >> i) & 1:
-                answer *= expected[factors[query, i]]
+            if factors_of[query, i] >= 0 and not (in_parts >> i) & 1:
+                answer *= factors.expected[factors_of[query, i]]
         answers[query] = answer

@@ -4,37 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dualquery.queries.products import Products
 from mwem import answer_kernels as kernels
-from mwem.queries import ProductQueries
+from mwem.answer_kernels import Factors, Parts, TablePool
 
 _BLOCK = 1 << 16
 """Queries a task."""
 
 
-@dataclass(frozen=True, eq=False)
-class Tables:
-    """Inclusive marginals of sets of columns, each inside one component.
-
-    Parameters
-    ----------
-    pool
-        float64: the entries.
-    offset, stride
-        int64, shapes ``(parts,)`` and ``(parts, k)``: the entry of part p at the indices i is
-        ``pool[offset[p] + sum(i * stride[p])]``.
-    """
-
-    pool: NDArray[np.float64]
-    offset: NDArray[np.int64]
-    stride: NDArray[np.int64]
-
-
-class Columns:
+class ColumnMarginals:
     """Inclusive marginals of the single columns, one after another in one array."""
 
     def __init__(
@@ -54,10 +36,10 @@ class Columns:
 
 
 def answer(
-    queries: ProductQueries,
+    queries: Products,
     component: NDArray[np.int32],
-    columns: Columns,
-    tables: Callable[[NDArray[np.int32]], Tables],
+    columns: ColumnMarginals,
+    tables: Callable[[NDArray[np.int32]], TablePool],
     threads: int,
 ) -> NDArray[np.float64]:
     """Return the answer of every query under a product of components.
@@ -81,30 +63,25 @@ def answer(
     float64, shape ``(m,)``.
     """
     first = np.empty(len(queries.scopes) + 1, dtype=np.int64)
-    parts = kernels.count_parts(queries.scopes, component, first)
-    inside = np.full((parts, queries.scopes.shape[1]), -1, dtype=np.int32)
-    slots = np.empty(parts, dtype=np.int64)
-    kernels.list_parts(queries.scopes, component, inside, slots)
+    count = kernels.count_parts(queries.scopes, component, first)
+    inside = np.full((count, queries.scopes.shape[1]), -1, dtype=np.int32)
+    parts = Parts(first, np.empty(count, dtype=np.int64))
+    kernels.list_parts(queries.scopes, component, inside, parts.slots)
     found = tables(inside)
-    expected = np.empty(len(queries.factor_column))
-    terms = (queries.indptr, queries.index, queries.coefficient)
-    kernels.expect_factors(queries.factor_column, *terms, columns.start, columns.entries, expected)
+    factors = Factors(
+        queries.factor_column,
+        queries.indptr,
+        queries.index,
+        queries.coefficient,
+        np.empty(len(queries.factor_column)),
+    )
+    kernels.expect_factors(factors, columns.start, columns.entries)
     answers = np.empty(len(queries))
 
     def combine(start: int) -> None:
+        block = slice(start, start + _BLOCK)
         kernels.combine(
-            start,
-            min(start + _BLOCK, len(queries)),
-            queries.scope_of,
-            queries.factors,
-            *terms,
-            expected,
-            first,
-            slots,
-            found.offset,
-            found.stride,
-            found.pool,
-            answers,
+            queries.scope_of[block], queries.factors[block], factors, parts, found, answers[block]
         )
 
     with ThreadPoolExecutor(threads) as pool:

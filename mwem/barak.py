@@ -1,38 +1,43 @@
 """The Fourier mechanism of Barak et al. (PODS 2007), and its fit by multiplicative weights.
 
-Noise goes on the Fourier coefficients of the asked marginals, each once (`queries.fourier`). The
-answers that the noisy coefficients determine agree with each other, but no table may have them.
-The paper finds a table by a linear program; the MWEM paper (section 3.2) by multiplicative weights
-with all coefficients as measurements, which it finds far better in relative entropy.
+Noise goes on the Fourier coefficients of the asked marginals, each once (see
+`dualquery.queries.forms.fourier`). The answers that the noisy coefficients determine agree with
+each other, but there may be no table that has them. The paper finds a table by a linear program;
+the MWEM paper (section 3.2) finds one by multiplicative weights with all coefficients as
+measurements, and reports a far smaller relative entropy.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar, Literal, get_args
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.data.cells import axis_sizes, cells_of, rows_of_values
 from dualquery.data.domain import Domain
-from dualquery.mechanisms.baselines.noise import NoisePlan, plan_noise_on
+from dualquery.mechanisms.baselines.noise import Noise, price_noise
 from dualquery.mechanisms.protocol import (
     Budget,
+    Details,
+    Mechanism,
     Outcome,
     Plan,
     Session,
     Task,
-    conjunctions_of,
     default_records,
+    require_conjunctions,
 )
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.family import Queries
 from dualquery.queries.forms.fourier import answers_of, asked_sets
+from dualquery.queries.forms.subqueries import Subqueries
 from dualquery.room.curator import Curator
-from dualquery.room.sensitivity.moves import parity_moves
+from dualquery.room.statistics import Parities
 from dualquery.runtime.errors import BadInputError
-from mwem.tables import sampled_table
+from mwem.cell_records import sampled_table
 
 Fit = Literal["auto", "weights", "program", "none"]
 
@@ -46,7 +51,45 @@ _MOST_BITS = 64
 
 
 @dataclass(frozen=True, kw_only=True)
-class Barak:
+class BarakDetails(Details):
+    """What was decided on public facts.
+
+    Parameters
+    ----------
+    sets
+        The sets of bits whose coefficients are measured.
+    fit, repetitions
+        How a table is found; never ``auto``.
+    moving_parities
+        Most coefficients that move between neighbours.
+    records
+        Number of synthetic records.
+    noise
+        Of every coefficient's count.
+    """
+
+    sets: Subqueries = field(compare=False)
+    fit: Fit
+    repetitions: int
+    moving_parities: int
+    records: int
+    noise: Noise
+
+    def parameters(self) -> Mapping[str, Any]:
+        """Return what was decided; the sets by their number."""
+        return {
+            "fit": self.fit,
+            "repetitions": self.repetitions,
+            "coefficients": len(self.sets.workload),
+            "moving_parities": self.moving_parities,
+            "records": self.records,
+            "noise": self.noise.kind,
+            "scale": self.noise.scale,
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Barak(Mechanism[BarakDetails]):
     """Measures every Fourier coefficient that the workload needs, and fits a table to them."""
 
     name: ClassVar[str] = "barak"
@@ -73,65 +116,63 @@ class Barak:
 
     def statistics(self, queries: Queries) -> Workload:
         """Hold the counts that the coefficients are made of."""
-        return asked_sets(conjunctions_of(queries)).workload
+        return asked_sets(require_conjunctions(queries)).workload
 
-    def plan(self, task: Task, budget: Budget) -> Plan:
+    def plan(self, task: Task, budget: Budget) -> Plan[BarakDetails]:
         """Spend the whole budget on one noisy measurement of all coefficients."""
-        sets = self.statistics(task.workload)
-        moves = parity_moves(sets, budget.neighbours)
-        parameters = {
-            "fit": choose_fit(self.fit, sets),
-            "repetitions": self.repetitions,
-            "coefficients": len(sets),
-            "moving_parities": moves.entries,
-            "records": self.records or default_records(task.n),
-        }
-        return plan_noise_on(moves, budget, parameters)
-
-    def run(self, task: Task, plan: Plan, curator: Curator | None, session: Session) -> Outcome:
-        """Measure the coefficients, fit a table, and answer from its coefficients."""
-        if curator is None:
-            raise TypeError("barak runs on a curator")
-        chosen = plan.parameters
         sets = asked_sets(task.workload)
-        measured = measured_coefficients(task.n, plan, curator)
-        if chosen["fit"] == "none":
+        moves = Parities().moves(sets.workload, budget.neighbours)
+        priced = price_noise(moves, budget)
+        return Plan(
+            priced.schedule,
+            priced.accountant,
+            BarakDetails(
+                sets=sets,
+                fit=choose_fit(self.fit, sets.workload),
+                repetitions=self.repetitions,
+                moving_parities=moves.entries,
+                records=self.records or default_records(task.n),
+                noise=priced.noise,
+            ),
+        )
+
+    def run(
+        self, task: Task, plan: Plan[BarakDetails], curator: Curator, session: Session
+    ) -> Outcome:
+        """Measure the coefficients, fit a table, and answer from its coefficients."""
+        chosen, sets = plan.details, plan.details.sets
+        measured = measured_coefficients(task.n, chosen.noise, curator)
+        if chosen.fit == "none":
             answers = answers_of(task.workload, sets, measured)
             return Outcome(answers=np.clip(answers, 0.0, 1.0))
         cells = Cells(sets.workload)
-        if chosen["fit"] == "program":
+        if chosen.fit == "program":
             shares = cells.nearest(measured)
         else:
-            shares = cells.multiply_weights(measured, chosen["repetitions"])
+            shares = cells.multiply_weights(measured, chosen.repetitions)
         answers = answers_of(task.workload, sets, cells.coefficients(shares))
         domain = task.workload.domain
         generator = np.random.default_rng(session.public_seed)
         table = shares.reshape(axis_sizes(domain))
         return Outcome(
             answers=np.clip(answers, 0.0, 1.0),
-            records=sampled_table(table, domain, chosen["records"], generator),
+            records=sampled_table(table, domain, chosen.records, generator),
         )
 
 
-def measured_coefficients(n: int, plan: Plan, curator: Curator) -> NDArray[np.float64]:
+def measured_coefficients(n: int, noise: Noise, curator: Curator) -> NDArray[np.float64]:
     """Return the noisy Fourier coefficients in [-1, 1]; float64, one a set; charged.
 
     Parameters
     ----------
     n
         Number of private rows (public).
-    plan
-        A plan of `Barak`, which says what the noise is.
+    noise
+        Of every coefficient's count.
     curator
         Holds the counts that `Barak.statistics` asks for.
     """
-    noise = NoisePlan.of(plan)
-    measure = (
-        curator.measure_parities_gaussian
-        if noise.noise == "gaussian"
-        else curator.measure_parities_laplace
-    )
-    return np.clip(1.0 - 2.0 * measure(noise.scale) / n, -1.0, 1.0)
+    return np.clip(1.0 - 2.0 * noise.measure(curator, Parities()) / n, -1.0, 1.0)
 
 
 def choose_fit(fit: Fit, sets: Workload) -> Fit:

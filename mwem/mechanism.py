@@ -6,7 +6,8 @@ answers with queries. The game itself is in `mwem.algorithm`.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,23 +15,75 @@ from numpy.typing import NDArray
 
 from dualquery.data.cells import axis_sizes, rows_of_values
 from dualquery.data.domain import Domain
-from dualquery.mechanisms.protocol import Budget, Outcome, Plan, Session, Task, default_records
+from dualquery.mechanisms.protocol import (
+    Budget,
+    Details,
+    Mechanism,
+    Outcome,
+    Plan,
+    Session,
+    Task,
+    default_records,
+)
 from dualquery.privacy.accountants.choice import best
-from dualquery.queries.family import Queries
+from dualquery.queries.family import Queries, products_of
+from dualquery.queries.products import Products
 from dualquery.room.curator import Curator
 from dualquery.runtime.errors import BadInputError
 from mwem.algorithm import multiply_weights, noisy_start
 from mwem.intervals import measured_intervals
 from mwem.options import MwemOptions
 from mwem.output import Output
-from mwem.queries import ProductQueries
-from mwem.questions import questions_of
-from mwem.representations import Representation, choose, make
+from mwem.questions import Questions, questions_of
+from mwem.representations import Name, Representation, choose, make
 from mwem.spending import Spending, spend
 
 
 @dataclass(frozen=True, kw_only=True)
-class Mwem(MwemOptions):
+class MwemDetails(Details):
+    """The user's options, and what was decided on public facts.
+
+    Parameters
+    ----------
+    options
+        The user's choices.
+    queries, questions
+        The workload's queries as products, and what an iteration selects and measures.
+    representation
+        How the distribution is held.
+    records
+        Number of synthetic records.
+    spending
+        The noise of every draw.
+    """
+
+    options: MwemOptions
+    queries: Products = field(compare=False)
+    questions: Questions = field(compare=False)
+    representation: Name
+    records: int
+    spending: Spending
+
+    def parameters(self) -> Mapping[str, Any]:
+        """Return the options that matter, and what was decided."""
+        options = self.options
+        return {
+            "iterations": options.iterations,
+            "repetitions": options.repetitions,
+            "cuboids": options.cuboids,
+            "average": options.average,
+            "noisy_init": options.noisy_init,
+            "select": options.select,
+            "representation": self.representation,
+            "too_large": options.too_large,
+            "memory_gib": options.memory_gib,
+            "records": self.records,
+            "spending": asdict(self.spending),
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mwem(MwemOptions, Mechanism[MwemDetails]):
     """Multiplicative weights over records; queries are best responses."""
 
     name: ClassVar[str] = "mwem"
@@ -40,11 +93,11 @@ class Mwem(MwemOptions):
         """Hold the queries' own answers."""
         return queries
 
-    def plan(self, task: Task, budget: Budget) -> Plan:
+    def plan(self, task: Task, budget: Budget) -> Plan[MwemDetails]:
         """Fix the representation and the noise of every draw from public facts."""
-        asked = questions_of(task.queries, self, budget.neighbours)
-        queries = ProductQueries.of(task.queries)
-        spending = spend(self, budget, asked.sensitivity)
+        questions = questions_of(task.queries, self, budget.neighbours)
+        queries = products_of(task.queries)
+        spending = spend(self, budget, questions.moves)
         accountant, cost = best(spending.schedule(), budget.delta, budget.accountant)
         if cost > budget.epsilon:
             raise BadInputError(
@@ -54,54 +107,50 @@ class Mwem(MwemOptions):
         return Plan(
             schedule=spending.schedule(),
             accountant=accountant.name,
-            parameters={
-                "iterations": self.iterations,
-                "repetitions": self.repetitions,
-                "cuboids": self.cuboids,
-                "average": self.average,
-                "noisy_init": self.noisy_init,
-                "representation": choose(
+            details=MwemDetails(
+                options=self,
+                queries=queries,
+                questions=questions,
+                representation=choose(
                     self.representation,
                     queries,
                     self.iterations,
                     self.memory,
                     self.noisy_init,
                 ),
-                "too_large": self.too_large,
-                "memory_gib": self.memory_gib,
-                "records": self.records or default_records(task.n),
-                "spending": asdict(spending),
-            },
+                records=self.records or default_records(task.n),
+                spending=spending,
+            ),
         )
 
-    def run(self, task: Task, plan: Plan, curator: Curator | None, session: Session) -> Outcome:
+    def run(
+        self, task: Task, plan: Plan[MwemDetails], curator: Curator, session: Session
+    ) -> Outcome:
         """Select, measure, multiply."""
         return self.fit(task, plan, curator, session)[0]
 
     def fit(
-        self, task: Task, plan: Plan, curator: Curator | None, session: Session
+        self, task: Task, plan: Plan[MwemDetails], curator: Curator, session: Session
     ) -> tuple[Outcome, Representation]:
         """Do as `run`, and return the last distribution too, which is as public as its answers."""
-        if curator is None:
-            raise TypeError("MWEM runs on a curator")
-        public = plan.parameters
-        spending = Spending(**public["spending"])
-        queries = ProductQueries.of(task.queries)
+        chosen, spending = plan.details, plan.details.spending
         prior = noisy_start(curator, spending)
-        distribution = make(public["representation"], queries, self.memory, session.threads, prior)
+        distribution = make(
+            chosen.representation, chosen.queries, self.memory, session.threads, prior
+        )
         output = Output(
             n=task.n,
             iterations=self.iterations,
             average=self.average,
-            records=public["records"],
+            records=chosen.records,
             seed=session.public_seed,
             low=task.queries.low,
             high=task.queries.high,
         )
         trace = multiply_weights(
             curator,
-            questions_of(task.queries, self),
-            queries,
+            chosen.questions,
+            chosen.queries,
             distribution,
             self,
             spending,

@@ -10,25 +10,26 @@ MWEM serves other families of queries. All make records.
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from dualquery.mechanisms.protocol import (
     Budget,
+    Details,
     Mechanism,
     Outcome,
     Plan,
     Session,
     Task,
-    planned_error,
 )
 from dualquery.mechanisms.registry import configure
 from dualquery.privacy.accountants.choice import choices
 from dualquery.privacy.events import GaussianNoise
-from dualquery.queries.conjunctions import Workload
+from dualquery.queries.conjunctions import conjunctions_of
 from dualquery.queries.family import Queries
 from dualquery.room.curator import Curator
-from dualquery.runtime.errors import BadInputError
+from dualquery.runtime.errors import BadInputError, LackOfMemoryError
 
 if TYPE_CHECKING:
     from dualquery.estimates.expected import ExpectedError
@@ -36,8 +37,22 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True)
+class Choice(Details):
+    """The mechanism that was chosen, why, and its plan."""
+
+    mechanism: Mechanism[Any]
+    reason: str
+    plan: Plan[Any]
+
+    def parameters(self) -> Mapping[str, Any]:
+        """Return the mechanism's name, the reason, and the parameters of its plan."""
+        chosen = {"mechanism": self.mechanism.name, "reason": self.reason}
+        return {**chosen, **self.plan.parameters}
+
+
 @dataclass(frozen=True, kw_only=True)
-class Auto:
+class Auto(Mechanism[Choice]):
     """Chooses among matrix, dualquery and mwem, and says why."""
 
     name: ClassVar[str] = "auto"
@@ -47,47 +62,48 @@ class Auto:
         """Hold the queries' own answers, whatever is chosen."""
         return queries
 
-    def plan(self, task: Task, budget: Budget) -> Plan:
+    def plan(self, task: Task, budget: Budget) -> Plan[Choice]:
         """Plan with the first mechanism that suits the task; say which, and why."""
         refused: list[str] = []
         told: list[str] = []
         for name, reason in _suitable(task, budget):
+            mechanism = configure(name, {})
             try:
-                plan = configure(name, {}).plan(task, budget)
+                plan = mechanism.plan(task, budget)
+            except LackOfMemoryError:
+                # What is free depends on what the private rows take: it must not decide.
+                raise
             except BadInputError as error:
-                # Messages are for the operator: one about memory says what is left beside the rows.
                 refused.append(f"{name}: {error}")
                 told.append(f"{name} refuses the task")
                 _log.info("auto: %s", refused[-1])
                 continue
             why = "; ".join((reason, *told))
-            return replace(
-                plan,
-                parameters={"mechanism": name, "reason": why, **plan.parameters},
+            return Plan(
+                plan.schedule,
+                plan.accountant,
+                Choice(mechanism, why, plan),
                 remark=f"auto chose {name}: {why}",
+                needs_answers=plan.needs_answers,
+                mechanism=name,
             )
         raise BadInputError(
             f"no mechanism suits the task ({'; '.join(refused)}); name one with --mechanism"
         )
 
-    def expected_error(self, task: Task, plan: Plan) -> ExpectedError | None:
+    def expected_error(self, task: Task, plan: Plan[Choice]) -> ExpectedError | None:
         """Expect what the mechanism that was chosen expects."""
-        return planned_error(_chosen(plan), task, plan)
+        return plan.details.mechanism.expected_error(task, plan.details.plan)
 
-    def run(self, task: Task, plan: Plan, curator: Curator | None, session: Session) -> Outcome:
+    def run(self, task: Task, plan: Plan[Choice], curator: Curator, session: Session) -> Outcome:
         """Run the mechanism that was chosen."""
-        return _chosen(plan).run(task, plan, curator, session)
-
-
-def _chosen(plan: Plan) -> Mechanism:
-    """Return the mechanism that a plan was made by."""
-    return configure(plan.parameters["mechanism"], {})
+        return plan.details.mechanism.run(task, plan.details.plan, curator, session)
 
 
 def _suitable(task: Task, budget: Budget) -> list[tuple[str, str]]:
     """Return the names of mechanisms to try, each with the reason for it."""
     game = ("dualquery", "its cost does not grow with the number of queries")
-    if not isinstance(task.queries, Workload):
+    if conjunctions_of(task.queries) is None:
         # The room holds the queries' own answers; DualQuery would need those of another form.
         return [("mwem", "it answers every family of queries")]
     if budget.delta == 0:

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from dualquery.estimates.expected import ExpectedError
-from dualquery.mechanisms.protocol import planned_error
 from dualquery.mechanisms.registry import configure
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.progress import NO_PROGRESS, Progress
@@ -64,7 +63,7 @@ def forecast(
         mechanism = configure(name, {})
         spent = replace(budget, delta=0.0) if mechanism.pure else budget
         try:
-            expected = planned_error(mechanism, task, mechanism.plan(task, spent))
+            expected = mechanism.expected_error(task, mechanism.plan(task, spent))
         except BadInputError as fault:
             found.reasons[name] = str(fault)
             continue

@@ -1,16 +1,16 @@
 """What a mechanism is: a frozen configuration that plans on public facts, then runs on a curator.
 
-DualQuery, the baselines and third parties' mechanisms share this protocol. ``plan`` sees public
-facts only and fixes the schedule of private events; the accountant prices it; ``run`` gets a
-curator that refuses everything beyond that schedule. Third parties add a mechanism through the
-entry-point group ``dualquery.mechanisms``.
+All mechanisms share this protocol, third parties' too. ``plan`` sees public facts only and fixes
+the schedule of private events; an accountant prices the schedule; ``run`` gets a curator that
+refuses everything beyond it. Third parties add a mechanism through the entry-point group
+``dualquery.mechanisms``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,17 +36,17 @@ class Task:
 
     @property
     def workload(self) -> Workload:
-        """The queries of a mechanism that answers conjunctions only.
+        """The queries, for a mechanism that answers conjunctions only.
 
         Raises
         ------
         BadInputError
             If the queries are of another family.
         """
-        return conjunctions_of(self.queries)
+        return require_conjunctions(self.queries)
 
 
-def conjunctions_of(queries: Queries) -> Workload:
+def require_conjunctions(queries: Queries) -> Workload:
     """Return the queries if they are conjunctions.
 
     Raises
@@ -54,13 +54,15 @@ def conjunctions_of(queries: Queries) -> Workload:
     BadInputError
         If they are of another family.
     """
-    from dualquery.queries.conjunctions import Workload
+    from dualquery.queries.conjunctions import conjunctions_of
 
-    if isinstance(queries, Workload):
-        return queries
-    raise BadInputError(
-        f"this mechanism answers conjunctions, not {type(queries).__name__}; use the mechanism mwem"
-    )
+    workload = conjunctions_of(queries)
+    if workload is None:
+        raise BadInputError(
+            f"this mechanism answers conjunctions, not {type(queries).__name__}; use the mechanism "
+            "mwem"
+        )
+    return workload
 
 
 def default_records(n: int) -> int:
@@ -82,7 +84,26 @@ class Budget:
 
 
 @dataclass(frozen=True)
-class Plan:
+class Details:
+    """What a mechanism decides besides its schedule. Each mechanism has a class of its own.
+
+    ``run`` reads the fields.
+    """
+
+    def parameters(self) -> Mapping[str, Any]:
+        """Return what the release says of the decision, JSON-able: all fields, unless overridden.
+
+        A field that is not said must be overridden away: parameters are public for ever.
+        """
+        return asdict(self)
+
+
+DetailsT = TypeVar("DetailsT", bound=Details)
+DetailsT_co = TypeVar("DetailsT_co", bound=Details, covariant=True)
+
+
+@dataclass(frozen=True)
+class Plan(Generic[DetailsT_co]):
     """A mechanism's decision, made before any private value is read.
 
     Parameters
@@ -91,19 +112,27 @@ class Plan:
         The private events to come; the guarantee is computed for exactly these.
     accountant
         Name of the accountant that priced the schedule.
-    parameters
-        Effective parameters, JSON-able, for the release.
+    details
+        The mechanism's own part of the decision.
     remark
-        One line for whoever waits for the run, if there is something to say of the decision.
+        One line for the person who waits for the run, if the decision needs one.
     needs_answers
         Whether the run draws on the queries' own exact answers; if not, they are not counted.
+    mechanism
+        Name of the mechanism that runs, where it is not the one that was asked.
     """
 
     schedule: Schedule
     accountant: str
-    parameters: Mapping[str, Any] = field(default_factory=dict)
+    details: DetailsT_co
     remark: str = ""
     needs_answers: bool = True
+    mechanism: str = ""
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """Effective parameters, JSON-able, for the release."""
+        return self.details.parameters()
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,9 +144,9 @@ class Outcome:
     answers
         float64, shape ``(m,)``, in the range of the queries: an answer for every one.
     records
-        uint8, shape ``(r, d)``, or None for a mechanism that makes none: synthetic records.
+        uint8, shape ``(r, d)``: synthetic records; None for a mechanism that makes none.
     trace
-        One JSON-able line a round of a game, or a trial of a fit.
+        One JSON-able line for each round of a game, or trial of a fit.
     solver
         Totals over the rounds' best responses, if there were any.
     intervals
@@ -140,17 +169,23 @@ class Session:
     progress: Callable[[int, int], None] = NO_PROGRESS.step
 
 
-class Mechanism(Protocol):
-    """The protocol. Implementations are frozen dataclasses; their fields are the user's options."""
+class Mechanism(Protocol[DetailsT]):
+    """The protocol. Implementations are frozen dataclasses; their fields are the user's options.
+
+    Inherit from it for the defaults of what is optional: ``aliases`` and ``expected_error``.
+    """
 
     name: ClassVar[str]
     pure: ClassVar[bool]
+    """Whether delta is 0 unless the user gives one."""
+    aliases: ClassVar[Mapping[str, str]] = {}
+    """Other names of options: the name that users may write, and the field's."""
 
-    def statistics(self, queries: Queries) -> Statistic | None:
-        """Return the queries whose exact answers the curator must hold (None: no data needed)."""
+    def statistics(self, queries: Queries) -> Statistic:
+        """Return the queries whose exact answers the curator must hold."""
         ...
 
-    def plan(self, task: Task, budget: Budget) -> Plan:
+    def plan(self, task: Task, budget: Budget) -> Plan[DetailsT]:
         """Fix parameters and schedule from public facts.
 
         Raises
@@ -160,12 +195,10 @@ class Mechanism(Protocol):
         """
         ...
 
-    def run(self, task: Task, plan: Plan, curator: Curator | None, session: Session) -> Outcome:
+    def expected_error(self, task: Task, plan: Plan[DetailsT]) -> ExpectedError | None:  # noqa: ARG002
+        """Return the error to expect, from public facts; None where no model of it is known."""
+        return None
+
+    def run(self, task: Task, plan: Plan[DetailsT], curator: Curator, session: Session) -> Outcome:
         """Carry out the plan."""
         ...
-
-
-def planned_error(mechanism: Mechanism, task: Task, plan: Plan) -> ExpectedError | None:
-    """Return what a mechanism's ``expected_error(task, plan)`` says, None if it has no such."""
-    model = getattr(mechanism, "expected_error", None)
-    return None if model is None else model(task, plan)

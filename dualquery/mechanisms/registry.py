@@ -77,7 +77,7 @@ def mechanism_class(name: str) -> type[Any]:
     return loaded
 
 
-def configure(name: str | None, options: Mapping[str, Any]) -> Mechanism:
+def configure(name: str | None, options: Mapping[str, Any]) -> Mechanism[Any]:
     """Build a mechanism from option names and values; values may be text.
 
     Parameters
@@ -97,7 +97,7 @@ def configure(name: str | None, options: Mapping[str, Any]) -> Mechanism:
     cls = mechanism_class(name)
     hints = typing.get_type_hints(cls)
     known = [field.name for field in fields(cls)]
-    aliases: Mapping[str, str] = getattr(cls, "aliases", {})
+    aliases: Mapping[str, str] = getattr(cls, "aliases", {})  # third parties' may have none
     values: dict[str, Any] = {}
     for given, value in options.items():
         key = aliases.get(given, given)
@@ -111,7 +111,7 @@ def configure(name: str | None, options: Mapping[str, Any]) -> Mechanism:
                 f"mechanism {name!r} has no option {key!r}{guess} (its options: {listed}){remedy}"
             )
         values[key] = _parse(key, value, hints[key]) if isinstance(value, str) else value
-    mechanism: Mechanism = cls(**values)
+    mechanism: Mechanism[Any] = cls(**values)
     return mechanism
 
 

@@ -9,12 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Generic, TypeVar
 
 from dualquery.privacy.accountants.choice import AUTO, Accountant, choices
 from dualquery.privacy.accountants.zcdp import rho_for, rho_of
 from dualquery.privacy.budget import check_budget
-from dualquery.privacy.events import RANGE_SLACK, GameSchedule, Neighbours, VaryingGameSchedule
+from dualquery.privacy.events import RANGE_SLACK, GameSchedule, Neighbours
 from dualquery.runtime.errors import BadInputError
 
 _STEP_TOLERANCE = 1e-4
@@ -27,11 +26,8 @@ _SECANT_CALLS = 12
 """After so many calls a search bisects."""
 
 
-Game = TypeVar("Game", bound=GameSchedule | VaryingGameSchedule)
-
-
 @dataclass(frozen=True)
-class Calibration(Generic[Game]):
+class Calibration:
     """Parameters that fit a budget.
 
     Parameters
@@ -44,7 +40,7 @@ class Calibration(Generic[Game]):
         Its epsilon for ``schedule`` at the delta asked for; at most the epsilon asked for.
     """
 
-    schedule: Game
+    schedule: GameSchedule
     accountant: str
     epsilon: float
 
@@ -57,7 +53,7 @@ def calibrate_step(
     samples: int,
     accountant: str = AUTO,
     neighbours: Neighbours = Neighbours.REPLACE_ONE,
-) -> Calibration[GameSchedule]:
+) -> Calibration:
     """Return the largest step eta, to one part in 10^4, that fits the budget.
 
     Parameters
@@ -82,37 +78,14 @@ def calibrate_step(
     if rounds == 1:
         raise BadInputError("One round reads nothing private, so every step fits; set the step.")
     shape = GameSchedule(rounds, samples, 1.0, n, neighbours)
-    return calibrate_shape(epsilon, delta, shape, accountant)
 
-
-def calibrate_shape(
-    epsilon: float, delta: float, shape: Game, accountant: str = AUTO
-) -> Calibration[Game]:
-    """Return the largest step, to one part in 10^4, with which a schedule fits the budget.
-
-    Parameters
-    ----------
-    epsilon, delta
-        The budget, for ``shape.n`` records.
-    shape
-        A schedule of at least two rounds; its step is not looked at.
-    accountant
-        Name of an accountant, or ``"auto"`` for the one that allows the largest step.
-
-    Raises
-    ------
-    BadInputError
-        If a parameter is out of range, or no step fits; the message says which bound failed.
-    """
-    check_budget(epsilon, delta, shape.n)
-
-    def with_step(step: float) -> Game:
+    def with_step(step: float) -> GameSchedule:
         return replace(shape, step=step)
 
     # Below this the charge for the rounding of the weights is no longer small beside the range.
-    smallest = with_step(shape.n * RANGE_SLACK)
+    smallest = with_step(n * RANGE_SLACK)
 
-    def search(bound: Accountant) -> Calibration[Game]:
+    def search(bound: Accountant) -> Calibration:
         target = _Target(bound, epsilon, delta)
         least = target.require_fit(smallest, "step")
         guess = _zcdp_ratio(with_step(1.0), epsilon, delta) ** 0.5
@@ -132,7 +105,7 @@ def calibrate_samples(
     step: float,
     accountant: str = AUTO,
     neighbours: Neighbours = Neighbours.REPLACE_ONE,
-) -> Calibration[GameSchedule]:
+) -> Calibration:
     """Return the largest number of samples a round that fits the budget.
 
     Parameters
@@ -161,7 +134,7 @@ def calibrate_samples(
     def with_samples(samples: int) -> GameSchedule:
         return replace(smallest, samples=samples)
 
-    def search(bound: Accountant) -> Calibration[GameSchedule]:
+    def search(bound: Accountant) -> Calibration:
         target = _Target(bound, epsilon, delta)
         least = target.require_fit(smallest, "samples")
         guess = _zcdp_ratio(smallest, epsilon, delta)
@@ -181,7 +154,7 @@ def calibrate_rounds(
     step: float,
     accountant: str = AUTO,
     neighbours: Neighbours = Neighbours.REPLACE_ONE,
-) -> Calibration[GameSchedule]:
+) -> Calibration:
     """Return the largest number of rounds that fits the budget.
 
     Parameters
@@ -209,7 +182,7 @@ def calibrate_rounds(
     def with_rounds(rounds: int) -> GameSchedule:
         return replace(smallest, rounds=rounds)
 
-    def search(bound: Accountant) -> Calibration[GameSchedule]:
+    def search(bound: Accountant) -> Calibration:
         target = _Target(bound, epsilon, delta)
         least = target.require_fit(smallest, "rounds")
         # rho grows with (T - 1) T (2T - 1) / 6, close to (T - 1/2)^3 / 3.
@@ -255,13 +228,13 @@ class _Target:
     epsilon: float
     delta: float
 
-    def epsilon_of(self, schedule: GameSchedule | VaryingGameSchedule) -> float:
+    def epsilon_of(self, schedule: GameSchedule) -> float:
         """Return epsilon of ``schedule``; infinite where the accountant does not support it."""
         if self.accountant.supports(schedule, self.delta) is not None:
             return math.inf
         return self.accountant.epsilon(schedule, self.delta)
 
-    def require_fit(self, smallest: GameSchedule | VaryingGameSchedule, what: str) -> float:
+    def require_fit(self, smallest: GameSchedule, what: str) -> float:
         """Return the epsilon of the smallest schedule in ``what``, or say why it does not fit."""
         name = self.accountant.name
         reason = self.accountant.supports(smallest, self.delta)
@@ -279,9 +252,9 @@ class _Target:
 def _best_of(
     name: str,
     delta: float,
-    search: Callable[[Accountant], Calibration[Game]],
-    size: Callable[[Calibration[Game]], float],
-) -> Calibration[Game]:
+    search: Callable[[Accountant], Calibration],
+    size: Callable[[Calibration], float],
+) -> Calibration:
     """Return the largest calibration over the accountants that ``name`` stands for."""
     found, failures = [], []
     for accountant in choices(name):
@@ -301,9 +274,7 @@ class _OverBudgetError(Exception):
     """Even the smallest value exceeds the budget under one accountant."""
 
 
-def _zcdp_ratio(
-    schedule: GameSchedule | VaryingGameSchedule, epsilon: float, delta: float
-) -> float:
+def _zcdp_ratio(schedule: GameSchedule, epsilon: float, delta: float) -> float:
     """Return how many times the zCDP cost of ``schedule`` the budget allows: a first guess."""
     return rho_for(epsilon, max(delta, 1e-12)) / rho_of(schedule)
 

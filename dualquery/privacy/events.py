@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from enum import Enum
-from itertools import accumulate
 from typing import Any
 
 from dualquery.runtime.errors import BadInputError
@@ -203,16 +202,6 @@ class GameSchedule:
         if self.n < 2:
             raise BadInputError(f"The number of records is {self.n}; at least 2 are needed.")
 
-    @property
-    def draws(self) -> tuple[int, ...]:
-        """Queries sampled in rounds 2 to T, as in `VaryingGameSchedule`."""
-        return (self.samples,) * (self.rounds - 1)
-
-    @property
-    def multiples(self) -> tuple[int, ...]:
-        """Steps of rounds 1 to T - 1 as multiples of ``step``: all 1."""
-        return (1,) * (self.rounds - 1)
-
     def parameters(self) -> dict[str, Any]:
         """Return the parameters for a release, JSON-able."""
         return {"rounds": self.rounds, "samples": self.samples, "eta": self.step}
@@ -234,76 +223,7 @@ class GameSchedule:
         )
 
 
-@dataclass(frozen=True)
-class VaryingGameSchedule:
-    """DualQuery with samples and steps that change from round to round.
-
-    Parameters
-    ----------
-    draws
-        Queries sampled in rounds 2 to T, each >= 1; at least one round.
-    multiples
-        Step of rounds 1 to T - 1 (the last round's moves no draw) as whole multiples of ``step``,
-        each >= 1: so the state of the weights stays exact.
-    step
-        The unit of the steps; finite, > 0.
-    n
-        Number of private records, or the public number that stands in for it; >= 2.
-    neighbours
-        What neighbouring data sets differ in.
-
-    Raises
-    ------
-    BadInputError
-        If a parameter is out of its range, or the two tuples differ in length.
-    """
-
-    draws: tuple[int, ...]
-    multiples: tuple[int, ...]
-    step: float
-    n: int
-    neighbours: Neighbours = Neighbours.REPLACE_ONE
-
-    def __post_init__(self) -> None:
-        if not self.draws or len(self.draws) != len(self.multiples):
-            raise BadInputError(
-                f"The schedule has samples for {len(self.draws)} rounds and steps for "
-                f"{len(self.multiples)}; give as many of both, and at least one."
-            )
-        for count in self.draws:
-            _require_count("the number of samples of a round", count)
-        for multiple in self.multiples:
-            _require_count("the multiple of the step of a round", multiple)
-        _require_positive("the step", self.step)
-        if self.n < 2:
-            raise BadInputError(f"The number of records is {self.n}; at least 2 are needed.")
-
-    @property
-    def rounds(self) -> int:
-        """T, the first round included."""
-        return len(self.draws) + 1
-
-    def parameters(self) -> dict[str, Any]:
-        """Return the parameters for a release, JSON-able."""
-        samples, steps = [*self.draws], [*self.multiples]
-        return {"rounds": self.rounds, "samples": samples, "eta": self.step, "steps": steps}
-
-    def events(self) -> tuple[Event, ...]:
-        """Return the private draws of rounds 2 to T.
-
-        As for `GameSchedule`: before round t a log-weight has gathered the sum of the steps of the
-        rounds before, each times at most 1/n of difference between neighbours, up or down (half of
-        that when a record is added or removed).
-        """
-        twice = 2.0 if self.neighbours is Neighbours.REPLACE_ONE else 1.0
-        gathered = accumulate(self.multiples)
-        return tuple(
-            SampledQueries(twice * self.step * total / self.n + RANGE_SLACK, count)
-            for total, count in zip(gathered, self.draws, strict=True)
-        )
-
-
-Schedule = GameSchedule | VaryingGameSchedule | tuple[Event, ...]
+Schedule = GameSchedule | tuple[Event, ...]
 """A whole run: DualQuery's own parameters, or any tuple of events in their order."""
 
 

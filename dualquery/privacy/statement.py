@@ -31,6 +31,9 @@ class PrivacyStatement:
         Which pairs of data sets are protected.
     reasons_not_private
         Why there is no guarantee; empty exactly when private.
+    condition
+        What a private release takes for granted without proof, such as the declared sensitivity of
+        a user's own queries; None for nothing.
 
     Raises
     ------
@@ -46,6 +49,7 @@ class PrivacyStatement:
     numerical_assumptions: tuple[str, ...] = ()
     neighbours: str = REPLACE_ONE_TEXT
     reasons_not_private: tuple[str, ...] = ()
+    condition: str | None = None
 
     def __post_init__(self) -> None:
         if not self.private:
@@ -89,6 +93,7 @@ class PrivacyStatement:
             "accountant": self.accountant,
             "assumptions": list(self.assumptions),
             "numerical_assumptions": list(self.numerical_assumptions),
+            **({} if self.condition is None else {"condition": self.condition}),
         }
 
     @staticmethod
@@ -104,6 +109,7 @@ class PrivacyStatement:
             accountant=data["accountant"],
             assumptions=tuple(data["assumptions"]),
             numerical_assumptions=tuple(data["numerical_assumptions"]),
+            condition=data.get("condition"),
         )
 
     def guarantee(self) -> str:
@@ -111,8 +117,11 @@ class PrivacyStatement:
         if not self.private:
             return f"This release is not private: {'; '.join(self.reasons_not_private)}."
         # Upwards, so that the printed figures are a guarantee as well.
+        opening = "This release"
+        if self.condition is not None:
+            opening = f"Conditional on {self.condition}, this release"
         return (
-            f"This release is ({_round_up(self.epsilon)}, {_round_up(self.delta)})-differentially "
+            f"{opening} is ({_round_up(self.epsilon)}, {_round_up(self.delta)})-differentially "
             f"private (neighbours: {self.neighbours}; accountant: {self.accountant})."
         )
 

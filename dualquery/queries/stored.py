@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from dualquery.data.domain import Domain
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.family import Queries
-from dualquery.queries.parities import Parities
-from dualquery.queries.ranges import RangeQueries
+from dualquery.queries.parities import FactorParities, Parities
+from dualquery.queries.ranges import RangeQueries, SeriesRangeQueries
 from dualquery.queries.tabulated import HistogramQueries
 from dualquery.runtime.errors import BadInputError
 
@@ -23,7 +23,7 @@ _FAMILIES: dict[str, Any] = {
 }
 """By the ``kind`` of their description; all other kinds are conjunctions."""
 
-BUILT_IN = (Workload, *_FAMILIES.values())
+BUILT_IN = (Workload, *_FAMILIES.values(), FactorParities, SeriesRangeQueries)
 """Families whose range, grid and spread are proven."""
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dualquery.mechanisms.protocol import (
     Budget,
@@ -13,21 +13,29 @@ from dualquery.mechanisms.protocol import (
     Plan,
     Session,
     Task,
-    planned_error,
 )
 from dualquery.privacy.accountants.choice import best
 from dualquery.privacy.events import Neighbours, events_of
 from dualquery.privacy.statement import PrivacyStatement
+from dualquery.queries.disjunctions import Disjunctions
+from dualquery.queries.family import Queries
+from dualquery.queries.stored import BUILT_IN
 from dualquery.releases.folder import Release
-from dualquery.room.curator import Curator, numerical_assumptions
+from dualquery.room.assumptions import numerical_assumptions
+from dualquery.room.curator import Curator
+from dualquery.room.declared import Declaration, check_declared
 from dualquery.room.randomness import randomness
 from dualquery.room.row_count import RowCount
+from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.progress import NO_PROGRESS, Progress
 from dualquery.runtime.versions import versions
 
 if TYPE_CHECKING:
     from dualquery.rows.dataset import Dataset
     from dualquery.rows.protocol import Rows
+
+PROVEN = (*BUILT_IN, Disjunctions)
+"""Families whose sensitivity the room proves."""
 
 _UNSEEN = "The mechanism looks at no private row."
 
@@ -42,6 +50,8 @@ class Terms:
         What the mechanism may spend.
     count
         The public number of rows, and what it cost.
+    declarations
+        What families of queries declare that the room has not proven (see `declarations`).
     asked_epsilon
         The user's epsilon: the budget's, and what the number of rows cost.
     stated_rows
@@ -52,6 +62,7 @@ class Terms:
 
     budget: Budget
     count: RowCount
+    declarations: tuple[Declaration, ...]
     asked_epsilon: float
     stated_rows: int | None = None
     seed: int | None = None
@@ -60,7 +71,7 @@ class Terms:
 def make_release(
     data: Dataset[Rows],
     task: Task,
-    mechanism: Mechanism,
+    mechanism: Mechanism[Any],
     terms: Terms,
     notes: tuple[str, ...],
     threads: int,
@@ -72,10 +83,12 @@ def make_release(
     progress.phase("planning")
     with count.cost_told():
         plan = mechanism.plan(task, budget)
-    privacy = statement(plan, budget, data, seed, count)
+    condition = " and ".join(filter(None, (each.condition for each in terms.declarations)))
+    privacy = statement(plan, budget, data, seed, count, condition or None)
+    notes = (*notes, *(each.remark for each in terms.declarations))
     if plan.remark:
         progress.note(plan.remark)
-    expected = planned_error(mechanism, task, plan)
+    expected = mechanism.expected_error(task, plan)
     if expected is not None:
         progress.note(expected.text())
     outcome = run(data, task, mechanism, plan, seed, threads, progress, budget.neighbours)
@@ -113,8 +126,8 @@ def make_release(
 def run(
     data: Dataset[Rows],
     task: Task,
-    mechanism: Mechanism,
-    plan: Plan,
+    mechanism: Mechanism[Any],
+    plan: Plan[Any],
     seed: int | None,
     threads: int,
     progress: Progress = NO_PROGRESS,
@@ -122,34 +135,33 @@ def run(
 ) -> Outcome:
     """Let the private room read the rows, and the mechanism run on it."""
     statistics = mechanism.statistics(task.queries)
-    curator = None
-    if statistics is not None:
-        # Sensitivities rest on which records are legal, so on the schema's own columns.
-        if not statistics.domain.covers(data.schema.domain):
-            raise RuntimeError(f"{mechanism.name} asks about columns that are not the schema's")
-        curator = Curator(
-            data.records,
-            statistics,
-            plan.schedule,
-            randomness(seed),
-            threads=threads,
-            neighbours=neighbours,
-            public_rows=task.n,
-        )
-        if plan.needs_answers:
-            progress.phase("evaluating the queries")
-            curator.evaluate()
-    progress.phase(f"running {plan.parameters.get('mechanism', mechanism.name)}")
+    # Sensitivities rest on which records are legal, so on the schema's own columns.
+    if not statistics.domain.covers(data.schema.domain):
+        raise RuntimeError(f"{mechanism.name} asks about columns that are not the schema's")
+    curator = Curator(
+        data.records,
+        statistics,
+        plan.schedule,
+        randomness(seed),
+        threads=threads,
+        neighbours=neighbours,
+        public_rows=task.n,
+    )
+    if plan.needs_answers:
+        progress.phase("evaluating the queries")
+        curator.evaluate()
+    progress.phase(f"running {plan.mechanism or mechanism.name}")
     session = Session(threads=threads, public_seed=seed, progress=progress.step)
     return mechanism.run(task, plan, curator, session)
 
 
 def statement(
-    plan: Plan,
+    plan: Plan[Any],
     budget: Budget,
     data: Dataset[Rows],
     seed: int | None,
     count: RowCount | None = None,
+    condition: str | None = None,
 ) -> PrivacyStatement:
     """Price the plan's schedule, and say what the release will guarantee or why it will not.
 
@@ -173,8 +185,9 @@ def statement(
         reasons.append("a seed was given, so the noise can be undone")
     if not data.schema.declared:
         reasons.append(
-            "the schema was taken from the data; draft a file (dualquery schema TABLE --out FILE), "
-            'check it, set "declared": true in it and give it with --schema'
+            "the schema is not declared, so it may have been taken from the data; draft a file "
+            "(dualquery schema TABLE --out FILE) or take yours, check it, set "
+            '"declared": true in it and give it with --schema'
         )
     if reasons:
         return PrivacyStatement.not_private(*reasons)
@@ -192,4 +205,27 @@ def statement(
         ),
         numerical_assumptions=numerical_assumptions((*rows.events, *events_of(plan.schedule))),
         neighbours=rows.relation,
+        condition=condition,
     )
+
+
+def declarations(mechanism: Mechanism[Any], queries: Queries) -> tuple[Declaration, ...]:
+    """Try what the room has no proof of: a user's queries, and what a mechanism asks to hold.
+
+    Raises
+    ------
+    BadInputError
+        If a family is not what it declares, or a mechanism's statistics are no family of queries.
+    """
+    held = {id(each): each for each in (queries, mechanism.statistics(queries))}
+    found = []
+    for each in held.values():
+        if type(each) in PROVEN:
+            continue
+        if not isinstance(each, Queries):
+            raise BadInputError(
+                f"{mechanism.name} asks the private room to hold {type(each).__name__}, which is "
+                "no family of queries, so its sensitivity cannot be tried on public records"
+            )
+        found.append(check_declared(each))
+    return tuple(found)

@@ -2,34 +2,77 @@
 
 from __future__ import annotations
 
-import numpy as np
+from dataclasses import dataclass
 
-from dualquery.data.cells import axis_sizes, rows_of_values
-from dualquery.queries.family import Queries
+import numpy as np
+from numpy.typing import NDArray
+
+from dualquery.data.cells import axis_sizes, cells_of, rows_of_values
+from dualquery.data.domain import Domain
+from dualquery.queries.family import Queries, disjunctions_of, offers
+from dualquery.room.exclusive import require_exclusive
 from dualquery.rows.packed import RecordsBuilder
 from dualquery.runtime.errors import BadInputError
 
 RECORDS = 256
 """Uniform legal records that a family is tried on; nothing private is among them."""
 
+EVERY_RECORD = 1024
+"""Domains of at most so many legal records are tried in full."""
 
-def check_declared(queries: Queries) -> str:
-    """Try a family's range, grid and spread on public records; return a remark for the release.
 
-    A check, not a proof: the guarantee rests on the declaration.
+@dataclass(frozen=True)
+class Declaration:
+    """What is known of the range, grid and spread that a family declares.
+
+    Parameters
+    ----------
+    family
+        Name of the family.
+    tried
+        Number of public records that it was tried on.
+    complete
+        Whether these are all legal records, so that the declaration is true of every row.
+    """
+
+    family: str
+    tried: int
+    complete: bool
+
+    @property
+    def condition(self) -> str | None:
+        """What the guarantee is conditional on; None if nothing."""
+        return None if self.complete else f"the declared sensitivity of {self.family}"
+
+    @property
+    def remark(self) -> str:
+        """A sentence for the release."""
+        tried = (
+            f"tried on all {self.tried:,} legal records"
+            if self.complete
+            else f"tried on {self.tried:,} public records; the guarantee rests on them"
+        )
+        return (
+            f"the range and spread of {self.family} are declared by their author and were {tried}"
+        )
+
+
+def check_declared(queries: Queries) -> Declaration:
+    """Try a family's range, grid and spread on public records.
+
+    In a small domain these are all legal records. Elsewhere it is a check, not a proof: the
+    guarantee is conditional on the declaration.
 
     Raises
     ------
     BadInputError
         If a value lies outside ``low .. high``, off the grid, or two values of a query lie more
-        than ``spread`` steps apart.
+        than ``spread`` steps apart; or if ``counts()`` or ``disjunctions()`` give other values.
     """
-    sizes = axis_sizes(queries.domain)
-    generator = np.random.default_rng(0)
-    records = rows_of_values(generator.integers(0, sizes, (RECORDS, len(sizes))), queries.domain)
+    records, complete = _public_records(queries.domain)
     values = np.stack([queries.answers_on(record[None]) for record in records])
     name = type(queries).__name__
-    if queries.spread < 1 or values.shape != (RECORDS, len(queries)):
+    if queries.spread < 1 or values.shape != (len(records), len(queries)):
         raise BadInputError(
             f"{name}: the spread is {queries.spread} and a record has {values.shape[1:]} answers; "
             f"a spread of at least 1 and {len(queries):,} answers are needed"
@@ -59,7 +102,38 @@ def check_declared(queries: Queries) -> str:
             f"{name}: counts() gives {counts[query]} steps for query {query} on public records "
             f"whose answers add up to {steps[:, query].sum():g}"
         )
-    return (
-        f"the range and spread of {name} are declared by their author and were tried on {RECORDS} "
-        "public records; the guarantee rests on them"
-    )
+    if offers(queries, "disjunctions"):
+        _check_disjunctions(queries, records, values)
+    return Declaration(name, len(records), complete)
+
+
+def _public_records(domain: Domain) -> tuple[NDArray[np.uint8], bool]:
+    """Return legal records, uint8 ``(r, bits)``, and whether these are all that there are."""
+    sizes = axis_sizes(domain)
+    cells = cells_of(domain)
+    if cells <= EVERY_RECORD:
+        values = np.stack(np.unravel_index(np.arange(cells), tuple(sizes.tolist())), axis=1)
+        return rows_of_values(values, domain), True
+    generator = np.random.default_rng(0)
+    return rows_of_values(generator.integers(0, sizes, (RECORDS, len(sizes))), domain), False
+
+
+def _check_disjunctions(
+    queries: Queries, records: NDArray[np.uint8], values: NDArray[np.float64]
+) -> None:
+    """Compare a family's values, brought to 0 .. 1, with those of its sums of conjunctions."""
+    posed = disjunctions_of(queries)
+    require_exclusive(posed)
+    name = type(queries).__name__
+    if len(posed) != len(queries):
+        raise BadInputError(
+            f"{name}: disjunctions() has {len(posed):,} queries, and the family {len(queries):,}"
+        )
+    scaled = (values - queries.low) / (queries.high - queries.low)
+    truth = np.stack([posed.on_record(record) for record in records])
+    for record, query in np.argwhere(truth != scaled)[:1]:
+        raise BadInputError(
+            f"{name}: on the record {records[record].tolist()} disjunctions() gives "
+            f"{truth[record, query]} for query {query}, and answers_on() {values[record, query]}, "
+            f"which is {scaled[record, query]:g} of its range"
+        )

@@ -49,13 +49,19 @@ class SystemRandomness:
     seeded = False
 
     def __init__(self) -> None:
+        self._begin_stream()
+
+    def _begin_stream(self) -> None:
         from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
         key, nonce = os.urandom(32), os.urandom(16)
         self._stream = Cipher(algorithms.AES(key), modes.CTR(nonce)).encryptor()
+        self._process = os.getpid()
 
     def words(self, count: int) -> NDArray[np.uint64]:
-        """Return ``count`` words of the key stream."""
+        """Return ``count`` words of the key stream; a forked process begins a stream of its own."""
+        if os.getpid() != self._process:
+            self._begin_stream()
         return np.frombuffer(self._stream.update(bytes(8 * count)), dtype=np.uint64)
 
     def discrete_gaussian(self, scale: float, count: int) -> NDArray[np.int64]:

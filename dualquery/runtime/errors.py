@@ -14,6 +14,14 @@ class BadInputError(ValueError):
     """
 
 
+class LackOfMemoryError(BadInputError):
+    """What was asked for does not fit into the memory that is free now.
+
+    How much is free may depend on private rows, so nothing that is released may be chosen by it:
+    whoever tries several ways to do a thing lets this error end the run.
+    """
+
+
 def did_you_mean(found: str, known: Iterable[str]) -> str:
     """Return the end of a message about an unknown name: the closest known one, if any is close."""
     close = difflib.get_close_matches(found, list(known), n=1)

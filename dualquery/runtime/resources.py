@@ -6,7 +6,7 @@ import os
 import sys
 from pathlib import Path
 
-from dualquery.runtime.errors import BadInputError
+from dualquery.runtime.errors import BadInputError, LackOfMemoryError
 
 _MEMINFO = Path("/proc/meminfo")
 _LIMIT = Path("/sys/fs/cgroup/memory.max")
@@ -68,12 +68,12 @@ def check_memory(needed: int, purpose: str, remedy: str) -> None:
 
     Raises
     ------
-    BadInputError
+    LackOfMemoryError
         If fewer bytes are available.
     """
     available = available_memory()
     if available is not None and needed > available:
-        raise BadInputError(
+        raise LackOfMemoryError(
             f"{purpose} needs {mebibytes(needed)} of memory and {mebibytes(available)} are "
             f"available; {remedy}"
         )

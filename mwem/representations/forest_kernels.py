@@ -1,14 +1,16 @@
-"""Numba kernels of inference on a forest of cliques (see `triangulation.Forest` for its layout)."""
+"""Compiled loops of inference on a forest of cliques."""
 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+from numba import float64, int32, int64, njit, types, uint64, void
 from numpy.typing import NDArray
 
 from dualquery.rows.popcount_kernels import popcount
+from mwem.answer_kernels import TABLE_POOL, TablePool
 from mwem.representations.dense_kernels import include_any
 
 INSIDE = -1
@@ -19,65 +21,144 @@ UNKNOWN = -3
 """The column lies in another tree."""
 
 
-@njit(
-    "int64(int32[::1], int64[::1], int64[::1], int32[::1], int64[::1], int64[::1], int32[:, ::1],"
-    " int64[::1], int64[:, ::1], float64[::1], int64[::1], int32[::1], float64[::1])",
-    nogil=True,
-    cache=True,
-)
+class Forest(NamedTuple):
+    """Maximal cliques of a triangulated graph as ``c`` nodes of rooted trees.
+
+    Cliques are numbered so that a parent comes before its children. A clique's columns begin with
+    those that it shares with its parent (its *separator*), so that a separator's cell is a
+    contiguous block of the clique's table. Tables of all cliques are stored one after another, and
+    so are those of all separators.
+    """
+
+    columns: NDArray[np.int32]
+    """(v,): the columns of the domain that some clique holds. Below, a column is its place here."""
+    sizes: NDArray[np.int64]
+    """(v,): their numbers of values."""
+    parent: NDArray[np.int32]
+    """(c,): -1 for a root."""
+    depth: NDArray[np.int32]
+    """(c,): distance from the root."""
+    root: NDArray[np.int32]
+    """(c,): root of the clique's tree."""
+    start: NDArray[np.int64]
+    """(c + 1,): where each clique's entries of ``members``, ``holder`` and ``stride`` begin."""
+    members: NDArray[np.int32]
+    """The columns of each clique."""
+    holder: NDArray[np.int32]
+    """The clique of each entry of ``members``."""
+    stride: NDArray[np.int64]
+    """The stride of each entry of ``members`` in its clique's table."""
+    block: NDArray[np.int64]
+    """(c,): cells of a clique for one cell of its separator."""
+    cell_ptr: NDArray[np.int64]
+    """(c + 1,): where the table of each clique begins."""
+    sep_ptr: NDArray[np.int64]
+    """(c + 1,): where the table of each separator begins."""
+    map_ptr: NDArray[np.int64]
+    """(c + 1,): where each clique's entries of ``maps`` begin."""
+    maps: NDArray[np.int32]
+    """For each clique but the roots, the separator's cell of every cell of its parent."""
+    top: NDArray[np.int64]
+    """(v,): each column's entry of ``members`` in the clique nearest to the root."""
+    holders: NDArray[np.uint64]
+    """(v, words): the set of cliques that hold each column, as bits."""
+
+
+class Beliefs(NamedTuple):
+    """Marginals of the cliques and of the separators of a forest, one after another."""
+
+    cliques: NDArray[np.float64]
+    separators: NDArray[np.float64]
+
+    def copy(self) -> Beliefs:
+        """Return the same marginals in arrays of their own."""
+        return Beliefs(self.cliques.copy(), self.separators.copy())
+
+
+class Supports(NamedTuple):
+    """Where measured queries are not 0: query j has a clique, and a list of the clique's cells."""
+
+    clique: NDArray[np.int32]
+    """(t,): the clique of each query."""
+    start: NDArray[np.int64]
+    """(t + 1,): where each query's cells begin."""
+    cells: NDArray[np.int32]
+    values: NDArray[np.float64]
+    """The query's value on each of its cells."""
+
+
+_int32s, _int64s, _float64s = int32[::1], int64[::1], float64[::1]
+_FOREST = types.NamedTuple(
+    (
+        _int32s, _int64s, _int32s, _int32s, _int32s, _int64s, _int32s, _int32s, _int64s, _int64s,
+        _int64s, _int64s, _int64s, _int32s, _int64s, uint64[:, ::1],
+    ),
+    Forest,
+)  # fmt: skip
+_BELIEFS = types.NamedUniTuple(_float64s, 2, Beliefs)
+_SUPPORTS = types.NamedTuple((_int32s, _int64s, _int32s, _float64s), Supports)
+
+
+@njit(void(_FOREST), nogil=True, cache=True)
+def map_separators(forest: Forest) -> None:
+    """Fill ``maps`` from the other arrays of the forest."""
+    start, columns, stride = forest.start, forest.members, forest.stride
+    for clique in range(len(forest.parent)):
+        up = forest.parent[clique]
+        if up < 0:
+            continue
+        cells = forest.cell_ptr[up + 1] - forest.cell_ptr[up]
+        mapped = forest.maps[forest.map_ptr[clique] : forest.map_ptr[clique] + cells]
+        mapped[:] = 0
+        for place in range(start[clique], start[clique + 1]):
+            if stride[place] < forest.block[clique]:
+                break
+            weight = stride[place] // forest.block[clique]
+            for other in range(start[up], start[up + 1]):
+                if columns[other] == columns[place]:
+                    size = forest.sizes[columns[place]]
+                    inner = stride[other]
+                    for outer in range(0, cells, inner * size):
+                        for value in range(1, size):
+                            for i in range(outer + value * inner, outer + (value + 1) * inner):
+                                mapped[i] += np.int32(value * weight)
+
+
+@njit(int64(_FOREST, int32[:, ::1], TABLE_POOL, _SUPPORTS), nogil=True, cache=True)
 def list_supports(
-    clique_of: NDArray[np.int32],
-    cell_ptr: NDArray[np.int64],
-    start: NDArray[np.int64],
-    members: NDArray[np.int32],
-    stride: NDArray[np.int64],
-    sizes: NDArray[np.int64],
-    scopes: NDArray[np.int32],
-    table_ptr: NDArray[np.int64],
-    table_stride: NDArray[np.int64],
-    tables: NDArray[np.float64],
-    support_ptr: NDArray[np.int64],
-    cells: NDArray[np.int32],
-    values: NDArray[np.float64],
+    forest: Forest, scopes: NDArray[np.int32], tables: TablePool, supports: Supports
 ) -> np.int64:
     """List the cells of its clique on which each measured query is not 0, and its value there.
 
-    ``support_ptr`` is filled always, the lists only if they have room. Returns their length.
+    ``supports.start`` is filled always, the lists only if they have room. Returns their length.
     """
+    cells, values = supports.cells, supports.values
     filled = np.int64(0)
-    for j in range(len(clique_of)):
-        support_ptr[j] = filled
-        clique = clique_of[j]
-        for cell in range(cell_ptr[clique + 1] - cell_ptr[clique]):
-            place = table_ptr[j]
+    for j in range(len(supports.clique)):
+        supports.start[j] = filled
+        clique = supports.clique[j]
+        for cell in range(forest.cell_ptr[clique + 1] - forest.cell_ptr[clique]):
+            place = tables.offset[j]
             for i in range(scopes.shape[1]):
                 if scopes[j, i] < 0:
                     break
-                for entry in range(start[clique], start[clique + 1]):
-                    if members[entry] == scopes[j, i]:
-                        value = (cell // stride[entry]) % sizes[members[entry]]
-                        place += value * table_stride[j, i]
-            if tables[place] != 0.0:
+                for entry in range(forest.start[clique], forest.start[clique + 1]):
+                    if forest.members[entry] == scopes[j, i]:
+                        value = (cell // forest.stride[entry]) % forest.sizes[scopes[j, i]]
+                        place += value * tables.stride[j, i]
+            if tables.pool[place] != 0.0:
                 if len(cells):
                     cells[filled] = cell
-                    values[filled] = tables[place]
+                    values[filled] = tables.pool[place]
                 filled += 1
-    support_ptr[len(clique_of)] = filled
+    supports.start[len(supports.clique)] = filled
     return filled
 
 
-@njit(
-    "void(int32[:, ::1], uint64[:, ::1], int64[::1], int32[::1])",
-    nogil=True,
-    cache=True,
-)
-def find_cliques(
-    parts: NDArray[np.int32],
-    holders: NDArray[np.uint64],
-    cell_ptr: NDArray[np.int64],
-    found: NDArray[np.int32],
-) -> None:
+@njit(void(_FOREST, int32[:, ::1], _int32s), nogil=True, cache=True)
+def find_cliques(forest: Forest, parts: NDArray[np.int32], found: NDArray[np.int32]) -> None:
     """Fill the smallest clique that holds all columns of each part (padded with -1), or -1."""
+    holders, cell_ptr = forest.holders, forest.cell_ptr
     for part in range(len(parts)):
         found[part] = -1
         fewest = np.int64(0)
@@ -97,51 +178,28 @@ def find_cliques(
                     fewest = cells
 
 
-@njit(
-    "void(int32[::1], int64[::1], int32[::1], float64[::1], float64[::1], int64[::1],"
-    " float64[::1])",
-    nogil=True,
-    cache=True,
-)
+@njit(void(_FOREST, _SUPPORTS, _float64s, _float64s), nogil=True, cache=True)
 def add_potentials(
-    clique_of: NDArray[np.int32],
-    support_ptr: NDArray[np.int64],
-    cells: NDArray[np.int32],
-    values: NDArray[np.float64],
-    scales: NDArray[np.float64],
-    cell_ptr: NDArray[np.int64],
-    logs: NDArray[np.float64],
+    forest: Forest, supports: Supports, scales: NDArray[np.float64], logs: NDArray[np.float64]
 ) -> None:
     """Add ``scale * q`` of every measured query to the log-weights of its clique's cells."""
-    for j in range(len(clique_of)):
-        base = cell_ptr[clique_of[j]]
-        for k in range(support_ptr[j], support_ptr[j + 1]):
-            logs[base + cells[k]] += scales[j] * values[k]
+    for j in range(len(supports.clique)):
+        base = forest.cell_ptr[supports.clique[j]]
+        for k in range(supports.start[j], supports.start[j + 1]):
+            logs[base + supports.cells[k]] += scales[j] * supports.values[k]
 
 
-@njit(
-    "void(int32[::1], int64[::1], int64[::1], int64[::1], int64[::1], int32[::1], float64[::1],"
-    " float64[::1], float64[::1], float64[::1])",
-    nogil=True,
-    cache=True,
-)
-def calibrate(
-    parent: NDArray[np.int32],
-    cell_ptr: NDArray[np.int64],
-    sep_ptr: NDArray[np.int64],
-    block: NDArray[np.int64],
-    map_ptr: NDArray[np.int64],
-    maps: NDArray[np.int32],
-    logs: NDArray[np.float64],
-    upward: NDArray[np.float64],
-    beliefs: NDArray[np.float64],
-    separators: NDArray[np.float64],
-) -> None:
+@njit(void(_FOREST, _float64s, _BELIEFS), nogil=True, cache=True)
+def calibrate(forest: Forest, logs: NDArray[np.float64], beliefs: Beliefs) -> None:
     """Turn log-weights into the marginals of cliques and separators; each tree adds up to 1.
 
     Sums towards the roots are of logarithms; on the way back only conditional probabilities are
     multiplied. So nothing overflows, and nothing that matters underflows. ``logs`` is used up.
     """
+    parent, block, maps, map_ptr = forest.parent, forest.block, forest.maps, forest.map_ptr
+    cell_ptr, sep_ptr = forest.cell_ptr, forest.sep_ptr
+    cells = beliefs.cliques
+    upward = np.empty(len(beliefs.separators))
     for clique in range(len(parent) - 1, -1, -1):
         base = cell_ptr[clique]
         for s in range(sep_ptr[clique + 1] - sep_ptr[clique]):
@@ -151,118 +209,86 @@ def calibrate(
                 largest = max(largest, logs[i])
             total = 0.0
             for i in range(low, low + block[clique]):
-                beliefs[i] = math.exp(logs[i] - largest)
-                total += beliefs[i]
+                cells[i] = math.exp(logs[i] - largest)
+                total += cells[i]
             for i in range(low, low + block[clique]):
-                beliefs[i] /= total
+                cells[i] /= total
             upward[sep_ptr[clique] + s] = largest + math.log(total)
         up = parent[clique]
         if up >= 0:
             for i in range(cell_ptr[up + 1] - cell_ptr[up]):
                 logs[cell_ptr[up] + i] += upward[sep_ptr[clique] + maps[map_ptr[clique] + i]]
     for clique in range(len(parent)):
-        seps = separators[sep_ptr[clique] : sep_ptr[clique + 1]]
+        seps = beliefs.separators[sep_ptr[clique] : sep_ptr[clique + 1]]
         up = parent[clique]
         if up < 0:
             seps[:] = 1.0
         else:
             seps[:] = 0.0
             for i in range(cell_ptr[up + 1] - cell_ptr[up]):
-                seps[maps[map_ptr[clique] + i]] += beliefs[cell_ptr[up] + i]
+                seps[maps[map_ptr[clique] + i]] += cells[cell_ptr[up] + i]
         for s in range(len(seps)):
             low = cell_ptr[clique] + s * block[clique]
             for i in range(low, low + block[clique]):
-                beliefs[i] *= seps[s]
+                cells[i] *= seps[s]
 
 
-@njit(
-    "void(int64, int32[::1], int64[::1], int64[::1], int64[::1], int64[::1], int32[::1],"
-    " float64[::1], float64[::1], float64[::1])",
-    nogil=True,
-    cache=True,
-)
-def pass_up(
-    clique: int,
-    parent: NDArray[np.int32],
-    cell_ptr: NDArray[np.int64],
-    sep_ptr: NDArray[np.int64],
-    block: NDArray[np.int64],
-    map_ptr: NDArray[np.int64],
-    maps: NDArray[np.int32],
-    beliefs: NDArray[np.float64],
-    separators: NDArray[np.float64],
-    ratio: NDArray[np.float64],
-) -> None:
-    """Bring a clique's parent up to date with it (Hugin propagation)."""
-    for s in range(sep_ptr[clique + 1] - sep_ptr[clique]):
-        low = cell_ptr[clique] + s * block[clique]
+@njit(void(_FOREST, int64, _BELIEFS, _float64s), nogil=True, cache=True)
+def pass_up(forest: Forest, clique: int, beliefs: Beliefs, ratio: NDArray[np.float64]) -> None:
+    """Bring a clique's parent up to date with it (Hugin propagation).
+
+    ``ratio`` is room for as many numbers as the largest separator has cells.
+    """
+    cells, separators = beliefs.cliques, beliefs.separators
+    first, block = forest.sep_ptr[clique], forest.block[clique]
+    for s in range(forest.sep_ptr[clique + 1] - first):
+        low = forest.cell_ptr[clique] + s * block
         total = 0.0
-        for i in range(low, low + block[clique]):
-            total += beliefs[i]
-        old = separators[sep_ptr[clique] + s]
+        for i in range(low, low + block):
+            total += cells[i]
+        old = separators[first + s]
         ratio[s] = total / old if old > 0.0 else 0.0
-        separators[sep_ptr[clique] + s] = total
-    up = parent[clique]
-    for i in range(cell_ptr[up + 1] - cell_ptr[up]):
-        beliefs[cell_ptr[up] + i] *= ratio[maps[map_ptr[clique] + i]]
+        separators[first + s] = total
+    up = forest.parent[clique]
+    base, shared = forest.cell_ptr[up], forest.map_ptr[clique]
+    for i in range(forest.cell_ptr[up + 1] - base):
+        cells[base + i] *= ratio[forest.maps[shared + i]]
 
 
-@njit(
-    "void(int64, int32[::1], int64[::1], int64[::1], int64[::1], int64[::1], int32[::1],"
-    " float64[::1], float64[::1], float64[::1])",
-    nogil=True,
-    cache=True,
-)
-def pass_down(
-    clique: int,
-    parent: NDArray[np.int32],
-    cell_ptr: NDArray[np.int64],
-    sep_ptr: NDArray[np.int64],
-    block: NDArray[np.int64],
-    map_ptr: NDArray[np.int64],
-    maps: NDArray[np.int32],
-    beliefs: NDArray[np.float64],
-    separators: NDArray[np.float64],
-    ratio: NDArray[np.float64],
-) -> None:
-    """Bring a clique up to date with its parent (Hugin propagation)."""
-    seps = sep_ptr[clique + 1] - sep_ptr[clique]
+@njit(void(_FOREST, int64, _BELIEFS, _float64s), nogil=True, cache=True)
+def pass_down(forest: Forest, clique: int, beliefs: Beliefs, ratio: NDArray[np.float64]) -> None:
+    """Bring a clique up to date with its parent (Hugin propagation); ``ratio`` as `pass_up`'s."""
+    cells, separators = beliefs.cliques, beliefs.separators
+    first, block = forest.sep_ptr[clique], forest.block[clique]
+    seps = forest.sep_ptr[clique + 1] - first
     ratio[:seps] = 0.0
-    up = parent[clique]
-    for i in range(cell_ptr[up + 1] - cell_ptr[up]):
-        ratio[maps[map_ptr[clique] + i]] += beliefs[cell_ptr[up] + i]
+    up = forest.parent[clique]
+    base, shared = forest.cell_ptr[up], forest.map_ptr[clique]
+    for i in range(forest.cell_ptr[up + 1] - base):
+        ratio[forest.maps[shared + i]] += cells[base + i]
     for s in range(seps):
         total = ratio[s]
-        old = separators[sep_ptr[clique] + s]
+        old = separators[first + s]
         change = total / old if old > 0.0 else 0.0
-        separators[sep_ptr[clique] + s] = total
-        low = cell_ptr[clique] + s * block[clique]
-        for i in range(low, low + block[clique]):
-            beliefs[i] *= change
+        separators[first + s] = total
+        low = forest.cell_ptr[clique] + s * block
+        for i in range(low, low + block):
+            cells[i] *= change
+
+
+@njit(int64(_FOREST), nogil=True, cache=True)
+def _largest_separator(forest: Forest) -> np.int64:
+    largest: np.int64 = np.max(forest.sep_ptr[1:] - forest.sep_ptr[:-1])
+    return largest
 
 
 @njit(
-    "void(int32[::1], int32[::1], int32[::1], int64[::1], int64[::1], int64[::1], int64[::1],"
-    " int32[::1], float64[::1], float64[::1], int32[::1], int64[::1], int32[::1], float64[::1],"
-    " float64[::1], int64, int64, float64[::1])",
-    nogil=True,
-    cache=True,
+    void(_FOREST, _BELIEFS, _SUPPORTS, _float64s, int64, int64, _float64s), nogil=True, cache=True
 )
 def repeat(
-    parent: NDArray[np.int32],
-    depth: NDArray[np.int32],
-    root: NDArray[np.int32],
-    cell_ptr: NDArray[np.int64],
-    sep_ptr: NDArray[np.int64],
-    block: NDArray[np.int64],
-    map_ptr: NDArray[np.int64],
-    maps: NDArray[np.int32],
-    beliefs: NDArray[np.float64],
-    separators: NDArray[np.float64],
-    clique_of: NDArray[np.int32],
-    support_ptr: NDArray[np.int64],
-    cells: NDArray[np.int32],
-    values: NDArray[np.float64],
+    forest: Forest,
+    beliefs: Beliefs,
+    supports: Supports,
     targets: NDArray[np.float64],
     first: int,
     passes: int,
@@ -274,133 +300,82 @@ def repeat(
     is up to date: an update changes the focus, and the focus moves to the next query's clique along
     the path between them, passing messages as it goes. ``scales`` collects the exponents.
     """
+    parent, depth, root, cell_ptr = forest.parent, forest.depth, forest.root, forest.cell_ptr
+    weights, start, cells, values = beliefs.cliques, supports.start, supports.cells, supports.values
     focus = root.copy()  # of each root; the entries of other cliques are not used
     total = np.ones(len(parent))
-    ratio = np.empty(max(1, np.max(sep_ptr[1:] - sep_ptr[:-1])))
+    ratio = np.empty(_largest_separator(forest))
     path = np.empty(len(parent), np.int32)
     for _ in range(passes):
         for j in range(first, len(targets)):
-            tree = root[clique_of[j]]
+            goal = supports.clique[j]
+            tree = root[goal]
             here = focus[tree]
-            goal = clique_of[j]
             steps = 0
             while here != goal:
                 if depth[here] >= depth[goal]:
-                    pass_up(
-                        here, parent, cell_ptr, sep_ptr, block, map_ptr, maps, beliefs,
-                        separators, ratio,
-                    )  # fmt: skip
+                    pass_up(forest, here, beliefs, ratio)
                     here = parent[here]
                 else:
                     path[steps] = goal
                     steps += 1
                     goal = parent[goal]
             for step in range(steps - 1, -1, -1):
-                pass_down(
-                    path[step], parent, cell_ptr, sep_ptr, block, map_ptr, maps, beliefs,
-                    separators, ratio,
-                )  # fmt: skip
-            goal = clique_of[j]
+                pass_down(forest, path[step], beliefs, ratio)
+            goal = supports.clique[j]
             focus[tree] = goal
             base = cell_ptr[goal]
             answer = 0.0
-            for k in range(support_ptr[j], support_ptr[j + 1]):
-                answer += values[k] * beliefs[base + cells[k]]
+            for k in range(start[j], start[j + 1]):
+                answer += values[k] * weights[base + cells[k]]
             exponent = (targets[j] - answer / total[tree]) / 2.0
             scales[j] += exponent
             factor = math.exp(exponent)
             change = 0.0
-            for k in range(support_ptr[j], support_ptr[j + 1]):
+            for k in range(start[j], start[j + 1]):
                 i = base + cells[k]
-                old = beliefs[i]
-                beliefs[i] *= factor if values[k] == 1.0 else math.exp(exponent * values[k])
-                change += beliefs[i] - old
+                old = weights[i]
+                weights[i] *= factor if values[k] == 1.0 else math.exp(exponent * values[k])
+                change += weights[i] - old
             total[tree] += change
             if not 1e-100 < total[tree] < 1e100:
-                beliefs[base : cell_ptr[goal + 1]] /= total[tree]
+                weights[base : cell_ptr[goal + 1]] /= total[tree]
                 total[tree] = 1.0
 
 
-@njit("void(int64[::1], int64[::1], int32[::1], int64[::1], float64[::1])", nogil=True, cache=True)
-def include_any_in_cliques(
-    cell_ptr: NDArray[np.int64],
-    start: NDArray[np.int64],
-    members: NDArray[np.int32],
-    sizes: NDArray[np.int64],
-    tables: NDArray[np.float64],
-) -> None:
+@njit(void(_FOREST, _float64s), nogil=True, cache=True)
+def include_any_in_cliques(forest: Forest, tables: NDArray[np.float64]) -> None:
     """Turn the table of every clique into its inclusive marginals, in place."""
-    for clique in range(len(cell_ptr) - 1):
+    for clique in range(len(forest.parent)):
         include_any(
-            tables[cell_ptr[clique] : cell_ptr[clique + 1]],
-            sizes[members[start[clique] : start[clique + 1]]],
+            tables[forest.cell_ptr[clique] : forest.cell_ptr[clique + 1]],
+            forest.sizes[forest.members[forest.start[clique] : forest.start[clique + 1]]],
         )
 
 
-@njit(
-    "void(int64, int64, int64, int32[::1], int32[::1], int64[::1], int64[::1], int64[::1],"
-    " int64[::1], int32[::1], float64[::1], float64[::1], float64[::1])",
-    nogil=True,
-    cache=True,
-)
-def restrict(
-    top: int,
-    stride: int,
-    size_and_value: int,
-    parent: NDArray[np.int32],
-    root: NDArray[np.int32],
-    cell_ptr: NDArray[np.int64],
-    sep_ptr: NDArray[np.int64],
-    block: NDArray[np.int64],
-    map_ptr: NDArray[np.int64],
-    maps: NDArray[np.int32],
-    beliefs: NDArray[np.float64],
-    separators: NDArray[np.float64],
-    ratio: NDArray[np.float64],
-) -> None:
-    """Multiply a tree's marginals by the indicator of one value of a column, in place.
-
-    ``top`` is a clique that holds the column, ``size_and_value`` is ``size * 2^32 + value``.
-    """
-    size = size_and_value >> 32
-    value = size_and_value & 0xFFFFFFFF
-    for i in range(cell_ptr[top + 1] - cell_ptr[top]):
-        if (i // stride) % size != value:
-            beliefs[cell_ptr[top] + i] = 0.0
-    clique = top
-    while parent[clique] >= 0:
-        pass_up(clique, parent, cell_ptr, sep_ptr, block, map_ptr, maps, beliefs, separators, ratio)
-        clique = parent[clique]
-    for other in range(clique + 1, len(parent)):
-        if root[other] == clique:
-            pass_down(
-                other, parent, cell_ptr, sep_ptr, block, map_ptr, maps, beliefs, separators, ratio
-            )
+@njit(void(_FOREST, int64, int64, _BELIEFS), nogil=True, cache=True)
+def restrict(forest: Forest, column: int, value: int, beliefs: Beliefs) -> None:
+    """Multiply a tree's marginals by the indicator of one value of a column, in place."""
+    entry = forest.top[column]
+    clique = np.int64(forest.holder[entry])
+    base = forest.cell_ptr[clique]
+    for i in range(forest.cell_ptr[clique + 1] - base):
+        if (i // forest.stride[entry]) % forest.sizes[column] != value:
+            beliefs.cliques[base + i] = 0.0
+    ratio = np.empty(_largest_separator(forest))
+    while forest.parent[clique] >= 0:
+        pass_up(forest, clique, beliefs, ratio)
+        clique = np.int64(forest.parent[clique])
+    for other in range(clique + 1, len(forest.parent)):
+        if forest.root[other] == clique:
+            pass_down(forest, other, beliefs, ratio)
 
 
-@njit(
-    "void(int64, int64, int64, int32[::1], int32[::1], int64[::1], int32[::1], int64[::1],"
-    " int64[::1], int64[::1], int64[::1], int64[::1], int32[::1], float64[::1], float64[::1],"
-    " int32[::1], float64[:, ::1])",
-    nogil=True,
-    cache=True,
-)
+@njit(void(_FOREST, _BELIEFS, int64, _int32s, float64[:, ::1]), nogil=True, cache=True)
 def spread_column(
+    forest: Forest,
+    beliefs: Beliefs,
     column: int,
-    size: int,
-    top: int,
-    parent: NDArray[np.int32],
-    root: NDArray[np.int32],
-    start: NDArray[np.int64],
-    members: NDArray[np.int32],
-    stride: NDArray[np.int64],
-    cell_ptr: NDArray[np.int64],
-    sep_ptr: NDArray[np.int64],
-    block: NDArray[np.int64],
-    map_ptr: NDArray[np.int64],
-    maps: NDArray[np.int32],
-    beliefs: NDArray[np.float64],
-    separators: NDArray[np.float64],
     source: NDArray[np.int32],
     known: NDArray[np.float64],
 ) -> None:
@@ -410,17 +385,22 @@ def spread_column(
     direction that leads away from the column. ``source`` of a clique says where its own knowledge
     comes from: `INSIDE`, `FROM_PARENT`, a child's number, or `UNKNOWN`.
     """
+    parent, root, start = forest.parent, forest.root, forest.start
+    cell_ptr, sep_ptr, block = forest.cell_ptr, forest.sep_ptr, forest.block
+    map_ptr, maps = forest.map_ptr, forest.maps
+    cells, separators = beliefs.cliques, beliefs.separators
+    size = forest.sizes[column]
     source[:] = UNKNOWN
-    tree = root[top]
+    clique = np.int64(forest.holder[forest.top[column]])
+    tree = root[clique]
     inner = np.zeros(len(parent), np.int64)
-    for clique in range(tree, len(parent)):
-        if root[clique] == tree:
-            source[clique] = FROM_PARENT
-            for entry in range(start[clique], start[clique + 1]):
-                if members[entry] == column:
-                    source[clique] = INSIDE
-                    inner[clique] = stride[entry]
-    clique = top
+    for other in range(tree, len(parent)):
+        if root[other] == tree:
+            source[other] = FROM_PARENT
+            for entry in range(start[other], start[other + 1]):
+                if forest.members[entry] == column:
+                    source[other] = INSIDE
+                    inner[other] = forest.stride[entry]
     while parent[clique] >= 0:
         source[parent[clique]] = clique
         low = sep_ptr[clique]
@@ -429,7 +409,7 @@ def spread_column(
                 total = 0.0
                 for r in range(block[clique]):
                     i = s * block[clique] + r
-                    belief = beliefs[cell_ptr[clique] + i]
+                    belief = cells[cell_ptr[clique] + i]
                     if source[clique] == INSIDE:
                         if (i // inner[clique]) % size == v:
                             total += belief
@@ -439,18 +419,18 @@ def spread_column(
                         total += belief * known[v - 1, at]
                 old = separators[low + s]
                 known[v - 1, low + s] = total / old if old > 0.0 else 0.0
-        clique = parent[clique]
-    for clique in range(tree + 1, len(parent)):
-        if root[clique] != tree or source[clique] != FROM_PARENT:
+        clique = np.int64(parent[clique])
+    for other in range(tree + 1, len(parent)):
+        if root[other] != tree or source[other] != FROM_PARENT:
             continue
-        up = parent[clique]
-        low = sep_ptr[clique]
+        up = parent[other]
+        low = sep_ptr[other]
         for v in range(1, size):
             row = known[v - 1]
-            for s in range(low, sep_ptr[clique + 1]):
+            for s in range(low, sep_ptr[other + 1]):
                 row[s] = 0.0
             for i in range(cell_ptr[up + 1] - cell_ptr[up]):
-                share = beliefs[cell_ptr[up] + i]
+                share = cells[cell_ptr[up] + i]
                 if source[up] == INSIDE:
                     if (i // inner[up]) % size != v:
                         continue
@@ -458,48 +438,48 @@ def spread_column(
                     share *= row[sep_ptr[up] + i // block[up]]
                 else:
                     share *= row[sep_ptr[source[up]] + maps[map_ptr[source[up]] + i]]
-                row[low + maps[map_ptr[clique] + i]] += share
-            for s in range(low, sep_ptr[clique + 1]):
+                row[low + maps[map_ptr[other] + i]] += share
+            for s in range(low, sep_ptr[other + 1]):
                 row[s] = row[s] / separators[s] if separators[s] > 0.0 else 0.0
 
 
-@njit(
-    "void(int64, int64, int64, int64, int64[::1], int64[::1], int64[::1], int64[::1], int32[::1],"
-    " float64[:, ::1], float64[:, ::1])",
-    nogil=True,
-    cache=True,
-)
+@njit(void(_FOREST, int64, int64, int64, float64[:, ::1], float64[:, ::1]), nogil=True, cache=True)
 def expand(
-    hub: int,
+    forest: Forest,
+    clique: int,
+    column: int,
     source: int,
-    inner: int,
-    size: int,
-    cell_ptr: NDArray[np.int64],
-    sep_ptr: NDArray[np.int64],
-    block: NDArray[np.int64],
-    map_ptr: NDArray[np.int64],
-    maps: NDArray[np.int32],
     known: NDArray[np.float64],
     rows: NDArray[np.float64],
 ) -> None:
-    """Fill ``rows[v - 1]`` with the chance of a column's value v given each cell of a clique."""
-    for i in range(cell_ptr[hub + 1] - cell_ptr[hub]):
+    """Fill ``rows[v - 1]`` with the chance of a column's value v given each cell of a clique.
+
+    ``source`` of the clique and ``known`` are those of `spread_column`.
+    """
+    size, inner = forest.sizes[column], np.int64(1)
+    for entry in range(forest.start[clique], forest.start[clique + 1]):
+        if forest.members[entry] == column:
+            inner = forest.stride[entry]
+    for i in range(forest.cell_ptr[clique + 1] - forest.cell_ptr[clique]):
         for v in range(1, size):
             if source == INSIDE:
                 rows[v - 1, i] = 1.0 if (i // inner) % size == v else 0.0
             elif source == FROM_PARENT:
-                rows[v - 1, i] = known[v - 1, sep_ptr[hub] + i // block[hub]]
+                cell = i // forest.block[clique]
+                rows[v - 1, i] = known[v - 1, forest.sep_ptr[clique] + cell]
             else:
-                rows[v - 1, i] = known[v - 1, sep_ptr[source] + maps[map_ptr[source] + i]]
+                cell = forest.maps[forest.map_ptr[source] + i]
+                rows[v - 1, i] = known[v - 1, forest.sep_ptr[source] + cell]
 
 
 @njit(
-    "void(float64[::1], float64[:, ::1], int64[::1], int32[:, ::1], int64[::1], boolean[::1],"
-    " int64[::1], int64[:, ::1], float64[::1])",
+    void(
+        _float64s, float64[:, ::1], _int64s, int32[:, ::1], _int64s, types.boolean[::1], TABLE_POOL
+    ),
     nogil=True,
     cache=True,
     fastmath={"reassoc", "contract"},
-)
+)  # fmt: skip
 def hub_tables(
     belief: NDArray[np.float64],
     rows: NDArray[np.float64],
@@ -507,15 +487,14 @@ def hub_tables(
     parts: NDArray[np.int32],
     sizes: NDArray[np.int64],
     counts_any: NDArray[np.bool_],
-    offset: NDArray[np.int64],
-    stride: NDArray[np.int64],
-    pool: NDArray[np.float64],
+    tables: TablePool,
 ) -> None:
     """Fill the inclusive marginals of parts of two or three columns independent given one clique.
 
     Entries with index 0 on a column are filled only where ``counts_any`` says that a query reads
     them. Sums may be reordered: the order is fixed by the code, not by the threads.
     """
+    pool, offset, stride = tables.pool, tables.offset, tables.stride
     one = np.empty(len(belief))
     two = np.empty(len(belief))
     last_a, last_i, last_b, last_j = -1, -1, -1, -1

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.runtime.errors import BadInputError
-from mwem.answers import Tables
+from mwem.answer_kernels import TablePool
 from mwem.representations import forest_kernels as kernels
-from mwem.representations.triangulation import Forest
+from mwem.representations.forest_kernels import Beliefs, Forest
 
 _AT_HUB = 3
 """Parts of so many columns always have a hub."""
@@ -30,8 +30,8 @@ class Marginals:
     ----------
     forest
         The cliques.
-    beliefs, separators
-        float64: their marginals, one after another.
+    beliefs
+        Marginals of the cliques and of the separators.
     counts_any
         bool, shape ``(v,)``: columns whose index 0 is read.
     memory
@@ -43,31 +43,27 @@ class Marginals:
     def __init__(
         self,
         forest: Forest,
-        beliefs: NDArray[np.float64],
-        separators: NDArray[np.float64],
+        beliefs: Beliefs,
         counts_any: NDArray[np.bool_],
         memory: int,
         threads: int,
     ) -> None:
         self._forest = forest
         self._beliefs = beliefs
-        self._separators = separators
         self._counts_any = counts_any
         self._memory = memory
         self._threads = threads
-        self._inside = beliefs.copy()
-        kernels.include_any_in_cliques(
-            forest.cell_ptr, forest.start, forest.members, forest.sizes, self._inside
-        )
+        self._inside = beliefs.cliques.copy()
+        kernels.include_any_in_cliques(forest, self._inside)
 
     def column(self, node: int) -> NDArray[np.float64]:
         """Return one column's inclusive marginal, float64, shape ``(size,)``."""
         entry = self._forest.top[node]
-        base = self._forest.cell_ptr[self._forest.clique_of_member[entry]]
+        base = self._forest.cell_ptr[self._forest.holder[entry]]
         step = self._forest.stride[entry]
         return self._inside[base : base + self._forest.sizes[node] * step : step]
 
-    def tables(self, parts: NDArray[np.int32]) -> Tables:
+    def tables(self, parts: NDArray[np.int32]) -> TablePool:
         """Return the inclusive marginals of different parts.
 
         Parameters
@@ -81,7 +77,7 @@ class Marginals:
             If the tables would exceed the memory limit; they have not been made then.
         """
         clique = np.empty(len(parts), dtype=np.int32)
-        kernels.find_cliques(parts, self._forest.holders, self._forest.cell_ptr, clique)
+        kernels.find_cliques(self._forest, parts, clique)
         used = parts >= 0
         sizes = np.where(used, self._forest.sizes[parts], 1)
         # Own tables, in C order, for the parts that no clique holds.
@@ -100,55 +96,38 @@ class Marginals:
             )
         extra = np.zeros(int(length))
         if len(extra):
-            self._fill(parts[outside], extra, offset[outside] - len(self._inside), stride[outside])
+            own = TablePool(extra, offset[outside] - len(self._inside), stride[outside])
+            self._fill(parts[outside], own)
         pool = np.concatenate((self._inside, extra)) if len(extra) else self._inside
-        return Tables(pool, offset, np.ascontiguousarray(stride))
+        return TablePool(pool, offset, np.ascontiguousarray(stride))
 
     def _strides(self, clique: NDArray[np.int32], parts: NDArray[np.int32]) -> NDArray[np.int64]:
         """Return the strides of the columns of parts in cliques that hold them."""
-        keys = self._forest.clique_of_member.astype(np.int64) * len(self._forest.sizes)
+        keys = self._forest.holder.astype(np.int64) * len(self._forest.sizes)
         keys += self._forest.members
         order = np.argsort(keys)
         wanted = clique.astype(np.int64)[:, None] * len(self._forest.sizes) + parts
         found = order[np.minimum(np.searchsorted(keys[order], wanted), len(keys) - 1)]
         return np.where(parts >= 0, self._forest.stride[found], 0)
 
-    def _fill(
-        self,
-        parts: NDArray[np.int32],
-        pool: NDArray[np.float64],
-        offset: NDArray[np.int64],
-        stride: NDArray[np.int64],
-    ) -> None:
-        """Fill own tables of parts that no clique holds."""
+    def _fill(self, parts: NDArray[np.int32], tables: TablePool) -> None:
+        """Fill the tables of parts that no clique holds."""
         width = np.count_nonzero(parts >= 0, axis=1)
         few = width <= _AT_HUB
         if few.any():
             narrow = np.ascontiguousarray(parts[few][:, :_AT_HUB])
-            self._fill_at_hubs(narrow, pool, offset[few], stride[few][:, :_AT_HUB])
+            self._fill_at_hubs(narrow, tables.of(few))
         for count in np.unique(width[~few]):
             chosen = np.flatnonzero(width == count)
             for last in np.unique(parts[chosen, count - 1]):
                 of_last = chosen[parts[chosen, count - 1] == last]
-                self._fill_by_value(
-                    int(last),
-                    np.ascontiguousarray(parts[of_last, : count - 1]),
-                    pool,
-                    offset[of_last],
-                    stride[of_last],
-                )
+                rest = np.ascontiguousarray(parts[of_last, : count - 1])
+                self._fill_by_value(int(last), rest, tables.of(of_last))
 
-    def _fill_by_value(
-        self,
-        last: int,
-        parts: NDArray[np.int32],
-        pool: NDArray[np.float64],
-        offset: NDArray[np.int64],
-        stride: NDArray[np.int64],
-    ) -> None:
+    def _fill_by_value(self, last: int, parts: NDArray[np.int32], tables: TablePool) -> None:
         """Fill tables of ``parts`` and a last column: fix the column to each of its values."""
-        rest = stride[:, : parts.shape[1]]
-        step = stride[:, parts.shape[1]]
+        rest = tables.stride[:, : parts.shape[1]]
+        step = tables.stride[:, parts.shape[1]]
         shape = tuple(self._forest.sizes[parts].max(axis=0).tolist())
         index = np.indices(shape).reshape(len(shape), -1)
         legal = (index[None] < self._forest.sizes[parts][:, :, None]).all(axis=1)
@@ -156,39 +135,17 @@ class Marginals:
             fixed = self if value == 0 else self._fixed(last, value)
             found = fixed.tables(parts)
             read = found.offset[:, None] + found.stride @ index
-            write = (offset + value * step)[:, None] + rest @ index
-            pool[write[legal]] = found.pool[read[legal]]
+            write = (tables.offset + value * step)[:, None] + rest @ index
+            tables.pool[write[legal]] = found.pool[read[legal]]
 
     def _fixed(self, node: int, value: int) -> Marginals:
         """Return the marginals times the indicator of a column's value."""
-        forest = self._forest
-        beliefs, separators = self._beliefs.copy(), self._separators.copy()
-        entry = forest.top[node]
-        kernels.restrict(
-            int(forest.clique_of_member[entry]),
-            int(forest.stride[entry]),
-            int(forest.sizes[node]) << 32 | value,
-            forest.parent,
-            forest.root,
-            forest.cell_ptr,
-            forest.sep_ptr,
-            forest.block,
-            forest.map_ptr,
-            forest.maps,
-            beliefs,
-            separators,
-            np.empty(int(np.diff(forest.sep_ptr).max())),
-        )
-        return Marginals(forest, beliefs, separators, self._counts_any, self._memory, self._threads)
+        beliefs = self._beliefs.copy()
+        kernels.restrict(self._forest, node, value, beliefs)
+        return Marginals(self._forest, beliefs, self._counts_any, self._memory, self._threads)
 
-    def _fill_at_hubs(
-        self,
-        parts: NDArray[np.int32],
-        pool: NDArray[np.float64],
-        offset: NDArray[np.int64],
-        stride: NDArray[np.int64],
-    ) -> None:
-        """Fill own tables of parts of two or three columns."""
+    def _fill_at_hubs(self, parts: NDArray[np.int32], tables: TablePool) -> None:
+        """Fill the tables of parts of two or three columns."""
         forest = self._forest
         hub = self._hubs(parts)
         nodes = np.unique(parts[parts >= 0])
@@ -196,27 +153,9 @@ class Marginals:
         known: dict[int, NDArray[np.float64]] = {}
 
         def spread(node: int) -> None:
-            sources[node] = np.empty(len(forest), dtype=np.int32)
+            sources[node] = np.empty(len(forest.parent), dtype=np.int32)
             known[node] = np.empty((int(forest.sizes[node]) - 1, int(forest.sep_ptr[-1])))
-            kernels.spread_column(
-                node,
-                int(forest.sizes[node]),
-                int(forest.clique_of_member[forest.top[node]]),
-                forest.parent,
-                forest.root,
-                forest.start,
-                forest.members,
-                forest.stride,
-                forest.cell_ptr,
-                forest.sep_ptr,
-                forest.block,
-                forest.map_ptr,
-                forest.maps,
-                self._beliefs,
-                self._separators,
-                sources[node],
-                known[node],
-            )
+            kernels.spread_column(forest, self._beliefs, node, sources[node], known[node])
 
         def sum_at(number: int) -> None:
             chosen = np.flatnonzero(hub == number)
@@ -227,33 +166,23 @@ class Marginals:
             row_of[here] = np.cumsum(forest.sizes[here] - 1) - (forest.sizes[here] - 1)
             cells = slice(forest.cell_ptr[number], forest.cell_ptr[number + 1])
             rows = np.empty((int((forest.sizes[here] - 1).sum()), cells.stop - cells.start))
-            members = forest.members[forest.start[number] : forest.start[number + 1]]
-            strides = forest.stride[forest.start[number] : forest.start[number + 1]]
             for node in here.tolist():
-                inner = strides[members == node]
                 kernels.expand(
+                    forest,
                     number,
+                    node,
                     int(sources[node][number]),
-                    int(inner[0]) if len(inner) else 1,
-                    int(forest.sizes[node]),
-                    forest.cell_ptr,
-                    forest.sep_ptr,
-                    forest.block,
-                    forest.map_ptr,
-                    forest.maps,
                     known[node],
                     rows[row_of[node] : row_of[node] + forest.sizes[node] - 1],
                 )
             kernels.hub_tables(
-                self._beliefs[cells],
+                self._beliefs.cliques[cells],
                 rows,
                 row_of,
                 parts[chosen],
                 forest.sizes,
                 self._counts_any,
-                offset[chosen],
-                np.ascontiguousarray(stride[chosen]),
-                pool,
+                tables.of(chosen),
             )
 
         with ThreadPoolExecutor(self._threads) as workers:
@@ -267,7 +196,7 @@ class Marginals:
         top cliques: the one on all three paths between them.
         """
         forest = self._forest
-        tops = forest.clique_of_member[forest.top]
+        tops = forest.holder[forest.top]
         cells = np.diff(forest.cell_ptr)
         first, second = tops[parts[:, 0]], tops[parts[:, 1]]
         hub = np.where(cells[first] <= cells[second], first, second)

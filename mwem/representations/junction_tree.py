@@ -7,20 +7,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dualquery.queries.products import Products, distinct_rows
 from dualquery.runtime.errors import BadInputError
-from mwem.answers import Columns, Tables, answer
+from mwem.answer_kernels import TablePool
+from mwem.answers import ColumnMarginals, answer
 from mwem.coarsening import Coarsening
 from mwem.history import History
-from mwem.queries import ProductQueries, distinct_rows
 from mwem.representations import forest_kernels as kernels
+from mwem.representations.forest_kernels import Beliefs, Forest, Supports
 from mwem.representations.inference import Marginals
-from mwem.representations.triangulation import (
-    Elimination,
-    Forest,
-    eliminate,
-    forest,
-    grown_cells,
-)
+from mwem.representations.triangulation import Elimination, eliminate, forest, grown_cells
 from mwem.representations.uniform import uniform_values
 
 CELL_BYTES = 64
@@ -49,7 +45,7 @@ class JunctionTree:
 
     name = "junction-tree"
 
-    def __init__(self, queries: ProductQueries, memory: int, threads: int = 1) -> None:
+    def __init__(self, queries: Products, memory: int, threads: int = 1) -> None:
         self._full_sizes = queries.sizes
         self._coarsening = Coarsening(queries)
         self._memory = memory
@@ -65,30 +61,29 @@ class JunctionTree:
         """Return the answer of every query, float64, shape ``(m,)``."""
         queries = self._coarsening.queries
         component = np.arange(len(queries.sizes), dtype=np.int32)
-        columns = Columns(queries.sizes)
+        columns = ColumnMarginals(queries.sizes)
         if self._forest is None:
             return answer(queries, component, columns, _no_tables, self._threads)
         forest = self._forest
         marginals = Marginals(
             forest,
             self._beliefs,
-            self._separators,
             queries.counts_any[forest.columns],
             self._memory,
             self._threads,
         )
         for node, column in enumerate(forest.columns.tolist()):
             columns.set(column, marginals.column(node))
-        tops = forest.clique_of_member[forest.top]
+        tops = forest.holder[forest.top]
         component[forest.columns] = len(component) + forest.root[tops]
 
-        def tables(parts: NDArray[np.int32]) -> Tables:
+        def tables(parts: NDArray[np.int32]) -> TablePool:
             if not len(parts):
                 return _no_tables(parts)
             nodes = np.where(parts >= 0, np.searchsorted(forest.columns, parts), -1)
             different, which = distinct_rows(nodes.astype(np.int32), len(forest.columns))
             found = marginals.tables(different)
-            return Tables(found.pool, found.offset[which], found.stride[which])
+            return found.of(which)
 
         return answer(queries, component, columns, tables, self._threads)
 
@@ -155,7 +150,7 @@ class JunctionTree:
             return values
         forest = self._forest
         classes = np.zeros(values.shape, dtype=values.dtype)
-        for clique in range(len(forest)):
+        for clique in range(len(forest.parent)):
             entries = slice(forest.start[clique], forest.start[clique + 1])
             columns = forest.columns[forest.members[entries]]
             stride = forest.stride[entries]
@@ -163,7 +158,7 @@ class JunctionTree:
             shared = stride >= block
             below = classes[:, columns[shared]].astype(np.int64) @ stride[shared]
             cells = slice(forest.cell_ptr[clique], forest.cell_ptr[clique + 1])
-            cumulative = np.append(0.0, np.cumsum(self._beliefs[cells]))
+            cumulative = np.append(0.0, np.cumsum(self._beliefs.cliques[cells]))
             low, high = cumulative[below], cumulative[below + block]
             point = low + generator.random(count) * (high - low)
             cell = np.searchsorted(cumulative, point, side="right") - 1
@@ -194,7 +189,7 @@ class JunctionTree:
             return False
         found = np.empty(1, dtype=np.int32)
         node = np.searchsorted(self._forest.columns, columns).astype(np.int32)[None, :]
-        kernels.find_cliques(node, self._forest.holders, self._forest.cell_ptr, found)
+        kernels.find_cliques(self._forest, node, found)
         return bool(found[0] >= 0)
 
     def _place(self) -> None:
@@ -203,31 +198,23 @@ class JunctionTree:
         assert forest is not None
         nodes = np.where(self._scopes >= 0, np.searchsorted(forest.columns, self._scopes), -1)
         nodes = nodes.astype(np.int32)
-        self._clique_of = np.empty(len(nodes), dtype=np.int32)
-        kernels.find_cliques(nodes, forest.holders, forest.cell_ptr, self._clique_of)
+        clique = np.empty(len(nodes), dtype=np.int32)
+        kernels.find_cliques(forest, nodes, clique)
         self._update_tables()
         sizes = np.where(nodes >= 0, forest.sizes[nodes], 1)
         strides = np.cumprod(sizes[:, ::-1], axis=1)[:, ::-1] // sizes
-        table_ptr = np.cumsum([0, *(table.size for table in self._tables)]).astype(np.int64)
-        self._support_ptr = np.empty(len(nodes) + 1, dtype=np.int64)
-        layout = (
-            self._clique_of,
-            forest.cell_ptr,
-            forest.start,
-            forest.members,
-            forest.stride,
-            forest.sizes,
-            nodes,
-            table_ptr,
-            np.ascontiguousarray(strides, dtype=np.int64),
+        tables = TablePool(
             np.concatenate([table.ravel() for table in self._tables]),
-            self._support_ptr,
+            np.cumsum([0, *(table.size for table in self._tables[:-1])]).astype(np.int64),
+            np.ascontiguousarray(strides, dtype=np.int64),
         )
-        none = (np.empty(0, dtype=np.int32), np.empty(0))
-        length = kernels.list_supports(*layout, *none)
-        self._support_cells = np.empty(length, dtype=np.int32)
-        self._support_values = np.empty(length)
-        kernels.list_supports(*layout, self._support_cells, self._support_values)
+        start = np.empty(len(nodes) + 1, dtype=np.int64)
+        none = Supports(clique, start, np.empty(0, dtype=np.int32), np.empty(0))
+        length = kernels.list_supports(forest, nodes, tables, none)
+        self._supports = none._replace(
+            cells=np.empty(length, dtype=np.int32), values=np.empty(length)
+        )
+        kernels.list_supports(forest, nodes, tables, self._supports)
 
     def _update_tables(self) -> None:
         """Tabulate the measured queries over the classes that they are measured on now."""
@@ -248,26 +235,13 @@ class JunctionTree:
         logs = np.zeros(int(forest.cell_ptr[-1]))
         for column, log_weights in self._coarsening.log_weights.items():
             entry = forest.top[np.searchsorted(forest.columns, column)]
-            clique = forest.clique_of_member[entry]
+            clique = forest.holder[entry]
             table = logs[forest.cell_ptr[clique] : forest.cell_ptr[clique + 1]]
             stride = int(forest.stride[entry])
             table.reshape(-1, len(log_weights), stride)[...] += log_weights[:, None]
-        supports = (self._clique_of, self._support_ptr, self._support_cells, self._support_values)
-        kernels.add_potentials(*supports, self._history.scales, forest.cell_ptr, logs)
-        self._beliefs = np.empty(len(logs))
-        self._separators = np.empty(int(forest.sep_ptr[-1]))
-        kernels.calibrate(
-            forest.parent,
-            forest.cell_ptr,
-            forest.sep_ptr,
-            forest.block,
-            forest.map_ptr,
-            forest.maps,
-            logs,
-            np.empty(int(forest.sep_ptr[-1])),
-            self._beliefs,
-            self._separators,
-        )
+        kernels.add_potentials(forest, self._supports, self._history.scales, logs)
+        self._beliefs = Beliefs(np.empty(len(logs)), np.empty(int(forest.sep_ptr[-1])))
+        kernels.calibrate(forest, logs, self._beliefs)
 
     def _pass(self, first: int, passes: int) -> None:
         """Run passes over the measurements from ``first`` on, then calibrate afresh."""
@@ -275,20 +249,9 @@ class JunctionTree:
         if forest is None or passes == 0:
             return
         kernels.repeat(
-            forest.parent,
-            forest.depth,
-            forest.root,
-            forest.cell_ptr,
-            forest.sep_ptr,
-            forest.block,
-            forest.map_ptr,
-            forest.maps,
+            forest,
             self._beliefs,
-            self._separators,
-            self._clique_of,
-            self._support_ptr,
-            self._support_cells,
-            self._support_values,
+            self._supports,
             self._history.targets,
             first,
             passes,
@@ -307,6 +270,8 @@ def tree_bytes(elimination: Elimination, scopes: NDArray[np.int32]) -> float:
     return elimination.cells * tree_cell_bytes(int(elimination.sizes.sum()), len(scopes))
 
 
-def _no_tables(parts: NDArray[np.int32]) -> Tables:
+def _no_tables(parts: NDArray[np.int32]) -> TablePool:
     """Return the tables of no parts at all."""
-    return Tables(np.zeros(1), np.zeros(0, dtype=np.int64), np.zeros(parts.shape, dtype=np.int64))
+    return TablePool(
+        np.zeros(1), np.zeros(0, dtype=np.int64), np.zeros(parts.shape, dtype=np.int64)
+    )

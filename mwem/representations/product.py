@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dualquery.queries.products import Products
 from dualquery.runtime.errors import BadInputError
-from mwem.answers import Columns, Tables, answer
-from mwem.queries import ProductQueries
+from mwem.answer_kernels import TablePool
+from mwem.answers import ColumnMarginals, answer
 from mwem.representations.dense import Dense
 from mwem.representations.uniform import uniform_values
 
@@ -39,7 +40,7 @@ class Factored:
 
     name = "factored"
 
-    def __init__(self, queries: ProductQueries, memory: int, threads: int = 1) -> None:
+    def __init__(self, queries: Products, memory: int, threads: int = 1) -> None:
         self._queries = queries
         self._memory = memory
         self._threads = threads
@@ -50,7 +51,7 @@ class Factored:
     def answers(self) -> NDArray[np.float64]:
         """Return the answer of every query, float64, shape ``(m,)``."""
         inclusive = {number: dense.inclusive() for number, dense in self._dense.items()}
-        columns = Columns(self._queries.sizes, self._queries.cumulative)
+        columns = ColumnMarginals(self._queries.sizes, self._queries.cumulative)
         stride = np.zeros(len(self._queries.sizes) + 1, dtype=np.int64)
         start = np.zeros(len(self._queries.sizes), dtype=np.int64)
         used = 0
@@ -62,11 +63,11 @@ class Factored:
             start[number] = used
             used += len(inclusive[number])
 
-        def tables(parts: NDArray[np.int32]) -> Tables:
+        def tables(parts: NDArray[np.int32]) -> TablePool:
             pools = list(inclusive.values())
             pool = pools[0] if len(pools) == 1 else np.concatenate([*pools, np.zeros(0)])
             # The padding -1 picks the stride 0 at the end.
-            return Tables(pool, start[self._component[parts[:, 0]]], stride[parts])
+            return TablePool(pool, start[self._component[parts[:, 0]]], stride[parts])
 
         return answer(self._queries, self._component, columns, tables, self._threads)
 
@@ -168,7 +169,7 @@ class Histogram(Factored):
 
     def __init__(
         self,
-        queries: ProductQueries,
+        queries: Products,
         memory: int,
         threads: int = 1,
         prior: NDArray[np.float64] | None = None,
@@ -191,7 +192,7 @@ def dense_bytes(cells: int, measurements: int) -> int:
 
 
 def require_memory(
-    queries: ProductQueries, columns: Iterable[int], measurements: int, memory: int
+    queries: Products, columns: Iterable[int], measurements: int, memory: int
 ) -> None:
     """Refuse a vector over ``columns`` that would not fit after so many measurements.
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mwem.representations import triangulation_kernels as kernels
+from mwem.representations.forest_kernels import Forest, map_separators
 
 _EFFORT = 40_000
 """Orders are tried, with random ties, while their number times nodes^2 stays below this."""
@@ -102,84 +102,6 @@ def grown_cells(previous: Elimination | None, scope_cells: NDArray[np.float64]) 
     return bound
 
 
-@dataclass(frozen=True, eq=False)
-class Forest:
-    """Maximal cliques of a triangulated graph as rooted trees, and how their tables are laid out.
-
-    Cliques are numbered so that a parent comes before its children. A clique's columns begin with
-    those that it shares with its parent (its *separator*), so that a separator's cell is a
-    contiguous block of the clique's table.
-
-    Parameters
-    ----------
-    columns, sizes
-        Columns of the domain (int32) and their sizes (int64), shape ``(v,)``.
-    parent
-        int32, shape ``(c,)``: -1 for a root.
-    start, members, stride
-        int64 ``(c + 1,)``, int32, int64: positions in ``columns`` of each clique's columns, and
-        their strides in its table.
-    block
-        int64, shape ``(c,)``: cells of a clique for one cell of its separator.
-    cell_ptr, sep_ptr, map_ptr
-        int64, shape ``(c + 1,)``: where tables of cliques, of separators, and the maps begin.
-    maps
-        int32: for each clique but the roots, the separator's cell of every cell of its parent.
-    """
-
-    columns: NDArray[np.int32]
-    sizes: NDArray[np.int64]
-    parent: NDArray[np.int32]
-    start: NDArray[np.int64]
-    members: NDArray[np.int32]
-    stride: NDArray[np.int64]
-    block: NDArray[np.int64]
-    cell_ptr: NDArray[np.int64]
-    sep_ptr: NDArray[np.int64]
-    map_ptr: NDArray[np.int64]
-    maps: NDArray[np.int32]
-
-    def __len__(self) -> int:
-        return len(self.parent)
-
-    @cached_property
-    def depth(self) -> NDArray[np.int32]:
-        """Distance of each clique from its root, int32."""
-        depth = np.zeros(len(self), dtype=np.int32)
-        for clique, up in enumerate(self.parent.tolist()):
-            if up >= 0:
-                depth[clique] = depth[up] + 1
-        return depth
-
-    @cached_property
-    def root(self) -> NDArray[np.int32]:
-        """Root of each clique's tree, int32."""
-        root = np.arange(len(self), dtype=np.int32)
-        for clique, up in enumerate(self.parent.tolist()):
-            if up >= 0:
-                root[clique] = root[up]
-        return root
-
-    @cached_property
-    def clique_of_member(self) -> NDArray[np.int32]:
-        """Clique of each entry of ``members``, int32."""
-        return np.repeat(np.arange(len(self), dtype=np.int32), np.diff(self.start))
-
-    @cached_property
-    def top(self) -> NDArray[np.int64]:
-        """For each column the entry of ``members`` in the clique nearest to the root, int64."""
-        _, first = np.unique(self.members, return_index=True)
-        return first.astype(np.int64)
-
-    @cached_property
-    def holders(self) -> NDArray[np.uint64]:
-        """For each column the set of cliques that hold it, as bits: uint64, ``(v, words)``."""
-        holders = np.zeros((len(self.columns), -(-len(self) // 64)), dtype=np.uint64)
-        bit = np.uint64(1) << (self.clique_of_member % 64).astype(np.uint64)
-        np.bitwise_or.at(holders, (self.members, self.clique_of_member // 64), bit)
-        return holders
-
-
 def forest(elimination: Elimination) -> Forest:
     """Lay out the maximal cliques of an elimination."""
     steps = len(elimination.order)
@@ -199,24 +121,36 @@ def forest(elimination: Elimination) -> Forest:
     stride = np.empty(entries, dtype=np.int64)
     block = np.empty(len(kept), dtype=np.int64)
     kernels.lay_out(cliques, parent, sizes, start, members, stride, block)
+    holder = np.repeat(np.arange(len(kept), dtype=np.int32), np.diff(start))
+    holders = np.zeros((len(sizes), -(-len(kept) // 64)), dtype=np.uint64)
+    bit = np.uint64(1) << (holder % 64).astype(np.uint64)
+    np.bitwise_or.at(holders, (members, holder // 64), bit)
+    depth, root = np.zeros(len(kept), dtype=np.int32), np.arange(len(kept), dtype=np.int32)
+    for clique, up in enumerate(parent.tolist()):
+        if up >= 0:
+            depth[clique], root[clique] = depth[up] + 1, root[up]
     cells = stride[start[:-1]] * sizes[members[start[:-1]]]
-    cell_ptr = _pointers(cells)
     map_ptr = _pointers(np.where(parent >= 0, cells[parent], 0))
-    maps = np.empty(map_ptr[-1], dtype=np.int32)
-    kernels.map_separators(parent, start, members, stride, block, sizes, cell_ptr, map_ptr, maps)
-    return Forest(
+    result = Forest(
         columns=elimination.columns,
         sizes=sizes,
         parent=parent,
+        depth=depth,
+        root=root,
         start=start,
         members=members,
+        holder=holder,
         stride=stride,
         block=block,
-        cell_ptr=cell_ptr,
+        cell_ptr=_pointers(cells),
         sep_ptr=_pointers(cells // block),
         map_ptr=map_ptr,
-        maps=maps,
+        maps=np.empty(map_ptr[-1], dtype=np.int32),
+        top=np.unique(members, return_index=True)[1].astype(np.int64),
+        holders=holders,
     )
+    map_separators(result)
+    return result
 
 
 def _pointers(counts: NDArray[np.int64]) -> NDArray[np.int64]:

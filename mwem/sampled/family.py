@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from dualquery.queries.counting.passes import CountingPass
 from mwem.sampled import gibbs_kernels as kernels
 from mwem.sampled.layout import Layout
+from mwem.sampled.measured_tables import MeasuredTables
 from mwem.sampled.population import PopulationRows
-from mwem.sampled.tables import Tables
 from mwem.sampled.targets import target_shares
 
 _LEAST_PART = 1024
@@ -69,7 +69,7 @@ class SampledFamily:
     layout: Layout
     base: NDArray[np.float64]
     population: NDArray[np.uint16]
-    tables: Tables
+    tables: MeasuredTables
     generator: np.random.Generator
     threads: int
     factors: NDArray[np.float64] = field(init=False)
@@ -95,7 +95,7 @@ class SampledFamily:
             layout=layout,
             base=base,
             population=layout.draw(base, records, generator),
-            tables=Tables(layout, np.empty((0, way), np.int32)),
+            tables=MeasuredTables(layout, np.empty((0, way), np.int32)),
             generator=generator,
             threads=threads,
         )
@@ -164,36 +164,20 @@ class SampledFamily:
     def sweep(self) -> NDArray[np.int64]:
         """Draw every column of every record once; return the new counts of the cells."""
         seed = self.generator.integers(2**64, dtype=np.uint64)
-        tables, touches = self.tables, self.tables.touches
+        family = kernels.Family(
+            self.layout.starts, self.base, self.factors, self.tables.places, self.tables.touches
+        )
 
         def part(first: int, last: int, tally: NDArray[np.int64]) -> None:
-            kernels.sweep(
-                self.population,
-                first,
-                last,
-                seed,
-                self.factors,
-                self.layout.starts,
-                self.base,
-                tables.columns,
-                tables.values,
-                touches.columns,
-                touches.indptr,
-                touches.table,
-                touches.value,
-                touches.sets,
-                touches.all,
-                tally,
-            )
+            kernels.sweep(self.population, first, last, seed, family, tally)
 
         return self._tally(part)
 
     def count(self) -> NDArray[np.int64]:
         """Return how many records lie in each cell, int64, shape ``tables.shape``."""
-        tables = self.tables
 
         def part(first: int, last: int, tally: NDArray[np.int64]) -> None:
-            kernels.count_cells(self.population, first, last, tables.columns, tables.values, tally)
+            kernels.count_cells(self.population[first:last], self.tables.places, tally)
 
         return self._tally(part)
 
@@ -208,7 +192,8 @@ class SampledFamily:
             How many, at most as many as there are.
         """
         rows = self.generator.choice(len(self.population), records, replace=False)
-        columns, values = self.tables.columns[table], self.tables.values[table]
+        places = self.tables.places
+        columns, values = places.columns[table], places.values[table]
         for column in np.unique(columns[columns >= 0]):
             here = columns == column
             one = here & (cell >> np.arange(len(columns)) & 1).astype(bool)
@@ -226,9 +211,8 @@ class SampledFamily:
     def _rake(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return weights of the records that meet the targets, and how far factors must move."""
         records = len(self.population)
-        columns, values = self.tables.columns, self.tables.values
         cells = np.empty((len(self.tables), records), np.uint8)
-        kernels.write_cells(self.population, columns, values, cells)
+        kernels.write_cells(self.population, self.tables.places, cells)
         weights = np.full(records, 1.0 / records)
         moved = np.zeros_like(self.factors)
         kernels.rake(cells, self.targets, self.slack, self.factors, _PASSES, moved, weights)

@@ -8,7 +8,7 @@ OOPSLA 2014, with Stafford's constants), one stream a record.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import float64, int32, int64, njit, types, uint8, uint16, uint64, void
@@ -35,11 +35,49 @@ _LARGEST_MOVE = 0.7
 _LEAST_WANTED = 0.1
 """Part of a target that slack leaves at least."""
 
-_PLACES = (_read(int32, 2), _read(uint16, 2))
-"""Column and value of each bit of each table, ``(tables, k)``, padded with column -1."""
 
-_TOUCHES = (_read(int64), _read(int32), _read(uint16), _read(int32), _read(int32))
-"""Pointers by column, then the table, value, bits set by the value, and bits of the column."""
+class Places(NamedTuple):
+    """Column and value of each bit of each table, ``(tables, k)``, padded with column -1."""
+
+    columns: NDArray[np.int32]
+    values: NDArray[np.uint16]
+
+
+class Touches(NamedTuple):
+    """For every column, the tables that ask about it: what a Gibbs sweep walks along.
+
+    A touch is a value of a column that sets a bit of a table.
+    """
+
+    columns: NDArray[np.int32]
+    """The columns that some table asks about, in the order of the sweep."""
+    start: NDArray[np.int64]
+    """One number more: where the touches of each of these columns begin."""
+    table: NDArray[np.int32]
+    value: NDArray[np.uint16]
+    sets: NDArray[np.int32]
+    """The bit of the cell's number that the value sets."""
+    all: NDArray[np.int32]
+    """All bits of the cell's number that are about the column."""
+
+
+class Family(NamedTuple):
+    """Independent columns times ``exp(factors[table, cell])`` for every table."""
+
+    start: NDArray[np.int64]
+    base: NDArray[np.float64]
+    """Column ``c`` alone has the values' shares ``base[start[c]:start[c + 1]]``."""
+    factors: NDArray[np.float64]
+    """(tables, 2^k): log-factors of the cells."""
+    places: Places
+    touches: Touches
+
+
+_PLACES = types.NamedTuple((int32[:, ::1], uint16[:, ::1]), Places)
+_TOUCHES = types.NamedTuple(
+    (int32[::1], int64[::1], int32[::1], uint16[::1], int32[::1], int32[::1]), Touches
+)
+_FAMILY = types.NamedTuple((int64[::1], float64[::1], float64[:, ::1], _PLACES, _TOUCHES), Family)
 
 
 @njit(uint64(uint64), nogil=True, cache=True, inline="always")
@@ -50,9 +88,10 @@ def _mix(z: np.uint64) -> np.uint64:
     return z ^ (z >> np.uint64(31))
 
 
-@njit(void(_read(uint16), *_PLACES, int32[::1]), nogil=True, cache=True)
-def find_cells(record: Array, columns: Array, values: Array, cells: Array) -> None:
+@njit(void(_read(uint16), _PLACES, int32[::1]), nogil=True, cache=True)
+def find_cells(record: Array, places: Places, cells: Array) -> None:
     """Write the cell of each table that a record lies in."""
+    columns, values = places.columns, places.values
     for table in range(len(cells)):
         cell = 0
         for i in range(columns.shape[1]):
@@ -62,58 +101,34 @@ def find_cells(record: Array, columns: Array, values: Array, cells: Array) -> No
         cells[table] = cell
 
 
-@njit(
-    void(
-        uint16[:, ::1], int64, int64, uint64, _read(float64, 2), _read(int64), _read(float64),
-        *_PLACES, _read(int32), *_TOUCHES, int64[:, ::1],
-    ),
-    nogil=True,
-    cache=True,
-)  # fmt: skip
+@njit(void(uint16[:, ::1], int64, int64, uint64, _FAMILY, int64[:, ::1]), nogil=True, cache=True)
 def sweep(
-    population: Array,
-    first: int,
-    last: int,
-    seed: np.uint64,
-    factors: Array,
-    starts: Array,
-    base: Array,
-    columns: Array,
-    values: Array,
-    touched: Array,
-    touches: Array,
-    touch_table: Array,
-    touch_value: Array,
-    touch_set: Array,
-    touch_all: Array,
-    tally: Array,
+    population: Array, first: int, last: int, seed: np.uint64, family: Family, tally: Array
 ) -> None:
     """Draw every touched column of some records anew, given the record's other columns.
 
-    The family is ``base`` (independent columns) times ``exp(factors[table, cell])`` for every
-    table. Only values that some table asks about depend on the factors: relative to all other
-    values, they gain the difference between the cell with the value and the cell without.
+    Only values that some table asks about depend on the factors: relative to all other values, they
+    gain the difference between the cell with the value and the cell without.
 
     Parameters
     ----------
     population
-        Records ``first .. last - 1`` are updated in place: values by column.
+        Values by column, uint16 ``(records, columns)``; records ``first .. last - 1`` are updated.
+    first, last
+        Which records.
     seed
         Another one for each sweep.
-    factors
-        Log-factors of the cells, ``(tables, 2^k)``.
-    starts, base
-        Column ``c`` has the values' shares ``base[starts[c]:starts[c + 1]]`` at the start.
-    columns, values
-        See `_PLACES`.
-    touched
-        The columns that tables ask about, in the order of the sweep.
-    touches, touch_table, touch_value, touch_set, touch_all
-        See `_TOUCHES`; one pointer more than ``touched``.
+    family
+        The distribution.
     tally
-        Gets how many of the records lie in each cell after the sweep, added to what it holds.
+        int64 ``(tables, 2^k)``: gets how many of the records lie in each cell after the sweep,
+        added to what it holds.
     """
-    tables = len(columns)
+    starts, base, factors = family.start, family.base, family.factors
+    touched, touches = family.touches.columns, family.touches.start
+    table_of, value_of = family.touches.table, family.touches.value
+    sets, whole = family.touches.sets, family.touches.all
+    tables = len(factors)
     cells = np.empty(tables, np.int32)
     widest = 0
     for column in touched:
@@ -123,7 +138,7 @@ def sweep(
     for row in range(first, last):
         record = population[row]
         stream = _mix(seed + _GOLDEN * np.uint64(row + 1))
-        find_cells(record, columns, values, cells)
+        find_cells(record, family.places, cells)
         for number in range(len(touched)):
             column = touched[number]
             start = starts[column]
@@ -131,11 +146,9 @@ def sweep(
             gain[:size] = 0.0
             top = 0.0
             for t in range(touches[number], touches[number + 1]):
-                table = touch_table[t]
-                without = cells[table] & ~touch_all[t]
-                gain[touch_value[t]] += (
-                    factors[table, without | touch_set[t]] - factors[table, without]
-                )
+                table = table_of[t]
+                without = cells[table] & ~whole[t]
+                gain[value_of[t]] += factors[table, without | sets[t]] - factors[table, without]
             stream += _GOLDEN
             unit = (np.float64(_mix(stream) >> np.uint64(11)) + 0.5) * 2.0**-53
             drawn = 0
@@ -158,26 +171,20 @@ def sweep(
                 continue
             record[column] = drawn
             for t in range(touches[number], touches[number + 1]):
-                cells[touch_table[t]] &= ~touch_all[t]
+                cells[table_of[t]] &= ~whole[t]
             for t in range(touches[number], touches[number + 1]):
-                if touch_value[t] == drawn:
-                    cells[touch_table[t]] |= touch_set[t]
+                if value_of[t] == drawn:
+                    cells[table_of[t]] |= sets[t]
         for table in range(tables):
             tally[table, cells[table]] += 1
 
 
-@njit(
-    void(_read(uint16, 2), int64, int64, *_PLACES, int64[:, ::1]),
-    nogil=True,
-    cache=True,
-)
-def count_cells(
-    population: Array, first: int, last: int, columns: Array, values: Array, tally: Array
-) -> None:
-    """Add to ``tally`` how many of some records lie in each cell of each table."""
-    cells = np.empty(len(columns), np.int32)
-    for row in range(first, last):
-        find_cells(population[row], columns, values, cells)
+@njit(void(_read(uint16, 2), _PLACES, int64[:, ::1]), nogil=True, cache=True)
+def count_cells(population: Array, places: Places, tally: Array) -> None:
+    """Add to ``tally`` how many records lie in each cell of each table."""
+    cells = np.empty(len(tally), np.int32)
+    for row in range(len(population)):
+        find_cells(population[row], places, cells)
         for table in range(len(cells)):
             tally[table, cells[table]] += 1
 
@@ -196,12 +203,12 @@ def pack_values(population: Array, columns: Array, values: Array, words: Array) 
             words[bit, word] = packed
 
 
-@njit(void(_read(uint16, 2), *_PLACES, uint8[:, ::1]), nogil=True, cache=True)
-def write_cells(population: Array, columns: Array, values: Array, cells: Array) -> None:
+@njit(void(_read(uint16, 2), _PLACES, uint8[:, ::1]), nogil=True, cache=True)
+def write_cells(population: Array, places: Places, cells: Array) -> None:
     """Write the cell of each table that each record lies in, ``(tables, records)``."""
-    found = np.empty(len(columns), np.int32)
+    found = np.empty(len(cells), np.int32)
     for row in range(len(population)):
-        find_cells(population[row], columns, values, found)
+        find_cells(population[row], places, found)
         for table in range(len(found)):
             cells[table, row] = found[table]
 

@@ -15,19 +15,21 @@ expect a little less on other data.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from dualquery.mechanisms.protocol import (
     Budget,
+    Details,
+    Mechanism,
     Outcome,
     Plan,
     Session,
     Task,
-    conjunctions_of,
     default_records,
+    require_conjunctions,
 )
 from dualquery.privacy.accountants.choice import best
 from dualquery.privacy.accountants.zcdp import rho_for
@@ -36,7 +38,9 @@ from dualquery.queries.conjunctions import Workload
 from dualquery.queries.counting.rewriting import different_bits
 from dualquery.queries.family import Queries
 from dualquery.room.curator import Curator
-from dualquery.room.sensitivity.moves import count_moves, table_moves
+from dualquery.room.noise.gaussian import Gaussian
+from dualquery.room.sensitivity.moves import table_moves
+from dualquery.room.statistics import AllQueries, SomeQueries
 from dualquery.runtime.errors import BadInputError
 from mwem.sampled.family import SampledFamily
 from mwem.sampled.intervals import table_intervals
@@ -52,8 +56,30 @@ _LEAST_SHARE = 0.1
 """Standard deviations of the start's noise that every value of a column gets at least."""
 
 
+@dataclass(frozen=True)
+class SampledDetails(Details):
+    """What was decided on public facts.
+
+    Parameters
+    ----------
+    population
+        Records that stand for the distribution.
+    records
+        Number of synthetic records.
+    moving_bits
+        Most counts of mentioned bits that move between neighbours.
+    spending
+        The noise of every draw.
+    """
+
+    population: int
+    records: int
+    moving_bits: int
+    spending: Spending
+
+
 @dataclass(frozen=True, kw_only=True)
-class MwemSampled:
+class MwemSampled(Mechanism[SampledDetails]):
     """Multiplicative weights over a population of records, for any number of columns."""
 
     name: ClassVar[str] = "mwem-sampled"
@@ -96,7 +122,7 @@ class MwemSampled:
 
     def statistics(self, queries: Queries) -> Workload:
         """Hold the queries' own answers, then the count of every bit that they mention."""
-        workload = conjunctions_of(queries)
+        workload = require_conjunctions(queries)
         single = mentioned_bits(workload).literals
         padded = np.full((len(single), workload.way), -1, np.int32)
         padded[:, :1] = single
@@ -107,7 +133,7 @@ class MwemSampled:
             repeats=True,
         )
 
-    def plan(self, task: Task, budget: Budget) -> Plan:
+    def plan(self, task: Task, budget: Budget) -> Plan[SampledDetails]:
         """Fix the rounds and the noise of every draw from public facts."""
         workload = task.workload
         if budget.delta == 0:
@@ -119,7 +145,7 @@ class MwemSampled:
         layout = Layout.of(workload)
         rho = rho_for(budget.epsilon, budget.delta)
         rounds = self.rounds or default_rounds(rho, task.n, len(layout.columns))
-        start = count_moves(mentioned_bits(workload), budget.neighbours)
+        start = AllQueries().moves(mentioned_bits(workload), budget.neighbours)
         table = table_moves(budget.neighbours)
         rounds = min(rounds, different_bits(workload.literals))
 
@@ -138,29 +164,31 @@ class MwemSampled:
         return Plan(
             schedule=schedule,
             accountant=accountant.name,
-            parameters={
-                "population": self.population,
-                "records": self.records or default_records(task.n),
-                "moving_bits": start.entries,
-                "spending": asdict(spending),
-            },
+            details=SampledDetails(
+                population=self.population,
+                records=self.records or default_records(task.n),
+                moving_bits=start.entries,
+                spending=spending,
+            ),
         )
 
-    def run(self, task: Task, plan: Plan, curator: Curator | None, session: Session) -> Outcome:
+    def run(
+        self, task: Task, plan: Plan[SampledDetails], curator: Curator, session: Session
+    ) -> Outcome:
         """Measure single bits; select, measure and fit; answer."""
-        if curator is None:
-            raise TypeError("mwem-sampled runs on a curator")
-        spending = Spending(**plan.parameters["spending"])
+        chosen, spending = plan.details, plan.details.spending
         workload, n = task.workload, task.n
         generator = np.random.default_rng(session.public_seed)
         layout = Layout.of(workload)
         single = np.arange(len(workload), len(workload) + len(layout.bits))
-        counts = curator.measure_part_gaussian(single, spending.start_scale)
+        counts = curator.measure(SomeQueries(single), Gaussian(spending.start_scale)).astype(
+            np.float64
+        )
         family = SampledFamily.independent(
             layout,
             layout.base(counts / n, _LEAST_SHARE * spending.start_scale / n),
             workload.way,
-            plan.parameters["population"],
+            chosen.population,
             generator,
             session.threads,
         )
@@ -168,7 +196,7 @@ class MwemSampled:
         measurements.add_bits(layout.bits, counts, spending.start_scale)
         trace = play(curator, workload, family, measurements, spending, session.progress)
         answers, last = refine(workload, family)
-        family.resample(family.rake(), plan.parameters["records"])
+        family.resample(family.rake(), chosen.records)
         return Outcome(
             answers=answers,
             records=layout.to_rows(family.population, generator),

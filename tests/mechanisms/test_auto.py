@@ -6,10 +6,11 @@ import pytest
 
 from dualquery.data.domain import Domain
 from dualquery.mechanisms.auto import Auto
+from dualquery.mechanisms.matrix import expansion
 from dualquery.mechanisms.protocol import Budget, Task
 from dualquery.queries.generate.random import random_conjunctions
 from dualquery.queries.parities import Parities
-from dualquery.runtime.errors import BadInputError
+from dualquery.runtime.errors import BadInputError, LackOfMemoryError
 from tests.tables import task
 
 
@@ -37,14 +38,20 @@ def test_matrix_serves_the_smallest_budgets_too() -> None:
     assert chosen(few, Budget(0.05, 1e-6)) == "matrix"
 
 
-def test_a_release_does_not_say_how_much_memory_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is left depends on what the private rows take."""
+def test_free_memory_does_not_choose_the_mechanism(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is left depends on what the private rows take, so a lack of it ends the run."""
     monkeypatch.setattr("dualquery.runtime.resources.available_memory", lambda: 30_000_000)
     work = Task(random_conjunctions(Domain.binary(60), 100_000, 3), 300)
+    with pytest.raises(LackOfMemoryError, match="multiplying out"):
+        Auto().plan(work, Budget(1.0, 1e-6))
+
+
+def test_a_public_limit_chooses_the_mechanism(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(expansion, "MOST_TERMS", 1000)
+    work = Task(random_conjunctions(Domain.binary(60), 1000, 3), 300)
     plan = Auto().plan(work, Budget(1.0, 1e-6))
     assert plan.parameters["mechanism"] == "dualquery"
     assert "matrix refuses" in plan.parameters["reason"]
-    assert "MiB" not in plan.parameters["reason"]
 
 
 def test_other_families_are_answered_by_mwem() -> None:

@@ -20,13 +20,20 @@ from dualquery.privacy.events import (
     Neighbours,
     RandomizedReport,
     SampledQueries,
-    VaryingGameSchedule,
 )
 from dualquery.queries.conjunctions import Workload
-from dualquery.room import weights_kernels as kernels
-from dualquery.room.curator import Curator, numerical_assumptions
+from dualquery.queries.generate.marginals import all_marginals
+from dualquery.room.assumptions import numerical_assumptions
+from dualquery.room.curator import Curator
+from dualquery.room.draws import weighted_kernels as kernels
+from dualquery.room.draws.exponential import Exponential
 from dualquery.room.ledger import Ledger, covers
+from dualquery.room.noise.gaussian import Gaussian
+from dualquery.room.noise.laplace import Laplace
 from dualquery.room.randomness import SeededRandomness
+from dualquery.room.scores import WorstQuery
+from dualquery.room.sensitivity.moves import Moves
+from dualquery.room.statistics import AllQueries, OneCuboid, OneQuery, QueryTable, SomeQueries
 from dualquery.room.weights import QueryWeights
 from dualquery.rows.packed import RecordsBuilder
 from solvers import BestResponse, get_solver
@@ -76,26 +83,6 @@ def test_a_missed_reweighting_is_cheaper_and_an_extra_one_is_refused() -> None:
         room.sample_queries(4)
 
 
-def test_a_varying_game_runs_on_its_schedule_and_no_other() -> None:
-    schedule = VaryingGameSchedule((4, 2), (2, 1), 0.7, n=3)
-
-    def play(multiples, draws) -> None:
-        room = curator(schedule)
-        room.begin_game(0.7)
-        for multiple, count in zip(multiples, draws, strict=True):
-            room.reweight(ROWS[0], multiple)
-            assert len(room.sample_queries(count).queries) == count
-
-    play((2, 1), (4, 2))
-    for multiples, draws in (((3, 1), (4, 2)), ((2, 2), (4, 2)), ((2, 1), (4, 3))):
-        with pytest.raises(RuntimeError, match="would cost more"):
-            play(multiples, draws)
-    with pytest.raises(RuntimeError, match="the budget is spent"):
-        play((2, 1, 1), (4, 2, 1))
-    with pytest.raises(ValueError, match="at least 1"):
-        play((0, 1), (4, 2))
-
-
 def test_a_refused_charge_is_not_entered() -> None:
     ledger = Ledger((LaplaceNoise(1.0),))
     with pytest.raises(RuntimeError, match="would cost more"):
@@ -125,8 +112,8 @@ def test_noise_is_charged_at_the_sensitivity_that_the_room_computes() -> None:
     single = Workload(np.array([[0]], np.int32), DOMAIN)
     room = curator((LaplaceNoise(0.5),), workload=single)
     with pytest.raises(RuntimeError, match="would cost more"):
-        room.measure_laplace(1.0)  # one count moves by 1: scale 1 costs epsilon 1
-    noisy = room.measure_laplace(2.0)
+        room.measure(AllQueries(), Laplace(1.0))  # one count moves by 1: scale 1 costs epsilon 1
+    noisy = room.measure(AllQueries(), Laplace(2.0))
     assert noisy.shape == (1,)
     assert noisy.dtype == np.int64
 
@@ -134,37 +121,68 @@ def test_noise_is_charged_at_the_sensitivity_that_the_room_computes() -> None:
 def test_a_mask_does_not_buy_many_measurements_for_one() -> None:
     room = curator((GaussianNoise(1.0, 10.0),))
     with pytest.raises(ValueError, match="a list of positions"):
-        room.measure_part_gaussian(np.array([True, False, False]), 10.0)
+        room.measure(SomeQueries(np.array([True, False, False])), Gaussian(10.0))
 
 
 @pytest.mark.parametrize("epsilon", [0.0, -1e-13, float("nan"), float("inf")])
 def test_a_selection_that_is_no_selection_is_refused(epsilon) -> None:
     room = curator((SampledQueries(1.0, 1),))
     with pytest.raises(ValueError, match="epsilon is"):
-        room.select_worst(np.zeros(3), epsilon)
+        room.select(WorstQuery(np.zeros(3)), Exponential(epsilon))
 
 
 def test_charges_are_computed_in_double_precision() -> None:
     planned = float(np.float16(1e-4)) + 2.0**-42
     room = curator((SampledQueries(planned, 1), SampledQueries(planned, 1)))
-    room.select_worst(np.zeros(3, np.float16), np.float16(1e-4))
+    room.select(WorstQuery(np.zeros(3, np.float16)), Exponential(np.float16(1e-4)))
     with pytest.raises(RuntimeError, match="would cost more"):
-        room.select_worst(np.zeros(3), float(np.float16(1e-4)) * (1 + 1e-6))
+        room.select(WorstQuery(np.zeros(3)), Exponential(float(np.float16(1e-4)) * (1 + 1e-6)))
 
 
 def test_the_room_gives_out_no_counts() -> None:
     room = curator(GameSchedule(rounds=2, samples=1, step=0.1, n=3))
     public = [name for name in dir(room) if not name.startswith("_")]
     assert sorted(public) == [
-        "begin_game", "count_randomized", "evaluate", "log_errors", "measure_cells_gaussian",
-        "measure_cells_laplace", "measure_cuboid_gaussian", "measure_cuboid_laplace",
-        "measure_features", "measure_gaussian", "measure_laplace", "measure_one_gaussian",
-        "measure_one_laplace",
-        "measure_parities_gaussian", "measure_parities_laplace", "measure_part_gaussian",
-        "measure_table_gaussian", "report_worst", "reweight", "sample_queries", "select_database",
-        "select_worst", "select_worst_cuboid",
+        "begin_game", "evaluate", "log_errors", "measure", "randomize", "reweight",
+        "sample_queries", "select", "select_database",
     ]  # fmt: skip
     assert all(callable(getattr(room, name)) for name in public)
+
+
+class Still(AllQueries):
+    """A statistic that says it does not move."""
+
+    def moves(self, queries, neighbours) -> Moves:
+        return Moves(1e-9, 1e-9)
+
+
+class Louder(Laplace):
+    """Noise that charges less than it should."""
+
+
+class Model(WorstQuery):
+    """Scores that may say that they move less."""
+
+
+def test_only_the_room_s_own_statistics_noise_and_scores_are_taken() -> None:
+    room = curator((LaplaceNoise(1e-3), SampledQueries(1.0, 1)))
+    with pytest.raises(TypeError, match="Still is no statistic of the private room: AllQueries, "):
+        room.measure(Still(), Laplace(1.0))
+    with pytest.raises(TypeError, match="Louder is no noise of the private room"):
+        room.measure(AllQueries(), Louder(1.0))
+    with pytest.raises(TypeError, match="Model is no scores of the private room"):
+        room.select(Model(np.zeros(3)), Exponential(0.5))
+    with pytest.raises(TypeError, match="Laplace is no choice of the private room"):
+        room.select(WorstQuery(np.zeros(3)), Laplace(0.5))  # type: ignore[arg-type]
+    assert room._ledger.spent == 0
+
+
+@pytest.mark.parametrize("statistic", [OneQuery, OneCuboid, QueryTable])
+def test_a_list_of_positions_does_not_buy_many_numbers_for_one(statistic) -> None:
+    room = curator((GaussianNoise(9.0, 1.0),), workload=all_marginals(DOMAIN, 1))
+    with pytest.raises(TypeError):
+        room.measure(statistic([0, 1]), Gaussian(1.0))
+    assert room._ledger.spent == 0
 
 
 def test_assumptions_name_what_the_schedule_uses() -> None:
@@ -193,9 +211,7 @@ def weights_of(counts, rows, schedule) -> QueryWeights:
     return QueryWeights.centred(counts, len(rows), schedule.n, schedule.step)
 
 
-def transcripts(
-    rows, schedule: GameSchedule | VaryingGameSchedule, start: np.ndarray
-) -> dict[tuple, Fraction]:
+def transcripts(rows, schedule: GameSchedule, start: np.ndarray) -> dict[tuple, Fraction]:
     """Return the exact probability of every transcript of the real weights and a real solver."""
     counts = WORKLOAD.counts(records_of(rows), threads=1)
     classes = [(query, sign) for query in range(len(WORKLOAD)) for sign in (1, -1)]
@@ -208,8 +224,8 @@ def transcripts(
             found[shown] = found.get(shown, Fraction(0)) + chance
             return
         weights = weights_of(counts, rows, schedule)
-        for record, multiple in zip(played, schedule.multiples, strict=False):
-            weights.update(WORKLOAD.on_record(record), multiple)
+        for record in played:
+            weights.update(WORKLOAD.on_record(record))
         largest = kernels.largest_magnitude(weights.scores)
         integers = []
         for query, sign in classes:
@@ -218,8 +234,7 @@ def transcripts(
             )
             integers.append((int(high) << kernels.LOW_BITS) + int(low))
         total = sum(integers)
-        draws = schedule.draws[len(played) - 1]
-        for drawn in itertools.product(range(len(classes)), repeat=draws):
+        for drawn in itertools.product(range(len(classes)), repeat=schedule.samples):
             probability = chance
             for outcome in drawn:
                 probability *= Fraction(integers[outcome], total)
@@ -237,32 +252,16 @@ def true_delta(one: dict, other: dict, epsilon: float) -> float:
 
 
 @pytest.mark.parametrize(
-    "schedule",
-    [
-        *(
-            GameSchedule(rounds, samples, step, n=3)
-            for rounds, samples, step in [
-                (2, 1, 0.5), (3, 1, 1.0), (3, 2, 0.4), (4, 1, 3.0), (2, 3, 2.0)
-            ]
-        ),
-        *(
-            VaryingGameSchedule(draws, multiples, step, n=3)
-            for draws, multiples, step in [
-                ((1, 2), (3, 1), 0.4), ((2, 1, 1), (1, 2, 3), 0.6),
-                ((1, 1, 2), (4, 1, 1), 1.0),
-            ]
-        ),
-    ],
-    ids=str,
-)  # fmt: skip
-def test_no_accountant_states_less_than_the_true_loss(schedule) -> None:
+    ("rounds", "samples", "step"), [(2, 1, 0.5), (3, 1, 1.0), (3, 2, 0.4), (4, 1, 3.0), (2, 3, 2.0)]
+)
+def test_no_accountant_states_less_than_the_true_loss(rounds, samples, step) -> None:
     """Every transcript of a tiny DualQuery, on all neighbours of one table, both ways round."""
     neighbours = [ROWS.copy() for _ in range(4)]
     neighbours[0][0] = [0, 0, 0, 0, 1]
     neighbours[1][1] = [1, 0, 1, 0, 0]
     neighbours[2][2] = [0, 0, 0, 1, 0]
     neighbours[3][0] = [0, 1, 0, 1, 0]
-    check_all(schedule, neighbours)
+    check_all(GameSchedule(rounds, samples, step, n=3), neighbours)
 
 
 @pytest.mark.parametrize(
@@ -275,14 +274,6 @@ def test_the_same_when_a_record_is_added_or_removed(rounds, samples, step, publi
     replaced = GameSchedule(rounds, samples, step, public_rows)
     for half, whole in zip(schedule.events(), replaced.events(), strict=True):
         assert half.range - RANGE_SLACK == pytest.approx((whole.range - RANGE_SLACK) / 2)
-    check_all(schedule, added_and_removed())
-
-
-@pytest.mark.parametrize(
-    ("draws", "multiples", "step"), [((1, 2), (3, 1), 0.4), ((2, 1, 1), (1, 2, 3), 0.6)]
-)
-def test_a_varying_game_when_a_record_is_added_or_removed(draws, multiples, step) -> None:
-    schedule = VaryingGameSchedule(draws, multiples, step, 4, Neighbours.ADD_REMOVE)
     check_all(schedule, added_and_removed())
 
 

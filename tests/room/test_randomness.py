@@ -6,6 +6,8 @@ rate of at most 1e-4.
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -167,3 +169,20 @@ def test_negative_seeds_are_refused() -> None:
         check_seed(-1)
     check_seed(None)
     check_seed(0)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+def test_a_forked_process_draws_other_words() -> None:
+    """Two processes with one key stream would add the same noise."""
+    source = SystemRandomness()
+    source.words(1)
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.write(writing, source.words(4).tobytes())
+        os._exit(0)
+    os.waitpid(child, 0)
+    theirs = np.frombuffer(os.read(reading, 32), np.uint64)
+    os.close(reading)
+    os.close(writing)
+    assert not (theirs == source.words(4)).any()

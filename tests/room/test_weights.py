@@ -14,14 +14,13 @@ from scipy import stats
 from dualquery.data.domain import Domain
 from dualquery.privacy.events import WEIGHT_ERROR
 from dualquery.queries.generate.random import random_conjunctions
-from dualquery.room import weights_kernels as kernels
+from dualquery.room.draws import weighted_kernels as kernels
+from dualquery.room.draws.weighted import draw_outcomes, uniform_below
 from dualquery.room.randomness import SeededRandomness
 from dualquery.room.weights import (
     MOST_QUERIES,
-    MOST_STEPS,
+    MOST_ROUNDS,
     QueryWeights,
-    draw_outcomes,
-    uniform_below,
 )
 
 
@@ -105,16 +104,13 @@ def test_the_range_grows_by_two_steps_over_n_a_round() -> None:
         assert weights.range == pytest.approx(2 * 0.3 * rounds / 100, rel=1e-12)
 
 
-def test_steps_are_whole_and_too_few_for_scores_to_wrap() -> None:
-    weights = QueryWeights(np.array([2**31]), 2**31, 1e-9)
-    weights.update(np.zeros(1, np.uint8), MOST_STEPS - 100)
-    weights.update(np.zeros(1, np.uint8), np.int8(100))  # its own type would wrap at 128
-    assert scores_of(weights) == [MOST_STEPS * 2**31]
-    for multiple, complaint in ((1, "exceed"), (0, "at least 1"), (-1, "at least 1")):
-        with pytest.raises(ValueError, match=complaint):
-            weights.update(np.zeros(1, np.uint8), multiple)
-    with pytest.raises(TypeError):
-        weights.update(np.zeros(1, np.uint8), 1.5)  # type: ignore[arg-type]
+def test_rounds_are_too_few_for_scores_to_wrap() -> None:
+    weights = QueryWeights(np.array([2**31]), 2**31, step=0.1)
+    weights._rounds = MOST_ROUNDS - 1
+    weights.update(np.zeros(1, np.uint8))
+    assert scores_of(weights) == [MOST_ROUNDS * 2**31]
+    with pytest.raises(ValueError, match="scores would wrap"):
+        weights.update(np.zeros(1, np.uint8))
 
 
 @given(st.integers(0, 2**32), st.integers(1, 30), st.floats(0.01, 3.0))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ from dualquery.data.schema.column_choice import (
     select_columns,
 )
 from dualquery.data.schema.columns import Binary, Column, find_bit, suggest
+from dualquery.data.schema.decode import decode_table
 from dualquery.data.schema.protocol import (
     FORMAT_NAME,
     SCHEMA_VERSION,
@@ -39,7 +40,7 @@ class TableSchema:
     name
         For messages and for the release.
     declared
-        False when buckets or categories were taken from the data.
+        False when buckets or categories were taken from the data. It has no default: say which.
     drop_incomplete
         Whether rows that lack a value in one of these columns are left out before anything else.
         It is a public filter: neighbouring tables are defined after it.
@@ -59,7 +60,7 @@ class TableSchema:
 
     columns: tuple[Column, ...]
     name: str = "schema"
-    declared: bool = True
+    declared: bool = field(kw_only=True)
     drop_incomplete: bool = False
     missing_values: tuple[str, ...] = ("",)
     max_ones_per_row: int | None = None
@@ -158,9 +159,7 @@ class TableSchema:
         A bucket becomes a number near its middle, merged categories the first of them, a missing
         value null.
         """
-        from dualquery.data.schema.decode import decode_table
-
-        return decode_table(self, records)
+        return decode_table(self.columns, records)
 
     def to_dict(self) -> dict[str, object]:
         """Return the schema as JSON-able values."""

@@ -3,24 +3,37 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.data.domain import Domain
-from dualquery.mechanisms.baselines.noise import NoisePlan, measure, plan_noise
+from dualquery.mechanisms.baselines.noise import NoisyCounts, plan_noisy_counts
 from dualquery.mechanisms.baselines.product import product_answers, sample_records
-from dualquery.mechanisms.protocol import Budget, Outcome, Plan, Session, Task
+from dualquery.mechanisms.protocol import Budget, Details, Mechanism, Outcome, Plan, Session, Task
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.family import Queries
 from dualquery.room.curator import Curator
 from dualquery.runtime.errors import BadInputError
 
 
+@dataclass(frozen=True)
+class NoisyColumns(Details):
+    """A noisy measurement of the count of every bit, and how many records to draw."""
+
+    bits: NoisyCounts
+    records: int
+
+    def parameters(self) -> Mapping[str, Any]:
+        """Return the number of records, and what is said of the measurement."""
+        return {"records": self.records, **self.bits.parameters()}
+
+
 @dataclass(frozen=True, kw_only=True)
-class Independent:
+class Independent(Mechanism[NoisyColumns]):
     """Measures every bit once, with noise, and multiplies the columns' shares."""
 
     name: ClassVar[str] = "independent"
@@ -37,19 +50,22 @@ class Independent:
         """Hold the count of every bit."""
         return one_way(queries.domain)
 
-    def plan(self, task: Task, budget: Budget) -> Plan:
+    def plan(self, task: Task, budget: Budget) -> Plan[NoisyColumns]:
         """Spend the whole budget on one noisy measurement of all bits."""
-        return plan_noise(self.statistics(task.workload), budget, {"records": self.records})
+        bits = plan_noisy_counts(self.statistics(task.workload), budget)
+        return Plan(bits.schedule, bits.accountant, NoisyColumns(bits.details, self.records))
 
-    def run(self, task: Task, plan: Plan, curator: Curator | None, session: Session) -> Outcome:
+    def run(
+        self, task: Task, plan: Plan[NoisyColumns], curator: Curator, session: Session
+    ) -> Outcome:
         """Measure, make every column a distribution, and multiply."""
         domain = task.workload.domain
-        shares = measure(curator, NoisePlan.of(plan)) / task.n
+        shares = plan.details.bits.noise.measure(curator) / task.n
         probabilities = to_distributions(domain, shares)
         generator = np.random.default_rng(session.public_seed)
         return Outcome(
             answers=product_answers(task.workload, probabilities),
-            records=sample_records(domain, probabilities, self.records, generator),
+            records=sample_records(domain, probabilities, plan.details.records, generator),
         )
 
 

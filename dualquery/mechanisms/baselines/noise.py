@@ -3,81 +3,106 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
+from dataclasses import dataclass
+from typing import Any, Literal
 
 from dualquery.estimates.intervals import gaussian_half_width, laplace_half_width
-from dualquery.mechanisms.protocol import Budget, Plan
+from dualquery.mechanisms.protocol import Budget, Details, Plan
 from dualquery.privacy.accountants.choice import best
 from dualquery.privacy.calibrate import laplace_scale
 from dualquery.privacy.calibrate_noise import calibrate_gaussian_scale
 from dualquery.privacy.events import GaussianNoise, LaplaceNoise, Neighbours, Schedule
 from dualquery.queries.family import Statistic
 from dualquery.room.curator import Curator
-from dualquery.room.sensitivity.moves import Moves, count_moves
+from dualquery.room.exact import Numbers
+from dualquery.room.noise.gaussian import Gaussian
+from dualquery.room.noise.laplace import Laplace
+from dualquery.room.sensitivity.moves import Moves
+from dualquery.room.statistics import AllQueries, PrivateStatistic
+
+_COUNTS = AllQueries()
 
 _HEADROOM = 1.0 + 1e-11
-"""Accountants round their sums upwards by 1e-12: so much more noise stays within the budget."""
+"""Factor on the scale: accountants round sums upwards by 1e-12, and the noise must still fit."""
 
 
 @dataclass(frozen=True)
-class NoisePlan:
-    """Which noise, and how much (its scale, in rows)."""
+class Noise:
+    """The noise of a measurement: its kind, and its scale in rows."""
 
-    noise: str
+    kind: Literal["gaussian", "discrete laplace"]
     scale: float
-
-    @staticmethod
-    def of(plan: Plan) -> NoisePlan:
-        """Read the noise out of a mechanism's plan."""
-        return NoisePlan(plan.parameters["noise"], plan.parameters["scale"])
 
     @property
     def half_width(self) -> float:
         """Half the width of an interval around a measured count, in steps."""
-        if self.noise == "gaussian":
+        if self.kind == "gaussian":
             return gaussian_half_width(self.scale)
         return laplace_half_width(self.scale)
 
+    def measure(self, curator: Curator, statistic: PrivateStatistic = _COUNTS) -> Numbers:
+        """Draw the planned measurement, by default of all queries' counts; charged."""
+        noise = Gaussian(self.scale) if self.kind == "gaussian" else Laplace(self.scale)
+        return curator.measure(statistic, noise)
 
-def plan_noise(statistics: Statistic, budget: Budget, parameters: Mapping[str, Any]) -> Plan:
+
+@dataclass(frozen=True)
+class PricedNoise:
+    """Noise that spends a budget on one measurement, and the accountant that priced it."""
+
+    noise: Noise
+    schedule: Schedule
+    accountant: str
+
+
+@dataclass(frozen=True)
+class NoisyCounts(Details):
+    """One noisy measurement of the queries' counts.
+
+    Parameters
+    ----------
+    noise
+        Its noise.
+    neighbours, moves
+        What neighbouring tables differ in, and how far the counts move between them.
+    """
+
+    noise: Noise
+    neighbours: Neighbours
+    moves: Moves
+
+    def parameters(self) -> Mapping[str, Any]:
+        """Return the sensitivity, with its proof, and the noise."""
+        replaced = self.neighbours is Neighbours.REPLACE_ONE
+        return {
+            "differing_queries" if replaced else "contributing_queries": self.moves.entries,
+            "bound": self.moves.proof,
+            "noise": self.noise.kind,
+            "scale": self.noise.scale,
+        }
+
+
+def plan_noisy_counts(statistics: Statistic, budget: Budget) -> Plan[NoisyCounts]:
     """Spend a budget on one measurement of the queries' counts.
 
     The sensitivity is the proven bound on the number of queries on which two records can differ, or
     to which one can contribute.
     """
-    moves = count_moves(statistics, budget.neighbours)
-    replaced = budget.neighbours is Neighbours.REPLACE_ONE
-    what = "differing_queries" if replaced else "contributing_queries"
-    return plan_noise_on(moves, budget, {**parameters, what: moves.entries, "bound": moves.proof})
+    moves = _COUNTS.moves(statistics, budget.neighbours)
+    priced = price_noise(moves, budget)
+    details = NoisyCounts(priced.noise, budget.neighbours, moves)
+    return Plan(priced.schedule, priced.accountant, details)
 
 
-def plan_noise_on(moves: Moves, budget: Budget, parameters: Mapping[str, Any]) -> Plan:
-    """Spend a budget on one measurement of counts: Gaussian noise when delta > 0, else Laplace."""
-    # Counts that nobody can change still get noise of some scale.
-    moves = replace(moves, entries=max(moves.entries, 1))
+def price_noise(moves: Moves, budget: Budget) -> PricedNoise:
+    """Return the least noise that fits: Gaussian noise when delta > 0, else Laplace."""
     if budget.delta > 0:
-        sensitivity = moves.l2
-        scale = calibrate_gaussian_scale(
-            budget.epsilon, budget.delta, sensitivity, budget.accountant
-        )
-        noise = "gaussian"
-        schedule: Schedule = (GaussianNoise(sensitivity, scale),)
+        scale = calibrate_gaussian_scale(budget.epsilon, budget.delta, moves.l2, budget.accountant)
+        noise = Noise("gaussian", scale)
+        schedule: Schedule = (GaussianNoise(moves.l2, scale),)
     else:
         scale = laplace_scale(budget.epsilon, moves.l1) * _HEADROOM
-        noise = "discrete laplace"
+        noise = Noise("discrete laplace", scale)
         schedule = (LaplaceNoise(moves.l1 / scale),)
     accountant, _ = best(schedule, budget.delta, budget.accountant)
-    return Plan(schedule, accountant.name, {**parameters, "noise": noise, "scale": scale})
-
-
-def measure(curator: Curator | None, plan: NoisePlan) -> NDArray[np.int64] | NDArray[np.float64]:
-    """Draw the planned measurement."""
-    if curator is None:
-        raise RuntimeError("a noisy measurement needs a curator")
-    if plan.noise == "gaussian":
-        return curator.measure_gaussian(plan.scale)
-    return curator.measure_laplace(plan.scale)
+    return PricedNoise(noise, schedule, accountant.name)

@@ -9,17 +9,16 @@ import numpy as np
 
 from dualquery.estimates.expected import ExpectedError, noise_error
 from dualquery.estimates.intervals import Intervals
-from dualquery.mechanisms.baselines.noise import NoisePlan, measure, plan_noise
-from dualquery.mechanisms.protocol import Budget, Outcome, Plan, Session, Task
-from dualquery.queries.conjunctions import Workload
+from dualquery.mechanisms.baselines.noise import NoisyCounts, plan_noisy_counts
+from dualquery.mechanisms.protocol import Budget, Mechanism, Outcome, Plan, Session, Task
 from dualquery.queries.family import Queries
 from dualquery.room.curator import Curator
-from dualquery.room.sensitivity.conjunctions import complemented
+from dualquery.room.sensitivity.bounds import complemented
 from dualquery.runtime.errors import BadInputError
 
 
 @dataclass(frozen=True, kw_only=True)
-class Gaussian:
+class Gaussian(Mechanism[NoisyCounts]):
     """Gaussian noise on every answer, clipped to their range (Balle and Wang 2018)."""
 
     name: ClassVar[str] = "gaussian"
@@ -29,23 +28,29 @@ class Gaussian:
         """Hold the queries' own answers."""
         return queries
 
-    def plan(self, task: Task, budget: Budget) -> Plan:
+    def plan(self, task: Task, budget: Budget) -> Plan[NoisyCounts]:
         """Find the smallest noise at a proven sensitivity."""
         if budget.delta == 0:
             raise BadInputError("gaussian needs --delta above 0; with delta 0 use laplace")
-        return plan_noise(task.queries, budget, {})
+        return plan_noisy_counts(task.queries, budget)
 
-    def expected_error(self, task: Task, plan: Plan) -> ExpectedError:
+    def expected_error(self, task: Task, plan: Plan[NoisyCounts]) -> ExpectedError:
         """Tell the error of the noise, by formula."""
         return answer_noise(task, plan)
 
-    def run(self, task: Task, plan: Plan, curator: Curator | None, session: Session) -> Outcome:  # noqa: ARG002
+    def run(
+        self,
+        task: Task,
+        plan: Plan[NoisyCounts],
+        curator: Curator,
+        session: Session,  # noqa: ARG002
+    ) -> Outcome:
         """Measure and clip."""
         return noisy_answers(task, plan, curator)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Laplace:
+class Laplace(Mechanism[NoisyCounts]):
     """Discrete Laplace noise on every answer, clipped to their range (Dwork et al. 2006)."""
 
     name: ClassVar[str] = "laplace"
@@ -55,31 +60,37 @@ class Laplace:
         """Hold the queries' own answers."""
         return queries
 
-    def plan(self, task: Task, budget: Budget) -> Plan:
+    def plan(self, task: Task, budget: Budget) -> Plan[NoisyCounts]:
         """Find the smallest noise at a proven sensitivity; delta is not needed."""
-        return plan_noise(task.queries, replace(budget, delta=0.0), {})
+        return plan_noisy_counts(task.queries, replace(budget, delta=0.0))
 
-    def expected_error(self, task: Task, plan: Plan) -> ExpectedError:
+    def expected_error(self, task: Task, plan: Plan[NoisyCounts]) -> ExpectedError:
         """Tell the error of the noise, by formula."""
         return answer_noise(task, plan)
 
-    def run(self, task: Task, plan: Plan, curator: Curator | None, session: Session) -> Outcome:  # noqa: ARG002
+    def run(
+        self,
+        task: Task,
+        plan: Plan[NoisyCounts],
+        curator: Curator,
+        session: Session,  # noqa: ARG002
+    ) -> Outcome:
         """Measure and clip."""
         return noisy_answers(task, plan, curator)
 
 
-def answer_noise(task: Task, plan: Plan) -> ExpectedError:
+def answer_noise(task: Task, plan: Plan[NoisyCounts]) -> ExpectedError:
     """Return the error to expect of one noisy measurement of the workload."""
-    queries, noise = task.queries, NoisePlan.of(plan)
+    queries, noise = task.queries, plan.details.noise
     scale = noise.scale * queries.step / task.n
-    return noise_error(noise.noise, scale, len(queries), queries.high - queries.low)
+    return noise_error(noise.kind, scale, len(queries), queries.high - queries.low)
 
 
-def noisy_answers(task: Task, plan: Plan, curator: Curator | None) -> Outcome:
+def noisy_answers(task: Task, plan: Plan[NoisyCounts], curator: Curator) -> Outcome:
     """Turn one noisy measurement of the workload into answers."""
-    queries, noise = task.queries, NoisePlan.of(plan)
+    queries, noise = task.queries, plan.details.noise
     unit = queries.step / task.n
-    answers = np.asarray(measure(curator, noise) * unit, np.float64)
+    answers = np.asarray(noise.measure(curator) * unit, np.float64)
     return Outcome(
         answers=np.clip(answers, queries.low, queries.high),
         intervals=Intervals.around(
@@ -89,6 +100,6 @@ def noisy_answers(task: Task, plan: Plan, curator: Curator | None) -> Outcome:
             queries.high,
             "from the noise of each answer, each on its own",
             # Where a complement was counted, rows that are not there hold.
-            complemented(queries).astype(float) if isinstance(queries, Workload) else 0.0,
+            complemented(queries).astype(float),
         ),
     )

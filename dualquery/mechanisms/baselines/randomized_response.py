@@ -20,7 +20,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.data.cells import axis_sizes
-from dualquery.mechanisms.protocol import Budget, Outcome, Plan, Session, Task, conjunctions_of
+from dualquery.mechanisms.protocol import (
+    Budget,
+    Details,
+    Mechanism,
+    Outcome,
+    Plan,
+    Session,
+    Task,
+    require_conjunctions,
+)
 from dualquery.privacy.accountants.choice import best
 from dualquery.privacy.events import Neighbours, RandomizedReport, Schedule
 from dualquery.queries.conjunctions import Workload
@@ -35,8 +44,16 @@ _LARGEST_EPSILON = 40.0
 """Above this a report of 64 random bits is all but the truth."""
 
 
+@dataclass(frozen=True)
+class Reports(Details):
+    """How many columns are reported, and the epsilon of the report of each."""
+
+    columns: int
+    report_epsilon: float
+
+
 @dataclass(frozen=True, kw_only=True)
-class RandomizedResponse:
+class RandomizedResponse(Mechanism[Reports]):
     """Every record reports each asked column truly or at random; answers are debiased."""
 
     name: ClassVar[str] = "randomized-response"
@@ -44,9 +61,9 @@ class RandomizedResponse:
 
     def statistics(self, queries: Queries) -> Workload:
         """Ask for the conjunctions inside the queries."""
-        return Subqueries.of(conjunctions_of(queries)).workload
+        return Subqueries.of(require_conjunctions(queries)).workload
 
-    def plan(self, task: Task, budget: Budget) -> Plan:
+    def plan(self, task: Task, budget: Budget) -> Plan[Reports]:
         """Give every asked column the same epsilon, the largest that fits."""
         if budget.neighbours is not Neighbours.REPLACE_ONE:
             raise BadInputError(
@@ -57,15 +74,13 @@ class RandomizedResponse:
         epsilon = largest_report_epsilon(columns, budget)
         schedule = _reports(columns, epsilon)
         accountant, _ = best(schedule, budget.delta, budget.accountant)
-        return Plan(schedule, accountant.name, {"columns": columns, "report_epsilon": epsilon})
+        return Plan(schedule, accountant.name, Reports(columns, epsilon))
 
-    def run(self, task: Task, plan: Plan, curator: Curator | None, session: Session) -> Outcome:  # noqa: ARG002
+    def run(self, task: Task, plan: Plan[Reports], curator: Curator, session: Session) -> Outcome:  # noqa: ARG002
         """Let the records report, and correct."""
-        if curator is None:
-            raise TypeError("randomized response runs on a curator")
-        epsilon = plan.parameters["report_epsilon"]
+        epsilon = plan.details.report_epsilon
         subqueries = Subqueries.of(task.workload)
-        shares = curator.count_randomized(epsilon) / task.n
+        shares = curator.randomize(epsilon) / task.n
         corrected = correct(task.workload, subqueries, shares, epsilon)
         return Outcome(answers=np.clip(corrected, 0.0, 1.0))
 

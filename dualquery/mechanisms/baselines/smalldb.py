@@ -7,7 +7,16 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from dualquery.data.cells import cells_of
-from dualquery.mechanisms.protocol import Budget, Outcome, Plan, Session, Task, conjunctions_of
+from dualquery.mechanisms.protocol import (
+    Budget,
+    Details,
+    Mechanism,
+    Outcome,
+    Plan,
+    Session,
+    Task,
+    require_conjunctions,
+)
 from dualquery.privacy.accountants.choice import best
 from dualquery.privacy.events import RANGE_SLACK, SampledQueries
 from dualquery.queries.conjunctions import Workload
@@ -23,8 +32,17 @@ _BETA = 0.05
 """Chance of failure at which the default size is best by `error_bound`."""
 
 
+@dataclass(frozen=True)
+class OneDraw(Details):
+    """The records of a database, how many databases there are, and the epsilon of the draw."""
+
+    size: int
+    databases: int
+    draw_epsilon: float
+
+
 @dataclass(frozen=True, kw_only=True)
-class SmallDB:
+class SmallDB(Mechanism[OneDraw]):
     """Draws a database of a few records by the exponential mechanism over all of them."""
 
     name: ClassVar[str] = "smalldb"
@@ -39,9 +57,9 @@ class SmallDB:
 
     def statistics(self, queries: Queries) -> Workload:
         """Hold the workload's own answers."""
-        return conjunctions_of(queries)
+        return require_conjunctions(queries)
 
-    def plan(self, task: Task, budget: Budget) -> Plan:
+    def plan(self, task: Task, budget: Budget) -> Plan[OneDraw]:
         """Fix the size and spend everything on one draw; delta is not needed."""
         size = self.size or best_size(task, budget.epsilon)
         count = len(SmallDatabases(task.workload, size))
@@ -52,15 +70,11 @@ class SmallDB:
             )
         schedule = (SampledQueries(epsilon + RANGE_SLACK, 1),)
         accountant, _ = best(schedule, 0.0, budget.accountant)
-        parameters = {"size": size, "databases": count, "draw_epsilon": epsilon}
-        return Plan(schedule, accountant.name, parameters)
+        return Plan(schedule, accountant.name, OneDraw(size, count, epsilon))
 
-    def run(self, task: Task, plan: Plan, curator: Curator | None, session: Session) -> Outcome:
+    def run(self, task: Task, plan: Plan[OneDraw], curator: Curator, session: Session) -> Outcome:
         """Draw."""
-        if curator is None:
-            raise TypeError("smalldb runs on a curator")
-        chosen = plan.parameters
-        records = curator.select_database(chosen["size"], chosen["draw_epsilon"])
+        records = curator.select_database(plan.details.size, plan.details.draw_epsilon)
         return Outcome(
             answers=task.workload.answers_on(records, threads=session.threads), records=records
         )

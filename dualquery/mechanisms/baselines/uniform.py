@@ -12,14 +12,31 @@ from dualquery.mechanisms.baselines.product import (
     sample_records,
     uniform_probabilities,
 )
-from dualquery.mechanisms.protocol import Budget, Outcome, Plan, Session, Task
+from dualquery.mechanisms.protocol import (
+    Budget,
+    Details,
+    Mechanism,
+    Outcome,
+    Plan,
+    Session,
+    Task,
+    require_conjunctions,
+)
+from dualquery.queries.conjunctions import Workload
 from dualquery.queries.family import Queries
 from dualquery.room.curator import Curator
 from dualquery.runtime.errors import BadInputError
 
 
+@dataclass(frozen=True)
+class Records(Details):
+    """How many records to draw."""
+
+    records: int
+
+
 @dataclass(frozen=True, kw_only=True)
-class Uniform:
+class Uniform(Mechanism[Records]):
     """Answers every query by its share of the legal records. Looks at no data."""
 
     name: ClassVar[str] = "uniform"
@@ -32,20 +49,20 @@ class Uniform:
         if not isinstance(self.records, int) or self.records < 1:
             raise BadInputError(f"records is {self.records}; a whole number from 1 on is needed")
 
-    def statistics(self, queries: Queries) -> None:  # noqa: ARG002
-        """No data are needed."""
-        return
+    def statistics(self, queries: Queries) -> Workload:
+        """Name the workload; its answers are never counted."""
+        return require_conjunctions(queries)
 
-    def plan(self, task: Task, budget: Budget) -> Plan:  # noqa: ARG002
-        """Nothing is spent."""
-        return Plan(schedule=(), accountant="advanced", parameters={"records": self.records})
+    def plan(self, task: Task, budget: Budget) -> Plan[Records]:  # noqa: ARG002
+        """Spend nothing."""
+        return Plan((), "advanced", Records(self.records), needs_answers=False)
 
-    def run(self, task: Task, plan: Plan, curator: Curator | None, session: Session) -> Outcome:  # noqa: ARG002
+    def run(self, task: Task, plan: Plan[Records], curator: Curator, session: Session) -> Outcome:  # noqa: ARG002
         """Evaluate the workload on the uniform distribution and draw records from it."""
         domain = task.workload.domain
         probabilities = uniform_probabilities(domain)
         generator = np.random.default_rng(session.public_seed)
         return Outcome(
             answers=product_answers(task.workload, probabilities),
-            records=sample_records(domain, probabilities, self.records, generator),
+            records=sample_records(domain, probabilities, plan.details.records, generator),
         )

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -30,33 +31,62 @@ from dualquery.estimates.expected import ExpectedError
 from dualquery.mechanisms.dualquery.expected import game_error
 from dualquery.mechanisms.dualquery.memory import bytes_needed
 from dualquery.mechanisms.dualquery.options import GameOptions
-from dualquery.mechanisms.dualquery.parameters import choose_parameters
+from dualquery.mechanisms.dualquery.parameters import Chosen, choose_parameters
 from dualquery.mechanisms.dualquery.shares import in_shares, likelihood_shares
 from dualquery.mechanisms.dualquery.transcript import Transcript
 from dualquery.mechanisms.dualquery.unmentioned import fill_unmentioned
-from dualquery.mechanisms.protocol import Budget, Outcome, Plan, Session, Task
-from dualquery.privacy.events import GameSchedule, VaryingGameSchedule
-from dualquery.queries.conjunctions import Workload
-from dualquery.queries.family import Queries
-from dualquery.queries.forms.disjunctions import Disjunctions
+from dualquery.mechanisms.protocol import Budget, Details, Mechanism, Outcome, Plan, Session, Task
+from dualquery.queries.disjunctions import Disjunctions
+from dualquery.queries.family import Queries, disjunctions_of
 from dualquery.room.curator import Curator
+from dualquery.room.exclusive import require_exclusive
 from dualquery.runtime.resources import check_memory
 from solvers import BestResponse, Solution, Status, get_solver
 
 MEASURED_WITHOUT = (
-    "rounds", "samples", "eta", "taper", "growth", "alpha", "memory", "mixture", "burn_in",
+    "rounds", "samples", "eta", "alpha", "memory", "mixture", "burn_in",
 )  # fmt: skip
 """Options that the constants of the error to expect know nothing of."""
 
 
+@dataclass(frozen=True)
+class GameDetails(Details):
+    """The game to play.
+
+    Parameters
+    ----------
+    options
+        The user's choices.
+    chosen
+        Rounds, samples and step; whose draws a best response looks at; and its solver.
+    """
+
+    options: GameOptions
+    chosen: Chosen
+
+    def parameters(self) -> Mapping[str, Any]:
+        """Return the game's parameters, and who chose them."""
+        options, chosen = self.options, self.chosen
+        return {
+            **chosen.schedule.parameters(),
+            "chosen_by": chosen.reason,
+            "solver": chosen.solver,
+            "solver_timeout": options.solver_timeout,
+            "free": options.free,
+            "memory": chosen.memory,
+            "mixture": options.mixture,
+            "burn_in": options.burn_in,
+        }
+
+
 @dataclass(frozen=True, kw_only=True)
-class DualQuery(GameOptions):
+class DualQuery(GameOptions, Mechanism[GameDetails]):
     """Multiplicative weights over queries; records are best responses."""
 
     name: ClassVar[str] = "dualquery"
     pure: ClassVar[bool] = False
 
-    def statistics(self, queries: Queries) -> Workload | Disjunctions:
+    def statistics(self, queries: Queries) -> Disjunctions:
         """Hold the queries' own answers, those of other families mapped to [0, 1].
 
         Raises
@@ -64,9 +94,9 @@ class DualQuery(GameOptions):
         BadInputError
             If no best response can be posed for the family.
         """
-        return queries if isinstance(queries, Workload) else Disjunctions.of(queries)
+        return disjunctions_of(queries)
 
-    def plan(self, task: Task, budget: Budget) -> Plan:
+    def plan(self, task: Task, budget: Budget) -> Plan[GameDetails]:
         """Fix rounds, samples and step from public facts (see `parameters`).
 
         Raises
@@ -75,7 +105,8 @@ class DualQuery(GameOptions):
             If no best response can be posed for the family, the parameters do not fit the budget,
             or the game does not fit into memory.
         """
-        Disjunctions.of(task.queries)  # refuses before anything private is read
+        # What cannot be posed, or whose sums may exceed 1, is refused before rows are read.
+        require_exclusive(disjunctions_of(task.queries))
         chosen = choose_parameters(self, task, budget)
         game = chosen.schedule
         check_memory(
@@ -85,22 +116,9 @@ class DualQuery(GameOptions):
             "ask fewer queries, or set "
             + ("fewer rounds" if self.alpha is None else "a larger alpha"),
         )
-        return Plan(
-            schedule=game,
-            accountant=chosen.accountant,
-            parameters={
-                **game.parameters(),
-                "chosen_by": chosen.reason,
-                "solver": chosen.solver,
-                "solver_timeout": self.solver_timeout,
-                "free": self.free,
-                "memory": chosen.memory,
-                "mixture": self.mixture,
-                "burn_in": self.burn_in,
-            },
-        )
+        return Plan(game, chosen.accountant, GameDetails(self, chosen))
 
-    def expected_error(self, task: Task, plan: Plan) -> ExpectedError | None:
+    def expected_error(self, task: Task, plan: Plan[GameDetails]) -> ExpectedError | None:
         """Estimate the error from the plan (see `dualquery.mechanisms.dualquery.expected`).
 
         None for a game that was not measured: one whose parameters are not all the policy's.
@@ -109,25 +127,25 @@ class DualQuery(GameOptions):
         own = any(getattr(self, name) != getattr(usual, name) for name in MEASURED_WITHOUT)
         return None if own else game_error(task, plan.schedule)
 
-    def run(self, task: Task, plan: Plan, curator: Curator | None, session: Session) -> Outcome:
+    def run(
+        self, task: Task, plan: Plan[GameDetails], curator: Curator, session: Session
+    ) -> Outcome:
         """Play the game."""
-        game = plan.schedule
-        if curator is None or not isinstance(game, GameSchedule | VaryingGameSchedule):
-            raise TypeError("DualQuery runs on a curator and a plan of its own")
+        chosen, game = plan.details.chosen, plan.details.chosen.schedule
         domain = task.queries.domain
-        queries = Disjunctions.of(task.queries)
-        solver = get_solver(plan.parameters["solver"])
+        queries = disjunctions_of(task.queries)
+        solver = get_solver(chosen.solver)
         generator = np.random.default_rng(session.public_seed)
         nothing = np.zeros(domain.bits, dtype=np.bool_)
         record = fill_unmentioned(domain, nothing, self.free, generator)
-        transcript = Transcript(queries, game.step, plan.parameters["memory"], game.rounds)
+        transcript = Transcript(queries, game.step, chosen.memory, game.rounds)
         trace: list[dict[str, Any]] = []
 
         curator.begin_game(game.step)
-        for number, (draws, multiple) in enumerate(zip(game.draws, game.multiples, strict=True), 2):
-            curator.reweight(record, multiple)
-            transcript.play(record, multiple)
-            transcript.show(curator.sample_queries(draws))
+        for number in range(2, game.rounds + 1):
+            curator.reweight(record)
+            transcript.play(record)
+            transcript.show(curator.sample_queries(game.samples))
             problem = transcript.best_response()
             mentioned = mentioned_attributes(problem)
             default = fill_unmentioned(domain, mentioned, self.free, generator, previous=record)
@@ -141,7 +159,7 @@ class DualQuery(GameOptions):
             )
             response = legal_response(problem, response, default)
             record = response.record
-            trace.append(trace_line(number, draws, problem, mentioned, response))
+            trace.append(trace_line(number, game.samples, problem, mentioned, response))
             session.progress(number, game.rounds)
         transcript.play(record)
 

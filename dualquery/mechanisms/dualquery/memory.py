@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dualquery.privacy.events import GameSchedule, VaryingGameSchedule
+from dualquery.privacy.events import GameSchedule
 from dualquery.queries.family import Queries
 
 BYTES_A_QUERY = 100
@@ -17,9 +17,7 @@ BYTES_SKETCHED = 60_000
 """Of a record in the sketch of the fit's curvature."""
 
 
-def bytes_needed(
-    queries: Queries, game: GameSchedule | VaryingGameSchedule, memory: int, *, fitted: bool
-) -> int:
+def bytes_needed(queries: Queries, game: GameSchedule, memory: int, *, fitted: bool) -> int:
     """Return the bytes of a game: records, draws, weights, and the fit.
 
     Parameters
@@ -33,6 +31,6 @@ def bytes_needed(
     """
     bits, rounds = queries.domain.bits, game.rounds
     kept = rounds * (len(queries) // 8 + 3 * bits)
-    drawn = BYTES_A_DRAW * sum(game.draws) + BYTES_REMEMBERED * memory * max(game.draws)
+    drawn = game.samples * (BYTES_A_DRAW * (rounds - 1) + BYTES_REMEMBERED * memory)
     fit = rounds * (MATRICES * 8 * rounds + BYTES_SKETCHED) if fitted else 0
     return kept + drawn + BYTES_A_QUERY * len(queries) + fit

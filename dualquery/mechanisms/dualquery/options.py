@@ -10,7 +10,6 @@ from dualquery.runtime.errors import BadInputError
 from solvers import SolverError, get_solver
 
 FreePolicy = Literal["zeros", "coins", "hint"]
-LARGEST_POWER = 2.0
 Mixture = Literal["fitted", "equal"]
 
 
@@ -26,12 +25,6 @@ class GameOptions:
 
     eta: float | None = None
     """Learning rate of the query player."""
-
-    taper: float = 0.0
-    """Samples of round t fall as ``(t - 1)^-taper``; 0 in the paper."""
-
-    growth: float = 0.0
-    """Steps of round t grow as ``t^growth``; 0 in the paper."""
 
     alpha: float | None = None
     """Target error of Theorem 4.2; sets rounds, samples and eta as Algorithm 1 does."""
@@ -69,14 +62,6 @@ class GameOptions:
             value = getattr(self, name)
             if value is not None and not (math.isfinite(value) and value > 0):
                 raise BadInputError(f"{name} is {value!r}; a finite number above 0 is needed")
-        for name in ("taper", "growth"):
-            value = getattr(self, name)
-            if not 0 <= value <= LARGEST_POWER:
-                raise BadInputError(f"{name} is {value!r}; a number from 0 to {LARGEST_POWER:g}")
-        if (self.taper or self.growth) and (self.eta or self.alpha):
-            raise BadInputError(
-                "taper and growth leave eta to the budget: do not give eta or alpha"
-            )
         if not 0 < self.beta < 1:
             raise BadInputError(f"beta is {self.beta!r}; a number between 0 and 1 is needed")
         if not 0 <= self.burn_in < 1:

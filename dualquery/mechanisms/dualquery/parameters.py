@@ -15,13 +15,6 @@ chosen by the error of Adult, plants, groceries and mushroom at epsilon 1, betwe
 against that time; `experiments/policy.py` measures how far from the best of a grid they are, on
 these and other data.
 
-**Schedules that vary.** A draw of round t costs ``r_t^2 / 8`` and tells about as much, by the same
-range, of how far the answers are off: what a budget buys depends little on when it is spent. So it
-was measured, with an earlier policy, a run each: samples that fall as ``(t - 1)^-1/2`` are as good
-as constant ones on Adult, plants, groceries and mushroom, ``(t - 1)^-1`` mostly worse; steps that
-grow are better on one and worse on the other of Adult and plants. The policy keeps both constant;
-``taper`` and ``growth`` are there for those who want to see.
-
 **A prior.** Best responses could break ties by bought 1-way shares. With the *exact* shares, at no
 cost, ties broken by them (every bit weighted by its log-odds, all of them together by less than the
 least weight of a draw) made the max error larger in 4 of 4 runs on groceries and mushroom (by 7 to
@@ -33,10 +26,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dualquery.mechanisms.dualquery.options import GameOptions
 from dualquery.mechanisms.protocol import Budget, Task
@@ -44,10 +35,9 @@ from dualquery.privacy.accountants.choice import AUTO, best
 from dualquery.privacy.calibrate import (
     calibrate_rounds,
     calibrate_samples,
-    calibrate_shape,
     calibrate_step,
 )
-from dualquery.privacy.events import GameSchedule, VaryingGameSchedule
+from dualquery.privacy.events import GameSchedule
 from dualquery.runtime.errors import BadInputError
 
 DRAWS = 1.75
@@ -62,8 +52,6 @@ paid for there are as many as rounds remember it, so that steps grow where draws
 they cannot grow memory is cut."""
 LONE_DRAWS, LONE_STEP = 3.5, 0.65
 """In the places of `DRAWS` and `STEP` for a user's memory of 1, where they are best."""
-STEPS_A_MULTIPLE = 8
-"""Mean of the whole multiples by which steps vary."""
 FEWEST_ROUNDS = 8
 MOST_CHOSEN = 2_000
 """Rounds beyond this are not chosen by the policy: each looks at all queries, and fitting the
@@ -76,7 +64,7 @@ MOST_ROUNDS = 5_000
 class Chosen:
     """Parameters of the game, the accountant that priced them, and how they came about."""
 
-    schedule: GameSchedule | VaryingGameSchedule
+    schedule: GameSchedule
     accountant: str
     reason: str
     memory: int
@@ -94,15 +82,15 @@ def choose_parameters(options: GameOptions, task: Task, budget: Budget) -> Chose
     schedule, accountant, reason = _schedule(options, task, budget)
     memory = options.memory
     if memory is None:
-        mean_step = schedule.step * sum(schedule.multiples) / len(schedule.multiples)
-        longest = min(MEMORY / mean_step, MOST_LOOKED_AT / sum(schedule.draws))
+        draws = schedule.samples * (schedule.rounds - 1)
+        longest = min(MEMORY / schedule.step, MOST_LOOKED_AT / draws)
         memory = min(max(round(longest), 1), schedule.rounds)
     # Weights of remembered draws are estimates: rounds are worth more than proofs.
     solver = "auto:brief" if options.solver == "auto" and options.memory != 1 else options.solver
     return Chosen(schedule, accountant, reason, memory, solver)
 
 
-Priced = tuple[GameSchedule | VaryingGameSchedule, str, str]
+Priced = tuple[GameSchedule, str, str]
 """A schedule, the accountant that priced it, and who chose it."""
 
 
@@ -120,8 +108,6 @@ def _schedule(options: GameOptions, task: Task, budget: Budget) -> Priced:
     if [rounds, samples, eta].count(None) > 1:
         rounds, samples, eta = _policy(options, task, budget)
         reason = "the practical policy"
-    if options.taper or options.growth:
-        return _solve_varying(options, rounds, samples, task.n, budget, reason)
     return _solve(rounds, samples, eta, task.n, budget, reason)
 
 
@@ -212,34 +198,6 @@ def _solve(
         case _:
             raise RuntimeError("two of rounds, samples and eta must be fixed before the third")
     return found.schedule, found.accountant, reason
-
-
-def _solve_varying(
-    options: GameOptions,
-    rounds: int | None,
-    samples: int | None,
-    n: int,
-    budget: Budget,
-    reason: str,
-) -> Priced:
-    """Find the step of a schedule that varies, given its rounds and mean samples."""
-    if rounds is None or samples is None:
-        raise BadInputError("taper and growth leave eta to the budget: give rounds or samples")
-    played = np.arange(1.0, rounds)
-    shape = VaryingGameSchedule(
-        whole_shares(played**-options.taper, samples),
-        whole_shares(played**options.growth, STEPS_A_MULTIPLE),
-        1.0,
-        n,
-        budget.neighbours,
-    )
-    found = calibrate_shape(budget.epsilon, budget.delta, shape, budget.accountant)
-    return found.schedule, found.accountant, reason
-
-
-def whole_shares(weights: NDArray[np.floating[Any]], mean: int) -> tuple[int, ...]:
-    """Return whole numbers of at least 1 in proportion to positive weights, of about this mean."""
-    return tuple(max(1, round(x)) for x in (weights * (mean / weights.mean())).tolist())
 
 
 def _check(schedule: GameSchedule, budget: Budget, who: str) -> Priced:

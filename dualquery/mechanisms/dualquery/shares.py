@@ -1,6 +1,6 @@
 """The shares of the records in the synthetic data, fitted to the draws that the game has shown.
 
-**The likelihood.** After k records (of one step each) a draw shows query q with sign ``+-1`` with
+**The likelihood.** After k records a draw shows query q with sign ``+-1`` with
 probability ``exp(+-eta (k q(D) - S_q)) / Z``, where ``S_q`` counts the records on which q holds and
 Z adds the same over all queries and signs. Everything here but the answers ``q(D)`` is public, so
 the draws have a likelihood as a function of the answers. It is log-concave in them (an exponential
@@ -22,14 +22,13 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from itertools import accumulate
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.mechanisms.dualquery import shares_kernels as kernels
 from dualquery.mechanisms.dualquery.transcript import Transcript
-from dualquery.runtime.rounding import whole_numbers
+from dualquery.runtime.apportionment import apportion
 
 EQUALITY = 0.05
 """Weight of the divergence from equal shares, against the mean log-likelihood of a draw."""
@@ -111,7 +110,6 @@ class _Likelihood:
     def __init__(self, transcript: Transcript, first: int, threads: int) -> None:
         self._truths = transcript.truths
         self._kept = self._truths[first:]
-        self._multiples = np.array(transcript.multiples, np.int64)
         self._draws = np.array([len(each.queries) for each in transcript.samples], np.float64)
         self._step = transcript.step
         self._drawn = _drawn(transcript)
@@ -141,9 +139,7 @@ class _Likelihood:
         totals = np.zeros((_PARTS, len(self._draws)))
 
         def visit(part: int, first: int, last: int) -> None:
-            kernels.add_totals(
-                self._truths, first, last, self._multiples, self._step, padded, totals[part]
-            )
+            kernels.add_totals(self._truths, first, last, self._step, padded, totals[part])
 
         _in_parts(visit, len(padded), self._threads)
         # What pads the last byte holds on no record and has answer 0: its weight stays 1.
@@ -152,24 +148,14 @@ class _Likelihood:
     def _moments(self, answers: Float64, totals: Float64) -> tuple[Float64, Float64]:
         """Return mean and second moments of `_drawn`, both ``(m,)``, if ``answers`` are true."""
         padded = np.pad(answers, (0, self._padding))
-        expected, information = np.zeros(len(padded)), np.zeros(len(padded))
+        moments = kernels.Moments(np.zeros(len(padded)), np.zeros(len(padded)))
         scales = self._draws / totals
 
         def visit(_: int, first: int, last: int) -> None:
-            kernels.add_moments(
-                self._truths,
-                first,
-                last,
-                self._multiples,
-                scales,
-                self._step,
-                padded,
-                expected,
-                information,
-            )
+            kernels.add_moments(self._truths, first, last, scales, self._step, padded, moments)
 
         _in_parts(visit, len(padded), self._threads)
-        return expected[: len(answers)], information[: len(answers)]
+        return moments.expected[: len(answers)], moments.information[: len(answers)]
 
 
 def in_shares(records: NDArray[np.uint8], shares: Float64) -> NDArray[np.uint8]:
@@ -191,14 +177,14 @@ def in_shares(records: NDArray[np.uint8], shares: Float64) -> NDArray[np.uint8]:
     """
     rounds, bits = records.shape
     total = max(rounds, min(REPEATS * rounds, MOST_CELLS // bits))
-    return np.repeat(records, whole_numbers(shares, total), axis=0)
+    return np.repeat(records, apportion(shares, total), axis=0)
 
 
 def _drawn(transcript: Transcript) -> Float64:
     """Return the derivative of the draws' log-weights in each query's answer: ``(m,)``."""
     total = np.zeros(len(transcript.queries))
-    for steps, sample in zip(accumulate(transcript.multiples), transcript.samples, strict=False):
-        np.add.at(total, sample.queries, transcript.step * steps * sample.signs)
+    for played, sample in enumerate(transcript.samples, 1):
+        np.add.at(total, sample.queries, transcript.step * played * sample.signs)
     return total
 
 

@@ -6,7 +6,7 @@ Sums are reordered for speed: everything here is post-processing.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import float64, int64, njit, types, void
@@ -22,9 +22,17 @@ _LARGEST_LOG = 230.0
 """Logarithm of a round's factor, at most: its product with a weight is a number, too."""
 _PLACES = np.array([128, 64, 32, 16, 8, 4, 2, 1], np.uint8)
 
+
+class Moments(NamedTuple):
+    """First and second moments of what the draws show, by query, both to be added to."""
+
+    expected: NDArray[np.float64]
+    information: NDArray[np.float64]
+
+
+_MOMENTS = types.NamedUniTuple(float64[::1], 2, Moments)
 _TRUTHS = types.Array(types.uint8, 2, "C", readonly=True)
 _READ = types.Array(float64, 1, "C", readonly=True)
-_WHOLE = types.Array(int64, 1, "C", readonly=True)
 
 
 @njit(inline="always", fastmath=True)
@@ -41,7 +49,7 @@ def _next(weight: float, rise: float, fall: float, hit: bool) -> float:
 
 
 @njit(
-    void(_TRUTHS, int64, int64, _WHOLE, float64, _READ, float64[::1]),
+    void(_TRUTHS, int64, int64, float64, _READ, float64[::1]),
     nogil=True,
     cache=True,
     fastmath=True,
@@ -50,14 +58,13 @@ def add_totals(
     truths: Array,
     first: int,
     last: int,
-    multiples: Array,
     step: float,
     answers: Array,
     totals: Array,
 ) -> None:
     """Add up each round's weights of some queries and their complements.
 
-    After k steps a query whose answer is a, and which held on s of the records, weighs
+    After k records a query whose answer is a, and which held on s of the records, weighs
     ``w = exp(step (k a - s))``, and its complement ``1 / w``.
 
     Parameters
@@ -66,10 +73,8 @@ def add_totals(
         Bit q (big-endian) of row t: whether query q holds on the record of round t.
     first, last
         The queries ``first .. last - 1`` are visited, multiples of 8.
-    multiples
-        Steps of each record.
     step
-        The unit of steps.
+        Learning rate of a round.
     answers
         Of all queries, in [0, 1].
     totals
@@ -79,11 +84,8 @@ def add_totals(
     for start in range(first, last, BLOCK):
         width = min(BLOCK, last - start)
         own[:] = 1.0
-        multiple, fall = int64(0), 1.0
+        fall = _factors(rise, step, answers, start, width)
         for t in range(len(totals)):
-            if multiples[t] != multiple:
-                multiple = multiples[t]
-                fall = _factors(rise, step * multiple, answers, start, width)
             total = 0.0
             for byte in range(width // 8):
                 bits = truths[t, start // 8 + byte]
@@ -95,7 +97,7 @@ def add_totals(
 
 
 @njit(
-    void(_TRUTHS, int64, int64, _WHOLE, _READ, float64, _READ, float64[::1], float64[::1]),
+    void(_TRUTHS, int64, int64, _READ, float64, _READ, _MOMENTS),
     nogil=True,
     cache=True,
     fastmath=True,
@@ -104,36 +106,32 @@ def add_moments(
     truths: Array,
     first: int,
     last: int,
-    multiples: Array,
     scales: Array,
     step: float,
     answers: Array,
-    expected: Array,
-    information: Array,
+    moments: Moments,
 ) -> None:
     """Add up the weights w of `add_totals` over the rounds.
 
     Parameters
     ----------
-    truths, first, last, multiples, step, answers
+    truths, first, last, step, answers
         As for `add_totals`.
     scales
         Of the rounds after each record, float64.
-    expected, information
+    moments
         Get the sums over rounds of ``scale k step (w - 1/w)`` and ``scale (k step)^2 (w + 1/w)``
         for each visited query.
     """
+    expected, information = moments.expected, moments.information
     rise, own = np.empty(BLOCK), np.empty(BLOCK)
     for start in range(first, last, BLOCK):
         width = min(BLOCK, last - start)
         own[:] = 1.0
-        taken, multiple, fall = 0, int64(0), 1.0
+        fall = _factors(rise, step, answers, start, width)
         for t in range(len(scales)):
-            if multiples[t] != multiple:
-                multiple = multiples[t]
-                fall = _factors(rise, step * multiple, answers, start, width)
-            taken += multiple
-            slope, bend = scales[t] * step * taken, scales[t] * (step * taken) ** 2
+            played = t + 1
+            slope, bend = scales[t] * step * played, scales[t] * (step * played) ** 2
             for byte in range(width // 8):
                 bits = truths[t, start // 8 + byte]
                 for k in range(8):

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.mechanisms.dualquery.best_response import best_response
-from dualquery.queries.forms.disjunctions import Disjunctions
-from dualquery.room.weights import Sample
+from dualquery.queries.disjunctions import Disjunctions
+from dualquery.room.draws.weighted import Sample
 from solvers import BestResponse
 
 GRAIN = 8
@@ -32,7 +32,7 @@ class Transcript:
     queries
         What is drawn from, m queries.
     step
-        Learning rate of the query player, or the unit of learning rates.
+        Learning rate of the query player.
     memory
         Rounds whose draws the best response looks at, the present one included; >= 1, and 1 is
         Algorithm 1. The draws of k rounds ago count ``(1 - 1/memory)^k`` as much.
@@ -45,8 +45,6 @@ class Transcript:
         self.step = step
         self.records: list[NDArray[np.uint8]] = []
         self._truths = np.zeros((rounds, -(-len(queries) // 8)), np.uint8)
-        self.multiples: list[int] = []
-        """Learning rate of each record's round, in steps."""
         self.samples: list[Sample] = []
         """Samples of rounds 2, 3, ...: entry i was drawn after i + 1 records."""
         self._decay = 1.0 - 1.0 / memory
@@ -57,10 +55,8 @@ class Transcript:
         self._signs = np.zeros(0, np.int64)
         self._ages = np.zeros(0, np.int64)
         """Rounds since each draw."""
-        self._steps = np.zeros(0, np.int64)
-        """Steps of the records since each draw."""
         self._hits = np.zeros(0, np.int64)
-        """Those of them on which its query holds."""
+        """Records since each draw on which its query holds."""
         self._weighted = np.zeros(len(queries), np.float32)
         """Sum of t over the records of rounds t on which each query holds."""
 
@@ -69,16 +65,14 @@ class Transcript:
         """Which queries hold on each record played: uint8, m bits a row, packed."""
         return self._truths[: len(self.records)]
 
-    def play(self, record: NDArray[np.uint8], multiple: int = 1) -> None:
-        """Add the round's record, uint8 ``(d,)``, and its learning rate in steps."""
+    def play(self, record: NDArray[np.uint8]) -> None:
+        """Add the round's record, uint8 ``(d,)``."""
         truth = self.queries.on_record(record)
         self.records.append(record)
         self._truths[len(self.records) - 1] = np.packbits(truth)
-        self.multiples.append(multiple)
         self._weighted += np.float32(len(self.records)) * truth
         self._ages += 1
-        self._steps += multiple
-        self._hits += np.int64(multiple) * truth[self._drawn]
+        self._hits += truth[self._drawn]
 
     def show(self, sample: Sample) -> None:
         """Add the round's draws."""
@@ -88,7 +82,6 @@ class Transcript:
         self._drawn = np.concatenate((self._drawn[kept:], sample.queries))
         self._signs = np.concatenate((self._signs[kept:], sample.signs))
         self._ages = np.concatenate((self._ages[kept:], fresh))
-        self._steps = np.concatenate((self._steps[kept:], fresh))
         self._hits = np.concatenate((self._hits[kept:], fresh))
 
     def best_response(self) -> BestResponse:
@@ -103,7 +96,7 @@ class Transcript:
         rounds = len(self.records)
         # The latest records tell most: that of round t counts in proportion to t.
         average = self._weighted[self._drawn] * (2.0 / (rounds * (rounds + 1)))
-        moved = self._steps * average - self._hits
+        moved = self._ages * average - self._hits
         drift = self.step * self._signs * moved
         ratio = np.exp(np.clip(drift, -_LARGEST_DRIFT, _LARGEST_DRIFT))
         number, total = np.bincount(self._ages), np.bincount(self._ages, ratio)

@@ -21,6 +21,9 @@ from dualquery.runtime.resources import check_memory
 MOST_LITERALS = 8
 """Of one query: it has up to 2 to this power terms."""
 
+MOST_TERMS = 1 << 28
+"""Terms of all queries together. A public limit, so that a plan does not depend on free memory."""
+
 
 @dataclass(frozen=True, eq=False)
 class Expansion:
@@ -49,12 +52,18 @@ class Expansion:
         Raises
         ------
         BadInputError
-            If queries have more than `MOST_LITERALS` literals, or there are too many terms.
+            If queries have more than `MOST_LITERALS` literals or `MOST_TERMS` terms, or the terms
+            do not fit into memory.
         """
         way, m, domain = workload.way, len(workload), workload.domain
         if way > MOST_LITERALS:
             raise BadInputError(
                 f"a query has {way} literals; at most {MOST_LITERALS} can be multiplied out"
+            )
+        if m << way > MOST_TERMS:
+            raise BadInputError(
+                f"{m:,} queries of up to {way} literals have {m << way:,} terms; at most "
+                f"{MOST_TERMS:,} are multiplied out"
             )
         check_memory(
             m * 2**way * (8 * way + 48),

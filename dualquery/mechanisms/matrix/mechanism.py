@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-from typing import ClassVar
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.estimates.expected import Estimate, ExpectedError, noise_error
 from dualquery.estimates.intervals import Intervals, gaussian_half_width
-from dualquery.mechanisms.matrix.measurement import choose_measurement
+from dualquery.mechanisms.matrix.measurement import Measurement, choose_measurement
 from dualquery.mechanisms.matrix.mixture import MixtureFit
 from dualquery.mechanisms.matrix.trials import Trials, choose_trial, with_larger
 from dualquery.mechanisms.protocol import (
     Budget,
+    Details,
+    Mechanism,
     Outcome,
     Plan,
     Session,
     Task,
-    conjunctions_of,
     default_records,
+    require_conjunctions,
 )
 from dualquery.privacy.accountants.choice import best
 from dualquery.privacy.calibrate_noise import calibrate_gaussian_scale
@@ -36,7 +39,7 @@ _COMPONENTS, _PULL = 100.0, 0.03
 """Of the mixture (`MixtureFit`), where signal over noise is 1 (`_signal`)."""
 
 _FEWEST, _MOST = 16, 256
-"""Components, if the user does not say."""
+"""Components, if the user does not say: a multiple of `_FEWEST`, which is one vector of numbers."""
 
 _MOST_VALUES = 1 << 22
 """Bits times components, beyond which fits take minutes."""
@@ -56,7 +59,53 @@ and queries may lie outside."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Matrix:
+class MeasureAndFit(Details):
+    """What is measured with how much noise, and how a mixture is fitted to it.
+
+    Parameters
+    ----------
+    measurement
+        What is measured.
+    neighbours, sensitivity
+        What neighbouring tables differ in, and the L2 distance between the measured numbers of
+        two of them, over their scales.
+    scale
+        Factor on the measurement's scales, in rows.
+    deviation
+        Root of the answers' mean variance, as a share of the rows.
+    components, steps, pull
+        Of `MixtureFit`; 0 components for no fit. Trials may choose a larger pull.
+    records
+        Number of synthetic records.
+    """
+
+    measurement: Measurement = field(compare=False)
+    neighbours: Neighbours
+    sensitivity: float
+    scale: float
+    deviation: float
+    components: int
+    steps: int
+    pull: float
+    records: int
+
+    def parameters(self) -> Mapping[str, Any]:
+        """Return the noise of what is measured, and the fit."""
+        return {
+            **self.measurement.describe(self.scale),
+            "neighbours": self.neighbours.value,
+            "sensitivity": self.sensitivity,
+            "scale": self.scale,
+            "deviation": self.deviation,
+            "components": self.components,
+            "steps": self.steps,
+            "pull": self.pull,
+            "records": self.records,
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Matrix(Mechanism[MeasureAndFit]):
     """Correlated Gaussian noise on all queries at once, and the mixture that fits the result.
 
     The private part is one measurement, of the features (`strategy`) or of the queries themselves
@@ -99,9 +148,9 @@ class Matrix:
 
     def statistics(self, queries: Queries) -> Workload:
         """Hold the queries' own answers; features are counted in a pass of their own."""
-        return conjunctions_of(queries)
+        return require_conjunctions(queries)
 
-    def plan(self, task: Task, budget: Budget) -> Plan:
+    def plan(self, task: Task, budget: Budget) -> Plan[MeasureAndFit]:
         """Choose what is measured, the scales of the noise, and the smallest noise that fits."""
         if budget.delta == 0:
             raise BadInputError("matrix needs --delta above 0; with delta 0 use laplace or mwem")
@@ -115,24 +164,24 @@ class Matrix:
         return Plan(
             schedule=schedule,
             accountant=accountant.name,
-            parameters={
-                **measured.describe(scale),
-                "neighbours": budget.neighbours.value,
-                "sensitivity": measured.sensitivity,
-                "scale": scale,
-                "deviation": scale / task.n * measured.mean_deviation,
-                "components": self._components(signal, task.workload.domain.bits),
-                "steps": self.steps,
-                "pull": self.pull if self.pull is not None else min(_PULL / signal**2, 1.0),
-                "records": self.records or default_records(task.n),
-            },
+            details=MeasureAndFit(
+                measurement=measured,
+                neighbours=budget.neighbours,
+                sensitivity=measured.sensitivity,
+                scale=scale,
+                deviation=scale / task.n * measured.mean_deviation,
+                components=self._components(signal, task.workload.domain.bits),
+                steps=self.steps,
+                pull=self.pull if self.pull is not None else min(_PULL / signal**2, 1.0),
+                records=self.records or default_records(task.n),
+            ),
             needs_answers=measured.of_queries,
         )
 
-    def expected_error(self, task: Task, plan: Plan) -> ExpectedError:
+    def expected_error(self, task: Task, plan: Plan[MeasureAndFit]) -> ExpectedError:
         """Estimate the error from the noise of the answers; without a fit it is all of it."""
-        deviation = plan.parameters["deviation"]
-        if plan.parameters["components"] == 0:
+        deviation = plan.details.deviation
+        if plan.details.components == 0:
             return noise_error("gaussian", deviation, len(task.queries), 1.0)
         return ExpectedError(
             Estimate(*(min(factor * deviation, 1.0) for factor in _MAX_ERROR)),
@@ -140,15 +189,14 @@ class Matrix:
             "the deviation of the answers' noise, times what fits left of it on five public tables",
         )
 
-    def run(self, task: Task, plan: Plan, curator: Curator | None, session: Session) -> Outcome:
+    def run(
+        self, task: Task, plan: Plan[MeasureAndFit], curator: Curator, session: Session
+    ) -> Outcome:
         """Measure, fit, and answer."""
-        if curator is None:
-            raise TypeError("matrix runs on a curator")
-        neighbours = Neighbours(plan.parameters["neighbours"])
-        components, scale = plan.parameters["components"], plan.parameters["scale"]
-        measured = choose_measurement(task.workload, neighbours, components != 0)
-        noisy = measured.draw(curator, scale) / task.n
-        deviations = measured.scales * scale / task.n
+        chosen = plan.details
+        measured = chosen.measurement
+        noisy = measured.draw(curator, chosen.scale) / task.n
+        deviations = measured.scales * chosen.scale / task.n
         unbiased = measured.answers(noisy)
         spread = measured.deviations(deviations)
         intervals = Intervals.around(
@@ -159,13 +207,17 @@ class Matrix:
             measured.basis,
             measured.absent_row_answer,
         )
-        if components == 0:
+        if chosen.components == 0:
             return Outcome(answers=np.clip(unbiased, 0.0, 1.0), intervals=intervals)
         generator = np.random.default_rng(session.public_seed)
         fit = MixtureFit(
-            measured.products, noisy, deviations, components,
-            plan.parameters["steps"], plan.parameters["pull"],
-        )  # fmt: skip
+            measured.products,
+            noisy,
+            deviations,
+            chosen.components,
+            chosen.steps,
+            chosen.pull,
+        )
         trials = Trials(fit, measured.answers, with_larger(fit.pull) if self.pull is None else ())
         before, steps = trials.steps, trials.steps + fit.steps
         # The fit draws the same numbers whether there were trials or not.
@@ -177,7 +229,7 @@ class Matrix:
         model = measured.answers(mixture.means(measured.products))
         return Outcome(
             answers=move_near(model, unbiased, spread),
-            records=mixture.sample(plan.parameters["records"], generator),
+            records=mixture.sample(chosen.records, generator),
             trace=tuple(
                 {"pull": trial.pull, "error": trial.error, "chosen": trial.pull == fit.pull}
                 for trial in tried
@@ -189,9 +241,8 @@ class Matrix:
         """Return the number of components, if not set: few leave out structure, many fit noise."""
         if self.components is not None:
             return self.components
-        return int(
-            min(max(_COMPONENTS * signal, _FEWEST), _MOST, max(_FEWEST, _MOST_VALUES // bits))
-        )
+        most = min(_MOST, _MOST_VALUES // bits, _COMPONENTS * signal)
+        return max(round(most / _FEWEST), 1) * _FEWEST
 
 
 def _signal(n: int, precision: float) -> float:

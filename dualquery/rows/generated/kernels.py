@@ -9,7 +9,7 @@ it, which lets the processor make eight at a time.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import float64, int32, int64, njit, types, uint64, void
@@ -99,29 +99,27 @@ def fill_biased(seed: np.uint64, block: int, columns: Array, out: Array) -> None
                 out[i, w] = (out[i, w] & z) | (raised & (out[i, w] | z))
 
 
+class Users(NamedTuple):
+    """The users of one block, in the order of their tastes; each owns a stretch of a line."""
+
+    stretches: NDArray[np.float64]
+    """(users + 1,): where each user's stretch begins; it is as long as their activity."""
+    tastes: NDArray[np.int64]
+    """(tastes + 1,): where the users of each taste begin."""
+    rows: NDArray[np.int32]
+    """(users,): the row of each user."""
+
+
+_USERS = types.NamedTuple((float64[::1], int64[::1], int32[::1]), Users)
+
+
 @njit(
-    void(
-        uint64,
-        int64,
-        _read(int32),
-        _read(float64, 2),
-        _read(float64),
-        _read(int64),
-        _read(int32),
-        uint64[:, ::1],
-    ),
+    void(uint64, int64, _read(int32), _read(float64, 2), _USERS, uint64[:, ::1]),
     nogil=True,
     cache=True,
 )
 def fill_ratings(
-    seed: np.uint64,
-    block: int,
-    columns: Array,
-    rates: Array,
-    cumulative: Array,
-    first_of_taste: Array,
-    rows: Array,
-    out: Array,
+    seed: np.uint64, block: int, columns: Array, rates: Array, users: Users, out: Array
 ) -> None:
     """Set the bits of the users who rated each of ``columns``, in one block of users.
 
@@ -137,25 +135,21 @@ def fill_ratings(
         Which items, int32.
     rates
         float64, shape ``(items, tastes)``: hits a unit of activity.
-    cumulative
-        float64, shape ``(users + 1,)``: where the stretch of each user begins, users in the order
-        of their tastes.
-    first_of_taste
-        int64, shape ``(tastes + 1,)``: where in this order the users of each taste begin.
-    rows
-        int32, shape ``(users,)``: the row of each user of this order.
+    users
+        Those of the block.
     out
         uint64, shape ``(len(columns), 64)``, zeroed.
     """
-    users = len(rows)
+    cumulative, first_of_taste, rows = users.stretches, users.tastes, users.rows
+    count = len(rows)
     tastes = rates.shape[1]
     # Buckets of equal length, each with the first user who reaches into it: a look-up in O(1).
-    buckets = 2 * users
-    scale = buckets / cumulative[users]
+    buckets = 2 * count
+    scale = buckets / cumulative[count]
     guide = np.empty(buckets + 1, np.int32)
     user = 0
     for bucket in range(buckets + 1):
-        while user < users - 1 and cumulative[user + 1] * scale <= bucket:
+        while user < count - 1 and cumulative[user + 1] * scale <= bucket:
             user += 1
         guide[bucket] = user
     for i in range(len(columns)):
@@ -180,7 +174,7 @@ def fill_ratings(
             if taste == tastes:
                 break
             user = int(guide[min(int(position * scale), buckets)])
-            while user < users - 1 and cumulative[user + 1] <= position:
+            while user < count - 1 and cumulative[user + 1] <= position:
                 user += 1
             row = int(rows[user])
             out[i, row >> 6] |= np.uint64(1) << np.uint64(row & 63)

@@ -157,9 +157,11 @@ class NetflixLike:
             block,
             columns,
             self._rates,
-            np.concatenate(([0.0], np.cumsum(activity[order]))),
-            np.searchsorted(taste[order], np.arange(TASTES + 1)),
-            order.astype(np.int32),
+            generate_kernels.Users(
+                np.concatenate(([0.0], np.cumsum(activity[order]))),
+                np.searchsorted(taste[order], np.arange(TASTES + 1)),
+                order.astype(np.int32),
+            ),
             out,
         )
 

@@ -6,18 +6,37 @@ import numpy as np
 
 from dualquery.mechanisms.baselines.uniform import Uniform
 from dualquery.mechanisms.baselines.zero import Zero
-from dualquery.mechanisms.protocol import Budget, Session, Task
+from dualquery.mechanisms.protocol import Budget, Outcome, Session, Task
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.generate.marginals import all_marginals
+from dualquery.room.curator import Curator
+from dualquery.room.randomness import SeededRandomness
 from tests.tables import SCHEMA
 
 BUDGET = Budget(1.0, 1e-6)
 
 
+class Unread:
+    """Rows that refuse to be read."""
+
+    n = 10
+    bits = SCHEMA.domain.bits
+
+    def __getattr__(self, name: str):
+        raise AssertionError(f"{name} of private rows was used")
+
+
+def answered(mechanism, work: Task) -> Outcome:
+    plan = mechanism.plan(work, BUDGET)
+    statistics = mechanism.statistics(work.workload)
+    curator = Curator(Unread(), statistics, plan.schedule, SeededRandomness(0))
+    return mechanism.run(work, plan, curator, Session(public_seed=0))
+
+
 def test_zero_says_1_where_every_literal_is_negated() -> None:
     literals = np.array([[1, -1], [0, -1], [1, 3], [1, 2]], np.int32)
     work = Task(Workload(literals, SCHEMA.domain), 10)
-    outcome = Zero().run(work, Zero().plan(work, BUDGET), None, Session())
+    outcome = answered(Zero(), work)
     assert outcome.answers.tolist() == [1, 0, 1, 0]
     assert outcome.records is None  # the zero record breaks the one-hot columns
 
@@ -25,7 +44,7 @@ def test_zero_says_1_where_every_literal_is_negated() -> None:
 def test_uniform_cells_are_equal() -> None:
     domain = SCHEMA.domain
     work = Task(all_marginals(domain, 1), 10)
-    outcome = Uniform().run(work, Uniform().plan(work, BUDGET), None, Session(public_seed=0))
+    outcome = answered(Uniform(), work)
     cells = np.where(domain.sizes == 1, 2, domain.sizes)
     np.testing.assert_allclose(outcome.answers, np.repeat(1 / cells, cells))
 
@@ -33,5 +52,7 @@ def test_uniform_cells_are_equal() -> None:
 def test_looking_at_no_data_costs_nothing() -> None:
     work = Task(all_marginals(SCHEMA.domain, 1), 10)
     for mechanism in (Zero(), Uniform()):
-        assert mechanism.statistics(work.workload) is None
-        assert mechanism.plan(work, BUDGET).schedule == ()
+        plan = mechanism.plan(work, BUDGET)
+        assert plan.schedule == ()
+        assert not plan.needs_answers
+        answered(mechanism, work)  # on rows that refuse to be read

@@ -18,7 +18,7 @@ from numba import int32, int64, njit, types
 from numba.extending import overload
 from numpy.typing import NDArray
 
-from dualquery.room.exponential_kernels import exponential
+from dualquery.room.draws.exp_kernels import exponential
 
 HIGH_BITS = 38
 LOW_BITS = 42
@@ -87,11 +87,11 @@ def _compile_count_of(scores: Any) -> Any:
     return lambda scores: len(scores)
 
 
-@njit("void(int32[::1], uint8[::1], int64)", nogil=True, cache=True)
-def add_hits(hits: NDArray[np.int32], truth: NDArray[np.uint8], multiple: int) -> None:
-    """Add a record's truth to every query's number of hits, in place, so many times."""
+@njit("void(int32[::1], uint8[::1])", nogil=True, cache=True)
+def add_hits(hits: NDArray[np.int32], truth: NDArray[np.uint8]) -> None:
+    """Add a record's truth to every query's number of hits, in place."""
     for query in range(len(hits)):
-        hits[query] += np.int32(multiple * truth[query])
+        hits[query] += np.int32(truth[query])
 
 
 @njit(int64(_GAME), nogil=True, cache=True)

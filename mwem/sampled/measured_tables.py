@@ -7,36 +7,12 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from mwem.sampled.gibbs_kernels import Places, Touches
 from mwem.sampled.layout import Layout
 
 
 @dataclass(frozen=True, eq=False)
-class Touches:
-    """For every column, the tables that ask about it: what a Gibbs sweep walks along.
-
-    A touch is a value of a column that sets a bit of a table.
-
-    Parameters
-    ----------
-    columns
-        int32: the columns that some table asks about.
-    indptr
-        int64, one more: pointers by column to the touches.
-    table, value, sets, all
-        int32, uint16, int32, int32: the table, the value, the bit of the cell's number that the
-        value sets, and all bits of the cell's number that are about the column.
-    """
-
-    columns: NDArray[np.int32]
-    indptr: NDArray[np.int64]
-    table: NDArray[np.int32]
-    value: NDArray[np.uint16]
-    sets: NDArray[np.int32]
-    all: NDArray[np.int32]
-
-
-@dataclass(frozen=True, eq=False)
-class Tables:
+class MeasuredTables:
     """Tables over the bits of queries: bit ``i`` of a cell's number is bit ``i`` of the table.
 
     Parameters
@@ -49,9 +25,8 @@ class Tables:
 
     Attributes
     ----------
-    columns, values
-        int32 and uint16, shape ``(tables, k)``: the column and the value of each bit; column -1 for
-        padding.
+    places
+        Column and value of each bit.
     touches
         The same by column.
     possible
@@ -60,8 +35,7 @@ class Tables:
 
     layout: Layout
     bits: NDArray[np.int32]
-    columns: NDArray[np.int32] = field(init=False)
-    values: NDArray[np.uint16] = field(init=False)
+    places: Places = field(init=False)
     touches: Touches = field(init=False)
     possible: NDArray[np.bool_] = field(init=False)
 
@@ -69,9 +43,9 @@ class Tables:
         present = self.bits >= 0
         columns = np.where(present, self.layout.column[self.bits], np.int32(-1))
         values = np.where(present, self.layout.value[self.bits], np.uint16(0))
-        object.__setattr__(self, "columns", np.ascontiguousarray(columns))
-        object.__setattr__(self, "values", np.ascontiguousarray(values))
-        object.__setattr__(self, "touches", _touches(columns, values))
+        places = Places(np.ascontiguousarray(columns), np.ascontiguousarray(values))
+        object.__setattr__(self, "places", places)
+        object.__setattr__(self, "touches", _touches(places))
         possible = [possible_cells(self.layout, table) for table in self.bits]
         object.__setattr__(self, "possible", np.reshape(possible, self.shape).astype(np.bool_))
 
@@ -83,9 +57,9 @@ class Tables:
         """Number of tables, and of cells of each."""
         return len(self.bits), 1 << self.bits.shape[1]
 
-    def add(self, bits: NDArray[np.int32]) -> Tables:
+    def add(self, bits: NDArray[np.int32]) -> MeasuredTables:
         """Return these tables and one more, over ``bits`` (shape ``(k,)``, padded)."""
-        return Tables(self.layout, np.concatenate((self.bits, bits[None])))
+        return MeasuredTables(self.layout, np.concatenate((self.bits, bits[None])))
 
 
 def possible_cells(layout: Layout, bits: NDArray[np.int32]) -> NDArray[np.bool_]:
@@ -110,9 +84,9 @@ def possible_cells(layout: Layout, bits: NDArray[np.int32]) -> NDArray[np.bool_]
     return possible
 
 
-def _touches(columns: NDArray[np.int32], values: NDArray[np.uint16]) -> Touches:
-    table, place = np.nonzero(columns >= 0)
-    column, value = columns[table, place], values[table, place]
+def _touches(places: Places) -> Touches:
+    table, place = np.nonzero(places.columns >= 0)
+    column, value = places.columns[table, place], places.values[table, place]
     order = np.lexsort((table, column))
     table, column, value, place = table[order], column[order], value[order], place[order]
     sets = np.left_shift(np.int32(1), place.astype(np.int32))
@@ -124,7 +98,7 @@ def _touches(columns: NDArray[np.int32], values: NDArray[np.uint16]) -> Touches:
     touched, first = np.unique(column, return_index=True)
     return Touches(
         columns=touched.astype(np.int32),
-        indptr=np.append(first, len(column)).astype(np.int64),
+        start=np.append(first, len(column)).astype(np.int64),
         table=table.astype(np.int32),
         value=value,
         sets=sets,
