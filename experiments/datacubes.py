@@ -18,10 +18,11 @@ from dualquery.privacy.events import Neighbours
 from dualquery.queries.conjunctions import Workload
 from dualquery.room.curator import Curator
 from dualquery.room.randomness import randomness
+from dualquery.rows.cached import CachedRows
 from dualquery.rows.dataset import Dataset
 from dualquery.rows.histogram import Histogram
 from experiments.harness.recipe import Choices, Finding, Recipe, Row, Run
-from experiments.measuring import CountedRows, table
+from experiments.measuring import table
 from experiments.mwem_tables import CATEGORICAL_ADULT
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def perform(run: Run, threads: int) -> Sequence[Row]:  # noqa: ARG001
 
 
 def mwem_cube(
-    data: Dataset[CountedRows], epsilon: float, seed: int
+    data: Dataset[CachedRows], epsilon: float, seed: int
 ) -> tuple[Potentials, list[Columns]]:
     """Run MWEM on whole cuboids (section 3.3); return its distribution, and what it measured.
 
@@ -86,7 +87,7 @@ def mwem_cube(
     candidates, workload = asked_cuboids(domain, data.n)
     asked = WholeMarginals(workload, Neighbours.REPLACE_ONE)
     options = MwemOptions(iterations=ITERATIONS, repetitions=MOST_PASSES, cuboids=True)
-    spending = spend(options, Budget(epsilon, 0.0), asked.sensitivity)
+    spending = spend(options, Budget(epsilon, 0.0), asked.moves)
     curator = Curator(data.records, workload, spending.schedule(), randomness(seed))
     model = Potentials(axis_sizes(domain))
     left = np.ones(len(candidates), dtype=np.bool_)
@@ -94,7 +95,7 @@ def mwem_cube(
     for _ in range(ITERATIONS):
         answers = {columns: part for columns, part in cuboids(model.table()) if columns}
         stacked = np.concatenate([answers[columns].ravel() for columns in candidates])
-        chosen = asked.select(curator, stacked, spending.select, left)
+        chosen = asked.select(curator, spending, stacked, left)
         _, noisy = asked.measure(curator, spending, chosen, data.n)
         left[chosen] = False
         columns = candidates[chosen]
@@ -207,7 +208,7 @@ def asked_cuboids(domain: Domain, most_cells: int) -> tuple[list[Columns], Workl
 
 
 @lru_cache(maxsize=1)
-def exact_cube(data: Dataset[CountedRows]) -> NDArray[np.float64]:
+def exact_cube(data: Dataset[CachedRows]) -> NDArray[np.float64]:
     """Return the number of rows in every cell. Not private."""
     counts = data.records.total(Histogram(data.schema.domain), 1)
     return counts.astype(np.float64)

@@ -1,10 +1,11 @@
 """Figure 1 of the MWEM paper (Hardt, Ligett and McSherry, NIPS 2012), on any representation.
 
-Each iteration selects a query that the distribution serves badly (exponential mechanism), measures
-it (noise), and multiplies the distribution by an exponential of the query, so that its answer moves
-towards the measurement. Only the selection and the measurement are private; both happen in the
-curator's room. Its variations (section 2.3.2) are options: passes over all measurements so far
-(``repetitions``), the last distribution or the average (``average``), a noisy start.
+Each iteration selects a query that the distribution serves badly (by the exponential mechanism or
+report noisy max), measures it (noise), and multiplies the distribution by an exponential of the
+query, so that its answer moves towards the measurement. Only the selection and the measurement are
+private; both happen in the curator's room. Its variations (section 2.3.2) are options: passes over
+all measurements so far (``repetitions``), the last distribution or the average (``average``), a
+noisy start.
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dualquery.queries.products import Products
 from dualquery.room.curator import Curator
 from dualquery.runtime.errors import BadInputError
 from mwem.options import MwemOptions
 from mwem.output import Output
-from mwem.queries import ProductQueries
 from mwem.questions import Questions
 from mwem.representations import Representation
 from mwem.spending import Spending
@@ -32,7 +33,7 @@ _UNIFORM_SHARE = 0.01
 def multiply_weights(
     curator: Curator,
     asked: Questions,
-    queries: ProductQueries,
+    queries: Products,
     distribution: Representation,
     options: MwemOptions,
     spending: Spending,
@@ -68,7 +69,7 @@ def multiply_weights(
         candidates = ~measured_already & asked.admitted(fitting(distribution, queries, options))
         require_candidates(candidates, number, options)
 
-        question = asked.select(curator, answers, spending.select, candidates)
+        question = asked.select(curator, spending, answers, candidates)
         measured, noisy = asked.measure(curator, spending, question, output.n)
         started = time.perf_counter()
         for query, answer in zip(measured.tolist(), noisy.tolist(), strict=True):
@@ -94,7 +95,7 @@ def multiply_weights(
 
 
 def fitting(
-    distribution: Representation, queries: ProductQueries, options: MwemOptions
+    distribution: Representation, queries: Products, options: MwemOptions
 ) -> NDArray[np.bool_]:
     """Return which queries may be selected, by a rule that looks at public facts only."""
     if options.too_large == "exclude":
@@ -117,7 +118,7 @@ def require_candidates(candidates: NDArray[np.bool_], number: int, options: Mwem
         )
 
 
-def clip_to_range(noisy: float, queries: ProductQueries, query: int) -> float:
+def clip_to_range(noisy: float, queries: Products, query: int) -> float:
     """Bring a noisy answer to the values that the query's product can take (post-processing).
 
     With it an exponent is at most half the query's range, so weights stay far from overflow

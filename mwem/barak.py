@@ -27,17 +27,17 @@ from dualquery.mechanisms.protocol import (
     Plan,
     Session,
     Task,
-    conjunctions_of,
     default_records,
+    require_conjunctions,
 )
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.family import Queries
 from dualquery.queries.forms.fourier import answers_of, asked_sets
 from dualquery.queries.forms.subqueries import Subqueries
 from dualquery.room.curator import Curator
-from dualquery.room.sensitivity.moves import parity_moves
+from dualquery.room.statistics import Parities
 from dualquery.runtime.errors import BadInputError
-from mwem.tables import sampled_table
+from mwem.cell_records import sampled_table
 
 Fit = Literal["auto", "weights", "program", "none"]
 
@@ -116,12 +116,12 @@ class Barak(Mechanism[BarakDetails]):
 
     def statistics(self, queries: Queries) -> Workload:
         """Hold the counts that the coefficients are made of."""
-        return asked_sets(conjunctions_of(queries)).workload
+        return asked_sets(require_conjunctions(queries)).workload
 
     def plan(self, task: Task, budget: Budget) -> Plan[BarakDetails]:
         """Spend the whole budget on one noisy measurement of all coefficients."""
         sets = asked_sets(task.workload)
-        moves = parity_moves(sets.workload, budget.neighbours)
+        moves = Parities().moves(sets.workload, budget.neighbours)
         priced = price_noise(moves, budget)
         return Plan(
             priced.schedule,
@@ -172,12 +172,7 @@ def measured_coefficients(n: int, noise: Noise, curator: Curator) -> NDArray[np.
     curator
         Holds the counts that `Barak.statistics` asks for.
     """
-    measure = (
-        curator.measure_parities_gaussian
-        if noise.kind == "gaussian"
-        else curator.measure_parities_laplace
-    )
-    return np.clip(1.0 - 2.0 * measure(noise.scale) / n, -1.0, 1.0)
+    return np.clip(1.0 - 2.0 * noise.measure(curator, Parities()) / n, -1.0, 1.0)
 
 
 def choose_fit(fit: Fit, sets: Workload) -> Fit:

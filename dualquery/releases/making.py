@@ -17,11 +17,12 @@ from dualquery.mechanisms.protocol import (
 from dualquery.privacy.accountants.choice import best
 from dualquery.privacy.events import Neighbours, events_of
 from dualquery.privacy.statement import PrivacyStatement
+from dualquery.queries.disjunctions import Disjunctions
 from dualquery.queries.family import Queries
-from dualquery.queries.forms.disjunctions import Disjunctions
 from dualquery.queries.stored import BUILT_IN
 from dualquery.releases.folder import Release
-from dualquery.room.curator import Curator, numerical_assumptions
+from dualquery.room.assumptions import numerical_assumptions
+from dualquery.room.curator import Curator
 from dualquery.room.declared import Declaration, check_declared
 from dualquery.room.randomness import randomness
 from dualquery.room.row_count import RowCount
