@@ -82,8 +82,8 @@ def compare_solvers(
     """Compare best-response solvers under equal limits, each run in a process of its own.
 
     Every solver gets each problem with 1/64, 1/16, 1/4 and all of
-    --solver-timeout, until it proves an optimum. The folder holds every call (Parquet),
-    the comparison (JSON), pictures and the problems.
+    --solver-timeout, until it proves an optimum. The folder holds every call
+    (Parquet), the comparison (JSON), pictures and the problems.
 
     Problems of a table show queries that were drawn from private weights: they
     are released at (--epsilon, --delta), and privacy.json in the folder states
