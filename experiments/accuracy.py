@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from dualquery.queries.conjunctions import Workload
 from dualquery.requests import WorkloadRequest
 from dualquery.runtime.errors import BadInputError
+from experiments.comparing import best_below_all
 from experiments.contenders import BEST, CONTENDERS, OURS
 from experiments.harness.recipe import Choices, Finding, Option, Recipe, Row, Run
 from experiments.measuring import question_of, release
@@ -74,17 +75,14 @@ def _quickly(asked: Mapping[str, Any]) -> dict[str, Any]:
 def perform(run: Run, threads: int) -> Sequence[Row]:
     """Release once an epsilon."""
     asked = question_of(run, WorkloadRequest(**run["asked"]), threads)
-    contender = CONTENDERS[run["contender"]]
     rows = []
     for epsilon in run["epsilons"]:
         found = release(
             asked,
-            contender.mechanism,
+            CONTENDERS[run["contender"]],
             run["seed"],
             epsilon=epsilon,
             delta=DELTAS[run["delta"]],
-            accountant=contender.accountant,
-            options=contender.options,
             threads=threads,
         )
         l1 = None
@@ -122,29 +120,15 @@ def summarise(table: pl.DataFrame) -> pl.DataFrame:
 
 def expect(table: pl.DataFrame) -> Sequence[Finding]:
     """Say where the best mechanism is not the best."""
-    findings = []
-    groups = table.group_by("data", "workload", "delta", maintain_order=True)
-    for (name, workload, delta), lines in groups:
-        means = lines.group_by("contender", "epsilon").agg(pl.col("max_error", "mean_error").mean())
-        best = means.filter(pl.col("contender") == BEST)
-        others = means.filter(pl.col("contender") != BEST)
-        losses = [
-            f"{row['contender']} at {row['epsilon']:g} ({column.partition('_')[0]})"
-            for column in ("max_error", "mean_error")
-            for row in others.join(best, on="epsilon", suffix="_best")
-            .filter(pl.col(column) <= pl.col(f"{column}_best"))
-            .sort("epsilon")
-            .iter_rows(named=True)
-        ]
-        findings.append(
-            Finding(
-                f"{name}, {workload}, delta {delta}: {BEST} has the smallest max and mean "
-                "error at every epsilon",
-                f"not smaller than {', '.join(losses)}" if losses else "it has",
-                not losses,
-            )
+    return [
+        finding
+        for (name, workload, delta), lines in table.group_by(
+            "data", "workload", "delta", maintain_order=True
         )
-    return findings
+        for finding in best_below_all(
+            f"{name}, {workload}, delta {delta}", lines, ("max_error", "mean_error")
+        )
+    ]
 
 
 def draw(table: pl.DataFrame) -> Mapping[str, Figure]:
@@ -161,13 +145,13 @@ def draw(table: pl.DataFrame) -> Mapping[str, Figure]:
         figure, axes = style.panels(2, len(workloads), height=1.9)
         for at, panel in enumerate(axes):
             workload, column = workloads[at // 2], ("max_error", "mean_error")[at % 2]
-            for label, look in looks.items():
-                of_one = lines.filter(pl.col("contender") == label, pl.col("workload") == workload)
-                style.line_with_band(panel, of_one, "epsilon", column, look)
+            of_one = lines.filter(pl.col("workload") == workload)
+            style.lines_with_bands(panel, of_one, "epsilon", column, "contender", looks)
             style.logarithmic_errors(panel)
             style.logarithmic(panel, lines["epsilon"].unique().sort().to_list())
-            panel.set_title(f"{name}: {workload}")
-            panel.set_ylabel(f"{column.replace('_', ' ')} (share of rows)")
+            panel.set(
+                title=f"{name}: {workload}", ylabel=f"{column.replace('_', ' ')} (share of rows)"
+            )
         for panel in axes[-2:]:
             panel.set_xlabel("epsilon (left: more private)")
         style.legend_below(figure, axes, 3)

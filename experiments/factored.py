@@ -252,13 +252,14 @@ def draw(table: pl.DataFrame) -> Mapping[str, Figure]:
     for panel, column, label in zip(
         axes, ("cpu_seconds", "peak_mib"), ("CPU time (s)", "peak memory (MiB)"), strict=True
     ):
-        for name, look in style.curves(REPRESENTATIONS).items():
-            lines = growth.filter(representation=name)
-            style.line_with_band(panel, lines, "attributes", column, look)
-        panel.set_title(f"{growth['queries'][0]:,} queries, T = {growth['iterations'][0]}")
-        panel.set_xscale("log")
-        panel.set_xlabel("independent attributes")
-        panel.set_ylabel(label)
+        looks = style.curves(REPRESENTATIONS)
+        style.lines_with_bands(panel, growth, "attributes", column, "representation", looks)
+        panel.set(
+            title=f"{growth['queries'][0]:,} queries, T = {growth['iterations'][0]}",
+            xscale="log",
+            xlabel="independent attributes",
+            ylabel=label,
+        )
         panel.set_ylim(bottom=0)
     style.legend_below(figure, axes, 2)
     return {"factored": figure}

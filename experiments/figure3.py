@@ -52,7 +52,7 @@ def perform(run: Run, threads: int) -> Sequence[Row]:
     for label in run["contenders"]:
         found = release(
             asked,
-            CONTENDERS[label].mechanism,
+            CONTENDERS[label],
             run["seed"],
             epsilon=run["epsilon"],
             delta=run["delta"],
@@ -112,21 +112,14 @@ def draw(table: pl.DataFrame) -> Mapping[str, Figure]:
 
     figure, axes = style.panels(1, 3, height=2.3)
     looks = style.curves(list(CONTENDERS))
-    for panel, (column, label) in zip(
-        axes,
-        (
-            ("max_error", "max error (share of rows)"),
-            ("mean_error", "mean error (share of rows)"),
-            ("seconds", "run time (s)"),
-        ),
-        strict=True,
-    ):
-        for contender in table["contender"].unique(maintain_order=True):
-            lines = table.filter(pl.col("contender") == contender)
-            style.line_with_band(panel, lines, "queries", column, looks[contender])
-        panel.set_xscale("log")
-        panel.set_yscale("log")
-        panel.set_ylabel(label)
+    labels = {
+        "max_error": "max error (share of rows)",
+        "mean_error": "mean error (share of rows)",
+        "seconds": "run time (s)",
+    }
+    for panel, (column, label) in zip(axes, labels.items(), strict=True):
+        style.lines_with_bands(panel, table, "queries", column, "contender", looks)
+        panel.set(xscale="log", yscale="log", ylabel=label)
     axes[-1].set_xlabel("queries")
     axes[0].set_title(f"{table['data'][0]}, epsilon {table['epsilon'][0]:g}, delta {DELTA:g}")
     style.legend_below(figure, axes, 2)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from dualquery.requests import WorkloadRequest
-from experiments.contenders import AS_PUBLISHED
+from experiments.contenders import AS_PUBLISHED, Contender
 from experiments.harness.recipe import Choices, Finding, Option, Recipe, Row, Run
 from experiments.measuring import question_of, release
 from experiments.tables import TABLES, PublicTable, table_named
@@ -91,12 +91,11 @@ def perform(run: Run, threads: int) -> Sequence[Row]:
     asked = question_of(run, request, threads)
     found = release(
         asked,
-        "dualquery",
+        # zCDP plans in milliseconds, so that a grid of plans is affordable.
+        Contender("dualquery", "zcdp", run["options"]),
         run["seed"],
         epsilon=run["epsilon"],
         delta=run["delta"],
-        accountant="zcdp",  # planned in milliseconds, so that a grid of plans is affordable
-        options=run["options"],
         threads=threads,
     )
     chosen = found.plan.parameters
@@ -184,8 +183,8 @@ def draw(table: pl.DataFrame) -> Mapping[str, Figure]:
     numbers = {"rounds": "rounds T", "samples": "samples a round s", "eta": "step eta"}
     for panel, (varied, title) in zip(axes, numbers.items(), strict=False):
         lines = table.filter(varied=varied).with_columns(pl.col("value").cast(pl.Float64))
+        style.lines_with_bands(panel, lines, "value", "max_error", "data", looks)
         for name in lines["data"].unique(maintain_order=True):
-            style.line_with_band(panel, lines.filter(data=name), "value", "max_error", looks[name])
             _policy_line(panel, table.filter(data=name), looks[name].look["color"])
         style.logarithmic(panel, lines["value"].unique().sort().to_list())
         panel.set_xlabel(title)
@@ -202,9 +201,7 @@ def draw(table: pl.DataFrame) -> Mapping[str, Figure]:
         solver=pl.col("value").str.extract("^(.*), "),
         seconds=pl.col("value").str.extract(", (.*) s$").cast(pl.Float64),
     )
-    for solver in limits["solver"].unique(maintain_order=True):
-        lines = limits.filter(solver=solver)
-        style.line_with_band(axes[4], lines, "seconds", "max_error", looks[solver])
+    style.lines_with_bands(axes[4], limits, "seconds", "max_error", "solver", looks)
     style.logarithmic(axes[4], limits["seconds"].unique().sort().to_list())
     axes[4].set_xlabel("time limit of a best response (s), the paper's game")
 

@@ -14,6 +14,7 @@ import polars as pl
 
 from dualquery.mechanisms.dualquery.game import DualQuery
 from dualquery.requests import BudgetRequest, WorkloadRequest
+from experiments.contenders import Contender
 from experiments.harness.recipe import Choices, Finding, Option, Recipe, Row, Run
 from experiments.measuring import question_of, release
 from experiments.tables import TABLES, table_named
@@ -65,17 +66,16 @@ def perform(run: Run, threads: int) -> Sequence[Row]:
     asked = question_of(run, WorkloadRequest(queries=run["queries"]), threads)
     wanted = BudgetRequest(epsilon=run["epsilon"], delta=run["delta"], accountant=ACCOUNTANT)
     policy = asked.plan(DualQuery(), wanted).parameters
+    options = {
+        "rounds": max(2, round(policy["rounds"] * run["rounds_factor"])),
+        "samples": max(1, round(policy["samples"] * run["samples_factor"])),
+    }
     found = release(
         asked,
-        "dualquery",
+        Contender("dualquery", ACCOUNTANT, options),
         run["seed"],
         epsilon=run["epsilon"],
         delta=run["delta"],
-        accountant=ACCOUNTANT,
-        options={
-            "rounds": max(2, round(policy["rounds"] * run["rounds_factor"])),
-            "samples": max(1, round(policy["samples"] * run["samples_factor"])),
-        },
         threads=threads,
     )
     chosen = found.plan.parameters

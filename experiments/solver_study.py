@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from dualquery.requests import WorkloadRequest
 from dualquery.runtime.errors import BadInputError
-from experiments.contenders import AS_PUBLISHED
+from experiments.contenders import AS_PUBLISHED, Contender
 from experiments.harness.recipe import Choices, Option, Recipe, Row, Run
 from experiments.measuring import question_of, release
 from experiments.solver_findings import (
@@ -171,10 +171,8 @@ def play(run: Run, threads: int) -> Row:
         "rounds": run["rounds"],
         "samples": run["samples"],
     }
-    found = release(
-        asked, "dualquery", run["seed"], epsilon=EPSILON, delta=DELTA, options=options,
-        threads=threads,
-    )  # fmt: skip
+    contender = Contender("dualquery", options=options)
+    found = release(asked, contender, run["seed"], epsilon=EPSILON, delta=DELTA, threads=threads)
     ends = [line["status"] for line in found.outcome.trace]
     return {
         **found.row(),
