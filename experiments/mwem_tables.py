@@ -79,6 +79,7 @@ def numeric_table(name: str, path: str | None) -> Study:
             for column, values in wanted.columns.items()
         ),
         name=name,
+        declared=True,
     )
     if path is not None:
         return Study(name, load(path, schema))
@@ -268,4 +269,4 @@ def _read_cells(name: str, path: Path) -> Dataset[Records]:
         raise BadInputError(f"{path}: the column count must hold whole numbers, not all 0")
     columns = tuple(Binary(column, *sorted(cells[column].unique().to_list())) for column in names)
     rows = cells.select(pl.col(names).repeat_by(counts)).explode(names).drop_nulls()
-    return load(rows, TableSchema(columns, name=name))
+    return load(rows, TableSchema(columns, name=name, declared=True))

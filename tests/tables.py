@@ -26,6 +26,7 @@ SCHEMA = TableSchema(
         Categorical("constant", (("a",), ("b",))),
     ),
     name="people",
+    declared=True,
 )
 """Two numeric or categorical kinds, both binaries, and a column that happens to be constant."""
 

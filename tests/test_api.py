@@ -63,9 +63,7 @@ def test_an_undeclared_schema_takes_the_guarantee_away() -> None:
     made = dualquery.release(people(), queries=30, way=2, options=QUICK["options"])
     assert not made.privacy.private
     assert "epsilon" not in made.privacy.to_dict()
-    assert any(
-        "schema was taken from the data" in text for text in made.privacy.reasons_not_private
-    )
+    assert any("the schema is not declared" in text for text in made.privacy.reasons_not_private)
     both = dualquery.release(people(), queries=30, way=2, mechanism="zero", seed=0)
     assert len(both.privacy.reasons_not_private) == 2
 
@@ -350,7 +348,7 @@ def test_query_columns_are_columns_not_bits(query_columns) -> None:
 def test_query_columns_of_items_are_item_ids() -> None:
     from dualquery.data.schema.items import ItemSchema
 
-    items = ItemSchema(np.array([4, 8, 15, 16], np.int64))
+    items = ItemSchema(np.array([4, 8, 15, 16], np.int64), declared=True)
     workload = WorkloadRequest(queries="all", way=2, signed=False, columns="8,16").build(items, 100)
     assert workload.literals.tolist() == [[2, 6]]
 

@@ -65,7 +65,7 @@ def _find_schema(
     if given is None and isinstance(source, ItemSource):
         if columns is not None and source.width() is None:
             items = select_items(columns)
-            return ItemSchema(items, name="selected items", outside="drop")
+            return ItemSchema(items, name="selected items", outside="drop", declared=True)
         given = draft_item_schema(source)
     if not isinstance(given, TableSchema | ItemSchema):
         raise BadInputError(f"schema of type {type(given).__name__}; a schema is expected")
@@ -164,7 +164,7 @@ def _encode_item_columns(
     schema: ItemSchema, frame: pl.DataFrame, label: str, first_row: int
 ) -> BitRows:
     """Return the bits of a table with one 0/1 column an item, in the order of the schema."""
-    binary = TableSchema(tuple(map(Binary, frame.columns)))
+    binary = TableSchema(tuple(map(Binary, frame.columns)), declared=True)
     rows = encode_frame(binary, frame, label, first_row)
     return encode_items(schema, ItemRows(rows.indptr, schema.items[rows.bits]), label, first_row)
 
@@ -179,8 +179,8 @@ def intake_notes(source: Source, schema: TableSchema | ItemSchema) -> tuple[str,
     notes = []
     if not schema.declared:
         notes.append(
-            "The schema was taken from the data, so a release is not private until it is declared "
-            'with "declared": true in its file.'
+            "The schema is not declared: what it says may have been taken from the data. A release "
+            'is not private until its file says "declared": true.'
         )
     if drops_rows(schema):
         notes.append(

@@ -184,8 +184,9 @@ def statement(
         reasons.append("a seed was given, so the noise can be undone")
     if not data.schema.declared:
         reasons.append(
-            "the schema was taken from the data; draft a file (dualquery schema TABLE --out FILE), "
-            'check it, set "declared": true in it and give it with --schema'
+            "the schema is not declared, so it may have been taken from the data; draft a file "
+            "(dualquery schema TABLE --out FILE) or take yours, check it, set "
+            '"declared": true in it and give it with --schema'
         )
     if reasons:
         return PrivacyStatement.not_private(*reasons)

@@ -31,6 +31,7 @@ SCHEMA = TableSchema(
         Binary("flag"),
     ),
     name="people",
+    declared=True,
 )
 GOOD = "age,sex,flag\n30,Male,1\n60,Female,0\n"
 
@@ -137,7 +138,7 @@ def test_the_row_is_counted_over_blocks(tmp_path: Path) -> None:
 
 
 def test_the_first_bad_row_is_named_also_after_incomplete_ones() -> None:
-    schema = TableSchema(SCHEMA.columns, drop_incomplete=True)
+    schema = TableSchema(SCHEMA.columns, drop_incomplete=True, declared=True)
     frame = pl.DataFrame({"age": [None, 1, 2], "sex": ["Male", "Male", "X"], "flag": [1, 0, 1]})
     refuse(frame, "table: row 3, column 'sex': 'X' is not in the schema", schema)
     refuse(frame.head(1), "table: no complete rows", schema)
@@ -166,7 +167,7 @@ def test_an_item_outside_the_schema_is_explained(tmp_path: Path) -> None:
     refuse(
         str(tmp_path / "f.dat"),
         "f.dat: row 3: item 9 is not among the 2 items of the schema 'items'; declare it, or",
-        ItemSchema(np.array([1, 2])),
+        ItemSchema(np.array([1, 2]), declared=True),
     )
 
 
@@ -279,12 +280,14 @@ def test_nan_is_a_missing_value() -> None:
     frame = pl.DataFrame({"x": [0.5, float("nan")]})
     edges = (0.0, 1.0, 2.0)
     refuse(
-        frame, "row 2, column 'x': the value is missing (nan)", TableSchema((Numeric("x", edges),))
+        frame,
+        "row 2, column 'x': the value is missing (nan)",
+        TableSchema((Numeric("x", edges),), declared=True),
     )
-    kept = load(frame, TableSchema((Numeric("x", edges, missing="category"),)))
+    kept = load(frame, TableSchema((Numeric("x", edges, missing="category"),), declared=True))
     assert kept.records.dense_rows(0, 2).tolist() == [[1, 0, 0], [0, 0, 1]]
     infinite = pl.DataFrame({"x": [float("inf")]})
-    clipped = TableSchema((Numeric("x", edges, outside="clip"),))
+    clipped = TableSchema((Numeric("x", edges, outside="clip"),), declared=True)
     refuse(infinite, "row 1, column 'x': inf is not a number", clipped)
 
 

@@ -191,7 +191,7 @@ def test_a_drafted_schema_reads_its_own_table() -> None:
     assert data.schema.domain.sizes.tolist() == [16, 16, 3, 20]
     records = data.records.dense_rows(0, 500)
     assert np.all(np.add.reduceat(records, data.schema.domain.offsets[:-1], axis=1) == 1)
-    assert "not private until it is declared" in data.notes[0]
+    assert "The schema is not declared" in data.notes[0]
 
 
 @pytest.mark.parametrize("texts", [("False", "True"), ("FALSE", "TRUE")])

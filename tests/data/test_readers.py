@@ -200,7 +200,8 @@ def test_tables_in_memory_and_on_disk_agree(tmp_path: Path) -> None:
             Categorical("city", (("Ulm",), ("Bonn", "Köln")), missing="category", outside="other"),
             Binary("flag", "false", "true"),
             Numeric("rate", (0.0, 0.5, 1.0), outside="clip", missing="category"),
-        )
+        ),
+        declared=True,
     )
     frame = pl.DataFrame(
         {
@@ -228,12 +229,12 @@ def test_tables_in_memory_and_on_disk_agree(tmp_path: Path) -> None:
 
 def test_pandas_categories_and_column_numbers_are_understood() -> None:
     table = pd.DataFrame({0: pd.Categorical(["b", "a", "b"]), 1: [1, 0, 1]})
-    schema = TableSchema((Categorical("0", (("a",), ("b",))), Binary("1")))
+    schema = TableSchema((Categorical("0", (("a",), ("b",))), Binary("1")), declared=True)
     assert rows(table, schema).tolist() == [[0, 1, 1], [1, 0, 0], [0, 1, 1]]
 
 
 def test_numbers_stand_for_categories_named_by_them() -> None:
-    schema = TableSchema((Categorical("c", (("1",), ("2.0",), ("x",))),))
+    schema = TableSchema((Categorical("c", (("1",), ("2.0",), ("x",))),), declared=True)
     assert rows(pl.DataFrame({"c": [1.0, 2.0]}), schema).tolist() == [[1, 0, 0], [0, 1, 0]]
     assert rows(pl.DataFrame({"c": [2, 1]}), schema).tolist() == [[0, 1, 0], [1, 0, 0]]
 
@@ -244,7 +245,7 @@ def test_truth_values_stand_for_texts_in_any_case(texts: tuple[str, str], kind: 
     column = (
         Binary("x", *texts) if kind == "binary" else Categorical("x", ((texts[0],), (texts[1],)))
     )
-    schema = TableSchema((column,))
+    schema = TableSchema((column,), declared=True)
     asked = [True, False, True]
     written = pl.DataFrame({"x": [texts[value] for value in asked]})
     assert np.array_equal(rows(pl.DataFrame({"x": asked}), schema), rows(written, schema))
@@ -253,13 +254,15 @@ def test_truth_values_stand_for_texts_in_any_case(texts: tuple[str, str], kind: 
 def test_quotes_line_feeds_and_byte_order_marks_in_csv(tmp_path: Path) -> None:
     content = '\ufeff"a ""b"", c",d\r\n"x\ny",0\r\n"x,y",1\r\n\r\n'
     (tmp_path / "q.csv").write_bytes(content.encode())
-    schema = TableSchema((Categorical('a "b", c', (("x\ny",), ("x,y",))), Binary("d")))
+    schema = TableSchema(
+        (Categorical('a "b", c', (("x\ny",), ("x,y",))), Binary("d")), declared=True
+    )
     assert rows(tmp_path / "q.csv", schema).tolist() == [[1, 0, 0], [0, 1, 1]]
 
 
 def test_a_blank_line_is_a_row_of_a_table_with_one_column(tmp_path: Path) -> None:
     (tmp_path / "one.csv").write_text("c\na\n\nb\n")
-    schema = TableSchema((Categorical("c", (("a",), ("b",)), missing="category"),))
+    schema = TableSchema((Categorical("c", (("a",), ("b",)), missing="category"),), declared=True)
     assert rows(tmp_path / "one.csv", schema).tolist() == [[1, 0, 0], [0, 0, 1], [0, 1, 0]]
 
 
@@ -268,6 +271,7 @@ def test_incomplete_rows_are_left_out_when_declared() -> None:
         (Categorical("c", (("a",), ("b",))), Numeric("x", (0.0, 1.0, 2.0))),
         drop_incomplete=True,
         missing_values=("", "?"),
+        declared=True,
     )
     frame = pl.DataFrame({"c": ["a", "?", "b", None, "b"], "x": [0.0, 1.0, None, 0.0, 2.0]})
     data = load(frame, schema)
@@ -277,7 +281,7 @@ def test_incomplete_rows_are_left_out_when_declared() -> None:
 
 def test_a_number_may_stand_for_a_missing_value() -> None:
     schema = TableSchema(
-        (Numeric("x", (0.0, 1.0, 2.0), missing="category"),), missing_values=("-9",)
+        (Numeric("x", (0.0, 1.0, 2.0), missing="category"),), missing_values=("-9",), declared=True
     )
     for values in ([-9, 1], [-9.0, 1.0], ["-9", "1"]):
         assert rows(pl.DataFrame({"x": values}), schema).tolist() == [[0, 0, 1], [0, 1, 0]]

@@ -28,6 +28,7 @@ SURVEY = TableSchema(
     ),
     name="survey",
     missing_values=("", "n/a"),
+    declared=True,
 )
 
 
@@ -37,7 +38,7 @@ def test_the_examples_load(tmp_path: Path) -> None:
         path = tmp_path / f"s.{ending}"
         path.write_text(example, encoding="utf-8")
         loaded.append(load_schema(path))
-    items = ItemSchema(np.array([*range(1000), 2000]), name="s.json", outside="drop")
+    items = ItemSchema(np.array([*range(1000), 2000]), name="s.json", outside="drop", declared=True)
     assert loaded == [SURVEY, SURVEY, items]
 
 

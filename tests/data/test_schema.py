@@ -26,7 +26,7 @@ AGE = Numeric("age", (0.0, 30.0, 35.0, 100.0), integer=True)
 SEX = Categorical("sex", (("Female", "F"), ("Male", "M")))
 FLAG = Binary("flag")
 RATE = Numeric("rate", (0.0, 0.5, 1.0), missing="category", outside="clip")
-TABLE = TableSchema((AGE, SEX, FLAG, RATE), name="people")
+TABLE = TableSchema((AGE, SEX, FLAG, RATE), name="people", declared=True)
 
 
 def test_the_domain_has_one_run_of_bits_for_each_column() -> None:
@@ -73,17 +73,21 @@ def test_negative_ends_are_joined_by_to() -> None:
     ],
 )
 def test_a_bucket_is_found_by_its_ends(edges: tuple[float, ...], value: str, bit: int) -> None:
-    assert TableSchema((Numeric("x", edges),)).literal("x", value) == 2 * bit
+    assert TableSchema((Numeric("x", edges),), declared=True).literal("x", value) == 2 * bit
 
 
 @pytest.mark.parametrize("value", ["1-1", "1-1.00000002", "1.00000001-1", "0-1", "1-nan"])
 def test_a_range_that_is_no_bucket_is_refused(value: str) -> None:
     with pytest.raises(BadInputError, match="has no value"):
-        TableSchema((Numeric("x", (1.0, 1.00000001, 1.00000002)),)).literal("x", value)
+        TableSchema((Numeric("x", (1.0, 1.00000001, 1.00000002)),), declared=True).literal(
+            "x", value
+        )
 
 
 def test_a_category_is_found_by_its_number() -> None:
-    schema = TableSchema((Categorical("Größe", (("1.70", "1.7e0"), ("1.80",), ("1.8", "tall"))),))
+    schema = TableSchema(
+        (Categorical("Größe", (("1.70", "1.7e0"), ("1.80",), ("1.8", "tall"))),), declared=True
+    )
     for value, code in [("1.70", 0), ("1.7", 0), ("1.700", 0), ("1.80", 2), ("1.8", 4)]:
         assert schema.literal("Größe", value) == code
     for value in ("1.800", "1_7", "nan", "1.9"):  # 1.800 may be two of them
@@ -92,7 +96,9 @@ def test_a_category_is_found_by_its_number() -> None:
 
 
 def test_the_categories_beside_the_declared_ones_are_offered() -> None:
-    schema = TableSchema((Categorical("city", (("Rome",),), outside="other", missing="category"),))
+    schema = TableSchema(
+        (Categorical("city", (("Rome",),), outside="other", missing="category"),), declared=True
+    )
     with pytest.raises(BadInputError, match=r"one of 'Rome', '\(other\)', '\(missing\)'"):
         schema.literal("city", "Paris")
 
@@ -100,7 +106,7 @@ def test_the_categories_beside_the_declared_ones_are_offered() -> None:
 @given(st.lists(st.floats(-1e9, 1e9), min_size=3, max_size=8, unique=True))
 def test_every_printed_label_is_understood(edges: list[float]) -> None:
     column = Numeric("x", tuple(sorted(edges)))
-    schema = TableSchema((column,))
+    schema = TableSchema((column,), declared=True)
     for bit, label in enumerate(column.labels):
         assert schema.literal("x", label) == 2 * bit
         low, high = column.edges[bit : bit + 2]
@@ -153,7 +159,7 @@ def test_an_unknown_name_in_a_query_is_explained(
 
 
 def test_items_have_ids_for_labels_and_literals() -> None:
-    schema = ItemSchema(np.array([3, 7, 8], np.int64))
+    schema = ItemSchema(np.array([3, 7, 8], np.int64), declared=True)
     assert schema.bit_labels().to_list() == ["3", "7", "8"]
     assert (schema.bit_label(1), schema.literal("7", None), schema.literal("8", "0")) == ("7", 2, 5)
     assert list(schema.column_names) == ["3", "7", "8"]
@@ -195,23 +201,40 @@ def test_items_have_ids_for_labels_and_literals() -> None:
         ),
         (lambda: Binary("c", "1", "1"), "both values of a binary column are '1'"),
         (lambda: Binary(""), "a column has an empty name"),
-        (lambda: TableSchema(()), "it has no columns, so records have no bits"),
-        (lambda: TableSchema((FLAG, FLAG)), "the column 'flag' is declared twice"),
+        (lambda: TableSchema((), declared=True), "it has no columns, so records have no bits"),
+        (lambda: TableSchema((FLAG, FLAG), declared=True), "the column 'flag' is declared twice"),
         (
-            lambda: TableSchema((Categorical("c", (("?",), ("a",))),), missing_values=("?",)),
+            lambda: TableSchema(
+                (Categorical("c", (("?",), ("a",))),), missing_values=("?",), declared=True
+            ),
             "'[?]' is declared as a value and also stands for a missing value",
         ),
         (
-            lambda: TableSchema((RATE,), drop_incomplete=True),
+            lambda: TableSchema((RATE,), drop_incomplete=True, declared=True),
             "column 'rate': missing is a category, but drop_incomplete leaves such rows out",
         ),
-        (lambda: ItemSchema(np.zeros(0, np.int64)), "it has no items"),
-        (lambda: ItemSchema(np.array([1, 2]), names=("a",)), "1 names for 2 items"),
-        (lambda: ItemSchema(np.array([1, 2]), names=("a", "a")), "two items have the name 'a'"),
-        (lambda: ItemSchema(np.array([1, 2]), names=("2", "b")), "item 1 has the name '2'"),
-        (lambda: ItemSchema(np.array([1, 2]), names=("a", "")), "item 2 has the name ''"),
-        (lambda: ItemSchema(np.array([2, 2])), r"must increase from 0 or more, found \[2, 2\]"),
-        (lambda: ItemSchema(np.array([-1, 2])), r"must increase from 0 or more, found \[-1, 2\]"),
+        (lambda: ItemSchema(np.zeros(0, np.int64), declared=True), "it has no items"),
+        (lambda: ItemSchema(np.array([1, 2]), names=("a",), declared=True), "1 names for 2 items"),
+        (
+            lambda: ItemSchema(np.array([1, 2]), names=("a", "a"), declared=True),
+            "two items have the name 'a'",
+        ),
+        (
+            lambda: ItemSchema(np.array([1, 2]), names=("2", "b"), declared=True),
+            "item 1 has the name '2'",
+        ),
+        (
+            lambda: ItemSchema(np.array([1, 2]), names=("a", ""), declared=True),
+            "item 2 has the name ''",
+        ),
+        (
+            lambda: ItemSchema(np.array([2, 2]), declared=True),
+            r"must increase from 0 or more, found \[2, 2\]",
+        ),
+        (
+            lambda: ItemSchema(np.array([-1, 2]), declared=True),
+            r"must increase from 0 or more, found \[-1, 2\]",
+        ),
     ],
 )
 def test_a_schema_that_makes_no_sense_is_refused(make: object, message: str) -> None:
@@ -260,7 +283,7 @@ def test_selection_by_name_position_and_range() -> None:
     assert TABLE.restrict("sex,3").column_names == ("sex", "rate")
     assert TABLE.restrict(["flag", "0-1"]).column_names == ("age", "sex", "flag")
     assert TABLE.select("flag").tolist() == [2]
-    numbered = TableSchema((Binary("2"), Binary("x"), Binary("y")))
+    numbered = TableSchema((Binary("2"), Binary("x"), Binary("y")), declared=True)
     assert numbered.restrict("2").column_names == ("2",)  # a name wins over a position
     for selection, message in [
         ("sexes", "columns: there is no column 'sexes'; did you mean 'sex'"),
@@ -272,7 +295,7 @@ def test_selection_by_name_position_and_range() -> None:
 
 
 def test_a_selected_name_with_a_comma_is_in_quotation_marks() -> None:
-    table = TableSchema((Binary("city, state"), Binary('note "x"'), Binary("age")))
+    table = TableSchema((Binary("city, state"), Binary('note "x"'), Binary("age")), declared=True)
     assert table.select('age, "city, state"').tolist() == [0, 2]
     assert table.select('"!city, state"').tolist() == [1, 2]
     assert table.select('note "x","note ""x"""').tolist() == [1]
@@ -283,7 +306,7 @@ def test_a_selection_may_leave_out() -> None:
     assert TABLE.restrict("!sex, !2-3").column_names == ("age",)
     assert TABLE.restrict(["0-2", "!sex"]).column_names == ("age", "flag")
     assert TABLE.select("! age,!rate").tolist() == [1, 2]
-    odd = TableSchema((Binary("!x"), Binary("x"), Binary("y")))
+    odd = TableSchema((Binary("!x"), Binary("x"), Binary("y")), declared=True)
     assert odd.restrict("!x").column_names == ("!x",)  # a name wins
     assert odd.restrict("!!x").column_names == ("x", "y")
     for selection, message in [
@@ -301,7 +324,7 @@ def test_a_selection_may_leave_out() -> None:
 
 
 def test_selected_items_leave_the_others_out() -> None:
-    schema = ItemSchema(np.array([3, 7, 8], np.int64)).restrict("8,3")
+    schema = ItemSchema(np.array([3, 7, 8], np.int64), declared=True).restrict("8,3")
     assert (schema.items.tolist(), schema.outside) == ([3, 8], "drop")
     with pytest.raises(BadInputError, match="there is no item 4"):
         schema.restrict("3-4")
@@ -427,7 +450,7 @@ def test_a_record_that_breaks_a_group_is_not_decoded() -> None:
 
 @pytest.mark.parametrize(("items", "columns"), [(12, 12), (10_001, 1)])
 def test_items_decode_to_columns_or_to_lists(items: int, columns: int, tmp_path: Path) -> None:
-    schema = ItemSchema(np.arange(5, 5 + items, dtype=np.int64))
+    schema = ItemSchema(np.arange(5, 5 + items, dtype=np.int64), declared=True)
     records = (np.random.default_rng(1).random((4, items)) < 0.3).astype(np.uint8)
     records[2] = 0
     frame = schema.decode(records)
@@ -445,10 +468,10 @@ def test_no_records_decode_to_no_rows() -> None:
         assert schema.decode(np.zeros((0, schema.domain.bits), np.uint8)).height == 0
 
 
-def test_a_schema_file_is_a_declaration_unless_it_says_otherwise(tmp_path: Path) -> None:
+def test_a_schema_file_declares_itself_only_by_saying_so(tmp_path: Path) -> None:
     path = tmp_path / "s.json"
     write_schema(TABLE, path)
-    assert "declared" not in path.read_text(encoding="utf-8")
+    assert '"declared": true' in path.read_text(encoding="utf-8")
     assert load_schema(path) == TABLE
     draft = TableSchema(TABLE.columns, name="survey.csv", declared=False)
     write_schema(draft, path)
@@ -456,8 +479,12 @@ def test_a_schema_file_is_a_declaration_unless_it_says_otherwise(tmp_path: Path)
     assert '"declared": false' in text
     assert load_schema(path) == TableSchema(TABLE.columns, name="s.json", declared=False)
     path.write_text(text.replace('"declared": false', '"declared": true'), encoding="utf-8")
-    assert load_schema(path) == TableSchema(TABLE.columns, name="s.json")
+    assert load_schema(path) == TableSchema(TABLE.columns, name="s.json", declared=True)
     assert schema_from_dict(draft.to_dict()) == draft
+    path.write_text(text.replace('  "declared": false,\n', ""), encoding="utf-8")
+    assert load_schema(path).declared is False
+    with pytest.raises(TypeError, match="declared"):
+        TableSchema(TABLE.columns)  # type: ignore[call-arg]
 
 
 def test_drafted_items_are_no_declaration_either(tmp_path: Path) -> None:
@@ -495,6 +522,7 @@ def test_a_schema_is_written_whole_or_not_at_all(
 def test_toml_and_json_say_the_same(tmp_path: Path) -> None:
     (tmp_path / "people.toml").write_text(
         """
+        declared = true
         drop_incomplete = true
         missing_values = ["", "?"]
         [[columns]]
@@ -518,6 +546,7 @@ def test_toml_and_json_say_the_same(tmp_path: Path) -> None:
         name="people.toml",
         drop_incomplete=True,
         missing_values=("", "?"),
+        declared=True,
     )
 
 

@@ -27,6 +27,7 @@ SCHEMA = TableSchema(
         Binary("c"),
     ),
     name="school",
+    declared=True,
 )
 DOMAIN = SCHEMA.domain
 QUERIES = {

@@ -14,7 +14,7 @@ from dualquery.data.schema.table import TableSchema
 from dualquery.queries.generate.files import read_queries
 from dualquery.runtime.errors import BadInputError
 
-SCHEMA = TableSchema((Binary("flag"), Categorical("sex", (("Male",), ("Female",)))))
+SCHEMA = TableSchema((Binary("flag"), Categorical("sex", (("Male",), ("Female",)))), declared=True)
 TEXT = "# my queries\n\nflag & sex=Male\r\n  !flag  \n   # more\nsex!=Female"
 EXPECTED = [[0, 2], [1, -1], [5, -1]]
 

@@ -23,7 +23,8 @@ SCHEMA = TableSchema(
         Categorical("sex", (("Male",), ("Female",), ("a & b",))),
         Categorical("income", ((">50K",), ("<=50K",))),
         Binary("member", zero="no", one="yes"),
-    )
+    ),
+    declared=True,
 )
 
 
@@ -86,7 +87,8 @@ def test_what_is_wrong_with_a_query_is_said(text: str, message: str) -> None:
 
 
 WITH_AGE = TableSchema(
-    (*SCHEMA.columns, Numeric("age", (0.0, 10.0, 30.0, 35.0, 40.0, 90.0), integer=True))
+    (*SCHEMA.columns, Numeric("age", (0.0, 10.0, 30.0, 35.0, 40.0, 90.0), integer=True)),
+    declared=True,
 )
 
 
@@ -150,7 +152,7 @@ def test_printed_form() -> None:
 
 
 def test_items_are_printed_and_read_by_their_ids() -> None:
-    schema = ItemSchema(np.array([3, 10, 11]))
+    schema = ItemSchema(np.array([3, 10, 11]), declared=True)
     workload = Workload(np.array([[0, 3], [4, -1]]), schema.domain)
     assert workload.text(schema).to_list() == ["3 & !10", "11"]
     again = parse_workload(workload.text(schema), schema)
@@ -171,7 +173,7 @@ def test_any_names_and_values_survive_printing_and_reading(data: st.DataObject) 
             columns.append(Binary(name))
         else:
             columns.append(Categorical(name, tuple((value,) for value in values)))
-    schema = TableSchema(tuple(columns))
+    schema = TableSchema(tuple(columns), declared=True)
     m = min(50, count_distinct(schema.domain, 2))
     workload = random_conjunctions(schema.domain, m, 2)
     printed = print_queries(workload.literals, schema)

@@ -94,7 +94,7 @@ def test_many_items_come_back_in_short_and_long_form(bits, tmp_path) -> None:
 
 def test_item_ids_with_gaps_come_back(tmp_path) -> None:
     items = np.array([3, 5, 6, 7, 900_000], np.int64)
-    schema = ItemSchema(items, name="basket", outside="drop")
+    schema = ItemSchema(items, name="basket", outside="drop", declared=True)
     file = tmp_path / "baskets.dat"
     file.write_text("3 5 900000\n6\n\n7 3 11\n" * 10)
     made = dualquery.release(str(file), schema=schema, queries=8, way=2, options={"samples": 3})

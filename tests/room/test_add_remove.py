@@ -314,7 +314,7 @@ def test_less_noise_than_for_replaced_records() -> None:
 @pytest.mark.parametrize(("mechanism", "delta"), [("laplace", 0.0), ("mwem", 0.0), ("mwem", 1e-6)])
 def test_queries_that_tell_no_records_apart(value, mechanism, delta, table) -> None:
     """Centred counts of constant queries never move, and still get noise of some scale."""
-    binary = TableSchema((Binary("flag"),), name="flags")
+    binary = TableSchema((Binary("flag"),), name="flags", declared=True)
     made = dualquery.release(
         table.select("flag"), schema=binary, mechanism=mechanism, delta=delta, epsilon=5.0,
         queries=HistogramQueries(np.full((2, 2), value), binary.domain), neighbours="add-remove",

@@ -70,7 +70,7 @@ class FirstOnly(AnyOf):
 def release(queries, mechanism="dualquery", **more):
     bits = queries.domain.bits
     rows = np.random.default_rng(0).integers(0, 2, (500, bits)).astype(np.uint8)
-    schema = TableSchema(tuple(Binary(f"b{i}") for i in range(bits)), "flags")
+    schema = TableSchema(tuple(Binary(f"b{i}") for i in range(bits)), "flags", declared=True)
     return dualquery.release(
         schema.decode(rows), schema=schema, queries=queries, mechanism=mechanism, threads=1,
         delta=1e-6, **more,

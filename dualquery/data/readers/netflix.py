@@ -61,7 +61,7 @@ class NetflixSource:
         movies = np.arange(1, MOVIES + 1, dtype=np.int64)
         titles = self._titles()
         if not titles:
-            return ItemSchema(movies, "netflix")
+            return ItemSchema(movies, "netflix", declared=True)
         uses = Counter(titles.values())
         names = (titles.get(movie, "") for movie in movies.tolist())
         return ItemSchema(
@@ -71,6 +71,7 @@ class NetflixSource:
                 str(movie) if uses[name] != 1 or name.isdigit() else name
                 for movie, name in zip(movies.tolist(), names, strict=True)
             ),
+            declared=True,
         )
 
     def item_rows(self) -> Iterator[ItemRows]:

@@ -26,8 +26,8 @@ def load_schema(name_or_path: str | Path) -> TableSchema | ItemSchema:
     ----------
     name_or_path
         ``adult``, ``adult-paper``, ``kdd99``, or the path of a JSON file or of a TOML file (ending
-        ``.toml``). A file is a declaration unless it says ``"declared": false``, as drafts do. A
-        schema without a name takes that of its file.
+        ``.toml``). A file declares its schema only by ``"declared": true``. A schema without a
+        name takes that of its file.
 
     Raises
     ------
@@ -81,12 +81,11 @@ def write_schema(schema: TableSchema | ItemSchema, path: str | Path) -> None:
 def format_schema(schema: TableSchema | ItemSchema) -> str:
     """Return the text of a schema file: JSON, one line a column.
 
-    A declared schema does not say so: whoever hands a file in declares it. A draft says
-    ``"declared": false``, so that nobody declares it unread, and leaves out its name, which is that
-    of the data, for its file's.
+    A draft leaves out its name, which is that of the data, for its file's.
     """
     fields = schema.to_dict()
-    del fields["declared" if schema.declared else "name"]
+    if not schema.declared:
+        del fields["name"]
     lines = []
     for key, value in fields.items():
         if key == "columns" and isinstance(value, list):

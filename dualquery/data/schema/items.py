@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
@@ -39,7 +39,7 @@ class ItemSchema:
     name
         For messages and for the release.
     declared
-        False when the items were taken from the data.
+        False when the items were taken from the data. It has no default: say which.
     outside
         What an item that is not listed does: it is an error, or is left out of the record.
     max_ones_per_row
@@ -56,7 +56,7 @@ class ItemSchema:
 
     items: NDArray[np.int64]
     name: str = "items"
-    declared: bool = True
+    declared: bool = field(kw_only=True)
     outside: Literal["error", "drop"] = "error"
     max_ones_per_row: int | None = None
     names: tuple[str, ...] | None = None
@@ -95,7 +95,7 @@ class ItemSchema:
     @staticmethod
     def numbered(bits: int, name: str) -> ItemSchema:
         """Return the schema of the items 0 .. ``bits - 1``."""
-        return ItemSchema(np.arange(bits, dtype=np.int64), name)
+        return ItemSchema(np.arange(bits, dtype=np.int64), name, declared=True)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, ItemSchema):

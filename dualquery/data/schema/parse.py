@@ -26,7 +26,8 @@ T = TypeVar("T")
 def schema_from_dict(fields: Mapping[str, object]) -> TableSchema | ItemSchema:
     """Return the schema that `Schema.to_dict` or a schema file describes.
 
-    Only ``columns`` (or ``items``) must be there; a schema that does not say otherwise is declared.
+    Only ``columns`` (or ``items``) must be there; a schema declares itself only by
+    ``"declared": true``.
 
     Raises
     ------
@@ -54,7 +55,7 @@ def schema_from_dict(fields: Mapping[str, object]) -> TableSchema | ItemSchema:
         if key not in common + own:
             raise BadInputError(f"schema: unknown key {key!r}; {suggest(key, common + own)}")
     name = _typed(fields, "name", str, "schema" if kind == "table" else "items")
-    declared = _typed(fields, "declared", bool, True)
+    declared = _typed(fields, "declared", bool, False)
     most = fields.get("max_ones_per_row")
     if kind == "items":
         names = _typed(fields, "names", list, []) if "names" in fields else None

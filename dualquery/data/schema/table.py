@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -39,7 +39,7 @@ class TableSchema:
     name
         For messages and for the release.
     declared
-        False when buckets or categories were taken from the data.
+        False when buckets or categories were taken from the data. It has no default: say which.
     drop_incomplete
         Whether rows that lack a value in one of these columns are left out before anything else.
         It is a public filter: neighbouring tables are defined after it.
@@ -59,7 +59,7 @@ class TableSchema:
 
     columns: tuple[Column, ...]
     name: str = "schema"
-    declared: bool = True
+    declared: bool = field(kw_only=True)
     drop_incomplete: bool = False
     missing_values: tuple[str, ...] = ("",)
     max_ones_per_row: int | None = None

@@ -92,7 +92,7 @@ def open_netflix_like(parameters: str, label: str) -> GeneratedSource:
     from dualquery.rows.generated.netflix_like import MOVIES, USERS, NetflixLike
 
     n, d, seed = _numbers(parameters, label, "N,D,SEED", (USERS, MOVIES, 0))
-    movies = ItemSchema(np.arange(1, d + 1, dtype=np.int64), "netflix-like")
+    movies = ItemSchema(np.arange(1, d + 1, dtype=np.int64), "netflix-like", declared=True)
     return GeneratedSource(NetflixLike(n, d, seed), movies, label)
 
 

@@ -78,7 +78,7 @@ def test_independent_measures_at_two_bits_a_column() -> None:
 def test_queries_that_nobody_can_change_are_answered() -> None:
     """A column of two values is never "neither of the two", so the bound is 0."""
     constant = Workload(np.array([[1, 3]], np.int32), Domain(np.array([0, 2])))
-    schema = TableSchema((Categorical("either", (("a",), ("b",))),))
+    schema = TableSchema((Categorical("either", (("a",), ("b",))),), declared=True)
     records = dataset(schema, random_records(schema.domain, 50, np.random.default_rng(0))).records
     for mechanism, budget in ((Gaussian(), BUDGET), (Laplace(), PURE)):
         plan = mechanism.plan(Task(constant, 50), budget)
