@@ -14,9 +14,9 @@ from dualquery.requests import WorkloadRequest
 from dualquery.runtime.errors import BadInputError
 from experiments.comparing import best_below_all
 from experiments.contenders import BEST, CONTENDERS, OURS
+from experiments.data_sets import chosen
 from experiments.harness.recipe import Choices, Finding, Option, Recipe, Row, Run
 from experiments.measuring import question_of, release
-from experiments.tables import TABLES, table_named
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -44,15 +44,13 @@ _QUICK_COMPARED = (BEST, OURS, "Gaussian noise", "independent columns")
 def plan(choices: Choices) -> Sequence[Run]:
     """Ask every workload of every table at hand; a run takes a mechanism through all epsilon."""
     quick = choices.quick
-    at_hand = [name for name in DATA if TABLES[name].at_hand(choices)]
-    names = choices.options.get("table", ("adult",) if quick else at_hand)
     workloads = choices.options.get("workload", _QUICK_WORKLOADS if quick else tuple(WORKLOADS))
     for workload in workloads:
         if workload not in WORKLOADS:
             raise BadInputError(f"--workload {workload}: the workloads are {', '.join(WORKLOADS)}")
     return [
         {
-            **table_named(name).parameters(choices),
+            **data.parameters(choices),
             "workload": workload,
             "asked": _quickly(WORKLOADS[workload]) if quick else dict(WORKLOADS[workload]),
             "delta": delta,
@@ -60,7 +58,7 @@ def plan(choices: Choices) -> Sequence[Run]:
             "epsilons": list(_QUICK_EPSILONS if quick else EPSILONS),
             "seed": seed,
         }
-        for name in names
+        for data in chosen(choices, DATA)
         for workload in workloads
         for delta in (("0.001",) if quick else DELTAS)
         for label in (_QUICK_COMPARED if quick else COMPARED)
@@ -110,8 +108,8 @@ def mean_l1(workload: Workload, off: NDArray[np.float64]) -> float:
 
 def summarise(table: pl.DataFrame) -> pl.DataFrame:
     """Return errors, time and memory at epsilon 1 (or the largest there is) and delta 0.001."""
-    chosen = table["epsilon"].max() if SHOWN not in table["epsilon"] else SHOWN
-    lines = table.filter(pl.col("epsilon") == chosen, pl.col("delta") == table["delta"][0])
+    epsilon = table["epsilon"].max() if SHOWN not in table["epsilon"] else SHOWN
+    lines = table.filter(pl.col("epsilon") == epsilon, pl.col("delta") == table["delta"][0])
     return lines.group_by("data", "workload", "contender", maintain_order=True).agg(
         pl.col("epsilon").first(),
         pl.col("max_error", "mean_error", "rmse", "mean_l1", "cpu_seconds", "peak_mib").mean(),

@@ -19,7 +19,7 @@ from dualquery.room.randomness import randomness
 from dualquery.rows.histogram import Histogram
 from experiments.comparing import Means, curve_means, listed, ratios
 from experiments.harness.recipe import Choices, Finding, Option, Recipe, Row, Run
-from experiments.mwem_tables import WITHOUT, Study, contingency_table
+from experiments.mwem_data_sets import WITHOUT, Study, contingency_table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -23,7 +23,7 @@ from dualquery.rows.histogram import Histogram
 from experiments.comparing import Means, curve_means, listed, ratios
 from experiments.harness.recipe import Choices, Finding, Recipe, Row, Run
 from experiments.measuring import CountedRows, table
-from experiments.mwem_tables import CATEGORICAL_ADULT
+from experiments.mwem_data_sets import CATEGORICAL_ADULT
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -21,7 +21,7 @@ from dualquery.releases.making import run as run_mechanism
 from dualquery.rows.dataset import Dataset, load
 from dualquery.rows.packed import Records
 from experiments.harness.recipe import Choices, Finding, Recipe, Row, Run
-from experiments.mwem_tables import CATEGORICAL_ADULT, WITHOUT
+from experiments.mwem_data_sets import CATEGORICAL_ADULT, WITHOUT
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

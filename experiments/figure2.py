@@ -10,9 +10,9 @@ import polars as pl
 
 from experiments.comparing import best_below_all, curve_means, gains_over_the_paper, listed
 from experiments.contenders import BEST, CONTENDERS, OURS, SEEDLESS, contenders_named
+from experiments.data_sets import DataSet, chosen
 from experiments.harness.recipe import Choices, Finding, Option, Recipe, Row, Run
 from experiments.measuring import release_of
-from experiments.tables import TABLES, PublicTable, table_named
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -42,26 +42,21 @@ def plan(choices: Choices) -> Sequence[Run]:
             "delta": DELTA,
             "seed": seed,
         }
-        for table in _tables(choices)
+        for table in chosen(choices, _names(choices))
         for label in contenders_named(choices.options.get("contender"))
         for epsilon in (epsilons[:1] if label in SEEDLESS else epsilons)
         for seed in (range(1, 2) if _runs_once(label, table) else choices.seeds(RUNS))
     ]
 
 
-def _runs_once(label: str, table: PublicTable) -> bool:
+def _runs_once(label: str, table: DataSet) -> bool:
     return label in SEEDLESS or (label == BEST and table.name in WIDE)
 
 
-def _tables(choices: Choices) -> list[PublicTable]:
-    """Return the paper's tables, as far as they are at hand, and npm-deps; or those asked for."""
-    if wanted := choices.options.get("table"):
-        return [table_named(name) for name in wanted]
-    if choices.quick:
-        return [TABLES["adult"]]
+def _names(choices: Choices) -> Sequence[str]:
+    """Return the paper's data sets, or a model of the one that is not at hand, and npm-deps."""
     netflix = "netflix" if "netflix" in choices.data else "netflix-like"
-    names = ("adult", "kdd99", netflix, "npm-deps")
-    return [TABLES[name] for name in names if TABLES[name].at_hand(choices)]
+    return ("adult", "kdd99", netflix, "npm-deps")
 
 
 def perform(run: Run, threads: int) -> Sequence[Row]:

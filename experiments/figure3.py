@@ -9,9 +9,9 @@ import polars as pl
 
 from dualquery.requests import WorkloadRequest
 from experiments.contenders import BEST, CONTENDERS, OURS
+from experiments.data_sets import DATA_SETS
 from experiments.harness.recipe import Choices, Finding, Option, Recipe, Row, Run
 from experiments.measuring import question_of, release
-from experiments.tables import TABLES
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -29,7 +29,7 @@ _QUICK_COMPARED = (OURS, "Gaussian noise", "independent columns")
 
 def plan(choices: Choices) -> Sequence[Run]:
     """Answer every number of queries, once a seed."""
-    table = TABLES["adult" if choices.quick else "kdd99"]
+    table = DATA_SETS["adult" if choices.quick else "kdd99"]
     queries = choices.options.get("queries", _QUICK_QUERIES if choices.quick else QUERIES)
     return [
         {

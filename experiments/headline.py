@@ -9,9 +9,9 @@ import polars as pl
 
 from experiments.comparing import best_below_all, gains_over_the_paper
 from experiments.contenders import SEEDLESS, contenders_named
+from experiments.data_sets import DATA_SETS, data_set_named
 from experiments.harness.recipe import Choices, Finding, Option, Recipe, Row, Run
 from experiments.measuring import release_of
-from experiments.tables import TABLES, table_named
 
 DELTA = 0.001
 QUERIES, RUNS = 100_000, 3
@@ -55,11 +55,11 @@ _QUICK_QUERIES = 10_000
 
 def plan(choices: Choices) -> Sequence[Run]:
     """Answer the workload of every line whose table is at hand, once a seed."""
-    wanted = [table_named(name).name for name in choices.options.get("table") or ()]
+    wanted = [data_set_named(name).name for name in choices.options.get("table") or ()]
     lines = LINES[:1] if choices.quick else LINES
     return [
         {
-            **TABLES[line.table].parameters(choices),
+            **DATA_SETS[line.table].parameters(choices),
             "queries": _QUICK_QUERIES if choices.quick else QUERIES,
             "signed": line.signed,
             "query_columns": line.columns,
@@ -69,7 +69,7 @@ def plan(choices: Choices) -> Sequence[Run]:
             "seed": seed,
         }
         for line in lines
-        if (line.table in wanted if wanted else TABLES[line.table].at_hand(choices))
+        if (line.table in wanted if wanted else DATA_SETS[line.table].at_hand(choices))
         for label in contenders_named(choices.options.get("contender"))
         for seed in (range(1, 2) if label in SEEDLESS else choices.seeds(RUNS))
     ]

@@ -127,7 +127,7 @@ def question(
 
 
 def question_of(run: Mapping[str, Any], request: WorkloadRequest, threads: int) -> Question:
-    """Return the question of a run with the parameters of a `PublicTable`."""
+    """Return the question of a run with the parameters of a `DataSet`."""
     return question(run["source"], run["schema"], run["columns"], request, threads)
 
 
@@ -222,7 +222,7 @@ def release_of(run: Mapping[str, Any], threads: int) -> Release:
     Parameters
     ----------
     run
-        With the parameters of a `PublicTable`, ``queries``, ``contender``, ``epsilon``, ``delta``
+        With the parameters of a `DataSet`, ``queries``, ``contender``, ``epsilon``, ``delta``
         and ``seed``; ``signed`` and ``query_columns`` where queries are not of all kinds.
     threads
         Number of threads.

@@ -11,9 +11,9 @@ import polars as pl
 
 from dualquery.requests import WorkloadRequest
 from experiments.contenders import AS_PUBLISHED, Contender
+from experiments.data_sets import DATA_SETS, DataSet, chosen
 from experiments.harness.recipe import Choices, Finding, Option, Recipe, Row, Run
 from experiments.measuring import question_of, release
-from experiments.tables import TABLES, PublicTable, table_named
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,7 +25,7 @@ ROUNDS = (40, 80, 160, 320, 640, 1_280)
 SAMPLES = (5, 15, 60, 250, 1_000)
 STEPS = (0.05, 0.1, 0.2, 0.4, 0.65, 1.0, 2.0)
 FREE = ("zeros", "coins", "hint")
-SPARSE = PublicTable("netflix-like, 2,000 columns", "netflix-like:50000,2000,1")
+SPARSE = DataSet("netflix-like, 2,000 columns", "netflix-like:50000,2000,1")
 """Where free attributes matter: columns of one bit each, nearly all 0, and positive queries."""
 LIMITS = (20.0, 5.0, 1.0, 0.1, 0.02)
 """Seconds a best response may take; 20 in the paper. They are tried on the paper's game."""
@@ -37,12 +37,11 @@ FEWEST_RUNS = 3
 
 _QUICK_QUERIES, _QUICK_EPSILON = 5_000, 0.1
 _QUICK_LIMITS = (20.0, 0.02)
-_QUICK_SPARSE = PublicTable("netflix-like, 500 columns", "netflix-like:5000,500,1")
+_QUICK_SPARSE = DataSet("netflix-like, 500 columns", "netflix-like:5000,500,1")
 
 
 def plan(choices: Choices) -> Sequence[Run]:
     """Vary one parameter at a time; the policy or the budget gives the others."""
-    names = choices.options.get("table", ("adult",))
     quick = choices.quick
     variants: list[tuple[str, Any, dict[str, Any]]] = [(POLICY, POLICY, {})]
     variants += [("rounds", value, {"rounds": value}) for value in _thinned(ROUNDS, quick)]
@@ -58,8 +57,8 @@ def plan(choices: Choices) -> Sequence[Run]:
         for limit in (_QUICK_LIMITS if quick else LIMITS)
     ]
     tried = [
-        ({**table_named(name).parameters(choices), "signed": True}, variant)
-        for name in names
+        ({**table.parameters(choices), "signed": True}, variant)
+        for table in chosen(choices, ("adult",))
         for variant in variants
     ]
     sparse = {**(_QUICK_SPARSE if quick else SPARSE).parameters(choices), "signed": False}
@@ -236,5 +235,5 @@ RECIPE = Recipe(
     summarise=summarise,
     expect=expect,
     draw=draw,
-    options=(Option("table", str, f"Instead of adult: one of {', '.join(TABLES)}."),),
+    options=(Option("table", str, f"Instead of adult: one of {', '.join(DATA_SETS)}."),),
 )

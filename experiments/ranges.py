@@ -19,7 +19,7 @@ from dualquery.queries.ranges import RangeQueries
 from dualquery.releases.making import run as run_mechanism
 from experiments.comparing import curve_means, listed, ratios
 from experiments.harness.recipe import Choices, Finding, Recipe, Row, Run
-from experiments.mwem_tables import NUMERIC, WITHOUT, numeric_table
+from experiments.mwem_data_sets import NUMERIC, WITHOUT, numeric_table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
