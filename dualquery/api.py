@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -150,7 +149,7 @@ def release(
 
 def _own_workload(workload: Queries, schema: Schema) -> Queries:
     """Check that a user's queries are about the columns of the schema."""
-    from dualquery.queries.conjunctions import Workload
+    from dualquery.queries.family import over_domain
 
     if not np.array_equal(workload.domain.offsets, schema.domain.offsets):
         raise BadInputError(
@@ -158,9 +157,7 @@ def _own_workload(workload: Queries, schema: Schema) -> Queries:
             f"bits, but schema {schema.name!r} has {schema.domain.columns} of "
             f"{schema.domain.bits}: make it for the schema's own domain"
         )
-    if isinstance(workload, Workload):
-        return replace(workload, domain=schema.domain, repeats=False)
-    return workload
+    return over_domain(workload, schema.domain)
 
 
 def expected_error(

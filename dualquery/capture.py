@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from typing import Any
 
+from dualquery.privacy.statement import PrivacyStatement
 from dualquery.runtime.progress import NO_PROGRESS, Progress
 from solvers import BestResponse, get_solver
 from solvers.comparison.recording import Recording
@@ -15,6 +17,22 @@ FIRST_SOLVED = 2
 """The first round needs no solver."""
 
 
+@dataclass(frozen=True, eq=False)
+class Captured:
+    """Problems of a run, and what publishing them would cost.
+
+    Parameters
+    ----------
+    problems
+        Round -> problem, ascending. They show drawn queries, so they are outputs of the run.
+    privacy
+        The guarantee of the run, or why it has none.
+    """
+
+    problems: dict[int, BestResponse]
+    privacy: PrivacyStatement
+
+
 def captured_rounds(
     table: Any,
     rounds: Collection[int],
@@ -22,7 +40,7 @@ def captured_rounds(
     options: Mapping[str, Any],
     progress: Progress = NO_PROGRESS,
     **release_options: Any,
-) -> dict[int, BestResponse]:
+) -> Captured:
     """Run DualQuery with local search and return the problems of some rounds.
 
     Parameters
@@ -38,10 +56,6 @@ def captured_rounds(
     **release_options
         Further arguments of `dualquery.release`.
 
-    Returns
-    -------
-    Round -> problem, ascending.
-
     Raises
     ------
     BadInputError
@@ -53,11 +67,14 @@ def captured_rounds(
         get_solver("local-search"), {number - FIRST_SOLVED + 1 for number in rounds}
     )
     with registered(_NAME, lambda _: recorder):
-        release(
+        released = release(
             table,
             mechanism="dualquery",
             options={**options, "solver": _NAME},
             progress=progress,
             **release_options,
         )
-    return {call + FIRST_SOLVED - 1: problem for call, problem in sorted(recorder.problems.items())}
+    problems = sorted(recorder.problems.items())
+    return Captured(
+        {call + FIRST_SOLVED - 1: problem for call, problem in problems}, released.privacy
+    )

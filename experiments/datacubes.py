@@ -18,11 +18,12 @@ from dualquery.privacy.events import Neighbours
 from dualquery.queries.conjunctions import Workload
 from dualquery.room.curator import Curator
 from dualquery.room.randomness import randomness
+from dualquery.rows.cached import CachedRows
 from dualquery.rows.dataset import Dataset
 from dualquery.rows.histogram import Histogram
 from experiments.comparing import Means, curve_means, listed, ratios
 from experiments.harness.recipe import Choices, Finding, Recipe, Row, Run
-from experiments.measuring import CountedRows, table
+from experiments.measuring import table
 from experiments.mwem_data_sets import CATEGORICAL_ADULT
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ def perform(run: Run, threads: int) -> Sequence[Row]:  # noqa: ARG001
 
 
 def mwem_cube(
-    data: Dataset[CountedRows], epsilon: float, seed: int
+    data: Dataset[CachedRows], epsilon: float, seed: int
 ) -> tuple[Potentials, list[Columns]]:
     """Run MWEM on whole cuboids (section 3.3); return its distribution, and what it measured.
 
@@ -208,7 +209,7 @@ def asked_cuboids(domain: Domain, most_cells: int) -> tuple[list[Columns], Workl
 
 
 @lru_cache(maxsize=1)
-def exact_cube(data: Dataset[CountedRows]) -> NDArray[np.float64]:
+def exact_cube(data: Dataset[CachedRows]) -> NDArray[np.float64]:
     """Return the number of rows in every cell. Not private."""
     counts = data.records.total(Histogram(data.schema.domain), 1)
     return counts.astype(np.float64)

@@ -5,7 +5,6 @@ Not private: it reads the exact answers. The tables of the experiments are publi
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,51 +17,16 @@ from numpy.typing import NDArray
 from dualquery.mechanisms.protocol import Mechanism, Outcome, Plan, Task
 from dualquery.mechanisms.registry import configure
 from dualquery.queries.conjunctions import Workload
-from dualquery.queries.counting.planner import ConjunctionCounts
 from dualquery.releases.evaluation import Errors
 from dualquery.releases.making import run as run_mechanism
 from dualquery.requests import BudgetRequest, WorkloadRequest
 from dualquery.room.row_count import RowCount
+from dualquery.rows.cached import CachedRows
 from dualquery.rows.dataset import Dataset, load
-from dualquery.rows.protocol import Rows, RowSum
 from experiments.contenders import CONTENDERS, Contender
 
 _AT_LIMIT = 0.9
 """A solver that took this share of its time limit has reached it."""
-
-
-@dataclass(frozen=True, eq=False)
-class CountedRows:
-    """Rows that count each list of conjunctions once; seeds and mechanisms then share the counts.
-
-    Parameters
-    ----------
-    rows
-        The rows themselves.
-    """
-
-    rows: Rows
-    _known: dict[bytes, NDArray[np.int64]] = field(default_factory=dict, repr=False)
-
-    @property
-    def n(self) -> int:
-        """Number of rows."""
-        return self.rows.n
-
-    @property
-    def bits(self) -> int:
-        """Number of bits of a row."""
-        return self.rows.bits
-
-    def total(self, statistic: RowSum, threads: int) -> NDArray[np.int64]:
-        """Return a statistic of all rows."""
-        if not isinstance(statistic, ConjunctionCounts):
-            return self.rows.total(statistic, threads)
-        literals = np.ascontiguousarray(statistic.literals)
-        key = hashlib.sha256(literals.tobytes() + str(literals.shape).encode()).digest()
-        if key not in self._known:
-            self._known[key] = self.rows.total(statistic, threads)
-        return self._known[key]
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +45,7 @@ class Question:
         Seconds that counting them took.
     """
 
-    data: Dataset[CountedRows]
+    data: Dataset[CachedRows]
     task: Task
     truth: NDArray[np.float64]
     evaluation_s: float
@@ -102,10 +66,10 @@ class Question:
 
 
 @lru_cache(maxsize=1)
-def table(source: str, schema: str | None, columns: str | None) -> Dataset[CountedRows]:
+def table(source: str, schema: str | None, columns: str | None) -> Dataset[CachedRows]:
     """Return a table, kept until another is asked for."""
     data = load(source, schema, columns)
-    return Dataset(CountedRows(data.records), data.schema, data.source, data.notes)
+    return Dataset(CachedRows(data.records), data.schema, data.source, data.notes)
 
 
 @lru_cache(maxsize=1)

@@ -84,7 +84,6 @@ def game_problems(
     """
     from dualquery.capture import captured_rounds
     from dualquery.mechanisms.dualquery.best_response import best_response
-    from dualquery.queries.forms.disjunctions import Disjunctions
     from dualquery.rows.dataset import load
 
     data = load(source, schema, columns)
@@ -92,7 +91,7 @@ def game_problems(
     generator = np.random.default_rng(1)
     drawn = generator.integers(len(workload), size=samples)
     signs = generator.choice(np.array([-1, 1], np.int8), samples)
-    first = best_response(Disjunctions.of(workload), drawn, signs)
+    first = best_response(workload.disjunctions(), drawn, signs)
     later = captured_rounds(
         source,
         [number for number in rounds if number > 1],
@@ -105,4 +104,4 @@ def game_problems(
         seed=1,
         threads=1,
     )
-    return {number: first if number == 1 else later[number] for number in rounds}
+    return {number: first if number == 1 else later.problems[number] for number in rounds}

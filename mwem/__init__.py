@@ -9,9 +9,10 @@ keeps weights on records and answers with queries. It stands on the shared modul
 - `sampled`: MWEM on a population of records, for domains that no exact representation fits.
 - `barak`: all asked Fourier coefficients with noise, fitted by multiplicative weights.
 - `representations`: ways to hold the distribution, all exact, behind one protocol.
-- `queries`, `answers`: queries as products over columns, and the answers to all of them.
+- `answers`: answers of all queries, as products of functions of columns
+  (`dualquery.queries.products`), under a distribution.
 - `questions`: what an iteration asks, one query or a whole marginal (a cuboid).
-- `tables`, `measures`: back to records, and distances from the truth.
+- `cell_records`, `measures`: back to records, and distances from the truth.
 """
 
 from __future__ import annotations
@@ -34,10 +35,10 @@ __all__ = [
 if TYPE_CHECKING:
     from mwem.barak import Barak
     from mwem.bounds import svd_bound, theorem_2_2_bound
+    from mwem.cell_records import rounded_table, sampled_table
     from mwem.measures import maximum_error, mean_squared_error, relative_entropy
     from mwem.mechanism import Mwem
     from mwem.sampled.mechanism import MwemSampled
-    from mwem.tables import rounded_table, sampled_table
 
 _HOMES = {
     "Barak": "barak",
@@ -48,8 +49,8 @@ _HOMES = {
     "maximum_error": "measures",
     "mean_squared_error": "measures",
     "relative_entropy": "measures",
-    "rounded_table": "tables",
-    "sampled_table": "tables",
+    "rounded_table": "cell_records",
+    "sampled_table": "cell_records",
 }
 
 

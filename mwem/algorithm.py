@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dualquery.queries.products import Products
 from dualquery.room.curator import Curator
 from dualquery.runtime.errors import BadInputError
 from mwem.options import MwemOptions
 from mwem.output import Output
-from mwem.queries import ProductQueries
 from mwem.questions import Questions
 from mwem.representations import Representation
 from mwem.spending import Spending
@@ -32,7 +32,7 @@ _UNIFORM_SHARE = 0.01
 def multiply_weights(
     curator: Curator,
     asked: Questions,
-    queries: ProductQueries,
+    queries: Products,
     distribution: Representation,
     options: MwemOptions,
     spending: Spending,
@@ -94,7 +94,7 @@ def multiply_weights(
 
 
 def fitting(
-    distribution: Representation, queries: ProductQueries, options: MwemOptions
+    distribution: Representation, queries: Products, options: MwemOptions
 ) -> NDArray[np.bool_]:
     """Return which queries may be selected, by a rule that looks at public facts only."""
     if options.too_large == "exclude":
@@ -117,7 +117,7 @@ def require_candidates(candidates: NDArray[np.bool_], number: int, options: Mwem
         )
 
 
-def clip_to_range(noisy: float, queries: ProductQueries, query: int) -> float:
+def clip_to_range(noisy: float, queries: Products, query: int) -> float:
     """Bring a noisy answer to the values that the query's product can take (post-processing).
 
     With it an exponent is at most half the query's range, so weights stay far from overflow

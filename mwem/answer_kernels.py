@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 
 class Factors(NamedTuple):
-    """Functions of single columns: sums of terms (see `mwem.queries.ProductQueries`)."""
+    """Functions of single columns: sums of terms (see `dualquery.queries.products.Products`)."""
 
     column: NDArray[np.int32]
     """(f,)"""

@@ -8,15 +8,15 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 from numpy.typing import NDArray
 
+from dualquery.queries.products import Products
 from mwem import answer_kernels as kernels
 from mwem.answer_kernels import Factors, Parts, TablePool
-from mwem.queries import ProductQueries
 
 _BLOCK = 1 << 16
 """Queries a task."""
 
 
-class Columns:
+class ColumnMarginals:
     """Inclusive marginals of the single columns, one after another in one array."""
 
     def __init__(
@@ -36,9 +36,9 @@ class Columns:
 
 
 def answer(
-    queries: ProductQueries,
+    queries: Products,
     component: NDArray[np.int32],
-    columns: Columns,
+    columns: ColumnMarginals,
     tables: Callable[[NDArray[np.int32]], TablePool],
     threads: int,
 ) -> NDArray[np.float64]:

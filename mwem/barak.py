@@ -27,8 +27,8 @@ from dualquery.mechanisms.protocol import (
     Plan,
     Session,
     Task,
-    conjunctions_of,
     default_records,
+    require_conjunctions,
 )
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.family import Queries
@@ -37,7 +37,7 @@ from dualquery.queries.forms.subqueries import Subqueries
 from dualquery.room.curator import Curator
 from dualquery.room.sensitivity.moves import parity_moves
 from dualquery.runtime.errors import BadInputError
-from mwem.tables import sampled_table
+from mwem.cell_records import sampled_table
 
 Fit = Literal["auto", "weights", "program", "none"]
 
@@ -116,7 +116,7 @@ class Barak(Mechanism[BarakDetails]):
 
     def statistics(self, queries: Queries) -> Workload:
         """Hold the counts that the coefficients are made of."""
-        return asked_sets(conjunctions_of(queries)).workload
+        return asked_sets(require_conjunctions(queries)).workload
 
     def plan(self, task: Task, budget: Budget) -> Plan[BarakDetails]:
         """Spend the whole budget on one noisy measurement of all coefficients."""

@@ -9,14 +9,12 @@ distribution inside a class is uniform, so a factor's answer there is its mean o
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.queries.forms.products import terms_of
-from mwem.queries import ProductQueries
+from dualquery.queries.products import Products, terms_of
 
 
 class Coarsening:
@@ -35,7 +33,7 @@ class Coarsening:
         For each column with classes of different sizes, the logarithms of these.
     """
 
-    def __init__(self, queries: ProductQueries) -> None:
+    def __init__(self, queries: Products) -> None:
         self._queries = queries
         self._classes: dict[int, NDArray[np.int64]] = {}
         self.log_weights: dict[int, NDArray[np.float64]] = {}
@@ -105,12 +103,10 @@ class Coarsening:
             drawn = classes[:, column]
             values[:, column] = order[start[drawn] + generator.integers(0, counts[drawn])]
 
-    def _coarse(self, sizes: NDArray[np.int64]) -> ProductQueries:
+    def _coarse(self, sizes: NDArray[np.int64]) -> Products:
         lengths = [len(index) for index, _ in self._terms]
-        return replace(
-            self._queries,
-            sizes=sizes,
-            cumulative=np.zeros(len(sizes), dtype=np.bool_),
+        return self._queries.with_terms(
+            sizes,
             indptr=np.concatenate(([0], np.cumsum(lengths))).astype(np.int64),
             index=np.concatenate([index for index, _ in self._terms]),
             coefficient=np.concatenate([coefficient for _, coefficient in self._terms]),

@@ -26,14 +26,14 @@ from dualquery.mechanisms.protocol import (
     default_records,
 )
 from dualquery.privacy.accountants.choice import best
-from dualquery.queries.family import Queries
+from dualquery.queries.family import Queries, products_of
+from dualquery.queries.products import Products
 from dualquery.room.curator import Curator
 from dualquery.runtime.errors import BadInputError
 from mwem.algorithm import multiply_weights, noisy_start
 from mwem.intervals import measured_intervals
 from mwem.options import MwemOptions
 from mwem.output import Output
-from mwem.queries import ProductQueries
 from mwem.questions import Questions, questions_of
 from mwem.representations import Name, Representation, choose, make
 from mwem.spending import Spending, spend
@@ -58,7 +58,7 @@ class MwemDetails(Details):
     """
 
     options: MwemOptions
-    queries: ProductQueries = field(compare=False)
+    queries: Products = field(compare=False)
     questions: Questions = field(compare=False)
     representation: Name
     records: int
@@ -95,7 +95,7 @@ class Mwem(MwemOptions, Mechanism[MwemDetails]):
     def plan(self, task: Task, budget: Budget) -> Plan[MwemDetails]:
         """Fix the representation and the noise of every draw from public facts."""
         questions = questions_of(task.queries, self, budget.neighbours)
-        queries = ProductQueries.of(task.queries)
+        queries = products_of(task.queries)
         spending = spend(self, budget, questions.sensitivity)
         accountant, cost = best(spending.schedule(), budget.delta, budget.accountant)
         if cost > budget.epsilon:

@@ -28,9 +28,10 @@ def answer(
       dualquery answer my-release "age=30-35 & sex=Female & income=>50K"
     """
     from dualquery.releases.answering import answer_queries
+    from dualquery.releases.folder import load_release
 
     terminal = Terminal(machine=as_json)
-    found = answer_queries(release, queries)
+    found = answer_queries(load_release(release), queries)
     terminal.emit({"answers": found})
     if not as_json:
         for line in found:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import json
 import os
 import platform
 from collections.abc import Iterator, Sequence
@@ -18,7 +19,11 @@ from dualquery.runtime.errors import BadInputError
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from dualquery.privacy.statement import PrivacyStatement
     from solvers.comparison import Measurement, NamedProblem, SolverSummary
+
+_NOT_PRIVATE = "NOT-PRIVATE-"
+"""Begins the name of every file of a comparison that has no guarantee."""
 
 _DEFAULT_SOLVERS = "auto,local-search,cpsat,scip,highs"
 
@@ -54,7 +59,16 @@ def compare_solvers(
     reduce: Annotated[
         bool, typer.Option("--reduce", help="Give every solver what the reductions leave.")
     ] = False,
-    seed: Annotated[int, typer.Option(help="Of the run and the solvers.", min=0)] = 0,
+    epsilon: Annotated[float, typer.Option(help="Of the run whose problems are taken.")] = 1.0,
+    delta: Annotated[float | None, typer.Option(help="Of that run; default 1/n^2.")] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option(
+            help="Makes run and solvers reproducible. Files from a table of yours are then not "
+            "private, and are named so.",
+            min=0,
+        ),
+    ] = None,
     threads: Annotated[int, typer.Option(help="Most threads a solver.", min=1)] = 1,
     out: Annotated[
         Path | None, typer.Option(help="New folder; default comparison-<UTC time>.")
@@ -69,6 +83,9 @@ def compare_solvers(
     it proves an optimum. The folder holds every call (Parquet), the whole comparison (JSON), its
     pictures, and the problems.
 
+    Problems of a table show queries that were drawn from private weights: they are released at
+    (--epsilon, --delta), and privacy.json in the folder states the guarantee.
+
     Examples:
 
       dualquery compare-solvers adult --solvers auto,cpsat,scip --solver-timeout 5
@@ -79,9 +96,11 @@ def compare_solvers(
     start_logging(verbose=verbose, quiet=quiet)
     set_threads(threads)
 
+    from dualquery.data.readers.formats import is_public
     from solvers import get_solver
     from solvers.comparison import compare, summarise
     from solvers.comparison.report import report, write_report
+    from solvers.formats import is_instance_file
 
     if not solver_timeout > 0:
         raise BadInputError(f"--solver-timeout is {solver_timeout}; seconds above 0 are needed")
@@ -90,9 +109,16 @@ def compare_solvers(
         get_solver(name)
     target = out or Path(f"comparison-{datetime.datetime.now(datetime.UTC):%Y%m%dT%H%M%SZ}")
     with _new_folder(target):
-        problems = _problems(
-            terminal, instances or ["adult"], at, schema, queries, option, seed, threads
-        )
+        asked = instances or ["adult"]
+        if all(is_instance_file(name) for name in asked):
+            problems, privacy = _read_problems(asked), None
+        else:
+            budget = {"epsilon": epsilon, "delta": delta, "seed": seed}
+            problems, privacy = _drawn_problems(
+                terminal, asked, at, option, schema=schema, queries=queries, threads=threads,
+                **budget,
+            )  # fmt: skip
+            terminal.console.print(privacy.guarantee(), markup=False)
         measurements: list[Measurement] = []
         with terminal.live() as show:
             show(_table(names, [], len(problems)))
@@ -106,19 +132,23 @@ def compare_solvers(
                 names,
                 solver_timeout,
                 threads=threads,
-                seed=seed,
+                seed=seed or 0,
                 reduced=reduce,
                 listen=listen,
             )
         settings = {"solvers": names, "threads": threads, "seed": seed, "reduce": reduce,
-                    "instances": instances or ["adult"], "versions": _versions(names),
+                    "instances": asked, "versions": _versions(names),
                     "python": platform.python_version(), "system": platform.platform(),
                     "processors": os.cpu_count()}  # fmt: skip
         content = report(problems, measurements, solver_timeout, settings)
         write_report(target, content)
         _write_problems(target, problems)
         pictures = _write_plots(target, measurements)
+        if privacy is not None:
+            _write_privacy(target, privacy, public=is_public(asked[0]))
     content["out"] = str(target)
+    if privacy is not None:
+        content["privacy"] = privacy.to_dict()
     terminal.emit(content)
     terminal.console.print(_table(names, summarise(measurements), len(problems)))
     terminal.console.print(content["advice"], markup=False)
@@ -148,31 +178,33 @@ def _versions(names: Sequence[str]) -> dict[str, str | None]:
     return {name: known.get(name.partition(":")[0]) for name in names}
 
 
-def _problems(
+def _read_problems(files: Sequence[str]) -> list[NamedProblem]:
+    """Read the problems of files."""
+    from solvers.comparison import NamedProblem
+    from solvers.formats import read_instance
+
+    return [NamedProblem(Path(name).name, read_instance(name).problem) for name in files]
+
+
+def _drawn_problems(
     terminal: Terminal,
     instances: list[str],
     at: str,
-    schema: str | None,
-    queries: int,
     option: list[str] | None,
-    seed: int,
-    threads: int,
-) -> list[NamedProblem]:
-    """Read the problems, or take them from a run."""
+    **asked: Any,
+) -> tuple[list[NamedProblem], PrivacyStatement]:
+    """Take the problems from a run on a table; return what the run guarantees, too."""
+    from dualquery.capture import captured_rounds
+    from dualquery.cli.release import mechanism_options
     from solvers.comparison import NamedProblem
-    from solvers.formats import is_instance_file, read_instance
+    from solvers.formats import is_instance_file
 
-    if all(is_instance_file(name) for name in instances):
-        return [NamedProblem(Path(name).name, read_instance(name).problem) for name in instances]
     if len(instances) > 1:
         tables = [name for name in instances if not is_instance_file(name)]
         raise BadInputError(
             f"{tables[0]!r} is no file of a problem (.wcnf, .lp, .mps); "
             "give such files only, or one table"
         )
-    from dualquery.capture import captured_rounds
-    from dualquery.cli.release import mechanism_options
-
     rounds = _round_numbers(at)
     shorthands = dict.fromkeys(
         ("rounds", "samples", "eta", "repetitions", "solver", "solver_timeout")
@@ -184,18 +216,32 @@ def _problems(
         options["rounds"] = max(rounds)
     with terminal.progress() as progress:
         captured = captured_rounds(
-            instances[0],
-            rounds,
-            options=options,
-            schema=schema,
-            queries=queries,
-            seed=seed,
-            threads=threads,
-            progress=progress,
+            instances[0], rounds, options=options, progress=progress, **asked
         )
-    if not captured:
+    if not captured.problems:
         raise BadInputError(f"--at {at}: the run is shorter than {min(rounds)} rounds")
-    return [NamedProblem(f"round-{number}", problem) for number, problem in captured.items()]
+    named = [NamedProblem(f"round-{number}", one) for number, one in captured.problems.items()]
+    return named, captured.privacy
+
+
+def _write_privacy(folder: Path, privacy: PrivacyStatement, *, public: bool) -> None:
+    """State the guarantee beside the files; without one, say so in the name of every file.
+
+    Parameters
+    ----------
+    folder
+        What was written.
+    privacy
+        The guarantee of the run that the problems come from.
+    public
+        Whether the table is of nobody, so that there is nothing to protect.
+    """
+    if not privacy.private and not public:
+        for file in [each for each in folder.rglob("*") if each.is_file()]:
+            file.rename(file.with_name(f"{_NOT_PRIVATE}{file.name}"))
+    content = {**privacy.to_dict(), "text": privacy.text(), "public_table": public}
+    text = json.dumps(content, indent=2, ensure_ascii=False)
+    (folder / "privacy.json").write_text(text + "\n", encoding="utf-8")
 
 
 def _round_numbers(at: str) -> list[int]:

@@ -349,7 +349,7 @@ def show(terminal: Terminal, made: Release, target: Path, *, verbose: bool) -> N
     from rich.panel import Panel
     from rich.table import Table
 
-    from dualquery.mechanisms.protocol import conjunctions_of
+    from dualquery.mechanisms.protocol import require_conjunctions
     from dualquery.queries.text import print_queries
 
     console = terminal.console
@@ -364,7 +364,7 @@ def show(terminal: Terminal, made: Release, target: Path, *, verbose: bool) -> N
     few = ", the first few" if len(made.workload) > shown else ""
     answers = "answer" if len(made.workload) == 1 else "answers"
     table = Table("query", "released answer", title=f"{len(made.workload):,} {answers}{few}")
-    texts = print_queries(conjunctions_of(made.workload).literals[:shown], made.schema)
+    texts = print_queries(require_conjunctions(made.workload).literals[:shown], made.schema)
     rows = [[escape(text), f"{made.answers[i]:.4f}"] for i, text in enumerate(texts)]
     if made.intervals is not None:
         table.add_column(f"{made.intervals.level:.0%} interval of the truth")

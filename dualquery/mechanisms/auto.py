@@ -26,7 +26,7 @@ from dualquery.mechanisms.protocol import (
 from dualquery.mechanisms.registry import configure
 from dualquery.privacy.accountants.choice import choices
 from dualquery.privacy.events import GaussianNoise
-from dualquery.queries.conjunctions import Workload
+from dualquery.queries.conjunctions import conjunctions_of
 from dualquery.queries.family import Queries
 from dualquery.room.curator import Curator
 from dualquery.runtime.errors import BadInputError, LackOfMemoryError
@@ -103,7 +103,7 @@ class Auto(Mechanism[Choice]):
 def _suitable(task: Task, budget: Budget) -> list[tuple[str, str]]:
     """Return the names of mechanisms to try, each with the reason for it."""
     game = ("dualquery", "its cost does not grow with the number of queries")
-    if not isinstance(task.queries, Workload):
+    if conjunctions_of(task.queries) is None:
         # The room holds the queries' own answers; DualQuery would need those of another form.
         return [("mwem", "it answers every family of queries")]
     if budget.delta == 0:

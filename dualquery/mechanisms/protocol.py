@@ -43,10 +43,10 @@ class Task:
         BadInputError
             If the queries are of another family.
         """
-        return conjunctions_of(self.queries)
+        return require_conjunctions(self.queries)
 
 
-def conjunctions_of(queries: Queries) -> Workload:
+def require_conjunctions(queries: Queries) -> Workload:
     """Return the queries if they are conjunctions.
 
     Raises
@@ -54,13 +54,15 @@ def conjunctions_of(queries: Queries) -> Workload:
     BadInputError
         If they are of another family.
     """
-    from dualquery.queries.conjunctions import Workload
+    from dualquery.queries.conjunctions import conjunctions_of
 
-    if isinstance(queries, Workload):
-        return queries
-    raise BadInputError(
-        f"this mechanism answers conjunctions, not {type(queries).__name__}; use the mechanism mwem"
-    )
+    workload = conjunctions_of(queries)
+    if workload is None:
+        raise BadInputError(
+            f"this mechanism answers conjunctions, not {type(queries).__name__}; use the mechanism "
+            "mwem"
+        )
+    return workload
 
 
 def default_records(n: int) -> int:

@@ -3,37 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dualquery.data.domain import Domain
+from dualquery.queries.disjunctions import Disjunctions
+from dualquery.queries.family import QueryFamily, Statistic, as_records
+from dualquery.queries.literals import LiteralRows, refuse_rows
+from dualquery.queries.products import Products
 from dualquery.rows.repeats import first_occurrences
-from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
     import polars as pl
 
     from dualquery.data.schema.protocol import Schema
-    from dualquery.rows.protocol import Rows
 
 
 @dataclass(frozen=True, eq=False)
-class Workload:
+class Workload(LiteralRows, QueryFamily):
     """``m`` conjunctions of at most ``k`` literals over the bits of a domain.
 
-    A literal has the code ``2 * bit + negated``. A query stands for its complement too: whoever
-    needs ``1 - q`` uses the one number of ``q``. On construction the literals of each row are
-    sorted and columns of padding only are dropped, so that equal queries have equal rows.
+    A query stands for its complement too: whoever needs ``1 - q`` uses the one number of ``q``.
 
     Parameters
     ----------
-    literals
-        int32, shape ``(m, k)``, each row padded with -1; at least one literal a row, none twice.
-    domain
-        The bits and the columns they belong to.
+    literals, domain
+        See `LiteralRows`.
     description
         How the queries were made; values that JSON can hold.
     repeats
@@ -42,129 +40,52 @@ class Workload:
     Raises
     ------
     BadInputError
-        When there are no queries, a literal is not one of the domain, a query is empty, has a
-        literal twice or a literal with its negation, or is repeated without leave.
+        As `LiteralRows`, and when a query is repeated without leave.
     """
 
-    literals: NDArray[np.int32]
-    domain: Domain
     description: Mapping[str, Any] = field(default_factory=dict)
     repeats: bool = False
 
-    # Values 0 and 1 (see `dualquery.queries.family`).
-    low: ClassVar[float] = 0.0
-    high: ClassVar[float] = 1.0
-    step: ClassVar[float] = 1.0
-    spread: ClassVar[int] = 1
-
     def __post_init__(self) -> None:
-        rows = np.asarray(self.literals)
-        if rows.ndim != 2 or 0 in rows.shape or rows.dtype.kind not in "iu":
-            raise BadInputError(
-                "a workload needs an integer array of one or more queries by one or more literals, "
-                f"not {rows.dtype} of shape {rows.shape}"
-            )
-        codes = 2 * self.domain.bits
-        _refuse(
-            (rows < -1) | (rows >= codes),
-            f"has a literal outside -1..{codes - 1}",
-            lambda q: rows[q],
-        )
-        # As unsigned numbers the padding -1 is the largest and goes to the right.
-        rows = np.sort(rows.astype(np.int32).view(np.uint32), axis=1).view(np.int32)
-        _refuse(rows[:, :1] < 0, "has no literal", lambda q: rows[q])
-        _refuse(
-            (rows[:, 1:] >= 0) & (rows[:, 1:] >> 1 == rows[:, :-1] >> 1),
-            "uses one bit twice",
-            lambda q: rows[q],
-        )
-        rows = np.ascontiguousarray(rows[:, (rows >= 0).any(axis=0)])
+        super().__post_init__()
         if not self.repeats:
-            first = first_occurrences(rows, codes)
-            _refuse(
-                (first != np.arange(len(rows)))[:, None], "repeats query", lambda q: int(first[q])
-            )
-        object.__setattr__(self, "literals", rows)
+            first = first_occurrences(self.literals, 2 * self.domain.bits)
+            refuse_rows(first != np.arange(len(self)), "repeats query", lambda q: int(first[q]))
 
-    def __len__(self) -> int:
-        return len(self.literals)
+    def answers_on(self, records: NDArray[np.uint8], threads: int = 1) -> NDArray[np.float64]:
+        """Return the share of synthetic records, uint8 ``(r, bits)``, on which each query holds.
 
-    @property
-    def way(self) -> int:
-        """The largest number of literals of a query (k in the papers)."""
-        return int(self.literals.shape[1])
+        Not by way of `counts`: ``--explain`` reports passes over private rows only.
+        """
+        from dualquery.queries.counting.passes import count_conjunctions
+
+        packed = as_records(records, self.domain)
+        return count_conjunctions(self.literals, packed, threads) / len(records)
 
     def take(self, indices: ArrayLike) -> Workload:
         """Return the workload of the queries at ``indices``, in that order, repeats allowed."""
         return Workload(self.literals[np.asarray(indices)], self.domain, self.description, True)
 
-    def on_record(self, record: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        """Return which queries hold on one record.
+    def find(self, literals: NDArray[np.int32]) -> int | None:
+        """Return the position of a query, given by its literals, increasing; None if absent."""
+        if len(literals) > self.way:
+            return None
+        wanted = np.full(self.way, -1, dtype=np.int32)
+        wanted[: len(literals)] = literals
+        found = np.flatnonzero((self.literals == wanted).all(axis=1))
+        return int(found[0]) if len(found) else None
 
-        Parameters
-        ----------
-        record
-            uint8, shape ``(bits,)``, 0/1.
+    def over(self, domain: Domain) -> Workload:
+        """Return the queries over a domain of the same bits, each query once."""
+        return replace(self, domain=domain, repeats=False)
 
-        Returns
-        -------
-        uint8, shape ``(m,)``, 0/1.
-        """
-        from dualquery.queries.counting import kernels
+    def disjunctions(self) -> Disjunctions:
+        """Return the conjunctions themselves."""
+        return Disjunctions.one_each(self)
 
-        if record.shape != (self.domain.bits,):
-            raise ValueError(f"a record of {self.domain.bits} bits expected, not {record.shape}")
-        truth = np.empty(len(self), np.uint8)
-        kernels.evaluate(self.literals, np.ascontiguousarray(record, np.uint8), truth)
-        return truth
-
-    def answers_on(self, records: NDArray[np.uint8], threads: int = 1) -> NDArray[np.float64]:
-        """Return the answers on synthetic records: the share of them on which each query holds.
-
-        Parameters
-        ----------
-        records
-            uint8, shape ``(r, bits)``, 0/1, ``r >= 1``.
-        threads
-            Number of threads; the answers do not depend on it.
-
-        Returns
-        -------
-        float64, shape ``(m,)``, in [0, 1].
-        """
-        from dualquery.queries.counting.passes import count_conjunctions
-        from dualquery.rows.packed import RecordsBuilder
-
-        if len(records) == 0:
-            raise ValueError("answers need at least one record")
-        builder = RecordsBuilder(self.domain.bits)
-        builder.append_dense(records)
-        return count_conjunctions(self.literals, builder.build(), threads) / len(records)
-
-    def counts(self, records: Rows, threads: int) -> NDArray[np.int64]:
-        """Return in how many of the records each query holds, exactly.
-
-        Parameters
-        ----------
-        records
-            The rows, of this domain.
-        threads
-            Number of threads, at least 1; the counts do not depend on it.
-
-        Returns
-        -------
-        int64, shape ``(m,)``, in ``0 .. n``.
-
-        Raises
-        ------
-        BadInputError
-            If the rows cannot be read to the end.
-        """
-        from dualquery.queries.counting.planner import ConjunctionCounts
-
-        if records.bits != self.domain.bits:
-            raise ValueError(f"records of {self.domain.bits} bits expected, not {records.bits}")
-        return records.total(ConjunctionCounts(self.literals), threads)
+    def products(self) -> Products:
+        """Return the conjunctions as products of indicators, one a column."""
+        return Products.of_conjunctions(self)
 
     def text(self, schema: Schema) -> pl.Series:
         """Return each query as text that `dualquery.queries.text.parse_query` reads: ``(m,)``."""
@@ -174,13 +95,9 @@ class Workload:
 
     def to_columns(self) -> dict[str, pl.Series]:
         """Return columns ``literal_1`` .. ``literal_k`` of literals: Int32, null for padding."""
-        import polars as pl
+        from dualquery.queries.padded import write_padded
 
-        names = [f"literal_{j + 1}" for j in range(self.way)]
-        series = [
-            pl.Series(name, column) for name, column in zip(names, self.literals.T, strict=True)
-        ]
-        return {s.name: s.set(s < 0, None) for s in series}
+        return write_padded("literal", self.literals)
 
     @classmethod
     def from_columns(
@@ -193,18 +110,14 @@ class Workload:
         BadInputError
             When there is no column ``literal_1``, or its values are not queries of the domain.
         """
-        names: list[str] = []
-        while (name := f"literal_{len(names) + 1}") in columns:
-            names.append(name)
-        if not names:
-            raise BadInputError("the table of queries has no column literal_1")
-        rows = np.stack([columns[name].fill_null(-1).to_numpy() for name in names], axis=1)
-        return cls(rows, domain, description)
+        from dualquery.queries.padded import read_padded
+
+        return cls(read_padded("literal", columns), domain, description)
 
 
-def _refuse(wrong: NDArray[np.bool_], complaint: str, show: Any) -> None:
-    """Raise for the first row with a wrong entry."""
-    rows = np.flatnonzero(wrong.any(axis=1))
-    if len(rows):
-        query = int(rows[0])
-        raise BadInputError(f"query {query} {complaint}: {show(query)}")
+def conjunctions_of(queries: Statistic) -> Workload | None:
+    """Return the queries if they are a list of conjunctions, else None.
+
+    The one place outside the private room that asks which family queries are of.
+    """
+    return queries if isinstance(queries, Workload) else None

@@ -21,20 +21,28 @@ family              values         step   spread   queries
 
 A family of a user's own implements `Queries`, declares its range, grid and spread, and is tried on
 public records (`dualquery.room.declared`); over a small domain `HistogramQueries.tabulate` makes
-one of any function. To serve MWEM it also has a method ``products()``
-(`dualquery.queries.forms.products`), to serve DualQuery ``disjunctions()``
-(`dualquery.queries.forms.disjunctions`).
+one of any function. To serve MWEM it also has a method ``products()``, to serve DualQuery
+``disjunctions()``. `QueryFamily` has the defaults of all that a family may leave out; a family that
+does not inherit from it is treated as if it did.
+
+None of these methods lowers what the private room charges: how far counts move is proven in
+`dualquery.room` from the literals of a `Workload`, and for every other family from its declared
+range, grid and spread alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.data.domain import Domain
+from dualquery.queries.disjunctions import Disjunctions
+from dualquery.queries.products import Products
+from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
     import polars as pl
@@ -106,6 +114,83 @@ class Queries(Statistic, Protocol):
     def to_columns(self) -> dict[str, pl.Series]:
         """Return columns of a table, a row a query, that describe the queries completely."""
         ...
+
+
+class QueryFamily:
+    """What a family need not write itself: the defaults, to inherit from.
+
+    The rest of `Queries` is the family's own.
+    """
+
+    def answers_on(
+        self: Statistic, records: NDArray[np.uint8], threads: int = 1
+    ) -> NDArray[np.float64]:
+        """Return the answers on synthetic records, uint8 ``(r, bits)``: float64, shape ``(m,)``."""
+        counts = self.counts(as_records(records, self.domain), threads)
+        return np.asarray(counts * self.step / len(records), dtype=np.float64)
+
+    def over(self, domain: Domain) -> Queries:  # noqa: ARG002
+        """Return the queries over a schema's own domain, of the same columns and bits.
+
+        That domain may say that rows have few 1s, which only some families make use of. The default
+        is the queries as they are.
+        """
+        return cast("Queries", self)
+
+    def disjunctions(self) -> Disjunctions:
+        """Return the queries, mapped to [0, 1], as sums of conjunctions that exclude each other.
+
+        Raises
+        ------
+        BadInputError
+            By default: the queries have no such form.
+        """
+        raise BadInputError(
+            f"{type(self).__name__} are not sums of conjunctions, so DualQuery cannot find "
+            "their best response; use the mechanism mwem"
+        )
+
+    def products(self) -> Products:
+        """Return the queries as products of functions of single columns.
+
+        Raises
+        ------
+        BadInputError
+            By default: the queries have no such form.
+        """
+        raise BadInputError(
+            f"{type(self).__name__} have no products(), which MWEM needs; tabulate them "
+            "with HistogramQueries.tabulate if the domain is small"
+        )
+
+
+def over_domain(queries: Queries, domain: Domain) -> Queries:
+    """Return `QueryFamily.over` of any family."""
+    over: Callable[[Domain], Queries] = _offered(queries, "over")
+    return over(domain)
+
+
+def disjunctions_of(queries: Queries) -> Disjunctions:
+    """Return `QueryFamily.disjunctions` of any family."""
+    disjunctions: Callable[[], Disjunctions] = _offered(queries, "disjunctions")
+    return disjunctions()
+
+
+def products_of(queries: Queries) -> Products:
+    """Return `QueryFamily.products` of any family."""
+    products: Callable[[], Products] = _offered(queries, "products")
+    return products()
+
+
+def offers(queries: Queries, name: str) -> bool:
+    """Return whether a family has a method of its own that `QueryFamily` has a default of."""
+    own = getattr(type(queries), name, None)
+    return own is not None and own is not getattr(QueryFamily, name)
+
+
+def _offered(queries: Queries, name: str) -> Any:
+    """Return a method of a family, or the default if the family does not have it."""
+    return getattr(queries, name, None) or partial(getattr(QueryFamily, name), queries)
 
 
 def as_records(rows: NDArray[np.uint8], domain: Domain) -> Records:

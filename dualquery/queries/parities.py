@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from dualquery.data.cells import axis_sizes
 from dualquery.data.domain import Domain
 from dualquery.queries.choices import chosen_columns, count_choices, list_choices
-from dualquery.queries.family import as_records, require_bits
-from dualquery.queries.forms.disjunctions import Disjunctions
-from dualquery.queries.forms.products import Products, terms_of
+from dualquery.queries.disjunctions import Disjunctions
+from dualquery.queries.family import QueryFamily, require_bits
+from dualquery.queries.products import Products, terms_of
 from dualquery.rows.histogram import Histogram
-from dualquery.rows.repeats import first_occurrences
+from dualquery.rows.repeats import first_occurrences, pad_right
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.resources import check_memory
 
@@ -34,7 +34,7 @@ MOST_WAY = 12
 _MOST_HISTOGRAM_BITS = 20
 
 
-class Parities:
+class Parities(QueryFamily):
     """Parities of all non-empty sets of at most ``way`` bits, or of given sets.
 
     The parity of the empty set is the constant 1 and is left out: n is public. The Julia package
@@ -120,10 +120,6 @@ class Parities:
         counts = np.full(len(self), records.n, dtype=np.int64)
         np.add.at(counts, owner, coefficients * found[np.searchsorted(different, first)])
         return counts
-
-    def answers_on(self, records: NDArray[np.uint8], threads: int = 1) -> NDArray[np.float64]:
-        """Return the answers on synthetic records: float64, shape ``(m,)``, in [-1, 1]."""
-        return self.counts(as_records(records, self.domain), threads) / len(records)
 
     def products(self) -> Products:
         """Return the parities as products of signs, one a column."""
@@ -258,8 +254,7 @@ def _checked(rows: NDArray[np.integer[Any]], domain: Domain) -> NDArray[np.int32
         )
     outside = ((rows < -1) | (rows >= domain.bits)).any(axis=1)
     _refuse(outside, rows, f"has a bit outside -1..{domain.bits - 1}")
-    # As unsigned numbers the padding -1 is the largest and goes to the right.
-    sets = np.sort(rows.astype(np.int32).view(np.uint32), axis=1).view(np.int32)
+    sets = pad_right(rows.astype(np.int32))
     sets = np.ascontiguousarray(sets[:, : max(1, int((sets >= 0).sum(axis=1).max()))])
     _require_way(sets.shape[1])
     _refuse((sets < 0).all(axis=1), sets, "is empty, so its parity is the constant 1")

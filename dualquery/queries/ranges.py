@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from dualquery.data.cells import axis_sizes
 from dualquery.data.domain import Domain
-from dualquery.queries.family import as_records, require_bits
-from dualquery.queries.forms.disjunctions import Disjunctions
-from dualquery.queries.forms.products import Products
+from dualquery.queries.disjunctions import Disjunctions
+from dualquery.queries.family import QueryFamily, require_bits
+from dualquery.queries.products import Products
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.resources import check_memory
 
@@ -31,7 +31,7 @@ Interval = tuple[int, int]
 """First and last value, both inside."""
 
 
-class RangeQueries:
+class RangeQueries(QueryFamily):
     """Boxes: products of intervals over one or more columns.
 
     Parameters
@@ -184,10 +184,6 @@ class RangeQueries:
                 total += (-1) ** sum(corner) * table[tuple(np.where(lower, below, above))]
             counts[inside] = total
         return counts
-
-    def answers_on(self, records: NDArray[np.uint8], threads: int = 1) -> NDArray[np.float64]:
-        """Return the answers on synthetic records: float64, shape ``(m,)``, in [0, 1]."""
-        return self.counts(as_records(records, self.domain), threads) / len(records)
 
     def products(self) -> Products:
         """Return the boxes as products of intervals, each one or two terms ``[x >= v]``."""

@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from dualquery.data.cells import axis_sizes, cells_of, rows_of_values
 from dualquery.data.domain import Domain
-from dualquery.queries.family import as_records, require_bits
-from dualquery.queries.forms.products import Products
+from dualquery.queries.family import QueryFamily, require_bits
+from dualquery.queries.products import Products
 from dualquery.rows.histogram import Histogram
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.resources import check_memory
@@ -31,7 +31,7 @@ Scores are then integers below ``2^(10 + GRID_BITS) n`` or so (see
 """
 
 
-class HistogramQueries:
+class HistogramQueries(QueryFamily):
     """Linear queries given by their value on every cell of the domain.
 
     The values are rounded to multiples of a public power of two, ``step``: the coarsest one that
@@ -138,11 +138,6 @@ class HistogramQueries:
         cells = records.total(Histogram(self.domain), threads).astype(np.int64)
         counts: NDArray[np.int64] = self.steps @ cells.ravel()
         return counts
-
-    def answers_on(self, records: NDArray[np.uint8], threads: int = 1) -> NDArray[np.float64]:
-        """Return the answers on synthetic records: float64, shape ``(m,)``."""
-        counts = self.counts(as_records(records, self.domain), threads)
-        return np.asarray(counts * (self.step / len(records)), dtype=np.float64)
 
     def products(self) -> Products:
         """Return the queries as functions of one column, the cell, each scaled into [-1, 1].

@@ -19,6 +19,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from dualquery.data.schema.columns import Numeric
+from dualquery.rows.repeats import pad_right
 from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
@@ -141,16 +142,11 @@ def parse_queries(
     lengths = np.bincount(rows, minlength=len(lines))
     literals = np.full((len(lines), lengths.max(initial=0)), -1, np.int32)
     literals[rows, np.arange(len(rows)) - (np.cumsum(lengths) - lengths)[rows]] = coded["code"]
-    literals = _sort(literals)
+    literals = pad_right(literals)
     literals[:, 1:][literals[:, 1:] == literals[:, :-1]] = -1  # x & x is x
-    literals = _sort(literals)
+    literals = pad_right(literals)
     _refuse_contradictions(literals, lines, schema, place)
     return literals[:, (literals >= 0).any(axis=0)]
-
-
-def _sort(literals: NDArray[np.int32]) -> NDArray[np.int32]:
-    # As unsigned numbers the padding -1 is the largest and goes to the right.
-    return np.sort(literals.view(np.uint32), axis=1).view(np.int32)
 
 
 def _literal(piece: str, schema: Schema, place: Callable[[int], str], row: int) -> int:

@@ -3,25 +3,56 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
+from dualquery.queries.conjunctions import Workload, conjunctions_of
+from dualquery.queries.family import Queries
 from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
+    from dualquery.data.schema.protocol import Schema
     from dualquery.estimates.intervals import Intervals
-    from dualquery.releases.folder import Release
 
 
-def answer_queries(release: Release | str | Path, queries: Sequence[str]) -> list[dict[str, Any]]:
+class Answered(Protocol):
+    """What an answer is taken from: a `dualquery.releases.folder.Release`."""
+
+    @property
+    def schema(self) -> Schema:
+        """Columns and bits."""
+        ...
+
+    @property
+    def workload(self) -> Queries:
+        """The queries that have a released answer."""
+        ...
+
+    @property
+    def answers(self) -> NDArray[np.float64]:
+        """Their answers, float64, shape ``(m,)``."""
+        ...
+
+    @property
+    def intervals(self) -> Intervals | None:
+        """Where their true answers lie, if that is known."""
+        ...
+
+    @property
+    def records(self) -> NDArray[np.uint8] | None:
+        """Synthetic records, uint8 ``(r, bits)``; they answer every other query."""
+        ...
+
+
+def answer_queries(release: Answered, queries: Sequence[str]) -> list[dict[str, Any]]:
     """Answer conjunctions given as text.
 
     Parameters
     ----------
     release
-        A release or its folder.
+        A release.
     queries
         Conjunctions over the release's schema, such as ``age=30-35 & sex!=Female``.
 
@@ -31,35 +62,28 @@ def answer_queries(release: Release | str | Path, queries: Sequence[str]) -> lis
         ``query`` as given; ``answered``, the same in canonical form, where a value has become its
         bucket or category; ``answer`` (share of the rows, in [0, 1]); ``source``: ``released``
         when the query is in the workload, else ``synthetic``; ``interval``: a pair that covers the
-        true answer with the chance ``level``, on the ``basis`` of which a sentence tells; all None
-        if it was not measured.
+        true answer with probability ``level``, and ``basis``, a sentence that says why; all three
+        None if the answer was not measured.
 
     Raises
     ------
     BadInputError
         If a query cannot be read, or is not in the workload of a release without records.
     """
-    from dualquery.queries.conjunctions import Workload
     from dualquery.queries.text import parse_query, print_queries
-    from dualquery.releases.folder import Release, load_release
 
-    loaded = release if isinstance(release, Release) else load_release(release)
-    known = loaded.intervals
+    workload = conjunctions_of(release.workload)
     found = []
     for text in queries:
-        literals = np.sort(parse_query(text, loaded.schema))
-        line = {"query": text, "answered": print_queries(literals[None, :], loaded.schema)[0]}
-        wanted = np.full(max(loaded.workload.way, len(literals)), -1, dtype=np.int32)
-        wanted[: len(literals)] = literals
-        at = np.zeros(0, dtype=np.int64)
-        if isinstance(loaded.workload, Workload) and len(wanted) == loaded.workload.way:
-            at = np.flatnonzero((loaded.workload.literals == wanted).all(axis=1))
-        if len(at):
-            answer = {"answer": float(loaded.answers[at[0]]), "source": "released"}
-            found.append({**line, **answer, **_interval(known, int(at[0]))})
-        elif loaded.records is not None:
-            single = Workload(literals[None, :], loaded.schema.domain)
-            share = float(single.answers_on(loaded.records)[0])
+        literals = np.sort(parse_query(text, release.schema))
+        line = {"query": text, "answered": print_queries(literals[None, :], release.schema)[0]}
+        at = None if workload is None else workload.find(literals)
+        if at is not None:
+            answer = {"answer": float(release.answers[at]), "source": "released"}
+            found.append({**line, **answer, **_interval(release.intervals, at)})
+        elif release.records is not None:
+            single = Workload(literals[None, :], release.schema.domain)
+            share = float(single.answers_on(release.records)[0])
             answer = {"answer": share, "source": "synthetic"}
             found.append({**line, **answer, **_interval(None, 0)})
         else:

@@ -130,10 +130,10 @@ def _compare(
     progress: Progress,
 ) -> dict[str, Any]:
     """Compare a release, made from the rows of ``data``, with those of its ``whole`` table."""
-    from dualquery.queries.conjunctions import Workload
+    from dualquery.queries.conjunctions import conjunctions_of
     from dualquery.queries.counting.planner import ConjunctionCounts
     from dualquery.releases.making import run
-    from dualquery.rows.gathered import GatheredRows
+    from dualquery.rows.cached import CachedRows
 
     neighbours = Neighbours.parse(loaded.options["neighbours"])
     counted = neighbours is Neighbours.REPLACE_ONE
@@ -163,16 +163,13 @@ def _compare(
     noise = "laplace" if budget.delta == 0 else "gaussian"
     mechanisms = {
         name: configure(noise if name == "gaussian" else name, {})
-        for name in (BASELINES if isinstance(workload, Workload) else ("gaussian",))
+        for name in (BASELINES if conjunctions_of(workload) is not None else ("gaussian",))
     }
     progress.phase("evaluating the queries")
-    rows = GatheredRows(data.records)
-    if isinstance(workload, Workload):
-        others = (mechanism.statistics(workload) for mechanism in mechanisms.values())
-        measured = [each for each in others if isinstance(each, Workload) and each is not workload]
-        rows.count_together(
-            [ConjunctionCounts(each.literals) for each in (workload, *measured)], cores
-        )
+    rows = CachedRows(data.records)
+    asked = [workload, *(mechanism.statistics(workload) for mechanism in mechanisms.values())]
+    lists = [conjunctions_of(each) for each in asked if each is not None]
+    rows.count_together([ConjunctionCounts(each.literals) for each in lists if each], cores)
     # The truth is about the rows before any cut; where nothing is cut it is counted already.
     counts = workload.counts(rows if whole is data else whole.records, threads=cores)
     data = replace(data, records=rows)

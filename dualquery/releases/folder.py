@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.privacy.statement import PrivacyStatement
+from dualquery.releases.answering import answer_queries
 from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
@@ -139,8 +140,6 @@ class Release:
         BadInputError
             If the query cannot be read, or is neither in the workload nor are there records.
         """
-        from dualquery.releases.answering import answer_queries
-
         (found,) = answer_queries(self, [query])
         return float(found["answer"])
 

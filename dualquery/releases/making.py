@@ -17,8 +17,8 @@ from dualquery.mechanisms.protocol import (
 from dualquery.privacy.accountants.choice import best
 from dualquery.privacy.events import Neighbours, events_of
 from dualquery.privacy.statement import PrivacyStatement
+from dualquery.queries.disjunctions import Disjunctions
 from dualquery.queries.family import Queries
-from dualquery.queries.forms.disjunctions import Disjunctions
 from dualquery.queries.stored import BUILT_IN
 from dualquery.releases.folder import Release
 from dualquery.room.curator import Curator, numerical_assumptions

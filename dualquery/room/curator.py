@@ -34,10 +34,10 @@ from dualquery.privacy.events import (
 )
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.counting.planner import ConjunctionCounts
+from dualquery.queries.disjunctions import Disjunctions
 from dualquery.queries.family import Statistic
 from dualquery.queries.forms.contingency import table_cells
 from dualquery.queries.forms.cuboids import Cuboids
-from dualquery.queries.forms.disjunctions import Disjunctions
 from dualquery.queries.forms.fourier import odd_counts
 from dualquery.room.draws.databases import SmallDatabases
 from dualquery.room.draws.noisy_max import report_noisy_max

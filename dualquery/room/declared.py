@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from dualquery.data.cells import axis_sizes, cells_of, rows_of_values
 from dualquery.data.domain import Domain
-from dualquery.queries.family import Queries
-from dualquery.queries.forms.disjunctions import Disjunctions
+from dualquery.queries.family import Queries, disjunctions_of, offers
 from dualquery.room.exclusive import require_exclusive
 from dualquery.rows.packed import RecordsBuilder
 from dualquery.runtime.errors import BadInputError
@@ -103,7 +102,7 @@ def check_declared(queries: Queries) -> Declaration:
             f"{name}: counts() gives {counts[query]} steps for query {query} on public records "
             f"whose answers add up to {steps[:, query].sum():g}"
         )
-    if hasattr(queries, "disjunctions"):
+    if offers(queries, "disjunctions"):
         _check_disjunctions(queries, records, values)
     return Declaration(name, len(records), complete)
 
@@ -123,7 +122,7 @@ def _check_disjunctions(
     queries: Queries, records: NDArray[np.uint8], values: NDArray[np.float64]
 ) -> None:
     """Compare a family's values, brought to 0 .. 1, with those of its sums of conjunctions."""
-    posed = Disjunctions.of(queries)
+    posed = disjunctions_of(queries)
     require_exclusive(posed)
     name = type(queries).__name__
     if len(posed) != len(queries):

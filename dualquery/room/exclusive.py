@@ -1,7 +1,7 @@
 """At most one conjunction of a query holds on a record: what makes a sum of conjunctions 0 or 1.
 
 The game charges every query as one whose value is 0 or 1 (`dualquery.room.weights`). A query that
-is posed as a sum of conjunctions (`dualquery.queries.forms.disjunctions`) is so only if any two of
+is posed as a sum of conjunctions (`dualquery.queries.disjunctions`) is so only if any two of
 them contradict each other on every legal record. A family of a user's own may get this wrong: "any
 of 8 flags" as the sum of 8 single literals takes values up to 8, and would cost up to eight times
 what is charged. So the room proves it, by one of two arguments:
@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.data.domain import Domain
-from dualquery.queries.forms.disjunctions import Disjunctions
+from dualquery.queries.disjunctions import Disjunctions
 from dualquery.rows.repeats import first_occurrences
 from dualquery.runtime.errors import BadInputError
 
@@ -42,7 +42,10 @@ def require_exclusive(queries: Disjunctions) -> None:
         If this cannot be proven of some query, or there are more than `MOST_PAIRS` pairs of
         conjunctions to compare.
     """
-    unproven = np.flatnonzero((np.diff(queries.indptr) > 1) & ~_are_cells(queries))
+    several = np.diff(queries.indptr) > 1
+    if not several.any():
+        return
+    unproven = np.flatnonzero(several & ~_are_cells(queries))
     lengths = np.diff(queries.indptr)[unproven]
     if int((lengths * (lengths - 1) // 2).sum()) > MOST_PAIRS:
         raise BadInputError(

@@ -90,7 +90,7 @@ class Engine:
         source = source_of(data)
         with self._opened(source, schema, columns, max_ones_per_row) as opened:
             if not _log.isEnabledFor(logging.INFO):
-                yield self._remembering(opened, source)
+                yield self._cached(opened, source)
                 return
             from dualquery.rows.timed import TimedRows
 
@@ -99,7 +99,7 @@ class Engine:
                 reported = TimedRows(rows, rows.nbytes, "memory")
             else:
                 reported = TimedRows(rows, sum(map(_size, files_of(source))), "files")
-            yield self._remembering(replace(opened, records=reported), source)
+            yield self._cached(replace(opened, records=reported), source)
             reported.report()
 
     @contextmanager
@@ -145,16 +145,17 @@ class Engine:
         )
         return streams
 
-    def _remembering(self, data: Dataset[Rows], source: Source) -> Dataset[Rows]:
+    def _cached(self, data: Dataset[Rows], source: Source) -> Dataset[Rows]:
         if self.answers_cache is None:
             return data
-        from dualquery.rows.answers_cache import RememberedRows, digest
+        from dualquery.rows.cached import CachedRows
+        from dualquery.rows.counts_file import CountsFile, digest
 
         files = files_of(source)
         if not files:
             raise BadInputError(f"{data.source}: --answers-cache needs data that are in a file")
-        key = digest(files, data.schema)
-        return replace(data, records=RememberedRows(data.records, Path(self.answers_cache), key))
+        file = CountsFile(Path(self.answers_cache), digest(files, data.schema))
+        return replace(data, records=CachedRows(data.records, file))
 
 
 def files_of(source: Source) -> Sequence[FilePath]:

@@ -1,4 +1,4 @@
-"""Finding repeated queries."""
+"""Rows of integer codes, padded with -1: sorting each, and finding repeated ones."""
 
 from __future__ import annotations
 
@@ -46,5 +46,14 @@ def _row_keys(literals: NDArray[np.int32], codes: int) -> list[NDArray[np.uint64
 
 def pad_right(rows: NDArray[np.int32]) -> NDArray[np.int32]:
     """Sort each row, with the padding -1 to the right."""
+    # As unsigned numbers the padding -1 is the largest.
     ordered: NDArray[np.int32] = np.sort(rows.view(np.uint32), axis=1).view(np.int32)
     return ordered
+
+
+def side_by_side(*lists: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Return one list of rows, one list after another; shorter rows are padded with -1."""
+    way = max(rows.shape[1] for rows in lists)
+    return np.concatenate(
+        [np.pad(rows, ((0, 0), (0, way - rows.shape[1])), constant_values=-1) for rows in lists]
+    )

@@ -169,12 +169,11 @@ def attribute_cases(quick: bool) -> list[Case]:
 
 def chain(attributes: int) -> dict[str, Any]:
     """Enter a measurement of every three consecutive attributes, in random order."""
-    from mwem.queries import ProductQueries
     from mwem.representations import JunctionTree
 
     first = 2 * np.arange(attributes - 2, dtype=np.int32)
     literals = np.stack((first, first + 2, first + 4), axis=1)
-    queries = ProductQueries.of(Workload(literals, Domain.binary(attributes)))
+    queries = Workload(literals, Domain.binary(attributes)).products()
     tree = JunctionTree(queries, 1 << 30)
     generator = np.random.default_rng(1)
     order, targets = generator.permutation(len(first)), generator.uniform(0, 0.4, len(first))
@@ -225,7 +224,6 @@ def parities(bits: int, rows: int, iterations: int = 10) -> dict[str, Any]:
     Both run on one thread and get the same noise, so both select the same queries and end with the
     same distribution.
     """
-    from mwem.queries import ProductQueries
     from mwem.representations import Histogram
 
     queries = Parities(bits, 3)
@@ -234,8 +232,8 @@ def parities(bits: int, rows: int, iterations: int = 10) -> dict[str, Any]:
     gumbel = generator.gumbel(size=(iterations, len(truth))) / rows
     noise = generator.laplace(scale=1.0 / rows, size=iterations)
 
-    products = ProductQueries.of(queries)
-    small = ProductQueries.of(Parities(4, 3))
+    products = queries.products()
+    small = Parities(4, 3).products()
     few = (truth[: len(small)], gumbel[:1, : len(small)], noise[:1])
     _with_histogram(Histogram(small, _MEMORY), *few)  # kernels are loaded
     began = time.perf_counter()

@@ -93,7 +93,7 @@ def _problems(source: str, quick: bool) -> dict[int, BestResponse]:
         epsilon=10.0,
         delta=1e-3,
         seed=1,
-    )
+    ).problems
 
 
 def _whole_run(

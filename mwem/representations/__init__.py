@@ -17,8 +17,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from dualquery.queries.products import Products
 from dualquery.runtime.errors import BadInputError
-from mwem.queries import ProductQueries
 from mwem.representations.junction_tree import JunctionTree
 from mwem.representations.product import Factored, Histogram, require_memory
 from mwem.representations.protocol import Representation
@@ -31,9 +31,7 @@ _SMALL = 1 << 12
 """Up to so many cells the explicit vector is faster than anything with a structure."""
 
 
-def choose(
-    name: Name, queries: ProductQueries, iterations: int, memory: int, noisy_init: bool
-) -> Name:
+def choose(name: Name, queries: Products, iterations: int, memory: int, noisy_init: bool) -> Name:
     """Return the name of the representation to use: ``auto`` is the cheapest one that is exact.
 
     Public facts decide. A noisy start gives every cell a weight of its own, so it needs the
@@ -62,7 +60,7 @@ def choose(
 
 def make(
     name: str,
-    queries: ProductQueries,
+    queries: Products,
     memory: int,
     threads: int,
     prior: NDArray[np.float64] | None = None,

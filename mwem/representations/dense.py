@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dualquery.queries.products import Products
 from mwem.history import History
-from mwem.queries import ProductQueries
 from mwem.representations import dense_kernels as kernels
 
 _NO_PRIOR = np.zeros(0)
@@ -38,7 +38,7 @@ class Dense:
 
     def __init__(
         self,
-        queries: ProductQueries,
+        queries: Products,
         columns: tuple[int, ...],
         prior: NDArray[np.float64] | None = None,
     ) -> None:
@@ -91,7 +91,7 @@ class Dense:
         return out
 
     def inclusive(self) -> NDArray[np.float64]:
-        """Return all inclusive marginals at once: shape ``(cells,)`` (see `mwem.queries`)."""
+        """Return all inclusive marginals at once (`dualquery.queries.products`): ``(cells,)``."""
         table = self.shares()
         cumulative = self._queries.cumulative[list(self.columns)]
         if not cumulative.any():

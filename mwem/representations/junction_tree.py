@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dualquery.queries.products import Products, distinct_rows
 from dualquery.runtime.errors import BadInputError
 from mwem.answer_kernels import TablePool
-from mwem.answers import Columns, answer
+from mwem.answers import ColumnMarginals, answer
 from mwem.coarsening import Coarsening
 from mwem.history import History
-from mwem.queries import ProductQueries, distinct_rows
 from mwem.representations import forest_kernels as kernels
 from mwem.representations.forest_kernels import Beliefs, Forest, Supports
 from mwem.representations.inference import Marginals
@@ -45,7 +45,7 @@ class JunctionTree:
 
     name = "junction-tree"
 
-    def __init__(self, queries: ProductQueries, memory: int, threads: int = 1) -> None:
+    def __init__(self, queries: Products, memory: int, threads: int = 1) -> None:
         self._full_sizes = queries.sizes
         self._coarsening = Coarsening(queries)
         self._memory = memory
@@ -61,7 +61,7 @@ class JunctionTree:
         """Return the answer of every query, float64, shape ``(m,)``."""
         queries = self._coarsening.queries
         component = np.arange(len(queries.sizes), dtype=np.int32)
-        columns = Columns(queries.sizes)
+        columns = ColumnMarginals(queries.sizes)
         if self._forest is None:
             return answer(queries, component, columns, _no_tables, self._threads)
         forest = self._forest

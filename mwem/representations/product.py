@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dualquery.queries.products import Products
 from dualquery.runtime.errors import BadInputError
 from mwem.answer_kernels import TablePool
-from mwem.answers import Columns, answer
-from mwem.queries import ProductQueries
+from mwem.answers import ColumnMarginals, answer
 from mwem.representations.dense import Dense
 from mwem.representations.uniform import uniform_values
 
@@ -40,7 +40,7 @@ class Factored:
 
     name = "factored"
 
-    def __init__(self, queries: ProductQueries, memory: int, threads: int = 1) -> None:
+    def __init__(self, queries: Products, memory: int, threads: int = 1) -> None:
         self._queries = queries
         self._memory = memory
         self._threads = threads
@@ -51,7 +51,7 @@ class Factored:
     def answers(self) -> NDArray[np.float64]:
         """Return the answer of every query, float64, shape ``(m,)``."""
         inclusive = {number: dense.inclusive() for number, dense in self._dense.items()}
-        columns = Columns(self._queries.sizes, self._queries.cumulative)
+        columns = ColumnMarginals(self._queries.sizes, self._queries.cumulative)
         stride = np.zeros(len(self._queries.sizes) + 1, dtype=np.int64)
         start = np.zeros(len(self._queries.sizes), dtype=np.int64)
         used = 0
@@ -169,7 +169,7 @@ class Histogram(Factored):
 
     def __init__(
         self,
-        queries: ProductQueries,
+        queries: Products,
         memory: int,
         threads: int = 1,
         prior: NDArray[np.float64] | None = None,
@@ -192,7 +192,7 @@ def dense_bytes(cells: int, measurements: int) -> int:
 
 
 def require_memory(
-    queries: ProductQueries, columns: Iterable[int], measurements: int, memory: int
+    queries: Products, columns: Iterable[int], measurements: int, memory: int
 ) -> None:
     """Refuse a vector over ``columns`` that would not fit after so many measurements.
 

@@ -28,8 +28,8 @@ from dualquery.mechanisms.protocol import (
     Plan,
     Session,
     Task,
-    conjunctions_of,
     default_records,
+    require_conjunctions,
 )
 from dualquery.privacy.accountants.choice import best
 from dualquery.privacy.accountants.zcdp import rho_for
@@ -120,7 +120,7 @@ class MwemSampled(Mechanism[SampledDetails]):
 
     def statistics(self, queries: Queries) -> Workload:
         """Hold the queries' own answers, then the count of every bit that they mention."""
-        workload = conjunctions_of(queries)
+        workload = require_conjunctions(queries)
         single = mentioned_bits(workload).literals
         padded = np.full((len(single), workload.way), -1, np.int32)
         padded[:, :1] = single

@@ -7,6 +7,8 @@ import shlex
 import sys
 from pathlib import Path
 
+import numpy as np
+import polars as pl
 import pytest
 
 from solvers.formats import read_instance, write_instance
@@ -57,6 +59,56 @@ def test_a_table(dualquery: Run, here: Path, monkeypatch: pytest.MonkeyPatch) ->
     problem = read_instance("out/problems/round-4.wcnf").problem
     assert problem.attributes == 235
     assert len(problem.groups) > 0
+
+
+def compare_flags(dualquery: Run, here: Path, *more: object) -> Run:
+    """Compare on a table of the user's, with a declared schema."""
+    rows = np.random.default_rng(0).integers(0, 2, (400, 6))
+    names = [f"b{i}" for i in range(6)]
+    pl.DataFrame(rows, schema=names).write_csv(here / "t.csv")
+    columns = [{"name": name, "kind": "binary"} for name in names]
+    (here / "s.json").write_text(json.dumps({"declared": True, "columns": columns}))
+    return dualquery(
+        "compare-solvers", "t.csv", "--schema", "s.json", "--queries", 50, "-o", "samples=20",
+        "--at", "2,3", "--solvers", "local-search", "--solver-timeout", 0.1, "--out", "out", *more,
+    )  # fmt: skip
+
+
+def test_problems_of_a_private_table_are_a_release(dualquery: Run, here: Path) -> None:
+    """They show queries drawn from private weights: unseeded, charged, and stated."""
+    done = compare_flags(dualquery, here, "--epsilon", 0.5, "--delta", 1e-6)
+    assert done.code == 0, done.err
+    assert "This release is (0.5, 1e-06)-differentially private" in done.out
+    stored = json.loads((here / "out/privacy.json").read_text())
+    assert (stored["private"], stored["epsilon"], stored["delta"]) == (True, 0.5, 1e-6)
+    assert not list((here / "out").rglob("NOT-PRIVATE*"))
+    first = read_instance("out/problems/round-2.wcnf").problem
+    (here / "out").rename(here / "before")
+    assert compare_flags(dualquery, here, "--epsilon", 0.5, "--delta", 1e-6).code == 0
+    again = read_instance("out/problems/round-2.wcnf").problem
+    assert not (np.array_equal(first.terms, again.terms)
+                and np.array_equal(first.weights, again.weights))  # fmt: skip
+
+
+def test_a_seed_marks_every_file_of_a_private_table(dualquery: Run, here: Path) -> None:
+    done = compare_flags(dualquery, here, "--seed", 0)
+    assert done.code == 0, done.err
+    assert "This release is not private: a seed was given" in done.out
+    files = [file.name for file in (here / "out").rglob("*") if file.is_file()]
+    files.remove("privacy.json")
+    assert len(files) >= 4
+    assert all(name.startswith("NOT-PRIVATE-") for name in files)
+    assert json.loads((here / "out/privacy.json").read_text())["private"] is False
+
+
+def test_a_seed_on_public_data_marks_nothing(dualquery: Run, here: Path) -> None:
+    done = dualquery(
+        "compare-solvers", "biased:300,6,1", "--queries", 40, "-o", "samples=20", "--at", 2,
+        "--solvers", "local-search", "--solver-timeout", 0.1, "--out", "out", "--seed", 0,
+    )  # fmt: skip
+    assert done.code == 0, done.err
+    assert Path("out/problems/round-2.wcnf").is_file()
+    assert json.loads(Path("out/privacy.json").read_text())["public_table"] is True
 
 
 def test_without_matplotlib_the_rest_is_written(

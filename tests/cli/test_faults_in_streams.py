@@ -164,7 +164,7 @@ def test_a_disk_that_fills_before_the_first_draw_costs_nothing(
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("dualquery.rows.answers_cache.os.fsync", full)
+    monkeypatch.setattr("dualquery.rows.counts_file.os.fsync", full)
     data = str(write_parquet(tmp_path))
     schema = schema_for(data, tmp_path)
     out, cache = tmp_path / "out", tmp_path / "cache"

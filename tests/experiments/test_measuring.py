@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from dualquery.requests import WorkloadRequest
+from dualquery.rows.cached import CachedRows
 from dualquery.rows.dataset import load
 from experiments.accuracy import mean_l1
 from experiments.contenders import Contender
-from experiments.measuring import CountedRows, question, release
+from experiments.measuring import question, release
 from tests.queries.naive import truth
 
 
@@ -32,7 +33,7 @@ def test_answers_are_counted_once() -> None:
             return np.zeros(len(statistic.literals), np.int64)
 
     rows = Counting()
-    counted = CountedRows(rows)
+    counted = CachedRows(rows)
     workload = question("biased:50,4,1", None, None, WorkloadRequest(queries=9)).workload
     from dualquery.queries.counting.planner import ConjunctionCounts
 

@@ -9,10 +9,11 @@ import numpy as np
 from dualquery.data.cells import rows_of_values
 from dualquery.data.domain import Domain
 from dualquery.queries.conjunctions import Workload
+from dualquery.queries.family import products_of
 from dualquery.queries.generate.random import random_conjunctions
 from dualquery.queries.parities import Parities
+from dualquery.queries.products import Products
 from dualquery.rows.packed import RecordsBuilder
-from mwem.queries import ProductQueries
 
 MEMORY = 1 << 30
 
@@ -50,6 +51,6 @@ def truth_table(workload: Workload) -> np.ndarray:
     return np.stack([workload.on_record(row) for row in all_records(workload.domain)], 1) * 1.0
 
 
-def parities(sizes: int, way: int) -> ProductQueries:
+def parities(sizes: int, way: int) -> Products:
     """Return all parities of 1 to ``way`` binary columns: +1 for an even number of 1s, else -1."""
-    return ProductQueries.of(Parities(sizes, way))
+    return products_of(Parities(sizes, way))

@@ -10,6 +10,7 @@ from dualquery.data.cells import rows_of_values
 from dualquery.mechanisms.protocol import Budget, Session, Task
 from dualquery.privacy.accountants.choice import best
 from dualquery.privacy.events import GaussianNoise, LaplaceNoise, Neighbours, SampledQueries
+from dualquery.queries.family import products_of
 from dualquery.queries.forms.cuboids import Cuboids
 from dualquery.queries.generate.marginals import all_marginals
 from dualquery.queries.parities import Parities
@@ -23,7 +24,6 @@ from dualquery.room.randomness import SeededRandomness
 from dualquery.room.weights import Sample
 from dualquery.runtime.errors import BadInputError
 from mwem import Mwem
-from mwem.queries import ProductQueries
 from mwem.representations import Factored, Histogram, JunctionTree
 from tests.mwem.cases import MEMORY, domain_of, records_of
 from tests.mwem.test_representations import measured, naive_mwem
@@ -37,7 +37,7 @@ every_family = pytest.mark.parametrize("queries", FAMILIES.values(), ids=FAMILIE
 
 @every_family
 def test_products_are_the_queries(queries) -> None:
-    products = ProductQueries.of(queries)
+    products = products_of(queries)
     expected = obvious_values(queries, all_records(queries.domain)).mean(axis=0)
     for kind in KINDS:
         uniform = kind(products, MEMORY).answers()
@@ -49,7 +49,7 @@ def test_products_are_the_queries(queries) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 @every_family
 def test_answers_are_those_of_figure_1(kind, queries) -> None:
-    products = ProductQueries.of(queries)
+    products = products_of(queries)
     truth = obvious_values(queries, all_records(queries.domain)).T / products.scale[:, None]
     generator = np.random.default_rng(len(queries))
     updates = [
@@ -67,7 +67,7 @@ def test_a_matrix_of_very_many_levels() -> None:
     """A query that differs on all cells leaves as many classes as cells, and no more."""
     matrix = np.random.default_rng(3).uniform(-1, 1, (4, 3000))
     queries = HistogramQueries(matrix)
-    products = ProductQueries.of(queries)
+    products = products_of(queries)
     histogram = Histogram(products, MEMORY)
     updates = [(0, 0.1), (2, -0.3), (1, 0.0)]
     measured(products, updates, 4, histogram)
@@ -214,7 +214,7 @@ def test_it_learns_the_data(name: str, delta: float) -> None:
 
 def obvious_start(queries) -> np.ndarray:
     """Return the answers of the uniform distribution."""
-    products = ProductQueries.of(queries)
+    products = products_of(queries)
     return products.scale * Histogram(products, MEMORY).answers()
 
 

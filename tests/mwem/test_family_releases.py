@@ -12,8 +12,8 @@ import dualquery
 from dualquery.data.cells import column_values
 from dualquery.data.schema.columns import Binary, Categorical
 from dualquery.data.schema.table import TableSchema
-from dualquery.queries.forms.products import Products
 from dualquery.queries.parities import Parities
+from dualquery.queries.products import Products
 from dualquery.queries.ranges import RangeQueries
 from dualquery.queries.tabulated import HistogramQueries
 from dualquery.runtime.errors import BadInputError

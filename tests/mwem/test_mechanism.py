@@ -117,11 +117,11 @@ def test_the_average_is_over_the_distributions_before_each_update() -> None:
     np.testing.assert_allclose(uniform[:2], 0.25)
     lasts = [uniform]
     events = run(Mwem(iterations=3, **options), Budget(3.0, 0.0))[1].trace
+    from dualquery.queries.products import Products
     from mwem.algorithm import clip_to_range
-    from mwem.queries import ProductQueries
     from mwem.representations import Histogram
 
-    queries = ProductQueries.of_workload(WORKLOAD)
+    queries = Products.of_conjunctions(WORKLOAD)
     model = Histogram(queries, 1 << 20)
     for line in events[:-1]:
         model.update(line["query"], clip_to_range(line["measured"], queries, line["query"]))

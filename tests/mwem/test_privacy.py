@@ -9,17 +9,17 @@ import numpy as np
 
 from dualquery.mechanisms.protocol import Budget, Task
 from dualquery.queries.conjunctions import Workload
+from dualquery.queries.products import Products
 from dualquery.room import weights_kernels as kernels
 from dualquery.room.draws.selection import GRID, error_scores
 from mwem import Mwem
 from mwem.algorithm import clip_to_range
-from mwem.queries import ProductQueries
 from mwem.representations import Histogram
 from tests.mwem.cases import MEMORY, all_records, domain_of, records_of
 
 DOMAIN = domain_of(1, 1)
 WORKLOAD = Workload(np.array([[0, -1], [2, -1], [0, 2], [1, 2]], np.int32), DOMAIN)
-QUERIES = ProductQueries.of_workload(WORKLOAD)
+QUERIES = Products.of_conjunctions(WORKLOAD)
 N = 3
 EPSILON = 2.0
 

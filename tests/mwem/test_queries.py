@@ -7,11 +7,11 @@ import pytest
 
 from dualquery.data.cells import column_values
 from dualquery.queries.conjunctions import Workload
-from mwem.queries import ProductQueries, distinct_rows
+from dualquery.queries.products import Products, distinct_rows
 from tests.mwem.cases import all_records, domain_of, parities, random_case, truth_table
 
 
-def values_on_cells(queries: ProductQueries, domain) -> np.ndarray:
+def values_on_cells(queries: Products, domain) -> np.ndarray:
     values = column_values(all_records(domain), domain)
     return np.stack(
         [
@@ -24,7 +24,7 @@ def values_on_cells(queries: ProductQueries, domain) -> np.ndarray:
 @pytest.mark.parametrize("seed", range(25))
 def test_products_are_the_conjunctions(seed: int) -> None:
     workload = random_case(seed, most_columns=5)
-    queries = ProductQueries.of_workload(workload)
+    queries = Products.of_conjunctions(workload)
     assert np.array_equal(values_on_cells(queries, workload.domain), truth_table(workload))
 
 
@@ -40,7 +40,7 @@ def test_several_literals_on_one_column_become_one_factor() -> None:
         np.int32,
     )
     workload = Workload(literals, domain)
-    queries = ProductQueries.of_workload(workload)
+    queries = Products.of_conjunctions(workload)
     assert queries.scope(0) == (1,)
     assert queries.scope(2) == (1, 2)
     assert np.array_equal(values_on_cells(queries, domain), truth_table(workload))
@@ -48,7 +48,7 @@ def test_several_literals_on_one_column_become_one_factor() -> None:
 
 def test_columns_whose_total_is_read() -> None:
     workload = Workload(np.array([[0, 2], [0, 5]], np.int32), domain_of(1, 1, 1))
-    assert ProductQueries.of_workload(workload).counts_any.tolist() == [False, False, True]
+    assert Products.of_conjunctions(workload).counts_any.tolist() == [False, False, True]
 
 
 def test_a_parity_is_a_product_of_signs() -> None:

@@ -10,8 +10,8 @@ from dualquery.data.cells import rows_of_values
 from dualquery.data.domain import Domain
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.generate.random import random_conjunctions
+from dualquery.queries.products import Products
 from dualquery.runtime.errors import BadInputError
-from mwem.queries import ProductQueries
 from mwem.representations import Factored, Histogram, JunctionTree, choose, make
 from tests.mwem.cases import MEMORY, domain_of, parities, random_case, truth_table
 
@@ -45,7 +45,7 @@ def random_updates(seed: int, m: int, count: int):
 @pytest.mark.parametrize("kind", KINDS)
 def test_answers_are_those_of_figure_1(kind, seed: int) -> None:
     workload = random_case(seed, most_columns=5)
-    queries = ProductQueries.of_workload(workload)
+    queries = Products.of_conjunctions(workload)
     truth = truth_table(workload)
     updates = random_updates(seed, len(workload), 5)
     representation = kind(queries, MEMORY)
@@ -59,7 +59,7 @@ def test_answers_are_those_of_figure_1(kind, seed: int) -> None:
 def test_three_representations_agree(block: int) -> None:
     """200 random cases; after each of up to 8 measurements the answers agree within 1e-9."""
     for seed in range(100 + 20 * block, 120 + 20 * block):
-        queries = ProductQueries.of_workload(random_case(seed))
+        queries = Products.of_conjunctions(random_case(seed))
         three = [kind(queries, MEMORY, threads=1 + seed % 2) for kind in KINDS]
         for step in random_updates(seed, len(queries), 8):
             measured(queries, [step], 3, *three)
@@ -76,7 +76,7 @@ def test_marginals_across_a_chain_of_cliques(way: int) -> None:
     chain = np.full((6, asked.way), -1, np.int32)
     chain[:, 0], chain[:, 1] = 2 * domain.offsets[:-2], 2 * domain.offsets[1:-1]
     workload = Workload(np.vstack((chain, asked.literals)), domain, {}, True)
-    queries = ProductQueries.of_workload(workload)
+    queries = Products.of_conjunctions(workload)
     updates = [
         (q, t) for (_, t), q in zip(random_updates(way, 1, 6), [3, 0, 5, 1, 4, 2], strict=True)
     ]
@@ -106,7 +106,7 @@ def test_parities(kind) -> None:
 
 def test_a_histogram_may_start_anywhere() -> None:
     workload = random_case(3, most_columns=4)
-    queries = ProductQueries.of_workload(workload)
+    queries = Products.of_conjunctions(workload)
     truth = truth_table(workload)
     prior = np.random.default_rng(0).random(tuple(queries.sizes))
     histogram = Histogram(queries, MEMORY, prior=prior)
@@ -120,7 +120,7 @@ def test_a_histogram_may_start_anywhere() -> None:
 def test_extreme_targets_overflow_nothing(kind) -> None:
     """A thousand passes towards contradictory targets drive log-weights hundreds apart."""
     workload = Workload(np.array([[0, 2], [0, 3], [0, -1]], np.int32), domain_of(1, 1, 1))
-    queries = ProductQueries.of_workload(workload)
+    queries = Products.of_conjunctions(workload)
     representation = kind(queries, MEMORY)
     measured(queries, [(0, 1.0), (1, 1.0), (2, 0.0)], 1000, representation)
     answers = representation.answers()
@@ -134,7 +134,7 @@ def test_samples_follow_the_distribution(kind) -> None:
     domain = domain_of(1, 3, 1, 1, 1)
     literals = np.array([[0, 2], [4, 8], [8, 10], [10, 12], [1, 13]], np.int32)
     workload = Workload(literals, domain)
-    queries = ProductQueries.of_workload(workload)
+    queries = Products.of_conjunctions(workload)
     truth = truth_table(workload)
     updates = [(0, 0.5), (1, 0.4), (2, 0.02), (3, 0.6)]
     representation = kind(queries, MEMORY)
@@ -150,7 +150,7 @@ def test_samples_follow_the_distribution(kind) -> None:
 
 @pytest.mark.parametrize("kind", [Factored, JunctionTree])
 def test_threads_change_nothing(kind) -> None:
-    queries = ProductQueries.of_workload(random_conjunctions(Domain.binary(12), 1500, 3, True, 0))
+    queries = Products.of_conjunctions(random_conjunctions(Domain.binary(12), 1500, 3, True, 0))
     one, two = kind(queries, MEMORY, threads=1), kind(queries, MEMORY, threads=2)
     measured(queries, random_updates(0, 1500, 6), 3, one, two)
     assert np.array_equal(one.answers(), two.answers())
@@ -158,7 +158,7 @@ def test_threads_change_nothing(kind) -> None:
 
 def test_a_component_that_does_not_fit_is_refused_before_it_is_built() -> None:
     chain = np.array([[2 * i, 2 * i + 2] for i in range(30)], np.int32)
-    queries = ProductQueries.of_workload(Workload(chain, Domain.binary(31)))
+    queries = Products.of_conjunctions(Workload(chain, Domain.binary(31)))
     factored = Factored(queries, memory=3 << 20)
     with pytest.raises(BadInputError, match=r"a histogram of 15 columns has 32,768 cells"):
         measured(queries, [(q, 0.5) for q in range(30)], 1, factored)
@@ -175,7 +175,7 @@ def test_a_component_that_does_not_fit_is_refused_before_it_is_built() -> None:
 
 def test_a_clique_that_does_not_fit_is_refused_before_it_is_built() -> None:
     pairs = np.array([[2 * i, 2 * j] for i in range(12) for j in range(i)], np.int32)
-    queries = ProductQueries.of_workload(Workload(pairs, Domain.binary(12)))
+    queries = Products.of_conjunctions(Workload(pairs, Domain.binary(12)))
     tree = JunctionTree(queries, memory=64 * 5000)
     admitted = 0
     for query in range(len(queries)):
@@ -192,7 +192,7 @@ def test_values_that_no_measurement_tells_apart_are_taken_together() -> None:
     """Three columns of 200 values: 8 million cells, but two classes of each are enough."""
     domain = domain_of(200, 200, 200)
     literals = np.array([[14, 402, 800], [14, 403, -1], [20, 801, -1], [16, 500, 900]], np.int32)
-    queries = ProductQueries.of_workload(Workload(literals, domain))
+    queries = Products.of_conjunctions(Workload(literals, domain))
     tree = JunctionTree(queries, MEMORY)
     tree.update(0, 0.25)
     assert tree.describe()["cells"] == 8
@@ -206,14 +206,14 @@ def test_values_that_no_measurement_tells_apart_are_taken_together() -> None:
 
 
 def test_a_histogram_too_large_for_memory_says_how_large_and_what_would_do() -> None:
-    queries = ProductQueries.of_workload(Workload(np.array([[0]], np.int32), Domain.binary(5000)))
+    queries = Products.of_conjunctions(Workload(np.array([[0]], np.int32), Domain.binary(5000)))
     with pytest.raises(BadInputError, match=r"10\^1505 cells .* representation=junction-tree"):
         Histogram(queries, MEMORY)
 
 
 def test_the_default_representation() -> None:
-    small = ProductQueries.of_workload(Workload(np.array([[0]], np.int32), Domain.binary(8)))
-    large = ProductQueries.of_workload(Workload(np.array([[0]], np.int32), Domain.binary(40)))
+    small = Products.of_conjunctions(Workload(np.array([[0]], np.int32), Domain.binary(8)))
+    large = Products.of_conjunctions(Workload(np.array([[0]], np.int32), Domain.binary(40)))
     assert choose("auto", small, 5, MEMORY, False) == "histogram"
     assert choose("auto", large, 5, MEMORY, False) == "junction-tree"
     assert choose("auto", small, 5, MEMORY, True) == "histogram"
@@ -230,7 +230,7 @@ def test_the_default_representation() -> None:
 def test_a_chain_of_a_thousand_attributes() -> None:
     """998 overlapping triples in a random order, against a transfer matrix."""
     literals = 2 * np.stack([np.arange(998) + i for i in range(3)], 1).astype(np.int32)
-    queries = ProductQueries.of_workload(Workload(literals, Domain.binary(1000)))
+    queries = Products.of_conjunctions(Workload(literals, Domain.binary(1000)))
     generator = np.random.default_rng(0)
     tree = JunctionTree(queries, MEMORY)
     for query in generator.permutation(998):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -13,8 +14,16 @@ from hypothesis.extra.numpy import arrays
 from dualquery.data.domain import Domain
 from dualquery.mechanisms.dualquery.best_response import best_response
 from dualquery.queries.conjunctions import Workload
+from dualquery.queries.family import (
+    Queries,
+    QueryFamily,
+    as_records,
+    disjunctions_of,
+    offers,
+    over_domain,
+    products_of,
+)
 from dualquery.queries.forms.cuboids import Cuboids
-from dualquery.queries.forms.disjunctions import Disjunctions
 from dualquery.queries.generate.marginals import all_marginals
 from dualquery.queries.generate.random import random_conjunctions
 from dualquery.queries.parities import FactorParities, Parities, walsh_hadamard
@@ -77,9 +86,9 @@ def test_a_table_holds_the_queries(queries) -> None:
 def test_sums_of_conjunctions_are_the_queries_in_0_to_1(queries) -> None:
     if isinstance(queries, HistogramQueries):
         with pytest.raises(BadInputError, match="use the mechanism mwem"):
-            Disjunctions.of(queries)
+            disjunctions_of(queries)
         return
-    encoded = Disjunctions.of(queries)
+    encoded = disjunctions_of(queries)
     every = all_records(queries.domain)
     mapped = (obvious_values(queries, every) - queries.low) / (queries.high - queries.low)
     assert np.array_equal(np.stack([encoded.on_record(row) for row in every]), mapped)
@@ -91,7 +100,7 @@ def test_sums_of_conjunctions_are_the_queries_in_0_to_1(queries) -> None:
 @pytest.mark.parametrize("name", ["parities of mixed columns", "boxes", "all intervals"])
 def test_a_best_response_counts_the_sample(name: str) -> None:
     queries = FAMILIES[name]
-    encoded = Disjunctions.of(queries)
+    encoded = disjunctions_of(queries)
     generator = np.random.default_rng(2)
     drawn = np.sort(generator.integers(0, len(queries), 40))
     signs = generator.choice(np.array([-1, 1], np.int8), 40)
@@ -201,3 +210,73 @@ def test_cuboids_with_cells_missing_are_not_whole() -> None:
     cuboids = Cuboids.of(workload)
     assert np.array_equal(cuboids.whole, np.diff(cuboids.indptr) == 4)
     assert not cuboids.whole.all()
+
+
+class Bare:
+    """One query, "the first bit is 1": what `Queries` asks for, and nothing else."""
+
+    low, high, step, spread, way = 0.0, 1.0, 1.0, 1, 1
+    description: ClassVar = {"kind": "first bit"}
+    domain = Domain.binary(3)
+
+    def __len__(self) -> int:
+        return 1
+
+    def counts(self, records, threads):
+        return Workload(np.array([[0]]), self.domain).counts(records, threads)
+
+    def answers_on(self, records, threads=1):
+        return records[:, :1].mean(axis=0)
+
+    def text(self, schema):
+        raise NotImplementedError
+
+    def to_columns(self):
+        raise NotImplementedError
+
+
+class Inheriting(QueryFamily, Bare):
+    """The same with all defaults."""
+
+
+class Posed(Inheriting):
+    """The same with a form of its own."""
+
+    def disjunctions(self):
+        return Workload(np.array([[0]]), self.domain).disjunctions()
+
+
+class TestDefaults:
+    RECORDS = np.array([[1, 0, 1], [0, 1, 1], [0, 0, 0]], np.uint8)
+
+    @pytest.mark.parametrize("queries", [Bare(), Inheriting()])
+    def test_forms_that_a_family_lacks_are_refused(self, queries) -> None:
+        assert isinstance(queries, Queries)
+        with pytest.raises(BadInputError, match=f"{type(queries).__name__} have no products"):
+            products_of(queries)
+        with pytest.raises(BadInputError, match=f"{type(queries).__name__} are not sums"):
+            disjunctions_of(queries)
+        assert over_domain(queries, Domain.binary(3)) is queries
+        assert not offers(queries, "disjunctions")
+
+    def test_a_family_offers_what_it_has_itself(self) -> None:
+        assert offers(Posed(), "disjunctions")
+        assert not offers(Posed(), "products")
+        found = disjunctions_of(Posed())
+        assert [int(found.on_record(record)[0]) for record in self.RECORDS] == [1, 0, 0]
+
+    def test_answers_follow_from_counts(self) -> None:
+        np.testing.assert_array_equal(Inheriting().answers_on(self.RECORDS), [1 / 3])
+
+    def test_conjunctions_cannot_be_counted_in_another_way(self) -> None:
+        class Halved(Workload):
+            def counts(self, records, threads):
+                return super().counts(records, threads) // 2
+
+            def on_record(self, record):
+                return 2 * super().on_record(record)
+
+        rows = as_records(np.ones((8, 3), np.uint8), Domain.binary(3))
+        queries = Halved(np.array([[0], [2]]), Domain.binary(3)).disjunctions()
+        assert queries.counts(rows, 1).tolist() == [8, 8]
+        assert queries.on_record(np.ones(3, np.uint8)).tolist() == [1, 1]

@@ -12,7 +12,8 @@ import dualquery
 from dualquery.data.domain import Domain
 from dualquery.data.schema.columns import Binary
 from dualquery.data.schema.table import TableSchema
-from dualquery.queries.forms.disjunctions import Disjunctions
+from dualquery.queries.disjunctions import Disjunctions
+from dualquery.queries.family import disjunctions_of
 from dualquery.room.declared import EVERY_RECORD, RECORDS, check_declared
 from dualquery.runtime.errors import BadInputError
 
@@ -30,7 +31,7 @@ class AnyOf:
         return 1
 
     def counts(self, records, threads):
-        return Disjunctions.of(self).counts(records, threads)
+        return disjunctions_of(self).counts(records, threads)
 
     def answers_on(self, records, threads=1):
         return np.array([records[:, :3].any(axis=1).mean()])

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from dualquery.data.cells import axis_sizes, rows_of_values
 from dualquery.data.domain import Domain
 from dualquery.queries.conjunctions import Workload
-from dualquery.queries.forms.disjunctions import Disjunctions
+from dualquery.queries.disjunctions import Disjunctions
+from dualquery.queries.family import disjunctions_of
 from dualquery.queries.parities import Parities
 from dualquery.queries.ranges import RangeQueries
 from dualquery.room import exclusive
@@ -70,9 +71,9 @@ def test_what_is_proven_is_true(queries: Disjunctions) -> None:
 @pytest.mark.parametrize(
     "queries",
     [
-        Disjunctions.of(Parities(5, 3)),
-        Disjunctions.of(RangeQueries.all_products(DOMAIN, 2, "all")),
-        Disjunctions.of(Workload(np.array([[0, 3], [2, -1]], np.int32), Domain.binary(2))),
+        disjunctions_of(Parities(5, 3)),
+        disjunctions_of(RangeQueries.all_products(DOMAIN, 2, "all")),
+        disjunctions_of(Workload(np.array([[0, 3], [2, -1]], np.int32), Domain.binary(2))),
     ],
 )
 def test_built_in_families_are_proven(queries: Disjunctions) -> None:

@@ -17,7 +17,8 @@ from dualquery.data.schema.items import ItemSchema
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.counting.planner import ConjunctionCounts
 from dualquery.queries.generate.random import random_conjunctions
-from dualquery.rows.answers_cache import RememberedRows, digest
+from dualquery.rows.cached import CachedRows
+from dualquery.rows.counts_file import CountsFile, digest
 from dualquery.rows.dataset import load
 from dualquery.rows.engines import Engine
 from dualquery.rows.histogram import Histogram
@@ -152,7 +153,7 @@ class TestAnswersCache:
         wider = self.workload(40, way=4)
         again = extended.take([3, 3, 120, 3])
         for workload in (small, small, extended, wider, again, extended):
-            rows = RememberedRows(watched, path, "key")
+            rows = CachedRows(watched, CountsFile(path, "key"))
             np.testing.assert_array_equal(
                 workload.counts(rows, threads=1), workload.counts(watched.rows, threads=1)
             )
@@ -160,43 +161,43 @@ class TestAnswersCache:
 
     def test_repeats_are_counted_once(self, watched: Watched, tmp_path: Path) -> None:
         workload = self.workload(3).take([0, 1, 0, 2, 1])
-        counts = workload.counts(RememberedRows(watched, tmp_path / "a", "key"), threads=1)
+        counts = workload.counts(CachedRows(watched, CountsFile(tmp_path / "a", "key")), threads=1)
         np.testing.assert_array_equal(counts, workload.counts(watched.rows, threads=1))
         assert watched.counted == [3]
 
     @pytest.mark.skipif(os.name == "nt", reason="the system has no modes of files")
     def test_the_file_is_the_owners(self, watched: Watched, tmp_path: Path) -> None:
-        self.workload(3).counts(RememberedRows(watched, tmp_path / "a", "key"), threads=1)
+        self.workload(3).counts(CachedRows(watched, CountsFile(tmp_path / "a", "key")), threads=1)
         assert stat.S_IMODE((tmp_path / "a").stat().st_mode) == 0o600
 
     def test_it_warns(
         self, watched: Watched, tmp_path: Path, caplog: pytest.LogCaptureFixture
     ) -> None:
-        RememberedRows(watched, tmp_path / "a", "key")
+        CachedRows(watched, CountsFile(tmp_path / "a", "key"))
         assert "exact private answers" in caplog.text
 
     def test_another_table_is_refused(self, watched: Watched, tmp_path: Path) -> None:
-        self.workload(3).counts(RememberedRows(watched, tmp_path / "a", "key"), threads=1)
+        self.workload(3).counts(CachedRows(watched, CountsFile(tmp_path / "a", "key")), threads=1)
         with pytest.raises(BadInputError, match="another table or schema"):
-            RememberedRows(watched, tmp_path / "a", "other")
+            CachedRows(watched, CountsFile(tmp_path / "a", "other"))
 
     def test_another_file_is_refused(self, watched: Watched, tmp_path: Path) -> None:
         (tmp_path / "a").write_text("my thesis")
         with pytest.raises(BadInputError, match="not a file of answers"):
-            RememberedRows(watched, tmp_path / "a", "key")
+            CachedRows(watched, CountsFile(tmp_path / "a", "key"))
         assert (tmp_path / "a").read_text() == "my thesis"
 
     def test_a_full_disk_leaves_the_file_as_it_was(
         self, watched: Watched, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        rows = RememberedRows(watched, tmp_path / "a", "key")
+        rows = CachedRows(watched, CountsFile(tmp_path / "a", "key"))
         self.workload(3).counts(rows, threads=1)
         before = (tmp_path / "a").read_bytes()
 
         def full(*_: object) -> None:
             raise OSError(28, "No space left on device")
 
-        monkeypatch.setattr("dualquery.rows.answers_cache.os.fsync", full)
+        monkeypatch.setattr("dualquery.rows.counts_file.os.fsync", full)
         with pytest.raises(BadInputError, match="No space left"):
             self.workload(9).counts(rows, threads=1)
         assert (tmp_path / "a").read_bytes() == before

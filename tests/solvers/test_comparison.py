@@ -160,11 +160,11 @@ def test_captured_rounds_are_those_of_the_game() -> None:
     options = {"rounds": 5, "samples": 20, "eta": 0.1, "memory": 1}
     captured = captured_rounds(
         "adult", [2, 5, 9], options=options, queries=100, seed=1, epsilon=5.0, threads=1
-    )
+    ).problems
     assert list(captured) == [2, 5]
     again = captured_rounds(
         "adult", [5], options=options, queries=100, seed=1, epsilon=5.0, threads=1
-    )
+    ).problems
     np.testing.assert_array_equal(captured[5].terms, again[5].terms)
     assert 0 < len(captured[5].terms) <= 20
 

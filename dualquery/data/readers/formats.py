@@ -76,6 +76,11 @@ GENERATORS: dict[str, str] = {
 up. An opener takes the parameters and what messages call the table."""
 
 
+def is_public(text: str) -> bool:
+    """Return whether a text names data that are public: built in, or made up by a generator."""
+    return text in DATASETS or text.partition(":")[0] in GENERATORS
+
+
 def parse_source(text: str) -> Source:
     """Return the source that a text names.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,43 +13,62 @@ from dualquery.data.schema.columns import OTHER_LABEL, Binary, Categorical, Colu
 if TYPE_CHECKING:
     import polars as pl
 
-    from dualquery.data.schema.items import ItemSchema
-    from dualquery.data.schema.table import TableSchema
-
 LONG_FORM_BITS = 10_000
 """Records with more items than this are written as lists."""
 
 ITEMS_COLUMN = "items"
 
 
-def decode_table(schema: TableSchema, records: NDArray[np.uint8]) -> pl.DataFrame:
-    """Return records in the columns of a table (see
-    `dualquery.data.schema.protocol.Schema.decode`).
+def decode_table(columns: Sequence[Column], records: NDArray[np.uint8]) -> pl.DataFrame:
+    """Return records in the columns of a table (see `Schema.decode`).
+
+    Parameters
+    ----------
+    columns
+        The columns, in the order of the bits.
+    records
+        uint8 0/1, shape ``(records, bits)``, one-hot in every group.
+
+    Raises
+    ------
+    ValueError
+        If the shape is wrong or a record has not exactly one bit of a group.
     """
     import polars as pl
 
-    offsets = schema.domain.offsets
-    _check_shape(records, schema.domain.bits)
-    decoded = []
-    for number, column in enumerate(schema.columns):
-        bits = records[:, offsets[number] : offsets[number + 1]]
-        decoded.append(_decode_column(column, bits))
-    return pl.DataFrame(decoded)
+    ends = np.cumsum([column.bits for column in columns])
+    _check_shape(records, int(ends[-1]))
+    groups = np.split(records, ends[:-1], axis=1)
+    return pl.DataFrame(list(map(_decode_column, columns, groups)))
 
 
-def decode_items(schema: ItemSchema, records: NDArray[np.uint8]) -> pl.DataFrame:
-    """Return records of items (see `dualquery.data.schema.protocol.Schema.decode`)."""
+def decode_items(
+    items: NDArray[np.int64], names: Sequence[str], records: NDArray[np.uint8]
+) -> pl.DataFrame:
+    """Return records as a 0/1 column an item, or above `LONG_FORM_BITS` items as lists of ids.
+
+    Parameters
+    ----------
+    items
+        int64, shape ``(bits,)``, increasing: the id of each bit's item.
+    names
+        What the columns are called, one an item.
+    records
+        uint8 0/1, shape ``(records, bits)``.
+
+    Raises
+    ------
+    ValueError
+        If the shape is wrong.
+    """
     import polars as pl
 
-    _check_shape(records, schema.domain.bits)
-    if len(schema.items) <= LONG_FORM_BITS:
-        names = list(schema.column_names)
+    _check_shape(records, len(items))
+    if len(items) <= LONG_FORM_BITS:
         return pl.DataFrame(np.asfortranarray(records), schema=dict.fromkeys(names, pl.UInt8))
     row, bit = np.nonzero(records)
-    kind = np.int32 if schema.items[-1] <= np.iinfo(np.int32).max else np.int64
-    lists = np.split(
-        schema.items[bit].astype(kind), np.searchsorted(row, np.arange(1, len(records)))
-    )
+    kind = np.int32 if items[-1] <= np.iinfo(np.int32).max else np.int64
+    lists = np.split(items[bit].astype(kind), np.searchsorted(row, np.arange(1, len(records))))
     dtype = pl.List(pl.Int32 if kind is np.int32 else pl.Int64)
     return pl.DataFrame({ITEMS_COLUMN: pl.Series(lists[: len(records)], dtype=dtype)})
 

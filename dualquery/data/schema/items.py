@@ -16,6 +16,7 @@ from dualquery.data.schema.column_choice import (
     format_items,
     select_items,
 )
+from dualquery.data.schema.decode import decode_items
 from dualquery.data.schema.protocol import (
     FORMAT_NAME,
     SCHEMA_VERSION,
@@ -158,9 +159,7 @@ class ItemSchema:
 
         The list's column is ``items`` and holds item ids (int32 where all ids fit, else int64).
         """
-        from dualquery.data.schema.decode import decode_items
-
-        return decode_items(self, records)
+        return decode_items(self.items, self.column_names, records)
 
     def to_dict(self) -> dict[str, object]:
         """Return the schema as JSON-able values, the items as ranges."""

@@ -16,6 +16,7 @@ from dualquery.data.schema.column_choice import (
     select_columns,
 )
 from dualquery.data.schema.columns import Binary, Column, find_bit, suggest
+from dualquery.data.schema.decode import decode_table
 from dualquery.data.schema.protocol import (
     FORMAT_NAME,
     SCHEMA_VERSION,
@@ -158,9 +159,7 @@ class TableSchema:
         A bucket becomes a number near its middle, merged categories the first of them, a missing
         value null.
         """
-        from dualquery.data.schema.decode import decode_table
-
-        return decode_table(self, records)
+        return decode_table(self.columns, records)
 
     def to_dict(self) -> dict[str, object]:
         """Return the schema as JSON-able values."""

@@ -11,7 +11,6 @@ from dualquery.estimates.expected import ExpectedError, noise_error
 from dualquery.estimates.intervals import Intervals
 from dualquery.mechanisms.baselines.noise import NoisyCounts, plan_noisy_counts
 from dualquery.mechanisms.protocol import Budget, Mechanism, Outcome, Plan, Session, Task
-from dualquery.queries.conjunctions import Workload
 from dualquery.queries.family import Queries
 from dualquery.room.curator import Curator
 from dualquery.room.sensitivity.conjunctions import complemented
@@ -101,6 +100,6 @@ def noisy_answers(task: Task, plan: Plan[NoisyCounts], curator: Curator) -> Outc
             queries.high,
             "from the noise of each answer, each on its own",
             # Where a complement was counted, rows that are not there hold.
-            complemented(queries).astype(float) if isinstance(queries, Workload) else 0.0,
+            complemented(queries).astype(float),
         ),
     )

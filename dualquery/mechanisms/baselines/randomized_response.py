@@ -28,7 +28,7 @@ from dualquery.mechanisms.protocol import (
     Plan,
     Session,
     Task,
-    conjunctions_of,
+    require_conjunctions,
 )
 from dualquery.privacy.accountants.choice import best
 from dualquery.privacy.events import Neighbours, RandomizedReport, Schedule
@@ -61,7 +61,7 @@ class RandomizedResponse(Mechanism[Reports]):
 
     def statistics(self, queries: Queries) -> Workload:
         """Ask for the conjunctions inside the queries."""
-        return Subqueries.of(conjunctions_of(queries)).workload
+        return Subqueries.of(require_conjunctions(queries)).workload
 
     def plan(self, task: Task, budget: Budget) -> Plan[Reports]:
         """Give every asked column the same epsilon, the largest that fits."""

@@ -15,7 +15,7 @@ from dualquery.mechanisms.protocol import (
     Plan,
     Session,
     Task,
-    conjunctions_of,
+    require_conjunctions,
 )
 from dualquery.privacy.accountants.choice import best
 from dualquery.privacy.events import RANGE_SLACK, SampledQueries
@@ -57,7 +57,7 @@ class SmallDB(Mechanism[OneDraw]):
 
     def statistics(self, queries: Queries) -> Workload:
         """Hold the workload's own answers."""
-        return conjunctions_of(queries)
+        return require_conjunctions(queries)
 
     def plan(self, task: Task, budget: Budget) -> Plan[OneDraw]:
         """Fix the size and spend everything on one draw; delta is not needed."""

@@ -20,7 +20,7 @@ from dualquery.mechanisms.protocol import (
     Plan,
     Session,
     Task,
-    conjunctions_of,
+    require_conjunctions,
 )
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.family import Queries
@@ -51,7 +51,7 @@ class Uniform(Mechanism[Records]):
 
     def statistics(self, queries: Queries) -> Workload:
         """Name the workload; its answers are never counted."""
-        return conjunctions_of(queries)
+        return require_conjunctions(queries)
 
     def plan(self, task: Task, budget: Budget) -> Plan[Records]:  # noqa: ARG002
         """Spend nothing."""

@@ -15,7 +15,7 @@ from dualquery.mechanisms.protocol import (
     Plan,
     Session,
     Task,
-    conjunctions_of,
+    require_conjunctions,
 )
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.family import Queries
@@ -34,7 +34,7 @@ class Zero(Mechanism[Details]):
 
     def statistics(self, queries: Queries) -> Workload:
         """Name the workload; its answers are never counted."""
-        return conjunctions_of(queries)
+        return require_conjunctions(queries)
 
     def plan(self, task: Task, budget: Budget) -> Plan[Details]:  # noqa: ARG002
         """Spend nothing."""

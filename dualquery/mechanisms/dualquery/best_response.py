@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.data.domain import Domain
-from dualquery.queries.forms.disjunctions import Disjunctions
+from dualquery.queries.disjunctions import Disjunctions
 from solvers import BestResponse, Groups
 
 

@@ -36,9 +36,8 @@ from dualquery.mechanisms.dualquery.shares import in_shares, likelihood_shares
 from dualquery.mechanisms.dualquery.transcript import Transcript
 from dualquery.mechanisms.dualquery.unmentioned import fill_unmentioned
 from dualquery.mechanisms.protocol import Budget, Details, Mechanism, Outcome, Plan, Session, Task
-from dualquery.queries.conjunctions import Workload
-from dualquery.queries.family import Queries
-from dualquery.queries.forms.disjunctions import Disjunctions
+from dualquery.queries.disjunctions import Disjunctions
+from dualquery.queries.family import Queries, disjunctions_of
 from dualquery.room.curator import Curator
 from dualquery.room.exclusive import require_exclusive
 from dualquery.runtime.resources import check_memory
@@ -87,7 +86,7 @@ class DualQuery(GameOptions, Mechanism[GameDetails]):
     name: ClassVar[str] = "dualquery"
     pure: ClassVar[bool] = False
 
-    def statistics(self, queries: Queries) -> Workload | Disjunctions:
+    def statistics(self, queries: Queries) -> Disjunctions:
         """Hold the queries' own answers, those of other families mapped to [0, 1].
 
         Raises
@@ -95,7 +94,7 @@ class DualQuery(GameOptions, Mechanism[GameDetails]):
         BadInputError
             If no best response can be posed for the family.
         """
-        return queries if isinstance(queries, Workload) else Disjunctions.of(queries)
+        return disjunctions_of(queries)
 
     def plan(self, task: Task, budget: Budget) -> Plan[GameDetails]:
         """Fix rounds, samples and step from public facts (see `parameters`).
@@ -107,7 +106,7 @@ class DualQuery(GameOptions, Mechanism[GameDetails]):
             or the game does not fit into memory.
         """
         # What cannot be posed, or whose sums may exceed 1, is refused before rows are read.
-        require_exclusive(Disjunctions.of(task.queries))
+        require_exclusive(disjunctions_of(task.queries))
         chosen = choose_parameters(self, task, budget)
         game = chosen.schedule
         check_memory(
@@ -134,7 +133,7 @@ class DualQuery(GameOptions, Mechanism[GameDetails]):
         """Play the game."""
         chosen, game = plan.details.chosen, plan.details.chosen.schedule
         domain = task.queries.domain
-        queries = Disjunctions.of(task.queries)
+        queries = disjunctions_of(task.queries)
         solver = get_solver(chosen.solver)
         generator = np.random.default_rng(session.public_seed)
         nothing = np.zeros(domain.bits, dtype=np.bool_)

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from dualquery.mechanisms.dualquery import shares_kernels as kernels
 from dualquery.mechanisms.dualquery.transcript import Transcript
-from dualquery.runtime.rounding import whole_numbers
+from dualquery.runtime.apportionment import apportion
 
 EQUALITY = 0.05
 """Weight of the divergence from equal shares, against the mean log-likelihood of a draw."""
@@ -177,7 +177,7 @@ def in_shares(records: NDArray[np.uint8], shares: Float64) -> NDArray[np.uint8]:
     """
     rounds, bits = records.shape
     total = max(rounds, min(REPEATS * rounds, MOST_CELLS // bits))
-    return np.repeat(records, whole_numbers(shares, total), axis=0)
+    return np.repeat(records, apportion(shares, total), axis=0)
 
 
 def _drawn(transcript: Transcript) -> Float64:

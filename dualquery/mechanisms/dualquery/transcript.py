@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.mechanisms.dualquery.best_response import best_response
-from dualquery.queries.forms.disjunctions import Disjunctions
+from dualquery.queries.disjunctions import Disjunctions
 from dualquery.room.weights import Sample
 from solvers import BestResponse
 

@@ -23,8 +23,8 @@ from dualquery.mechanisms.protocol import (
     Plan,
     Session,
     Task,
-    conjunctions_of,
     default_records,
+    require_conjunctions,
 )
 from dualquery.privacy.accountants.choice import best
 from dualquery.privacy.calibrate_noise import calibrate_gaussian_scale
@@ -39,7 +39,7 @@ _COMPONENTS, _PULL = 100.0, 0.03
 """Of the mixture (`MixtureFit`), where signal over noise is 1 (`_signal`)."""
 
 _FEWEST, _MOST = 16, 256
-"""Components, if the user does not say."""
+"""Components, if the user does not say: a multiple of `_FEWEST`, which is one vector of numbers."""
 
 _MOST_VALUES = 1 << 22
 """Bits times components, beyond which fits take minutes."""
@@ -148,7 +148,7 @@ class Matrix(Mechanism[MeasureAndFit]):
 
     def statistics(self, queries: Queries) -> Workload:
         """Hold the queries' own answers; features are counted in a pass of their own."""
-        return conjunctions_of(queries)
+        return require_conjunctions(queries)
 
     def plan(self, task: Task, budget: Budget) -> Plan[MeasureAndFit]:
         """Choose what is measured, the scales of the noise, and the smallest noise that fits."""
@@ -241,9 +241,8 @@ class Matrix(Mechanism[MeasureAndFit]):
         """Return the number of components, if not set: few leave out structure, many fit noise."""
         if self.components is not None:
             return self.components
-        return int(
-            min(max(_COMPONENTS * signal, _FEWEST), _MOST, max(_FEWEST, _MOST_VALUES // bits))
-        )
+        most = min(_MOST, _MOST_VALUES // bits, _COMPONENTS * signal)
+        return max(round(most / _FEWEST), 1) * _FEWEST
 
 
 def _signal(n: int, precision: float) -> float:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,8 +30,8 @@ Float64 = NDArray[np.float64]
 _BATCH = 60_000
 """Features that a step visits at most: more of them take turns, in a random order."""
 
-_PARTS = 8
-"""Runs of features whose slopes are added up apart, so that results do not depend on threads."""
+_SLAB = 64
+"""Components that one thread steps at a time, at most."""
 
 _STEP = 0.2
 """Largest change of a log-odds in a step, roughly."""
@@ -65,11 +65,14 @@ class Mixture:
 
     def means(self, products: ProductTerms) -> Float64:
         """Return the means of products, all about columns held: float64, shape ``(f,)``."""
-        table = products.table(self.values, self.domain.has_two_values[self.bits])
+        intercepts, factors = products.terms(self.domain.has_two_values[self.bits])
+        values = np.repeat(self.values, len(factors) // len(self.bits), axis=0)
+        table = intercepts[:, None] + factors[:, None] * values
         rows = products.rows(self.bits)
-        zeros, means = np.zeros((2, len(rows)), np.float32)
-        kernels.add_slopes(rows, 0, len(rows), table, zeros, zeros, np.zeros_like(table), means)
-        return means.astype(np.float64)
+        sums = np.empty(len(rows), np.float32)
+        kernels.sum_products(rows, table, sums)
+        means: Float64 = sums.astype(np.float64) / table.shape[1]
+        return means
 
     def sample(self, count: int, generator: np.random.Generator) -> NDArray[np.uint8]:
         """Return legal records, uint8 of shape ``(count, bits)``, as many of each component.
@@ -127,14 +130,15 @@ class MixtureFit:
         return np.flatnonzero(np.isin(domain.column_of_bit, columns))
 
     @cached_property
-    def _binary(self) -> NDArray[np.bool_]:
-        return self.products.domain.has_two_values[self._bits]
-
-    @cached_property
-    def _starts(self) -> NDArray[np.int64]:
-        """First of the bits held, of the columns of three or more values; and one more."""
-        columns = self.products.domain.column_of_bit[self._bits[~self._binary]]
-        return np.flatnonzero(np.diff(columns, prepend=-1)).astype(np.int64)
+    def _columns(self) -> kernels.Columns:
+        domain = self.products.domain
+        column = domain.column_of_bit[self._bits]
+        binary = domain.has_two_values[self._bits]
+        # Both bits of a binary column of two have a parameter; no product asks for the second.
+        starts = np.flatnonzero(binary | (np.diff(column, prepend=-1) != 0))
+        return kernels.Columns(
+            np.append(starts, len(column)), binary[starts], *self.products.terms(binary)
+        )
 
     def run(
         self,
@@ -142,48 +146,50 @@ class MixtureFit:
         threads: int,
         progress: Callable[[int, int], None] = NO_PROGRESS.step,
     ) -> Mixture:
-        """Fit: from disturbed independent columns, by Adam with steps that fall to nothing."""
-        rows = self.products.rows(self._bits)
-        batches = -(-len(rows) // _BATCH)
-        order = generator.permutation(len(rows)) if batches > 1 else np.arange(len(rows))
-        rows = rows[order]
-        targets = self.targets[order].astype(np.float32)
-        weights = 1.0 / self.deviations[order] ** 2
-        weights = (weights / weights.sum()).astype(np.float32)
-        means = np.empty_like(targets)
-        cuts = np.linspace(0, len(rows), batches * _PARTS + 1).astype(np.int64)
+        """Fit: from disturbed independent columns, by Adam with steps that fall to nothing.
+
+        A step visits one batch of the products, and changes the columns that these are about.
+        """
+        batches = self._batches(generator)
         odds = self._start(generator)
-        momentum, power = np.zeros_like(odds), np.zeros_like(odds)
-        values = self._values(odds)
-        table = self.products.table(values, self._binary)
-        parts = np.empty((_PARTS, *table.shape), np.float32)
+        centres = np.ascontiguousarray(odds.mean(axis=1))
+        cuts = np.arange(_SLAB, self.components, _SLAB)
+        slabs = [_Slab.of(self._columns, part) for part in np.split(odds, cuts, axis=1)]
         with ThreadPoolExecutor(threads) as pool:
             for step in range(1, self.steps + 1):
-                parts[:] = 0.0
-                batch = cuts[(step - 1) % batches * _PARTS :]
-
-                def visit(
-                    part: int, table: Float32 = table, cuts: NDArray[np.int64] = batch
-                ) -> None:
-                    kernels.add_slopes(
-                        rows, cuts[part], cuts[part + 1], table, targets, weights,
-                        parts[part], means,
-                    )  # fmt: skip
-
-                for done in [pool.submit(visit, part) for part in range(_PARTS)]:
-                    done.result()
-                by_value = self.products.slopes(parts.sum(axis=0), self._binary)
-                slope = self._slope(values, by_value)
-                momentum += (1.0 - _BETA[0]) * (slope - momentum)
-                power += (1.0 - _BETA[1]) * (slope**2 - power)
-                rate = _STEP * min(1.0, 2.0 * (1.0 - (step - 1) / self.steps))
-                rate *= (1.0 - _BETA[1] ** step) ** 0.5 / (1.0 - _BETA[0] ** step)
-                odds -= np.float32(rate) * momentum / (np.sqrt(power) + np.float32(1e-12))
-                odds -= np.float32(self.pull * rate) * (odds - odds.mean(axis=1, keepdims=True))
-                values = self._values(odds)
-                table = self.products.table(values, self._binary)
+                batch, rates = batches[step % len(batches)], self._rates(step)
+                sums = np.sum([*pool.map(batch.sums, slabs)], axis=0)
+                errors = batch.weights * (sums / np.float32(self.components) - batch.targets)
+                moved = [*pool.map(partial(batch.update, errors, centres, rates), slabs)]
+                centres = np.sum(moved, axis=0) / np.float32(self.components)
                 progress(step, self.steps)
+        values = np.concatenate([slab.parameters.values for slab in slabs], axis=1)
         return Mixture(self.products.domain, self._bits, values)
+
+    def _batches(self, generator: np.random.Generator) -> list[_Batch]:
+        """Return the products, in a random order if they take turns."""
+        rows = self.products.rows(self._bits)
+        weights = 1.0 / self.deviations**2
+        weights /= weights.sum()
+        count = -(-len(rows) // _BATCH)
+        order = generator.permutation(len(rows)) if count > 1 else np.arange(len(rows))
+        owners = np.repeat(np.arange(len(self._columns.binary)), np.diff(self._columns.starts))
+        terms = len(self._columns.factors) // len(self._bits)
+        return [
+            _Batch(
+                self._columns,
+                rows[chosen],
+                self.targets[chosen].astype(np.float32),
+                weights[chosen].astype(np.float32),
+                np.unique(owners[rows[chosen][rows[chosen] >= 0] // terms]),
+            )
+            for chosen in np.array_split(order, count)
+        ]
+
+    def _rates(self, step: int) -> kernels.Rates:
+        rate = _STEP * min(1.0, 2.0 * (1.0 - (step - 1) / self.steps))
+        rate *= (1.0 - _BETA[1] ** step) ** 0.5 / (1.0 - _BETA[0] ** step)
+        return kernels.Rates(*map(np.float32, (rate, self.pull * rate, *_BETA)))
 
     def _start(self, generator: np.random.Generator) -> Float32:
         """Return log-odds (binary columns) and logarithms of shares, with a disturbance each."""
@@ -191,36 +197,58 @@ class MixtureFit:
         bits, chances = self.products.single_chances(self.targets)
         shares[np.searchsorted(self._bits, bits)] = chances
         shares = np.clip(shares, _LEAST, 1.0 - _LEAST)
-        odds = np.where(self._binary, np.log(shares / (1.0 - shares)), np.log(shares))
+        binary = self.products.domain.has_two_values[self._bits]
+        odds = np.where(binary, np.log(shares / (1.0 - shares)), np.log(shares))
         noise = generator.standard_normal((len(odds), self.components))
         start: Float32 = (odds[:, None] + _DISTURBANCE * noise).astype(np.float32)
         return start
 
-    def _values(self, odds: Float32) -> Float32:
-        """Return the means of the factors: a sign's from log-odds, a column's by softmax."""
-        values = np.empty_like(odds)
-        values[self._binary] = -np.tanh(odds[self._binary] / 2)
-        wide = odds[~self._binary]
-        if len(wide):
-            lengths = np.diff(np.append(self._starts, len(wide)))
-            wide = np.exp(
-                wide - np.repeat(np.maximum.reduceat(wide, self._starts), lengths, axis=0)
-            )
-            wide /= np.repeat(np.add.reduceat(wide, self._starts), lengths, axis=0)
-            values[~self._binary] = wide
-        return values
 
-    def _slope(self, values: Float32, slopes: Float32) -> Float32:
-        """Return the derivatives by the log-odds from those by the means of the factors."""
-        result = np.empty_like(slopes)
-        result[self._binary] = slopes[self._binary] * (values[self._binary] ** 2 - 1) / 2
-        wide = values[~self._binary]
-        if len(wide):
-            lengths = np.diff(np.append(self._starts, len(wide)))
-            raw = slopes[~self._binary]
-            mean = np.add.reduceat(wide * raw, self._starts)
-            result[~self._binary] = wide * (raw - np.repeat(mean, lengths, axis=0))
-        return result
+@dataclass(frozen=True, eq=False)
+class _Slab:
+    """Some components in the course of a fit; its arrays change in place."""
+
+    parameters: kernels.Parameters
+    table: Float32
+    slopes: Float32
+
+    @staticmethod
+    def of(columns: kernels.Columns, odds: Float32) -> _Slab:
+        """Return a slab that starts with some log-odds and logarithms of shares."""
+        odds = np.ascontiguousarray(odds)
+        parameters = kernels.Parameters(odds, *np.zeros((3, *odds.shape), np.float32))
+        slab = _Slab(parameters, *np.zeros((2, len(columns.factors), odds.shape[1]), np.float32))
+        every = np.arange(len(columns.binary))
+        kernels.set_terms(columns, every, odds, parameters.values, slab.table)
+        return slab
+
+
+@dataclass(frozen=True, eq=False)
+class _Batch:
+    """Products that one step visits, what they should be, and the columns they are about."""
+
+    columns: kernels.Columns
+    rows: NDArray[np.int32]
+    targets: Float32
+    weights: Float32
+    touched: NDArray[np.int64]
+
+    def sums(self, slab: _Slab) -> Float32:
+        """Return the sums of the products over a slab."""
+        sums = np.empty(len(self.rows), np.float32)
+        kernels.sum_products(self.rows, slab.table, sums)
+        return sums
+
+    def update(
+        self, errors: Float32, centres: Float32, rates: kernels.Rates, slab: _Slab
+    ) -> Float32:
+        """Step a slab, and return the sums of its parameters; ``errors`` as in `add_slopes`."""
+        kernels.add_slopes(self.rows, slab.table, errors, slab.slopes)
+        kernels.update(
+            self.columns, self.touched, slab.parameters, slab.slopes, centres, rates, slab.table
+        )
+        sums: Float32 = slab.parameters.odds.sum(axis=1)
+        return sums
 
 
 def _normalise(domain: Domain, probabilities: Float64) -> None:

@@ -48,20 +48,27 @@ class ProductTerms:
         # Literals that repeat others left padding between the rest.
         return np.ascontiguousarray(pad_right(rows))
 
-    def table(self, values: Float32, binary: NDArray[np.bool_]) -> Float32:
-        """Return the mean of every term: the values themselves, or the chances of all literals."""
-        if self.negated is None:
-            return values
-        chances = np.where(binary[:, None], (1 - values) / 2, values)
-        both = np.stack((chances, 1 - chances), axis=1)
-        return np.ascontiguousarray(both.reshape(-1, values.shape[1]), np.float32)
+    def terms(self, binary: NDArray[np.bool_]) -> tuple[Float32, Float32]:
+        """Return the means of the terms that `rows` names, as ``intercept + factor * value``.
 
-    def slopes(self, slopes: Float32, binary: NDArray[np.bool_]) -> Float32:
-        """Return the derivatives by the values from those by the table."""
+        Parameters
+        ----------
+        binary
+            bool, shape ``(bits,)``: of each bit held, whether its value is the mean of a sign;
+            else it is a share.
+
+        Returns
+        -------
+        float32, as many of each bit: intercepts, and factors of the bits' values.
+        """
         if self.negated is None:
-            return slopes
-        of_chance = slopes[::2] - slopes[1::2]
-        return np.where(binary[:, None], of_chance / np.float32(-2), of_chance)
+            return np.zeros(len(binary), np.float32), np.ones(len(binary), np.float32)
+        # The chance of a literal, and that of its negation.
+        intercept = np.where(binary, 0.5, 0.0)
+        factor = np.where(binary, -0.5, 1.0)
+        intercepts = np.stack((intercept, 1.0 - intercept), axis=1)
+        factors = np.stack((factor, -factor), axis=1)
+        return intercepts.ravel().astype(np.float32), factors.ravel().astype(np.float32)
 
     def single_chances(self, targets: Float64) -> tuple[NDArray[np.int32], Float64]:
         """Return the bits that stand alone, and the chances that they are 1."""

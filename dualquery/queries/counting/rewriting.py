@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.rows.repeats import first_occurrences
+from dualquery.rows.repeats import first_occurrences, pad_right
 
 if TYPE_CHECKING:
     import scipy.sparse
@@ -74,8 +74,7 @@ def rewrite(literals: NDArray[np.int32]) -> Rewriting:
         terms.append(np.where(dropped | (rows < 0), -1, rows & ~1))
         signs.append(np.full(len(having), 1 - 2 * (kept.sum() % 2)))
     query, sign = np.concatenate(queries), np.concatenate(signs)
-    # As unsigned numbers the padding -1 is the largest and goes to the right.
-    term = np.sort(np.concatenate(terms).astype(np.int32).view(np.uint32), axis=1).view(np.int32)
+    term = pad_right(np.concatenate(terms).astype(np.int32))
     empty = term[:, 0] < 0
     everything = np.zeros(m, np.int64)
     everything[query[empty]] = sign[empty]

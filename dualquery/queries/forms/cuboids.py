@@ -8,13 +8,13 @@ removed, one of them moves by 1.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.data.cells import axis_sizes
-from dualquery.queries.conjunctions import Workload
+from dualquery.queries.conjunctions import conjunctions_of
+from dualquery.queries.family import Statistic
 from dualquery.rows.repeats import first_occurrences
 from dualquery.runtime.errors import BadInputError
 
@@ -37,7 +37,7 @@ class Cuboids:
     whole: NDArray[np.bool_]
 
     @staticmethod
-    def of(queries: Any) -> Cuboids:
+    def of(queries: Statistic) -> Cuboids:
         """Gather the queries into cuboids, in the order of their first members.
 
         Raises
@@ -46,17 +46,18 @@ class Cuboids:
             If two queries about the same columns could hold on one record: only cells, with one
             value of each column, exclude each other.
         """
-        if not isinstance(queries, Workload):
+        workload = conjunctions_of(queries)
+        if workload is None:
             raise BadInputError(
                 f"cuboids are made of conjunctions, not of {type(queries).__name__}; ask for whole "
                 "marginals"
             )
-        domain, literals = queries.domain, queries.literals
+        domain, literals = workload.domain, workload.literals
         used = literals >= 0
         columns = np.where(used, domain.column_of_bit[literals >> 1], -1).astype(np.int32)
         several = used[:, 1:] & (columns[:, 1:] == columns[:, :-1])
         negated = used & (literals & 1 == 1) & (domain.sizes[columns] > 1)
-        repeated = first_occurrences(literals, 2 * domain.bits) != np.arange(len(queries))
+        repeated = first_occurrences(literals, 2 * domain.bits) != np.arange(len(literals))
         wrong = np.flatnonzero(several.any(axis=1) | negated.any(axis=1) | repeated)
         if len(wrong):
             raise BadInputError(

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.queries.conjunctions import Workload
-from dualquery.rows.repeats import first_occurrences
+from dualquery.rows.repeats import first_occurrences, pad_right
 from dualquery.runtime.errors import BadInputError
 
 MOST_LITERALS = 12
@@ -54,8 +54,7 @@ class Subqueries:
         pattern = np.arange(1 << way)
         inside = (pattern[:, None] >> np.arange(way) & 1).astype(bool)
         rows = np.where(inside, workload.literals[:, None, :], np.int32(-1)).reshape(-1, way)
-        # As unsigned numbers the padding -1 is the largest and goes to the right.
-        rows = np.sort(rows.view(np.uint32), axis=1).view(np.int32)
+        rows = pad_right(rows)
         first = first_occurrences(rows, 2 * workload.domain.bits)
         new = (first == np.arange(len(rows))) & (rows[:, 0] >= 0)
         number = np.cumsum(new) - 1

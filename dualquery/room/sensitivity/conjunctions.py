@@ -112,11 +112,14 @@ def contributing_queries(workload: Workload, threads: int = 1) -> Bound:
     return _smallest(workload, 1, threads)
 
 
-def complemented(workload: Workload) -> NDArray[np.bool_]:
+def complemented(workload: Statistic) -> NDArray[np.bool_]:
     """Return the queries with f_q = 1 - q: those without positive literals; bool, ``(m,)``.
 
-    A literal on a column of two values asks for one of them, and is positive.
+    A literal on a column of two values asks for one of them, and is positive. Queries of other
+    families have no literals, so that none of them is complemented.
     """
+    if not isinstance(workload, Workload):
+        return np.zeros(len(workload), dtype=np.bool_)
     codes, domain = workload.literals, workload.domain
     two_valued = np.maximum(domain.sizes, 2)[domain.column_of_bit[codes >> 1]] == 2
     positive = (codes >= 0) & (two_valued | (codes & 1 == 0))

@@ -16,12 +16,12 @@ from dualquery.mechanisms.dualquery.best_response import best_response
 from dualquery.mechanisms.dualquery.shares import EQUALITY, in_shares, likelihood_shares
 from dualquery.mechanisms.dualquery.transcript import GRAIN, Transcript
 from dualquery.queries.conjunctions import Workload
-from dualquery.queries.forms.disjunctions import Disjunctions
+from dualquery.queries.family import disjunctions_of
 from dualquery.queries.generate.random import random_conjunctions
 from dualquery.room.weights import Sample
 
 DOMAIN = Domain.binary(3)
-QUERIES = Disjunctions.of(Workload(np.array([[0], [2], [4]], np.int32), DOMAIN))
+QUERIES = disjunctions_of(Workload(np.array([[0], [2], [4]], np.int32), DOMAIN))
 M = len(QUERIES)
 STEP = 0.7
 
@@ -145,7 +145,7 @@ def wide_game(step: float, rounds: int = 12, queries: int = 1500, draws: int = 6
     """Play random records of 40 bits; draws follow the private weights of random answers."""
     rng = np.random.default_rng(3)
     workload = random_conjunctions(Domain.binary(40), queries, 3)
-    transcript = Transcript(Disjunctions.of(workload), step, 4, rounds)
+    transcript = Transcript(disjunctions_of(workload), step, 4, rounds)
     truth, score = rng.random(queries), np.zeros(queries)
     for number in range(rounds):
         record = rng.integers(0, 2, 40, dtype=np.uint8)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-def whole_numbers(shares: NDArray[np.float64], total: int) -> NDArray[np.int64]:
+def apportion(shares: NDArray[np.float64], total: int) -> NDArray[np.int64]:
     """Round shares of a total so that no run of them is off by more than 1.
 
     It is their running sum that is rounded. Rounding each share on its own, as largest remainders

@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from dualquery.data.cells import axis_sizes, rows_of_values
 from dualquery.data.domain import Domain
+from dualquery.runtime.apportionment import apportion
 from dualquery.runtime.errors import BadInputError
-from dualquery.runtime.rounding import whole_numbers
 
 
 def sampled_table(
@@ -48,7 +48,7 @@ def rounded_table(shares: NDArray[np.float64], domain: Domain, count: int) -> ND
     Parameters, result and errors are those of `sampled_table`; nothing is random, and records are
     in the order of their cells.
     """
-    number = whole_numbers(_checked(shares, domain), count)
+    number = apportion(_checked(shares, domain), count)
     return _rows(np.repeat(np.arange(len(number)), number), domain)
 
 

@@ -1,4 +1,4 @@
-"""Queries as products of functions of single columns: all that a representation has to know.
+"""Queries as products of functions of single columns: the form in which families reach MWEM.
 
 A conjunction, a parity or a box of intervals is ``q(x) = prod_c f_c(x_c)`` over a few columns, its
 *scope*. Every f_c is written over the functions 1, [x_c = 1], [x_c = 2], ... of the column:
@@ -15,33 +15,28 @@ stand for "at least v": an interval is two terms then, however long it is.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.data.cells import axis_sizes
-from dualquery.queries.conjunctions import Workload
-from dualquery.queries.forms.products import Products, terms_of
-from dualquery.runtime.errors import BadInputError
+from dualquery.queries.literals import LiteralRows
 
 
 @dataclass(frozen=True, eq=False)
-class ProductQueries:
+class Products:
     """``m`` products of functions of single columns.
 
     Parameters
     ----------
     sizes
         int64, shape ``(columns,)``: number of values of each column, at least 2.
-    scopes
-        int32, shape ``(s, k)``: the different scopes; increasing columns, padded with -1.
-    scope_of
-        int32, shape ``(m,)``: scope of each query.
+    columns
+        int32, shape ``(m, k)``: increasing columns of each query, padded with -1.
     factors
-        int32, shape ``(m, k)``: the factor on each column of the scope, padded with -1.
+        int32, shape ``(m, k)``: the factor on each of them, padded with -1.
     factor_column
         int32, shape ``(f,)``: column of each factor.
     indptr, index, coefficient
@@ -54,8 +49,7 @@ class ProductQueries:
     """
 
     sizes: NDArray[np.int64]
-    scopes: NDArray[np.int32]
-    scope_of: NDArray[np.int32]
+    columns: NDArray[np.int32]
     factors: NDArray[np.int32]
     factor_column: NDArray[np.int32]
     indptr: NDArray[np.int64]
@@ -64,12 +58,66 @@ class ProductQueries:
     cumulative: NDArray[np.bool_]
     scale: NDArray[np.float64]
 
+    @staticmethod
+    def of_conjunctions(rows: LiteralRows) -> Products:
+        """Rewrite conjunctions of literals; several literals on one column become one factor."""
+        sizes = axis_sizes(rows.domain)
+        codes, owner = _one_factor_a_column(rows)
+        used = np.unique(codes[codes >= 0])
+        renumbered = np.full(len(owner.columns), -1, dtype=np.int32)
+        renumbered[used] = np.arange(len(used))
+        terms = [terms_of(owner.values(int(code))) for code in used]
+        return Products(
+            sizes=sizes,
+            columns=np.where(codes >= 0, owner.columns[codes], -1).astype(np.int32),
+            factors=np.where(codes >= 0, renumbered[codes], -1).astype(np.int32),
+            factor_column=owner.columns[used],
+            indptr=np.concatenate(([0], np.cumsum([len(i) for i, _ in terms]))).astype(np.int64),
+            index=np.concatenate([i for i, _ in terms]),
+            coefficient=np.concatenate([c for _, c in terms]),
+            cumulative=np.zeros(len(sizes), dtype=np.bool_),
+            scale=np.ones(len(rows)),
+        )
+
+    def with_terms(
+        self,
+        sizes: NDArray[np.int64],
+        indptr: NDArray[np.int64],
+        index: NDArray[np.int32],
+        coefficient: NDArray[np.float64],
+    ) -> Products:
+        """Return the queries with other factors on the same columns, none of them cumulative."""
+        other = replace(
+            self,
+            sizes=sizes,
+            cumulative=np.zeros(len(sizes), dtype=np.bool_),
+            indptr=indptr,
+            index=index,
+            coefficient=coefficient,
+        )
+        vars(other)["_scopes"] = self._scopes  # the same; finding them anew sorts all queries
+        return other
+
+    @property
+    def scopes(self) -> NDArray[np.int32]:
+        """The different scopes: int32, shape ``(s, k)``; increasing columns, padded with -1."""
+        return self._scopes[0]
+
+    @property
+    def scope_of(self) -> NDArray[np.int32]:
+        """Scope of each query: int32, shape ``(m,)``."""
+        return self._scopes[1]
+
+    @cached_property
+    def _scopes(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        return distinct_rows(self.columns, len(self.sizes))
+
     def __len__(self) -> int:
-        return len(self.scope_of)
+        return len(self.columns)
 
     def scope(self, query: int) -> tuple[int, ...]:
         """Return the columns that a query looks at, increasing."""
-        columns = self.scopes[self.scope_of[query]]
+        columns = self.columns[query]
         return tuple(columns[columns >= 0].tolist())
 
     def table(self, query: int) -> NDArray[np.float64]:
@@ -103,61 +151,12 @@ class ProductQueries:
         values[1:] += values[0]
         return values
 
-    @staticmethod
-    def of(queries: Any) -> ProductQueries:
-        """Return the form of a family, which is a `Workload` or has ``products()``.
 
-        Raises
-        ------
-        BadInputError
-            If the family has no such form.
-        """
-        if isinstance(queries, Workload):
-            return ProductQueries.of_workload(queries)
-        if not hasattr(queries, "products"):
-            raise BadInputError(
-                f"{type(queries).__name__} have no products(), which MWEM needs; tabulate them "
-                "with HistogramQueries.tabulate if the domain is small"
-            )
-        products: Products = queries.products()
-        scopes, scope_of = distinct_rows(products.columns, len(products.sizes))
-        return ProductQueries(
-            sizes=products.sizes,
-            scopes=scopes,
-            scope_of=scope_of,
-            factors=products.factors,
-            factor_column=products.factor_column,
-            indptr=products.indptr,
-            index=products.index,
-            coefficient=products.coefficient,
-            cumulative=products.cumulative,
-            scale=products.scale,
-        )
-
-    @staticmethod
-    def of_workload(workload: Workload) -> ProductQueries:
-        """Rewrite conjunctions of literals; several literals on one column become one factor."""
-        sizes = axis_sizes(workload.domain)
-        codes, owner = _one_factor_a_column(workload)
-        used = np.unique(codes[codes >= 0])
-        renumbered = np.full(len(owner.columns), -1, dtype=np.int32)
-        renumbered[used] = np.arange(len(used))
-        factors = np.where(codes >= 0, renumbered[codes], -1).astype(np.int32)
-        terms = [terms_of(owner.values(int(code))) for code in used]
-        columns = np.where(codes >= 0, owner.columns[codes], -1).astype(np.int32)
-        scopes, scope_of = distinct_rows(columns, len(sizes))
-        return ProductQueries(
-            sizes=sizes,
-            scopes=scopes,
-            scope_of=scope_of,
-            factors=factors,
-            factor_column=owner.columns[used],
-            indptr=np.concatenate(([0], np.cumsum([len(i) for i, _ in terms]))).astype(np.int64),
-            index=np.concatenate([i for i, _ in terms]),
-            coefficient=np.concatenate([c for _, c in terms]),
-            cumulative=np.zeros(len(sizes), dtype=np.bool_),
-            scale=np.ones(len(workload)),
-        )
+def terms_of(values: NDArray[np.float64]) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    """Write a function of a column as coefficients of 1, [x = 1], [x = 2], ..."""
+    coefficient = np.concatenate((values[:1], values[1:] - values[0]))
+    index = np.flatnonzero(coefficient).astype(np.int32)
+    return index, coefficient[index]
 
 
 def distinct_rows(
@@ -190,19 +189,19 @@ class _Indicators:
     ----------
     columns
         int32: column of each set.
-    workload
+    rows
         Tells what the literals mean.
     combined
         Literal codes of each combined set, in the order of their numbers.
     """
 
     columns: NDArray[np.int32]
-    workload: Workload
+    rows: LiteralRows
     combined: tuple[tuple[int, ...], ...]
 
     def values(self, code: int) -> NDArray[np.float64]:
         """Return the indicator of a set over the values of its column."""
-        domain = self.workload.domain
+        domain = self.rows.domain
         literals = (code,) if code < 2 * domain.bits else self.combined[code - 2 * domain.bits]
         size = int(domain.sizes[self.columns[code]])
         result = np.ones(max(size, 2))
@@ -215,10 +214,10 @@ class _Indicators:
         return result
 
 
-def _one_factor_a_column(workload: Workload) -> tuple[NDArray[np.int32], _Indicators]:
+def _one_factor_a_column(rows: LiteralRows) -> tuple[NDArray[np.int32], _Indicators]:
     """Return for each query the sets of values that it asks for, one a column, padded with -1."""
-    domain = workload.domain
-    codes = workload.literals.copy()
+    domain = rows.domain
+    codes = rows.literals.copy()
     columns = np.where(codes >= 0, domain.column_of_bit[codes >> 1], -1)
     of_code = np.repeat(domain.column_of_bit, 2).astype(np.int32)
     again = (columns[:, 1:] == columns[:, :-1]) & (columns[:, 1:] >= 0)
@@ -237,4 +236,4 @@ def _one_factor_a_column(workload: Workload) -> tuple[NDArray[np.int32], _Indica
         codes[query, : len(merged)] = merged
     sets = tuple(combined)
     of_combined = np.array([of_code[literals[0]] for literals in sets], dtype=np.int32)
-    return codes, _Indicators(np.concatenate((of_code, of_combined)), workload, sets)
+    return codes, _Indicators(np.concatenate((of_code, of_combined)), rows, sets)

@@ -1,4 +1,4 @@
-"""Exact counts that the operator keeps in a file, so that a longer workload counts what is new.
+"""Exact counts that the operator keeps in a file, so that a longer workload counts only new ones.
 
 The file holds private answers without any noise. It is never part of a release, is readable by its
 owner only (where the system knows that), and is bound to one table and schema by their digest.
@@ -12,7 +12,7 @@ import logging
 import os
 import tempfile
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,8 +22,7 @@ from numpy.typing import NDArray
 from dualquery.data.opening import FilePath
 from dualquery.data.schema.items import ItemSchema
 from dualquery.data.schema.table import TableSchema
-from dualquery.rows.protocol import ConjunctionSum, Rows, RowSum
-from dualquery.rows.repeats import first_occurrences
+from dualquery.rows.repeats import first_occurrences, side_by_side
 from dualquery.runtime.errors import BadInputError
 
 _log = logging.getLogger(__name__)
@@ -46,20 +45,22 @@ def digest(files: Iterable[FilePath], schema: TableSchema | ItemSchema) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class RememberedRows:
-    """Rows whose counts of conjunctions are looked up in a file, and counted if they are new.
+class CountsFile:
+    """Counts of conjunctions in a file, which need not exist yet.
 
     Parameters
     ----------
-    rows
-        The rows themselves.
     path
-        The file; it need not exist yet.
+        The file.
     key
         Digest of the table and the schema.
+
+    Raises
+    ------
+    BadInputError
+        If the file is no such file, or holds counts of another table.
     """
 
-    rows: Rows
     path: Path
     key: str
 
@@ -67,46 +68,51 @@ class RememberedRows:
         _log.warning("%s holds exact private answers: keep it from everyone else", self.path)
         self._load()  # what is wrong with the file must be known before the rows are read
 
-    @property
-    def n(self) -> int:
-        """Number of rows, public."""
-        return self.rows.n
+    def complete(
+        self,
+        literals: NDArray[np.int32],
+        codes: int,
+        count: Callable[[NDArray[np.int32]], NDArray[np.int64]],
+    ) -> NDArray[np.int64]:
+        """Return the counts of conjunctions; count those that are new, and add them to the file.
 
-    @property
-    def bits(self) -> int:
-        """Number of bits of a row."""
-        return self.rows.bits
+        Parameters
+        ----------
+        literals
+            int32, shape ``(m, k)``: literal codes, each row sorted and padded with -1.
+        codes
+            Number of different literal codes.
+        count
+            Counts conjunctions in all rows.
 
-    def total(self, statistic: RowSum, threads: int) -> NDArray[np.int64]:
-        """Return a statistic of all rows; of conjunctions, only new ones are counted.
+        Returns
+        -------
+        int64, shape ``(m,)``.
 
         Raises
         ------
         BadInputError
-            If the rows cannot be read to the end, or the file cannot be written.
+            If the file cannot be read or written.
         """
-        if not isinstance(statistic, ConjunctionSum):
-            return self.rows.total(statistic, threads)
         known, counts = self._load()
-        literals = _side_by_side(known, statistic.literals)
-        first = first_occurrences(literals, 2 * self.bits)
-        new = np.flatnonzero(first[len(known) :] >= len(known))
-        new = new[first[len(known) + new] == len(known) + new]
-        all_counts = np.zeros(len(literals), np.int64)
-        all_counts[: len(known)] = counts
+        both = side_by_side(known, literals)
+        first = first_occurrences(both, codes)
+        wanted = np.arange(len(known), len(both))
+        new = wanted[first[wanted] == wanted]
         if len(new):
-            wanted = statistic.of_literals(statistic.literals[new])
-            all_counts[len(known) + new] = self.rows.total(wanted, threads)
-            kept = np.concatenate((np.arange(len(known)), len(known) + new))
-            self._store(literals[kept], all_counts[kept])
+            both_counts = np.zeros(len(both), np.int64)
+            both_counts[: len(known)] = counts
+            both_counts[new] = count(literals[new - len(known)])
+            kept = np.concatenate((np.arange(len(known)), new))
+            self._store(both[kept], both_counts[kept])
+            counts = both_counts
         _explain.info(
             "%s: %s answers were known, %s were counted and kept",
             self.path,
-            f"{len(statistic.literals) - len(new):,}",
+            f"{len(literals) - len(new):,}",
             f"{len(new):,}",
         )
-        answers: NDArray[np.int64] = all_counts[first[len(known) :]]
-        return answers
+        return np.asarray(counts[first[wanted]])
 
     def _load(self) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
         """Return the stored conjunctions, int32 ``(m, k)``, and their counts."""
@@ -158,14 +164,3 @@ class RememberedRows:
                 f"--answers-cache {self.path}: cannot be written ({fault.strerror or fault}); the "
                 "answers were not kept, and nothing was released"
             ) from None
-
-
-def _side_by_side(known: NDArray[np.int32], wanted: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Return one list of conjunctions, the shorter rows padded with -1."""
-    way = max(known.shape[1], wanted.shape[1])
-    return np.concatenate(
-        [
-            np.pad(rows, ((0, 0), (0, way - rows.shape[1])), constant_values=-1)
-            for rows in (known, wanted)
-        ]
-    )

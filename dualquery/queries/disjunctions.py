@@ -7,14 +7,13 @@ which at most one holds at a time fits into it: each of them gets the weight of 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.data.domain import Domain
-from dualquery.queries.conjunctions import Workload
-from dualquery.runtime.errors import BadInputError
+from dualquery.queries.literals import LiteralRows
 
 if TYPE_CHECKING:
     from dualquery.rows.protocol import Rows
@@ -32,7 +31,7 @@ class Disjunctions:
         int64, shape ``(m + 1,)``: query j has the conjunctions ``indptr[j] .. indptr[j + 1] - 1``.
     """
 
-    conjunctions: Workload
+    conjunctions: LiteralRows
     indptr: NDArray[np.int64]
 
     def __post_init__(self) -> None:
@@ -46,34 +45,18 @@ class Disjunctions:
     spread = 1
 
     @staticmethod
+    def one_each(conjunctions: LiteralRows) -> Disjunctions:
+        """Return queries of one conjunction each."""
+        return Disjunctions(conjunctions, np.arange(len(conjunctions) + 1, dtype=np.int64))
+
+    @staticmethod
     def of_terms(
         literals: NDArray[np.int32], owner: NDArray[np.int64], domain: Domain
     ) -> Disjunctions:
         """Gather conjunctions, int32 ``(t, k)``, by the query that each belongs to."""
         order = np.argsort(owner, kind="stable")
         indptr = np.concatenate(([0], np.cumsum(np.bincount(owner)))).astype(np.int64)
-        return Disjunctions(Workload(literals[order], domain, repeats=True), indptr)
-
-    @staticmethod
-    def of(queries: Any) -> Disjunctions:
-        """Return the form of a family, which is a `Workload` or has ``disjunctions()``.
-
-        Raises
-        ------
-        BadInputError
-            If the family has no such form.
-        """
-        if isinstance(queries, Disjunctions):
-            return queries
-        if isinstance(queries, Workload):
-            return Disjunctions(queries, np.arange(len(queries) + 1, dtype=np.int64))
-        if hasattr(queries, "disjunctions"):
-            made: Disjunctions = queries.disjunctions()
-            return made
-        raise BadInputError(
-            f"{type(queries).__name__} are not sums of conjunctions, so DualQuery cannot find "
-            "their best response; use the mechanism mwem"
-        )
+        return Disjunctions(LiteralRows(literals[order], domain), indptr)
 
     def __len__(self) -> int:
         return len(self.indptr) - 1
@@ -85,12 +68,15 @@ class Disjunctions:
 
     def counts(self, records: Rows, threads: int) -> NDArray[np.int64]:
         """Return in how many of the records each query holds, exactly: int64, ``(m,)``."""
-        counts = self.conjunctions.counts(records, threads)
+        # Not a method of a derived class: a third party's rows cannot count in another way.
+        counts = LiteralRows.counts(self.conjunctions, records, threads)
+        if len(self.conjunctions) == len(self):  # one each
+            return counts
         return np.add.reduceat(counts, self.indptr[:-1], dtype=np.int64)
 
     def on_record(self, record: NDArray[np.uint8]) -> NDArray[np.uint8]:
         """Return which queries hold on one record, uint8 ``(bits,)``: uint8, ``(m,)``, 0/1."""
-        truth = self.conjunctions.on_record(record)
+        truth = LiteralRows.on_record(self.conjunctions, record)
         if len(self.conjunctions) == len(self):  # one each
             return truth
         return np.add.reduceat(truth, self.indptr[:-1], dtype=np.uint8)

@@ -1,0 +1,146 @@
+"""Conjunctions as rows of literal codes: what can be checked, counted and evaluated of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualquery.data.domain import Domain
+from dualquery.rows.repeats import pad_right
+from dualquery.runtime.errors import BadInputError
+
+if TYPE_CHECKING:
+    from dualquery.rows.protocol import Rows
+
+
+@dataclass(frozen=True, eq=False)
+class LiteralRows:
+    """``m`` conjunctions of at most ``k`` literals over the bits of a domain, repeats allowed.
+
+    A literal has the code ``2 * bit + negated``. On construction the literals of each row are
+    sorted and columns of padding only are dropped, so that equal conjunctions have equal rows.
+
+    Parameters
+    ----------
+    literals
+        int32, shape ``(m, k)``, each row padded with -1; at least one literal a row, none twice.
+    domain
+        The bits and the columns they belong to.
+
+    Raises
+    ------
+    BadInputError
+        When there are no rows, a literal is not one of the domain, or a row is empty, has a literal
+        twice or a literal with its negation.
+    """
+
+    literals: NDArray[np.int32]
+    domain: Domain
+
+    # Values 0 and 1 (see `dualquery.queries.family`).
+    low: ClassVar[float] = 0.0
+    high: ClassVar[float] = 1.0
+    step: ClassVar[float] = 1.0
+    spread: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        rows = np.asarray(self.literals)
+        if rows.ndim != 2 or 0 in rows.shape or rows.dtype.kind not in "iu":
+            raise BadInputError(
+                "a workload needs an integer array of one or more queries by one or more literals, "
+                f"not {rows.dtype} of shape {rows.shape}"
+            )
+        codes = 2 * self.domain.bits
+        refuse_rows(
+            (rows < -1) | (rows >= codes),
+            f"has a literal outside -1..{codes - 1}",
+            lambda q: rows[q],
+        )
+        rows = pad_right(rows.astype(np.int32))
+        refuse_rows(rows[:, :1] < 0, "has no literal", lambda q: rows[q])
+        refuse_rows(
+            (rows[:, 1:] >= 0) & (rows[:, 1:] >> 1 == rows[:, :-1] >> 1),
+            "uses one bit twice",
+            lambda q: rows[q],
+        )
+        rows = np.ascontiguousarray(rows[:, (rows >= 0).any(axis=0)])
+        object.__setattr__(self, "literals", rows)
+
+    def __len__(self) -> int:
+        return len(self.literals)
+
+    @property
+    def way(self) -> int:
+        """The largest number of literals of a conjunction (k in the papers)."""
+        return int(self.literals.shape[1])
+
+    def on_record(self, record: NDArray[np.uint8]) -> NDArray[np.uint8]:
+        """Return which conjunctions hold on one record.
+
+        Parameters
+        ----------
+        record
+            uint8, shape ``(bits,)``, 0/1.
+
+        Returns
+        -------
+        uint8, shape ``(m,)``, 0/1.
+        """
+        from dualquery.queries.counting import kernels
+
+        if record.shape != (self.domain.bits,):
+            raise ValueError(f"a record of {self.domain.bits} bits expected, not {record.shape}")
+        truth = np.empty(len(self), np.uint8)
+        kernels.evaluate(self.literals, np.ascontiguousarray(record, np.uint8), truth)
+        return truth
+
+    def counts(self, records: Rows, threads: int) -> NDArray[np.int64]:
+        """Return in how many of the records each conjunction holds, exactly.
+
+        Parameters
+        ----------
+        records
+            The rows, of this domain.
+        threads
+            Number of threads, at least 1; the counts do not depend on it.
+
+        Returns
+        -------
+        int64, shape ``(m,)``, in ``0 .. n``.
+
+        Raises
+        ------
+        BadInputError
+            If the rows cannot be read to the end.
+        """
+        from dualquery.queries.counting.planner import ConjunctionCounts
+
+        if records.bits != self.domain.bits:
+            raise ValueError(f"records of {self.domain.bits} bits expected, not {records.bits}")
+        return records.total(ConjunctionCounts(self.literals), threads)
+
+
+def refuse_rows(
+    wrong: NDArray[np.bool_], complaint: str, show: Callable[[int], object], what: str = "query"
+) -> None:
+    """Raise `BadInputError` for the first row that has a wrong entry.
+
+    Parameters
+    ----------
+    wrong
+        bool, shape ``(rows,)`` or ``(rows, ...)``.
+    complaint
+        What is wrong with it.
+    show
+        Returns what the message shows of a row.
+    what
+        What a row is called.
+    """
+    rows = np.flatnonzero(wrong.reshape(len(wrong), -1).any(axis=1))
+    if len(rows):
+        first = int(rows[0])
+        raise BadInputError(f"{what} {first} {complaint}: {show(first)}")

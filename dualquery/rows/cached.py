@@ -1,0 +1,107 @@
+"""Rows that are counted once: totals that are known are not computed again.
+
+The known totals are exact, hence private. They live in memory, for as long as the rows do; counts
+of conjunctions may come from a file of the operator's, too (`dualquery.rows.counts_file`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualquery.rows.counts_file import CountsFile
+from dualquery.rows.histogram import Histogram
+from dualquery.rows.protocol import ConjunctionSum, Rows, RowSum
+from dualquery.rows.repeats import side_by_side
+
+
+@dataclass(frozen=True, eq=False)
+class CachedRows:
+    """Rows whose counts of conjunctions and histograms are computed once.
+
+    Parameters
+    ----------
+    rows
+        The rows themselves.
+    file
+        Counts that were kept by earlier runs, to which new ones are added; None for none.
+    """
+
+    rows: Rows
+    file: CountsFile | None = None
+    _known: dict[bytes, NDArray[np.int64]] = field(default_factory=dict, init=False, repr=False)
+
+    @property
+    def n(self) -> int:
+        """Number of rows: public where neighbours replace one, else private."""
+        return self.rows.n
+
+    @property
+    def bits(self) -> int:
+        """Number of bits of a row."""
+        return self.rows.bits
+
+    def total(self, statistic: RowSum, threads: int) -> NDArray[np.int64]:
+        """Return a statistic of all rows, from what is known or by a pass.
+
+        Raises
+        ------
+        BadInputError
+            If the rows cannot be read to the end, or the file cannot be read or written.
+        """
+        key = _key(statistic)
+        if key is None:
+            return self.rows.total(statistic, threads)
+        if key not in self._known:
+            self._known[key] = self._count(statistic, threads)
+        return self._known[key].copy()
+
+    def count_together(self, sums: Sequence[ConjunctionSum], threads: int) -> None:
+        """Count several lists of conjunctions in one pass, so that each is known from then on.
+
+        Parameters
+        ----------
+        sums
+            Counts of conjunctions, one list each. No lists need no pass.
+        threads
+            Threads for the pass.
+
+        Raises
+        ------
+        BadInputError
+            As `total`.
+        """
+        keyed = ((_key(each), each) for each in sums)
+        lists = {key: each for key, each in keyed if key is not None and key not in self._known}
+        if not lists:
+            return
+        literals = [each.literals for each in lists.values()]
+        together = next(iter(lists.values())).of_literals(side_by_side(*literals))
+        ends = np.cumsum([len(each) for each in literals])
+        counts = np.split(self._count(together, threads), ends[:-1])
+        self._known.update(zip(lists, counts, strict=True))
+
+    def _count(self, statistic: RowSum, threads: int) -> NDArray[np.int64]:
+        if self.file is None or not isinstance(statistic, ConjunctionSum):
+            return self.rows.total(statistic, threads)
+        return self.file.complete(
+            statistic.literals,
+            2 * self.bits,
+            lambda new: self.rows.total(statistic.of_literals(new), threads),
+        )
+
+
+def _key(statistic: RowSum) -> bytes | None:
+    """Return what equal statistics share; None for one that is not known to have equals."""
+    if isinstance(statistic, ConjunctionSum):
+        content: NDArray[np.int32] | NDArray[np.int64] = statistic.literals
+    elif isinstance(statistic, Histogram):
+        content = statistic.domain.offsets
+    else:
+        return None
+    kind = f"{type(statistic).__name__} {content.dtype} {content.shape} "
+    return hashlib.sha256(kind.encode() + np.ascontiguousarray(content).tobytes()).digest()
