@@ -75,28 +75,6 @@ def test_the_readme_commands_are_single_lines_that_set_everything_up() -> None:
         assert "requirements.lock" in command
 
 
-def test_the_readme_names_everything_built_in() -> None:
-    import solvers
-    from dualquery.cli.main import app
-    from dualquery.data.readers.formats import FORMATS, GENERATORS
-    from dualquery.mechanisms.registry import BUILT_IN
-
-    commands = {
-        command.name or getattr(command.callback, "__name__", "").replace("_", "-")
-        for command in app.registered_commands
-    }
-    names = {
-        *BUILT_IN,
-        *(info.name for info in solvers.available_solvers()),
-        *FORMATS,
-        *GENERATORS,
-        *(f"dualquery {command}" for command in commands),
-    }
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    found = {name for name in names if re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text)}
-    assert names - found == set()
-
-
 def test_top_level_holds_what_the_readme_names() -> None:
     code = {path.name for path in ROOT.iterdir() if (path / "__init__.py").is_file()}
     assert code == {*PACKAGES, "tests"}

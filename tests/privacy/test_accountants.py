@@ -259,7 +259,7 @@ def test_auto_is_the_smallest_of_the_valid_ones() -> None:
     accountant, epsilon = best(ADULT, 1e-3)
     assert accountant.name == "exact"
     valid = [a for a in ACCOUNTANTS if a.supports(ADULT, 1e-3) is None]
-    assert len(valid) == 4
+    assert valid == [*ACCOUNTANTS]
     assert epsilon == min(a.epsilon(ADULT, 1e-3) for a in valid)
 
 
