@@ -88,7 +88,7 @@ def mwem_cube(
     candidates, workload = asked_cuboids(domain, data.n)
     asked = WholeMarginals(workload, Neighbours.REPLACE_ONE)
     options = MwemOptions(iterations=ITERATIONS, repetitions=MOST_PASSES, cuboids=True)
-    spending = spend(options, Budget(epsilon, 0.0), asked.sensitivity)
+    spending = spend(options, Budget(epsilon, 0.0), asked.moves)
     curator = Curator(data.records, workload, spending.schedule(), randomness(seed))
     model = Potentials(axis_sizes(domain))
     left = np.ones(len(candidates), dtype=np.bool_)
@@ -96,7 +96,7 @@ def mwem_cube(
     for _ in range(ITERATIONS):
         answers = {columns: part for columns, part in cuboids(model.table()) if columns}
         stacked = np.concatenate([answers[columns].ravel() for columns in candidates])
-        chosen = asked.select(curator, stacked, spending.select, left)
+        chosen = asked.select(curator, spending, stacked, left)
         _, noisy = asked.measure(curator, spending, chosen, data.n)
         left[chosen] = False
         columns = candidates[chosen]

@@ -1,10 +1,11 @@
 """Figure 1 of the MWEM paper (Hardt, Ligett and McSherry, NIPS 2012), on any representation.
 
-Each iteration selects a query that the distribution serves badly (exponential mechanism), measures
-it (noise), and multiplies the distribution by an exponential of the query, so that its answer moves
-towards the measurement. Only the selection and the measurement are private; both happen in the
-curator's room. Its variations (section 2.3.2) are options: passes over all measurements so far
-(``repetitions``), the last distribution or the average (``average``), a noisy start.
+Each iteration selects a query that the distribution serves badly (by the exponential mechanism or
+report noisy max), measures it (noise), and multiplies the distribution by an exponential of the
+query, so that its answer moves towards the measurement. Only the selection and the measurement are
+private; both happen in the curator's room. Its variations (section 2.3.2) are options: passes over
+all measurements so far (``repetitions``), the last distribution or the average (``average``), a
+noisy start.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ def multiply_weights(
         candidates = ~measured_already & asked.admitted(fitting(distribution, queries, options))
         require_candidates(candidates, number, options)
 
-        question = asked.select(curator, answers, spending.select, candidates)
+        question = asked.select(curator, spending, answers, candidates)
         measured, noisy = asked.measure(curator, spending, question, output.n)
         started = time.perf_counter()
         for query, answer in zip(measured.tolist(), noisy.tolist(), strict=True):

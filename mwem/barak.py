@@ -35,7 +35,7 @@ from dualquery.queries.family import Queries
 from dualquery.queries.forms.fourier import answers_of, asked_sets
 from dualquery.queries.forms.subqueries import Subqueries
 from dualquery.room.curator import Curator
-from dualquery.room.sensitivity.moves import parity_moves
+from dualquery.room.statistics import Parities
 from dualquery.runtime.errors import BadInputError
 from mwem.cell_records import sampled_table
 
@@ -121,7 +121,7 @@ class Barak(Mechanism[BarakDetails]):
     def plan(self, task: Task, budget: Budget) -> Plan[BarakDetails]:
         """Spend the whole budget on one noisy measurement of all coefficients."""
         sets = asked_sets(task.workload)
-        moves = parity_moves(sets.workload, budget.neighbours)
+        moves = Parities().moves(sets.workload, budget.neighbours)
         priced = price_noise(moves, budget)
         return Plan(
             priced.schedule,
@@ -172,12 +172,7 @@ def measured_coefficients(n: int, noise: Noise, curator: Curator) -> NDArray[np.
     curator
         Holds the counts that `Barak.statistics` asks for.
     """
-    measure = (
-        curator.measure_parities_gaussian
-        if noise.kind == "gaussian"
-        else curator.measure_parities_laplace
-    )
-    return np.clip(1.0 - 2.0 * measure(noise.scale) / n, -1.0, 1.0)
+    return np.clip(1.0 - 2.0 * noise.measure(curator, Parities()) / n, -1.0, 1.0)
 
 
 def choose_fit(fit: Fit, sets: Workload) -> Fit:

@@ -73,6 +73,7 @@ class MwemDetails(Details):
             "cuboids": options.cuboids,
             "average": options.average,
             "noisy_init": options.noisy_init,
+            "select": options.select,
             "representation": self.representation,
             "too_large": options.too_large,
             "memory_gib": options.memory_gib,
@@ -96,7 +97,7 @@ class Mwem(MwemOptions, Mechanism[MwemDetails]):
         """Fix the representation and the noise of every draw from public facts."""
         questions = questions_of(task.queries, self, budget.neighbours)
         queries = products_of(task.queries)
-        spending = spend(self, budget, questions.sensitivity)
+        spending = spend(self, budget, questions.moves)
         accountant, cost = best(spending.schedule(), budget.delta, budget.accountant)
         if cost > budget.epsilon:
             raise BadInputError(

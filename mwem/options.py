@@ -11,6 +11,7 @@ from dualquery.runtime.errors import BadInputError
 from mwem.representations import Name
 
 TooLarge = Literal["exclude", "stop"]
+Selection = Literal["exponential", "noisy-max"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,6 +39,9 @@ class MwemOptions:
 
     noisy_max_budget: float = 0.5
     """Share of an iteration's budget that selects the query; the rest measures it."""
+
+    select: Selection = "exponential"
+    """How a query is selected: by the ``exponential`` mechanism, or by report ``noisy-max``."""
 
     cuboids: bool = False
     """Select and measure whole marginals instead of single queries (section 3.3)."""
@@ -71,7 +75,11 @@ class MwemOptions:
                 raise BadInputError(f"{name} is {value!r}; a share above 0 and below 1 is needed")
         if not (math.isfinite(self.memory_gib) and self.memory_gib > 0):
             raise BadInputError(f"memory_gib is {self.memory_gib!r}; a number above 0 is needed")
-        for name, known in (("representation", get_args(Name)), ("too_large", get_args(TooLarge))):
+        for name, known in (
+            ("select", get_args(Selection)),
+            ("representation", get_args(Name)),
+            ("too_large", get_args(TooLarge)),
+        ):
             value = getattr(self, name)
             if value not in known:
                 raise BadInputError(f"{name} is {value!r}; known: {', '.join(known)}")

@@ -12,16 +12,19 @@ from dualquery.privacy.events import Neighbours
 from dualquery.queries.family import Queries
 from dualquery.queries.forms.cuboids import Cuboids
 from dualquery.room.curator import Curator
-from dualquery.room.sensitivity.moves import one_count_move, table_moves
+from dualquery.room.scores import WorstCuboid, WorstQuery
+from dualquery.room.sensitivity.moves import Moves
+from dualquery.room.statistics import OneCuboid, OneQuery
 from dualquery.runtime.errors import BadInputError
 from mwem.options import MwemOptions
-from mwem.spending import Sensitivity, Spending
+from mwem.spending import Spending
 
 
 class Questions(Protocol):
     """Ways to learn about queries, each selected and measured as one."""
 
-    sensitivity: Sensitivity
+    moves: Moves
+    """How far the counts of one question move, in steps."""
 
     def __len__(self) -> int: ...
 
@@ -32,11 +35,11 @@ class Questions(Protocol):
     def select(
         self,
         curator: Curator,
+        spending: Spending,
         answers: NDArray[np.float64],
-        epsilon: float,
         allowed: NDArray[np.bool_],
     ) -> int:
-        """Select a question by the exponential mechanism; charged."""
+        """Select a question that the answers serve badly; charged."""
         ...
 
     def measure(
@@ -57,8 +60,7 @@ class SingleQueries:
 
     def __init__(self, queries: Queries, neighbours: Neighbours = Neighbours.REPLACE_ONE) -> None:
         self._queries = queries
-        move = one_count_move(queries, neighbours)
-        self.sensitivity = Sensitivity(move, move)
+        self.moves = OneQuery(0).moves(queries, neighbours)
 
     def __len__(self) -> int:
         return len(self._queries)
@@ -70,23 +72,19 @@ class SingleQueries:
     def select(
         self,
         curator: Curator,
+        spending: Spending,
         answers: NDArray[np.float64],
-        epsilon: float,
         allowed: NDArray[np.bool_],
     ) -> int:
         """Select a query by its error."""
-        return curator.select_worst(answers, epsilon, allowed)
+        return curator.select(WorstQuery(answers), spending.choice, allowed)
 
     def measure(
         self, curator: Curator, spending: Spending, question: int, n: int
     ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Measure one query."""
-        count: float
-        if spending.gaussian:
-            count = curator.measure_one_gaussian(question, spending.measure_scale)
-        else:
-            count = curator.measure_one_laplace(question, spending.measure_scale)
-        return np.array([question]), np.array([count * self._queries.step / n])
+        count = curator.measure(OneQuery(question), spending.noise(spending.measure_scale))
+        return np.array([question]), count * self._queries.step / n
 
     def describe(
         self, queries: NDArray[np.int64], before: NDArray[np.float64], noisy: NDArray[np.float64]
@@ -108,7 +106,7 @@ class WholeMarginals:
 
     def __init__(self, queries: Queries, neighbours: Neighbours = Neighbours.REPLACE_ONE) -> None:
         self._cuboids = Cuboids.of(queries)
-        self.sensitivity = Sensitivity.of(table_moves(neighbours))
+        self.moves = OneCuboid(0).moves(queries, neighbours)
 
     def __len__(self) -> int:
         return len(self._cuboids)
@@ -120,21 +118,18 @@ class WholeMarginals:
     def select(
         self,
         curator: Curator,
+        spending: Spending,
         answers: NDArray[np.float64],
-        epsilon: float,
         allowed: NDArray[np.bool_],
     ) -> int:
         """Select a marginal by its score."""
-        return curator.select_worst_cuboid(answers, epsilon, allowed)
+        return curator.select(WorstCuboid(answers), spending.choice, allowed)
 
     def measure(
         self, curator: Curator, spending: Spending, question: int, n: int
     ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Measure a table. The cells of a whole marginal add up to the public n."""
-        if spending.gaussian:
-            noisy = curator.measure_cuboid_gaussian(question, spending.measure_scale) / n
-        else:
-            noisy = curator.measure_cuboid_laplace(question, spending.measure_scale) / n
+        noisy = curator.measure(OneCuboid(question), spending.noise(spending.measure_scale)) / n
         if self._cuboids.whole[question]:
             noisy -= (math.fsum(noisy) - 1.0) / len(noisy)
         return self._cuboids.queries(question), noisy

@@ -27,7 +27,7 @@ GRID_BITS = 16
 """Values are rounded to this many bits below the largest one.
 
 Scores are then integers below ``2^(10 + GRID_BITS) n`` or so (see
-`dualquery.room.draws.selection`), which fits 63 bits up to ten billion rows or more.
+`dualquery.room.scores`), which fits 63 bits up to ten billion rows or more.
 """
 
 

@@ -21,7 +21,8 @@ from dualquery.queries.disjunctions import Disjunctions
 from dualquery.queries.family import Queries
 from dualquery.queries.stored import BUILT_IN
 from dualquery.releases.folder import Release
-from dualquery.room.curator import Curator, numerical_assumptions
+from dualquery.room.assumptions import numerical_assumptions
+from dualquery.room.curator import Curator
 from dualquery.room.declared import Declaration, check_declared
 from dualquery.room.randomness import randomness
 from dualquery.room.row_count import RowCount

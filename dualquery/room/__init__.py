@@ -1,3 +1,1 @@
-"""The private room: all that reads private rows, and all that its charges rest on. Start with
-README.md.
-"""
+"""The private room: private rows enter it, and differentially private results leave it."""

@@ -38,7 +38,9 @@ from dualquery.queries.conjunctions import Workload
 from dualquery.queries.counting.rewriting import different_bits
 from dualquery.queries.family import Queries
 from dualquery.room.curator import Curator
-from dualquery.room.sensitivity.moves import count_moves, table_moves
+from dualquery.room.noise.gaussian import Gaussian
+from dualquery.room.sensitivity.moves import table_moves
+from dualquery.room.statistics import AllQueries, SomeQueries
 from dualquery.runtime.errors import BadInputError
 from mwem.sampled.family import SampledFamily
 from mwem.sampled.intervals import table_intervals
@@ -143,7 +145,7 @@ class MwemSampled(Mechanism[SampledDetails]):
         layout = Layout.of(workload)
         rho = rho_for(budget.epsilon, budget.delta)
         rounds = self.rounds or default_rounds(rho, task.n, len(layout.columns))
-        start = count_moves(mentioned_bits(workload), budget.neighbours)
+        start = AllQueries().moves(mentioned_bits(workload), budget.neighbours)
         table = table_moves(budget.neighbours)
         rounds = min(rounds, different_bits(workload.literals))
 
@@ -179,7 +181,9 @@ class MwemSampled(Mechanism[SampledDetails]):
         generator = np.random.default_rng(session.public_seed)
         layout = Layout.of(workload)
         single = np.arange(len(workload), len(workload) + len(layout.bits))
-        counts = curator.measure_part_gaussian(single, spending.start_scale)
+        counts = curator.measure(SomeQueries(single), Gaussian(spending.start_scale)).astype(
+            np.float64
+        )
         family = SampledFamily.independent(
             layout,
             layout.base(counts / n, _LEAST_SHARE * spending.start_scale / n),

@@ -12,6 +12,10 @@ from numpy.typing import NDArray
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.counting.passes import CountingPass
 from dualquery.room.curator import Curator
+from dualquery.room.draws.exponential import Exponential
+from dualquery.room.noise.gaussian import Gaussian
+from dualquery.room.scores import WorstQuery
+from dualquery.room.statistics import QueryTable
 from mwem.sampled.family import SampledFamily
 from mwem.sampled.fitting import Fit, Recipe, fit
 from mwem.sampled.measurements import Measurements
@@ -68,8 +72,8 @@ def play(
     for number in range(1, spending.rounds + 1):
         select, scale = spending.of_round(number)
         model[: len(workload)] = family.raked_answers(counting)
-        query = curator.select_worst(model, select, allowed)
-        measured = curator.measure_table_gaussian(query, scale)
+        query = curator.select(WorstQuery(model), Exponential(select), allowed)
+        measured = curator.measure(QueryTable(query), Gaussian(scale)).astype(np.float64)
         started = time.perf_counter()
         # Queries about the same bits have the same table.
         allowed[: len(workload)] &= (bits != bits[query]).any(axis=1)

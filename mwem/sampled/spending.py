@@ -108,7 +108,7 @@ def spend(
             f"{rounds} rounds leave rho {first:.3g} for the first, too little to select a query; "
             "use fewer rounds or a larger epsilon"
         )
-    sensitivity = max(start.l2, 1.0)
+    sensitivity = start.l2
     return Spending(
         start_sensitivity=sensitivity,
         start_scale=sensitivity / math.sqrt(2.0 * whole * start_budget),

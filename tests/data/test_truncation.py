@@ -17,7 +17,7 @@ from dualquery.data.schema.items import ItemSchema
 from dualquery.data.schema.parse import schema_from_dict
 from dualquery.data.truncation import truncate
 from dualquery.queries.generate.random import random_conjunctions
-from dualquery.room.sensitivity.conjunctions import differing_queries
+from dualquery.room.sensitivity.bounds import differing_queries
 from dualquery.rows.dataset import load
 from dualquery.rows.engines import Engine
 from dualquery.runtime.errors import BadInputError

@@ -13,12 +13,16 @@ from dualquery.data.schema.items import ItemSchema
 from dualquery.mechanisms.protocol import Budget, Task
 from dualquery.privacy.events import GaussianNoise, LaplaceNoise
 from dualquery.queries.conjunctions import Workload
-from dualquery.queries.forms.fourier import answers_of, asked_sets, odd_counts, parities_apart
+from dualquery.queries.forms.fourier import answers_of, asked_sets, odd_counts
 from dualquery.queries.generate.marginals import all_marginals
 from dualquery.queries.generate.random import random_conjunctions
 from dualquery.releases.making import run
 from dualquery.room.curator import Curator
+from dualquery.room.noise.gaussian import Gaussian
+from dualquery.room.noise.laplace import Laplace
 from dualquery.room.randomness import SeededRandomness
+from dualquery.room.sensitivity.parities import parities_apart
+from dualquery.room.statistics import Parities
 from dualquery.runtime.errors import BadInputError
 from mwem import Barak
 from mwem.barak import Cells
@@ -110,12 +114,12 @@ def test_coefficients_get_the_planned_noise(delta, law) -> None:
     scale = plan.parameters["scale"]
     sets = mechanism.statistics(workload)
     room = Curator(records_of(rows), sets, plan.schedule, SeededRandomness(2))
-    measure = room.measure_parities_gaussian if delta else room.measure_parities_laplace
-    noise = measure(scale) - (1 - exact(workload, rows)[0]) * 25_000
+    planned = Gaussian(scale) if delta else Laplace(scale)
+    noise = room.measure(Parities(), planned) - (1 - exact(workload, rows)[0]) * 25_000
     assert stats.kstest(noise, law(scale=scale).cdf).pvalue > 1e-4
     assert stats.kstest(noise, law(scale=2 * scale).cdf).pvalue < 1e-4
     with pytest.raises(RuntimeError, match="the budget is spent"):
-        measure(scale)
+        room.measure(Parities(), planned)
 
 
 def test_the_schedule_is_the_proven_sensitivity() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import dualquery.room.curator as room
 from dualquery.data.cells import rows_of_values
 from dualquery.mechanisms.protocol import Budget, Session, Task
 from dualquery.privacy.accountants.choice import best
@@ -16,12 +15,16 @@ from dualquery.queries.generate.marginals import all_marginals
 from dualquery.queries.parities import Parities
 from dualquery.queries.ranges import RangeQueries, SeriesRangeQueries
 from dualquery.queries.tabulated import HistogramQueries
-from dualquery.room import weights_kernels as kernels
 from dualquery.room.curator import Curator
-from dualquery.room.draws import selection
-from dualquery.room.draws.selection import GRID
+from dualquery.room.draws import exponential
+from dualquery.room.draws import weighted_kernels as kernels
+from dualquery.room.draws.exponential import Exponential
+from dualquery.room.draws.weighted import Sample
+from dualquery.room.noise.gaussian import Gaussian
+from dualquery.room.noise.laplace import Laplace
 from dualquery.room.randomness import SeededRandomness
-from dualquery.room.weights import Sample
+from dualquery.room.scores import GRID, WorstCuboid, WorstQuery
+from dualquery.room.statistics import OneCuboid, OneQuery
 from dualquery.runtime.errors import BadInputError
 from mwem import Mwem
 from mwem.representations import Factored, Histogram, JunctionTree
@@ -110,8 +113,9 @@ def test_neighbours_move_scores_and_measurements_as_charged(
         seen.update(scores=scores, spread=spread, epsilon=epsilon)
         return 0
 
-    monkeypatch.setattr(room, "select_largest", record)
+    monkeypatch.setattr(exponential, "select_largest", record)
     cuboids = bool(options)
+    worst, asked = (WorstCuboid, OneCuboid) if cuboids else (WorstQuery, OneQuery)
     every = all_records(queries.domain)
     generator = np.random.default_rng(0)
     questions = len(Cuboids.of(queries)) if cuboids else len(queries)
@@ -120,11 +124,11 @@ def test_neighbours_move_scores_and_measurements_as_charged(
     for cells in tables_of(len(every), ROWS, relation):
         schedule = (SampledQueries(2.0, 1), *(LaplaceNoise(1e9),) * questions)
         curator = tiny_room(every[list(cells)], queries, schedule, relation)
-        select = curator.select_worst_cuboid if cuboids else curator.select_worst
-        measure = curator.measure_cuboid_laplace if cuboids else curator.measure_one_laplace
-        select(model, 1.0)
+        curator.select(worst(model), Exponential(1.0))
         scores[cells] = seen["scores"]
-        tables[cells] = [np.atleast_1d(measure(number, 1.0)) for number in range(questions)]
+        tables[cells] = [
+            curator.measure(asked(number), Laplace(1.0)) for number in range(questions)
+        ]
     spread = 2 if cuboids else queries.spread
     if relation is Neighbours.ADD_REMOVE:
         spread /= 2
@@ -166,11 +170,11 @@ def test_the_room_charges_what_was_planned(queries, options, delta: float, relat
     spending = plan.parameters["spending"]
     rows = all_records(queries.domain)[:ROWS]
     curator = tiny_room(rows, queries, plan.schedule[1:], relation)
-    names = ("cuboid" if options else "one", "gaussian" if delta else "laplace")
-    measure = getattr(curator, "measure_{}_{}".format(*names))
+    asked = OneCuboid(0) if options else OneQuery(0)
+    noise = Gaussian if delta else Laplace
     with pytest.raises(RuntimeError, match="would cost more"):
-        measure(0, 0.999 * spending["measure_scale"])
-    measure(0, spending["measure_scale"])
+        curator.measure(asked, noise(0.999 * spending["measure_scale"]))
+    curator.measure(asked, noise(spending["measure_scale"]))
 
 
 def skewed_rows(domain, n: int = 4000) -> np.ndarray:
@@ -269,20 +273,21 @@ def test_no_outcome_is_more_than_e_to_the_epsilon_times_as_likely(
         drawn["logs"] = np.log(np.array(weights, dtype=float)) - np.log(float(sum(weights)))
         return Sample(np.zeros(1, np.int64), np.ones(1, np.int8))
 
-    monkeypatch.setattr(selection, "draw_outcomes", record)
+    monkeypatch.setattr(exponential, "draw_outcomes", record)
     every = all_records(queries.domain)
     cuboids = bool(options)
+    worst, asked = (WorstCuboid, OneCuboid) if cuboids else (WorstQuery, OneQuery)
     questions = len(Cuboids.of(queries)) if cuboids else len(queries)
     model = obvious_start(queries)
     logs, tables = {}, {}
     for cells in tables_of(len(every), ROWS, relation):
         schedule = (plan.schedule[0], *(LaplaceNoise(1e9),) * questions)
         curator = tiny_room(every[list(cells)], queries, schedule, relation)
-        select = curator.select_worst_cuboid if cuboids else curator.select_worst
-        measure = curator.measure_cuboid_laplace if cuboids else curator.measure_one_laplace
-        select(model, spending["select"])
+        curator.select(worst(model), Exponential(spending["select"]))
         logs[cells] = drawn["logs"]
-        tables[cells] = [np.atleast_1d(measure(number, 1.0)) for number in range(questions)]
+        tables[cells] = [
+            curator.measure(asked(number), Laplace(1.0)) for number in range(questions)
+        ]
     worst = 0.0
     for one, other in pairs(len(every), ROWS, relation):
         both = zip(tables[one], tables[other], strict=True)

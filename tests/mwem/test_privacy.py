@@ -10,8 +10,8 @@ import numpy as np
 from dualquery.mechanisms.protocol import Budget, Task
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.products import Products
-from dualquery.room import weights_kernels as kernels
-from dualquery.room.draws.selection import GRID, error_scores
+from dualquery.room.draws import weighted_kernels as kernels
+from dualquery.room.scores import GRID, error_scores
 from mwem import Mwem
 from mwem.algorithm import clip_to_range
 from mwem.representations import Histogram

@@ -20,9 +20,11 @@ from dualquery.queries.counting.passes import CountingPass
 from dualquery.queries.forms.contingency import table_cells
 from dualquery.queries.generate.random import random_conjunctions
 from dualquery.room.curator import Curator
+from dualquery.room.noise.gaussian import Gaussian
 from dualquery.room.randomness import SeededRandomness
-from dualquery.room.sensitivity.conjunctions import differing_queries
+from dualquery.room.sensitivity.bounds import differing_queries
 from dualquery.room.sensitivity.moves import Moves
+from dualquery.room.statistics import QueryTable, SomeQueries
 from dualquery.runtime.errors import BadInputError
 from mwem.sampled.family import SampledFamily
 from mwem.sampled.fitting import Recipe, fit
@@ -371,7 +373,9 @@ def test_a_table_holds_every_record_once_and_neighbours_differ_by_sqrt_2(seed) -
     query = seed % len(workload)
     schedule = (GaussianNoise(np.sqrt(2), 1.0),)
     tables = [
-        Curator(records_of(data), workload, schedule, Zero(0)).measure_table_gaussian(query, 1.0)
+        Curator(records_of(data), workload, schedule, Zero(0)).measure(
+            QueryTable(query), Gaussian(1.0)
+        )
         for data in (rows, neighbour)
     ]
     bits = bits_of(workload)[query : query + 1]
@@ -399,11 +403,11 @@ def test_a_part_is_measured_at_its_own_sensitivity_and_charged_before_the_draw()
         return Curator(records_of(rows), statistics, schedule, Zero(0))
 
     with pytest.raises(RuntimeError, match="would cost more"):
-        room(np.sqrt(6.9)).measure_part_gaussian(part, 3.0)
+        room(np.sqrt(6.9)).measure(SomeQueries(part), Gaussian(3.0))
     with pytest.raises(RuntimeError, match="would cost more"):
-        room(np.sqrt(7)).measure_part_gaussian(part, 2.9)
+        room(np.sqrt(7)).measure(SomeQueries(part), Gaussian(2.9))
     held = Layout.of(workload).bits
-    found = room(np.sqrt(7)).measure_part_gaussian(part, 3.0)
+    found = room(np.sqrt(7)).measure(SomeQueries(part), Gaussian(3.0))
     np.testing.assert_array_equal(found, rows[:, held].sum(axis=0))
 
 
@@ -414,7 +418,7 @@ def test_a_table_at_less_noise_than_planned_is_refused_before_the_draw() -> None
         schedule = (GaussianNoise(sensitivity, scale),)
         room = Curator(records_of(rows), workload, schedule, Zero(0))
         with pytest.raises(RuntimeError, match="would cost more"):
-            room.measure_table_gaussian(0, 5.0)
+            room.measure(QueryTable(0), Gaussian(5.0))
         assert room._ledger.spent == 0
 
 
@@ -422,7 +426,7 @@ def test_a_table_at_less_noise_than_planned_is_refused_before_the_draw() -> None
 
 
 def test_spending_adds_up_to_the_budget() -> None:
-    start, table = Moves(28, 1), Moves(2, 1)
+    start, table = Moves.of_entries(28, 1), Moves.of_entries(2, 1)
     spending = spend(
         0.05,
         start_budget=0.07,

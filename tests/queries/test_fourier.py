@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from dualquery.queries.conjunctions import Workload
-from dualquery.queries.forms.fourier import answers_of, asked_sets, odd_counts, parities_apart
+from dualquery.queries.forms.fourier import answers_of, asked_sets, odd_counts
 from dualquery.queries.forms.subqueries import Subqueries
 from dualquery.queries.generate.marginals import all_marginals
 from dualquery.queries.generate.random import random_conjunctions
+from dualquery.room.sensitivity.parities import parities_apart
 from tests.mwem.cases import all_records, domain_of, random_case, records_of
 from tests.tables import random_records
 

@@ -19,13 +19,25 @@ from dualquery.mechanisms.registry import configure
 from dualquery.privacy.events import GaussianNoise, LaplaceNoise, Neighbours
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.forms.fourier import asked_sets
+from dualquery.queries.generate.marginals import all_marginals
 from dualquery.queries.generate.random import random_conjunctions
 from dualquery.queries.tabulated import HistogramQueries
 from dualquery.requests import BudgetRequest
 from dualquery.room.curator import Curator
+from dualquery.room.noise.gaussian import Gaussian
+from dualquery.room.noise.laplace import Laplace
 from dualquery.room.randomness import SeededRandomness
 from dualquery.room.row_count import COUNT_SHARE, RowCount, buy_row_count
-from dualquery.room.sensitivity.moves import count_moves, parity_moves, table_moves
+from dualquery.room.sensitivity.moves import count_moves, table_moves
+from dualquery.room.statistics import (
+    AllQueries,
+    EveryCell,
+    OneCuboid,
+    OneQuery,
+    Parities,
+    QueryTable,
+    SomeQueries,
+)
 from dualquery.rows.dataset import load
 from dualquery.runtime.errors import BadInputError
 from tests.mwem.cases import all_records, domain_of, records_of
@@ -51,6 +63,7 @@ SIGNED = Workload(
     np.array([[1, 3], [3, 5], [0, 2], [1, 9], [4, 8], [5, -1], [0, -1], [1, -1], [3, 7]], np.int32),
     domain_of(1, 1, 3),
 )
+CELLS = all_marginals(domain_of(1, 1, 3), 2)
 SETS = asked_sets(random_conjunctions(domain_of(1, 1, 3), 12, 2, seed=2)).workload
 
 
@@ -64,27 +77,34 @@ def room(relation, rows, workload, event, public_rows=ROWS) -> Curator:
 # --- every measurement moves as is charged, on all pairs of neighbours ---------------------------
 
 
-def measurements(relation: Neighbours):
-    """Name, workload, how it moves, and the two ways to measure it."""
-    part = np.arange(2, 7)
-    yield "counts", SIGNED, count_moves(SIGNED, relation), "measure_laplace", ()
-    yield "counts", SIGNED, count_moves(SIGNED, relation), "measure_gaussian", ()
-    yield "part", SIGNED, count_moves(SIGNED.take(part), relation), "measure_part_gaussian", (part,)
-    yield "table", SIGNED, table_moves(relation), "measure_table_gaussian", (2,)
-    yield "cells", SIGNED, table_moves(relation), "measure_cells_laplace", ()
-    yield "cells", SIGNED, table_moves(relation), "measure_cells_gaussian", ()
-    yield "parities", SETS, parity_moves(SETS, relation), "measure_parities_laplace", ()
-    yield "parities", SETS, parity_moves(SETS, relation), "measure_parities_gaussian", ()
+MEASUREMENTS = [
+    (SIGNED, AllQueries(), Laplace),
+    (SIGNED, AllQueries(), Gaussian),
+    (SIGNED, SomeQueries(np.arange(2, 7)), Laplace),
+    (SIGNED, SomeQueries(np.arange(2, 7)), Gaussian),
+    (SIGNED, OneQuery(5), Laplace),
+    (SIGNED, OneQuery(5), Gaussian),
+    (CELLS, OneCuboid(1), Laplace),
+    (CELLS, OneCuboid(1), Gaussian),
+    (SIGNED, QueryTable(2), Laplace),
+    (SIGNED, QueryTable(2), Gaussian),
+    (SIGNED, EveryCell(), Laplace),
+    (SIGNED, EveryCell(), Gaussian),
+    (SETS, Parities(), Laplace),
+    (SETS, Parities(), Gaussian),
+]
 
 
 @both_relations
-@pytest.mark.parametrize("number", range(8))
+@pytest.mark.parametrize(("workload", "statistic", "noise"), MEASUREMENTS)
 @pytest.mark.parametrize("public_rows", [ROWS, ROWS + 3])
-def test_measurements_move_as_charged(relation, number: int, public_rows: int) -> None:
+def test_measurements_move_as_charged(
+    relation, workload, statistic, noise, public_rows: int
+) -> None:
     if relation is Neighbours.REPLACE_ONE and public_rows != ROWS:
         return
-    kind, workload, moves, method, given = [*measurements(relation)][number]
-    gaussian = method.endswith("gaussian")
+    moves = statistic.moves(workload, relation)
+    gaussian = noise is Gaussian
     sensitivity = moves.l2 if gaussian else moves.l1
     event = GaussianNoise(sensitivity, 10.0) if gaussian else LaplaceNoise(sensitivity / 10.0)
     every = all_records(workload.domain)
@@ -92,14 +112,17 @@ def test_measurements_move_as_charged(relation, number: int, public_rows: int) -
     for cells in tables_of(len(every), ROWS, relation):
         held = room(relation, every[list(cells)], workload, event, public_rows)
         with pytest.raises(RuntimeError, match="would cost more"):
-            getattr(held, method)(*given, 9.99)
-        found[cells] = np.asarray(getattr(held, method)(*given, 10.0), float).ravel()
+            held.measure(statistic, noise(9.99))
+        found[cells] = held.measure(statistic, noise(10.0)).astype(float).ravel()
     off = [found[one] - found[other] for one, other in pairs(len(every), ROWS, relation)]
     norm = 2 if gaussian else 1
     largest = max(np.linalg.norm(move, norm) for move in off)
     assert largest <= sensitivity * (1 + 1e-12)
     # The workload's bound need not be met; all others are.
-    assert largest >= (0.5 if kind in ("counts", "part") else 1 - 1e-12) * sensitivity
+    assert (
+        largest
+        >= (0.5 if isinstance(statistic, AllQueries | SomeQueries) else 1 - 1e-12) * sensitivity
+    )
 
 
 def test_half_the_sensitivity_of_replacing() -> None:
@@ -117,10 +140,14 @@ def test_without_noise_complements_give_the_counts_themselves() -> None:
     rows = random_records(SIGNED.domain, 40, np.random.default_rng(1))
     counts = SIGNED.counts(records_of(rows), threads=1)
     moves = count_moves(SIGNED, AR)
-    exact = room(AR, rows, SIGNED, LaplaceNoise(moves.l1), public_rows=40).measure_laplace(1.0)
+    exact = room(AR, rows, SIGNED, LaplaceNoise(moves.l1), public_rows=40).measure(
+        AllQueries(), Laplace(1.0)
+    )
     np.testing.assert_array_equal(exact, counts)
     # A public number of rows that is too large by 3 shows where the complement was counted.
-    off = room(AR, rows, SIGNED, LaplaceNoise(moves.l1), public_rows=43).measure_laplace(1.0)
+    off = room(AR, rows, SIGNED, LaplaceNoise(moves.l1), public_rows=43).measure(
+        AllQueries(), Laplace(1.0)
+    )
     assert set((off - counts).tolist()) == {0, 3}
 
 

@@ -22,10 +22,18 @@ from dualquery.privacy.events import (
     SampledQueries,
 )
 from dualquery.queries.conjunctions import Workload
-from dualquery.room import weights_kernels as kernels
-from dualquery.room.curator import Curator, numerical_assumptions
+from dualquery.queries.generate.marginals import all_marginals
+from dualquery.room.assumptions import numerical_assumptions
+from dualquery.room.curator import Curator
+from dualquery.room.draws import weighted_kernels as kernels
+from dualquery.room.draws.exponential import Exponential
 from dualquery.room.ledger import Ledger, covers
+from dualquery.room.noise.gaussian import Gaussian
+from dualquery.room.noise.laplace import Laplace
 from dualquery.room.randomness import SeededRandomness
+from dualquery.room.scores import WorstQuery
+from dualquery.room.sensitivity.moves import Moves
+from dualquery.room.statistics import AllQueries, OneCuboid, OneQuery, QueryTable, SomeQueries
 from dualquery.room.weights import QueryWeights
 from dualquery.rows.packed import RecordsBuilder
 from solvers import BestResponse, get_solver
@@ -104,8 +112,8 @@ def test_noise_is_charged_at_the_sensitivity_that_the_room_computes() -> None:
     single = Workload(np.array([[0]], np.int32), DOMAIN)
     room = curator((LaplaceNoise(0.5),), workload=single)
     with pytest.raises(RuntimeError, match="would cost more"):
-        room.measure_laplace(1.0)  # one count moves by 1: scale 1 costs epsilon 1
-    noisy = room.measure_laplace(2.0)
+        room.measure(AllQueries(), Laplace(1.0))  # one count moves by 1: scale 1 costs epsilon 1
+    noisy = room.measure(AllQueries(), Laplace(2.0))
     assert noisy.shape == (1,)
     assert noisy.dtype == np.int64
 
@@ -113,37 +121,68 @@ def test_noise_is_charged_at_the_sensitivity_that_the_room_computes() -> None:
 def test_a_mask_does_not_buy_many_measurements_for_one() -> None:
     room = curator((GaussianNoise(1.0, 10.0),))
     with pytest.raises(ValueError, match="a list of positions"):
-        room.measure_part_gaussian(np.array([True, False, False]), 10.0)
+        room.measure(SomeQueries(np.array([True, False, False])), Gaussian(10.0))
 
 
 @pytest.mark.parametrize("epsilon", [0.0, -1e-13, float("nan"), float("inf")])
 def test_a_selection_that_is_no_selection_is_refused(epsilon) -> None:
     room = curator((SampledQueries(1.0, 1),))
     with pytest.raises(ValueError, match="epsilon is"):
-        room.select_worst(np.zeros(3), epsilon)
+        room.select(WorstQuery(np.zeros(3)), Exponential(epsilon))
 
 
 def test_charges_are_computed_in_double_precision() -> None:
     planned = float(np.float16(1e-4)) + 2.0**-42
     room = curator((SampledQueries(planned, 1), SampledQueries(planned, 1)))
-    room.select_worst(np.zeros(3, np.float16), np.float16(1e-4))
+    room.select(WorstQuery(np.zeros(3, np.float16)), Exponential(np.float16(1e-4)))
     with pytest.raises(RuntimeError, match="would cost more"):
-        room.select_worst(np.zeros(3), float(np.float16(1e-4)) * (1 + 1e-6))
+        room.select(WorstQuery(np.zeros(3)), Exponential(float(np.float16(1e-4)) * (1 + 1e-6)))
 
 
 def test_the_room_gives_out_no_counts() -> None:
     room = curator(GameSchedule(rounds=2, samples=1, step=0.1, n=3))
     public = [name for name in dir(room) if not name.startswith("_")]
     assert sorted(public) == [
-        "begin_game", "count_randomized", "evaluate", "log_errors", "measure_cells_gaussian",
-        "measure_cells_laplace", "measure_cuboid_gaussian", "measure_cuboid_laplace",
-        "measure_features", "measure_gaussian", "measure_laplace", "measure_one_gaussian",
-        "measure_one_laplace",
-        "measure_parities_gaussian", "measure_parities_laplace", "measure_part_gaussian",
-        "measure_table_gaussian", "report_worst", "reweight", "sample_queries", "select_database",
-        "select_worst", "select_worst_cuboid",
+        "begin_game", "evaluate", "log_errors", "measure", "randomize", "reweight",
+        "sample_queries", "select", "select_database",
     ]  # fmt: skip
     assert all(callable(getattr(room, name)) for name in public)
+
+
+class Still(AllQueries):
+    """A statistic that says it does not move."""
+
+    def moves(self, queries, neighbours) -> Moves:
+        return Moves(1e-9, 1e-9)
+
+
+class Louder(Laplace):
+    """Noise that charges less than it should."""
+
+
+class Model(WorstQuery):
+    """Scores that may say that they move less."""
+
+
+def test_only_the_room_s_own_statistics_noise_and_scores_are_taken() -> None:
+    room = curator((LaplaceNoise(1e-3), SampledQueries(1.0, 1)))
+    with pytest.raises(TypeError, match="Still is no statistic of the private room: AllQueries, "):
+        room.measure(Still(), Laplace(1.0))
+    with pytest.raises(TypeError, match="Louder is no noise of the private room"):
+        room.measure(AllQueries(), Louder(1.0))
+    with pytest.raises(TypeError, match="Model is no scores of the private room"):
+        room.select(Model(np.zeros(3)), Exponential(0.5))
+    with pytest.raises(TypeError, match="Laplace is no choice of the private room"):
+        room.select(WorstQuery(np.zeros(3)), Laplace(0.5))  # type: ignore[arg-type]
+    assert room._ledger.spent == 0
+
+
+@pytest.mark.parametrize("statistic", [OneQuery, OneCuboid, QueryTable])
+def test_a_list_of_positions_does_not_buy_many_numbers_for_one(statistic) -> None:
+    room = curator((GaussianNoise(9.0, 1.0),), workload=all_marginals(DOMAIN, 1))
+    with pytest.raises(TypeError):
+        room.measure(statistic([0, 1]), Gaussian(1.0))
+    assert room._ledger.spent == 0
 
 
 def test_assumptions_name_what_the_schedule_uses() -> None:

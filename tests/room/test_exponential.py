@@ -1,46 +1,115 @@
-"""The exponential of the private draws against 40 decimal digits."""
+"""The exponential mechanism's selection: integer scores, exact draws, and what it is charged."""
 
 from __future__ import annotations
 
-from decimal import Decimal, localcontext
-
 import numpy as np
-from hypothesis import example, given, settings
+import pytest
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
-from dualquery.room.exponential_kernels import exponential
+from dualquery.data.cells import column_values
+from dualquery.privacy.events import (
+    RANGE_SLACK,
+    GaussianNoise,
+    LaplaceNoise,
+    SampledQueries,
+)
+from dualquery.queries.conjunctions import Workload
+from dualquery.room.curator import Curator
+from dualquery.room.draws.exponential import Exponential, select_largest
+from dualquery.room.noise.gaussian import Gaussian
+from dualquery.room.noise.laplace import Laplace
+from dualquery.room.randomness import SeededRandomness
+from dualquery.room.scores import GRID, WorstQuery, error_scores
+from dualquery.room.statistics import EveryCell, OneQuery
+from dualquery.runtime.errors import BadInputError
+from tests.mwem.cases import all_records, domain_of, records_of
 
-BOUND = Decimal(2) ** -51
-
-
-def relative_error(x: float) -> Decimal:
-    with localcontext() as context:
-        context.prec = 40
-        exact = Decimal(x).exp()
-        return abs(Decimal(exponential(x)) - exact) / exact
-
-
-@settings(max_examples=2_000, deadline=None)
-@given(st.floats(-700.0, 0.0))
-@example(0.0)
-@example(-5e-324)
-@example(-700.0)
-def test_any_number(x: float) -> None:
-    assert relative_error(x) < BOUND
-
-
-def test_arguments_where_the_whole_number_changes() -> None:
-    halves = -(np.arange(70) + 0.5) * np.log(2.0)
-    for step in (-1.0, 0.0, 1.0):
-        for x in halves + step * np.spacing(halves):
-            assert relative_error(float(x)) < BOUND
+DOMAIN = domain_of(1, 3, 1)
+WORKLOAD = Workload(np.array([[0, -1], [2, 8], [1, 9], [4, -1]], np.int32), DOMAIN)
 
 
-def test_weights_within_the_clamp() -> None:
-    for x in -24.0 * np.random.default_rng(1).random(3_000):
-        assert relative_error(float(x)) < BOUND
+def room(*schedule, rows=None, seed=0) -> Curator:
+    rows = all_records(DOMAIN) if rows is None else rows
+    return Curator(records_of(rows), WORKLOAD, schedule, SeededRandomness(seed))
 
 
-def test_the_largest_weight_is_one() -> None:
-    assert exponential(0.0) == exponential(-0.0) == 1.0
-    assert max(exponential(-x) for x in np.geomspace(1e-300, 1.0, 5_000)) <= 1.0
+def test_scores_are_rows_of_error_on_the_grid() -> None:
+    counts = np.array([3, 0, 10])
+    scores = error_scores(counts, np.array([0.3, 0.25, 0.0]), 10)
+    assert scores.tolist() == [0, int(2.5 * GRID), 10 * GRID]
+
+
+@given(st.integers(0, 2**32), st.integers(2, 10**9))
+@settings(max_examples=100, deadline=None)
+def test_replacing_a_row_moves_no_score_by_more_than_a_row(seed: int, n: int) -> None:
+    generator = np.random.default_rng(seed)
+    counts = generator.integers(0, n + 1, 50)
+    moved = np.clip(counts + generator.integers(-1, 2, 50), 0, n)
+    model = generator.random(50)
+    change = error_scores(counts, model, n) - error_scores(moved, model, n)
+    assert np.abs(change).max() <= GRID
+
+
+def test_scores_that_could_overflow_are_refused() -> None:
+    """A sum that wraps around would move by far more than is charged."""
+    counts, model, most = np.zeros(1, np.int64), np.array([65535.0]), 65535.0
+    for n in (10**10, 2 * 10**10):
+        offset = GRID * int(most) * n  # as large as centring can make it
+        (score,) = error_scores(counts, -2 * model, n, 0.0, most, offset)
+        assert score == GRID * (65535 + 65535) * n
+    with pytest.raises(BadInputError, match="do not fit 64-bit integers"):
+        error_scores(counts, model, 10**12, 0.0, most)
+
+
+def test_draws_follow_the_exponential_mechanism() -> None:
+    """Chi-square at level 1e-4, one fixed seed; an excluded query never comes."""
+    scores = np.array([0, 3, 8, 1, 20]) * GRID
+    allowed = np.array([True, True, True, False, True])
+    randomness = SeededRandomness(1)
+    epsilon, draws = 0.2, 20_000
+    drawn = [select_largest(scores, allowed, epsilon, 1, randomness) for _ in range(draws)]
+    seen = np.bincount(drawn, minlength=5)
+    assert seen[3] == 0
+    expected = np.exp(epsilon * scores[allowed] / GRID / 2)
+    expected *= draws / expected.sum()
+    assert stats.chisquare(seen[allowed], expected).pvalue > 1e-4
+
+
+def test_nothing_to_select_from() -> None:
+    with pytest.raises(ValueError, match="0 queries to select from"):
+        select_largest(np.zeros(2, np.int64), np.zeros(2, bool), 1.0, 1, SeededRandomness(0))
+
+
+def test_every_operation_is_charged_at_its_own_sensitivity() -> None:
+    worst = WorstQuery(np.zeros(4))
+    with pytest.raises(RuntimeError, match="would cost more"):
+        room(SampledQueries(0.5, 1)).select(worst, Exponential(0.5))  # the slack is missing
+    assert room(SampledQueries(0.5 + RANGE_SLACK, 1)).select(worst, Exponential(0.5)) in range(4)
+    for noise, planned in ((Laplace, LaplaceNoise(0.1)), (Gaussian, GaussianNoise(1.0, 10.0))):
+        with pytest.raises(RuntimeError, match="would cost more"):
+            room(planned).measure(OneQuery(0), noise(9.9))
+        assert room(planned).measure(OneQuery(0), noise(10.0)).shape == (1,)
+    for noise, planned in (
+        (Laplace, LaplaceNoise(2 / 10)),
+        (Gaussian, GaussianNoise(np.sqrt(2), 10.0)),
+    ):
+        with pytest.raises(RuntimeError, match="would cost more"):
+            room(planned).measure(EveryCell(), noise(9.9))
+        assert room(planned).measure(EveryCell(), noise(10.0)).shape == (2, 3, 2)
+
+
+def test_a_noisy_histogram_counts_every_cell() -> None:
+    rows = np.repeat(all_records(DOMAIN), np.arange(1, 13), axis=0)
+    noise = Laplace(0.1)  # 0, nearly surely
+    noisy = room(LaplaceNoise(20.0), rows=rows).measure(EveryCell(), noise)
+    assert noisy.ravel().tolist() == list(range(1, 13))
+    values = column_values(all_records(DOMAIN), DOMAIN)
+    assert values[5].tolist() == [0, 2, 1]
+
+
+def test_true_errors_go_to_the_log_only(caplog) -> None:
+    assert room().log_errors(np.zeros(4), "start") is None
+    assert "NOT PRIVATE" in caplog.text
+    assert "max error 0.5000" in caplog.text

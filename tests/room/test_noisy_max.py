@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from dualquery.privacy.events import LaplaceNoise
-from dualquery.room.draws.noisy_max import noisy_max_scale, report_noisy_max
-from dualquery.room.draws.selection import GRID, error_scores
+from dualquery.room.draws.noisy_max import NoisyMax, noisy_max_scale, report_noisy_max
 from dualquery.room.randomness import SeededRandomness
+from dualquery.room.scores import GRID, WorstQuery, error_scores
 from tests.room.test_curator import ROWS, curator
 
 EPSILON, N = 1.5, 3
@@ -84,9 +84,9 @@ def test_only_alternatives_are_reported() -> None:
 
 def test_the_room_charges_before_it_reports() -> None:
     room = curator((LaplaceNoise(0.5),), ROWS)
-    model = np.array([0.5, 0.5, 0.5])
+    worst = WorstQuery(np.array([0.5, 0.5, 0.5]))
     with pytest.raises(RuntimeError, match="would cost more"):
-        room.report_worst(model, 0.51)
-    assert room.report_worst(model, 0.5) in range(3)
+        room.select(worst, NoisyMax(0.51))
+    assert room.select(worst, NoisyMax(0.5)) in range(3)
     with pytest.raises(RuntimeError, match="the budget is spent"):
-        room.report_worst(model, 0.5)
+        room.select(worst, NoisyMax(0.5))

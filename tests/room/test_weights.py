@@ -14,14 +14,13 @@ from scipy import stats
 from dualquery.data.domain import Domain
 from dualquery.privacy.events import WEIGHT_ERROR
 from dualquery.queries.generate.random import random_conjunctions
-from dualquery.room import weights_kernels as kernels
+from dualquery.room.draws import weighted_kernels as kernels
+from dualquery.room.draws.weighted import draw_outcomes, uniform_below
 from dualquery.room.randomness import SeededRandomness
 from dualquery.room.weights import (
     MOST_QUERIES,
     MOST_ROUNDS,
     QueryWeights,
-    draw_outcomes,
-    uniform_below,
 )
 
 

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
-
-import numpy as np
-from numpy.typing import NDArray
 
 from dualquery.estimates.intervals import gaussian_half_width, laplace_half_width
 from dualquery.mechanisms.protocol import Budget, Details, Plan
@@ -17,7 +14,13 @@ from dualquery.privacy.calibrate_noise import calibrate_gaussian_scale
 from dualquery.privacy.events import GaussianNoise, LaplaceNoise, Neighbours, Schedule
 from dualquery.queries.family import Statistic
 from dualquery.room.curator import Curator
-from dualquery.room.sensitivity.moves import Moves, count_moves
+from dualquery.room.exact import Numbers
+from dualquery.room.noise.gaussian import Gaussian
+from dualquery.room.noise.laplace import Laplace
+from dualquery.room.sensitivity.moves import Moves
+from dualquery.room.statistics import AllQueries, PrivateStatistic
+
+_COUNTS = AllQueries()
 
 _HEADROOM = 1.0 + 1e-11
 """Factor on the scale: accountants round sums upwards by 1e-12, and the noise must still fit."""
@@ -37,11 +40,10 @@ class Noise:
             return gaussian_half_width(self.scale)
         return laplace_half_width(self.scale)
 
-    def measure(self, curator: Curator) -> NDArray[np.int64] | NDArray[np.float64]:
-        """Draw the planned measurement of the queries' counts; charged."""
-        if self.kind == "gaussian":
-            return curator.measure_gaussian(self.scale)
-        return curator.measure_laplace(self.scale)
+    def measure(self, curator: Curator, statistic: PrivateStatistic = _COUNTS) -> Numbers:
+        """Draw the planned measurement, by default of all queries' counts; charged."""
+        noise = Gaussian(self.scale) if self.kind == "gaussian" else Laplace(self.scale)
+        return curator.measure(statistic, noise)
 
 
 @dataclass(frozen=True)
@@ -86,7 +88,7 @@ def plan_noisy_counts(statistics: Statistic, budget: Budget) -> Plan[NoisyCounts
     The sensitivity is the proven bound on the number of queries on which two records can differ, or
     to which one can contribute.
     """
-    moves = count_moves(statistics, budget.neighbours)
+    moves = _COUNTS.moves(statistics, budget.neighbours)
     priced = price_noise(moves, budget)
     details = NoisyCounts(priced.noise, budget.neighbours, moves)
     return Plan(priced.schedule, priced.accountant, details)
@@ -94,8 +96,6 @@ def plan_noisy_counts(statistics: Statistic, budget: Budget) -> Plan[NoisyCounts
 
 def price_noise(moves: Moves, budget: Budget) -> PricedNoise:
     """Return the least noise that fits: Gaussian noise when delta > 0, else Laplace."""
-    # Counts that nobody can change still get noise of some scale.
-    moves = replace(moves, entries=max(moves.entries, 1))
     if budget.delta > 0:
         scale = calibrate_gaussian_scale(budget.epsilon, budget.delta, moves.l2, budget.accountant)
         noise = Noise("gaussian", scale)

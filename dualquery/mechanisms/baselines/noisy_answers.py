@@ -13,7 +13,7 @@ from dualquery.mechanisms.baselines.noise import NoisyCounts, plan_noisy_counts
 from dualquery.mechanisms.protocol import Budget, Mechanism, Outcome, Plan, Session, Task
 from dualquery.queries.family import Queries
 from dualquery.room.curator import Curator
-from dualquery.room.sensitivity.conjunctions import complemented
+from dualquery.room.sensitivity.bounds import complemented
 from dualquery.runtime.errors import BadInputError
 
 

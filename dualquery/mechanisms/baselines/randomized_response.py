@@ -80,7 +80,7 @@ class RandomizedResponse(Mechanism[Reports]):
         """Let the records report, and correct."""
         epsilon = plan.details.report_epsilon
         subqueries = Subqueries.of(task.workload)
-        shares = curator.count_randomized(epsilon) / task.n
+        shares = curator.randomize(epsilon) / task.n
         corrected = correct(task.workload, subqueries, shares, epsilon)
         return Outcome(answers=np.clip(corrected, 0.0, 1.0))
 

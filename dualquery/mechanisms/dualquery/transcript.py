@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from dualquery.mechanisms.dualquery.best_response import best_response
 from dualquery.queries.disjunctions import Disjunctions
-from dualquery.room.weights import Sample
+from dualquery.room.draws.weighted import Sample
 from solvers import BestResponse
 
 GRAIN = 8

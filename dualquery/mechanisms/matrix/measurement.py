@@ -7,7 +7,7 @@ is smaller. Both are known before any row is read.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -21,8 +21,9 @@ from dualquery.privacy.events import Neighbours
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.forms.cuboids import Cuboids
 from dualquery.room.curator import Curator
-from dualquery.room.sensitivity.conjunctions import complemented
-from dualquery.room.sensitivity.moves import count_moves
+from dualquery.room.noise.gaussian import Gaussian
+from dualquery.room.sensitivity.bounds import complemented
+from dualquery.room.statistics import AllQueries, FeatureSums
 from dualquery.room.strategy import Strategy
 from dualquery.runtime.errors import BadInputError
 
@@ -141,7 +142,7 @@ class FeatureMeasurement:
 
     def draw(self, curator: Curator, scale: float) -> Float64:
         """Measure the features."""
-        return curator.measure_features(self.strategy, scale)
+        return curator.measure(FeatureSums(self.strategy), Gaussian(scale)).astype(np.float64)
 
     def answers(self, means: Float64) -> Float64:
         """Add up the features of each query."""
@@ -198,8 +199,7 @@ class QueryMeasurement:
     @cached_property
     def sensitivity(self) -> float:
         """From the number of queries on which neighbours can differ."""
-        moves = count_moves(self.workload, self.neighbours)
-        return replace(moves, entries=max(moves.entries, 1)).l2
+        return AllQueries().moves(self.workload, self.neighbours).l2
 
     @property
     def absent_row_answer(self) -> Float64:
@@ -208,7 +208,7 @@ class QueryMeasurement:
 
     def draw(self, curator: Curator, scale: float) -> Float64:
         """Measure the queries."""
-        return curator.measure_gaussian(scale)
+        return curator.measure(AllQueries(), Gaussian(scale)).astype(np.float64)
 
     def answers(self, means: Float64) -> Float64:
         """Return the means: they are the answers."""

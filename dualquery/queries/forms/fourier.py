@@ -10,16 +10,11 @@ what they share: answers from any coefficients, noisy ones too, agree with each 
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.forms.subqueries import Subqueries
-
-_ENUMERATED_BITS = 20
-"""Up to this many bits all differences of two records are looked at."""
 
 
 def asked_sets(workload: Workload) -> Subqueries:
@@ -68,40 +63,6 @@ def odd_counts(sets: Workload, counts: NDArray[np.int64]) -> NDArray[np.int64]:
     held[own] = counts
     odd: NDArray[np.int64] = np.where(repeats, 0, factor * held[inside.place]).sum(axis=1)
     return odd
-
-
-@lru_cache(maxsize=8)
-def parities_apart(sets: Workload) -> int:
-    """Bound the number of sets of bits whose parities can differ between two legal records.
-
-    Replacing one record moves each such o_b by 1: the vector of all of them has L1 sensitivity at
-    most this number and L2 sensitivity at most its root. Parities differ where the records' bitwise
-    difference has an odd number of bits of the set: with up to 20 bits asked about, all differences
-    that legal records can have are looked at, and the number is exact; above, it is the number of
-    sets.
-    """
-    asked = np.unique(sets.literals[sets.literals >= 0] >> 1)
-    if len(asked) > _ENUMERATED_BITS:
-        return len(sets)
-    member = np.zeros((len(sets), len(asked)), np.int64)
-    row, position = np.nonzero(sets.literals >= 0)
-    member[row, np.searchsorted(asked, sets.literals[row, position] >> 1)] = 1
-    signs = np.bincount(member @ (1 << np.arange(len(asked))), minlength=1 << len(asked))
-    for bit in range(len(asked)):
-        pair = signs.reshape(-1, 2, 1 << bit)
-        signs = np.stack((pair[:, 0] + pair[:, 1], pair[:, 0] - pair[:, 1]), axis=1).ravel()
-    apart = (len(sets) - signs) // 2
-    domain = sets.domain
-    columns = domain.column_of_bit[asked]
-    differences = np.arange(1 << len(asked))
-    possible = np.ones(len(apart), bool)
-    for column in np.unique(columns[domain.sizes[columns] > 1]):
-        bits = np.flatnonzero(columns == column)
-        changed = np.bitwise_count(differences & int((1 << bits).sum()))
-        # A difference in an asked bit alone: the other one is a bit that nobody asks about.
-        alone = len(bits) < domain.sizes[column]
-        possible &= (changed == 0) | (changed == 2) | ((changed == 1) & alone)
-    return int(apart[possible].max())
 
 
 def answers_of(

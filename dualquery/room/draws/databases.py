@@ -1,12 +1,12 @@
 """Selection of a small database by the exponential mechanism (Blum, Ligett and Roth 2008).
 
-The alternatives are all databases of ``size`` legal records, as multisets. The score of a database
-y is ``-max_q |q(D) - q(y)|``, in units of 1/size row: ``-max_q |size c_q - n h_q|`` with c_q and
-h_q the numbers of records of D and y that satisfy q, a whole number. When one record is replaced,
-(or added or removed, n being a public number then) c_q moves by at most 1, so a score by at most
-``size`` units, up or down; with log-weights
+**Lemma.** The alternatives are all databases of ``size`` legal records, as multisets. The score of
+a database y is ``-max_q |q(D) - q(y)|``, in units of 1/size row: ``-max_q |size c_q - n h_q|`` with
+c_q and h_q the numbers of records of D and y that satisfy q, a whole number. When one record is
+replaced (or added or removed, n being a public number then), c_q moves by at most 1, so a score
+by at most ``size`` units, up or down; with log-weights
 ``epsilon * score / (2 size)`` the log-ratio of two probabilities moves by at most ``epsilon`` in
-all: a draw of bounded range ``epsilon``. The draw is exact, as in `dualquery.room.weights`
+all: a draw of bounded range ``epsilon``. The draw is exact, as in `dualquery.room.draws.weighted`
 (databases that are worse than the best by 48 / epsilon rows keep the weight e^-24).
 """
 
@@ -19,9 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.data.cells import axis_sizes, cells_of, rows_of_values
+from dualquery.privacy.events import RANGE_SLACK, SampledQueries
 from dualquery.queries.conjunctions import Workload
+from dualquery.room.draws.weighted import draw_outcomes
+from dualquery.room.exact import positive
+from dualquery.room.ledger import Ledger
+from dualquery.room.private_data import PrivateData
 from dualquery.room.randomness import Randomness
-from dualquery.room.weights import draw_outcomes
 from dualquery.runtime.errors import BadInputError
 
 MOST_DATABASES = 1 << 22
@@ -135,6 +139,37 @@ class SmallDatabases:
         unit = epsilon / (2 * self.size)
         drawn = draw_outcomes(scores, 1, int(scores.max()), unit, 1, randomness)
         return self.records(int(drawn.queries[0]))
+
+
+def select_database(
+    data: PrivateData, size: int, epsilon: float, ledger: Ledger, source: Randomness
+) -> NDArray[np.uint8]:
+    """Charge for the draw of a database of so many records, and draw it.
+
+    Parameters
+    ----------
+    data
+        The private rows and their queries, which must be conjunctions.
+    size
+        Records of the database, >= 1.
+    epsilon
+        Range of the draw, > 0.
+    ledger
+        What the draw is charged to.
+    source
+        Source of uniform words.
+
+    Returns
+    -------
+    uint8, shape ``(size, bits)``.
+    """
+    epsilon = positive("epsilon", epsilon)
+    if size < 1:
+        raise ValueError(f"size is {size}; at least 1 record is needed")
+    databases = SmallDatabases(data.conjunctions, size)
+    counts = data.counts
+    ledger.charge(SampledQueries(epsilon + RANGE_SLACK, 1))
+    return databases.select(counts, data.public_rows, epsilon, source)
 
 
 def count_databases(cells: int, size: int) -> int:

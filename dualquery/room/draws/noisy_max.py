@@ -1,21 +1,55 @@
-"""Report noisy max: the query with the largest score after independent noise (Dwork and Roth 2014).
+"""Report noisy max: the alternative with the largest score after noise (Dwork and Roth 2014).
 
-Neighbours move a score by at most ``spread`` rows either way. Fix the noise of all queries but one:
-that query is reported when its own noise reaches a threshold (where scores tie, the first query is
-reported, so the threshold is a whole number of grid points), and between neighbours the distance
-from its score to the threshold moves by at most ``2 spread`` rows. A discrete Laplace variable of
-scale ``2 spread / epsilon`` reaches a threshold that much further with a probability at least
-``exp(-epsilon)`` times as large. So the report is pure ``epsilon``-differentially private.
+**Lemma** (their Claim 3.9, for integer noise). Neighbours move a score by at most ``move`` rows
+either way. Fix the noise of all alternatives but one: that one is reported when its own noise
+reaches a threshold (where scores tie, the first is reported, so the threshold is a whole number of
+grid points), and between neighbours the distance from its score to the threshold moves by at most
+``2 move`` rows. A discrete Laplace variable of scale ``2 move / epsilon`` reaches a threshold that
+much further away with a probability at least ``exp(-epsilon)`` times as large. So the report is
+pure ``epsilon``-differentially private.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.privacy.calibrate import laplace_scale
-from dualquery.room.draws.selection import GRID
+from dualquery.privacy.events import LaplaceNoise
+from dualquery.room.exact import positive
+from dualquery.room.ledger import Ledger
 from dualquery.room.randomness import Randomness
+from dualquery.room.scores import GRID, ExactScores
+
+
+@dataclass(frozen=True, slots=True)
+class NoisyMax:
+    """Report noisy max.
+
+    Parameters
+    ----------
+    epsilon
+        Pure cost of the report: the noise on every score has the scale ``2 / epsilon`` times as
+        much score as one record can make. Finite, > 0.
+    """
+
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", positive("epsilon", self.epsilon))
+
+    def select(
+        self,
+        scores: ExactScores,
+        allowed: NDArray[np.bool_] | None,
+        ledger: Ledger,
+        source: Randomness,
+    ) -> int:
+        """Charge for the report, and return the position of the alternative that is reported."""
+        ledger.charge(LaplaceNoise(self.epsilon))
+        return report_noisy_max(scores.values, allowed, self.epsilon, scores.move, source)
 
 
 def noisy_max_scale(epsilon: float, spread: float) -> float:
@@ -35,7 +69,7 @@ def report_noisy_max(
     Parameters
     ----------
     scores
-        int64, shape ``(m,)``, from `dualquery.room.draws.selection.error_scores`.
+        int64, shape ``(m,)``, from `dualquery.room.scores`.
     allowed
         bool, shape ``(m,)``: the alternatives, chosen by a public rule; None for all queries.
     epsilon

@@ -1,10 +1,10 @@
 """Randomized response: every record reports each of its values truly or at random (Warner 1965).
 
-A column with v values is reported through a channel: a record says the value ``j`` that it does not
-have with probability ``steps / 2^64`` each, and its own with the rest. Two records' probabilities
-of the same report differ by at most the factor ``(2^64 - (v - 1) steps) / steps``, so replacing a
-record costs a pure epsilon of its logarithm for each reported column: one uniform word is one
-report, and the probabilities are exact. Nobody but a record needs to know its true values.
+**Lemma.** A column with v values is reported through a channel: a record says each value that it
+does not have with probability ``steps / 2^64``, and its own with the rest. Two records'
+probabilities of the same report differ by at most the factor ``(2^64 - (v - 1) steps) / steps``, so
+replacing a record costs a pure epsilon of its logarithm for each reported column. One uniform word
+is one report, and the probabilities are exact. Nobody but a record needs to know its true values.
 """
 
 from __future__ import annotations
@@ -16,10 +16,15 @@ from numpy.typing import NDArray
 
 from dualquery.data.cells import axis_sizes, column_values, rows_of_values
 from dualquery.data.domain import Domain
+from dualquery.privacy.events import RandomizedReport
 from dualquery.queries.conjunctions import Workload
+from dualquery.room.exact import positive
+from dualquery.room.ledger import Ledger
+from dualquery.room.private_data import PrivateData
 from dualquery.room.randomness import Randomness
 from dualquery.rows.packed import RecordsBuilder
 from dualquery.rows.protocol import BLOCK_ROWS, BlockRows, LocalRowSum
+from dualquery.runtime.errors import BadInputError
 
 WORDS = 2**64
 """Number of different words."""
@@ -52,6 +57,36 @@ def asked_columns(workload: Workload) -> NDArray[np.int64]:
     used = workload.literals[workload.literals >= 0] >> 1
     columns: NDArray[np.int64] = np.unique(workload.domain.column_of_bit[used]).astype(np.int64)
     return columns
+
+
+def count_reports(
+    data: PrivateData, epsilon: float, ledger: Ledger, source: Randomness
+) -> NDArray[np.int64]:
+    """Charge for a report of every asked column, and count the reports that satisfy each query.
+
+    Parameters
+    ----------
+    data
+        The private rows and their queries, which must be conjunctions.
+    epsilon
+        Pure cost of the report of one column, > 0.
+    ledger
+        What the reports are charged to.
+    source
+        Source of words.
+
+    Raises
+    ------
+    BadInputError
+        If the number of rows is private: there is one report a row.
+    """
+    epsilon = positive("epsilon", epsilon)
+    if not data.replaces:
+        raise BadInputError("randomized response gives away the number of reports")
+    queries = data.conjunctions
+    for _ in asked_columns(queries):
+        ledger.charge(RandomizedReport(epsilon))
+    return data.total(RandomizedCounts(queries, epsilon, source))
 
 
 class RandomizedCounts(LocalRowSum):

@@ -1,1 +1,1 @@
-"""Noise that the room adds to counts."""
+"""Noise: what a measurement adds to exact numbers, and what it charges for that."""

@@ -1,4 +1,9 @@
-"""Gaussian noise that the exact accountant may price: discrete noise on a very fine grid.
+"""Gaussian noise: discrete noise on a very fine grid, which the exact accountant may price.
+
+**The charge.** Numbers that move by at most ``l2`` in Euclidean length between neighbours, plus
+independent Gaussian noise of scale s, cost what the event ``GaussianNoise(l2, s)`` stands for
+(where numbers have scales of their own, both are over these: the Renyi divergences of independent
+noises add up, Canonne, Kamath and Steinke 2020, Theorem 14).
 
 A float cannot hold a sample of the continuous Gaussian, and an approximate sample added to a count
 can show the count in its last bits. So the noise is drawn exactly, from the *discrete* Gaussian,
@@ -43,10 +48,14 @@ A noise of 2^53 steps is far beyond K s, and counted there.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dualquery.privacy.events import GaussianNoise
+from dualquery.room.exact import Exact, Numbers, positive
+from dualquery.room.ledger import Ledger
 from dualquery.room.randomness import Randomness
 from dualquery.runtime.errors import BadInputError
 
@@ -58,6 +67,27 @@ MOST_NUMBERS = 2**31
 
 LARGEST_SCALE = 2.0**40
 """Largest scale, in the unit of the counts: from there on the counts would not lie on the grid."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gaussian:
+    """Independent Gaussian noise on every number.
+
+    Parameters
+    ----------
+    scale
+        Standard deviation, in the unit of the numbers; finite, > 0.
+    """
+
+    scale: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scale", positive("scale", self.scale))
+
+    def measure(self, exact: Exact, ledger: Ledger, source: Randomness) -> Numbers:
+        """Charge for the noise, draw it, and return the noisy numbers: float64."""
+        ledger.charge(GaussianNoise(exact.moves.l2, self.scale))
+        return exact.noisy(self.scale, lambda numbers, scale: add_gaussian(numbers, scale, source))
 
 
 def add_gaussian(

@@ -1,4 +1,4 @@
-"""How far exact counts move between neighbouring tables: what the room charges, and a plan asks.
+"""How far exact numbers move between neighbouring tables: what the room charges, and a plan asks.
 
 When one record is *replaced*, the number of rows n is public; a count moves by at most the spread
 of its query, and only the counts of queries that tell the two records apart move.
@@ -9,8 +9,8 @@ make that small:
 
 - *Complements.* A conjunction without positive literals holds on most records, so the room counts
   the rows on which it does **not** hold, and gives out N less that: see
-  `dualquery.room.sensitivity.conjunctions.contributing_queries`.
-- *Centres.* A query's values lie in ``low .. high``. Statistic from their middle z, a record
+  `dualquery.room.sensitivity.bounds.contributing_queries`.
+- *Centres.* A query's values lie in ``low .. high``. Counted from their middle z, a record
   contributes at most half of the range, up or down: the room uses ``c + (N - n) z`` for a count c
   where only the log-ratio of weights or the comparison of scores matters. That is half of what
   replacing a record does, at the price of a common shift by (N - n) z.
@@ -24,8 +24,8 @@ from dataclasses import dataclass
 from dualquery.privacy.events import Neighbours
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.family import Statistic
-from dualquery.queries.forms.fourier import parities_apart
-from dualquery.room.sensitivity.conjunctions import contributing_queries, differing_queries
+from dualquery.room.sensitivity.bounds import contributing_queries, differing_queries
+from dualquery.room.sensitivity.parities import parities_apart
 
 
 @dataclass(frozen=True)
@@ -34,61 +34,62 @@ class Moves:
 
     Parameters
     ----------
+    l1
+        Largest sum of the absolute moves of its entries; infinite where none is proven.
+    l2
+        Largest Euclidean length of its move.
     entries
-        Most entries that move.
-    each
-        Most by which each of them moves, > 0, in the unit of the numbers.
+        Most entries that move, where `l1` and `l2` follow from it; else 0.
     proof
         The argument that proves the number of entries.
     """
 
-    entries: int
-    each: float
+    l1: float
+    l2: float
+    entries: int = 0
     proof: str = ""
 
-    @property
-    def l1(self) -> float:
-        """L1 sensitivity."""
-        return self.each * self.entries
+    @staticmethod
+    def of_entries(entries: int, each: float, proof: str = "") -> Moves:
+        """Return the moves of a vector of which so many entries move, each by at most ``each``.
 
-    @property
-    def l2(self) -> float:
-        """L2 sensitivity."""
-        return self.each * math.sqrt(self.entries)
+        Numbers that no record can move are charged as if one of them did, so that noise has a
+        scale.
+        """
+        charged = max(entries, 1)
+        return Moves(each * charged, each * math.sqrt(charged), entries, proof)
 
 
-def count_moves(statistics: Statistic, neighbours: Neighbours) -> Moves:
+def count_moves(queries: Statistic, neighbours: Neighbours) -> Moves:
     """Return how the vector of all counts moves, in steps; of complements, where there are any."""
     if neighbours is Neighbours.REPLACE_ONE:
-        differing = differing_queries(statistics)
-        return Moves(differing.count, statistics.spread, differing.method)
-    if isinstance(statistics, Workload):
-        contributing = contributing_queries(statistics)
-        return Moves(contributing.count, 1, contributing.method)
-    return Moves(len(statistics), one_count_move(statistics, neighbours), "queries")
+        differing = differing_queries(queries)
+        return Moves.of_entries(differing.count, queries.spread, differing.method)
+    if isinstance(queries, Workload):
+        contributing = contributing_queries(queries)
+        return Moves.of_entries(contributing.count, 1, contributing.method)
+    return Moves.of_entries(len(queries), one_count_move(queries, neighbours), "queries")
 
 
-def one_count_move(statistics: Statistic, neighbours: Neighbours) -> float:
+def one_count_move(queries: Statistic, neighbours: Neighbours) -> float:
     """Return how far one count moves, in steps."""
     if neighbours is Neighbours.REPLACE_ONE:
-        return statistics.spread
+        return queries.spread
     # Counts that nobody can move are charged for a step, so that noise has a scale.
-    return max(1.0, abs(statistics.low) / statistics.step, abs(statistics.high) / statistics.step)
+    return max(1.0, abs(queries.low) / queries.step, abs(queries.high) / queries.step)
 
 
-def score_move(statistics: Statistic, neighbours: Neighbours) -> float:
+def score_move(queries: Statistic, neighbours: Neighbours) -> float:
     """Return how far the error of a public model on one query moves, in steps; centred."""
     if neighbours is Neighbours.REPLACE_ONE:
-        return statistics.spread
-    middle = twice_the_middle(statistics) / 2.0
-    return max(
-        0.5, statistics.high / statistics.step - middle, middle - statistics.low / statistics.step
-    )
+        return queries.spread
+    middle = twice_the_middle(queries) / 2.0
+    return max(0.5, queries.high / queries.step - middle, middle - queries.low / queries.step)
 
 
-def twice_the_middle(statistics: Statistic) -> int:
+def twice_the_middle(queries: Statistic) -> int:
     """Return twice the middle of the queries' range, rounded to whole steps."""
-    return round((statistics.low + statistics.high) / statistics.step)
+    return round((queries.low + queries.high) / queries.step)
 
 
 def table_moves(neighbours: Neighbours) -> Moves:
@@ -96,7 +97,7 @@ def table_moves(neighbours: Neighbours) -> Moves:
 
     A record lies in one cell: replacing it moves two of them, adding or removing it one.
     """
-    return Moves(2 if neighbours is Neighbours.REPLACE_ONE else 1, 1)
+    return Moves.of_entries(2 if neighbours is Neighbours.REPLACE_ONE else 1, 1)
 
 
 def parity_moves(sets: Workload, neighbours: Neighbours) -> Moves:
@@ -106,5 +107,5 @@ def parity_moves(sets: Workload, neighbours: Neighbours) -> Moves:
     and half of it is what the room measures: every entry moves by 1/2.
     """
     if neighbours is Neighbours.REPLACE_ONE:
-        return Moves(parities_apart(sets), 1)
-    return Moves(len(sets), 0.5)
+        return Moves.of_entries(parities_apart(sets), 1)
+    return Moves.of_entries(len(sets), 0.5)

@@ -1,4 +1,4 @@
-"""A bound on the queries that differ between two records of few 1s (see `sensitivity`).
+"""A bound on the queries that differ between two records of few 1s (see `bounds`).
 
 A conjunction with positive literals differs between two records only if one of them has all the
 bits that it asks for. A record of k ones has C(k, p) sets of p bits, and each is asked for by a
@@ -29,7 +29,7 @@ def few_ones_bound(workload: Workload, most: int, records: int = 2) -> int:
     most
         Ones of a record, at least 1.
     records
-        Two, or one for what one record contributes (see `sensitivity`).
+        Two, or one for what one record contributes (see `bounds`).
     """
     literals = workload.literals
     wanted = np.sort(np.where((literals >= 0) & (literals & 1 == 0), literals, -1), axis=1)

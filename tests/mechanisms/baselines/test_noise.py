@@ -25,7 +25,7 @@ from dualquery.queries.generate.random import random_conjunctions
 from dualquery.releases.making import run
 from dualquery.room.curator import Curator
 from dualquery.room.randomness import SeededRandomness
-from dualquery.room.sensitivity.conjunctions import differing_queries
+from dualquery.room.sensitivity.bounds import differing_queries
 from dualquery.runtime.errors import BadInputError
 from tests.tables import SCHEMA, dataset, random_records
 

@@ -23,7 +23,7 @@ from dualquery.privacy.events import RANGE_SLACK, Neighbours
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.generate.random import random_conjunctions
 from dualquery.releases.making import run
-from dualquery.room import weights_kernels as kernels
+from dualquery.room.draws import weighted_kernels as kernels
 from dualquery.room.draws.databases import SmallDatabases, count_databases, largest_size
 from dualquery.runtime.errors import BadInputError
 from tests.mwem.cases import all_records, domain_of, records_of

@@ -18,7 +18,7 @@ from dualquery.mechanisms.dualquery.transcript import GRAIN, Transcript
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.family import disjunctions_of
 from dualquery.queries.generate.random import random_conjunctions
-from dualquery.room.weights import Sample
+from dualquery.room.draws.weighted import Sample
 
 DOMAIN = Domain.binary(3)
 QUERIES = disjunctions_of(Workload(np.array([[0], [2], [4]], np.int32), DOMAIN))

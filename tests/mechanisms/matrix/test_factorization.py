@@ -23,7 +23,9 @@ from dualquery.queries.generate.random import random_conjunctions
 from dualquery.room.curator import Curator
 from dualquery.room.features import Features
 from dualquery.room.loads import LightCounts
+from dualquery.room.noise.gaussian import Gaussian
 from dualquery.room.randomness import SeededRandomness
+from dualquery.room.statistics import FeatureSums
 from dualquery.room.strategy import Strategy
 from dualquery.rows.packed import RecordsBuilder
 from dualquery.runtime.errors import BadInputError
@@ -232,11 +234,11 @@ def test_the_room_charges_what_it_computes_and_scales_each_feature() -> None:
     for schedule in ((cheap,), ()):
         room = Curator(records, work.take([0]), schedule, SeededRandomness(0))
         with pytest.raises(RuntimeError):
-            room.measure_features(strategy, 50.0)
+            room.measure(FeatureSums(strategy), Gaussian(50.0))
     draws = []
     for seed in range(200):
         room = Curator(records, work.take([0]), (due,), SeededRandomness(seed))
-        draws.append(room.measure_features(strategy, 50.0))
+        draws.append(room.measure(FeatureSums(strategy), Gaussian(50.0)))
     exact = strategy.sums(records, 1)
     spread = (np.array(draws) - exact) / (50.0 * strategy.scales)
     # Mean and variance of some thousand standard normal numbers: 5 standard errors.

@@ -18,7 +18,7 @@ from numba import int32, int64, njit, types
 from numba.extending import overload
 from numpy.typing import NDArray
 
-from dualquery.room.exponential_kernels import exponential
+from dualquery.room.draws.exp_kernels import exponential
 
 HIGH_BITS = 38
 LOW_BITS = 42

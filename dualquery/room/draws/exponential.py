@@ -1,0 +1,100 @@
+"""Selection by the exponential mechanism (McSherry and Talwar 2007; MWEM, step 1).
+
+**Lemma.** A score moves by at most ``move`` rows between neighbours, up or down. With log-weights
+``epsilon * score / (2 move)`` the log-ratio of two outcomes' probabilities moves by at most
+``epsilon`` in all: a draw of bounded range ``epsilon``. Scores are integers and the draw from them
+is exact; weights far below the largest are clamped, which keeps this
+(`dualquery.room.draws.weighted`, whose rounding `RANGE_SLACK` pays for).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualquery.privacy.events import RANGE_SLACK, SampledQueries
+from dualquery.room.draws import weighted_kernels as kernels
+from dualquery.room.draws.weighted import draw_outcomes
+from dualquery.room.exact import positive
+from dualquery.room.ledger import Ledger
+from dualquery.room.randomness import Randomness
+from dualquery.room.scores import GRID, ExactScores
+
+MOST_ALTERNATIVES = (1 << 26) - 1
+"""Above this, sums of weights could overflow their two words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exponential:
+    """The exponential mechanism.
+
+    Parameters
+    ----------
+    epsilon
+        Range of the draw: the log-weight of an alternative is ``epsilon / 2`` for as much score as
+        one record can make. Finite, > 0.
+    """
+
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", positive("epsilon", self.epsilon))
+
+    def select(
+        self,
+        scores: ExactScores,
+        allowed: NDArray[np.bool_] | None,
+        ledger: Ledger,
+        source: Randomness,
+    ) -> int:
+        """Charge for the draw, and return the position of the alternative that is drawn."""
+        ledger.charge(SampledQueries(self.epsilon + RANGE_SLACK, 1))
+        return select_largest(scores.values, allowed, self.epsilon, scores.move, source)
+
+
+def select_largest(
+    scores: NDArray[np.int64],
+    allowed: NDArray[np.bool_] | None,
+    epsilon: float,
+    spread: float,
+    randomness: Randomness,
+) -> int:
+    """Draw one query with log-weight ``epsilon * score / (2 spread)``.
+
+    Parameters
+    ----------
+    scores
+        int64, shape ``(m,)``, from `dualquery.room.scores`.
+    allowed
+        bool, shape ``(m,)``: the alternatives, chosen by a public rule; None for all queries.
+    epsilon
+        Range of the draw, > 0.
+    spread
+        Rows by which a score can move between neighbours.
+    randomness
+        Source of uniform words.
+
+    Returns
+    -------
+    int
+        Position of the query.
+
+    Raises
+    ------
+    ValueError
+        If there are no alternatives, or too many to add their weights.
+    """
+    places = None if allowed is None else np.flatnonzero(allowed)
+    alternatives = scores if places is None else scores[places]
+    if not 0 < len(alternatives) <= MOST_ALTERNATIVES:
+        raise ValueError(
+            f"{len(alternatives):,} queries to select from; 1 to {MOST_ALTERNATIVES:,}"
+        )
+    unit = epsilon / (2 * spread * GRID)
+    sample = draw_outcomes(
+        alternatives, 1, kernels.largest_score(alternatives), unit, 1, randomness
+    )
+    drawn = int(sample.queries[0])
+    return drawn if places is None else int(places[drawn])

@@ -1,0 +1,61 @@
+"""Exact numbers on their way to the noise, and the check of a noise's parameter. Private."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualquery.room.sensitivity.moves import Moves
+
+Numbers = NDArray[np.int64] | NDArray[np.float64]
+"""Noisy numbers: int64 with Laplace noise (or halves, float64), float64 with Gaussian noise."""
+
+
+@dataclass(frozen=True, eq=False)
+class Exact:
+    """What a statistic is on the private rows. Never leaves the room.
+
+    Parameters
+    ----------
+    numbers
+        int64, any shape.
+    moves
+        How far ``numbers / scales`` moves between neighbours.
+    scales
+        What the scale of the noise is multiplied by: a number for all, or float64, one a number.
+    """
+
+    numbers: NDArray[np.int64]
+    moves: Moves
+    scales: float | NDArray[np.float64] = 1.0
+
+    def noisy(
+        self, scale: float, draw: Callable[[NDArray[np.int64], float], NDArray[Any]]
+    ) -> Numbers:
+        """Return the numbers with noise of ``scale * scales``, drawn for equal scales together."""
+        if isinstance(self.scales, float):
+            return draw(self.numbers, scale * self.scales)
+        noisy = np.empty(self.numbers.shape)
+        for own in np.unique(self.scales):
+            chosen = self.scales == own
+            noisy[chosen] = draw(self.numbers[chosen], scale * own)
+        return noisy
+
+
+def positive(name: str, value: float) -> float:
+    """Return a parameter as a Python float: what is charged is computed in double precision.
+
+    Raises
+    ------
+    ValueError
+        If it is not finite and above 0.
+    """
+    number = float(value)
+    if not (math.isfinite(number) and number > 0):
+        raise ValueError(f"{name} is {number}; a finite number above 0 is needed")
+    return number

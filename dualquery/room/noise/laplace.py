@@ -1,0 +1,43 @@
+"""Discrete Laplace noise on integers (Ghosh, Roughgarden and Sundararajan 2009).
+
+**Lemma.** Whole numbers that move by at most ``l1`` in all between neighbours, plus independent
+integers with ``P(k) ~ exp(-|k| / s)``, are ``l1 / s``-differentially private: the log-ratio of two
+probabilities of an outcome is a sum of ``(|k_j| - |k'_j|) / s``, at most ``l1 / s`` by the triangle
+inequality. Both noise and numbers are integers, and the draw is exact
+(`dualquery.room.randomness`): no rounding shows the numbers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dualquery.privacy.events import LaplaceNoise
+from dualquery.room.exact import Exact, Numbers, positive
+from dualquery.room.ledger import Ledger
+from dualquery.room.randomness import Randomness
+
+
+@dataclass(frozen=True, slots=True)
+class Laplace:
+    """Independent discrete Laplace noise on every number.
+
+    Parameters
+    ----------
+    scale
+        s, in the unit of the numbers; finite, > 0.
+    """
+
+    scale: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scale", positive("scale", self.scale))
+
+    def measure(self, exact: Exact, ledger: Ledger, source: Randomness) -> Numbers:
+        """Charge for the noise, draw it, and return the noisy numbers: int64."""
+        ledger.charge(LaplaceNoise(exact.moves.l1 / self.scale))
+        return exact.noisy(
+            self.scale,
+            lambda numbers, scale: (
+                numbers + source.discrete_laplace(scale, numbers.size).reshape(numbers.shape)
+            ),
+        )

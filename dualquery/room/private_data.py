@@ -1,0 +1,84 @@
+"""What the room holds: the private rows, and the exact answers counted from them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualquery.privacy.events import Neighbours
+from dualquery.queries.conjunctions import Workload
+from dualquery.queries.family import Statistic
+from dualquery.queries.forms.cuboids import Cuboids
+from dualquery.rows.protocol import Rows, RowSum
+
+
+@dataclass(frozen=True, eq=False)
+class PrivateData:
+    """The rows, the queries and their counts. Private: made by the curator, and never leaves it.
+
+    Parameters
+    ----------
+    rows
+        The private rows.
+    queries
+        The queries whose counts are held.
+    neighbours
+        What neighbouring tables differ in.
+    public_rows
+        The number of rows N that everything public uses: the true one where it is public.
+    threads
+        Threads for a pass over the rows.
+
+    Raises
+    ------
+    ValueError
+        If the number of rows is public and another one, or the rows are not those of the queries'
+        domain.
+    """
+
+    rows: Rows
+    queries: Statistic
+    neighbours: Neighbours
+    public_rows: int
+    threads: int = 1
+
+    def __post_init__(self) -> None:
+        if self.replaces and self.public_rows != self.rows.n:
+            raise ValueError(f"there are {self.rows.n} rows, not {self.public_rows}")
+        bits = self.queries.domain.bits
+        if self.rows.bits != bits:
+            raise ValueError(f"rows of {bits} bits expected, not {self.rows.bits}")
+
+    @property
+    def replaces(self) -> bool:
+        """Whether neighbours differ in one record replaced: then the number of rows is public."""
+        return self.neighbours is Neighbours.REPLACE_ONE
+
+    @property
+    def excess(self) -> int:
+        """By how much the public number of rows is too large: private, unless 0 by definition."""
+        return self.public_rows - self.rows.n
+
+    @cached_property
+    def counts(self) -> NDArray[np.int64]:
+        """The exact counts of the queries, in one pass when first asked for: int64, ``(m,)``."""
+        return self.queries.counts(self.rows, threads=self.threads)
+
+    def total(self, of: RowSum) -> NDArray[np.int64]:
+        """Return a sum over the rows, exactly, in a pass of its own."""
+        return self.rows.total(of, self.threads)
+
+    @property
+    def conjunctions(self) -> Workload:
+        """The queries, which must be conjunctions."""
+        if not isinstance(self.queries, Workload):
+            raise TypeError(f"conjunctions are needed, not {type(self.queries).__name__}")
+        return self.queries
+
+    @cached_property
+    def cuboids(self) -> Cuboids:
+        """The cells of marginals among the queries, checked to exclude each other."""
+        return Cuboids.of(self.queries)

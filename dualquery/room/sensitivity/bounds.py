@@ -1,0 +1,158 @@
+"""Proven bounds on the number of queries of a workload that can differ between two records.
+
+Replacing one record of a table changes the count of a query by at most 1, and only if the query
+tells the two records apart. So the vector of all counts has L1 sensitivity at most B and L2
+sensitivity at most sqrt(B) under replace-one, where B bounds
+
+    D(x, x') = #{q : q(x) != q(x')}    over all legal records x, x'.
+
+B is a function of the workload and the domain only: no data are read. It is a privacy constant, so
+everything that decides it is either integer arithmetic or floating point with a stated margin.
+
+The literals are first rewritten over the *values* of the columns: a binary column has two values,
+and "not b" on it (or on a one-hot column of two bits) says that it has the other one. What remains
+is, for each query, a set of *positive* literals "column = value" and a set of *negative* ones
+"column != value" on columns of three or more values. Write a, b, .. for the 0/1 indicators of the
+positive literals' values and A, B, .. for those that the negative literals exclude. All bounds use
+
+    f_q = 1 - q  for a query without positive literals,  f_q = q  for any other,
+    D(x, x') <= sum_q f_q(x) + f_q(x').                                              (1)
+
+Different methods suit different workloads; each is valid for all of them, and so is the smallest.
+
+When a record x is *added or removed*, what moves is what x itself contributes. Take the vector of
+the counts of all f_q, that is, count the rows on which a query does not hold where it has no
+positive literal: its L1 sensitivity is at most the largest sum of f_q(x), and its L2 sensitivity
+at most the root of that. Every method bounds this sum on its way to (1), so each serves both: below
+they take the number of records whose f_q they add up, two or one.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualquery.queries.conjunctions import Workload
+from dualquery.queries.family import Statistic
+from dualquery.room.sensitivity.column_sets import column_set_bound
+from dualquery.room.sensitivity.conjunctions import Conjunctions
+from dualquery.room.sensitivity.ones import few_ones_bound
+from dualquery.room.sensitivity.pairwise import MOST_VALUES, pairwise_bound
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A proven bound on the queries that differ between two legal records, or hold on one.
+
+    Parameters
+    ----------
+    count
+        Queries, at least 0. The counts of all queries (under add-remove those of f_q) have L1
+        sensitivity at most ``count`` and L2 sensitivity at most ``sqrt(count)``.
+    method
+        The argument that proves it: ``"queries"`` (there are no more), ``"column sets"``,
+        ``"pairwise"``, ``"spectral"``, ``"few ones"``; or two of them with `` + `` between: the
+        first for the queries that the spectral bound covers, the second for the others.
+    """
+
+    count: int
+    method: str
+
+
+@lru_cache(maxsize=8)
+def differing_queries(workload: Statistic, threads: int = 1) -> Bound:
+    """Bound the number of queries on which two legal records can differ.
+
+    Results are kept for the last few workloads, so that the plan of a measurement and the room that
+    checks it see the same number even where the last digits of a proof could differ.
+
+    The smallest of the number of (non-constant) queries, `column_set_bound`, `pairwise_bound`, and
+    `spectral_bound` for the queries on binary columns plus one of the former
+    for the rest: two sets of queries differ on at most the sum of what each differs on. For records
+    of few 1s also `few_ones_bound`.
+
+    Parameters
+    ----------
+    workload
+        Conjunctions of any width over any domain; of another family the bound is all queries.
+    threads
+        Methods that may run at the same time; the result does not depend on it.
+
+    Returns
+    -------
+    Bound
+        The bound, at most the number of queries. The same on every run for the same workload, but
+        for the last digits of floating point in the spectral bound, which all are valid.
+    """
+    if not isinstance(workload, Workload):
+        return Bound(len(workload), "queries")
+    return _smallest(workload, 2, threads)
+
+
+@lru_cache(maxsize=8)
+def contributing_queries(workload: Workload, threads: int = 1) -> Bound:
+    """Bound the sum of f_q over all queries on one legal record: what it contributes to counts.
+
+    Where f_q is the complement of the query: see `complemented`. The methods, parameters and the
+    result are those of `differing_queries`, which is at least as large.
+    """
+    return _smallest(workload, 1, threads)
+
+
+def complemented(workload: Statistic) -> NDArray[np.bool_]:
+    """Return the queries with f_q = 1 - q: those without positive literals; bool, ``(m,)``.
+
+    A literal on a column of two values asks for one of them, and is positive. Queries of other
+    families have no literals, so that none of them is complemented.
+    """
+    if not isinstance(workload, Workload):
+        return np.zeros(len(workload), dtype=np.bool_)
+    codes, domain = workload.literals, workload.domain
+    two_valued = np.maximum(domain.sizes, 2)[domain.column_of_bit[codes >> 1]] == 2
+    positive = (codes >= 0) & (two_valued | (codes & 1 == 0))
+    none: NDArray[np.bool_] = ~positive.any(axis=1)
+    return none
+
+
+def _smallest(workload: Workload, records: int, threads: int) -> Bound:
+    """Return the smallest bound on the sum of f_q over so many records, two or one."""
+    conjunctions = Conjunctions.of_workload(workload)
+    binary = conjunctions.on_binary_columns
+    parts = [(_spectral, binary), (_combinatorial, ~binary)]
+    with ThreadPoolExecutor(threads) as pool:
+        whole = pool.submit(_combinatorial, conjunctions, records)
+        split = [
+            pool.submit(bound, conjunctions.subset(part), records)
+            for bound, part in parts
+            if part.any()
+        ]
+    addends = [addend.result() for addend in split]
+    total = Bound(
+        sum(addend.count for addend in addends), " + ".join(addend.method for addend in addends)
+    )
+    found = [whole.result(), total]
+    if workload.domain.max_ones is not None:
+        found.append(Bound(few_ones_bound(workload, workload.domain.max_ones, records), "few ones"))
+    return min(found, key=lambda bound: bound.count)
+
+
+def _spectral(conjunctions: Conjunctions, records: int) -> Bound:
+    from dualquery.room.sensitivity.spectral import spectral_bound
+
+    count = spectral_bound(conjunctions, records)
+    if count is None or count >= len(conjunctions):
+        return Bound(len(conjunctions), "queries")
+    return Bound(count, "spectral")
+
+
+def _combinatorial(conjunctions: Conjunctions, records: int) -> Bound:
+    bounds = [Bound(len(conjunctions), "queries")]
+    if len(conjunctions):
+        bounds.append(Bound(column_set_bound(conjunctions, records), "column sets"))
+        if conjunctions.values <= MOST_VALUES:
+            bounds.append(Bound(pairwise_bound(conjunctions, records), "pairwise"))
+    return min(bounds, key=lambda bound: bound.count)

@@ -1,0 +1,110 @@
+"""A bound on the queries that differ, as a sum over the sets of columns that they look at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualquery.room.sensitivity.conjunctions import Conjunctions
+
+Int64 = NDArray[np.int64]
+
+
+def column_set_bound(conjunctions: Conjunctions, records: int = 2) -> int:
+    """Bound the differing queries by a sum over the sets of columns that positive literals use.
+
+    Take the queries whose positive literals lie on one set S of columns; x has a cell (one value
+    for each column of S), and x' has one. A query can be true at x or x' only if it asks for that
+    record's cell, so the queries of S that differ all lie in these at most two cells, and there are
+    at most as many as in the two fullest ones.
+
+    A query without positive literals differs only if one record has one of its excluded values A
+    and the other has none of its excluded values; so for some literal, in some column c, exactly
+    one of x_c and x'_c equals A. Count the query in the cell A of the set {c}, for each of its
+    literals: again the two fullest cells of {c}, now holding both kinds, bound what c adds (if
+    x_c = x'_c only the queries with a positive literal in that one cell count). Instead, all
+    queries without positive literals may be counted as differing.
+
+    A whole marginal has one query in each cell and adds 2.
+
+    For one record it is the fullest cell alone: where f_q(x) = 1 for a query without positive
+    literals, x_c = A for one of its literals.
+    """
+    positives = conjunctions.positives
+    excluding = positives == 0
+    excluded = conjunctions.count_values(conjunctions.negative[excluding])
+    asked = conjunctions.count_values(conjunctions.positive[positives == 1])
+    column, columns = conjunctions.column_of_value, len(conjunctions.offsets) - 1
+    bound = min(
+        int(_largest(excluded + asked, column, columns, records).sum()),
+        int(_largest(asked, column, columns, records).sum()) + int(np.count_nonzero(excluding)),
+    )
+    for count in range(2, positives.max(initial=0) + 1):
+        values = conjunctions.positive_values(positives == count, count)
+        if len(values):
+            bound += int(ColumnSets.of_values(values, column, records).fullest.sum())
+    return bound
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnSets:
+    """Queries with ``p`` positive literals, grouped by the columns of these.
+
+    Parameters
+    ----------
+    set_of_query
+        int64, shape ``(queries,)``.
+    columns
+        int64, shape ``(sets, p)``.
+    fullest
+        int64, shape ``(sets,)``: of the cells (one value a column) of each set, the number of
+        queries in the fullest one, or in the two fullest, added: as many as there are records.
+    """
+
+    set_of_query: Int64
+    columns: Int64
+    fullest: Int64
+
+    @staticmethod
+    def of_values(
+        values: NDArray[np.int32], column_of_value: Int64, records: int = 2
+    ) -> ColumnSets:
+        """Group the rows of ``values`` (sorted values, shape ``(queries, p)``, no padding)."""
+        columns = column_of_value[values]
+        _, cell_row, cell_of_query, count = np.unique(
+            _row_keys(values, len(column_of_value)),
+            return_index=True,
+            return_inverse=True,
+            return_counts=True,
+        )
+        _, set_row, set_of_cell = np.unique(
+            _row_keys(columns[cell_row], len(column_of_value)),
+            return_index=True,
+            return_inverse=True,
+        )
+        return ColumnSets(
+            set_of_cell[cell_of_query],
+            columns[cell_row][set_row],
+            _largest(count, set_of_cell, len(set_row), records),
+        )
+
+
+def _row_keys(rows: NDArray[np.integer], base: int) -> Int64:
+    """Return a number for each row, the same for equal rows only; entries are in [0, base)."""
+    keys = rows[:, 0].astype(np.int64)
+    for entry in rows.T[1:]:
+        if keys.max(initial=0) >= 2**62 // base:
+            keys = np.unique(keys, return_inverse=True)[1].astype(np.int64)
+        keys = keys * base + entry
+    return keys
+
+
+def _largest(amount: Int64, owner: Int64, owners: int, number: int) -> Int64:
+    """Return for each owner the sum of its ``number`` largest amounts (of all if it has fewer)."""
+    order = np.lexsort((-amount, owner))
+    start = np.searchsorted(owner[order], np.arange(owners + 1))
+    rank = np.arange(len(order)) - start[owner[order]]
+    leading = order[rank < number]
+    return np.bincount(owner[leading], amount[leading], owners).astype(np.int64)

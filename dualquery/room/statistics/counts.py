@@ -1,0 +1,125 @@
+"""Counts of the held queries: all of them, some of them, or one.
+
+**Lemma.** The moves of these vectors are those of `dualquery.room.sensitivity.moves`: of
+`count_moves` for several queries, which bounds how many of them can move, and of `one_count_move`
+for one. When a record is added or removed, conjunctions without positive literals are counted on
+the rows where they do *not* hold (`complemented`); the public N less the noisy count is given out.
+"""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualquery.privacy.events import Neighbours
+from dualquery.queries.conjunctions import Workload
+from dualquery.queries.family import Statistic
+from dualquery.room.exact import Exact, Numbers
+from dualquery.room.private_data import PrivateData
+from dualquery.room.sensitivity.bounds import complemented
+from dualquery.room.sensitivity.moves import Moves, count_moves, one_count_move
+
+
+@dataclass(frozen=True, slots=True)
+class AllQueries:
+    """The counts of all queries, in steps."""
+
+    def moves(self, queries: Statistic, neighbours: Neighbours) -> Moves:
+        """Return how the counts, or those of complements, move."""
+        return count_moves(queries, neighbours)
+
+    def exact(self, data: PrivateData) -> Exact:
+        """Return the counts, of complements where these hold on fewer records."""
+        moves = self.moves(data.queries, data.neighbours)
+        return Exact(_contributed(data, data.queries, data.counts), moves)
+
+    def published(self, noisy: Numbers, data: PrivateData) -> Numbers:
+        """Return the counts that noisy ones stand for; by public facts."""
+        return _as_counts(data, data.queries, noisy)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class SomeQueries:
+    """The counts of some conjunctions, in rows.
+
+    Parameters
+    ----------
+    positions
+        Whole numbers: their positions, public. The moves are those of these queries alone.
+    """
+
+    positions: NDArray[np.int64]
+
+    def __post_init__(self) -> None:
+        given = np.asarray(self.positions)
+        if given.ndim != 1 or given.dtype.kind not in "iu":  # a mask would choose other queries
+            raise ValueError("the queries to measure must be a list of positions")
+        object.__setattr__(self, "positions", np.array(given, np.int64))
+
+    def moves(self, queries: Statistic, neighbours: Neighbours) -> Moves:
+        """Return how the counts of these queries move."""
+        return count_moves(_chosen(queries, self.positions), neighbours)
+
+    def exact(self, data: PrivateData) -> Exact:
+        """Return the counts, of complements where these hold on fewer records."""
+        part = _chosen(data.queries, self.positions)
+        counts = _contributed(data, part, data.counts[self.positions])
+        return Exact(counts, count_moves(part, data.neighbours))
+
+    def published(self, noisy: Numbers, data: PrivateData) -> Numbers:
+        """Return the counts that noisy ones stand for; by public facts."""
+        return _as_counts(data, _chosen(data.queries, self.positions), noisy)
+
+
+@dataclass(frozen=True, slots=True)
+class OneQuery:
+    """The count of one query, in steps: a vector of one number.
+
+    Parameters
+    ----------
+    position
+        Of the query; public.
+    """
+
+    position: int
+
+    def moves(self, queries: Statistic, neighbours: Neighbours) -> Moves:
+        """Return how one count moves."""
+        return Moves.of_entries(1, one_count_move(queries, neighbours))
+
+    def exact(self, data: PrivateData) -> Exact:
+        """Return the count."""
+        count = data.counts[[operator.index(self.position)]]
+        return Exact(count, self.moves(data.queries, data.neighbours))
+
+    def published(self, noisy: Numbers, data: PrivateData) -> Numbers:  # noqa: ARG002
+        """Return the noisy count as it is."""
+        return noisy
+
+
+def _chosen(queries: Statistic, positions: NDArray[np.int64]) -> Workload:
+    if not isinstance(queries, Workload):
+        raise TypeError(f"conjunctions are needed, not {type(queries).__name__}")
+    return queries.take(positions)
+
+
+def _contributed(
+    data: PrivateData, queries: Statistic, counts: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    flipped = _flipped(data, queries)
+    return counts if flipped is None else np.where(flipped, data.rows.n - counts, counts)
+
+
+def _as_counts(data: PrivateData, queries: Statistic, noisy: Numbers) -> Numbers:
+    flipped = _flipped(data, queries)
+    return noisy if flipped is None else np.where(flipped, data.public_rows - noisy, noisy)
+
+
+def _flipped(data: PrivateData, queries: Statistic) -> NDArray[np.bool_] | None:
+    """Return which queries are counted by their complements; None for none of them."""
+    if data.replaces or not isinstance(queries, Workload):
+        return None
+    return complemented(queries)
