@@ -81,13 +81,6 @@ class Biased:
     def __post_init__(self) -> None:
         check_shape(self.n, self.bits, self.seed)
 
-    @property
-    def biases(self) -> NDArray[np.float64]:
-        """Probability of a 1 of each bit: float64, shape ``(bits,)``."""
-        seed = np.uint64(self.seed)
-        drawn = [int(generate_kernels.bias(seed, column)) for column in range(self.bits)]
-        return np.array(drawn) / 2.0**generate_kernels.BIAS_BITS
-
     def fill(self, block: int, columns: NDArray[np.int32], out: NDArray[np.uint64]) -> None:
         """Write some bits of a block (see `Generator`)."""
         generate_kernels.fill_biased(np.uint64(self.seed), block, columns, out)
