@@ -16,6 +16,7 @@ Importing this package imports no solver.
 import warnings
 
 from solvers.compact import Compacted, compact
+from solvers.constraints import LinearConstraint
 from solvers.errors import (
     InfeasibleProblemError,
     InvalidProblemError,
@@ -28,7 +29,7 @@ from solvers.errors import (
 from solvers.groups import Groups
 from solvers.kernel_solver import Ending, KernelSolver, SearchResult
 from solvers.limits import SearchLimits
-from solvers.problem import BestResponse, LinearConstraint
+from solvers.problem import BestResponse
 from solvers.protocol import Capability, Solver
 from solvers.reducing import Reducing
 from solvers.reduction import Reduction, Removed, reduce

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.groups import Groups
-from solvers.problem import BestResponse, LinearConstraint
+from solvers.problem import BestResponse
 from solvers.terms import is_canonical, merge_terms
 
 
@@ -100,8 +100,7 @@ def compact(problem: BestResponse) -> Compacted:
     # One entry more than there are attributes: the padding code -1 marks the last one.
     kept = np.zeros(problem.attributes + 1, np.bool_)
     kept[terms >> 1] = True
-    for constraint in problem.constraints:
-        kept[constraint.attributes] = True
+    kept[problem.rows.attributes] = True
     kept[-1] = False
 
     rest_groups, counts = _unmentioned(problem.groups, kept)
@@ -116,10 +115,7 @@ def compact(problem: BestResponse) -> Compacted:
         np.where(terms < 0, np.int32(-1), 2 * number[terms >> 1] + (terms & 1)),
         weights,
         _kernel_groups(problem.groups, kept, number, counts),
-        tuple(
-            LinearConstraint(number[c.attributes], c.coefficients, c.lower, c.upper)
-            for c in problem.constraints
-        ),
+        problem.rows.renumbered(number),
         problem.constant + constant,
     )
     return Compacted(problem, kernel, attributes, number[representatives], rest_groups)

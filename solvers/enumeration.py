@@ -21,14 +21,13 @@ def enumerate_parts(problem: BestResponse, work: int) -> tuple[NDArray[np.int8],
     work
         Most changes of a literal, estimated, in all parts together; smallest parts first.
     """
-    from solvers.reduction_kernels import join
+    from solvers.dominance_kernels import join
 
     n = problem.attributes
     values = np.full(n, -1, np.int8)
-    links = [problem.groups[g] for g in range(len(problem.groups))]
-    links += [constraint.attributes for constraint in problem.constraints]
-    indptr = np.concatenate(([0], np.cumsum([len(link) for link in links]))).astype(np.int64)
-    members = np.concatenate([np.zeros(0, np.int32), *links]).astype(np.int32)
+    groups, rows = problem.groups, problem.rows
+    indptr = np.concatenate((groups.indptr, groups.indptr[-1] + rows.indptr[1:]))
+    members = np.concatenate((groups.members, rows.attributes))
     label = join(n, problem.terms, indptr, members)
 
     sizes = np.ones(n)
@@ -37,8 +36,7 @@ def enumerate_parts(problem: BestResponse, work: int) -> tuple[NDArray[np.int8],
     firsts = problem.groups.members[problem.groups.indptr[:-1]]
     np.add.at(bits, label[firsts], np.log2(np.diff(problem.groups.indptr)))
     barred = np.zeros(n, np.bool_)
-    for constraint in problem.constraints:
-        barred[label[constraint.attributes]] = True
+    barred[label[rows.attributes]] = True
     literals = np.bincount(label[problem.terms[problem.terms >= 0] >> 1], minlength=n) / np.maximum(
         np.bincount(label, minlength=n), 1
     )

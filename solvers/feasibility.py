@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -10,10 +11,14 @@ from numpy.typing import NDArray
 
 from solvers.errors import InfeasibleProblemError
 from solvers.formulation import Formulation, formulate
-from solvers.problem import BestResponse, LinearConstraint
+from solvers.problem import BestResponse
+from solvers.propagation import FREE, ranges
 
 _INFEASIBLE = 2
 """``scipy.optimize.milp``'s status of a proof that nothing is feasible."""
+
+_MOST_SHOWN = 20
+"""Numbers of constraints or groups that a message holds."""
 
 
 def feasible_record(problem: BestResponse, deadline: float) -> NDArray[np.uint8] | None:
@@ -32,35 +37,21 @@ def feasible_record(problem: BestResponse, deadline: float) -> NDArray[np.uint8]
         If there is none; names a set of constraints that contradict each other, and the groups on
         their attributes.
     """
-    for number, constraint in enumerate(problem.constraints):
-        least, most = _activity_range(problem, constraint)
-        if (
-            least > constraint.upper + constraint.slack
-            or most < constraint.lower - constraint.slack
-        ):
-            raise InfeasibleProblemError(
-                f"constraint {number} asks for {constraint.lower} to {constraint.upper}, but over "
-                f"all records its sum is {least} to {most}{_groups_of(problem, [number])}"
-            )
+    rows, groups = problem.rows, problem.groups
+    undecided = np.full(problem.attributes, FREE, np.int8)
+    found = ranges(rows, groups, groups.group_of(problem.attributes), undecided)
+    impossible = (found.least > rows.upper + rows.slack) | (found.most < rows.lower - rows.slack)
+    if impossible.any():
+        number = int(impossible.argmax())
+        raise InfeasibleProblemError(
+            f"constraint {number} asks for {rows.lower[number]} to {rows.upper[number]}, but over "
+            f"all records its sum is {found.least[number]} to {found.most[number]}"
+            f"{_groups_of(problem, [number])}"
+        )
     record, infeasible = _search(problem, deadline)
     if infeasible:
         raise InfeasibleProblemError(_contradiction(problem, deadline))
     return record
-
-
-def _activity_range(problem: BestResponse, constraint: LinearConstraint) -> tuple[float, float]:
-    """Return the least and the largest sum of one constraint over the legal records."""
-    coefficients = np.zeros(problem.attributes)
-    coefficients[constraint.attributes] = constraint.coefficients
-    least = most = 0.0
-    if len(problem.groups):
-        grouped = coefficients[problem.groups.members]
-        least += float(np.minimum.reduceat(grouped, problem.groups.indptr[:-1]).sum())
-        most += float(np.maximum.reduceat(grouped, problem.groups.indptr[:-1]).sum())
-        coefficients[problem.groups.members] = 0.0
-    least += float(np.minimum(coefficients, 0.0).sum())
-    most += float(np.maximum(coefficients, 0.0).sum())
-    return least, most
 
 
 def _search(problem: BestResponse, deadline: float) -> tuple[NDArray[np.uint8] | None, bool]:
@@ -85,27 +76,32 @@ def _search(problem: BestResponse, deadline: float) -> tuple[NDArray[np.uint8] |
 
 def _contradiction(problem: BestResponse, deadline: float) -> str:
     """Name constraints that contradict each other and can none be spared (deletion filter)."""
-    needed = list(range(len(problem.constraints)))
-    for number in range(len(problem.constraints)):
+    needed = np.ones(len(problem.rows), np.bool_)
+    for number in range(len(problem.rows)):
         if time.perf_counter() > deadline:
             break
-        others = [other for other in needed if other != number]
-        subset = replace(problem, constraints=tuple(problem.constraints[other] for other in others))
-        if _search(subset, deadline)[1]:
-            needed = others
-    numbers = ", ".join(str(number) for number in needed)
+        needed[number] = False
+        subset = replace(problem, constraints=problem.rows.select(needed))
+        needed[number] = not _search(subset, deadline)[1]
+    numbers = np.flatnonzero(needed).tolist()
     return (
-        f"the constraints {numbers} contradict each other: no record satisfies all of them"
-        f"{_groups_of(problem, needed)}"
+        f"the constraints {listed(numbers)} contradict each other: no record satisfies all of them"
+        f"{_groups_of(problem, numbers)}"
     )
 
 
+def listed(numbers: Sequence[int]) -> str:
+    """Return numbers with commas between, the first ones only if there are many."""
+    shown = ", ".join(map(str, numbers[:_MOST_SHOWN]))
+    more = len(numbers) - _MOST_SHOWN
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
 def _groups_of(problem: BestResponse, constraints: list[int]) -> str:
-    named = np.concatenate([problem.constraints[number].attributes for number in constraints])
-    sizes = np.diff(problem.groups.indptr)
-    touched = np.repeat(np.arange(len(problem.groups)), sizes)[
-        np.isin(problem.groups.members, named)
-    ]
+    rows, groups = problem.rows, problem.groups
+    named = rows.attributes[np.isin(rows.row_of, constraints)]
+    touched = np.unique(groups.group_of(problem.attributes)[named])
+    touched = touched[touched >= 0]
     if len(touched) == 0:
         return ""
-    return " (one member of each group: groups " + ", ".join(map(str, np.unique(touched))) + ")"
+    return f" (one member of each group: groups {listed(touched.tolist())})"

@@ -209,13 +209,13 @@ def _exactly_one(problem: BestResponse) -> _Rows:
 
 
 def _linear(problem: BestResponse) -> _Rows:
-    rows = problem.constraints
+    rows = problem.rows
     return _Rows(
-        np.array([len(row.attributes) for row in rows], np.int64),
-        np.concatenate([np.zeros(0, np.int64), *(row.attributes for row in rows)]),
-        np.concatenate([np.zeros(0), *(row.coefficients for row in rows)]),
-        np.array([row.lower for row in rows], np.float64),
-        np.array([row.upper for row in rows], np.float64),
+        np.diff(rows.indptr),
+        rows.attributes.astype(np.int64),
+        rows.coefficients,
+        rows.lower,
+        rows.upper,
     )
 
 

@@ -20,6 +20,7 @@ from solvers.errors import (
     SolverError,
     UnknownSolverError,
 )
+from solvers.feasibility import feasible_record, listed
 from solvers.limits import SearchLimits
 from solvers.local_search import improve
 from solvers.problem import BestResponse
@@ -30,7 +31,7 @@ _GRACE_SECONDS = 0.25
 """What the local search may take past the limit when a back-end comes back empty-handed."""
 
 _COMPILED = (
-    "solvers.reduction_kernels",
+    "solvers.dominance_kernels",
     "solvers.lagrangian_kernels",
     "solvers.local_search_kernels",
 )
@@ -258,8 +259,6 @@ def _start(
         if kernel.feasible(start):
             return start
 
-    from solvers.feasibility import feasible_record
-
     try:
         return feasible_record(kernel, limits.deadline)
     except InfeasibleProblemError:
@@ -270,7 +269,7 @@ def _start(
 
 def _infeasible(kernel: BestResponse) -> SolverError:
     """Return the error for a kernel that a back-end proved infeasible and we could not decide."""
-    numbers = ", ".join(str(number) for number in range(len(kernel.constraints)))
+    numbers = listed(range(len(kernel.rows)))
     return InfeasibleProblemError(f"no record satisfies the constraints {numbers} and the groups")
 
 

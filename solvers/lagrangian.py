@@ -56,10 +56,7 @@ class LagrangianDual:
         single, constant, several = without_single_literals(kernel)
         terms, weights = kernel.terms[several], kernel.weights[several]
         widths = (terms >= 0).sum(axis=1)
-        rows = kernel.constraints
-        row_starts = np.concatenate(([0], np.cumsum([len(row.attributes) for row in rows])))
-        row_attributes = np.concatenate([np.zeros(0, np.int32), *(row.attributes for row in rows)])
-        coefficients = np.concatenate([np.zeros(0), *(row.coefficients for row in rows)])
+        rows = kernel.rows
         free = np.ones(kernel.attributes, np.uint8)
         free[kernel.groups.members] = 0
         positive = weights > 0
@@ -69,10 +66,10 @@ class LagrangianDual:
         scale = (float(np.abs(weights).mean()) if len(weights) else 0.0) or 1.0
         touching = np.bincount(terms[terms >= 0] >> 1, minlength=kernel.attributes)
         touching = touching + np.bincount(
-            row_attributes, np.abs(coefficients), minlength=kernel.attributes
+            rows.attributes, np.abs(rows.coefficients), minlength=kernel.attributes
         )
-        row_sizes = np.array([np.abs(row.coefficients).sum() for row in rows], np.float64)
-        self._literals = int(widths.sum()) + len(row_attributes) + kernel.attributes
+        row_sizes = rows.sums(np.abs(rows.coefficients))
+        self._literals = int(widths.sum()) + len(rows.attributes) + kernel.attributes
         self._state = kernels.DualState(
             terms=terms,
             weights=weights,
@@ -80,11 +77,11 @@ class LagrangianDual:
             free=free,
             group_starts=kernel.groups.indptr,
             group_members=kernel.groups.members,
-            row_starts=row_starts.astype(np.int64),
-            row_attributes=row_attributes,
-            coefficients=coefficients,
-            lower=np.array([row.lower - row.slack for row in rows], np.float64),
-            upper=np.array([row.upper + row.slack for row in rows], np.float64),
+            row_starts=rows.indptr,
+            row_attributes=rows.attributes,
+            coefficients=rows.coefficients,
+            lower=rows.lower - rows.slack,
+            upper=rows.upper + rows.slack,
             reach=_STEP_RATIO / (scale * np.where(touching > 0.0, touching, 1.0)),
             term_step=scale / _STEP_RATIO / np.where(positive, 1, widths),
             row_step=scale / _STEP_RATIO / np.where(row_sizes > 0.0, row_sizes, 1.0),

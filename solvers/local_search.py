@@ -206,10 +206,7 @@ def initial_state(kernel: BestResponse, record: NDArray[np.uint8], seed: int) ->
 
     n, terms = kernel.attributes, len(kernel.terms)
     groups = kernel.groups
-    group_of = np.full(n, -1, np.int32)
-    group_of[groups.members] = np.repeat(
-        np.arange(len(groups), dtype=np.int32), np.diff(groups.indptr)
-    )
+    group_of = groups.group_of(n)
     row_starts, rows, coefficients = _constraint_columns(kernel)
     return SearchState(
         terms=kernel.terms,
@@ -227,9 +224,9 @@ def initial_state(kernel: BestResponse, record: NDArray[np.uint8], seed: int) ->
         row_starts=row_starts,
         rows=rows,
         coefficients=coefficients,
-        activity=np.array([c.activity(record) for c in kernel.constraints], np.float64),
-        lower=np.array([c.lower - c.slack for c in kernel.constraints], np.float64),
-        upper=np.array([c.upper + c.slack for c in kernel.constraints], np.float64),
+        activity=kernel.rows.activity(record),
+        lower=kernel.rows.lower - kernel.rows.slack,
+        upper=kernel.rows.upper + kernel.rows.slack,
         tabu_until=np.zeros(n, np.int64),
         best_record=record.copy(),
         value=np.zeros(2),
@@ -242,11 +239,8 @@ def _constraint_columns(
     kernel: BestResponse,
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]:
     """Return the constraint matrix by columns: starts, row numbers, coefficients."""
-    rows = kernel.constraints
-    attributes = np.concatenate([np.zeros(0, np.int64), *(row.attributes for row in rows)])
-    coefficients = np.concatenate([np.zeros(0), *(row.coefficients for row in rows)])
-    numbers = np.repeat(np.arange(len(rows), dtype=np.int32), [len(row.attributes) for row in rows])
-    order = np.argsort(attributes, kind="stable")
+    rows = kernel.rows
+    order = np.argsort(rows.attributes, kind="stable")
     starts = np.zeros(kernel.attributes + 1, np.int64)
-    np.cumsum(np.bincount(attributes, minlength=kernel.attributes), out=starts[1:])
-    return starts, numbers[order], coefficients[order]
+    np.cumsum(np.bincount(rows.attributes, minlength=kernel.attributes), out=starts[1:])
+    return starts, rows.row_of[order], rows.coefficients[order]

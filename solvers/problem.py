@@ -2,87 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from solvers.constraints import LinearConstraint, Rows, as_integers
 from solvers.errors import InvalidProblemError
 from solvers.groups import Groups
 from solvers.terms import merge_terms
-
-_RELATIVE_TOLERANCE = 1e-9
-"""Slack of a linear constraint, as a share of the sum of its absolute coefficients."""
-
-
-@dataclass(frozen=True, eq=False)
-class LinearConstraint:
-    """``lower <= sum_i coefficients[i] * x[attributes[i]] <= upper``.
-
-    Parameters
-    ----------
-    attributes
-        int32, shape ``(r,)``: distinct attribute numbers.
-    coefficients
-        float64, shape ``(r,)``, finite.
-    lower, upper
-        Bounds; ``-inf`` and ``inf`` leave a side open.
-
-    Raises
-    ------
-    InvalidProblemError
-        If the arrays do not fit together, a number is not finite where it has to be, an attribute
-        is named twice, or ``lower > upper``.
-    """
-
-    attributes: NDArray[np.int32]
-    coefficients: NDArray[np.float64]
-    lower: float = -np.inf
-    upper: float = np.inf
-
-    def __post_init__(self) -> None:
-        attributes = _integers(self.attributes, "attributes of a linear constraint")
-        coefficients = np.asarray(self.coefficients, np.float64)
-        if attributes.ndim != 1 or attributes.shape != coefficients.shape:
-            raise InvalidProblemError(
-                f"a linear constraint has attributes of shape {attributes.shape} and coefficients "
-                f"of shape {coefficients.shape}; expected two vectors of one length"
-            )
-        if not np.isfinite(coefficients).all():
-            bad = coefficients[~np.isfinite(coefficients)][0]
-            raise InvalidProblemError(
-                f"a linear constraint has the coefficient {bad}; expected finite numbers"
-            )
-        distinct, occurrences = np.unique(attributes, return_counts=True)
-        if (occurrences > 1).any():
-            raise InvalidProblemError(
-                f"a linear constraint names attribute {distinct[occurrences > 1][0]} twice; "
-                "add up its coefficients"
-            )
-        if not self.lower <= self.upper or self.lower == np.inf or self.upper == -np.inf:
-            raise InvalidProblemError(
-                f"a linear constraint has the bounds [{self.lower}, {self.upper}]; "
-                "expected lower <= upper, -inf and inf only to leave a side open"
-            )
-        object.__setattr__(self, "attributes", attributes)
-        object.__setattr__(self, "coefficients", coefficients)
-        object.__setattr__(self, "lower", float(self.lower))
-        object.__setattr__(self, "upper", float(self.upper))
-
-    @property
-    def slack(self) -> float:
-        """How far rounding in the sum may carry it past a bound."""
-        return _RELATIVE_TOLERANCE * max(1.0, float(np.abs(self.coefficients).sum()))
-
-    def activity(self, record: NDArray[np.uint8]) -> float:
-        """Return the constraint's sum on a record, uint8 of shape ``(attributes,)``."""
-        return float(self.coefficients @ record[self.attributes])
-
-    def holds(self, record: NDArray[np.uint8]) -> bool:
-        """Tell whether a record satisfies the constraint (up to :attr:`slack`)."""
-        return self.lower - self.slack <= self.activity(record) <= self.upper + self.slack
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,11 +50,13 @@ class BestResponse:
     terms: NDArray[np.int32]
     weights: NDArray[np.float64]
     groups: Groups = field(default_factory=Groups.none)
-    constraints: tuple[LinearConstraint, ...] = ()
+    constraints: Sequence[LinearConstraint] = ()
     constant: float = 0.0
+    rows: Rows = field(init=False)
+    """The linear constraints as one matrix."""
 
     def __post_init__(self) -> None:
-        terms = _integers(self.terms, "terms")
+        terms = as_integers(self.terms, "terms")
         weights = np.asarray(self.weights, np.float64)
         if self.attributes < 0:
             raise InvalidProblemError(f"attributes is {self.attributes}; expected 0 or more")
@@ -149,16 +80,13 @@ class BestResponse:
                 f"{limit} with {self.attributes} attributes, or -1 as padding"
             )
         _check_groups(self.attributes, self.groups)
-        for number, constraint in enumerate(self.constraints):
-            named = constraint.attributes
-            if len(named) and (named.min() < 0 or named.max() >= self.attributes):
-                raise InvalidProblemError(
-                    f"constraint {number} names the attributes {named.min()} to {named.max()}; "
-                    f"expected 0 to {self.attributes - 1}"
-                )
+        given = self.constraints if isinstance(self.constraints, Rows) else tuple(self.constraints)
+        rows = Rows.of(given)
+        rows.check(self.attributes)
         object.__setattr__(self, "terms", terms)
         object.__setattr__(self, "weights", weights)
-        object.__setattr__(self, "constraints", tuple(self.constraints))
+        object.__setattr__(self, "constraints", given)
+        object.__setattr__(self, "rows", rows)
         object.__setattr__(self, "constant", float(self.constant))
 
     @classmethod
@@ -168,7 +96,7 @@ class BestResponse:
         terms: NDArray[np.int32],
         signs: ArrayLike,
         groups: Groups | None = None,
-        constraints: tuple[LinearConstraint, ...] = (),
+        constraints: Sequence[LinearConstraint] = (),
     ) -> BestResponse:
         """Return the problem of a sampled list of queries and complements, equal ones merged.
 
@@ -188,7 +116,7 @@ class BestResponse:
         InvalidProblemError
             As for the class, and if a sign is neither +1 nor -1.
         """
-        terms = _integers(terms, "terms")
+        terms = as_integers(terms, "terms")
         weights = np.asarray(signs, np.float64)
         wrong = np.abs(weights) != 1
         if wrong.any():
@@ -206,7 +134,7 @@ class BestResponse:
         terms: NDArray[np.int32],
         weights: NDArray[np.float64],
         groups: Groups | None = None,
-        constraints: tuple[LinearConstraint, ...] = (),
+        constraints: Sequence[LinearConstraint] = (),
     ) -> BestResponse:
         """Return the problem of weighted conjunctions, equal ones merged (see `merge_terms`).
 
@@ -247,17 +175,16 @@ class BestResponse:
 
     def feasible(self, record: NDArray[np.uint8]) -> bool:
         """Tell whether a record is legal and satisfies every linear constraint."""
-        return self.legal(record) and all(c.holds(record) for c in self.constraints)
+        return self.legal(record) and not self.rows.violated(record).any()
 
     def violations(self, record: NDArray[np.uint8]) -> list[str]:
         """Return one phrase for each group or constraint that a record violates."""
         found = list(self._illegalities(record))
         if record.shape == (self.attributes,):
             found += [
-                f"constraint {number} is {constraint.activity(record)}; "
-                f"expected {constraint.lower} to {constraint.upper}"
-                for number, constraint in enumerate(self.constraints)
-                if not constraint.holds(record)
+                f"constraint {number} is {self.rows[number].activity(record)}; "
+                f"expected {self.rows.lower[number]} to {self.rows.upper[number]}"
+                for number in np.flatnonzero(self.rows.violated(record)).tolist()
             ]
         return found
 
@@ -273,17 +200,6 @@ class BestResponse:
             ones = np.add.reduceat(chosen, self.groups.indptr[:-1])
             for group in np.flatnonzero(ones != 1):
                 yield f"group {group} has {ones[group]} ones; expected exactly 1"
-
-
-def _integers(values: Any, what: str) -> NDArray[np.int32]:
-    array = np.asarray(values)
-    if array.size == 0:
-        return np.ascontiguousarray(array, np.int32)
-    if array.dtype.kind not in "iu":
-        raise InvalidProblemError(f"{what} have dtype {array.dtype}; expected integers")
-    if array.dtype != np.int32 and (array.max() >= 2**31 or array.min() < -(2**31)):
-        raise InvalidProblemError(f"{what} reach {array.max()}; expected 32-bit integers")
-    return np.ascontiguousarray(array, np.int32)
 
 
 def _check_groups(attributes: int, groups: Groups) -> None:

@@ -5,7 +5,7 @@ changes:
 
 1. linear constraints: values that they force, sides that no record can violate;
 2. dominance rules for free attributes, group members and conjunctions
-   (:mod:`solvers.reduction_kernels`), by queues, in time proportional to the literals touched;
+   (:mod:`solvers.dominance_kernels`), by queues, in time proportional to the literals touched;
 3. a group of two members left becomes one free attribute;
 4. equal terms, which 2 and 3 bring forth, are merged; those that cancel vanish.
 
@@ -16,18 +16,20 @@ usually nothing: then the optimum is proven.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from solvers.compact import Compacted, compact
+from solvers.constraints import Rows
 from solvers.groups import Groups
-from solvers.problem import BestResponse, LinearConstraint
+from solvers.problem import BestResponse
+from solvers.propagation import propagate, ranges
 from solvers.terms import merge_terms
 
 _FREE, _NEGATION = -1, 2
-"""As in :mod:`solvers.reduction_kernels`, which is imported late."""
+"""As in :mod:`solvers.dominance_kernels`, which is imported late."""
 
 _ENUMERATION_WORK = 2**21
 """Most flips of literals spent on enumerating one part: some 10 ms."""
@@ -161,16 +163,13 @@ class _Work:
         n = problem.attributes
         self.problem = problem
         self.constant = problem.constant
-        self.group_of = np.full(n, -1, np.int32)
-        self.group_of[problem.groups.members] = np.repeat(
-            np.arange(len(problem.groups), dtype=np.int32), np.diff(problem.groups.indptr)
-        )
+        self.group_of = problem.groups.group_of(n)
         self.terms, self.weights = _one_literal_a_group(
             problem.terms, problem.weights, self.group_of
         )
         if self.terms.shape[1] == 0:
             self.terms = np.zeros((0, 1), np.int32)
-        self.constraints = problem.constraints
+        self.rows = problem.rows
         self.unit = np.zeros(n)
         self.value = np.full(n, _FREE, np.int8)
         self.replacement = np.full(n, -1, np.int32)
@@ -190,7 +189,7 @@ class _Work:
             self._apply_rules(processed, *locks)
             changed = self._replace_pairs(locks[0] | locks[1])
             changed |= self._merge()
-            if self.constraints:
+            if len(self.rows):
                 changed |= bool(((self.value != _FREE) & ~processed).any())
             if not changed:
                 break
@@ -222,82 +221,26 @@ class _Work:
 
     def _apply_constraints(self) -> tuple[NDArray[np.uint8], NDArray[np.uint8]] | None:
         """Decide what single constraints force; return what may not be raised, nor lowered."""
-        n = self.problem.attributes
+        n, groups = self.problem.attributes, self.problem.groups
         raising, lowering = np.zeros(n, np.uint8), np.zeros(n, np.uint8)
-        binding = []
-        for constraint in self.constraints:
-            least, most, below, above = self._reach(constraint)
-            slack = constraint.slack
-            if least > constraint.upper + slack or most < constraint.lower - slack:
-                return None
-            # Values that alone carry the sum past a bound; the range shrinks from round to round.
-            ruled_out = (below > constraint.upper + slack) | (above < constraint.lower - slack)
-            free = self.value[constraint.attributes] == _FREE
-            for choice in (1, 0):
-                attributes = constraint.attributes[ruled_out[choice] & free]
-                self.value[attributes] = 1 - choice
-                self.forced += len(attributes)
-            if ruled_out.all(axis=0).any() or self._some_group_empty(constraint.attributes):
-                return None
-            if most <= constraint.upper + slack and least >= constraint.lower - slack:
-                continue
-            binding.append(constraint)
-            up, down = constraint.coefficients > 0, constraint.coefficients < 0
-            if most > constraint.upper + slack:
-                raising[constraint.attributes[up]] = 1
-                lowering[constraint.attributes[down]] = 1
-            if least < constraint.lower - slack:
-                raising[constraint.attributes[down]] = 1
-                lowering[constraint.attributes[up]] = 1
+        if len(self.rows) == 0:
+            return raising, lowering
+        free = np.count_nonzero(self.value == _FREE)
+        found = propagate(self.rows, groups, self.group_of, self.value)
+        if found is None:
+            return None
+        self.forced += int(free - np.count_nonzero(self.value == _FREE))
+        above = found.most > self.rows.upper + self.rows.slack
+        below = found.least < self.rows.lower - self.rows.slack
         # One that no record can violate any more is done with: later ranges might look wider.
-        self.constraints = tuple(binding)
+        binding = above | below
+        rows, above, below = self.rows.select(binding), above[binding], below[binding]
+        self.rows = rows
+        up = rows.coefficients > 0
+        too_much, too_little = above[rows.row_of], below[rows.row_of]
+        raising[rows.attributes[np.where(up, too_much, too_little)]] = 1
+        lowering[rows.attributes[np.where(up, too_little, too_much)]] = 1
         return raising, lowering
-
-    def _reach(
-        self, constraint: LinearConstraint
-    ) -> tuple[float, float, NDArray[np.float64], NDArray[np.float64]]:
-        """Return the least and the largest sum, and both with each attribute at 0 and at 1.
-
-        The latter have shape ``(2, r)``. A group that the constraint does not name wholly
-        contributes 0 by its other members; the bounds on the sum are then wider than need be.
-        """
-        value = self.value[constraint.attributes]
-        coefficients = constraint.coefficients
-        low = np.where(value == 1, coefficients, 0.0)
-        high = low.copy()
-        free = value == _FREE
-        group = self.group_of[constraint.attributes]
-        alone = free & (group < 0)
-        low[alone] = np.minimum(coefficients[alone], 0.0)
-        high[alone] = np.maximum(coefficients[alone], 0.0)
-        below, above = np.zeros((2, len(value))), np.zeros((2, len(value)))
-        below[1], above[1] = (coefficients - low), (coefficients - high)
-        below[0], above[0] = -low, -high
-        least, most = float(low.sum()), float(high.sum())
-        for g in np.unique(group[free & (group >= 0)]).tolist():
-            members = self.problem.groups[g]
-            if (self.value[members] == 1).any():
-                continue
-            here = np.flatnonzero(free & (group == g))
-            c = coefficients[here]
-            others = np.count_nonzero(self.value[members] == _FREE) > len(here)
-            smallest = min(float(c.min()), 0.0) if others else float(c.min())
-            largest = max(float(c.max()), 0.0) if others else float(c.max())
-            least, most = least + smallest, most + largest
-            below[1, here], above[1, here] = c - smallest, c - largest
-            # Ruling out a member leaves the others: its group's range is a safe estimate.
-            below[0, here], above[0, here] = 0.0, 0.0
-        below += least
-        above += most
-        below[:, ~free], above[:, ~free] = -np.inf, np.inf
-        return least, most, below, above
-
-    def _some_group_empty(self, attributes: NDArray[np.int32]) -> bool:
-        groups = np.unique(self.group_of[attributes])
-        return any(
-            bool((self.value[self.problem.groups[g]] == 0).all())
-            for g in groups[groups >= 0].tolist()
-        )
 
     def _apply_rules(
         self,
@@ -305,11 +248,11 @@ class _Work:
         raising: NDArray[np.uint8],
         lowering: NDArray[np.uint8],
     ) -> None:
-        from solvers import reduction_kernels as kernels
+        from solvers import dominance_kernels as kernels
 
         n, count = len(self.value), len(self.terms)
         groups = self.problem.groups
-        state = kernels.Reducing(
+        state = kernels.ReductionState(
             terms=self.terms,
             weights=self.weights,
             group_of=self.group_of,
@@ -408,7 +351,7 @@ class _Work:
             np.where(codes < 0, np.int32(-1), 2 * number[codes >> 1] + (codes & 1)),
             np.concatenate((self.unit[single], self.weights)),
             self._remaining_groups(number),
-            self._remaining_constraints(number),
+            self._remaining_rows(number),
             self.constant + float(self.unit[self.value == 1].sum()),
         )
         return reduced, number
@@ -423,32 +366,28 @@ class _Work:
             np.concatenate(([0], np.cumsum(sizes[sizes > 0]))), number[groups.members[kept]]
         )
 
-    def _remaining_constraints(self, number: NDArray[np.int32]) -> tuple[LinearConstraint, ...]:
+    def _remaining_rows(self, number: NDArray[np.int32]) -> Rows:
         """Return what the constraints still ask for."""
-        left = []
-        for constraint in self.constraints:
-            value = self.value[constraint.attributes]
-            free = value == _FREE
-            least, most, _, _ = self._reach(constraint)
-            settled = float(constraint.coefficients[value == 1].sum())
-            rest = LinearConstraint(
-                number[constraint.attributes[free]], constraint.coefficients[free]
-            )
-            # Fewer coefficients, less slack: the bounds take up the difference.
-            spare = constraint.slack - rest.slack
-            lower = -np.inf if least >= constraint.lower - constraint.slack else constraint.lower
-            upper = np.inf if most <= constraint.upper + constraint.slack else constraint.upper
-            if lower == -np.inf and upper == np.inf:
-                continue
-            left.append(
-                LinearConstraint(
-                    rest.attributes,
-                    rest.coefficients,
-                    lower - settled - spare,
-                    upper - settled + spare,
-                )
-            )
-        return tuple(left)
+        rows = self.rows
+        if len(rows) == 0:
+            return rows
+        found = ranges(rows, self.problem.groups, self.group_of, self.value)
+        value = self.value[rows.attributes]
+        free = value == _FREE
+        settled = rows.sums(np.where(value == 1, rows.coefficients, 0.0))
+        left = Rows(
+            np.concatenate(([0], np.cumsum(np.bincount(rows.row_of[free], minlength=len(rows))))),
+            number[rows.attributes[free]],
+            rows.coefficients[free],
+            rows.lower,
+            rows.upper,
+        )
+        # Fewer coefficients, less slack: the bounds take up the difference.
+        spare = rows.slack - left.slack
+        lower = np.where(found.least >= rows.lower - rows.slack, -np.inf, rows.lower)
+        upper = np.where(found.most <= rows.upper + rows.slack, np.inf, rows.upper)
+        left = replace(left, lower=lower - settled - spare, upper=upper - settled + spare)
+        return left.select(np.isfinite(lower) | np.isfinite(upper))
 
 
 def _one_literal_a_group(

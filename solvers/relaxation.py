@@ -9,8 +9,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from solvers.constraints import LinearConstraint
 from solvers.formulation import Formulation, formulate, objective_scale
-from solvers.problem import BestResponse, LinearConstraint
+from solvers.problem import BestResponse
 
 _MARGIN = 1e-6
 """What a solver's tolerances may hide, as a share of the sum of absolute weights."""

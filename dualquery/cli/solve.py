@@ -55,6 +55,7 @@ def solve(
     read = read_instance(instance)
     solution = chosen.solve(read.problem, time_limit=solver_timeout, threads=threads, seed=seed)
     sign = -1.0 if read.minimises else 1.0
+    values = read.values(solution.record).tolist()
     found: dict[str, Any] = {
         "instance": str(instance),
         "solver": solver,
@@ -67,7 +68,7 @@ def solve(
         "attributes": read.problem.attributes,
         "terms": len(read.problem.terms),
         "variables": list(read.variables),
-        "record": solution.record.tolist(),
+        "record": values,
     }
     terminal.emit(found)
     if not as_json:
@@ -80,9 +81,7 @@ def solve(
             text = "none" if value is None else value if key == "status" else f"{value:.{digits}g}"
             table.add_row(key, text)
         terminal.console.print(table)
-        ones = [
-            name for name, bit in zip(read.variables, solution.record.tolist(), strict=True) if bit
-        ]
+        ones = [name for name, bit in zip(read.variables, values, strict=True) if bit]
         terminal.console.print(
             f"record: {len(ones)} of {len(read.variables)} variables are 1:", " ".join(ones),
             markup=False,

@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.backends.formulated import Formulated
+from solvers.constraints import LinearConstraint
 from solvers.formulation import Formulation
 from solvers.kernel_solver import Ending, SearchResult
 from solvers.limits import SearchLimits
-from solvers.problem import BestResponse, LinearConstraint
+from solvers.problem import BestResponse
 from solvers.protocol import Capability
 from solvers.scaling import integer_scaled
 

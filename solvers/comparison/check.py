@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from solvers.comparison.runs import NamedProblem, compare
+from solvers.constraints import LinearConstraint
 from solvers.groups import Groups
-from solvers.problem import BestResponse, LinearConstraint
+from solvers.problem import BestResponse
 from solvers.protocol import Capability
 
 _LIMIT_SECONDS = 10.0

@@ -8,15 +8,17 @@ constraints are hard clauses: see :mod:`solvers.formats.decision_diagram`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from solvers.constraints import LinearConstraint
 from solvers.errors import ProblemTooLargeError
 from solvers.formats.decision_diagram import Clause, exactly_one_clauses, linear_clauses
 from solvers.groups import Groups
-from solvers.problem import BestResponse, LinearConstraint
+from solvers.problem import BestResponse
 from solvers.scaling import integer_scaled
 from solvers.terms import is_canonical, merge_terms
 
@@ -38,7 +40,7 @@ class WeightedClauses:
     best: float
     error: float
     groups: Groups
-    constraints: tuple[LinearConstraint, ...]
+    constraints: Sequence[LinearConstraint]
 
     def objective(self, cost: int) -> float:
         """Return the objective of an assignment whose violated soft clauses weigh ``cost``."""
@@ -79,7 +81,7 @@ def clauses_of(
     terms: NDArray[np.int32],
     weights: NDArray[np.int64],
     groups: Groups,
-    constraints: tuple[LinearConstraint, ...],
+    constraints: Sequence[LinearConstraint],
 ) -> tuple[int, list[Clause], list[tuple[int, Clause]]]:
     """Return the number of variables, the hard and the soft clauses.
 

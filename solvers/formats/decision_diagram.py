@@ -12,8 +12,8 @@ import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 
+from solvers.constraints import LinearConstraint
 from solvers.errors import ProblemTooLargeError
-from solvers.problem import LinearConstraint
 from solvers.scaling import integer_scaled
 
 MOST_STATES = 300_000

@@ -4,33 +4,14 @@ from __future__ import annotations
 
 import gzip
 import lzma
-from dataclasses import dataclass
 from pathlib import Path
 
 from solvers.errors import InvalidProblemError, MalformedFileError, SolverError
+from solvers.formats.instance import Instance
 from solvers.problem import BestResponse
 
 SUFFIXES = (".wcnf", ".lp", ".mps")
 _COMPRESSIONS = (".gz", ".xz")
-
-
-@dataclass(frozen=True, eq=False)
-class Instance:
-    """A problem read from a file.
-
-    Parameters
-    ----------
-    problem
-        The problem.
-    variables
-        The file's names of the problem's attributes.
-    minimises
-        Whether the file asks for a minimum; the problem's objective is then the negated one.
-    """
-
-    problem: BestResponse
-    variables: tuple[str, ...]
-    minimises: bool = False
 
 
 def is_instance_file(path: str | Path) -> bool:
@@ -45,7 +26,7 @@ def read_instance(path: str | Path) -> Instance:
     ------
     MalformedFileError
         If the file is not of its format, or holds what no best response can express; the message
-        names file and line.
+        names the file, and the line if it is known.
     SolverError
         If the file cannot be read, or its suffix names no format.
     """
@@ -57,13 +38,10 @@ def read_instance(path: str | Path) -> Instance:
             from solvers.formats.wcnf import parse_wcnf
 
             return parse_wcnf(text, str(path))
-        if suffix == ".lp":
-            from solvers.formats.lp import parse_lp
+        from solvers.formats.recognition import recognise
+        from solvers.formats.scip_reader import read_program
 
-            return parse_lp(text, str(path))
-        from solvers.formats.mps import parse_mps
-
-        return parse_mps(text, str(path))
+        return recognise(read_program(text, suffix, str(path)))
     except InvalidProblemError as error:
         raise MalformedFileError(f"{path}: {error}") from error
 
@@ -85,14 +63,12 @@ def write_instance(path: str | Path, problem: BestResponse) -> None:
         from solvers.formats.wcnf import wcnf_text
 
         text = wcnf_text(encode(problem))
-    elif suffix == ".lp":
-        from solvers.formats.lp import lp_text
-
-        text = lp_text(problem)
     else:
+        from solvers.formats.lp import lp_text
         from solvers.formats.mps import mps_text
+        from solvers.formats.program import named_program
 
-        text = mps_text(problem)
+        text = (lp_text if suffix == ".lp" else mps_text)(named_program(problem))
     data = text.encode("ascii")
     if path.suffix.lower() == ".gz":
         data = gzip.compress(data, mtime=0)

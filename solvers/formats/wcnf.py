@@ -6,9 +6,9 @@ weight and literals for a soft clause, no header. Read is also the older form, w
 
 What clauses do not say stands in comments that begin with ``c dualquery``: how many attributes, the
 scale of the weights, the objective at cost 0, the groups and the linear constraints. They are
-only believed if the clauses are what the writer makes of them. A file without them is read as it
-stands: every variable is an attribute, and the objective is the weight of the satisfied soft
-clauses.
+only believed if the clauses are what the writer makes of them. In a file without them the
+objective is the weight of the satisfied soft clauses, and :mod:`solvers.formats.recognition` finds
+conjunctions and groups.
 """
 
 from __future__ import annotations
@@ -16,17 +16,19 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
+from itertools import chain
 from typing import NoReturn
 
 import numpy as np
 
+from solvers.constraints import LinearConstraint, Rows
 from solvers.errors import MalformedFileError, ProblemTooLargeError
 from solvers.formats.clauses import WeightedClauses, clauses_of
 from solvers.formats.decision_diagram import Clause
-from solvers.formats.files import Instance
-from solvers.groups import Groups
-from solvers.problem import BestResponse, LinearConstraint
+from solvers.formats.instance import Instance
+from solvers.formats.program import Program
+from solvers.formats.recognition import groups_of, recognise
+from solvers.problem import BestResponse
 
 _MARK = "dualquery"
 _MOST_CELLS = 2**29
@@ -85,8 +87,11 @@ def parse_wcnf(text: str, name: str) -> Instance:
         If the clauses are too many and too long.
     """
     parsed = _Parser(name).parse(text)
-    problem = parsed.own_problem() if parsed.attributes is not None else parsed.plain_problem()
-    return Instance(problem, tuple(str(variable + 1) for variable in range(problem.attributes)))
+    if parsed.attributes is None:
+        return recognise(parsed.program())
+    problem = parsed.own_problem()
+    variables = tuple(str(variable + 1) for variable in range(problem.attributes))
+    return Instance(problem, variables, False, np.arange(problem.attributes))
 
 
 @dataclass
@@ -153,7 +158,10 @@ class _Parser:
         weight = 0 if is_hard else self._integer(words[0], line, "a weight or h")
         if weight < 0:
             self._fail(line, f"the weight is {weight}; expected a whole number from 0 on")
-        literals = [self._integer(word, line, "a literal") for word in words[1:]]
+        try:
+            literals = list(map(int, words[1:]))
+        except ValueError:
+            literals = [self._integer(word, line, "a literal") for word in words[1:]]
         if not literals or literals[-1] != 0:
             self._fail(line, "the clause does not end with 0")
         literals.pop()
@@ -225,7 +233,7 @@ class _Parser:
             weights.append(weight if own else -weight)
         terms = _codes(rows)
         totals = np.array(weights, np.int64)
-        groups = _groups(self.groups)
+        groups = groups_of(self.groups)
         # Validates the comments before they are encoded.
         BestResponse(attributes, terms, totals.astype(np.float64), groups, tuple(self.constraints))
         expected = clauses_of(wishes, terms, totals, groups, tuple(self.constraints))
@@ -264,33 +272,46 @@ class _Parser:
             "describe; to have the clauses read as they stand, remove these comments",
         )
 
-    def plain_problem(self) -> BestResponse:
-        """Return the problem of clauses of unknown origin."""
+    def program(self) -> Program:
+        """Return clauses of unknown origin as a program: soft ones as negative conjunctions."""
+        objective = np.zeros(self.variables)
         rows: list[Clause] = []
         weights: list[int] = []
         constant = 0
         for weight, clause in self.soft:
-            literals = sorted(set(clause), key=abs)
-            if weight == 0 or not literals:
-                continue
-            if len(literals) == 1:
-                rows.append(literals)
-                weights.append(weight)
-                continue
-            constant += weight
-            if not any(-literal in literals for literal in literals):
-                rows.append([-literal for literal in literals])
-                weights.append(-weight)
-        clauses = [sorted(set(clause), key=abs) for clause in self.hard]
-        groups, rest = _recognised_groups(clauses)
-        return BestResponse(
-            self.variables,
-            _codes(rows),
-            np.array(weights, np.float64),
-            _groups(groups),
-            tuple(_at_least_one(clauses[n]) for n in rest),
-            float(constant),
+            if len(clause) == 1:
+                variable = abs(clause[0]) - 1
+                constant += weight if clause[0] < 0 else 0
+                objective[variable] += weight if clause[0] > 0 else -weight
+            elif clause and weight:
+                constant += weight
+                if not _is_tautology(clause):
+                    rows.append([-literal for literal in dict.fromkeys(clause)])
+                    weights.append(-weight)
+        hard = [list(dict.fromkeys(clause)) for clause in self.hard if not _is_tautology(clause)]
+        sizes = np.array([len(clause) for clause in hard], np.int64)
+        literals = np.fromiter(chain.from_iterable(hard), np.int32, int(sizes.sum()))
+        signs = np.sign(literals).astype(np.float64)
+        indptr = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
+        negative = np.concatenate(([0], np.cumsum(literals < 0)))[indptr]
+        return Program(
+            names=tuple(str(variable + 1) for variable in range(self.variables)),
+            objective=objective,
+            constant=float(constant),
+            terms=_codes(rows),
+            weights=np.array(weights, np.float64),
+            rows=Rows(
+                indptr,
+                np.abs(literals) - 1,
+                signs,
+                1.0 - np.diff(negative),
+                np.full(len(hard), np.inf),
+            ),
         )
+
+
+def _is_tautology(clause: Clause) -> bool:
+    return len(set(clause)) != len(set(map(abs, clause)))
 
 
 def _codes(rows: list[Clause]) -> np.ndarray:
@@ -306,43 +327,3 @@ def _codes(rows: list[Clause]) -> np.ndarray:
     literals[np.arange(width) < lengths[:, None]] = [x for row in rows for x in row]
     codes = 2 * (np.abs(literals) - 1) + (literals < 0)
     return np.where(literals == 0, -1, codes).astype(np.int32)
-
-
-def _groups(groups: list[list[int]]) -> Groups:
-    indptr = np.concatenate(([0], np.cumsum([len(group) for group in groups], dtype=np.int64)))
-    members = [member for group in groups for member in group]
-    return Groups(indptr.astype(np.int64), np.array(members, np.int32))
-
-
-def _recognised_groups(clauses: list[Clause]) -> tuple[list[list[int]], list[int]]:
-    """Return disjoint exactly-one groups written as pairs, and the clauses that are left."""
-    pairs: dict[tuple[int, int], list[int]] = {}
-    for number, clause in enumerate(clauses):
-        if len(clause) == 2 and clause[0] < 0 and clause[1] < 0:
-            pairs.setdefault((-clause[0], -clause[1]), []).append(number)
-    groups: list[list[int]] = []
-    grouped: set[int] = set()
-    explained: set[int] = set()
-    for number, clause in enumerate(clauses):
-        if not clause or clause[0] < 0 or not grouped.isdisjoint(clause):
-            continue
-        if any(literal < 0 for literal in clause):
-            continue
-        if all(pair in pairs for pair in combinations(clause, 2)):
-            groups.append([variable - 1 for variable in clause])
-            grouped.update(clause)
-            explained.add(number)
-            for pair in combinations(clause, 2):
-                explained.update(pairs[pair])
-    return groups, [number for number in range(len(clauses)) if number not in explained]
-
-
-def _at_least_one(clause: Clause) -> LinearConstraint:
-    """Return a clause as a linear constraint."""
-    literals = [literal for literal in clause if -literal not in clause]
-    if len(literals) < len(clause):  # true whatever the record
-        return LinearConstraint(np.zeros(0, np.int32), np.zeros(0))
-    signs = np.sign(np.array(literals, np.float64))
-    return LinearConstraint(
-        np.abs(np.array(literals, np.int32)) - 1, signs, 1.0 - float((signs < 0).sum())
-    )

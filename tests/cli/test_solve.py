@@ -97,7 +97,7 @@ def test_convert_round_trip(
     ("arguments", "message"),
     [
         (["missing.lp"], "missing.lp cannot be read: No such file"),
-        (["bad.lp"], "bad.lp, line 2: found 'y'"),
+        (["bad.lp"], "bad.lp, line 3: expected sign ('+' or '-')"),
         (["p.txt"], "expected .wcnf, .lp, .mps"),
         (["p.wcnf", "--solver", "nonesuch"], "unknown solver 'nonesuch'"),
         (["p.wcnf", "--solver", "maxsat:nonesuch"], "there is no command 'nonesuch'"),

@@ -21,16 +21,29 @@ from solvers import (
 from solvers.formats import is_instance_file, read_instance, write_instance
 from solvers.formats.clauses import encode
 from solvers.formats.decision_diagram import exactly_one_clauses, linear_clauses
-from solvers.formats.lp import lp_text, parse_lp
-from solvers.formats.mps import mps_text, parse_mps
+from solvers.formats.instance import Instance
+from solvers.formats.lp import lp_text
+from solvers.formats.mps import mps_text
+from solvers.formats.program import named_program
+from solvers.formats.recognition import recognise
+from solvers.formats.scip_reader import read_program
 from solvers.formats.wcnf import parse_wcnf, wcnf_text
 from tests.solvers.instances import NAMED, Named, groups_of, problem, row, sampled_problem
+
+
+def parse_lp(text: str, name: str) -> Instance:
+    return recognise(read_program(text, ".lp", name))
+
+
+def parse_mps(text: str, name: str) -> Instance:
+    return recognise(read_program(text, ".mps", name))
+
 
 FORMATS = {
     "wcnf": (lambda p: wcnf_text(encode(p)), parse_wcnf),
     "old wcnf": (lambda p: wcnf_text(encode(p), header=True), parse_wcnf),
-    "lp": (lp_text, parse_lp),
-    "mps": (mps_text, parse_mps),
+    "lp": (lambda p: lp_text(named_program(p)), parse_lp),
+    "mps": (lambda p: mps_text(named_program(p)), parse_mps),
 }
 
 WEIGHTS = st.one_of(
@@ -140,28 +153,32 @@ def test_unknown_suffix_and_missing_file(tmp_path: Path) -> None:
 
 
 def test_plain_wcnf_maximises_the_satisfied_weight() -> None:
-    read = parse_wcnf("c hello\nh 1 -2 0\n3 -1 -3 0\n2 2 0\n5 3 0\n1 0\n0 1 0\n4 2 -2 0\n", "f")
+    # A second hard clause on 2, so that no variable is defined by another one.
+    text = "c hello\nh 1 -2 0\nh 2 3 0\n3 -1 -3 0\n2 2 0\n5 3 0\n1 0\n0 1 0\n4 2 -2 0\n"
+    read = parse_wcnf(text, "f")
     problem_ = read.problem
     assert read.variables == ("1", "2", "3")
+    assert problem_.attributes == 3
     for bits in itertools.product([0, 1], repeat=3):
         one, two, three = (bool(bit) for bit in bits)
         record = np.array(bits, np.uint8)
-        assert problem_.feasible(record) == (one or not two)
+        assert problem_.feasible(record) == ((one or not two) and (two or three))
         expected = 3 * (not one or not three) + 2 * two + 5 * three + 4
         assert problem_.value(record) == expected
 
 
 def test_old_wcnf_top_and_declared_variables() -> None:
-    read = parse_wcnf("p wcnf 4 2 10\n10 1 2 0\n9 -1 0\n", "f").problem
+    text = "p wcnf 4 5 10\n10 1 2 3 0\n10 -1 2 -3 0\n10 -2 3 0\n9 -1 0\n0 4 0\n"
+    read = parse_wcnf(text, "f").problem
     assert read.attributes == 4
-    assert len(read.constraints) == 1
+    assert len(read.constraints) == 3
     assert read.value(np.zeros(4, np.uint8)) == 9
     no_top = parse_wcnf("p wcnf 1 1\n10 1 0\n", "f").problem
     assert not no_top.constraints
 
 
 def test_groups_are_recognised_in_plain_wcnf() -> None:
-    text = "h 1 2 3 0\nh -1 -2 0\nh -3 -1 0\nh -2 -3 0\nh -1 -4 0\n1 4 0\n"
+    text = "h 1 2 3 0\nh -1 -2 0\nh -3 -1 0\nh -2 -3 0\nh -1 -4 0\n1 4 0\n1 -4 2 0\n"
     read = parse_wcnf(text, "f").problem
     assert [read.groups[0].tolist(), len(read.groups), len(read.constraints)] == [[0, 1, 2], 1, 1]
 
@@ -239,9 +256,10 @@ Maximise
    + 6 c - d + 2 0 e
 subject to
  weight: 6 a + 5 b + 5 c <= 10
- -1 <= a - d <= 0
+ low: a - d >= -1
+ high: a - d <= 0
  pick: b + c = 1
- 3 >= a + b + 1
+ a + b <= 2
 bounds
  e <= 1
  0 <= d <= 1
@@ -256,7 +274,7 @@ end
     assert read.variables == ("a", "b", "c", "d", "e")
     assert read.problem.groups[0].tolist() == [1, 2]
     solution = get_solver("exhaustive").solve(read.problem)
-    assert solution.record.tolist() == [0, 1, 0, 0, 1]
+    assert read.values(solution.record).tolist() == [0, 1, 0, 0, 1]
     assert solution.objective == 26
 
 
@@ -308,7 +326,6 @@ RANGES
     R  l  2
     R  e  -1
 BOUNDS
- LO B x 0
  UP B y 1
  UI B z 1
 ENDATA

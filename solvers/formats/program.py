@@ -1,0 +1,92 @@
+"""0-1 programs as files state them, and best responses as programs to be written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solvers.constraints import Rows
+from solvers.errors import SolverError
+from solvers.formulation import Formulation, LinearProgram, formulate
+from solvers.problem import BestResponse
+from solvers.terms import merge_terms
+
+MARK = "dualquery attributes"
+"""Begins the comment that tells how many of a file's columns are attributes."""
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """Maximise over 0-1 vectors ``z`` under rows: linear weights, and weights of conjunctions.
+
+    Parameters
+    ----------
+    names
+        Names of the columns.
+    objective
+        float64, shape ``(columns,)``.
+    constant
+        Added to the objective.
+    terms, weights
+        Conjunctions of columns and their weights: see :class:`solvers.BestResponse`.
+    rows
+        Linear constraints on the columns.
+    minimises
+        Whether the file asks for the minimum of the negative.
+    attributes
+        How many of the columns, the first ones, are attributes of a problem that our own writer
+        wrote; None for files of other programs.
+    """
+
+    names: tuple[str, ...]
+    objective: NDArray[np.float64]
+    constant: float
+    terms: NDArray[np.int32]
+    weights: NDArray[np.float64]
+    rows: Rows
+    minimises: bool = False
+    attributes: int | None = None
+
+
+class NamedProgram(NamedTuple):
+    """A linear program to be written."""
+
+    program: LinearProgram
+    columns: list[str]
+    rows: list[str]
+
+
+def named_program(problem: BestResponse) -> NamedProgram:
+    """Return a problem as a program to be written.
+
+    Its columns are the attributes (``x0``, ...) and the terms (``c0``, ...). Its rows are those
+    that tie terms to literals (``t0``, ...), one for each group (``g0``, ...) and one for each
+    linear constraint (``r0``, ...).
+
+    Raises
+    ------
+    SolverError
+        If a constraint that mentions no attribute cannot hold: no row can say so.
+    """
+    terms, weights, shift = merge_terms(problem.attributes, problem.terms, problem.weights)
+    given = problem.rows
+    impossible = (np.diff(given.indptr) == 0) & ((given.lower > 0.0) | (given.upper < 0.0))
+    if impossible.any():
+        number = int(impossible.argmax())
+        raise SolverError(
+            f"constraint {number} mentions no attribute and asks for {given.lower[number]} to "
+            f"{given.upper[number]}: no record satisfies it, and LP and MPS cannot express it"
+        )
+    canonical = BestResponse(
+        problem.attributes, terms, weights, problem.groups, given, problem.constant + shift
+    )
+    program = formulate(canonical, Formulation.DISAGGREGATED)
+    columns = [f"x{attribute}" for attribute in range(problem.attributes)]
+    columns += [f"c{term}" for term in range(program.columns - problem.attributes)]
+    last = [f"g{group}" for group in range(len(problem.groups))]
+    last += [f"r{constraint}" for constraint in range(len(given))]
+    rows = [f"t{row}" for row in range(program.rows - len(last))] + last
+    return NamedProgram(program, columns, rows)

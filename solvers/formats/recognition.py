@@ -1,0 +1,486 @@
+"""Structure in 0-1 programs, whoever wrote them: conjunctions and groups.
+
+A column is *defined* if the rows that hold it only tie it to a conjunction of literals, and the
+program's optimum does not change when it is taken to be the truth of that conjunction:
+
+- it implies every literal (``y <= l`` for each, clauses ``-y l``, or one row ``k y <= sum l``), and
+  its weight is not negative; or
+- every literal together implies it (one clause ``y -l1 -l2 ...``), and its weight is not positive;
+- or both, whatever its weight, and then conjunctions may hold it, too.
+
+The same holds with ``1 - y`` in the place of ``y``. A defined column becomes a weighted
+conjunction, and leaves with its rows. The definitions found at once do not depend on each other;
+nested ones are found one after another.
+
+Rows that ask for exactly one of some columns become groups, as far as these are disjoint, also
+where clauses say so pair by pair. Those that ask for at most one become groups with an attribute
+more, which stands for none of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solvers.constraints import Rows
+from solvers.formats.instance import Definitions, Instance
+from solvers.formats.program import Program
+from solvers.groups import Groups
+from solvers.problem import BestResponse
+
+_WIDEST = 100
+"""Most literals of a conjunction that a column is taken to stand for."""
+
+_MOST_PASSES = 30
+"""How deep definitions may be nested."""
+
+_MOST_PAIRS = 1_000_000
+"""Most pairs of columns that exclude each other which are searched for groups."""
+
+
+def recognise(program: Program) -> Instance:
+    """Return a program as a best response, its structure recognised.
+
+    Columns that are attributes of a problem of our own stay as they are, and so do its rows but
+    for groups.
+    """
+    work = _Work(program)
+    # First, for of exactly one each is 1 where the others are 0: a definition, too.
+    work.group_exactly()
+    for _ in range(_MOST_PASSES):
+        if not work.define():
+            break
+    work.group_at_most()
+    return work.instance()
+
+
+class _Clauses(NamedTuple):
+    """The rows that are clauses of two or more literals, entry by entry."""
+
+    row: NDArray[np.int64]
+    literal: NDArray[np.int64]
+    """Codes ``2 * column + negated``."""
+    width: NDArray[np.int64]
+    """Literals of the row of each entry."""
+
+
+class _Implications(NamedTuple):
+    """Literals that imply literals."""
+
+    source: NDArray[np.int64]
+    target: NDArray[np.int64]
+    row: NDArray[np.int64]
+
+
+class _Work:
+    """A program in the course of recognition; columns keep their numbers."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.columns = len(program.names)
+        self.objective = program.objective.copy()
+        self.constant = program.constant
+        self.terms, self.weights = program.terms, program.weights
+        self.rows = program.rows
+        self.open = np.ones(self.columns, np.bool_)
+        """Columns that may be defined."""
+        self.open[: program.attributes or 0] = False
+        self.kept = np.ones(self.columns, np.bool_)
+        self.definitions: list[Definitions] = []
+        self.grouped = np.zeros(self.columns, np.bool_)
+        self.explained: list[int] = []
+        """Rows that say what a group says."""
+        self.exactly: list[list[int]] = []
+        self.at_most: list[list[int]] = []
+
+    # Definitions
+
+    def define(self) -> bool:
+        """Replace columns that are defined, independently of each other; tell if there are any."""
+        if len(self.rows) == 0:
+            return False
+        clauses, implications = self._clauses()
+        rank, reverse = self._definable(clauses, implications)
+        literals = self._literals(clauses, implications, rank, reverse)
+        chosen = _independent(rank, *literals)
+        columns = np.flatnonzero(chosen)
+        if len(columns) == 0:
+            return False
+        own = chosen[literals[0]]
+        table = _padded(np.searchsorted(columns, literals[0][own]), literals[1][own], len(columns))
+        self.definitions.append(Definitions(columns, reverse[columns], table))
+        self._substitute(columns, table)
+        weight = self.objective[columns]
+        self.constant += float(weight[reverse[columns]].sum())
+        weight = np.where(reverse[columns], -weight, weight)
+        self._add_terms(table[weight != 0], weight[weight != 0])
+        self.objective[columns] = 0.0
+        self.kept[columns] = False
+        touched = np.zeros(len(self.rows), np.bool_)
+        touched[self.rows.row_of[chosen[self.rows.attributes]]] = True
+        self.rows = self.rows.select(~touched)
+        return True
+
+    def _clauses(self) -> tuple[_Clauses, _Implications]:
+        """Read the rows that are clauses, or that tie one column to several literals at once."""
+        rows = self.rows
+        row, widths = rows.row_of, np.diff(rows.indptr)
+        unit = np.full(len(rows), np.inf)
+        np.minimum.at(unit, row, np.abs(rows.coefficients))
+        unit[widths == 0] = 1.0
+        size = np.abs(rows.coefficients) / unit[row]
+        positive = rows.coefficients > 0
+        # Every row as at-least rows: an at-most row with its signs turned round.
+        found_clauses, found = [], []
+        for lower, upper, sign in ((rows.lower, rows.upper, 1), (-rows.upper, -rows.lower, -1)):
+            plain = positive if sign > 0 else ~positive
+            least = -rows.sums(np.where(plain, 0.0, size))
+            most = rows.sums(np.where(plain, size, 0.0))
+            bound, other = lower / unit, upper / unit
+            one_sided = (other >= most) & np.isfinite(bound) & (widths >= 2)
+            ones = rows.sums(size != 1.0) == 0
+            literal = 2 * rows.attributes.astype(np.int64) + ~plain
+            clause = (one_sided & ones & (bound == least + 1.0))[row]
+            found_clauses.append(
+                (row[clause].astype(np.int64), literal[clause], widths[row][clause])
+            )
+            # k (1 - y) + sum of k literals >= k and alike: y implies each of them.
+            heavy = (size == widths[row] - 1.0) & (widths[row] > 2)
+            alone = (rows.sums(heavy) == 1) & (rows.sums(size != 1.0) == 1)
+            together = one_sided & alone & (bound == least + widths - 1.0)
+            light = together[row] & ~heavy
+            head = np.zeros(len(rows), np.int64)
+            head[row[heavy]] = literal[heavy] ^ 1
+            found.append((head[row[light]], literal[light], row[light].astype(np.int64)))
+        clauses = _Clauses(*map(np.concatenate, zip(*found_clauses, strict=True)))
+        two = clauses.width == 2
+        order = np.argsort(clauses.row[two], kind="stable")
+        pairs, where = clauses.literal[two][order], clauses.row[two][order]
+        one, other_one = pairs[0::2], pairs[1::2]
+        found += [(one ^ 1, other_one, where[0::2]), (other_one ^ 1, one, where[0::2])]
+        return clauses, _Implications(*map(np.concatenate, zip(*found, strict=True)))
+
+    def _definable(
+        self, clauses: _Clauses, implications: _Implications
+    ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """Return how well each column can be defined (0: not at all), and if its negation is."""
+        n = self.columns
+        touched = np.bincount(self.rows.attributes, minlength=n)
+        rows_of = np.unique(implications.source * (len(self.rows) + 1) + implications.row)
+        heads = np.bincount(rows_of // (len(self.rows) + 1), minlength=2 * n)
+        implied = np.bincount(implications.source, minlength=2 * n)
+        holding = np.bincount(clauses.literal, minlength=2 * n)
+        widest = np.zeros(2 * n, np.int64)
+        np.maximum.at(widest, clauses.literal, clauses.width)
+        real = self.terms[self.terms >= 0]
+        in_terms = np.bincount(real, minlength=2 * n)
+        # Two-sided: each other literal of the one clause is the negation of an implied one.
+        keys = np.sort(implications.source * 2 * n + implications.target)
+        hopeful = (holding == 1) & (np.repeat(touched, 2) == heads + 1)
+        hopeful &= (widest == implied + 1) & (widest <= _WIDEST)
+        matched = _matched(clauses, hopeful, keys)
+        rank = np.zeros(n, np.int64)
+        reverse = np.zeros(n, np.bool_)
+        for value, negated in ((1, True), (2, False)):
+            literal = 2 * np.arange(n) + negated
+            weight = -self.objective if negated else self.objective
+            free = in_terms[0::2] + in_terms[1::2] == 0
+            implies = (touched == heads[literal]) & (heads[literal] > 0) & (weight >= 0) & free
+            implies &= implied[literal] <= _WIDEST
+            is_implied = (touched == 1) & (holding[literal] == 1) & (weight <= 0) & free
+            is_implied &= widest[literal] <= _WIDEST
+            both = matched[literal] & (in_terms[literal ^ 1] == 0)
+            for kind, found in ((0, is_implied), (2, implies), (4, both)):
+                better = found & self.open & self.kept & (value + kind > rank)
+                rank[better] = value + kind
+                reverse[better] = negated
+        return rank, reverse
+
+    def _literals(
+        self,
+        clauses: _Clauses,
+        implications: _Implications,
+        rank: NDArray[np.int64],
+        reverse: NDArray[np.bool_],
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return pairs of a definable column and a literal of its conjunction."""
+        head = implications.source >> 1
+        own = (rank[head] > 2) & ((implications.source & 1 == 1) == reverse[head])
+        columns, literals = [head[own]], [implications.target[own]]
+        # Those that only a clause defines: its other literals, negated.
+        heads = np.zeros(2 * self.columns, np.bool_)
+        alone = np.flatnonzero((rank > 0) & (rank <= 2))
+        heads[2 * alone + reverse[alone]] = True
+        of, others = _others(clauses, heads)
+        columns.append(of >> 1)
+        literals.append(others ^ 1)
+        return np.concatenate(columns), np.concatenate(literals)
+
+    def _substitute(self, columns: NDArray[np.int64], table: NDArray[np.int32]) -> None:
+        """Put the literals of two-sided definitions where conjunctions hold their columns."""
+        place = np.full(self.columns + 1, -1, np.int64)
+        place[columns] = np.arange(len(columns))
+        while True:
+            defined = place[self.terms >> 1]
+            rows = np.flatnonzero((defined >= 0).any(axis=1))
+            if len(rows) == 0:
+                return
+            at = (defined[rows] >= 0).argmax(axis=1)
+            more = table[defined[rows, at]]
+            wide = np.full((len(self.terms), self.terms.shape[1] + table.shape[1]), -1, np.int32)
+            wide[:, : self.terms.shape[1]] = self.terms
+            wide[rows, at] = -1
+            wide[rows, self.terms.shape[1] :] = more
+            self.terms = _compacted(wide)
+
+    def _add_terms(self, terms: NDArray[np.int32], weights: NDArray[np.float64]) -> None:
+        width = max(self.terms.shape[1], terms.shape[1])
+        both = [
+            np.pad(each, ((0, 0), (0, width - each.shape[1])), constant_values=-1)
+            for each in (self.terms, terms)
+        ]
+        self.terms = np.concatenate(both)
+        self.weights = np.concatenate((self.weights, weights))
+
+    # Groups
+
+    def group_exactly(self) -> None:
+        """Take out the rows that ask for exactly one of some columns."""
+        rows = self.rows
+        widths = np.diff(rows.indptr)
+        plain = rows.sums(rows.coefficients != 1.0) == 0
+        exact = plain & (rows.lower == 1.0) & (rows.upper == 1.0) & (widths > 0)
+        clause = plain & (rows.lower == 1.0) & (rows.upper >= widths) & (widths > 1)
+        for row in np.flatnonzero(exact).tolist():
+            self._take(self.exactly, self._members(row), [row])
+        sets, pairs = self._sets(), self._pairs()
+        degree = np.bincount(np.array([*pairs], np.int64).ravel(), minlength=self.columns)
+        for row in np.flatnonzero(clause).tolist():
+            members = np.sort(self._members(row))
+            if (same := sets.get(tuple(members.tolist()))) is not None:
+                self._take(self.exactly, members, [row, same])
+            elif (degree[members] >= len(members) - 1).all():
+                both = [*combinations(members.tolist(), 2)]
+                if all(pair in pairs for pair in both):
+                    self._take(self.exactly, members, [row, *(pairs[pair] for pair in both)])
+        self._drop()
+
+    def group_at_most(self) -> None:
+        """Take out the rows that ask for at most one of three columns or more."""
+        if self.program.attributes is not None:
+            return
+        sets, pairs = self._sets(), self._pairs()
+        for members, row in sorted(sets.items(), key=lambda item: (-len(item[0]), item[1])):
+            if len(members) > 2:
+                self._take(self.at_most, np.array(members, np.int32), [row])
+        for clique in _cliques(pairs, self.grouped):
+            explained = [pairs[pair] for pair in combinations(clique, 2)]
+            self._take(self.at_most, np.array(clique, np.int32), explained)
+        self._drop()
+
+    def _take(
+        self, into: list[list[int]], members: NDArray[np.int32], explained: list[int]
+    ) -> None:
+        """Make columns a group, unless one of them is in a group already."""
+        if not self.grouped[members].any():
+            into.append(members.tolist())
+            self.grouped[members] = True
+            self.explained += explained
+
+    def _drop(self) -> None:
+        """Drop the rows that groups explain."""
+        left = np.ones(len(self.rows), np.bool_)
+        left[self.explained] = False
+        self.rows, self.explained = self.rows.select(left), []
+        self.open &= ~self.grouped
+
+    def _sets(self) -> dict[tuple[int, ...], int]:
+        """Return the sets of columns of which at most one may be 1, each with its row."""
+        rows = self.rows
+        plain = rows.sums(rows.coefficients != 1.0) == 0
+        found = plain & (rows.lower <= 0.0) & (rows.upper == 1.0) & (np.diff(rows.indptr) > 1)
+        return {
+            tuple(np.sort(self._members(row)).tolist()): row
+            for row in np.flatnonzero(found).tolist()
+        }
+
+    def _members(self, row: int) -> NDArray[np.int32]:
+        return self.rows.attributes[self.rows.indptr[row] : self.rows.indptr[row + 1]]
+
+    def _pairs(self) -> dict[tuple[int, int], int]:
+        """Return the pairs of columns of which at most one may be 1, each with its row."""
+        rows = self.rows
+        equal = rows.sums(np.abs(rows.coefficients) != 1.0) == 0
+        negative = rows.sums(rows.coefficients > 0) == 0
+        two = np.diff(rows.indptr) == 2
+        found = two & equal & negative & (rows.lower == -1.0) & (rows.upper >= 0.0)
+        found |= (
+            two
+            & equal
+            & (rows.sums(rows.coefficients < 0) == 0)
+            & (rows.upper == 1.0)
+            & (rows.lower <= 0.0)
+        )
+        numbers = np.flatnonzero(found)
+        if len(numbers) > _MOST_PAIRS:
+            return {}
+        ends = np.sort(rows.attributes[rows.indptr[numbers][:, None] + np.arange(2)], axis=1)
+        return dict(zip(map(tuple, ends.tolist()), numbers.tolist(), strict=True))
+
+    # The result
+
+    def instance(self) -> Instance:
+        """Return the problem and the way back."""
+        columns = np.flatnonzero(self.kept)
+        number = np.full(self.columns + 1, -1, np.int32)
+        number[columns] = np.arange(len(columns), dtype=np.int32)
+        attributes = len(columns) + len(self.at_most)
+        single = np.flatnonzero(self.objective[: self.columns] != 0.0)
+        single = single[self.kept[single]]
+        self._add_terms((2 * single[:, None]).astype(np.int32), self.objective[single])
+        terms = np.where(self.terms < 0, -1, 2 * number[self.terms >> 1] + (self.terms & 1))
+        groups = [number[group].tolist() for group in self.exactly + self.at_most]
+        for extra, group in enumerate(groups[len(self.exactly) :], len(columns)):
+            group.append(extra)
+        problem = BestResponse(
+            attributes,
+            terms.astype(np.int32),
+            self.weights,
+            groups_of(groups),
+            _joined(self.rows).renumbered(number),
+            self.constant,
+        )
+        names, own = self.program.names, self.program.attributes
+        if own is not None and not self.kept[own:].any():
+            # All that is no attribute was the writer's own.
+            names, number, self.definitions = names[:own], number[:own], []
+        else:
+            number = number[:-1]
+        return Instance(
+            problem,
+            names,
+            self.program.minimises,
+            number.astype(np.int64),
+            tuple(self.definitions),
+            tuple(self._found()),
+        )
+
+    def _found(self) -> Iterator[str]:
+        defined = sum(len(each.variables) for each in self.definitions)
+        for count, what in (
+            (defined, "defined variables read as conjunctions"),
+            (len(self.exactly), "groups of exactly one"),
+            (len(self.at_most), "groups of at most one"),
+            (len(self.rows), "other linear constraints"),
+        ):
+            if count:
+                yield f"{count:,} {what}"
+
+
+def groups_of(groups: list[list[int]]) -> Groups:
+    """Return lists of members as groups."""
+    indptr = np.concatenate(([0], np.cumsum([len(group) for group in groups], dtype=np.int64)))
+    members = [member for group in groups for member in group]
+    return Groups(indptr.astype(np.int64), np.array(members, np.int32))
+
+
+def _others(
+    clauses: _Clauses, heads: NDArray[np.bool_]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return pairs of a literal and another one of a clause that holds both.
+
+    The first ones are those of ``heads``, bool of shape ``(2 * columns,)``.
+    """
+    order = np.argsort(clauses.row, kind="stable")
+    entries = np.flatnonzero(heads[clauses.literal])
+    starts = np.searchsorted(clauses.row[order], clauses.row[entries])
+    sizes = clauses.width[entries]
+    within = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    others = clauses.literal[order[np.repeat(starts, sizes) + within]]
+    of = np.repeat(clauses.literal[entries], sizes)
+    return of[others != of], others[others != of]
+
+
+def _matched(
+    clauses: _Clauses, heads: NDArray[np.bool_], keys: NDArray[np.int64]
+) -> NDArray[np.bool_]:
+    """Return which of some literals imply the negation of every other literal of their clause.
+
+    ``keys`` are the implications, ascending, as ``source * len(heads) + target``.
+    """
+    of, others = _others(clauses, heads)
+    wanted = of * len(heads) + (others ^ 1)
+    at = np.minimum(np.searchsorted(keys, wanted), max(len(keys) - 1, 0))
+    missing = keys[at] != wanted if len(keys) else np.ones(len(wanted), np.bool_)
+    return np.asarray(heads & (np.bincount(of, missing, minlength=len(heads)) == 0))
+
+
+def _independent(
+    rank: NDArray[np.int64], columns: NDArray[np.int64], literals: NDArray[np.int64]
+) -> NDArray[np.bool_]:
+    """Return columns that can be defined none of which another one's definition holds."""
+    chosen = rank > 0
+    other = literals >> 1
+    clash = chosen[other]
+    one, two = columns[clash], other[clash]
+    # The better one stays, of equal ones that with two literals or more, then the later one:
+    # writers number what they define last.
+    rank = 2 * rank + (np.bincount(columns, minlength=len(rank)) > 1)
+    first_loses = (rank[one] < rank[two]) | ((rank[one] == rank[two]) & (one < two))
+    chosen[np.where(first_loses, one, two)] = False
+    return chosen
+
+
+def _padded(row: NDArray[np.int64], literals: NDArray[np.int64], count: int) -> NDArray[np.int32]:
+    """Return literals by row as a table padded with -1."""
+    sizes = np.bincount(row, minlength=count)
+    order = np.argsort(row, kind="stable")
+    table = np.full((count, int(sizes.max(initial=1))), -1, np.int32)
+    table[np.arange(table.shape[1]) < sizes[:, None]] = literals[order]
+    return table
+
+
+def _compacted(terms: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Return terms with their padding on the right, as narrow as they can be."""
+    order = np.argsort(terms < 0, axis=1, kind="stable")
+    terms = np.take_along_axis(terms, order, axis=1)
+    return np.ascontiguousarray(terms[:, : max(int((terms >= 0).sum(axis=1).max(initial=0)), 1)])
+
+
+def _cliques(pairs: dict[tuple[int, int], int], taken: NDArray[np.bool_]) -> Iterator[list[int]]:
+    """Yield disjoint sets of three or more columns not yet taken that exclude each other."""
+    neighbours: dict[int, set[int]] = {}
+    for one, other in pairs:
+        neighbours.setdefault(one, set()).add(other)
+        neighbours.setdefault(other, set()).add(one)
+    for start in sorted(neighbours, key=lambda column: (-len(neighbours[column]), column)):
+        if taken[start]:
+            continue
+        clique = [start]
+        left = {column for column in neighbours[start] if not taken[column]}
+        while left:
+            column = max(left, key=lambda one: (len(neighbours[one]), -one))
+            clique.append(column)
+            left &= neighbours[column]
+        if len(clique) > 2:
+            yield sorted(clique)
+
+
+def _joined(rows: Rows) -> Rows:
+    """Join neighbours that bound one sum from both sides."""
+    widths = np.diff(rows.indptr)
+    above = np.isfinite(rows.upper) & ~np.isfinite(rows.lower)
+    below = np.isfinite(rows.lower) & ~np.isfinite(rows.upper)
+    lower, kept = rows.lower.copy(), np.ones(len(rows), np.bool_)
+    for row in np.flatnonzero(above[:-1] & below[1:] & (widths[:-1] == widths[1:])).tolist():
+        first, middle, last = rows.indptr[row : row + 3]
+        same = (rows.attributes[first:middle] == rows.attributes[middle:last]).all() and (
+            rows.coefficients[first:middle] == rows.coefficients[middle:last]
+        ).all()
+        if same and rows.lower[row + 1] <= rows.upper[row]:
+            lower[row], kept[row + 1] = rows.lower[row + 1], False
+    return Rows(rows.indptr, rows.attributes, rows.coefficients, lower, rows.upper).select(kept)

@@ -1,0 +1,192 @@
+"""LP and MPS files, read by SCIP.
+
+Read are linear programs whose variables are all 0-1. What SCIP says of a file that it cannot read
+goes into the error, and nowhere else.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import math
+import re
+import tempfile
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+from solvers.constraints import Rows
+from solvers.errors import MalformedFileError
+from solvers.formats.program import MARK, Program
+
+_INFINITY = 1e20
+"""SCIP's own."""
+
+_FIRST_WORDS = {".lp": r"(max|min)(imi[sz]e|imum)?", ".mps": r"\S+"}
+_LAST_WORDS = {".lp": "end", ".mps": "endata"}
+"""SCIP takes a file that is cut off for a whole one, and passes over what it does not know."""
+
+_one_at_a_time = Lock()
+"""SCIP reports errors of reading to the whole process."""
+
+
+def read_program(text: str, suffix: str, name: str) -> Program:
+    """Read a 0-1 program.
+
+    Parameters
+    ----------
+    text
+        The file's content.
+    suffix
+        ``.lp`` or ``.mps``.
+    name
+        The file's name, for messages.
+
+    Raises
+    ------
+    MalformedFileError
+        If SCIP cannot read the text, or it is not a linear program in 0-1 variables.
+    """
+    _check_ends(text, suffix, name)
+    # SCIP knows the American spelling only.
+    model = _read(re.sub(r"(?im)^(\s*m(?:ax|in)imi)s(e\b)", r"\1z\2", text, count=1), suffix, name)
+    attributes = _marked(text, name)
+    variables = _ordered(model.getVars(), attributes, name)
+    place = {variable.getIndex(): column for column, variable in enumerate(variables)}
+    for variable in variables:
+        _check_binary(variable, name)
+    sign = -1.0 if model.getObjectiveSense() == "minimize" else 1.0
+    indptr, columns, coefficients, sides = [0], [], [], []
+    for row in model.getConss(transformed=False):
+        if row.getConshdlrName() != "linear":
+            raise MalformedFileError(
+                f"{name}: row {row.name!r} is of the kind {row.getConshdlrName()!r}; "
+                "only linear 0-1 programs are read"
+            )
+        columns += [place[variable.getIndex()] for variable in model.getConsVars(row)]
+        coefficients += model.getConsVals(row)
+        indptr.append(len(columns))
+        sides.append((model.getLhs(row), model.getRhs(row)))
+    for column, variable in enumerate(variables):
+        lower, upper = max(variable.getLbOriginal(), 0.0), min(variable.getUbOriginal(), 1.0)
+        if (lower, upper) != (0.0, 1.0):  # a fixed variable
+            columns.append(column)
+            coefficients.append(1.0)
+            indptr.append(len(columns))
+            sides.append((lower, upper))
+    bounds = np.array(sides, np.float64).reshape(len(sides), 2)
+    bounds[np.abs(bounds) >= _INFINITY] *= math.inf
+    return Program(
+        names=tuple(variable.name for variable in variables),
+        objective=sign * np.array([variable.getObj() for variable in variables], np.float64),
+        constant=sign * float(model.getObjoffset()),
+        terms=np.zeros((0, 1), np.int32),
+        weights=np.zeros(0),
+        rows=_summed(indptr, columns, coefficients, bounds, len(variables)),
+        minimises=sign < 0,
+        attributes=attributes,
+    )
+
+
+def _check_ends(text: str, suffix: str, name: str) -> None:
+    words = text.rstrip().rsplit(maxsplit=1)
+    if not words or words[-1].lower() != _LAST_WORDS[suffix]:
+        raise MalformedFileError(
+            f"{name}, line {text.rstrip().count(chr(10)) + 1}: the file ends without "
+            f"{_LAST_WORDS[suffix].upper()}: is it cut off?"
+        )
+    first = next((word for line in text.splitlines() for word in line.split("\\")[0].split()), "")
+    if not re.fullmatch(_FIRST_WORDS[suffix], first, re.IGNORECASE):
+        raise MalformedFileError(f"{name}: found {first!r}; expected Maximize or Minimize first")
+
+
+def _read(text: str, suffix: str, name: str) -> Any:
+    import pyscipopt
+
+    model = pyscipopt.Model()
+    # Numbers as small as the file's are no zeros.
+    model.setParam("numerics/epsilon", 1e-20)
+    complaint = io.StringIO()
+    with tempfile.TemporaryDirectory(prefix="dualquery-") as folder, _one_at_a_time:
+        path = Path(folder) / f"program{suffix}"
+        path.write_text(text, encoding="utf-8")
+        model.redirectOutput()
+        model.hideOutput()
+        with contextlib.redirect_stderr(complaint), contextlib.redirect_stdout(io.StringIO()):
+            try:
+                model.readProblem(str(path))
+            except (OSError, ValueError, TypeError):
+                raise MalformedFileError(_explained(complaint.getvalue(), name)) from None
+    return model
+
+
+def _explained(complaint: str, name: str) -> str:
+    """Return SCIP's complaint about a file as an error of ours."""
+    found = re.search(r"[Ee]rror in line (\d+)(?: (\(.*?\)))?(?:: *)?(.*)", complaint)
+    if found is None:
+        first = next(iter(complaint.splitlines()), "").partition("ERROR:")[2].strip()
+        return f"{name} cannot be read: {first or 'SCIP gives no reason'}"
+    line, near, reason = found.groups()
+    where = f" near {near}" if near else ""
+    return f"{name}, line {line}: {reason.strip() or 'cannot be read'}{where}"
+
+
+def _ordered(variables: list[Any], attributes: int | None, name: str) -> list[Any]:
+    """Return variables in the order in which the file names them, our own attributes first."""
+    own = {f"x{attribute}": attribute for attribute in range(attributes or 0)}
+    missing = own.keys() - {variable.name for variable in variables}
+    if missing:
+        raise MalformedFileError(
+            f"{name}: the comment {MARK!r} states {attributes} attributes, but there is no "
+            f"variable {min(missing, key=own.__getitem__)}"
+        )
+    return sorted(
+        variables,
+        key=lambda variable: own.get(variable.name, len(own) + variable.getIndex()),
+    )
+
+
+def _check_binary(variable: Any, name: str) -> None:
+    lower, upper = variable.getLbOriginal(), variable.getUbOriginal()
+    if variable.vtype() == "CONTINUOUS":
+        raise MalformedFileError(
+            f"{name}: variable {variable.name!r} is not declared binary; only 0-1 programs are read"
+        )
+    if lower <= -1.0 or upper >= 2.0:
+        raise MalformedFileError(
+            f"{name}: integer variable {variable.name!r} may be {lower:g} to {upper:g}; "
+            "only 0-1 programs are read, so bound it by 0 and 1"
+        )
+
+
+def _summed(
+    indptr: list[int], columns: list[int], coefficients: list[float], bounds: Any, width: int
+) -> Rows:
+    """Return rows in which every column occurs once."""
+    from scipy.sparse import csr_array
+
+    entries = np.array(coefficients, np.float64), np.array(columns, np.int32), np.array(indptr)
+    matrix = csr_array(entries, shape=(len(bounds), width))
+    matrix.sum_duplicates()
+    matrix.eliminate_zeros()
+    return Rows(
+        matrix.indptr.astype(np.int64),
+        matrix.indices.astype(np.int32),
+        matrix.data.astype(np.float64),
+        bounds[:, 0],
+        bounds[:, 1],
+    )
+
+
+def _marked(text: str, name: str) -> int | None:
+    """Return the number of attributes that our own writer's comment states."""
+    found = re.search(rf"^[\\*] {MARK}(.*)$", text, re.MULTILINE)
+    if found is None:
+        return None
+    if not found[1].strip().isdecimal():
+        raise MalformedFileError(
+            f"{name}: the comment {found[0]!r} does not end with a number of attributes"
+        )
+    return int(found[1])

@@ -1,0 +1,212 @@
+"""Structure in files of other programs: what is read has the file's optimum, and its records."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from solvers import InfeasibleProblemError, get_solver
+from solvers.formats import Instance
+from solvers.formats.recognition import recognise
+from solvers.formats.scip_reader import read_program
+from solvers.formats.wcnf import parse_wcnf
+
+Clauses = list[tuple[int | None, list[int]]]
+"""Weight, None for a hard clause, and literals."""
+
+
+def text_of(clauses: Clauses) -> str:
+    return "".join(
+        f"{'h' if weight is None else weight} {' '.join(map(str, literals))} 0\n"
+        for weight, literals in clauses
+    )
+
+
+def satisfied_weight(clauses: Clauses, values: np.ndarray) -> int | None:
+    """Return the weight of the satisfied soft clauses; None if a hard one is violated."""
+    total = 0
+    for weight, literals in clauses:
+        if any(values[abs(literal) - 1] == (literal > 0) for literal in literals):
+            total += weight or 0
+        elif weight is None:
+            return None
+    return total
+
+
+def agrees(clauses: Clauses) -> Instance:
+    """Check what is read of clauses against all assignments."""
+    read = parse_wcnf(text_of(clauses), "file")
+    values = [np.array(bits) for bits in itertools.product([0, 1], repeat=len(read.variables))]
+    weights = [w for v in values if (w := satisfied_weight(clauses, v)) is not None]
+    if not weights:
+        with pytest.raises(InfeasibleProblemError):
+            get_solver("exhaustive").solve(read.problem)
+        return read
+    solution = get_solver("exhaustive").solve(read.problem)
+    assert solution.objective == max(weights)
+    assert satisfied_weight(clauses, read.values(solution.record)) == max(weights)
+    return read
+
+
+HARD = None
+
+
+@pytest.mark.parametrize(
+    ("clauses", "attributes", "groups", "rows"),
+    [
+        # y implies two literals, and is wanted.
+        ([(HARD, [-3, 1]), (HARD, [-3, -2]), (5, [3]), (2, [-1])], 2, 0, 0),
+        # It is unwanted: then it is 0, and nothing is tied.
+        ([(HARD, [-3, 1, 2]), (HARD, [-3, -2, 1]), (5, [-3]), (2, [1])], 3, 0, 2),
+        # Every literal together implies it, and it is unwanted: a relaxed soft clause.
+        ([(HARD, [3, -1, -2]), (5, [-3]), (2, [1]), (2, [2])], 2, 0, 0),
+        # The same with the negation.
+        ([(HARD, [-3, -1, -2]), (5, [3]), (2, [1]), (2, [2])], 2, 0, 0),
+        # Both ways: whatever its weight, and in a soft clause.
+        (
+            [(HARD, [-3, 1]), (HARD, [-3, 2]), (HARD, [3, -1, -2]), (4, [-3, 4]), (1, [3]),
+             (3, [1]), (2, [2])],
+            3, 0, 0,
+        ),
+        # A disjunction, both ways.
+        ([(HARD, [3, -1]), (HARD, [3, -2]), (HARD, [-3, 1, 2]), (4, [-3]), (3, [1])], 2, 0, 0),
+        # Nested: 4 is 1 and 3, and 3 is 1 and 2.
+        (
+            [(HARD, [-3, 1]), (HARD, [-3, 2]), (HARD, [3, -1, -2]), (HARD, [-4, 3]),
+             (HARD, [-4, -5]), (7, [4]), (3, [-1]), (2, [5])],
+            3, 0, 0,
+        ),
+        # Exactly one, pair by pair, and at most one with an attribute for none of them.
+        (
+            [(HARD, [1, 2, 3]), (HARD, [-1, -2]), (HARD, [-3, -1]), (HARD, [-2, -3]), (1, [1, 2]),
+             (HARD, [-4, -5]), (HARD, [-6, -4]), (HARD, [-5, -6]), (2, [4, 1]), (3, [5, 3]),
+             (1, [6, 2])],
+            7, 2, 0,
+        ),
+        # Contradictory clauses.
+        ([(HARD, [1]), (HARD, [-1]), (1, [2])], 2, 0, 2),
+    ],
+)  # fmt: skip
+def test_structure(clauses: Clauses, attributes: int, groups: int, rows: int) -> None:
+    problem = agrees(clauses).problem
+    assert (problem.attributes, len(problem.groups), len(problem.rows)) == (
+        attributes,
+        groups,
+        rows,
+    )
+
+
+def random_clauses(rng: np.random.Generator) -> Clauses:
+    """Return clauses of up to nine variables with definitions, sets, and what looks like them."""
+    base, clauses = int(rng.integers(2, 6)), []
+    variables = base
+
+    def literals(count: int) -> list[int]:
+        chosen = rng.permutation(variables)[:count] + 1
+        return (chosen * rng.choice([-1, 1], len(chosen))).tolist()
+
+    while variables < base + 3:
+        body = literals(int(rng.integers(1, 4)))
+        variables += 1
+        head = int(variables * rng.choice([-1, 1]))
+        forms = rng.integers(1, 4)
+        if forms & 1:
+            clauses += [(None, [-head, literal]) for literal in body]
+        if forms & 2:
+            clauses.append((None, [head, *(-literal for literal in body)]))
+        if rng.random() < 0.8:
+            clauses.append((int(rng.integers(1, 6)), [int(head * rng.choice([-1, 1]))]))
+    for _ in range(rng.integers(0, 3)):
+        clauses.append((None, literals(int(rng.integers(1, 4)))))
+    if rng.random() < 0.4:
+        chosen = (rng.permutation(variables)[:3] + 1).tolist()
+        clauses += [(None, [-a, -b]) for a, b in itertools.combinations(chosen, 2)]
+        if rng.random() < 0.5:
+            clauses.append((None, chosen))
+    for _ in range(rng.integers(1, 6)):
+        clauses.append((int(rng.integers(0, 6)), literals(int(rng.integers(1, 4)))))
+    number = np.concatenate(([0], rng.permutation(variables) + 1))
+    shuffled: Clauses = [
+        (weight, [int(number[abs(x)]) * (1 if x > 0 else -1) for x in rng.permutation(clause)])
+        for weight, clause in clauses
+    ]
+    return [shuffled[n] for n in rng.permutation(len(shuffled))]
+
+
+def test_random_clauses() -> None:
+    defined = 0
+    for seed in range(150):
+        read = agrees(random_clauses(np.random.default_rng(seed)))
+        defined += sum(len(each.variables) for each in read.definitions)
+    assert defined > 120
+
+
+@pytest.mark.slow
+def test_a_thousand_random_clauses() -> None:
+    for seed in range(1000, 2000):
+        agrees(random_clauses(np.random.default_rng(seed)))
+
+
+def test_products_and_sets_in_lp() -> None:
+    text = """max
+ o: 3 y1 - 2 y2 + 4 y3 + a - b - c - d
+st
+ y1 - a <= 0
+ y1 - b <= 0
+ y2 - a - b >= -1
+ 2 y3 - c - d <= 0
+ one: e + f + g = 1
+ most: h + i + j <= 1
+ card: a + b + c + d <= 3
+ t: e + h <= 1
+ u: f - i - c <= 0
+ v: j - g - c <= 0
+bin
+ y1 y2 y3 a b c d e f g h i j
+end
+"""
+    read = recognise(read_program(text, ".lp", "file"))
+    assert read.found == (
+        "3 defined variables read as conjunctions",
+        "1 groups of exactly one",
+        "1 groups of at most one",
+        "4 other linear constraints",
+    )
+    problem = read.problem
+    assert (problem.attributes, len(problem.groups), len(problem.rows)) == (11, 2, 4)
+    solution = get_solver("exhaustive").solve(problem)
+    values = dict(zip(read.variables, read.values(solution.record).tolist(), strict=True))
+    assert solution.objective == 3.0
+    assert values["y3"] == values["c"] * values["d"]
+    assert values["y1"] == values["a"] * values["b"] == values["y2"]
+
+
+def foreign(attributes: int, clauses: int, seed: int) -> str:
+    """Return signed conjunctions of three literals in the usual encoding."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    top = attributes
+    for _ in range(clauses):
+        chosen = (rng.choice(attributes, 3, replace=False) + 1) * rng.choice([-1, 1], 3)
+        if rng.random() < 0.5:
+            top += 1
+            rows += [f"h {-top} {literal} 0" for literal in chosen]
+            rows.append(f"1 {top} 0")
+        else:
+            rows.append(f"1 {' '.join(str(-literal) for literal in chosen)} 0")
+    return "\n".join([*rows, ""])
+
+
+@pytest.mark.parametrize(("attributes", "clauses"), [(30, 130), (2000, 280)])
+def test_the_usual_encoding_of_conjunctions(tmp_path: Path, attributes: int, clauses: int) -> None:
+    read = parse_wcnf(foreign(attributes, clauses, 0), "file")
+    problem = read.problem
+    assert (len(problem.rows), len(problem.groups)) == (0, 0)
+    assert problem.attributes <= attributes
+    assert len(problem.terms) == clauses
+    assert len(read.variables) > attributes
+    solution = get_solver("auto:prove").solve(problem)
+    assert solution.status.value == "optimal"
