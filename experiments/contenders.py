@@ -31,7 +31,7 @@ class Contender:
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
-AS_PUBLISHED: Mapping[str, Any] = {"memory": 1, "mixture": "equal", "burn_in": 0.0}
+AS_PUBLISHED: Mapping[str, Any] = {"remembered_rounds": 1, "mixture": "equal", "burn_in": 0.0}
 """Options that make DualQuery the paper's Algorithm 1: a best response to the round's own draws,
 and all records in equal shares."""
 

@@ -17,8 +17,9 @@ from dualquery.queries.parities import Parities
 from dualquery.room.curator import Curator
 from dualquery.room.randomness import randomness
 from dualquery.rows.histogram import Histogram
+from experiments.comparing import Means, curve_means, listed, ratios
 from experiments.harness.recipe import Choices, Finding, Option, Recipe, Row, Run
-from experiments.mwem_tables import WITHOUT, Study, contingency_table
+from experiments.mwem_data_sets import WITHOUT, Study, contingency_table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -222,10 +223,6 @@ def summarise(table: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-Means = Mapping[str, Mapping[float, float]]
-"""Mean relative entropy by curve and epsilon, ascending."""
-
-
 def expect(table: pl.DataFrame) -> Sequence[Finding]:
     """State the paper's findings one by one."""
     findings: list[Finding] = []
@@ -240,13 +237,7 @@ def expect(table: pl.DataFrame) -> Sequence[Finding]:
 
 
 def _means(lines: pl.DataFrame) -> Means:
-    grouped = lines.group_by("curve", "epsilon", maintain_order=True)
-    found: dict[str, dict[float, float]] = {}
-    for curve, epsilon, mean in grouped.agg(pl.col("relative_entropy").mean()).sort(
-        "epsilon", maintain_order=True
-    ).iter_rows():  # fmt: skip
-        found.setdefault(curve, {})[epsilon] = mean
-    return found
+    return curve_means(lines, "curve", "epsilon", "relative_entropy")
 
 
 def _expect_small(title: str, means: Means) -> list[Finding]:
@@ -258,12 +249,12 @@ def _expect_small(title: str, means: Means) -> list[Finding]:
         Finding(
             f"{title}: MWEM below Barak et al. at every epsilon (Figure 3)",
             f"Barak's relative entropy over MWEM's, each with the better number of passes: "
-            f"{_ratios(barak, mwem)}",
+            f"{_over(barak, mwem)}",
             _below(mwem, barak),
         ),
         Finding(
             f"{title}: a noisy start lowers the relative entropy (Figure 3, section 2.3.2)",
-            f"without over with: {_ratios(one, noisy)}",
+            f"without over with: {_over(one, noisy)}",
             _below(noisy, one),
         ),
         Finding(
@@ -285,12 +276,12 @@ def _expect_survey(title: str, two: Means, three: Means) -> list[Finding]:
         Finding(
             f"{title}, degree 3: MWEM below Barak et al. (Figure 4)",
             f"Barak's relative entropy over MWEM's, each at its best: "
-            f"{_ratios(barak_three, best_three)}",
+            f"{_over(barak_three, best_three)}",
             _below(best_three, barak_three),
         ),
         Finding(
             f"{title}, degree 2: Barak et al. no worse than MWEM from epsilon 0.1 on (Figure 4)",
-            f"Barak's over MWEM's: {_ratios(barak_two, at_least)}",
+            f"Barak's over MWEM's: {_over(barak_two, at_least)}",
             all(barak_two[epsilon] <= value for epsilon, value in at_least.items()),
         ),
         Finding(
@@ -299,14 +290,13 @@ def _expect_survey(title: str, two: Means, three: Means) -> list[Finding]:
             by_queries == sorted(by_queries, reverse=True),
         ),
     ]
-    first = min(best_two)
-    if first < 0.1:
+    early = {epsilon: value for epsilon, value in best_two.items() if epsilon < 0.1}
+    if early:
         findings.append(
             Finding(
                 f"{title}, degree 2: MWEM below Barak et al. below epsilon 0.1 (Figure 4)",
-                f"Barak's over MWEM's: "
-                f"{_ratios(barak_two, {e: v for e, v in best_two.items() if e < 0.1})}",
-                all(v < barak_two[e] for e, v in best_two.items() if e < 0.1),
+                f"Barak's over MWEM's: {_over(barak_two, early)}",
+                _below(early, barak_two),
             )
         )
     return findings
@@ -322,9 +312,8 @@ def _below(low: Mapping[float, float], high: Mapping[float, float]) -> bool:
     return all(value < high[epsilon] for epsilon, value in low.items())
 
 
-def _ratios(above: Mapping[float, float], below: Mapping[float, float]) -> str:
-    return ", ".join(f"{above[epsilon] / value:.2g} at {epsilon:g}"
-                     for epsilon, value in below.items())  # fmt: skip
+def _over(above: Mapping[float, float], below: Mapping[float, float]) -> str:
+    return listed(ratios(above, below))
 
 
 def draw(table: pl.DataFrame) -> Mapping[str, Figure]:
@@ -357,14 +346,12 @@ def draw(table: pl.DataFrame) -> Mapping[str, Figure]:
 def _panel(panel: Axes, lines: pl.DataFrame, labels: Sequence[str]) -> None:
     from experiments.harness import style
 
-    for label, look in style.curves(labels).items():
-        style.line_with_band(panel, lines.filter(curve=label), "epsilon", "relative_entropy", look)
+    looks = style.curves(labels)
+    style.lines_with_bands(panel, lines, "epsilon", "relative_entropy", "curve", looks)
     for label, dashes in ((UNIFORM, ":"), (NO_NOISE, "-")):
         for level in lines.filter(curve=label)["relative_entropy"][:1]:
             panel.axhline(level, color=style.GREY, linestyle=dashes, linewidth=0.9, label=label)
-    panel.set_yscale("log")
-    panel.set_xlabel("epsilon")
-    panel.set_ylabel("relative entropy (nats)")
+    panel.set(yscale="log", xlabel="epsilon", ylabel="relative entropy (nats)")
 
 
 RECIPE = Recipe(

@@ -21,7 +21,7 @@ from dualquery.releases.making import run as run_mechanism
 from dualquery.rows.dataset import Dataset, load
 from dualquery.rows.packed import Records
 from experiments.harness.recipe import Choices, Finding, Recipe, Row, Run
-from experiments.mwem_tables import CATEGORICAL_ADULT, WITHOUT
+from experiments.mwem_data_sets import CATEGORICAL_ADULT, WITHOUT
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -252,13 +252,14 @@ def draw(table: pl.DataFrame) -> Mapping[str, Figure]:
     for panel, column, label in zip(
         axes, ("cpu_seconds", "peak_mib"), ("CPU time (s)", "peak memory (MiB)"), strict=True
     ):
-        for name, look in style.curves(REPRESENTATIONS).items():
-            lines = growth.filter(representation=name)
-            style.line_with_band(panel, lines, "attributes", column, look)
-        panel.set_title(f"{growth['queries'][0]:,} queries, T = {growth['iterations'][0]}")
-        panel.set_xscale("log")
-        panel.set_xlabel("independent attributes")
-        panel.set_ylabel(label)
+        looks = style.curves(REPRESENTATIONS)
+        style.lines_with_bands(panel, growth, "attributes", column, "representation", looks)
+        panel.set(
+            title=f"{growth['queries'][0]:,} queries, T = {growth['iterations'][0]}",
+            xscale="log",
+            xlabel="independent attributes",
+            ylabel=label,
+        )
         panel.set_ylim(bottom=0)
     style.legend_below(figure, axes, 2)
     return {"factored": figure}

@@ -65,6 +65,7 @@ def budget(
     from dualquery.data.schema.files import load_schema
     from dualquery.mechanisms.dualquery.options import GameOptions
     from dualquery.mechanisms.dualquery.parameters import choose_parameters
+    from dualquery.mechanisms.dualquery.predictions import game_error
     from dualquery.mechanisms.forecast import Forecast, forecast
     from dualquery.mechanisms.protocol import Budget, Task
     from dualquery.privacy.accountants.choice import ACCOUNTANTS
@@ -108,7 +109,10 @@ def budget(
                 parameters = _left_open(chosen, given)
                 filled = [n for n in parameters if parameters[n] is not None and n not in given]
                 who = f"{' and '.join(filled)} chosen by DualQuery's policy"
-            expected = forecast(task, whole, None if given else chosen, progress)
+            game = Forecast(reasons={"dualquery": "measured with the policy's parameters only"})
+            if chosen is not None and not given:
+                game = Forecast({"dualquery": game_error(task, chosen.schedule)})
+            expected = forecast(task, whole, game, progress)
     sought = next((name for name, value in parameters.items() if value is None), "epsilon")
     lines = []
     for each in ACCOUNTANTS:

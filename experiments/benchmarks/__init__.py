@@ -52,8 +52,8 @@ def run(parts: Collection[str], *, quick: bool, data: Collection[str] = ()) -> d
     quick
         Small tables, for a look at whether everything runs.
     data
-        ``kdd99:PATH`` for the part about solvers, the folder of the real tables that `STAND_INS`
-        needs, or both.
+        ``kdd99:PATH`` for the part about solvers, ``mcsherry-adult:PATH`` for the part about MWEM,
+        the folder of the real tables that `STAND_INS` needs, or several of them.
 
     Raises
     ------
@@ -62,8 +62,11 @@ def run(parts: Collection[str], *, quick: bool, data: Collection[str] = ()) -> d
     """
     known = dict(PARTS)
     for given in data:
-        if given.startswith("kdd99:"):
+        name, _, path = given.partition(":")
+        if name == "kdd99":
             known["solvers"] = partial(solvers.run, data=given)
+        elif name == "mcsherry-adult":
+            known["mwem"] = partial(multiplicative_weights.run, adult=path)
         else:
             known[STAND_INS] = partial(stand_ins.run, folder=Path(given))
     if STAND_INS in parts and STAND_INS not in known:

@@ -1,9 +1,9 @@
 """MWEM beside plain NumPy on an explicit histogram, and on as many attributes as the paper's.
 
-The table of 27 binary attributes is the MWEM paper's own, and not in the package: it is read from
-beside the checkout, or its runs are skipped. A time is that of the fastest of three equal runs of
-``dualquery.releases.making.run``, the evaluation of the queries included, reading the table and
-planning not.
+The table of 27 binary attributes is the MWEM paper's own, and not in the package: ``--data
+mcsherry-adult:PATH`` names it, or its runs are skipped. A time is that of the fastest of three
+equal runs of ``dualquery.releases.making.run``; it includes evaluating the queries, but neither
+reading the table nor planning.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -32,11 +31,10 @@ from dualquery.releases.making import run as run_mechanism
 from dualquery.rows.dataset import Dataset, load
 from dualquery.rows.generated.biased import Biased
 from dualquery.rows.packed import Records, RecordsBuilder
-from experiments.benchmarks.tables import stored_records
+from experiments.benchmarks.stored_records import stored_records
 from experiments.benchmarks.timing import fastest
 from experiments.processes import measure
 
-ADULT = Path(__file__).resolve().parents[2] / "../shared/data/dualquery/mcsherry-adult.txt.gz"
 EPSILON = 1.0
 REPETITIONS = 10
 _RUNS = 3
@@ -44,8 +42,18 @@ _BLAS_THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
 _MEMORY = 1 << 33
 
 
-def run(console: Console, quick: bool) -> dict[str, Any]:
-    """Measure the ratio to NumPy and the runs, and print two tables."""
+def run(console: Console, quick: bool, adult: str | None = None) -> dict[str, Any]:
+    """Measure the ratio to NumPy and the runs, and print two tables.
+
+    Parameters
+    ----------
+    console
+        For the tables.
+    quick
+        Short runs.
+    adult
+        The file of 27 binary attributes; None skips its runs.
+    """
     with one_blas_thread():
         ratio = measure(parities, 12 if quick else 20, 1_000 if quick else 50_000).value
     table = Table("MWEM on an explicit histogram", "seconds", title=ratio.pop("title"))
@@ -57,10 +65,10 @@ def run(console: Console, quick: bool) -> dict[str, Any]:
     lines, skipped = [], []
     one_run(Case("warm-up", random_table(4, 50), all_marginals(Domain.binary(4), 2), 2))
     cases = attribute_cases(quick)
-    if ADULT.exists():
-        cases = adult_cases(quick) + cases
+    if adult is not None:
+        cases = adult_cases(adult, quick) + cases
     else:
-        skipped.append(f"the runs on 27 and 77 attributes: there is no {ADULT.name} beside us")
+        skipped.append("the runs on 27 and 77 attributes need --data mcsherry-adult:PATH")
     for case in cases:
         lines.append(one_run(case))
     table = Table(
@@ -124,9 +132,9 @@ def one_run(case: Case) -> dict[str, Any]:
     }
 
 
-def adult_cases(quick: bool) -> list[Case]:
+def adult_cases(path: str, quick: bool) -> list[Case]:
     """Return runs on the paper's table, and with 50 independent attributes beside its own."""
-    adult = load(f"bitstring:{ADULT}")
+    adult = load(f"bitstring:{path}")
     marginals = all_marginals(adult.schema.domain, 3)
     cases = [
         Case("27 attributes, all 3-way marginals", adult, marginals, iterations)

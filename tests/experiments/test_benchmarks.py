@@ -15,7 +15,7 @@ from dualquery.rows.dataset import load
 from dualquery.rows.generated.biased import Biased, generated_records
 from dualquery.runtime.errors import BadInputError
 from experiments.benchmarks import run, stand_ins
-from experiments.benchmarks.contenders import CONTENDERS, Contender
+from experiments.benchmarks.alternatives import ALTERNATIVES, Alternative
 from experiments.benchmarks.multiplicative_weights import (
     Case,
     chain,
@@ -27,7 +27,7 @@ from experiments.benchmarks.multiplicative_weights import (
 )
 from experiments.benchmarks.scale import PhaseTimes, write_files
 from experiments.benchmarks.solvers import random_sample, solve_limited
-from experiments.benchmarks.tables import stored_records
+from experiments.benchmarks.stored_records import stored_records
 from experiments.processes import measure
 from tests.queries.naive import truth
 
@@ -35,8 +35,8 @@ BITS = (np.random.default_rng(1).random((300, 9)) < 0.4).astype(np.uint8)
 LITERALS = np.array([[0, 5, 8], [1, 3, 17], [2, 6, 16], [0, 5, 9], [7, 11, 13]], np.int32)
 
 
-@pytest.mark.parametrize("contender", CONTENDERS, ids=lambda c: c.name)
-def test_contenders_count_what_we_count(contender: Contender) -> None:
+@pytest.mark.parametrize("contender", ALTERNATIVES, ids=lambda c: c.name)
+def test_contenders_count_what_we_count(contender: Alternative) -> None:
     if not contender.installed:
         pytest.skip(f"{contender.module} is not installed")
     count = contender.prepare(np.asfortranarray(BITS), LITERALS)

@@ -44,14 +44,14 @@ DRAWS = 1.75
 """N in units of ``sqrt(H) A / ln(2m)``."""
 STEP, LARGEST_STEP = 0.1, 0.5
 """The step that fixes the number of rounds, given eta T; and what it may grow to."""
-MEMORY = 16.0
+REMEMBERED_STEPS = 16.0
 """Rounds that are remembered, times the step."""
 MOST_LOOKED_AT = 2e8
 """Draws that all best responses of a game look at together, a minute's work. Of each draw that is
 paid for there are as many as rounds remember it, so that steps grow where draws are many, and where
-they cannot grow memory is cut."""
+they cannot grow, fewer rounds are remembered."""
 LONE_DRAWS, LONE_STEP = 3.5, 0.65
-"""In the places of `DRAWS` and `STEP` for a user's memory of 1, where they are best."""
+"""In the places of `DRAWS` and `STEP` where the user sets remembered_rounds to 1: best there."""
 FEWEST_ROUNDS = 8
 MOST_CHOSEN = 2_000
 """Rounds beyond this are not chosen by the policy: each looks at all queries, and fitting the
@@ -67,7 +67,7 @@ class Chosen:
     schedule: GameSchedule
     accountant: str
     reason: str
-    memory: int
+    remembered_rounds: int
     solver: str
 
 
@@ -80,14 +80,18 @@ def choose_parameters(options: GameOptions, task: Task, budget: Budget) -> Chose
         If all three are given and cost more than the budget, or nothing fits it.
     """
     schedule, accountant, reason = _schedule(options, task, budget)
-    memory = options.memory
-    if memory is None:
+    remembered = options.remembered_rounds
+    if remembered is None:
         draws = schedule.samples * (schedule.rounds - 1)
-        longest = min(MEMORY / schedule.step, MOST_LOOKED_AT / draws)
-        memory = min(max(round(longest), 1), schedule.rounds)
+        longest = min(REMEMBERED_STEPS / schedule.step, MOST_LOOKED_AT / draws)
+        remembered = min(max(round(longest), 1), schedule.rounds)
     # Weights of remembered draws are estimates: rounds are worth more than proofs.
-    solver = "auto:brief" if options.solver == "auto" and options.memory != 1 else options.solver
-    return Chosen(schedule, accountant, reason, memory, solver)
+    solver = (
+        "auto:brief"
+        if options.solver == "auto" and options.remembered_rounds != 1
+        else options.solver
+    )
+    return Chosen(schedule, accountant, reason, remembered, solver)
 
 
 Priced = tuple[GameSchedule, str, str]
@@ -139,11 +143,11 @@ def _policy(
     """Fill in what the user left open, all but one parameter."""
     strength = _strength(task.n, budget)
     unit = math.sqrt(entropy(task)) * strength / math.log(2 * len(task.queries))
-    if options.memory == 1:
+    if options.remembered_rounds == 1:
         draws, step = max(LONE_DRAWS * unit, 1.0), LONE_STEP
     else:
         draws = max(DRAWS * unit, 1.0)
-        step = min(max(STEP, MEMORY * draws / MOST_LOOKED_AT), LARGEST_STEP)
+        step = min(max(STEP, REMEMBERED_STEPS * draws / MOST_LOOKED_AT), LARGEST_STEP)
     if options.rounds is not None:
         return options.rounds, max(1, round(draws / options.rounds)), None
     if options.samples is not None:

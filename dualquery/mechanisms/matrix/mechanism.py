@@ -15,6 +15,7 @@ from dualquery.estimates.intervals import Intervals, gaussian_half_width
 from dualquery.mechanisms.matrix.measurement import Measurement, choose_measurement
 from dualquery.mechanisms.matrix.mixture import MixtureFit
 from dualquery.mechanisms.matrix.trials import Trials, choose_trial, with_larger
+from dualquery.mechanisms.options import check_number, check_whole
 from dualquery.mechanisms.protocol import (
     Budget,
     Details,
@@ -133,18 +134,11 @@ class Matrix(Mechanism[MeasureAndFit]):
     """Number of synthetic records; None for one a private row, 10,000 at most."""
 
     def __post_init__(self) -> None:
-        for name, least in (("components", 0), ("steps", 1), ("records", 1)):
-            value = getattr(self, name)
-            if not (name != "steps" and value is None) and (
-                not isinstance(value, int) or value < least
-            ):
-                raise BadInputError(
-                    f"{name} is {value!r}; a whole number from {least} on is needed"
-                )
-        pull = self.pull
-        number = isinstance(pull, int | float) and not isinstance(pull, bool)
-        if pull is not None and not (number and 0 <= pull <= 1):
-            raise BadInputError(f"pull is {pull!r}; a number from 0 to 1 is needed")
+        check_whole(self, "components", least=0)
+        check_whole(self, "steps", "records")
+        check_number(
+            self, "pull", valid=lambda x: 0 <= x <= 1, needed="a number from 0 to 1 is needed"
+        )
 
     def statistics(self, queries: Queries) -> Workload:
         """Hold the queries' own answers; features are counted in a pass of their own."""
