@@ -16,14 +16,14 @@ def schema(
     columns: Annotated[
         str | None, typer.Option(help="Columns: names, positions, ranges; !name leaves out.")
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="New file; the screen when left out.")] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Errors only.")] = False,
+    out: Annotated[Path | None, typer.Option(help="New file; default: print the schema.")] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")] = False,
 ) -> None:
     """Draft a schema from a table, to be checked by hand.
 
     The draft takes categories and buckets from the data and says "declared": false, so a release
-    with it is not private. Check that nothing in it is known from the private table alone, then set
-    "declared": true in the file and hand it to --schema.
+    with it is not private. Check that it holds nothing that only the private table tells, set
+    "declared": true in the file, and give the file to --schema.
 
     Example:
 
