@@ -21,9 +21,10 @@ def answer(
 ) -> None:
     """Answer conjunctions from a release; costs no privacy.
 
-    A query of the release's workload gets its released answer. Any other query is answered on the
-    synthetic records, and nothing is known of its error. A value stands for its whole bucket or
-    category; if that is not what you typed, the output shows what was answered.
+    A query of the release's workload gets its released answer. Any other query
+    is answered from the synthetic records; nothing is known of its error. A
+    value stands for its whole bucket or category; the output shows the bucket
+    where it is not what you typed.
 
     Example:
 

@@ -21,16 +21,16 @@ def evaluate(
     scheduler: Annotated[str | None, typer.Option(help="Address of a Dask scheduler.")] = None,
     answers_cache: Annotated[
         Path | None,
-        typer.Option(help="A file of yours that keeps EXACT PRIVATE answers."),
+        typer.Option(help="A file of yours that keeps EXACT, PRIVATE answers."),
     ] = None,
     explain: Annotated[
         bool,
         typer.Option(
-            "--explain", help="Say on stderr how queries are counted, and how long passes took."
+            "--explain", help="Say on stderr how queries are counted and how long passes took."
         ),
     ] = False,
     threads: Annotated[
-        int | None, typer.Option(help="Threads; default one for each core.", min=1)
+        int | None, typer.Option(help="Most threads; default: one for each core.", min=1)
     ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object on stdout.")

@@ -27,16 +27,22 @@ def release(
     ] = "adult",
     schema: Annotated[
         str | None,
-        typer.Option(help="The declared columns: a file or a built-in name.", rich_help_panel=DATA),
+        typer.Option(
+            help="Schema: a file or a built-in name. A draft is made without it: NOT private.",
+            rich_help_panel=DATA,
+        ),
     ] = None,
     columns: Annotated[
         str | None,
-        typer.Option(help="Columns to read: names, positions, ranges.", rich_help_panel=DATA),
+        typer.Option(
+            help="Columns to read: names, positions, ranges; !name leaves one out.",
+            rich_help_panel=DATA,
+        ),
     ] = None,
     max_ones_per_row: Annotated[
         int | None,
         typer.Option(
-            help="Keep at most this many 1s of a row of 0/1 columns (a public number): less noise.",
+            help="Cut rows of 0/1 columns to this many 1s, so that they need less noise. Public.",
             min=1,
             rich_help_panel=DATA,
         ),
@@ -44,43 +50,42 @@ def release(
     queries: Annotated[
         str | None,
         typer.Option(
-            help="A number of random conjunctions (default 100000, or all that differ if these are "
-            "fewer), 'all', or a file with a query a line.",
+            help="Number of random conjunctions (default: 100000, or all that differ), 'all', or a "
+            "file with one query a line.",
             rich_help_panel=WORKLOAD,
         ),
     ] = None,
-    way: Annotated[int, typer.Option(help="Literals in each query.", rich_help_panel=WORKLOAD)] = 3,
+    way: Annotated[int, typer.Option(help="Literals of a query.", rich_help_panel=WORKLOAD)] = 3,
     signed: Annotated[
         bool,
         typer.Option(
-            "--signed/--positive", help="Whether literals may be negated.", rich_help_panel=WORKLOAD
+            "--signed/--positive",
+            help="Whether literals may be negated.",
+            rich_help_panel=WORKLOAD,
         ),
     ] = True,
     workload_seed: Annotated[
-        int,
-        typer.Option(
-            help="Seed of the random queries, which are public.", rich_help_panel=WORKLOAD
-        ),
+        int, typer.Option(help="Seed of the random queries. Public.", rich_help_panel=WORKLOAD)
     ] = 0,
     query_columns: Annotated[
         str | None,
-        typer.Option(help="Columns that queries may use; default all.", rich_help_panel=WORKLOAD),
+        typer.Option(help="Columns that queries may use; default: all.", rich_help_panel=WORKLOAD),
     ] = None,
     marginals: Annotated[
         int | None,
         typer.Option(
-            help="Instead of --queries: a number of random marginals, every cell a query.",
+            help="Number of random whole marginals to ask about, instead of --queries.",
             rich_help_panel=WORKLOAD,
         ),
     ] = None,
     max_cells: Annotated[
         int | None,
-        typer.Option(help="Most cells of a marginal; default n.", rich_help_panel=WORKLOAD),
+        typer.Option(help="Most cells of a marginal; default: n.", rich_help_panel=WORKLOAD),
     ] = None,
     mechanism: Annotated[
         str | None,
         typer.Option(
-            help=f"One of {', '.join(BUILT_IN)}. Default auto, or dualquery if one of the options "
+            help=f"One of {', '.join(BUILT_IN)}. Default: auto, or dualquery if one of the options "
             "below is given.",
             rich_help_panel=MECHANISM,
         ),
@@ -105,62 +110,56 @@ def release(
         int | None, typer.Option(help="Queries drawn in each round (s).", rich_help_panel=MECHANISM)
     ] = None,
     eta: Annotated[
-        float | None,
-        typer.Option(help="Learning rate of the queries' weights.", rich_help_panel=MECHANISM),
+        float | None, typer.Option(help="Learning rate of the game.", rich_help_panel=MECHANISM)
     ] = None,
     repetitions: Annotated[
         int | None,
-        typer.Option(
-            help="Passes over the measurements, for mwem and barak.", rich_help_panel=MECHANISM
-        ),
+        typer.Option(help="Updates in each iteration of mwem.", rich_help_panel=MECHANISM),
     ] = None,
     solver: Annotated[
         str | None,
         typer.Option(
-            help="Solver of best responses; dualquery solvers lists them. Default auto.",
+            help="Solver of best responses, one that 'dualquery solvers' lists; default: auto.",
             rich_help_panel=MECHANISM,
         ),
     ] = None,
     solver_timeout: Annotated[
         float | None,
         typer.Option(
-            help="Seconds that a best response may take; default 20.", rich_help_panel=MECHANISM
+            help="Most seconds for one best response; default: 20.", rich_help_panel=MECHANISM
         ),
     ] = None,
     epsilon: Annotated[
-        float, typer.Option(help="Privacy budget: the loss allowed.", rich_help_panel=BUDGET)
+        float, typer.Option(help="Largest privacy loss.", rich_help_panel=BUDGET)
     ] = 1.0,
     delta: Annotated[
         float | None,
-        typer.Option(
-            help="Default 1/n^2, or 0 for mechanisms that need none.", rich_help_panel=BUDGET
-        ),
+        typer.Option(help="Default: 1/n^2, or 0 for a pure mechanism.", rich_help_panel=BUDGET),
     ] = None,
     neighbours: Annotated[
         str,
         typer.Option(
-            help="replace-one (the number of rows is public) or add-remove (it is private).",
-            rich_help_panel=BUDGET,
+            help="replace-one (n is public) or add-remove (n is private).", rich_help_panel=BUDGET
         ),
     ] = "replace-one",
     rows: Annotated[
         int | None,
         typer.Option(
-            help="With add-remove: a public number to take for that of rows; default: a noisy one.",
+            help="With add-remove: a public number in place of n; default: a noisy one.",
             rich_help_panel=BUDGET,
         ),
     ] = None,
     accountant: Annotated[
         str,
         typer.Option(
-            help="auto (the smallest valid epsilon), or one that dualquery budget lists.",
+            help="auto (the smallest valid bound), or one that 'dualquery budget' lists.",
             rich_help_panel=BUDGET,
         ),
     ] = "auto",
     seed: Annotated[
         int | None,
         typer.Option(
-            help="For experiments: makes the run reproducible and NOT private.", rich_help_panel=RUN
+            help="Makes the run reproducible, and the release NOT private.", rich_help_panel=RUN
         ),
     ] = None,
     engine: Annotated[
@@ -172,29 +171,29 @@ def release(
     ] = None,
     answers_cache: Annotated[
         Path | None,
-        typer.Option(help="A file of yours that keeps EXACT PRIVATE answers.", rich_help_panel=RUN),
+        typer.Option(
+            help="A file of yours that keeps EXACT, PRIVATE answers.", rich_help_panel=RUN
+        ),
     ] = None,
     explain: Annotated[
         bool,
         typer.Option(
             "--explain",
-            help="Say on stderr how queries are counted, and how long passes took.",
+            help="Say on stderr how queries are counted and how long passes took.",
             rich_help_panel=RUN,
         ),
     ] = False,
     threads: Annotated[
         int | None,
-        typer.Option(help="Threads; default one for each core.", min=1, rich_help_panel=RUN),
+        typer.Option(help="Most threads; default: one for each core.", min=1, rich_help_panel=RUN),
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(
-            help="New folder of the release; default release-<UTC time>.", rich_help_panel=RUN
-        ),
+        typer.Option(help="Folder to make; default: release-<UTC time>.", rich_help_panel=RUN),
     ] = None,
     config: Annotated[
         Path | None,
-        typer.Option(help="A TOML file with these options (see above).", rich_help_panel=RUN),
+        typer.Option(help="TOML file with these options; see above.", rich_help_panel=RUN),
     ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object on stdout.", rich_help_panel=RUN)
