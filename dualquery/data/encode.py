@@ -124,8 +124,8 @@ def local_codes(
 ) -> NDArray[np.int32]:
     """Return the local bit of each value, or `MISSING`, `UNPARSABLE`, `OUTSIDE`.
 
-    For a binary column the result is the value of the bit, 0 or 1. What the column's choices make
-    of missing values is the caller's business; the other choices have been applied.
+    For a binary column the result is the value of the bit, 0 or 1. The caller applies what
+    the column says of missing values; all else that it says has been applied.
 
     Raises
     ------
@@ -242,7 +242,7 @@ def _named_codes(codes: Mapping[str, int], values: pl.Series) -> NDArray[np.int3
 
 
 def _numbered_codes(codes: Mapping[str, int], numbers: NDArray[np.float64]) -> NDArray[np.int32]:
-    """Return the code of the first text that is each number; NaN is none."""
+    """Return for each number the code of the first text that denotes it; `OUTSIDE` for NaN."""
     by_number: dict[float, int] = {}
     for text, code in codes.items():
         try:

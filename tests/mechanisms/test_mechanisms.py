@@ -86,6 +86,12 @@ MECHANISMS = [
     ),
     Case("mwem", {"iterations": 4}, trace=MWEM_TRACE, accountants=frozenset({"zcdp", "exact"})),
     Case(
+        "mwem",
+        {"iterations": 4, "select": "noisy-max"},
+        trace=MWEM_TRACE,
+        accountants=frozenset({"zcdp", "exact"}),
+    ),
+    Case(
         "mwem-sampled",
         {"rounds": 4, "population": 500, "records": 50},
         trace=SAMPLED_TRACE,

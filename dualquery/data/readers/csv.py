@@ -22,7 +22,7 @@ _OTHER_SEPARATORS = {";": "semicolons", "\t": "tabs"}
 
 
 class Translate(Protocol):
-    """Undoes the peculiarities of a dialect."""
+    """Rewrites the text of a dialect as standard CSV."""
 
     def __call__(self, stream: BinaryIO) -> BinaryIO:
         """Return a stream of plain comma-separated text."""
@@ -42,7 +42,7 @@ class CsvSource:
     header
         Names of the columns of a file that has no header line, else None.
     translate
-        Undoes the peculiarities of a dialect, else None.
+        Rewrites the text of a dialect as standard CSV; None for none.
     block_bytes
         How much text is held at a time; also the longest possible row.
     """

@@ -1,7 +1,7 @@
 """The kinds of columns a table may have, and which of a column's bits a value sets.
 
 A column knows its own bits only: they are counted from 0 within the column ("local" bits).
-Where a column starts within the record is the schema's business.
+The schema knows where a column starts within the record.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ What is stored is a seed: a block of any columns is computed from (seed, column,
 was computed before it and by which thread. A table of 100,000 records of 512,000 bits, 6.4 GB, is
 evaluated in as much memory as one block of the columns that the queries mention.
 
-The records are of nobody, hence public.
+The records are about no real person, hence public.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ class GeneratedBlock:
             )
 
     def _pieces(self) -> list[NDArray[np.int32]]:
-        """Return all bits, so many at a time that their words stay small."""
+        """Return all bits, computed a few at a time so that little memory is needed."""
         return [
             np.arange(start, min(start + _UNPACKED_COLUMNS, len(self.columns)), dtype=np.int32)
             for start in range(0, len(self.columns), _UNPACKED_COLUMNS)
