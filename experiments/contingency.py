@@ -83,7 +83,7 @@ _SHOWN = (0.01, 0.1, 0.5, 1.0)
 """Epsilons of the summary."""
 
 _MOST_UPDATES = 10**9
-"""Updates of single cells that the fit without noise may take."""
+"""The fit without noise updates single cells at most this often."""
 
 UNIFORM, NO_NOISE = "uniform table", "no noise: fit to exact marginals"
 
@@ -358,16 +358,16 @@ RECIPE = Recipe(
     name="contingency",
     title="MWEM, Figures 3 and 4: contingency tables, relative entropy",
     setting=(
-        "The paper's setting: relative entropy between exact and released table; Figure 3: "
-        "mildew, rochdale, czech, marginals of 3 attributes, 100 runs, MWEM with and without a "
-        "noisy start, and Barak et al. with its observations combined by multiplicative weights; "
-        "Figure 4: the National Long Term Care Survey, 20, 30 and 40 queries, degrees 2 and 3, 10 "
-        "runs. Ours: T = 10 in Figure 3 and half of the budget for the noisy start (the paper says "
-        "neither); neighbours replace one row, which doubles what a parity moves by: epsilon here "
-        "buys what half of it does in the paper, for all methods alike. The horizontal lines are "
-        "the uniform table and a fit to the exact marginals, not the published values. The survey "
-        "may not be passed on: without the user's copy (--data nltcs:PATH), and for all tables in "
-        "the quick form, stand-ins are drawn from written-down models."
+        "The paper's setting: relative entropy between exact and released table; Figure 3: mildew, "
+        "rochdale, czech, marginals of 3 attributes, 100 runs, MWEM with and without a noisy "
+        "start, and Barak et al. with its observations combined by multiplicative weights; Figure "
+        "4: the National Long Term Care Survey, 20, 30 and 40 queries, degrees 2 and 3, 10 runs. "
+        "Ours: T = 10 in Figure 3 and half of the budget for the noisy start (the paper says "
+        "neither); neighbours replace one row, which doubles the change of a parity, so epsilon "
+        "here is worth half as much as in the paper, for all methods. The horizontal lines are the "
+        "uniform table and a fit to the exact marginals, not the published values. The survey may "
+        "not be passed on: without the user's copy (--data nltcs:PATH), and for all tables in the "
+        "quick form, stand-ins are drawn from written-down models."
     ),
     plan=plan,
     perform=perform,

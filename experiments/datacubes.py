@@ -292,11 +292,11 @@ RECIPE = Recipe(
         "The paper's setting: the eight categorical attributes of Adult, all 256 cuboids, each "
         "with its average error over its cells; their average and maximum against epsilon 0.25 to "
         "2, MWEM with T = 10 against PMostC and BMaxC of Ding et al. Ours: MWEM is this "
-        "experiment's own loop over cuboids, with the room's selection and noise; passes as long "
-        "as a measurement disagrees by more than its noise, 50 at most; cuboids of more cells than "
-        "rows are no candidates; neighbours replace one row, so a cuboid moves by 2, not 1; "
-        "instead of PMostC and BMaxC, Laplace noise on every cuboid. The quick form has six "
-        "attributes, without education and native-country."
+        "experiment's own loop over cuboids, with the room's selection and noise. It makes passes "
+        "while a measurement disagrees by more than its noise, at most 50; cuboids with more cells "
+        "than rows are not candidates; neighbours replace one row, so the counts of a cuboid "
+        "change by 2, not 1; instead of PMostC and BMaxC, Laplace noise on every cuboid. The quick "
+        "form has six attributes, without education and native-country."
     ),
     plan=plan,
     perform=perform,

@@ -21,7 +21,7 @@ EPSILONS = (0.25, 0.5, 1.0, 2.0, 3.0, 4.0, 5.0)
 DELTA = 0.001
 QUERIES, RUNS = 500_000, 5
 WIDE = ("netflix", "netflix-like", "npm-deps")
-"""Tables on which `auto` takes minutes a run, and runs once."""
+"""On these data sets `auto` takes minutes a run, so it runs once."""
 LEVEL = 1.2
 """Error may rise by this factor from one epsilon to the next, and count as not rising."""
 

@@ -105,9 +105,9 @@ RECIPE = Recipe(
     setting=(
         "The guarantee of Section 6 of the DualQuery paper, (epsilon, 0.001): answers to 100,000 "
         "random 3-way conjunctions, signed but for the two sparse tables, where positive ones ask "
-        "about the first 100 columns; neighbours replace one row, parameters by rules whose "
-        "constants were chosen on such tables. Tables that are not given with --data are left out. "
-        "The quick form asks 10,000 queries about Adult."
+        "about the first 100 columns; neighbours replace one row; the rules that set parameters "
+        "have constants that were chosen on such tables. Tables that are not given with --data are "
+        "left out. The quick form asks 10,000 queries about Adult."
     ),
     plan=plan,
     perform=perform,

@@ -47,7 +47,7 @@ class Choices:
     Parameters
     ----------
     quick
-        Whether a look is enough: 40 seconds on two cores, on data of the package only.
+        Whether to run the small form: at most 40 seconds on two cores, on data of the package.
     runs
         Seeds 1 to this for each setting; None for the experiment's own number.
     data
