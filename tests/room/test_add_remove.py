@@ -40,7 +40,7 @@ from dualquery.room.statistics import (
 )
 from dualquery.rows.dataset import load
 from dualquery.runtime.errors import BadInputError
-from tests.mwem.cases import all_records, domain_of, records_of
+from tests.cases import all_records, domain_of, records_of
 from tests.neighbouring import both_relations, pairs
 from tests.neighbouring import tables as tables_of
 from tests.tables import SCHEMA, people, random_records
