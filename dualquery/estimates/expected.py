@@ -1,7 +1,8 @@
 """What error to expect of a mechanism, before any budget is spent. Public facts only.
 
-Two kinds of answer, each with its basis in words: noise on every answer follows a formula, and
-DualQuery a scale with constants measured on other data. For every other mechanism there is none.
+An estimate states its basis in words. Noise on every answer follows a formula; the errors of the
+matrix mechanism and of DualQuery follow a scale with constants measured on other tables. There is
+no estimate for the other mechanisms.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class ExpectedError:
     max_error, mean_error
         Over the queries of the workload.
     basis
-        What the estimates rest on, one sentence.
+        One sentence: where the estimates come from.
     """
 
     max_error: Estimate
@@ -83,5 +84,5 @@ def noise_error(noise: str, scale: float, queries: int, spread: float) -> Expect
     return ExpectedError(
         Estimate(0.6 * most, most, min(1.3 * most, spread)),
         Estimate(0.25 * average, 0.75 * average, min(1.1 * average, spread)),
-        "by the formula of independent noise; clipping takes up to half of it",
+        "from the formula of independent noise; clipping removes up to half of the error",
     )

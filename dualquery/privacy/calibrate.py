@@ -23,7 +23,7 @@ _LARGEST_COUNT = 10**6
 """Samples and rounds beyond this are not searched."""
 
 _SECANT_CALLS = 12
-"""After so many calls a search bisects."""
+"""A search bisects after this many calls."""
 
 
 @dataclass(frozen=True)

@@ -113,7 +113,7 @@ def evaluate(
 
 @contextmanager
 def _uncut(reading: Engine, table: Any, data: Dataset[Rows]) -> Iterator[Dataset[Rows]]:
-    """Yield the rows as they were before they were cut to a number of 1s: what is true of them."""
+    """Yield the rows as they were before they were cut to a number of 1s: the truth is theirs."""
     if data.schema.max_ones_per_row is None:
         yield data
         return
@@ -145,8 +145,8 @@ def _compare(
         )
     elif abs(data.n - loaded.n) > FAR_OFF * data.n:
         _log.warning(
-            "the release went by %s rows, this table has %s: its answers are shares of the former, "
-            "and off by that alone",
+            "the release counts on %s rows, this table has %s: its answers are shares of the "
+            "former, so they are off by that alone",
             f"{loaded.n:,}",
             f"{data.n:,}",
         )

@@ -320,7 +320,7 @@ def test_evaluation_notices_a_stated_number_of_rows_that_is_far_off(table, caplo
         neighbours="add-remove", rows=2 * TRUE_ROWS,
     )  # fmt: skip
     dualquery.evaluate(made, table)
-    assert f"went by {2 * TRUE_ROWS:,} rows, this table has {TRUE_ROWS:,}" in caplog.text
+    assert f"counts on {2 * TRUE_ROWS:,} rows, this table has {TRUE_ROWS:,}" in caplog.text
 
 
 def test_less_noise_than_for_replaced_records() -> None:

@@ -1,4 +1,4 @@
-"""How much structure a noisy measurement can tell from its noise, asked of the measurement itself.
+"""Choose how much structure a fit may have, by trials on the noisy measurement itself.
 
 Gaussian noise can be split after the fact. With y of variance ``s^2`` and independent z of the same
 variance, ``y + g z`` and ``y - z / g`` are independent measurements of the same mean, of variances
@@ -21,19 +21,19 @@ from dualquery.runtime.progress import part_of
 Float64 = NDArray[np.float64]
 
 _HELD_BACK = 0.25
-"""g^2: so much more noise have the trials."""
+"""g^2: trials have (1 + g^2) times the noise variance."""
 
 _STEPS = 600
-"""Of a trial, at most. After half as many, pulls cannot be told apart."""
+"""Most gradient steps of a trial. After half as many, the errors of the pulls are too similar."""
 
 _FACTORS = (1.0, 2.0, 8.0)
 """Pulls tried, in units of the first. Eight times the usual one leaves hardly more than independent
 columns."""
 
 _NEARER = 0.7
-"""So much of the distance between two fits' answers (mean squares) must the one with the larger
-pull be nearer to the truth, as far as what was held back tells. Of two fits about as good, the one
-with less pull has the smaller largest error, as was seen on msweb."""
+"""A fit with a larger pull is taken only if it is nearer to the truth by this share of the distance
+between the two fits' answers (mean squares), judged by the noise that was held back. Of two fits
+that are about as good, the one with less pull had the smaller max error on msweb."""
 
 
 @dataclass(frozen=True, eq=False)
