@@ -1,27 +1,21 @@
 """What error to expect of a mechanism, before any budget is spent. Public facts only.
 
-An estimate states its basis in words. Noise on every answer follows a formula; the errors of the
-matrix mechanism and of DualQuery follow a scale with constants measured on other tables. There is
-no estimate for the other mechanisms.
+An estimate says what it rests on. The error of noise on every answer follows a formula; that of a
+game or a fit is a scale with constants that were measured on other data. Other mechanisms have no
+estimate.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    pass
 
 _EULER = 0.5772156649015329
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """An error with the range in which it is expected; ``low <= about <= high``, in [0, 1] times
-    the range of the queries.
-    """
+    """An error and the range in which it is expected, in units of answers; low <= about <= high."""
 
     low: float
     about: float
@@ -41,7 +35,7 @@ class ExpectedError:
     max_error, mean_error
         Over the queries of the workload.
     basis
-        One sentence: where the estimates come from.
+        What the estimates rest on, in one sentence.
     """
 
     max_error: Estimate
@@ -64,11 +58,11 @@ def noise_error(noise: str, scale: float, queries: int, spread: float) -> Expect
     noise
         ``gaussian`` or ``discrete laplace``.
     scale
-        Of the noise, in units of answers.
+        Scale of the noise, in units of answers.
     queries
         Number m of answers.
     spread
-        Difference of the largest and the smallest possible answer: answers are clipped.
+        Length of the range of answers, to which they are clipped.
     """
     if noise == "gaussian":
         # The Gumbel mean of the largest of m magnitudes, in standard deviations.
@@ -84,5 +78,5 @@ def noise_error(noise: str, scale: float, queries: int, spread: float) -> Expect
     return ExpectedError(
         Estimate(0.6 * most, most, min(1.3 * most, spread)),
         Estimate(0.25 * average, 0.75 * average, min(1.1 * average, spread)),
-        "from the formula of independent noise; clipping removes up to half of the error",
+        "by the formula of independent noise; clipping takes up to half of it",
     )

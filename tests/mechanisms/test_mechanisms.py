@@ -404,6 +404,28 @@ def test_bad_options_are_one_clear_message(name, options, message) -> None:
     assert "\n" not in str(error.value)
 
 
+def test_memory_is_another_name_of_remembered_rounds() -> None:
+    made = configure("dualquery", {"memory": "3"})
+    assert made == configure("dualquery", {"remembered_rounds": 3})
+    assert made.remembered_rounds == 3
+    with pytest.raises(BadInputError, match="remembered_rounds is given twice, once as memory"):
+        configure("dualquery", {"remembered_rounds": 3, "memory": 3})
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("mwem", {"iterations": None}, "iterations is None"),
+        ("mwem-sampled", {"population": None}, "population is None"),
+        ("matrix", {"steps": None}, "steps is None"),
+        ("matrix", {"pull": True}, "pull is True; a number from 0 to 1 is needed"),
+    ],
+)
+def test_none_is_for_options_that_a_mechanism_chooses(name, options, message) -> None:
+    with pytest.raises(BadInputError, match=message):
+        configure(name, options)
+
+
 def test_texts_become_the_types_of_the_fields() -> None:
     made = configure("dualquery", {"rounds": "7", "eta": "0.5", "free": "coins", "solver": "scip"})
     assert (made.rounds, made.eta, made.free, made.solver) == (7, 0.5, "coins", "scip")

@@ -40,7 +40,7 @@ from dualquery.room.statistics import (
 )
 from dualquery.rows.dataset import load
 from dualquery.runtime.errors import BadInputError
-from tests.mwem.cases import all_records, domain_of, records_of
+from tests.cases import all_records, domain_of, records_of
 from tests.neighbouring import both_relations, pairs
 from tests.neighbouring import tables as tables_of
 from tests.tables import SCHEMA, people, random_records
@@ -320,7 +320,7 @@ def test_evaluation_notices_a_stated_number_of_rows_that_is_far_off(table, caplo
         neighbours="add-remove", rows=2 * TRUE_ROWS,
     )  # fmt: skip
     dualquery.evaluate(made, table)
-    assert f"counts on {2 * TRUE_ROWS:,} rows, this table has {TRUE_ROWS:,}" in caplog.text
+    assert f"went by {2 * TRUE_ROWS:,} rows, this table has {TRUE_ROWS:,}" in caplog.text
 
 
 def test_less_noise_than_for_replaced_records() -> None:

@@ -1,4 +1,4 @@
-"""Choose how much structure a fit may have, by trials on the noisy measurement itself.
+"""How much structure a noisy measurement can tell from its noise, asked of the measurement itself.
 
 Gaussian noise can be split after the fact. With y of variance ``s^2`` and independent z of the same
 variance, ``y + g z`` and ``y - z / g`` are independent measurements of the same mean, of variances
@@ -24,16 +24,16 @@ _HELD_BACK = 0.25
 """g^2: trials have (1 + g^2) times the noise variance."""
 
 _STEPS = 600
-"""Most gradient steps of a trial. After half as many, the errors of the pulls are too similar."""
+"""Most gradient steps of a trial. After half as many, pulls cannot be told apart."""
 
 _FACTORS = (1.0, 2.0, 8.0)
 """Pulls tried, in units of the first. Eight times the usual one leaves hardly more than independent
 columns."""
 
 _NEARER = 0.7
-"""A fit with a larger pull is taken only if it is nearer to the truth by this share of the distance
-between the two fits' answers (mean squares), judged by the noise that was held back. Of two fits
-that are about as good, the one with less pull had the smaller max error on msweb."""
+"""The larger pull is chosen if its fit is nearer to what was held back by more than this part of
+the mean square between the two fits' answers. Of two fits about as good, the one with less pull has
+the smaller largest error, as was seen on msweb."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,9 +65,9 @@ class Trials:
     fit
         The fit to be made in the end.
     answers
-        What turns means of the products measured into the answers that matter, linearly.
+        Linear function from the means of what was measured to the answers of the queries.
     pulls
-        What is tried, the least first.
+        The pulls to try, the least first.
     """
 
     fit: MixtureFit
@@ -86,7 +86,7 @@ class Trials:
     def run(
         self, generator: np.random.Generator, threads: int, progress: Callable[[int, int], None]
     ) -> tuple[Trial, ...]:
-        """Make the trials, if any; ``progress`` is told of the steps of all."""
+        """Make the trials, if any; ``progress`` counts the steps of all."""
         if not self.pulls:
             return ()
         shown, held_back = split(self.fit.targets, self.fit.deviations, generator)
