@@ -32,11 +32,7 @@ import numpy as np
 from dualquery.mechanisms.dualquery.options import GameOptions
 from dualquery.mechanisms.protocol import Budget, Task
 from dualquery.privacy.accountants.choice import AUTO, best
-from dualquery.privacy.calibrate import (
-    calibrate_rounds,
-    calibrate_samples,
-    calibrate_step,
-)
+from dualquery.privacy.calibrate import calibrate_game
 from dualquery.privacy.events import GameSchedule
 from dualquery.runtime.errors import BadInputError
 
@@ -175,8 +171,14 @@ def _strength(n: int, budget: Budget) -> float:
     if quick in (AUTO, "exact"):
         quick = "zcdp" if budget.delta > 0 else "advanced"
     rounds, samples = 100, 100
-    found = calibrate_step(
-        budget.epsilon, budget.delta, n, rounds, samples, quick, budget.neighbours
+    found = calibrate_game(
+        budget.epsilon,
+        budget.delta,
+        n,
+        rounds=rounds,
+        samples=samples,
+        accountant=quick,
+        neighbours=budget.neighbours,
     )
     return found.schedule.step * rounds * math.sqrt(samples * rounds)
 
@@ -190,17 +192,16 @@ def _solve(
     reason: str,
 ) -> Priced:
     """Find the one open parameter that spends the budget."""
-    spend = (budget.epsilon, budget.delta, n)
-    how = (budget.accountant, budget.neighbours)
-    match rounds, samples, eta:
-        case int(), int(), None:
-            found = calibrate_step(*spend, rounds, samples, *how)
-        case int(), None, float():
-            found = calibrate_samples(*spend, rounds, eta, *how)
-        case None, int(), float():
-            found = calibrate_rounds(*spend, samples, eta, *how)
-        case _:
-            raise RuntimeError("two of rounds, samples and eta must be fixed before the third")
+    found = calibrate_game(
+        budget.epsilon,
+        budget.delta,
+        n,
+        rounds=rounds,
+        samples=samples,
+        step=eta,
+        accountant=budget.accountant,
+        neighbours=budget.neighbours,
+    )
     return found.schedule, found.accountant, reason
 
 
