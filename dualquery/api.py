@@ -116,7 +116,9 @@ def release(
     configured = configure(mechanism, options or {})
     wanted.require_delta(configured)
     if mechanism is None and options:
-        progress.note(f"mechanism {configured.name}: options were given, and no mechanism named")
+        progress.note(
+            f"mechanism {configured.name}, because options were given without a mechanism"
+        )
     # The clock is read before the table is: how long a pass over private rows took stays unsaid.
     created = datetime.datetime.now(datetime.UTC)
     check_seed(seed)

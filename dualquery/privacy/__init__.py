@@ -1,1 +1,1 @@
-"""Arithmetic on public numbers: events, accountants, calibration, and a release's statement."""
+"""Arithmetic on public numbers: events, accountants, calibration, the stated guarantee."""

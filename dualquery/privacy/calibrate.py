@@ -32,7 +32,7 @@ _LARGEST_COUNT = 10**6
 """Whole numbers beyond this are not searched."""
 
 _SECANT_CALLS = 12
-"""After so many calls a search bisects."""
+"""A search bisects after this many calls."""
 
 S = TypeVar("S", bound=Schedule)
 

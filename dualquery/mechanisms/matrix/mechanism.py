@@ -180,7 +180,7 @@ class Matrix(Mechanism[MeasureAndFit]):
         return ExpectedError(
             Estimate(*(min(factor * deviation, 1.0) for factor in _MAX_ERROR)),
             Estimate(*(min(factor * deviation, 1.0) for factor in _MEAN_ERROR)),
-            "the deviation of the answers' noise, times what fits left of it on five public tables",
+            "from the answers' noise and the share of it that fits left on five public tables",
         )
 
     def run(
