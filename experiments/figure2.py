@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from experiments.comparing import best_below_all, curve_means, gains_over_the_paper, listed
-from experiments.contenders import BEST, CONTENDERS, OURS, SEEDLESS, contenders_named
+from experiments.contenders import BEST, CONTENDERS, OURS, SEEDLESS
 from experiments.data_sets import DataSet, chosen
 from experiments.harness.recipe import Choices, Finding, Option, Recipe, Row, Run
 from experiments.measuring import release_of
@@ -43,7 +43,7 @@ def plan(choices: Choices) -> Sequence[Run]:
             "seed": seed,
         }
         for table in chosen(choices, _names(choices))
-        for label in contenders_named(choices.options.get("contender"))
+        for label in choices.named("contender", CONTENDERS) or CONTENDERS
         for epsilon in (epsilons[:1] if label in SEEDLESS else epsilons)
         for seed in (range(1, 2) if _runs_once(label, table) else choices.seeds(RUNS))
     ]

@@ -198,10 +198,9 @@ def _price(
     neighbours: Neighbours,
 ) -> dict[str, Any]:
     """Find what is sought by one accountant, or why it cannot say."""
-    from dualquery.privacy.calibrate import calibrate_rounds, calibrate_samples, calibrate_step
+    from dualquery.privacy.calibrate import calibrate_game
     from dualquery.privacy.events import GameSchedule
 
-    how = (accountant.name, neighbours)
     rounds, samples, eta = parameters["rounds"], parameters["samples"], parameters["eta"]
     if epsilon is None:
         schedule = GameSchedule(rounds, samples, eta, rows, neighbours)
@@ -213,15 +212,16 @@ def _price(
             return {sought: None, "remark": "more than a number can hold"}
         return {sought: cost, "remark": accountant.assumptions}
     try:
-        if sought == "eta":
-            found = calibrate_step(epsilon, delta, rows, rounds, samples, *how)
-            value: float = found.schedule.step
-        elif sought == "samples":
-            found = calibrate_samples(epsilon, delta, rows, rounds, eta, *how)
-            value = found.schedule.samples
-        else:
-            found = calibrate_rounds(epsilon, delta, rows, samples, eta, *how)
-            value = found.schedule.rounds
+        found = calibrate_game(
+            epsilon,
+            delta,
+            rows,
+            rounds=rounds,
+            samples=samples,
+            step=eta,
+            accountant=accountant.name,
+            neighbours=neighbours,
+        )
     except BadInputError as error:
         return {sought: None, "remark": str(error)}
-    return {sought: value, "remark": accountant.assumptions}
+    return {sought: found.value, "remark": accountant.assumptions}

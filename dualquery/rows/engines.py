@@ -33,7 +33,7 @@ _EXPANSION = 8
 """The content of a compressed file is taken to be this many times its size."""
 
 _SHARE = 0.5
-"""Rows are kept in memory when the files would fill at most this share of what is available."""
+"""Rows are kept in memory if the files would fill at most this share of the free memory."""
 
 
 @dataclass(frozen=True, kw_only=True)

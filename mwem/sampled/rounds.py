@@ -60,7 +60,7 @@ def play(
     spending
         The noise of every draw.
     progress
-        Told after every round.
+        Called after every round.
     """
     counting = CountingPass(workload.literals)
     bits = np.where(workload.literals >= 0, workload.literals >> 1, np.int32(-1))

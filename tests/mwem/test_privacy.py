@@ -18,7 +18,7 @@ from dualquery.room.scores import GRID, error_scores
 from mwem import Mwem
 from mwem.algorithm import clip_to_range
 from mwem.representations import Histogram
-from tests.mwem.cases import MEMORY, all_records, domain_of, records_of
+from tests.cases import MEMORY, all_records, domain_of, records_of
 from tests.room.test_noisy_max import probabilities
 
 DOMAIN = domain_of(1, 1)

@@ -35,7 +35,7 @@ from mwem.sampled.mechanism import MwemSampled, mentioned_bits
 from mwem.sampled.population import PopulationRows
 from mwem.sampled.spending import FEWEST_ROUNDS, MOST_ROUNDS, default_rounds, spend
 from mwem.sampled.targets import FLOOR, target_shares
-from tests.mwem.cases import all_records, domain_of, random_case, records_of
+from tests.cases import all_records, domain_of, random_case, records_of
 from tests.tables import legal, random_records
 
 

@@ -17,7 +17,7 @@ from dualquery.queries.conjunctions import Workload
 from dualquery.queries.generate.random import random_conjunctions
 from dualquery.room.draws import weighted_kernels as kernels
 from dualquery.room.draws.databases import SmallDatabases, count_databases
-from tests.mwem.cases import all_records, domain_of, records_of
+from tests.cases import all_records, domain_of, records_of
 from tests.neighbouring import both_relations, pairs
 
 DOMAIN = domain_of(1, 1)

@@ -25,7 +25,7 @@ from dualquery.room.draws.randomized import (
 from dualquery.room.randomness import SeededRandomness
 from dualquery.rows.dask_cluster import ClusterRows
 from dualquery.runtime.errors import BadInputError
-from tests.mwem.cases import domain_of, records_of
+from tests.cases import domain_of, records_of
 from tests.tables import random_records
 
 DOMAIN = domain_of(1, 3, 1)

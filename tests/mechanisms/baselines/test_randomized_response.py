@@ -21,7 +21,7 @@ from dualquery.room.draws.randomized import (
 )
 from dualquery.room.randomness import SeededRandomness
 from dualquery.runtime.errors import BadInputError
-from tests.mwem.cases import all_records, domain_of
+from tests.cases import all_records, domain_of
 from tests.room.test_randomized import DOMAIN, WORKLOAD, chance
 from tests.tables import SCHEMA, dataset, random_records
 

@@ -22,7 +22,7 @@ from dualquery.queries.generate.random import random_conjunctions
 from dualquery.releases.making import run
 from dualquery.room.draws.databases import SmallDatabases, largest_size
 from dualquery.runtime.errors import BadInputError
-from tests.mwem.cases import all_records, records_of
+from tests.cases import all_records, records_of
 from tests.room.test_databases import DOMAIN, EPSILON, WORKLOAD, N, log_probabilities
 from tests.tables import SCHEMA, dataset
 
