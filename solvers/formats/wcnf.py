@@ -167,7 +167,7 @@ class _Parser:
         literals.pop()
         if 0 in literals:
             self._fail(line, "0 inside a clause; it ends one, and each clause has its own line")
-        largest = max(map(abs, literals), default=0)
+        largest = max(max(literals), -min(literals)) if literals else 0
         if self.declared is not None and largest > self.declared[0]:
             self._fail(line, f"variable {largest}, but the header declares {self.declared[0]}")
         if largest >= 2**30:
@@ -285,10 +285,10 @@ class _Parser:
                 objective[variable] += weight if clause[0] > 0 else -weight
             elif clause and weight:
                 constant += weight
-                if not _is_tautology(clause):
-                    rows.append([-literal for literal in dict.fromkeys(clause)])
+                for plain in _simplified(clause):
+                    rows.append([-literal for literal in plain])
                     weights.append(-weight)
-        hard = [list(dict.fromkeys(clause)) for clause in self.hard if not _is_tautology(clause)]
+        hard = [plain for clause in self.hard for plain in _simplified(clause)]
         sizes = np.array([len(clause) for clause in hard], np.int64)
         literals = np.fromiter(chain.from_iterable(hard), np.int32, int(sizes.sum()))
         signs = np.sign(literals).astype(np.float64)
@@ -310,8 +310,13 @@ class _Parser:
         )
 
 
-def _is_tautology(clause: Clause) -> bool:
-    return len(set(clause)) != len(set(map(abs, clause)))
+def _simplified(clause: Clause) -> tuple[Clause, ...]:
+    """Return a clause without repeated literals, or nothing if it is true whatever the values."""
+    variables = len(set(map(abs, clause)))
+    if variables == len(clause):
+        return (clause,)
+    distinct = list(dict.fromkeys(clause))
+    return (distinct,) if len(distinct) == variables else ()
 
 
 def _codes(rows: list[Clause]) -> np.ndarray:
