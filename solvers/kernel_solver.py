@@ -17,6 +17,7 @@ from solvers.compact import compact
 from solvers.errors import (
     InfeasibleProblemError,
     InvalidProblemError,
+    NoRecordFoundError,
     SolverError,
     UnknownSolverError,
 )
@@ -25,6 +26,7 @@ from solvers.limits import SearchLimits
 from solvers.local_search import improve
 from solvers.problem import BestResponse
 from solvers.protocol import Capability
+from solvers.relaxation import unit
 from solvers.solution import Solution, Status
 
 _GRACE_SECONDS = 0.25
@@ -284,10 +286,7 @@ def _usable(
     own = record is not None and kernel.feasible(record)
     if record is None or not own:
         if start is None and kernel.constraints:
-            raise SolverError(
-                "no record that satisfies the linear constraints was found within the time limit; "
-                "raise the limit or give a feasible hint"
-            )
+            raise NoRecordFoundError
         deadline = max(limits.deadline, time.perf_counter() + _GRACE_SECONDS)
         record, found = improve(kernel, start, SearchLimits(limits.began, deadline, 1, limits.seed))
     if start is not None and kernel.value(start) > kernel.value(record):
@@ -305,7 +304,9 @@ def _credible_bound(kernel: BestResponse, result: SearchResult, objective: float
 def _is_proven(kernel: BestResponse, objective: float, bound: float) -> bool:
     if objective >= kernel.constant + float(kernel.weights[kernel.weights > 0].sum()):
         return True
-    return bound <= objective + _tolerance(kernel)
+    # Less than to the next value, where values have a distance.
+    nearest = 0.5 * unit(kernel) or math.inf
+    return bound <= objective + min(_tolerance(kernel), nearest)
 
 
 def _tolerance(kernel: BestResponse) -> float:

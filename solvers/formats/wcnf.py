@@ -17,12 +17,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 import numpy as np
+from numpy.typing import NDArray
 
 from solvers.constraints import LinearConstraint, Rows
-from solvers.errors import MalformedFileError, ProblemTooLargeError
+from solvers.errors import MalformedFileError, ProblemTooLargeError, SolverError
 from solvers.formats.clauses import WeightedClauses, clauses_of
 from solvers.formats.decision_diagram import Clause
 from solvers.formats.instance import Instance
@@ -67,6 +68,37 @@ def wcnf_text(clauses: WeightedClauses, *, header: bool = False) -> str:
     lines += [f"{hard} {' '.join(map(str, clause))} 0" for clause in clauses.hard]
     lines += [f"{weight} {' '.join(map(str, clause))} 0" for weight, clause in clauses.soft]
     return "\n".join([*lines, ""])
+
+
+class ClauseFile(NamedTuple):
+    """A WCNF file as it stands, whoever wrote it."""
+
+    instance: Instance
+    hard: list[Clause]
+    soft: list[tuple[int, Clause]]
+
+    def cost(self, values: NDArray[np.uint8]) -> int:
+        """Return the weight of the soft clauses that values of the variables violate.
+
+        Raises
+        ------
+        SolverError
+            If they violate a hard clause.
+        """
+        true = set(np.flatnonzero(values) + 1) | set(-np.flatnonzero(values == 0) - 1)
+        for clause in self.hard:
+            if true.isdisjoint(clause):
+                raise SolverError(f"the values violate the hard clause {clause}")
+        return sum(weight for weight, clause in self.soft if true.isdisjoint(clause))
+
+
+def parse_clauses(text: str, name: str) -> ClauseFile:
+    """Read the clauses of WCNF and nothing else: our own writer's comments are passed over.
+
+    Parameters and errors are those of :func:`parse_wcnf`.
+    """
+    parsed = _Parser(name).parse(text)
+    return ClauseFile(recognise(parsed.program()), parsed.hard, parsed.soft)
 
 
 def parse_wcnf(text: str, name: str) -> Instance:
