@@ -16,7 +16,13 @@ from typing import Generic, TypeVar
 from dualquery.privacy.accountants.choice import AUTO, Accountant, choices
 from dualquery.privacy.accountants.zcdp import rho_for, rho_of
 from dualquery.privacy.budget import check_budget
-from dualquery.privacy.events import RANGE_SLACK, GameSchedule, Neighbours, Schedule
+from dualquery.privacy.events import (
+    RANGE_SLACK,
+    GameSchedule,
+    Neighbours,
+    Schedule,
+    require_positive,
+)
 from dualquery.runtime.errors import BadInputError
 
 _TOLERANCE = 1e-4
@@ -203,14 +209,9 @@ def laplace_scale(epsilon: float, l1_sensitivity: float) -> float:
     BadInputError
         If a parameter is out of its range.
     """
-    _require_positive("epsilon", epsilon)
-    _require_positive("the sensitivity", l1_sensitivity)
+    require_positive("epsilon", epsilon)
+    require_positive("the sensitivity", l1_sensitivity)
     return math.nextafter(l1_sensitivity / epsilon, math.inf)
-
-
-def _require_positive(what: str, value: float) -> None:
-    if not (math.isfinite(value) and value > 0):
-        raise BadInputError(f"{what.capitalize()} is {value}; a finite number > 0 is needed.")
 
 
 def _largest(
