@@ -1,4 +1,4 @@
-"""What a user asks for, checked as far as it can be without a table: a workload and a budget."""
+"""What a user asks for: a workload and a budget, checked as far as possible without a table."""
 
 from __future__ import annotations
 
@@ -101,10 +101,9 @@ class WorkloadRequest:
         BadInputError
             If the schema has too few columns or queries, or the file has a faulty line.
         """
-        from dualquery.queries.generate.files import read_queries
+        from dualquery.queries.generate.files import read_queries, workload_of_texts
         from dualquery.queries.generate.marginals import all_marginals, random_marginals
         from dualquery.queries.generate.random import count_distinct, random_conjunctions
-        from dualquery.queries.generate.texts import workload_of_texts
 
         domain = schema.domain
         columns = None if self.columns is None else schema.select(self.columns)

@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from dualquery.queries.conjunctions import Workload
 from dualquery.requests import WorkloadRequest
 from dualquery.runtime.errors import BadInputError
+from experiments.comparing import best_below_all
 from experiments.contenders import BEST, CONTENDERS, OURS
+from experiments.data_sets import chosen
 from experiments.harness.recipe import Choices, Finding, Option, Recipe, Row, Run
 from experiments.measuring import question_of, release
-from experiments.tables import TABLES, table_named
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -41,17 +42,15 @@ _QUICK_COMPARED = (BEST, OURS, "Gaussian noise", "independent columns")
 
 
 def plan(choices: Choices) -> Sequence[Run]:
-    """Ask every workload of every table at hand; a run takes a mechanism through all epsilon."""
+    """Plan a run for each data set, workload, delta, mechanism and seed; it covers all epsilons."""
     quick = choices.quick
-    at_hand = [name for name in DATA if TABLES[name].at_hand(choices)]
-    names = choices.options.get("table", ("adult",) if quick else at_hand)
     workloads = choices.options.get("workload", _QUICK_WORKLOADS if quick else tuple(WORKLOADS))
     for workload in workloads:
         if workload not in WORKLOADS:
             raise BadInputError(f"--workload {workload}: the workloads are {', '.join(WORKLOADS)}")
     return [
         {
-            **table_named(name).parameters(choices),
+            **data.parameters(choices),
             "workload": workload,
             "asked": _quickly(WORKLOADS[workload]) if quick else dict(WORKLOADS[workload]),
             "delta": delta,
@@ -59,7 +58,7 @@ def plan(choices: Choices) -> Sequence[Run]:
             "epsilons": list(_QUICK_EPSILONS if quick else EPSILONS),
             "seed": seed,
         }
-        for name in names
+        for data in chosen(choices, DATA)
         for workload in workloads
         for delta in (("0.001",) if quick else DELTAS)
         for label in (_QUICK_COMPARED if quick else COMPARED)
@@ -74,17 +73,14 @@ def _quickly(asked: Mapping[str, Any]) -> dict[str, Any]:
 def perform(run: Run, threads: int) -> Sequence[Row]:
     """Release once an epsilon."""
     asked = question_of(run, WorkloadRequest(**run["asked"]), threads)
-    contender = CONTENDERS[run["contender"]]
     rows = []
     for epsilon in run["epsilons"]:
         found = release(
             asked,
-            contender.mechanism,
+            CONTENDERS[run["contender"]],
             run["seed"],
             epsilon=epsilon,
             delta=DELTAS[run["delta"]],
-            accountant=contender.accountant,
-            options=contender.options,
             threads=threads,
         )
         l1 = None
@@ -112,8 +108,8 @@ def mean_l1(workload: Workload, off: NDArray[np.float64]) -> float:
 
 def summarise(table: pl.DataFrame) -> pl.DataFrame:
     """Return errors, time and memory at epsilon 1 (or the largest there is) and delta 0.001."""
-    chosen = table["epsilon"].max() if SHOWN not in table["epsilon"] else SHOWN
-    lines = table.filter(pl.col("epsilon") == chosen, pl.col("delta") == table["delta"][0])
+    epsilon = table["epsilon"].max() if SHOWN not in table["epsilon"] else SHOWN
+    lines = table.filter(pl.col("epsilon") == epsilon, pl.col("delta") == table["delta"][0])
     return lines.group_by("data", "workload", "contender", maintain_order=True).agg(
         pl.col("epsilon").first(),
         pl.col("max_error", "mean_error", "rmse", "mean_l1", "cpu_seconds", "peak_mib").mean(),
@@ -122,29 +118,15 @@ def summarise(table: pl.DataFrame) -> pl.DataFrame:
 
 def expect(table: pl.DataFrame) -> Sequence[Finding]:
     """Say where the best mechanism is not the best."""
-    findings = []
-    groups = table.group_by("data", "workload", "delta", maintain_order=True)
-    for (name, workload, delta), lines in groups:
-        means = lines.group_by("contender", "epsilon").agg(pl.col("max_error", "mean_error").mean())
-        best = means.filter(pl.col("contender") == BEST)
-        others = means.filter(pl.col("contender") != BEST)
-        losses = [
-            f"{row['contender']} at {row['epsilon']:g} ({column.partition('_')[0]})"
-            for column in ("max_error", "mean_error")
-            for row in others.join(best, on="epsilon", suffix="_best")
-            .filter(pl.col(column) <= pl.col(f"{column}_best"))
-            .sort("epsilon")
-            .iter_rows(named=True)
-        ]
-        findings.append(
-            Finding(
-                f"{name}, {workload}, delta {delta}: {BEST} has the smallest max and mean "
-                "error at every epsilon",
-                f"not smaller than {', '.join(losses)}" if losses else "it has",
-                not losses,
-            )
+    return [
+        finding
+        for (name, workload, delta), lines in table.group_by(
+            "data", "workload", "delta", maintain_order=True
         )
-    return findings
+        for finding in best_below_all(
+            f"{name}, {workload}, delta {delta}", lines, ("max_error", "mean_error")
+        )
+    ]
 
 
 def draw(table: pl.DataFrame) -> Mapping[str, Figure]:
@@ -161,13 +143,13 @@ def draw(table: pl.DataFrame) -> Mapping[str, Figure]:
         figure, axes = style.panels(2, len(workloads), height=1.9)
         for at, panel in enumerate(axes):
             workload, column = workloads[at // 2], ("max_error", "mean_error")[at % 2]
-            for label, look in looks.items():
-                of_one = lines.filter(pl.col("contender") == label, pl.col("workload") == workload)
-                style.line_with_band(panel, of_one, "epsilon", column, look)
+            of_one = lines.filter(pl.col("workload") == workload)
+            style.lines_with_bands(panel, of_one, "epsilon", column, "contender", looks)
             style.logarithmic_errors(panel)
             style.logarithmic(panel, lines["epsilon"].unique().sort().to_list())
-            panel.set_title(f"{name}: {workload}")
-            panel.set_ylabel(f"{column.replace('_', ' ')} (share of rows)")
+            panel.set(
+                title=f"{name}: {workload}", ylabel=f"{column.replace('_', ' ')} (share of rows)"
+            )
         for panel in axes[-2:]:
             panel.set_xlabel("epsilon (left: more private)")
         style.legend_below(figure, axes, 3)

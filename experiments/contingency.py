@@ -17,8 +17,9 @@ from dualquery.queries.parities import Parities
 from dualquery.room.curator import Curator
 from dualquery.room.randomness import randomness
 from dualquery.rows.histogram import Histogram
+from experiments.comparing import Means, curve_means, listed_ratios
 from experiments.harness.recipe import Choices, Finding, Option, Recipe, Row, Run
-from experiments.mwem_tables import WITHOUT, Study, contingency_table
+from experiments.mwem_data_sets import WITHOUT, Study, contingency_table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -82,14 +83,15 @@ _SHOWN = (0.01, 0.1, 0.5, 1.0)
 """Epsilons of the summary."""
 
 _MOST_UPDATES = 10**9
-"""Updates of single cells that the fit without noise may take."""
+"""The fit without noise updates single cells at most this often."""
 
 UNIFORM, NO_NOISE = "uniform table", "no noise: fit to exact marginals"
 
 
 def plan(choices: Choices) -> Sequence[Run]:
     """Run all methods at all epsilons, once for each table, width of the marginals and seed."""
-    wanted = choices.options.get("table") or (*SMALL_TABLES, SURVEY)
+    tables = (*SMALL_TABLES, SURVEY)
+    wanted = choices.named("table", tables) or tables
     runs: list[Run] = []
     for name in SMALL_TABLES:
         epsilons = list(_QUICK_EPSILONS if choices.quick else EPSILONS)
@@ -222,10 +224,6 @@ def summarise(table: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-Means = Mapping[str, Mapping[float, float]]
-"""Mean relative entropy by curve and epsilon, ascending."""
-
-
 def expect(table: pl.DataFrame) -> Sequence[Finding]:
     """State the paper's findings one by one."""
     findings: list[Finding] = []
@@ -240,13 +238,7 @@ def expect(table: pl.DataFrame) -> Sequence[Finding]:
 
 
 def _means(lines: pl.DataFrame) -> Means:
-    grouped = lines.group_by("curve", "epsilon", maintain_order=True)
-    found: dict[str, dict[float, float]] = {}
-    for curve, epsilon, mean in grouped.agg(pl.col("relative_entropy").mean()).sort(
-        "epsilon", maintain_order=True
-    ).iter_rows():  # fmt: skip
-        found.setdefault(curve, {})[epsilon] = mean
-    return found
+    return curve_means(lines, "curve", "epsilon", "relative_entropy")
 
 
 def _expect_small(title: str, means: Means) -> list[Finding]:
@@ -258,12 +250,12 @@ def _expect_small(title: str, means: Means) -> list[Finding]:
         Finding(
             f"{title}: MWEM below Barak et al. at every epsilon (Figure 3)",
             f"Barak's relative entropy over MWEM's, each with the better number of passes: "
-            f"{_ratios(barak, mwem)}",
+            f"{listed_ratios(barak, mwem)}",
             _below(mwem, barak),
         ),
         Finding(
             f"{title}: a noisy start lowers the relative entropy (Figure 3, section 2.3.2)",
-            f"without over with: {_ratios(one, noisy)}",
+            f"without over with: {listed_ratios(one, noisy)}",
             _below(noisy, one),
         ),
         Finding(
@@ -285,12 +277,12 @@ def _expect_survey(title: str, two: Means, three: Means) -> list[Finding]:
         Finding(
             f"{title}, degree 3: MWEM below Barak et al. (Figure 4)",
             f"Barak's relative entropy over MWEM's, each at its best: "
-            f"{_ratios(barak_three, best_three)}",
+            f"{listed_ratios(barak_three, best_three)}",
             _below(best_three, barak_three),
         ),
         Finding(
             f"{title}, degree 2: Barak et al. no worse than MWEM from epsilon 0.1 on (Figure 4)",
-            f"Barak's over MWEM's: {_ratios(barak_two, at_least)}",
+            f"Barak's over MWEM's: {listed_ratios(barak_two, at_least)}",
             all(barak_two[epsilon] <= value for epsilon, value in at_least.items()),
         ),
         Finding(
@@ -299,14 +291,13 @@ def _expect_survey(title: str, two: Means, three: Means) -> list[Finding]:
             by_queries == sorted(by_queries, reverse=True),
         ),
     ]
-    first = min(best_two)
-    if first < 0.1:
+    early = {epsilon: value for epsilon, value in best_two.items() if epsilon < 0.1}
+    if early:
         findings.append(
             Finding(
                 f"{title}, degree 2: MWEM below Barak et al. below epsilon 0.1 (Figure 4)",
-                f"Barak's over MWEM's: "
-                f"{_ratios(barak_two, {e: v for e, v in best_two.items() if e < 0.1})}",
-                all(v < barak_two[e] for e, v in best_two.items() if e < 0.1),
+                f"Barak's over MWEM's: {listed_ratios(barak_two, early)}",
+                _below(early, barak_two),
             )
         )
     return findings
@@ -320,11 +311,6 @@ def _lowest(means: Means, labels: Collection[str]) -> dict[float, float]:
 
 def _below(low: Mapping[float, float], high: Mapping[float, float]) -> bool:
     return all(value < high[epsilon] for epsilon, value in low.items())
-
-
-def _ratios(above: Mapping[float, float], below: Mapping[float, float]) -> str:
-    return ", ".join(f"{above[epsilon] / value:.2g} at {epsilon:g}"
-                     for epsilon, value in below.items())  # fmt: skip
 
 
 def draw(table: pl.DataFrame) -> Mapping[str, Figure]:
@@ -357,30 +343,28 @@ def draw(table: pl.DataFrame) -> Mapping[str, Figure]:
 def _panel(panel: Axes, lines: pl.DataFrame, labels: Sequence[str]) -> None:
     from experiments.harness import style
 
-    for label, look in style.curves(labels).items():
-        style.line_with_band(panel, lines.filter(curve=label), "epsilon", "relative_entropy", look)
+    looks = style.curves(labels)
+    style.lines_with_bands(panel, lines, "epsilon", "relative_entropy", "curve", looks)
     for label, dashes in ((UNIFORM, ":"), (NO_NOISE, "-")):
         for level in lines.filter(curve=label)["relative_entropy"][:1]:
             panel.axhline(level, color=style.GREY, linestyle=dashes, linewidth=0.9, label=label)
-    panel.set_yscale("log")
-    panel.set_xlabel("epsilon")
-    panel.set_ylabel("relative entropy (nats)")
+    panel.set(yscale="log", xlabel="epsilon", ylabel="relative entropy (nats)")
 
 
 RECIPE = Recipe(
     name="contingency",
     title="MWEM, Figures 3 and 4: contingency tables, relative entropy",
     setting=(
-        "The paper's setting: relative entropy between exact and released table; Figure 3: "
-        "mildew, rochdale, czech, marginals of 3 attributes, 100 runs, MWEM with and without a "
-        "noisy start, and Barak et al. with its observations combined by multiplicative weights; "
-        "Figure 4: the National Long Term Care Survey, 20, 30 and 40 queries, degrees 2 and 3, 10 "
-        "runs. Ours: T = 10 in Figure 3 and half of the budget for the noisy start (the paper says "
-        "neither); neighbours replace one row, which doubles what a parity moves by: epsilon here "
-        "buys what half of it does in the paper, for all methods alike. The horizontal lines are "
-        "the uniform table and a fit to the exact marginals, not the published values. The survey "
-        "may not be passed on: without the user's copy (--data nltcs:PATH), and for all tables in "
-        "the quick form, stand-ins are drawn from written-down models."
+        "The paper's setting: relative entropy between exact and released table; Figure 3: mildew, "
+        "rochdale, czech, marginals of 3 attributes, 100 runs, MWEM with and without a noisy "
+        "start, and Barak et al. with its observations combined by multiplicative weights; Figure "
+        "4: the National Long Term Care Survey, 20, 30 and 40 queries, degrees 2 and 3, 10 runs. "
+        "Ours: T = 10 in Figure 3 and half of the budget for the noisy start (the paper says "
+        "neither); neighbours replace one row, which doubles the change of a parity, so epsilon "
+        "here is worth half as much as in the paper, for all methods. The horizontal lines are the "
+        "uniform table and a fit to the exact marginals, not the published values. The survey may "
+        "not be passed on: without the user's copy (--data nltcs:PATH), and for all tables in the "
+        "quick form, stand-ins are drawn from written-down models."
     ),
     plan=plan,
     perform=perform,

@@ -21,9 +21,10 @@ from dualquery.room.randomness import randomness
 from dualquery.rows.cached import CachedRows
 from dualquery.rows.dataset import Dataset
 from dualquery.rows.histogram import Histogram
+from experiments.comparing import curve_means, listed_ratios
 from experiments.harness.recipe import Choices, Finding, Recipe, Row, Run
 from experiments.measuring import table
-from experiments.mwem_tables import CATEGORICAL_ADULT
+from experiments.mwem_data_sets import CATEGORICAL_ADULT
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -236,36 +237,28 @@ def summarise(table: pl.DataFrame) -> pl.DataFrame:
 
 def expect(table: pl.DataFrame) -> Sequence[Finding]:
     """State the paper's findings."""
-    means = table.group_by("method", "epsilon").agg(
-        pl.col("average").mean(), pl.col("maximum").mean()
+    average, maximum = (
+        curve_means(table, "method", "epsilon", column) for column in ("average", "maximum")
     )
-    mwem, noise = (means.filter(method=m).sort("epsilon") for m in (MWEM, NOISE))
-    epsilons = mwem["epsilon"].to_list()
-    gains = {
-        column: ", ".join(
-            f"{other / own:.2g} at {epsilon:g}"
-            for epsilon, own, other in zip(epsilons, mwem[column], noise[column], strict=True)
-        )
-        for column in ("average", "maximum")
-    }
-    average, maximum = (mwem[column].to_list() for column in ("average", "maximum"))
+    least, most = min(average[MWEM]), max(average[MWEM])
     return [
         Finding(
             "MWEM's average average error noticeably below other methods' (Figure 5; the paper's "
             "PMostC, which it beats fourfold, is not implemented here)",
-            f"noise on every cuboid over MWEM: {gains['average']}",
-            all(a < b for a, b in zip(average, noise["average"].to_list(), strict=True)),
+            f"noise on every cuboid over MWEM: {listed_ratios(average[NOISE], average[MWEM])}",
+            all(mean < average[NOISE][at] for at, mean in average[MWEM].items()),
         ),
         Finding(
             "the maximum average error is less clear (Figure 5; BMaxC is not implemented here)",
-            f"noise on every cuboid over MWEM: {gains['maximum']}",
+            f"noise on every cuboid over MWEM: {listed_ratios(maximum[NOISE], maximum[MWEM])}",
             None,
         ),
         Finding(
             "both errors fall as epsilon grows, with one algorithm for both (Figure 5)",
-            f"average {average[0]:.3g} to {average[-1]:.3g} rows, maximum {maximum[0]:.3g} to "
-            f"{maximum[-1]:.3g} rows from epsilon {epsilons[0]:g} to {epsilons[-1]:g}",
-            average[-1] < average[0] and maximum[-1] < maximum[0],
+            f"average {average[MWEM][least]:.3g} to {average[MWEM][most]:.3g} rows, maximum "
+            f"{maximum[MWEM][least]:.3g} to {maximum[MWEM][most]:.3g} rows from epsilon "
+            f"{least:g} to {most:g}",
+            all(means[MWEM][most] < means[MWEM][least] for means in (average, maximum)),
         ),
     ]
 
@@ -276,12 +269,14 @@ def draw(table: pl.DataFrame) -> Mapping[str, Figure]:
 
     figure, axes = style.panels(2, 1)
     for panel, column in zip(axes, ("average", "maximum"), strict=True):
-        for method, look in style.curves([MWEM, NOISE]).items():
-            style.line_with_band(panel, table.filter(method=method), "epsilon", column, look)
-        panel.set_title(f"{column} average error, {table['cuboids'][0]} cuboids")
-        panel.set_yscale("log")
-        panel.set_xlabel("epsilon")
-        panel.set_ylabel("error of a cell (rows)")
+        looks = style.curves([MWEM, NOISE])
+        style.lines_with_bands(panel, table, "epsilon", column, "method", looks)
+        panel.set(
+            title=f"{column} average error, {table['cuboids'][0]} cuboids",
+            yscale="log",
+            xlabel="epsilon",
+            ylabel="error of a cell (rows)",
+        )
     style.legend_below(figure, axes, 2)
     return {"datacubes": figure}
 
@@ -293,11 +288,11 @@ RECIPE = Recipe(
         "The paper's setting: the eight categorical attributes of Adult, all 256 cuboids, each "
         "with its average error over its cells; their average and maximum against epsilon 0.25 to "
         "2, MWEM with T = 10 against PMostC and BMaxC of Ding et al. Ours: MWEM is this "
-        "experiment's own loop over cuboids, with the room's selection and noise; passes as long "
-        "as a measurement disagrees by more than its noise, 50 at most; cuboids of more cells than "
-        "rows are no candidates; neighbours replace one row, so a cuboid moves by 2, not 1; "
-        "instead of PMostC and BMaxC, Laplace noise on every cuboid. The quick form has six "
-        "attributes, without education and native-country."
+        "experiment's own loop over cuboids, with the room's selection and noise. It makes passes "
+        "while a measurement disagrees by more than its noise, at most 50; cuboids with more cells "
+        "than rows are not candidates; neighbours replace one row, so the counts of a cuboid "
+        "change by 2, not 1; instead of PMostC and BMaxC, Laplace noise on every cuboid. The quick "
+        "form has six attributes, without education and native-country."
     ),
     plan=plan,
     perform=perform,

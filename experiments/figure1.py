@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import polars as pl
 
 from dualquery.rows.dataset import load
+from experiments.data_sets import DATA_SETS
 from experiments.harness.recipe import Choices, Finding, Recipe, Row, Run
-from experiments.tables import TABLES
 
 PAPER = {
     "adult": (30_162, 235),
@@ -21,7 +21,7 @@ PAPER = {
 def plan(choices: Choices) -> Sequence[Run]:
     """Read every table that is at hand; the quick form leaves out files of the user's."""
     chosen = Choices() if choices.quick else choices
-    return [dict(table.parameters(chosen)) for table in TABLES.values() if table.at_hand(chosen)]
+    return [dict(table.parameters(chosen)) for table in DATA_SETS.values() if table.at_hand(chosen)]
 
 
 def perform(run: Run, threads: int) -> Sequence[Row]:  # noqa: ARG001

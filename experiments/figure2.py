@@ -8,18 +8,11 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from experiments.contenders import (
-    BEST,
-    CONTENDERS,
-    OURS,
-    PAPERS,
-    RECOUNTED,
-    SEEDLESS,
-    contenders_named,
-)
+from experiments.comparing import best_below_all, curve_means, gains_over_the_paper, listed
+from experiments.contenders import BEST, CONTENDERS, OURS, SEEDLESS
+from experiments.data_sets import DataSet, chosen
 from experiments.harness.recipe import Choices, Finding, Option, Recipe, Row, Run
 from experiments.measuring import release_of
-from experiments.tables import TABLES, PublicTable, table_named
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -28,7 +21,7 @@ EPSILONS = (0.25, 0.5, 1.0, 2.0, 3.0, 4.0, 5.0)
 DELTA = 0.001
 QUERIES, RUNS = 500_000, 5
 WIDE = ("netflix", "netflix-like", "npm-deps")
-"""Tables on which `auto` takes minutes a run, and runs once."""
+"""On these data sets `auto` takes minutes a run, so it runs once."""
 LEVEL = 1.2
 """Error may rise by this factor from one epsilon to the next, and count as not rising."""
 
@@ -49,26 +42,21 @@ def plan(choices: Choices) -> Sequence[Run]:
             "delta": DELTA,
             "seed": seed,
         }
-        for table in _tables(choices)
-        for label in contenders_named(choices.options.get("contender"))
+        for table in chosen(choices, _names(choices))
+        for label in choices.named("contender", CONTENDERS) or CONTENDERS
         for epsilon in (epsilons[:1] if label in SEEDLESS else epsilons)
         for seed in (range(1, 2) if _runs_once(label, table) else choices.seeds(RUNS))
     ]
 
 
-def _runs_once(label: str, table: PublicTable) -> bool:
+def _runs_once(label: str, table: DataSet) -> bool:
     return label in SEEDLESS or (label == BEST and table.name in WIDE)
 
 
-def _tables(choices: Choices) -> list[PublicTable]:
-    """Return the paper's tables, as far as they are at hand, and npm-deps; or those asked for."""
-    if wanted := choices.options.get("table"):
-        return [table_named(name) for name in wanted]
-    if choices.quick:
-        return [TABLES["adult"]]
+def _names(choices: Choices) -> Sequence[str]:
+    """Return the paper's data sets, or a model of the one that is not at hand, and npm-deps."""
     netflix = "netflix" if "netflix" in choices.data else "netflix-like"
-    names = ("adult", "kdd99", netflix, "npm-deps")
-    return [TABLES[name] for name in names if TABLES[name].at_hand(choices)]
+    return ("adult", "kdd99", netflix, "npm-deps")
 
 
 def perform(run: Run, threads: int) -> Sequence[Row]:
@@ -92,71 +80,21 @@ def summarise(table: pl.DataFrame) -> pl.DataFrame:
 
 def expect(table: pl.DataFrame) -> Sequence[Finding]:
     """State what accounting alone gains, what the rest does, and who is best."""
-    return [
-        finding
-        for (name,), lines in table.group_by("data", maintain_order=True)
-        for finding in _expect(str(name), _means(lines))
-    ]
-
-
-def _means(table: pl.DataFrame) -> dict[str, dict[float, float]]:
-    """Return the mean max error of each contender by epsilon."""
-    found: dict[str, dict[float, float]] = {}
-    grouped = table.group_by("contender", "epsilon").agg(pl.col("max_error").mean())
-    for contender, epsilon, error in grouped.sort("epsilon").iter_rows():
-        found.setdefault(contender, {})[epsilon] = error
-    return found
-
-
-def _expect(name: str, means: Mapping[str, Mapping[float, float]]) -> list[Finding]:
-    """Return what the curves at hand can tell."""
-    ours, best = means.get(OURS, {}), means.get(BEST, {})
     findings = []
-    for low, high, gain in (
-        (RECOUNTED, PAPERS, "accounting alone"),
-        (OURS, RECOUNTED, "remembered draws and fitted shares"),
-        (OURS, PAPERS, "all of it together"),
-    ):
-        lower, higher = means.get(low, {}), means.get(high, {})
-        ratios = {
-            epsilon: higher[epsilon] / lower[epsilon] for epsilon in lower if epsilon in higher
-        }
-        if ratios:
-            listed = ", ".join(f"{ratio:.1f} at {at:g}" for at, ratio in ratios.items())
+    for (name,), lines in table.group_by("data", maintain_order=True):
+        findings += gains_over_the_paper(str(name), lines)
+        errors = curve_means(lines, "contender", "epsilon", "max_error").get(OURS, {})
+        if len(errors) > 1:
+            ascending = list(errors.values())
+            rises = [after / before for before, after in pairwise(ascending)]
             findings.append(
                 Finding(
-                    f"{name}: {low} below {high} at every epsilon",
-                    f"error falls by {gain} to one part in {listed}",
-                    all(ratio > 1 for ratio in ratios.values()),
+                    f"{name}: max error of {OURS} falls as epsilon grows (Figure 2), but for noise",
+                    listed(errors, ".4f"),
+                    ascending[-1] < ascending[0] and max(rises) <= LEVEL,
                 )
             )
-    if len(ours) > 1:
-        errors = list(ours.values())
-        rises = [after / before for before, after in pairwise(errors)]
-        listed = ", ".join(f"{error:.4f} at {epsilon:g}" for epsilon, error in ours.items())
-        findings.append(
-            Finding(
-                f"{name}: max error of {OURS} falls as epsilon grows (Figure 2), but for noise",
-                listed,
-                errors[-1] < errors[0] and max(rises) <= LEVEL,
-            )
-        )
-    rivals = [label for label in means if label != BEST]
-    if best and rivals:
-        losses = [
-            f"{label} at {epsilon:g}"
-            for label in rivals
-            for epsilon in best
-            # A mechanism without a budget has one error for all epsilon.
-            if means[label].get(epsilon, min(means[label].values())) <= best[epsilon]
-        ]
-        findings.append(
-            Finding(
-                f"{name}: {BEST} below everything else at every epsilon",
-                f"not below {', '.join(losses)}" if losses else "it is",
-                not losses,
-            )
-        )
+        findings += best_below_all(str(name), lines)
     return findings
 
 
@@ -178,10 +116,12 @@ def draw(table: pl.DataFrame) -> Mapping[str, Figure]:
                 )
             style.line_with_band(panel, of_one, "epsilon", "max_error", look)
         queries = lines["queries"][0]
-        panel.set_title(f"{name}, {queries:,} queries")
         style.logarithmic_errors(panel)
-        panel.set_xlabel("epsilon")
-        panel.set_ylabel("max error (share of rows)")
+        panel.set(
+            title=f"{name}, {queries:,} queries",
+            xlabel="epsilon",
+            ylabel="max error (share of rows)",
+        )
     for panel in axes[len(names) :]:
         panel.set_visible(False)
     style.legend_below(figure, axes[: len(names)], 2)

@@ -9,9 +9,9 @@ import polars as pl
 
 from dualquery.requests import WorkloadRequest
 from experiments.contenders import BEST, CONTENDERS, OURS
+from experiments.data_sets import DATA_SETS
 from experiments.harness.recipe import Choices, Finding, Option, Recipe, Row, Run
 from experiments.measuring import question_of, release
-from experiments.tables import TABLES
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -29,7 +29,7 @@ _QUICK_COMPARED = (OURS, "Gaussian noise", "independent columns")
 
 def plan(choices: Choices) -> Sequence[Run]:
     """Answer every number of queries, once a seed."""
-    table = TABLES["adult" if choices.quick else "kdd99"]
+    table = DATA_SETS["adult" if choices.quick else "kdd99"]
     queries = choices.options.get("queries", _QUICK_QUERIES if choices.quick else QUERIES)
     return [
         {
@@ -52,7 +52,7 @@ def perform(run: Run, threads: int) -> Sequence[Row]:
     for label in run["contenders"]:
         found = release(
             asked,
-            CONTENDERS[label].mechanism,
+            CONTENDERS[label],
             run["seed"],
             epsilon=run["epsilon"],
             delta=run["delta"],
@@ -112,21 +112,14 @@ def draw(table: pl.DataFrame) -> Mapping[str, Figure]:
 
     figure, axes = style.panels(1, 3, height=2.3)
     looks = style.curves(list(CONTENDERS))
-    for panel, (column, label) in zip(
-        axes,
-        (
-            ("max_error", "max error (share of rows)"),
-            ("mean_error", "mean error (share of rows)"),
-            ("seconds", "run time (s)"),
-        ),
-        strict=True,
-    ):
-        for contender in table["contender"].unique(maintain_order=True):
-            lines = table.filter(pl.col("contender") == contender)
-            style.line_with_band(panel, lines, "queries", column, looks[contender])
-        panel.set_xscale("log")
-        panel.set_yscale("log")
-        panel.set_ylabel(label)
+    labels = {
+        "max_error": "max error (share of rows)",
+        "mean_error": "mean error (share of rows)",
+        "seconds": "run time (s)",
+    }
+    for panel, (column, label) in zip(axes, labels.items(), strict=True):
+        style.lines_with_bands(panel, table, "queries", column, "contender", looks)
+        panel.set(xscale="log", yscale="log", ylabel=label)
     axes[-1].set_xlabel("queries")
     axes[0].set_title(f"{table['data'][0]}, epsilon {table['epsilon'][0]:g}, delta {DELTA:g}")
     style.legend_below(figure, axes, 2)

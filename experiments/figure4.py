@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from dualquery.requests import WorkloadRequest
-from experiments.contenders import AS_PUBLISHED, CONTENDERS, OURS, RECOUNTED
+from experiments.contenders import AS_PUBLISHED, CONTENDERS, OURS, RECOUNTED, Contender
 from experiments.harness.recipe import Choices, Finding, Option, Recipe, Row, Run
 from experiments.measuring import question, release
 
@@ -61,11 +61,10 @@ def perform(run: Run, threads: int) -> Sequence[Row]:
     for label in run["contenders"]:
         found = release(
             asked,
-            CONTENDERS[label].mechanism if label in BASELINES else "dualquery",
+            _contender(label, run["attributes"]),
             run["seed"],
             epsilon=run["epsilon"],
             delta=run["delta"],
-            options=_options(label, run["attributes"]),
             threads=threads,
         )
         chosen = found.plan.parameters
@@ -85,12 +84,12 @@ def perform(run: Run, threads: int) -> Sequence[Row]:
     return rows
 
 
-def _options(label: str, attributes: int) -> Mapping[str, Any]:
-    """Return the options of a contender: free attributes are coins, as in the paper."""
+def _contender(label: str, attributes: int) -> Contender:
+    """Return a contender; in the games unmentioned attributes are coins, as in the paper."""
     if label in BASELINES:
-        return {}
+        return CONTENDERS[label]
     listed = {**AS_PUBLISHED, "samples": samples_for(attributes)} if label == LISTED else {}
-    return {"free": "coins", **listed}
+    return Contender("dualquery", options={"free": "coins", **listed})
 
 
 def samples_for(attributes: int) -> int:
@@ -150,7 +149,7 @@ def expect(table: pl.DataFrame) -> Sequence[Finding]:
             limits <= 0.05 * rounds,
         ),
         Finding(
-            "answers worth having at the widest table: max error below that of every baseline",
+            "at the widest table the max error is below that of every baseline",
             f"DualQuery {found['max_error']:.3f}; {listed}",
             found["max_error"] < min(rivals.values()),
         ),
@@ -165,22 +164,26 @@ def draw(table: pl.DataFrame) -> Mapping[str, Figure]:
     looks = style.curves(list(CONTENDERS))
     looks[LISTED] = style.Curve(LISTED, looks[RECOUNTED].number)
     for panel, column in zip(axes, ("max_error", "mean_error", "overhead_s"), strict=True):
-        for label in COMPARED if column != "overhead_s" else (OURS, LISTED):
-            lines = table.filter(pl.col("contender") == label)
-            style.line_with_band(panel, lines, "attributes", column, looks[label])
-        panel.set_xscale("log")
-        panel.set_yscale("log")
-    axes[2].set_xlabel("attributes")
+        shown = COMPARED if column != "overhead_s" else (OURS, LISTED)
+        style.lines_with_bands(
+            panel,
+            table,
+            "attributes",
+            column,
+            "contender",
+            {label: looks[label] for label in shown},
+        )
+        panel.set(xscale="log", yscale="log")
     counting = style.Curve("counting the queries", 1)
     ours = table.filter(pl.col("contender") == OURS)
     style.line_with_band(axes[2], ours, "attributes", "evaluation_s", counting)
-    axes[0].set_ylabel("max error (share of rows)")
-    axes[1].set_ylabel("mean error (share of rows)")
-    axes[2].set_ylabel("time (s): overhead, counting")
-    axes[0].set_title(
-        f"{table['queries'][0]:,} queries, {table['rows'][0]:,} rows, "
-        f"epsilon {EPSILON:g}, delta {DELTA:g}"
+    axes[0].set(
+        title=f"{table['queries'][0]:,} queries, {table['rows'][0]:,} rows, "
+        f"epsilon {EPSILON:g}, delta {DELTA:g}",
+        ylabel="max error (share of rows)",
     )
+    axes[1].set_ylabel("mean error (share of rows)")
+    axes[2].set(xlabel="attributes", ylabel="time (s): overhead, counting")
     style.legend_below(figure, axes, 2)
     return {"figure4": figure}
 
@@ -193,8 +196,8 @@ RECIPE = Recipe(
         "rows, each attribute 1 with a probability of its own, drawn uniformly; 50 to 512,000 "
         "attributes, counting reported apart. Overhead is planning, sampling, best responses and "
         "the fit of shares. Independent columns are the truth of this table. Attributes that no "
-        "sampled query mentions are coins. The quick form has 10,000 rows and queries, 50 and "
-        "4,000 attributes."
+        "sampled query mentions are drawn as fair coins. The quick form has 10,000 rows and "
+        "queries, 50 and 4,000 attributes."
     ),
     plan=plan,
     perform=perform,

@@ -7,17 +7,11 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from experiments.contenders import (
-    BEST,
-    OURS,
-    PAPERS,
-    RECOUNTED,
-    SEEDLESS,
-    contenders_named,
-)
+from experiments.comparing import best_below_all, gains_over_the_paper
+from experiments.contenders import CONTENDERS, SEEDLESS
+from experiments.data_sets import DATA_SETS
 from experiments.harness.recipe import Choices, Finding, Option, Recipe, Row, Run
 from experiments.measuring import release_of
-from experiments.tables import TABLES, table_named
 
 DELTA = 0.001
 QUERIES, RUNS = 100_000, 3
@@ -61,11 +55,11 @@ _QUICK_QUERIES = 10_000
 
 def plan(choices: Choices) -> Sequence[Run]:
     """Answer the workload of every line whose table is at hand, once a seed."""
-    wanted = [table_named(name).name for name in choices.options.get("table") or ()]
+    wanted = choices.named("table", DATA_SETS)
     lines = LINES[:1] if choices.quick else LINES
     return [
         {
-            **TABLES[line.table].parameters(choices),
+            **DATA_SETS[line.table].parameters(choices),
             "queries": _QUICK_QUERIES if choices.quick else QUERIES,
             "signed": line.signed,
             "query_columns": line.columns,
@@ -75,8 +69,8 @@ def plan(choices: Choices) -> Sequence[Run]:
             "seed": seed,
         }
         for line in lines
-        if (line.table in wanted if wanted else TABLES[line.table].at_hand(choices))
-        for label in contenders_named(choices.options.get("contender"))
+        if (line.table in wanted if wanted else DATA_SETS[line.table].at_hand(choices))
+        for label in choices.named("contender", CONTENDERS) or CONTENDERS
         for seed in (range(1, 2) if label in SEEDLESS else choices.seeds(RUNS))
     ]
 
@@ -95,48 +89,14 @@ def summarise(table: pl.DataFrame) -> pl.DataFrame:
 
 def expect(table: pl.DataFrame) -> Sequence[Finding]:
     """Compare `auto` with the others, and DualQuery with the paper's game."""
-    findings = []
-    for (data, epsilon), lines in summarise(table).group_by("data", "epsilon", maintain_order=True):
-        means = {
-            name: (largest, mean)
-            for name, largest, mean in lines.select(
-                "contender", "max_error", "mean_error"
-            ).iter_rows()
-        }
-        findings += _expect(f"{data}, epsilon {epsilon:g}", means)
-    return findings
-
-
-def _expect(where: str, means: dict[str, tuple[float, float]]) -> list[Finding]:
-    """Return what the mechanisms at hand can tell."""
-    findings = []
-    if BEST in means and len(means) > 1:
-        best = means[BEST]
-        losses = [
-            name
-            for name, errors in means.items()
-            if name != BEST and (errors[0] <= best[0] or errors[1] <= best[1])
-        ]
-        findings.append(
-            Finding(
-                f"{where}: {BEST} has smaller errors than every other, max and mean",
-                f"not smaller in both than {', '.join(losses)}" if losses else "it has",
-                not losses,
-            )
+    return [
+        finding
+        for (data,), lines in table.group_by("data", maintain_order=True)
+        for finding in (
+            *best_below_all(str(data), lines, ("max_error", "mean_error")),
+            *gains_over_the_paper(str(data), lines),
         )
-    for low, high, gain in (
-        (RECOUNTED, PAPERS, "accounting alone makes the max error of Algorithm 1 smaller"),
-        (OURS, RECOUNTED, "remembered draws and fitted shares make it smaller again"),
-    ):
-        if low in means and high in means:
-            findings.append(
-                Finding(
-                    f"{where}: {gain}",
-                    f"{means[high][0]:.4f} for {high}, {means[low][0]:.4f} for {low}",
-                    means[low][0] < means[high][0],
-                )
-            )
-    return findings
+    ]
 
 
 RECIPE = Recipe(
@@ -145,9 +105,9 @@ RECIPE = Recipe(
     setting=(
         "The guarantee of Section 6 of the DualQuery paper, (epsilon, 0.001): answers to 100,000 "
         "random 3-way conjunctions, signed but for the two sparse tables, where positive ones ask "
-        "about the first 100 columns; neighbours replace one row, parameters by rules whose "
-        "constants were chosen on such tables. Tables that are not given with --data are left out. "
-        "The quick form asks 10,000 queries about Adult."
+        "about the first 100 columns; neighbours replace one row; the rules that set parameters "
+        "have constants that were chosen on such tables. Tables that are not given with --data are "
+        "left out. The quick form asks 10,000 queries about Adult."
     ),
     plan=plan,
     perform=perform,

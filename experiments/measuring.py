@@ -23,15 +23,15 @@ from dualquery.requests import BudgetRequest, WorkloadRequest
 from dualquery.room.row_count import RowCount
 from dualquery.rows.cached import CachedRows
 from dualquery.rows.dataset import Dataset, load
-from experiments.contenders import CONTENDERS
+from experiments.contenders import CONTENDERS, Contender
 
 _AT_LIMIT = 0.9
-"""A solver that took this share of its time limit has reached it."""
+"""A best response that took this share of its time limit counts as stopped by it."""
 
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """A table, what is asked about it, and the exact answers.
+    """A data set, what is asked about it, and the exact answers.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ class Question:
 
 @lru_cache(maxsize=1)
 def table(source: str, schema: str | None, columns: str | None) -> Dataset[CachedRows]:
-    """Return a table, kept until another is asked for."""
+    """Return a data set; the last one is kept."""
     data = load(source, schema, columns)
     return Dataset(CachedRows(data.records), data.schema, data.source, data.notes)
 
@@ -80,7 +80,7 @@ def question(
     request: WorkloadRequest,
     threads: int = 1,
 ) -> Question:
-    """Read a table, make a workload and count its answers; kept until another is asked for."""
+    """Read a data set, make a workload and count its answers; the last result is kept."""
     data = table(source, schema, columns)
     workload = request.build(data.schema, data.n)
     start = time.perf_counter()
@@ -91,7 +91,7 @@ def question(
 
 
 def question_of(run: Mapping[str, Any], request: WorkloadRequest, threads: int) -> Question:
-    """Return the question of a run with the parameters of a `PublicTable`."""
+    """Return the question of a run with the parameters of a `DataSet`."""
     return question(run["source"], run["schema"], run["columns"], request, threads)
 
 
@@ -141,13 +141,11 @@ class Release:
 
 def release(
     asked: Question,
-    mechanism: str,
+    contender: Contender,
     seed: int,
     *,
     epsilon: float,
     delta: float | None,
-    accountant: str = "auto",
-    options: Mapping[str, Any] | None = None,
     threads: int = 1,
 ) -> Release:
     """Run a mechanism on a question and compare its answers with the truth.
@@ -155,12 +153,12 @@ def release(
     Parameters
     ----------
     asked
-        Table, workload and exact answers.
-    mechanism, options
-        As for `dualquery.release`.
+        Data set, workload and exact answers.
+    contender
+        The mechanism, its accountant and its options.
     seed
         Makes the run reproducible.
-    epsilon, delta, accountant
+    epsilon, delta
         The budget, for replace-one neighbours; delta None is the default for the mechanism.
     threads
         Number of threads.
@@ -170,11 +168,11 @@ def release(
     BadInputError
         If the mechanism cannot do this.
     """
-    configured = configure(mechanism, options or {})
+    configured = configure(contender.mechanism, contender.options)
     # Counting is not the mechanism's own work: it must be over before the clock starts.
     configured.statistics(asked.task.queries).counts(asked.data.records, threads=threads)
     start, cpu_start = time.perf_counter(), time.process_time()
-    wanted = BudgetRequest(epsilon=epsilon, delta=delta, accountant=accountant)
+    wanted = BudgetRequest(epsilon=epsilon, delta=delta, accountant=contender.accountant)
     plan = asked.plan(configured, wanted)
     outcome = run_mechanism(asked.data, asked.task, configured, plan, seed, threads)
     seconds, cpu_seconds = time.perf_counter() - start, time.process_time() - cpu_start
@@ -188,22 +186,19 @@ def release_of(run: Mapping[str, Any], threads: int) -> Release:
     Parameters
     ----------
     run
-        With the parameters of a `PublicTable`, ``queries``, ``contender``, ``epsilon``, ``delta``
+        With the parameters of a `DataSet`, ``queries``, ``contender``, ``epsilon``, ``delta``
         and ``seed``; ``signed`` and ``query_columns`` where queries are not of all kinds.
     threads
         Number of threads.
     """
-    contender = CONTENDERS[run["contender"]]
     request = WorkloadRequest(
         queries=run["queries"], signed=run.get("signed", True), columns=run.get("query_columns")
     )
     return release(
         question_of(run, request, threads),
-        contender.mechanism,
+        CONTENDERS[run["contender"]],
         run["seed"],
         epsilon=run["epsilon"],
         delta=run["delta"],
-        accountant=contender.accountant,
-        options=contender.options,
         threads=threads,
     )

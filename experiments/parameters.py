@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from dualquery.requests import WorkloadRequest
-from experiments.contenders import AS_PUBLISHED
+from experiments.contenders import AS_PUBLISHED, Contender
+from experiments.data_sets import DATA_SETS, DataSet, chosen
 from experiments.harness.recipe import Choices, Finding, Option, Recipe, Row, Run
 from experiments.measuring import question_of, release
-from experiments.tables import TABLES, PublicTable, table_named
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,7 +25,7 @@ ROUNDS = (40, 80, 160, 320, 640, 1_280)
 SAMPLES = (5, 15, 60, 250, 1_000)
 STEPS = (0.05, 0.1, 0.2, 0.4, 0.65, 1.0, 2.0)
 FREE = ("zeros", "coins", "hint")
-SPARSE = PublicTable("netflix-like, 2,000 columns", "netflix-like:50000,2000,1")
+SPARSE = DataSet("netflix-like, 2,000 columns", "netflix-like:50000,2000,1")
 """Where free attributes matter: columns of one bit each, nearly all 0, and positive queries."""
 LIMITS = (20.0, 5.0, 1.0, 0.1, 0.02)
 """Seconds a best response may take; 20 in the paper. They are tried on the paper's game."""
@@ -37,12 +37,11 @@ FEWEST_RUNS = 3
 
 _QUICK_QUERIES, _QUICK_EPSILON = 5_000, 0.1
 _QUICK_LIMITS = (20.0, 0.02)
-_QUICK_SPARSE = PublicTable("netflix-like, 500 columns", "netflix-like:5000,500,1")
+_QUICK_SPARSE = DataSet("netflix-like, 500 columns", "netflix-like:5000,500,1")
 
 
 def plan(choices: Choices) -> Sequence[Run]:
     """Vary one parameter at a time; the policy or the budget gives the others."""
-    names = choices.options.get("table", ("adult",))
     quick = choices.quick
     variants: list[tuple[str, Any, dict[str, Any]]] = [(POLICY, POLICY, {})]
     variants += [("rounds", value, {"rounds": value}) for value in _thinned(ROUNDS, quick)]
@@ -58,8 +57,8 @@ def plan(choices: Choices) -> Sequence[Run]:
         for limit in (_QUICK_LIMITS if quick else LIMITS)
     ]
     tried = [
-        ({**table_named(name).parameters(choices), "signed": True}, variant)
-        for name in names
+        ({**table.parameters(choices), "signed": True}, variant)
+        for table in chosen(choices, ("adult",))
         for variant in variants
     ]
     sparse = {**(_QUICK_SPARSE if quick else SPARSE).parameters(choices), "signed": False}
@@ -81,7 +80,7 @@ def plan(choices: Choices) -> Sequence[Run]:
 
 
 def _thinned(values: Sequence[Any], quick: bool) -> Sequence[Any]:
-    """Return the values, or every third one for a look."""
+    """Return the values, or every third one in the quick form."""
     return values[1::3] if quick else values
 
 
@@ -91,12 +90,11 @@ def perform(run: Run, threads: int) -> Sequence[Row]:
     asked = question_of(run, request, threads)
     found = release(
         asked,
-        "dualquery",
+        # zCDP plans in milliseconds, so that a grid of plans is affordable.
+        Contender("dualquery", "zcdp", run["options"]),
         run["seed"],
         epsilon=run["epsilon"],
         delta=run["delta"],
-        accountant="zcdp",  # planned in milliseconds, so that a grid of plans is affordable
-        options=run["options"],
         threads=threads,
     )
     chosen = found.plan.parameters
@@ -184,8 +182,8 @@ def draw(table: pl.DataFrame) -> Mapping[str, Figure]:
     numbers = {"rounds": "rounds T", "samples": "samples a round s", "eta": "step eta"}
     for panel, (varied, title) in zip(axes, numbers.items(), strict=False):
         lines = table.filter(varied=varied).with_columns(pl.col("value").cast(pl.Float64))
+        style.lines_with_bands(panel, lines, "value", "max_error", "data", looks)
         for name in lines["data"].unique(maintain_order=True):
-            style.line_with_band(panel, lines.filter(data=name), "value", "max_error", looks[name])
             _policy_line(panel, table.filter(data=name), looks[name].look["color"])
         style.logarithmic(panel, lines["value"].unique().sort().to_list())
         panel.set_xlabel(title)
@@ -202,9 +200,7 @@ def draw(table: pl.DataFrame) -> Mapping[str, Figure]:
         solver=pl.col("value").str.extract("^(.*), "),
         seconds=pl.col("value").str.extract(", (.*) s$").cast(pl.Float64),
     )
-    for solver in limits["solver"].unique(maintain_order=True):
-        lines = limits.filter(solver=solver)
-        style.line_with_band(axes[4], lines, "seconds", "max_error", looks[solver])
+    style.lines_with_bands(axes[4], limits, "seconds", "max_error", "solver", looks)
     style.logarithmic(axes[4], limits["seconds"].unique().sort().to_list())
     axes[4].set_xlabel("time limit of a best response (s), the paper's game")
 
@@ -229,15 +225,15 @@ RECIPE = Recipe(
         "Every point is (1, 0.001)-private: 100,000 signed 3-way conjunctions. One parameter is "
         "given; the practical policy and the budget set the others (zCDP accounting). The dotted "
         "line is the policy alone, whose constants were chosen on tables like these. Free "
-        "attributes are tried on a sparse table that is made up (netflix-like), with positive "
-        "queries: one-hot columns leave none free. The paper tuned by hand and let CPLEX work 20 "
-        "s; time limits are tried on its game (a round's own draws, equal shares). The quick form "
-        "asks 5,000 queries at epsilon 0.1."
+        "attributes are tried on a generated sparse table (netflix-like), with positive queries: "
+        "one-hot columns leave none free. The paper tuned by hand and gave CPLEX 20 s; time limits "
+        "are tried on its game (a round's own draws, equal shares). The quick form asks 5,000 "
+        "queries at epsilon 0.1."
     ),
     plan=plan,
     perform=perform,
     summarise=summarise,
     expect=expect,
     draw=draw,
-    options=(Option("table", str, f"Instead of adult: one of {', '.join(TABLES)}."),),
+    options=(Option("table", str, f"Instead of adult: one of {', '.join(DATA_SETS)}."),),
 )

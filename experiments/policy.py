@@ -14,9 +14,10 @@ import polars as pl
 
 from dualquery.mechanisms.dualquery.game import DualQuery
 from dualquery.requests import BudgetRequest, WorkloadRequest
+from experiments.contenders import Contender
+from experiments.data_sets import DATA_SETS, chosen
 from experiments.harness.recipe import Choices, Finding, Option, Recipe, Row, Run
 from experiments.measuring import question_of, release
-from experiments.tables import TABLES, table_named
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -40,9 +41,6 @@ _QUICK_QUERIES, _QUICK_EPSILON = 5_000, 0.1
 
 def plan(choices: Choices) -> Sequence[Run]:
     """Play the policy and its neighbours on every table at hand."""
-    names = ("adult",) if choices.quick else NAMES
-    tables = [table_named(name) for name in choices.options.get("table", names)]
-    asked_for = "table" in choices.options
     return [
         {
             **table.parameters(choices),
@@ -53,8 +51,7 @@ def plan(choices: Choices) -> Sequence[Run]:
             "delta": DELTA,
             "seed": seed,
         }
-        for table in tables
-        if asked_for or table.at_hand(choices)
+        for table in chosen(choices, NAMES)
         for rounds, samples in (FACTORS[:3] if choices.quick else FACTORS)
         for seed in choices.seeds(RUNS)
     ]
@@ -65,21 +62,20 @@ def perform(run: Run, threads: int) -> Sequence[Row]:
     asked = question_of(run, WorkloadRequest(queries=run["queries"]), threads)
     wanted = BudgetRequest(epsilon=run["epsilon"], delta=run["delta"], accountant=ACCOUNTANT)
     policy = asked.plan(DualQuery(), wanted).parameters
+    options = {
+        "rounds": max(2, round(policy["rounds"] * run["rounds_factor"])),
+        "samples": max(1, round(policy["samples"] * run["samples_factor"])),
+    }
     found = release(
         asked,
-        "dualquery",
+        Contender("dualquery", ACCOUNTANT, options),
         run["seed"],
         epsilon=run["epsilon"],
         delta=run["delta"],
-        accountant=ACCOUNTANT,
-        options={
-            "rounds": max(2, round(policy["rounds"] * run["rounds_factor"])),
-            "samples": max(1, round(policy["samples"] * run["samples_factor"])),
-        },
         threads=threads,
     )
-    chosen = found.plan.parameters
-    return [{**found.row(), **{name: chosen[name] for name in ("rounds", "samples", "eta")}}]
+    parameters = found.plan.parameters
+    return [{**found.row(), **{name: parameters[name] for name in ("rounds", "samples", "eta")}}]
 
 
 def summarise(table: pl.DataFrame) -> pl.DataFrame:
@@ -152,5 +148,5 @@ RECIPE = Recipe(
     summarise=summarise,
     expect=expect,
     draw=draw,
-    options=(Option("table", str, f"One of {', '.join(TABLES)}; by default those at hand."),),
+    options=(Option("table", str, f"One of {', '.join(DATA_SETS)}; by default those at hand."),),
 )

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from dualquery.requests import WorkloadRequest
 from dualquery.runtime.errors import BadInputError
-from experiments.contenders import AS_PUBLISHED
+from experiments.contenders import AS_PUBLISHED, Contender
+from experiments.data_sets import chosen
 from experiments.harness.recipe import Choices, Option, Recipe, Row, Run
 from experiments.measuring import question_of, release
 from experiments.solver_findings import (
@@ -23,7 +24,6 @@ from experiments.solver_findings import (
     summarise,
 )
 from experiments.solver_problems import DELTA, EPSILON, has_groups, instance_name, problem_of
-from experiments.tables import TABLES, PublicTable, table_named
 from solvers.comparison import Measurement, NamedProblem, compare
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def plan(choices: Choices) -> Sequence[Run]:
             "samples": SAMPLES,
             "instances": str(choices.out / "instances"),
         }
-        for table in _tables(choices)
+        for table in chosen(choices, ("adult", "kdd99", _wide(choices)))
     ]
     problems: list[Run] = [
         {**game, "round": number, "groups": groups, "captured": sorted(rounds), "solver": name,
@@ -84,15 +84,8 @@ def plan(choices: Choices) -> Sequence[Run]:
     return [run for part in wanted for run in parts[part]]
 
 
-def _tables(choices: Choices) -> list[PublicTable]:
-    """Return Adult and, in the full form, KDD99 and a wide table as far as they are at hand."""
-    if wanted := choices.options.get("table"):
-        return [table_named(name) for name in wanted]
-    if choices.quick:
-        return [TABLES["adult"]]
-    wide = "npm-deps" if "npm-deps" in choices.data else "netflix-like"
-    names = ("adult", "kdd99", wide)
-    return [TABLES[name] for name in names if TABLES[name].at_hand(choices)]
+def _wide(choices: Choices) -> str:
+    return "npm-deps" if "npm-deps" in choices.data else "netflix-like"
 
 
 def installed() -> tuple[str, ...]:
@@ -171,10 +164,8 @@ def play(run: Run, threads: int) -> Row:
         "rounds": run["rounds"],
         "samples": run["samples"],
     }
-    found = release(
-        asked, "dualquery", run["seed"], epsilon=EPSILON, delta=DELTA, options=options,
-        threads=threads,
-    )  # fmt: skip
+    contender = Contender("dualquery", options=options)
+    found = release(asked, contender, run["seed"], epsilon=EPSILON, delta=DELTA, threads=threads)
     ends = [line["status"] for line in found.outcome.trace]
     return {
         **found.row(),

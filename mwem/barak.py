@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from dualquery.data.cells import axis_sizes, cells_of, rows_of_values
 from dualquery.data.domain import Domain
 from dualquery.mechanisms.baselines.noise import Noise, price_noise
+from dualquery.mechanisms.options import check_choice, check_whole
 from dualquery.mechanisms.protocol import (
     Budget,
     Details,
@@ -76,7 +77,7 @@ class BarakDetails(Details):
     noise: Noise
 
     def parameters(self) -> Mapping[str, Any]:
-        """Return what was decided; the sets by their number."""
+        """Return the decisions; the sets by their number."""
         return {
             "fit": self.fit,
             "repetitions": self.repetitions,
@@ -107,12 +108,8 @@ class Barak(Mechanism[BarakDetails]):
     """Number of synthetic records; None for one a private row, 10,000 at most."""
 
     def __post_init__(self) -> None:
-        if self.fit not in get_args(Fit):
-            raise BadInputError(f"fit is {self.fit!r}; known: {', '.join(get_args(Fit))}")
-        for name in ("repetitions", "records"):
-            value = getattr(self, name)
-            if value is not None and (not isinstance(value, int) or value < 1):
-                raise BadInputError(f"{name} is {value!r}; a whole number from 1 on is needed")
+        check_choice(self, "fit")
+        check_whole(self, "repetitions", "records")
 
     def statistics(self, queries: Queries) -> Workload:
         """Hold the counts that the coefficients are made of."""

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Literal, get_args
+from typing import ClassVar, Literal
 
-from dualquery.runtime.errors import BadInputError
+from dualquery.mechanisms.options import check_choice, check_number, check_whole
 from mwem.representations import Name
 
 TooLarge = Literal["exclude", "stop"]
@@ -28,14 +27,14 @@ class MwemOptions:
     """T: queries that are selected and measured."""
 
     repetitions: int = 10
-    """Updates of each iteration: one for the new measurement, then passes over all measurements so
-    far, one fewer than this. 1 is Figure 1 as printed. No privacy is spent on them."""
+    """Passes of updates in each iteration: the first over the new measurement, the others over all
+    measurements so far. 1 is Figure 1 as printed. They cost no privacy."""
 
     noisy_init: bool = False
     """Start from a noisy count of every cell instead of the uniform distribution."""
 
     init_budget: float = 0.05
-    """Share of the budget that the noisy start takes, if there is one."""
+    """Share of the budget for the noisy start, if there is one."""
 
     noisy_max_budget: float = 0.5
     """Share of an iteration's budget that selects the query; the rest measures it."""
@@ -50,39 +49,32 @@ class MwemOptions:
     """Release the average of the distributions before each update (Theorem 2.2), not the last."""
 
     representation: Name = "auto"
-    """How the distribution is held; all ways give the same one. ``auto`` is the cheapest."""
+    """How the distribution is held: ``auto`` is the cheapest. All hold the same distribution."""
 
     memory_gib: float = 2.0
-    """Limit on the distribution's memory, in GiB."""
+    """Most RAM that the distribution may take, in GiB."""
 
     too_large: TooLarge = "exclude"
-    """A query that would exceed the limit: ``exclude`` it, or ``stop`` when it is selected."""
+    """What to do about a query that would exceed the limit: ``exclude`` it from selection, or
+    ``stop`` when it is selected."""
 
     records: int | None = None
     """Number of synthetic records; None for one a private row, 10,000 at most."""
 
     verbose: bool = False
-    """Log the true errors of every iteration for the operator. They are not private."""
+    """Log the true errors of every iteration for the operator. The log is NOT PRIVATE."""
 
     def __post_init__(self) -> None:
-        for name in ("iterations", "repetitions", "records"):
-            value = getattr(self, name)
-            if value is not None and (not isinstance(value, int) or value < 1):
-                raise BadInputError(f"{name} is {value!r}; a whole number of at least 1 is needed")
-        for name in ("init_budget", "noisy_max_budget"):
-            value = getattr(self, name)
-            if not 0 < value < 1:
-                raise BadInputError(f"{name} is {value!r}; a share above 0 and below 1 is needed")
-        if not (math.isfinite(self.memory_gib) and self.memory_gib > 0):
-            raise BadInputError(f"memory_gib is {self.memory_gib!r}; a number above 0 is needed")
-        for name, known in (
-            ("select", get_args(Selection)),
-            ("representation", get_args(Name)),
-            ("too_large", get_args(TooLarge)),
-        ):
-            value = getattr(self, name)
-            if value not in known:
-                raise BadInputError(f"{name} is {value!r}; known: {', '.join(known)}")
+        check_whole(self, "iterations", "repetitions", "records")
+        check_number(
+            self,
+            "init_budget",
+            "noisy_max_budget",
+            valid=lambda x: 0 < x < 1,
+            needed="a share above 0 and below 1 is needed",
+        )
+        check_number(self, "memory_gib", valid=lambda x: x > 0, needed="a number above 0 is needed")
+        check_choice(self, "select", "representation", "too_large")
 
     @property
     def memory(self) -> int:

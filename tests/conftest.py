@@ -1,14 +1,20 @@
-"""What every test run needs: kernels compiled once, by all workers together."""
+"""What every test run needs: kernels compiled once by all workers, and BLAS on one thread."""
 
 from __future__ import annotations
 
 import importlib
+import os
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("dualquery", "mwem", "solvers")
+
+# Waiting threads of BLAS spin: on small matrices they more than double the time of the tests,
+# and they take cores from other workers. It must be said before NumPy is imported.
+for _variable in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(_variable, "1")
 
 
 def pytest_configure(config: pytest.Config) -> None:

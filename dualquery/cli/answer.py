@@ -1,4 +1,4 @@
-"""``dualquery answer``: ask a release."""
+"""``dualquery answer``: answer queries from a release."""
 
 from __future__ import annotations
 
@@ -15,13 +15,16 @@ def answer(
     queries: Annotated[
         list[str], typer.Argument(help="Conjunctions, such as 'age=30-35 & sex!=Female'.")
     ],
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object on stdout.")
+    ] = False,
 ) -> None:
     """Answer conjunctions from a release; costs no privacy.
 
-    A query of the release's workload gets its released answer; any other is answered on the
-    synthetic records, with no promise of its error. A value stands for its whole bucket or
-    category: what was answered is shown where it is not what was typed.
+    A query of the release's workload gets its released answer. Any other query
+    is answered from the synthetic records; nothing is known of its error. A
+    value stands for its whole bucket or category; the output shows the bucket
+    where it is not what you typed.
 
     Example:
 

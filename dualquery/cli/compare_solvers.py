@@ -40,27 +40,27 @@ def compare_solvers(
     solvers: Annotated[
         list[str] | None,
         typer.Option(
-            help=f"Names with commas between, default {_DEFAULT_SOLVERS}; may be repeated, and "
-            "maxsat:COMMAND has to be an option of its own."
+            help=f"Names separated by commas; default: {_DEFAULT_SOLVERS}. May be repeated. "
+            "maxsat:COMMAND needs an option of its own."
         ),
     ] = None,
-    solver_timeout: Annotated[float, typer.Option(help="Longest limit, seconds.")] = 20.0,
-    at: Annotated[
-        str, typer.Option(help="Rounds of the run whose problems are taken.")
-    ] = "2,5,20,80",
-    schema: Annotated[str | None, typer.Option(help="The table's declared columns.")] = None,
-    queries: Annotated[int, typer.Option(help="Random queries of the run.", min=1)] = 100_000,
+    solver_timeout: Annotated[float, typer.Option(help="Longest time limit, in seconds.")] = 20.0,
+    at: Annotated[str, typer.Option(help="Rounds whose problems are taken.")] = "2,5,20,80",
+    schema: Annotated[str | None, typer.Option(help="Schema of the table.")] = None,
+    queries: Annotated[
+        int, typer.Option(help="Random queries of the run on the table.", min=1)
+    ] = 100_000,
     option: Annotated[
         list[str] | None,
         typer.Option(
-            "--option", "-o", help="A field of DualQuery's configuration.", metavar="KEY=VALUE"
+            "--option", "-o", help="An option of the mechanism dualquery.", metavar="KEY=VALUE"
         ),
     ] = None,
     reduce: Annotated[
-        bool, typer.Option("--reduce", help="Give every solver what the reductions leave.")
+        bool, typer.Option("--reduce", help="Reduce each problem before every solver.")
     ] = False,
-    epsilon: Annotated[float, typer.Option(help="Of the run whose problems are taken.")] = 1.0,
-    delta: Annotated[float | None, typer.Option(help="Of that run; default 1/n^2.")] = None,
+    epsilon: Annotated[float, typer.Option(help="Privacy loss of the run on the table.")] = 1.0,
+    delta: Annotated[float | None, typer.Option(help="Delta of that run; default: 1/n^2.")] = None,
     seed: Annotated[
         int | None,
         typer.Option(
@@ -69,22 +69,25 @@ def compare_solvers(
             min=0,
         ),
     ] = None,
-    threads: Annotated[int, typer.Option(help="Most threads a solver.", min=1)] = 1,
+    threads: Annotated[int, typer.Option(help="Most threads of a solver.", min=1)] = 1,
     out: Annotated[
-        Path | None, typer.Option(help="New folder; default comparison-<UTC time>.")
+        Path | None, typer.Option(help="Folder to make; default: comparison-<UTC time>.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Errors only.")] = False,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Say more.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object on stdout.")
+    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Print more.")] = False,
 ) -> None:
     """Compare best-response solvers under equal limits, each run in a process of its own.
 
-    Every solver gets each problem with limits of 1/64, 1/16, 1/4 and all of --solver-timeout, until
-    it proves an optimum. The folder holds every call (Parquet), the whole comparison (JSON), its
-    pictures, and the problems.
+    Every solver gets each problem with 1/64, 1/16, 1/4 and all of
+    --solver-timeout, until it proves an optimum. The folder holds every call
+    (Parquet), the comparison (JSON), pictures and the problems.
 
-    Problems of a table show queries that were drawn from private weights: they are released at
-    (--epsilon, --delta), and privacy.json in the folder states the guarantee.
+    Problems of a table show queries that were drawn from private weights: they
+    are released at (--epsilon, --delta), and privacy.json in the folder states
+    the guarantee.
 
     Examples:
 
@@ -193,9 +196,9 @@ def _drawn_problems(
     option: list[str] | None,
     **asked: Any,
 ) -> tuple[list[NamedProblem], PrivacyStatement]:
-    """Take the problems from a run on a table; return what the run guarantees, too."""
+    """Return the problems of a run on a table, and the guarantee of the run."""
     from dualquery.capture import captured_rounds
-    from dualquery.cli.release import mechanism_options
+    from dualquery.cli.options import mechanism_options
     from solvers.comparison import NamedProblem
     from solvers.formats import is_instance_file
 

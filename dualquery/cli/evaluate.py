@@ -1,4 +1,4 @@
-"""``dualquery evaluate``: a release against its table. Not private."""
+"""``dualquery evaluate``: compare a release with its table. The output is not private."""
 
 from __future__ import annotations
 
@@ -21,18 +21,22 @@ def evaluate(
     scheduler: Annotated[str | None, typer.Option(help="Address of a Dask scheduler.")] = None,
     answers_cache: Annotated[
         Path | None,
-        typer.Option(help="Your file that keeps EXACT PRIVATE answers."),
+        typer.Option(help="A file of yours that keeps EXACT, PRIVATE answers."),
     ] = None,
     explain: Annotated[
         bool,
         typer.Option(
-            "--explain", help="Say how queries are counted, and what passes took, on stderr."
+            "--explain", help="Say on stderr how queries are counted and how long passes took."
         ),
     ] = False,
-    threads: Annotated[int | None, typer.Option(help="Default one a core.", min=1)] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Errors only.")] = False,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Say more.")] = False,
+    threads: Annotated[
+        int | None, typer.Option(help="Most threads; default: one for each core.", min=1)
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object on stdout.")
+    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Print more.")] = False,
 ) -> None:
     """Compare a release with its table and with trivial baselines. The output is NOT PRIVATE.
 

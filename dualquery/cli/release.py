@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dualquery.cli.config import apply_config
+from dualquery.cli.options import apply_config, mechanism_options
 from dualquery.cli.terminal import Terminal, set_threads, start_logging
 from dualquery.mechanisms.registry import BUILT_IN, check_mechanism, implied_mechanism
 from dualquery.runtime.errors import BadInputError
@@ -27,16 +27,22 @@ def release(
     ] = "adult",
     schema: Annotated[
         str | None,
-        typer.Option(help="Declared columns: a file or a built-in name.", rich_help_panel=DATA),
+        typer.Option(
+            help="Schema: a file or a built-in name. A draft is made without it: NOT private.",
+            rich_help_panel=DATA,
+        ),
     ] = None,
     columns: Annotated[
         str | None,
-        typer.Option(help="Columns to read: names, positions, ranges.", rich_help_panel=DATA),
+        typer.Option(
+            help="Columns to read: names, positions, ranges; !name leaves one out.",
+            rich_help_panel=DATA,
+        ),
     ] = None,
     max_ones_per_row: Annotated[
         int | None,
         typer.Option(
-            help="Cut rows of 0/1 columns to so many 1s (a public number): less noise.",
+            help="Cut rows of 0/1 columns to this many 1s, so that they need less noise. Public.",
             min=1,
             rich_help_panel=DATA,
         ),
@@ -44,38 +50,42 @@ def release(
     queries: Annotated[
         str | None,
         typer.Option(
-            help="How many random conjunctions, default 100000 or as many as differ; or 'all'; or "
-            "a file of queries.",
+            help="Number of random conjunctions (default: 100000, or all that differ), 'all', or a "
+            "file with one query a line.",
             rich_help_panel=WORKLOAD,
         ),
     ] = None,
-    way: Annotated[int, typer.Option(help="Literals a query.", rich_help_panel=WORKLOAD)] = 3,
+    way: Annotated[int, typer.Option(help="Literals of a query.", rich_help_panel=WORKLOAD)] = 3,
     signed: Annotated[
         bool,
-        typer.Option("--signed/--positive", help="Negated literals too.", rich_help_panel=WORKLOAD),
+        typer.Option(
+            "--signed/--positive",
+            help="Whether literals may be negated.",
+            rich_help_panel=WORKLOAD,
+        ),
     ] = True,
     workload_seed: Annotated[
-        int, typer.Option(help="Seed of the public workload.", rich_help_panel=WORKLOAD)
+        int, typer.Option(help="Seed of the random queries. Public.", rich_help_panel=WORKLOAD)
     ] = 0,
     query_columns: Annotated[
         str | None,
-        typer.Option(help="Columns that queries may use.", rich_help_panel=WORKLOAD),
+        typer.Option(help="Columns that queries may use; default: all.", rich_help_panel=WORKLOAD),
     ] = None,
     marginals: Annotated[
         int | None,
         typer.Option(
-            help="Instead of --queries: random whole marginals, every cell a query.",
+            help="Number of random whole marginals to ask about, instead of --queries.",
             rich_help_panel=WORKLOAD,
         ),
     ] = None,
     max_cells: Annotated[
         int | None,
-        typer.Option(help="Most cells a marginal; default n.", rich_help_panel=WORKLOAD),
+        typer.Option(help="Most cells of a marginal; default: n.", rich_help_panel=WORKLOAD),
     ] = None,
     mechanism: Annotated[
         str | None,
         typer.Option(
-            help=f"One of {', '.join(BUILT_IN)}. Default auto, or dualquery if one of the options "
+            help=f"One of {', '.join(BUILT_IN)}. Default: auto, or dualquery if one of the options "
             "below is given.",
             rich_help_panel=MECHANISM,
         ),
@@ -85,7 +95,7 @@ def release(
         typer.Option(
             "--option",
             "-o",
-            help="An option of the mechanism's own; -o help lists them.",
+            help="An option of the mechanism; -o help lists them.",
             metavar="KEY=VALUE",
             rich_help_panel=MECHANISM,
         ),
@@ -97,47 +107,60 @@ def release(
         ),
     ] = None,
     samples: Annotated[
-        int | None, typer.Option(help="Queries drawn a round.", rich_help_panel=MECHANISM)
+        int | None, typer.Option(help="Queries drawn in each round (s).", rich_help_panel=MECHANISM)
     ] = None,
     eta: Annotated[
-        float | None, typer.Option(help="Learning rate.", rich_help_panel=MECHANISM)
+        float | None, typer.Option(help="Learning rate of the game.", rich_help_panel=MECHANISM)
     ] = None,
     repetitions: Annotated[
-        int | None, typer.Option(help="For mechanisms that repeat.", rich_help_panel=MECHANISM)
+        int | None,
+        typer.Option(help="Updates in each iteration of mwem.", rich_help_panel=MECHANISM),
     ] = None,
     solver: Annotated[
         str | None,
         typer.Option(
-            help="Best response: see dualquery solvers; default auto.", rich_help_panel=MECHANISM
+            help="Solver of best responses, one that 'dualquery solvers' lists; default: auto.",
+            rich_help_panel=MECHANISM,
         ),
     ] = None,
     solver_timeout: Annotated[
         float | None,
-        typer.Option(help="Seconds a best response; default 20.", rich_help_panel=MECHANISM),
+        typer.Option(
+            help="Most seconds for one best response; default: 20.", rich_help_panel=MECHANISM
+        ),
     ] = None,
-    epsilon: Annotated[float, typer.Option(help="Privacy loss.", rich_help_panel=BUDGET)] = 1.0,
+    epsilon: Annotated[
+        float, typer.Option(help="Largest privacy loss.", rich_help_panel=BUDGET)
+    ] = 1.0,
     delta: Annotated[
         float | None,
-        typer.Option(help="Default 1/n^2; 0 for pure mechanisms.", rich_help_panel=BUDGET),
+        typer.Option(help="Default: 1/n^2, or 0 for a pure mechanism.", rich_help_panel=BUDGET),
     ] = None,
     neighbours: Annotated[
         str,
-        typer.Option(help="replace-one (n public) or add-remove.", rich_help_panel=BUDGET),
+        typer.Option(
+            help="replace-one (n is public) or add-remove (n is private).", rich_help_panel=BUDGET
+        ),
     ] = "replace-one",
     rows: Annotated[
         int | None,
         typer.Option(
-            help="With add-remove: a number of rows to go by; default a noisy one.",
+            help="With add-remove: a public number in place of n; default: a noisy one.",
             rich_help_panel=BUDGET,
         ),
     ] = None,
     accountant: Annotated[
         str,
-        typer.Option(help="auto, paper, advanced, zcdp or exact.", rich_help_panel=BUDGET),
+        typer.Option(
+            help="auto (the smallest valid bound), or one that 'dualquery budget' lists.",
+            rich_help_panel=BUDGET,
+        ),
     ] = "auto",
     seed: Annotated[
         int | None,
-        typer.Option(help="For experiments: reproducible, NOT private.", rich_help_panel=RUN),
+        typer.Option(
+            help="Makes the run reproducible, and the release NOT private.", rich_help_panel=RUN
+        ),
     ] = None,
     engine: Annotated[
         str,
@@ -148,38 +171,44 @@ def release(
     ] = None,
     answers_cache: Annotated[
         Path | None,
-        typer.Option(help="Your file that keeps EXACT PRIVATE answers.", rich_help_panel=RUN),
+        typer.Option(
+            help="A file of yours that keeps EXACT, PRIVATE answers.", rich_help_panel=RUN
+        ),
     ] = None,
     explain: Annotated[
         bool,
         typer.Option(
             "--explain",
-            help="Say how queries are counted, and what passes took, on stderr.",
+            help="Say on stderr how queries are counted and how long passes took.",
             rich_help_panel=RUN,
         ),
     ] = False,
     threads: Annotated[
-        int | None, typer.Option(help="Default one a core.", min=1, rich_help_panel=RUN)
+        int | None,
+        typer.Option(help="Most threads; default: one for each core.", min=1, rich_help_panel=RUN),
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(help="New folder; default release-<UTC time>.", rich_help_panel=RUN),
+        typer.Option(help="Folder to make; default: release-<UTC time>.", rich_help_panel=RUN),
     ] = None,
     config: Annotated[
         Path | None,
-        typer.Option(help="TOML file with these options (see above).", rich_help_panel=RUN),
+        typer.Option(help="TOML file with these options; see above.", rich_help_panel=RUN),
     ] = None,
     as_json: Annotated[
-        bool, typer.Option("--json", help="One JSON object on stdout.", rich_help_panel=RUN)
+        bool, typer.Option("--json", help="Print one JSON object on stdout.", rich_help_panel=RUN)
     ] = False,
     quiet: Annotated[
         bool,
         typer.Option(
-            "--quiet", "-q", help="Errors, and that a release is not private.", rich_help_panel=RUN
+            "--quiet",
+            "-q",
+            help="Print errors only, and whether the release is not private.",
+            rich_help_panel=RUN,
         ),
     ] = False,
     verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Say more.", rich_help_panel=RUN)
+        bool, typer.Option("--verbose", "-v", help="Print more.", rich_help_panel=RUN)
     ] = False,
 ) -> None:
     """Release private answers and synthetic records of a table.
@@ -263,7 +292,7 @@ def release(
 
 
 def check_options(given: dict[str, Any]) -> WorkloadRequest:
-    """Refuse what is wrong whatever the table, before anything heavy is imported.
+    """Check all options that need no table, before anything heavy is imported.
 
     Returns
     -------
@@ -325,24 +354,6 @@ def parse_queries(text: str | int) -> int | str:
         ) from None
 
 
-def mechanism_options(given: dict[str, Any]) -> dict[str, Any]:
-    """Gather ``-o`` and its shorthands."""
-    options: dict[str, Any] = {}
-    for pair in given["option"] or []:
-        key, equals, value = pair.partition("=")
-        if not equals or not key:
-            raise BadInputError(f"-o {pair!r}: write it as key=value")
-        if key in options:
-            raise BadInputError(f"-o {key} is given twice")
-        options[key] = value
-    for name in ("rounds", "samples", "eta", "repetitions", "solver", "solver_timeout"):
-        if given[name] is not None:
-            if name in options:
-                raise BadInputError(f"{name} is given twice, as -o {name} and as an option")
-            options[name] = given[name]
-    return options
-
-
 def show(terminal: Terminal, made: Release, target: Path, *, verbose: bool) -> None:
     """Show a release to a person."""
     from rich.markup import escape
@@ -357,7 +368,7 @@ def show(terminal: Terminal, made: Release, target: Path, *, verbose: bool) -> N
     statement = made.privacy.text() if verbose else made.privacy.guarantee()
     console.print(Panel(escape(statement), title="Privacy", border_style=style))
     for note in made.notes:
-        # Once is enough: the panel says what a note repeats, and why a release is not private.
+        # The panel says already why a release is not private, and what some notes repeat.
         if note not in statement and "not private" not in note:
             console.print(f"note: {escape(note)}", style="yellow")
     shown = 5  # the text of all of them would take a while

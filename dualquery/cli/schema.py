@@ -14,16 +14,19 @@ from dualquery.runtime.errors import BadInputError
 def schema(
     table: Annotated[str, typer.Argument(help="NAME, PATH or FORMAT:PATH.")],
     columns: Annotated[
-        str | None, typer.Option(help="Columns: names, positions, ranges; !name leaves out.")
+        str | None, typer.Option(help="Columns: names, positions, ranges; !name leaves one out.")
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="New file; the screen when left out.")] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Errors only.")] = False,
+    out: Annotated[
+        Path | None, typer.Option(help="File to make; default: print the draft.")
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")] = False,
 ) -> None:
-    """Draft a schema from a table, to be checked by hand.
+    """Draft a schema from a table, for you to check.
 
-    The draft takes categories and buckets from the data and says "declared": false, so a release
-    with it is not private. Check that nothing in it is known from the private table alone, then set
-    "declared": true in the file and hand it to --schema.
+    The draft takes categories and buckets from the data and says "declared":
+    false, so a release with it is not private. Check that nothing in it is
+    known from the private table alone, then set "declared": true in the file
+    and hand it to --schema.
 
     Example:
 

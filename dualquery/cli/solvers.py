@@ -16,11 +16,11 @@ _FAILED = "failed: "
 
 def solvers(
     check: Annotated[
-        bool, typer.Option("--check", help="Test each installed one on tiny problems.")
+        bool, typer.Option("--check", help="Test every installed solver on tiny problems.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="A JSON list on stdout.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON list on stdout.")] = False,
 ) -> None:
-    """List the best-response solvers, installed or not.
+    """List the solvers of best responses, and whether they are installed.
 
     With --check the exit code is 1 if a solver fails.
 

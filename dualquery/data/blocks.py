@@ -19,7 +19,7 @@ from dualquery.data.readers.source import (
     Source,
     TableSource,
 )
-from dualquery.data.schema.column_choice import Selection, select_items
+from dualquery.data.schema.column_choice import ColumnChoice, select_items
 from dualquery.data.schema.columns import Binary, suggest
 from dualquery.data.schema.files import load_schema
 from dualquery.data.schema.items import ItemSchema
@@ -31,11 +31,11 @@ from dualquery.runtime.errors import BadInputError
 if TYPE_CHECKING:
     import polars as pl
 
-# Rows are encoded in pieces of so many cells, so that a wide table needs no more memory.
+# Rows are encoded in pieces of about this many cells, so that a wide table needs no more memory.
 _CELLS = 1 << 20
 
 _MOST_ENCODERS = 4
-"""Reading by one thread keeps no more of them busy, and each holds a piece."""
+"""Most threads that encode: one thread that reads keeps no more of them busy."""
 
 Encoding: TypeAlias = Callable[[], BitRows]
 """A block that was read, to be encoded when it is called."""
@@ -44,16 +44,16 @@ Encoding: TypeAlias = Callable[[], BitRows]
 def choose_schema(
     source: Source,
     schema: Schema | str | Path | None = None,
-    columns: Selection | None = None,
+    columns: ColumnChoice | None = None,
     max_ones_per_row: int | None = None,
 ) -> TableSchema | ItemSchema:
-    """Return the schema with which `load` reads a source; it may take a pass over the data."""
+    """Return the schema with which `load` reads a source; drafting one takes a pass."""
     chosen = _find_schema(source, schema, columns)
     return chosen if max_ones_per_row is None else chosen.with_max_ones(max_ones_per_row)
 
 
 def _find_schema(
-    source: Source, schema: Schema | str | Path | None, columns: Selection | None
+    source: Source, schema: Schema | str | Path | None, columns: ColumnChoice | None
 ) -> TableSchema | ItemSchema:
     given = load_schema(schema) if isinstance(schema, str | Path) else schema
     if given is None and isinstance(source, TableSource):
@@ -82,7 +82,7 @@ def encoded_blocks(
     source, schema
         What is read, and as what.
     threads
-        Threads that encode, when there are several: reading stays one's, and so does the order.
+        Threads that encode. One thread reads, and the blocks keep their order.
 
     Raises
     ------
@@ -121,7 +121,7 @@ def _encodings(source: Source, schema: TableSchema | ItemSchema) -> Iterator[Enc
 
 
 def in_order(encodings: Iterable[Encoding], threads: int) -> Iterator[BitRows]:
-    """Encode blocks by several threads, few of them ahead, and yield them in their order."""
+    """Encode blocks in several threads, at most one a thread ahead; yield them in their order."""
     if threads == 1:
         for encode in encodings:
             yield encode()
@@ -170,7 +170,7 @@ def _encode_item_columns(
 
 
 def drops_rows(schema: TableSchema | ItemSchema) -> bool:
-    """Return whether rows may be left out, so that n is known only once all are read."""
+    """Return whether rows may be left out, so that n is known only after a pass."""
     return isinstance(schema, TableSchema) and schema.drop_incomplete
 
 

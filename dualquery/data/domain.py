@@ -22,7 +22,7 @@ class Domain:
         int64, shape ``(columns + 1,)``, increasing, starting at 0: column ``j`` owns the bits
         ``offsets[j] .. offsets[j + 1] - 1``.
     max_ones
-        If not None, a private record has at most so many 1s: rows are cut to it as they are read
+        If not None, a private record has at most this many 1s: rows are cut as they are read
         (see `dualquery.data.truncation`), and proofs of sensitivity may use it. Every column is
         binary then.
     """

@@ -18,7 +18,7 @@ from dualquery.data.encode import can_become_bits, missing_mask, to_numbers
 from dualquery.data.readers.source import ItemSource, TableSource
 from dualquery.data.schema.column_choice import (
     MAX_ITEMS,
-    Selection,
+    ColumnChoice,
     exclude_columns,
     select_columns,
 )
@@ -45,7 +45,7 @@ _log = logging.getLogger(__name__)
 _DATE = re.compile(r"\s*(?:\d{4}([-/.])\d{1,2}\1\d{1,2}|\d{1,2}([-/.])\d{1,2}\2\d{2,4})(?!\d)")
 
 
-def draft_table_schema(source: TableSource, columns: Selection | None = None) -> TableSchema:
+def draft_table_schema(source: TableSource, columns: ColumnChoice | None = None) -> TableSchema:
     """Return a schema for a table, in one pass over it.
 
     A column with at most 64 distinct values is categorical (one that holds only 0 and 1, or truth
@@ -87,7 +87,7 @@ def draft_table_schema(source: TableSource, columns: Selection | None = None) ->
     names_of_rows = [name for name, values in seen.items() if values.identifies()]
     if names_of_rows:
         _log.warning(
-            "%s: no value comes twice in %s, as in identifiers: leave out what names a row, with "
+            "%s: all values of %s are different, as in identifiers; leave such columns out, with "
             "--columns %s",
             source.label,
             ", ".join(map(repr, names_of_rows)),
@@ -135,7 +135,7 @@ def _awkward(label: str, faults: Mapping[str, str], exclusion: str) -> BadInputE
 
 
 def _name(source: TableSource | ItemSource) -> str:
-    """Return the name of the source without its folder, which is nobody else's business."""
+    """Return the name of the source without its folder, which a release must not show."""
     return Path(source.label.rpartition(":")[2]).name
 
 

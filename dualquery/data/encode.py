@@ -124,8 +124,8 @@ def local_codes(
 ) -> NDArray[np.int32]:
     """Return the local bit of each value, or `MISSING`, `UNPARSABLE`, `OUTSIDE`.
 
-    For a binary column the result is the value of the bit, 0 or 1. What the column's choices make
-    of missing values is the caller's business; the other choices have been applied.
+    For a binary column the result is the value of the bit, 0 or 1. The caller applies what
+    the column says of missing values; all else that it says has been applied.
 
     Raises
     ------
@@ -242,14 +242,14 @@ def _named_codes(codes: Mapping[str, int], values: pl.Series) -> NDArray[np.int3
 
 
 def _numbered_codes(codes: Mapping[str, int], numbers: NDArray[np.float64]) -> NDArray[np.int32]:
-    """Return the code of the first text that is each number; NaN is none."""
+    """Return for each number the code of the first text that denotes it; `OUTSIDE` for NaN."""
     by_number: dict[float, int] = {}
     for text, code in codes.items():
         try:
             by_number.setdefault(float(text), code)
         except ValueError:
             continue
-    # NaN comes last: it stands for what is greater than all, and equals nothing.
+    # NaN comes last, as if it were the largest number; it equals nothing.
     known = np.array([*sorted(number for number in by_number if not np.isnan(number)), np.nan])
     place = np.searchsorted(known[:-1], numbers)
     found = np.array([by_number.get(number, OUTSIDE) for number in known.tolist()], np.int32)

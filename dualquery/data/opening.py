@@ -1,4 +1,4 @@
-"""Files as bytes: gzip undone, chunks cut at line ends, faults of reading made clear errors."""
+"""Read files as bytes: unzip gzip, cut chunks at line ends, turn faults into clear errors."""
 
 from __future__ import annotations
 

@@ -1,11 +1,10 @@
 """Rows with many 1s, cut to a public number of them, so that one row moves few answers.
 
-What a private row is replaced by depends on that row alone, so neighbouring tables stay neighbours
-and the guarantee holds for the table as it was. The choice of the 1s that stay is a fixed function
-of the row's own content: the same in every pass, on every worker and after a restart, without
-anything to keep; and two tables that differ in one row differ in that row only after the cut.
-Equal rows are cut alike. The hash spreads the choice evenly over the items; privacy does not rest
-on it.
+The cut of a row depends on that row alone. So two tables that differ in one row differ in at most
+that row after the cut: neighbouring tables stay neighbours, and the guarantee holds for the table
+as it was. A hash of the row's own content chooses the 1s that stay, so the cut is the same in every
+pass, on every worker and after a restart. The hash spreads the choice evenly over the items;
+privacy does not rest on it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What error to expect of each mechanism that can tell, side by side, before a budget is spent."""
+"""The errors to expect of all mechanisms that have a model of it, before a budget is spent."""
 
 from __future__ import annotations
 
@@ -6,21 +6,18 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from dualquery.estimates.expected import ExpectedError
-from dualquery.mechanisms.registry import configure
+from dualquery.mechanisms.protocol import Mechanism
+from dualquery.mechanisms.registry import BUILT_IN, configure, mechanism_class
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.progress import NO_PROGRESS, Progress
 
 if TYPE_CHECKING:
-    from dualquery.mechanisms.dualquery.parameters import Chosen
     from dualquery.mechanisms.protocol import Budget, Task
-
-MECHANISMS = ("matrix", "dualquery", "gaussian", "laplace")
-"""Those whose error can be told beforehand."""
 
 
 @dataclass(frozen=True)
 class Forecast:
-    """The errors to expect of mechanisms, and why none can be told of others.
+    """The errors to expect of some mechanisms, and why others have no estimate.
 
     Parameters
     ----------
@@ -33,9 +30,11 @@ class Forecast:
 
 
 def forecast(
-    task: Task, budget: Budget, game: Chosen | None, progress: Progress = NO_PROGRESS
+    task: Task, budget: Budget, known: Forecast, progress: Progress = NO_PROGRESS
 ) -> Forecast:
     """Return the errors to expect at a budget. Looks at no data and spends nothing.
+
+    Every built-in mechanism is planned with its defaults, if it has a model of its error.
 
     Parameters
     ----------
@@ -43,23 +42,17 @@ def forecast(
         What is asked, and of how many rows.
     budget
         All of it is for the mechanism; pure ones leave delta unspent.
-    game
-        DualQuery's parameters as its policy chooses them, since planning them takes seconds; None
-        if they are not all the policy's, of which nothing is known.
+    known
+        What is known already; these mechanisms are not planned.
     progress
-        Told about each mechanism.
+        Listens to which mechanism is planned.
     """
-    from dualquery.mechanisms.dualquery.expected import game_error
-
-    found = Forecast()
-    for name in MECHANISMS:
-        progress.phase(f"planning {name}")
-        if name == "dualquery":
-            if game is None:
-                found.reasons[name] = "measured with the policy's parameters only"
-            else:
-                found.errors[name] = game_error(task, game.schedule)
+    found = Forecast({**known.errors}, {**known.reasons})
+    for name in BUILT_IN:
+        tells = mechanism_class(name).expected_error is not Mechanism.expected_error
+        if name == "auto" or not tells or name in known.errors or name in known.reasons:
             continue
+        progress.phase(f"planning {name}")
         mechanism = configure(name, {})
         spent = replace(budget, delta=0.0) if mechanism.pure else budget
         try:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import importlib
-import typing
 from collections.abc import Collection, Mapping
-from dataclasses import fields
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any
 
+from dualquery.mechanisms.options import read_options
 from dualquery.runtime.errors import BadInputError, did_you_mean
 
 if TYPE_CHECKING:
@@ -41,7 +40,7 @@ def mechanism_names() -> list[str]:
 
 
 def implied_mechanism(options: Collection[str]) -> str:
-    """Return the mechanism meant where none is named: options without a name are DualQuery's."""
+    """Return the mechanism to use where none is named: DualQuery if there are options."""
     return "dualquery" if options else "auto"
 
 
@@ -95,43 +94,6 @@ def configure(name: str | None, options: Mapping[str, Any]) -> Mechanism[Any]:
     implied = name is None
     name = implied_mechanism(options) if name is None else name
     cls = mechanism_class(name)
-    hints = typing.get_type_hints(cls)
-    known = [field.name for field in fields(cls)]
-    aliases: Mapping[str, str] = getattr(cls, "aliases", {})  # third parties' may have none
-    values: dict[str, Any] = {}
-    for given, value in options.items():
-        key = aliases.get(given, given)
-        if key in values:
-            raise BadInputError(f"option {key} is given twice, once as {given}")
-        if key not in known:
-            listed = ", ".join(known) or "none"
-            guess = did_you_mean(key, known)
-            remedy = "; name the mechanism that has it" if implied or name == "auto" else ""
-            raise BadInputError(
-                f"mechanism {name!r} has no option {key!r}{guess} (its options: {listed}){remedy}"
-            )
-        values[key] = _parse(key, value, hints[key]) if isinstance(value, str) else value
-    mechanism: Mechanism[Any] = cls(**values)
+    remedy = "; name the mechanism that has it" if implied or name == "auto" else ""
+    mechanism: Mechanism[Any] = cls(**read_options(name, cls, options, remedy))
     return mechanism
-
-
-def _parse(key: str, text: str, hint: Any) -> Any:
-    """Read an option's text as the type that its field declares."""
-    allowed = [h for h in typing.get_args(hint) if h is not type(None)] or [hint]
-    if text.lower() == "none" and type(None) in typing.get_args(hint):
-        return None
-    if typing.get_origin(hint) is typing.Literal:
-        allowed = [str]
-    for kind in allowed:
-        if kind is str or typing.get_origin(kind) is typing.Literal:
-            return text
-        if kind is bool:
-            if text.lower() in ("true", "false"):
-                return text.lower() == "true"
-            continue
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    names = " or ".join(getattr(kind, "__name__", str(kind)) for kind in allowed)
-    raise BadInputError(f"option {key}={text!r} is not a valid {names}")

@@ -1,1 +1,1 @@
-"""Queries: workloads of signed conjunctions, their text, their exact answers, their sensitivity."""
+"""Queries: families of them, their text, and how they are counted. README.md leads through it."""

@@ -40,7 +40,7 @@ class Workload(LiteralRows, QueryFamily):
     Raises
     ------
     BadInputError
-        As `LiteralRows`, and when a query is repeated without leave.
+        As `LiteralRows`, and when a query is repeated although ``repeats`` is False.
     """
 
     description: Mapping[str, Any] = field(default_factory=dict)

@@ -16,14 +16,15 @@ from dualquery.runtime.errors import BadInputError
 if TYPE_CHECKING:
     import polars as pl
 
-_FAMILIES: dict[str, Any] = {
+FAMILIES: Mapping[str, Any] = {
     "parities": Parities,
     "ranges": RangeQueries,
     "matrix": HistogramQueries,
 }
-"""By the ``kind`` of their description; all other kinds are conjunctions."""
+"""By the ``kind`` of their description; all other kinds are conjunctions. A family whose releases
+can be read again has a line here."""
 
-BUILT_IN = (Workload, *_FAMILIES.values(), FactorParities, SeriesRangeQueries)
+BUILT_IN = (Workload, *FAMILIES.values(), FactorParities, SeriesRangeQueries)
 """Families whose range, grid and spread are proven."""
 
 
@@ -38,11 +39,11 @@ def queries_of_table(
         If the columns do not hold queries of the family and the domain.
     """
     kind = description.get("kind")
-    family = _FAMILIES.get(str(kind), Workload)
+    family = FAMILIES.get(str(kind), Workload)
     if family is Workload and "literal_1" not in columns:
         raise BadInputError(
-            f"the queries have no column literal_1; those of kind {kind!r} are a user's own, if "
-            "anything, and only its code can read them"
+            f"the queries have no column literal_1; those of kind {kind!r} are not built in, and "
+            "only the code that made them can read them"
         )
     made: Queries = family.from_columns(columns, domain, description)
     return made

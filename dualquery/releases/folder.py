@@ -69,7 +69,7 @@ class Release:
     solver
         Totals over the rounds' best responses.
     intervals
-        Where the true answers lie, as far as noise tells; None if no answer was measured.
+        Intervals that cover the true answers; None if no answer was measured.
     notes
         Remarks on the input that a reader must know, such as rows dropped by a public filter.
     versions
@@ -132,7 +132,7 @@ class Release:
         """Return the answer of one conjunction given as text, such as ``age=30-35 & sex!=Female``.
 
         The released answer if the workload has the query, else that of the synthetic records, with
-        no promise of its error; `dualquery.releases.answering.answer_queries` tells which it is. It
+        no promise of its error; `dualquery.releases.answering.answer_queries` says which. Asking
         costs no privacy.
 
         Raises
@@ -179,7 +179,7 @@ class Release:
 
 
 class ReservedFolder:
-    """A place on the disk for a release: a hidden folder beside the target, renamed when full."""
+    """A place on the disk for a release: a hidden folder, renamed to the target when complete."""
 
     def __init__(self, hidden: Path, target: Path) -> None:
         self._hidden = hidden
@@ -252,7 +252,7 @@ def _remove_if_empty(folder: Path) -> None:
 
 @contextlib.contextmanager
 def _disk_errors(target: Path, *others: type[Exception]) -> Iterator[None]:
-    """Say plainly what the disk refused; ``others`` are errors that a library makes of it."""
+    """Turn a refusal of the disk into `BadInputError`; ``others`` are a library's errors for it."""
     refusals: tuple[type[Exception], ...] = (OSError, *others)
     try:
         yield

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import float64, int32, int64, njit, types, uint64, void
+from numba import float64, int32, int64, njit, uint64, void
 from numpy.typing import NDArray
+
+from dualquery.runtime.array_types import read_only
 
 Array = NDArray[Any]
 
@@ -14,13 +16,14 @@ _PLANES = 31
 """Binary digits of a count of features."""
 
 
-def _read(scalar: types.Type, dimensions: int = 1) -> types.Array:
-    """Return the type of an array that is only read."""
-    return types.Array(scalar, dimensions, "C", readonly=True)
-
-
 @njit(
-    void(_read(uint64, 2), _read(int32, 2), _read(int64), _read(float64), float64[::1]),
+    void(
+        read_only(uint64, 2),
+        read_only(int32, 2),
+        read_only(int64),
+        read_only(float64),
+        float64[::1],
+    ),
     nogil=True,
     cache=True,
 )
@@ -73,8 +76,8 @@ def add_loads(words: Array, members: Array, starts: Array, weights: Array, loads
 
 @njit(
     float64(
-        int32[::1], _read(int32, 2), _read(float64), _read(int32), _read(int64), _read(int32),
-        _read(int64),
+        int32[::1], read_only(int32, 2), read_only(float64), read_only(int32), read_only(int64),
+        read_only(int32), read_only(int64),
     ),
     nogil=True,
     cache=True,

@@ -12,7 +12,7 @@ from dualquery.data.readers.source import (
     DeclaredItemSource,
     Source,
 )
-from dualquery.data.schema.column_choice import Selection
+from dualquery.data.schema.column_choice import ColumnChoice
 from dualquery.data.schema.items import ItemSchema
 from dualquery.data.schema.protocol import Schema
 from dualquery.data.schema.table import TableSchema
@@ -22,7 +22,7 @@ from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.resources import available_memory, mebibytes
 
 _CHECKED_BLOCKS = 64
-"""Memory is looked at each time so many blocks have been read."""
+"""Free memory is checked after every so many blocks."""
 
 
 R = TypeVar("R", bound=Rows)
@@ -75,7 +75,7 @@ class Dataset(Generic[R_co]):
 def load(
     data: object,
     schema: Schema | str | Path | None = None,
-    columns: Selection | None = None,
+    columns: ColumnChoice | None = None,
     max_ones_per_row: int | None = None,
 ) -> Dataset[Records]:
     """Read data into records, which stay in memory.
@@ -92,13 +92,13 @@ def load(
         Which columns or items to keep (``--columns``); None for all. A list of items given here
         declares them.
     max_ones_per_row
-        Rows with more 1s are cut to so many; None for what the schema says.
+        Rows with more 1s than this are cut to this many; None for what the schema says.
 
     Raises
     ------
     BadInputError
-        If the data, the schema or the selection is not as it should be, there is no row, or the
-        records do not fit into memory.
+        If the data, the schema or the choice of columns is not as it should be, there is no row,
+        or the records do not fit into memory.
     """
     source = source_of(data)
     chosen = choose_schema(source, schema, columns, max_ones_per_row)
@@ -134,6 +134,6 @@ def _read(source: Source, schema: TableSchema | ItemSchema) -> Records:
             if builder.nbytes > available:
                 raise BadInputError(
                     f"{source.label}: the first {checked:,} rows take {mebibytes(builder.nbytes)} "
-                    "of memory, and there is no more; use --engine stream"
+                    "of memory, which is all there is; use --engine stream"
                 )
     return builder.build()

@@ -1,7 +1,7 @@
 """Which engine reads the private rows: memory, a stream, or the workers of a Dask cluster.
 
-An engine changes where rows are held and how long a pass takes, never a count. The choice is the
-operator's, or follows from the size of the files and of the memory: it is not part of a release.
+An engine changes where rows are held and how long a pass takes, never a count. The operator chooses
+it, or the sizes of the files and of free memory do; a release does not say which it was.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dualquery.data.blocks import choose_schema
 from dualquery.data.opening import FilePath
 from dualquery.data.readers.formats import source_of
 from dualquery.data.readers.source import PartitionedSource, Source
-from dualquery.data.schema.column_choice import Selection
+from dualquery.data.schema.column_choice import ColumnChoice
 from dualquery.data.schema.protocol import Schema
 from dualquery.rows.dataset import Dataset, RecordsSource, dataset, load
 from dualquery.rows.packed import Records
@@ -30,10 +30,10 @@ ENGINES = ("auto", "memory", "stream", "dask")
 
 _COMPRESSED = (".gz", ".parquet", ".npz")
 _EXPANSION = 8
-"""A compressed file is taken to hold so many times its size."""
+"""The content of a compressed file is taken to be this many times its size."""
 
 _SHARE = 0.5
-"""Rows are kept in memory when the files would fill at most this share of what is available."""
+"""Rows are kept in memory if the files would fill at most this share of the free memory."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,16 +76,16 @@ class Engine:
         self,
         data: object,
         schema: Schema | str | Path | None = None,
-        columns: Selection | None = None,
+        columns: ColumnChoice | None = None,
         max_ones_per_row: int | None = None,
     ) -> Iterator[Dataset[Rows]]:
-        """Yield data ready to be passed over; it takes arguments as `dualquery.rows.dataset.load`.
+        """Yield the data and their rows; arguments are those of `dualquery.rows.dataset.load`.
 
         Raises
         ------
         BadInputError
-            If the data, the schema or the selection is not as it should be, there is no row, the
-            rows do not fit, or the cluster cannot be reached.
+            If the data, the schema or the choice of columns is not as it should be, there is no
+            row, the rows do not fit, or the cluster cannot be reached.
         """
         source = source_of(data)
         with self._opened(source, schema, columns, max_ones_per_row) as opened:
@@ -107,7 +107,7 @@ class Engine:
         self,
         source: Source,
         schema: Schema | str | Path | None,
-        columns: Selection | None,
+        columns: ColumnChoice | None,
         max_ones_per_row: int | None,
     ) -> Iterator[Dataset[Rows]]:
         """Yield the rows of a source, as the engine reads them."""

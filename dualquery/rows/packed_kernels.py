@@ -9,21 +9,17 @@ from numba import int32, int64, njit, types, uint8, uint16, uint64, void
 from numpy.typing import NDArray
 
 from dualquery.rows.popcount_kernels import popcount
+from dualquery.runtime.array_types import read_only
 
 Array = NDArray[Any]
 
 
-def _read(scalar: types.Type, dimensions: int = 1) -> types.Array:
-    """Return the type of an array that is only read: frozen arrays and memory maps fit it too."""
-    return types.Array(scalar, dimensions, "C", readonly=True)
-
-
 _WORDS = uint64[:, ::1]
-_LISTS = (_read(int32), _read(uint16), _read(uint16))
+_LISTS = (read_only(int32), read_only(uint16), read_only(uint16))
 _LISTED = types.Tuple((int32[::1], uint16[::1], uint16[::1]))
 
 
-@njit(void(_read(int64), _read(int32), int64, _WORDS), nogil=True, cache=True)
+@njit(void(read_only(int64), read_only(int32), int64, _WORDS), nogil=True, cache=True)
 def scatter_ones(indptr: Array, indices: Array, first_row: int, words: Array) -> None:
     """Set the listed bits of consecutive rows in the packed words of one block."""
     for i in range(len(indptr) - 1):
@@ -33,7 +29,7 @@ def scatter_ones(indptr: Array, indices: Array, first_row: int, words: Array) ->
             words[indices[j], row >> 6] |= mask
 
 
-@njit(void(_read(uint8, 2), int64, _WORDS), nogil=True, cache=True)
+@njit(void(read_only(uint8, 2), int64, _WORDS), nogil=True, cache=True)
 def pack_rows(rows: Array, first_row: int, words: Array) -> None:
     """Set the 1s of dense 0/1 rows in the packed words of one block."""
     count, bits = rows.shape
@@ -50,7 +46,7 @@ def pack_rows(rows: Array, first_row: int, words: Array) -> None:
         start = stop
 
 
-@njit(void(_read(uint64, 2), int64, uint8[:, ::1]), nogil=True, cache=True)
+@njit(void(read_only(uint64, 2), int64, uint8[:, ::1]), nogil=True, cache=True)
 def unpack_rows(words: Array, first_row: int, out: Array) -> None:
     """Write rows ``first_row ...`` of a packed block into ``out`` as 0/1."""
     for i in range(out.shape[0]):
@@ -60,7 +56,7 @@ def unpack_rows(words: Array, first_row: int, out: Array) -> None:
             out[i, bit] = (words[bit, row >> 6] >> shift) & np.uint64(1)
 
 
-@njit(void(_read(uint64, 2), int64[::1]), nogil=True, cache=True)
+@njit(void(read_only(uint64, 2), int64[::1]), nogil=True, cache=True)
 def count_words(words: Array, counts: Array) -> None:
     """Add the number of 1s of each row of ``words`` to ``counts``."""
     for bit in range(words.shape[0]):
@@ -70,7 +66,7 @@ def count_words(words: Array, counts: Array) -> None:
         counts[bit] += np.int64(total)
 
 
-@njit(_LISTED(_read(uint64, 2), _read(int64)), nogil=True, cache=True)
+@njit(_LISTED(read_only(uint64, 2), read_only(int64)), nogil=True, cache=True)
 def list_words(words: Array, ones: Array) -> tuple[Array, Array, Array]:
     """Turn packed words into column lists; ``ones`` is the number of 1s of each column."""
     columns = np.flatnonzero(ones).astype(np.int32)
@@ -88,7 +84,7 @@ def list_words(words: Array, ones: Array) -> tuple[Array, Array, Array]:
     return columns, counts, rows
 
 
-@njit(types.Tuple((int64[::1], int32[::1]))(_read(uint64, 2), int64), nogil=True, cache=True)
+@njit(types.Tuple((int64[::1], int32[::1]))(read_only(uint64, 2), int64), nogil=True, cache=True)
 def list_rows(words: Array, rows: int) -> tuple[Array, Array]:
     """Turn packed words into lists of the bits of each of the first ``rows`` rows."""
     indptr = np.zeros(words.shape[1] * 64 + 1, np.int64)
@@ -115,7 +111,7 @@ def list_rows(words: Array, rows: int) -> tuple[Array, Array]:
     return indptr[: rows + 1], indices
 
 
-@njit(_LISTED(_read(int64), _read(int32), int64), nogil=True, cache=True)
+@njit(_LISTED(read_only(int64), read_only(int32), int64), nogil=True, cache=True)
 def list_ones(indptr: Array, indices: Array, bits: int) -> tuple[Array, Array, Array]:
     """Turn row lists of set bits into column lists, dropping repetitions within a row."""
     last = np.full(bits, -1, np.int32)
@@ -142,7 +138,7 @@ def list_ones(indptr: Array, indices: Array, bits: int) -> tuple[Array, Array, A
     return columns, counts, rows
 
 
-@njit(void(*_LISTS, _read(int32), _WORDS), nogil=True, cache=True)
+@njit(void(*_LISTS, read_only(int32), _WORDS), nogil=True, cache=True)
 def pack_lists(columns: Array, counts: Array, rows: Array, attributes: Array, out: Array) -> None:
     """Pack the column lists of the (increasing) ``attributes`` into the zeroed words ``out``."""
     start = np.int64(0)

@@ -1,6 +1,6 @@
-"""What passes over the rows took, told to the operator once each is done (``--explain``).
+"""Report to the operator how long each pass over the rows took (``--explain``).
 
-It is said in the log ``dualquery.explain`` only: times of passes over private rows are not public.
+Reports go to the log ``dualquery.explain`` only: times of passes over private rows are not public.
 """
 
 from __future__ import annotations

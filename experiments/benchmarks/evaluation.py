@@ -17,13 +17,13 @@ from rich.table import Table
 from dualquery.data.domain import Domain
 from dualquery.queries.generate.random import random_conjunctions
 from dualquery.rows.generated.biased import Biased
-from experiments.benchmarks.contenders import CONTENDERS
-from experiments.benchmarks.tables import stored_records
+from experiments.benchmarks.alternatives import ALTERNATIVES
+from experiments.benchmarks.stored_records import stored_records
 from experiments.benchmarks.timing import fastest, stream_bandwidth
 
 ROWS, BITS, QUERIES = 494_021, 396, 500_000
 SAMPLE = 200
-"""Queries on which the contenders are timed; their times are scaled to the whole workload."""
+"""Queries on which the alternatives are timed; their times are scaled to the whole workload."""
 
 
 def run(console: Console, quick: bool) -> dict[str, Any]:
@@ -64,23 +64,23 @@ def run(console: Console, quick: bool) -> dict[str, Any]:
     sample = workload.literals[:SAMPLE]
     bits = np.asfortranarray(records.dense_rows(0, rows))
     others: dict[str, Any] = {}
-    for contender in CONTENDERS:
-        if not contender.installed:
-            others[contender.name] = None
-            table.add_row(contender.name, "", f"{contender.module} is not installed", "", "", "")
+    for other in ALTERNATIVES:
+        if not other.installed:
+            others[other.name] = None
+            table.add_row(other.name, "", f"{other.module} is not installed", "", "", "")
             continue
-        sample_seconds, found = fastest(contender.prepare(bits, sample), 2)
+        sample_seconds, found = fastest(other.prepare(bits, sample), 2)
         if not np.array_equal(found, counts[:SAMPLE]):
-            raise RuntimeError(f"{contender.name} counts otherwise")
+            raise RuntimeError(f"{other.name} counts otherwise")
         seconds = sample_seconds * queries / SAMPLE
         ratios = [seconds / line["seconds"] for line in ours]
-        others[contender.name] = {
+        others[other.name] = {
             "sample_seconds": sample_seconds,
             "scaled_seconds": seconds,
             "times_ours": {str(line["threads"]): r for line, r in zip(ours, ratios, strict=True)},
         }
         table.add_row(
-            contender.name,
+            other.name,
             "own",
             f"{seconds:,.1f}",
             f"{effective / seconds / 1e9:.2f}",

@@ -16,7 +16,7 @@ from dualquery.queries.generate.random import random_conjunctions
 from dualquery.room.randomness import randomness
 from dualquery.room.weights import QueryWeights
 from dualquery.rows.generated.biased import Biased
-from experiments.benchmarks.tables import stored_records
+from experiments.benchmarks.stored_records import stored_records
 from experiments.benchmarks.timing import fastest
 
 _REPETITIONS = 3

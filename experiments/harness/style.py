@@ -145,6 +145,14 @@ def line_with_band(axes: Axes, table: pl.DataFrame, x: str, y: str, curve: Curve
         )
 
 
+def lines_with_bands(
+    axes: Axes, table: pl.DataFrame, x: str, y: str, by: str, looks: Mapping[str, Curve]
+) -> None:
+    """Draw one line with its band for each label that ``looks`` names in column ``by``."""
+    for label, curve in looks.items():
+        line_with_band(axes, table.filter(pl.col(by) == label), x, y, curve)
+
+
 def logarithmic(axes: Axes, values: Sequence[float]) -> None:
     """Make the x axis logarithmic, with a tick at each of a few values, in plain figures."""
     axes.set_xscale("log")

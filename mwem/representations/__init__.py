@@ -28,7 +28,7 @@ __all__ = ["Factored", "Histogram", "JunctionTree", "Representation", "choose", 
 Name = Literal["auto", "histogram", "factored", "junction-tree"]
 
 _SMALL = 1 << 12
-"""Up to so many cells the explicit vector is faster than anything with a structure."""
+"""Up to this many cells the explicit vector is the fastest representation."""
 
 
 def choose(name: Name, queries: Products, iterations: int, memory: int, noisy_init: bool) -> Name:

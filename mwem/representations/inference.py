@@ -20,7 +20,7 @@ from mwem.representations import forest_kernels as kernels
 from mwem.representations.forest_kernels import Beliefs, Forest
 
 _AT_HUB = 3
-"""Parts of so many columns always have a hub."""
+"""Parts of at most this many columns always have a hub."""
 
 
 class Marginals:

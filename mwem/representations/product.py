@@ -186,7 +186,7 @@ class Histogram(Factored):
 
 
 def dense_bytes(cells: int, measurements: int) -> int:
-    """Return the memory of an explicit vector that so many queries have been measured on."""
+    """Return the bytes of an explicit vector with the values of its measured queries."""
     classes = min(cells, 1 << measurements)
     return cells * CELL_BYTES + classes * measurements * CLASS_BYTES
 
@@ -194,7 +194,7 @@ def dense_bytes(cells: int, measurements: int) -> int:
 def require_memory(
     queries: Products, columns: Iterable[int], measurements: int, memory: int
 ) -> None:
-    """Refuse a vector over ``columns`` that would not fit after so many measurements.
+    """Refuse a vector over ``columns`` that would not fit after ``measurements`` measurements.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The distribution that every run starts from, when nothing else is asked for."""
+"""The uniform distribution, from which a run starts unless a noisy start is asked for."""
 
 from __future__ import annotations
 

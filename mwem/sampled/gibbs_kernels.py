@@ -1,8 +1,7 @@
 """Compiled loops over a population of records: Gibbs sweeps, tallies of cells, packing into words.
 
 Random numbers are a hash of (seed, record, number of the draw), so that a sweep gives the same
-population however its records are shared among threads: SplitMix64 (Steele, Lea and Flood,
-OOPSLA 2014, with Stafford's constants), one stream a record.
+population however its records are shared among threads: SplitMix64, one stream a record.
 """
 
 from __future__ import annotations
@@ -14,26 +13,20 @@ import numpy as np
 from numba import float64, int32, int64, njit, types, uint8, uint16, uint64, void
 from numpy.typing import NDArray
 
+from dualquery.runtime.array_types import read_only
+from dualquery.runtime.splitmix import GOLDEN, mix, unit
+
 Array = NDArray[Any]
-
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-_FIRST = np.uint64(0xBF58476D1CE4E5B9)
-_SECOND = np.uint64(0x94D049BB133111EB)
-
-
-def _read(scalar: types.Type, dimensions: int = 1) -> types.Array:
-    """Return the type of an array that is only read."""
-    return types.Array(scalar, dimensions, "C", readonly=True)
 
 
 _LARGEST_LOG = 700.0
 """Its exponential is still finite."""
 
 _LARGEST_MOVE = 0.7
-"""A table's turn moves its log-factors by at most this: few records say little."""
+"""A table's turn moves its log-factors by at most this: few records are weak evidence."""
 
 _LEAST_WANTED = 0.1
-"""Part of a target that slack leaves at least."""
+"""Slack lowers a target to this part of it at most."""
 
 
 class Places(NamedTuple):
@@ -80,15 +73,7 @@ _TOUCHES = types.NamedTuple(
 _FAMILY = types.NamedTuple((int64[::1], float64[::1], float64[:, ::1], _PLACES, _TOUCHES), Family)
 
 
-@njit(uint64(uint64), nogil=True, cache=True, inline="always")
-def _mix(z: np.uint64) -> np.uint64:
-    """Return a 64-bit hash: a bijection in which every input bit moves half of the output bits."""
-    z = (z ^ (z >> np.uint64(30))) * _FIRST
-    z = (z ^ (z >> np.uint64(27))) * _SECOND
-    return z ^ (z >> np.uint64(31))
-
-
-@njit(void(_read(uint16), _PLACES, int32[::1]), nogil=True, cache=True)
+@njit(void(read_only(uint16), _PLACES, int32[::1]), nogil=True, cache=True)
 def find_cells(record: Array, places: Places, cells: Array) -> None:
     """Write the cell of each table that a record lies in."""
     columns, values = places.columns, places.values
@@ -137,7 +122,7 @@ def sweep(
     cumulative = np.empty(widest)
     for row in range(first, last):
         record = population[row]
-        stream = _mix(seed + _GOLDEN * np.uint64(row + 1))
+        stream = mix(seed + GOLDEN * np.uint64(row + 1))
         find_cells(record, family.places, cells)
         for number in range(len(touched)):
             column = touched[number]
@@ -149,12 +134,12 @@ def sweep(
                 table = table_of[t]
                 without = cells[table] & ~whole[t]
                 gain[value_of[t]] += factors[table, without | sets[t]] - factors[table, without]
-            stream += _GOLDEN
-            unit = (np.float64(_mix(stream) >> np.uint64(11)) + 0.5) * 2.0**-53
+            stream += GOLDEN
+            point = unit(mix(stream))
             drawn = 0
             if size == 2:
                 odds = math.exp(min(gain[1] - gain[0], _LARGEST_LOG)) * base[start + 1]
-                drawn = 1 if unit * (base[start] + odds) < odds else 0
+                drawn = 1 if point * (base[start] + odds) < odds else 0
             else:
                 for value in range(size):
                     top = max(top, gain[value])
@@ -164,8 +149,8 @@ def sweep(
                     weight = rest if gain[value] == 0.0 else math.exp(gain[value] - top)
                     total += weight * base[start + value]
                     cumulative[value] = total
-                point = unit * total
-                while drawn < size - 1 and cumulative[drawn] <= point:
+                reached = point * total
+                while drawn < size - 1 and cumulative[drawn] <= reached:
                     drawn += 1
             if drawn == record[column]:
                 continue
@@ -179,7 +164,7 @@ def sweep(
             tally[table, cells[table]] += 1
 
 
-@njit(void(_read(uint16, 2), _PLACES, int64[:, ::1]), nogil=True, cache=True)
+@njit(void(read_only(uint16, 2), _PLACES, int64[:, ::1]), nogil=True, cache=True)
 def count_cells(population: Array, places: Places, tally: Array) -> None:
     """Add to ``tally`` how many records lie in each cell of each table."""
     cells = np.empty(len(tally), np.int32)
@@ -189,7 +174,11 @@ def count_cells(population: Array, places: Places, tally: Array) -> None:
             tally[table, cells[table]] += 1
 
 
-@njit(void(_read(uint16, 2), _read(int32), _read(uint16), uint64[:, ::1]), nogil=True, cache=True)
+@njit(
+    void(read_only(uint16, 2), read_only(int32), read_only(uint16), uint64[:, ::1]),
+    nogil=True,
+    cache=True,
+)
 def pack_values(population: Array, columns: Array, values: Array, words: Array) -> None:
     """Set the bits of row ``i`` of ``words``, zeroed, for the records with value ``values[i]``."""
     for word in range((len(population) + 63) // 64):
@@ -203,7 +192,7 @@ def pack_values(population: Array, columns: Array, values: Array, words: Array) 
             words[bit, word] = packed
 
 
-@njit(void(_read(uint16, 2), _PLACES, uint8[:, ::1]), nogil=True, cache=True)
+@njit(void(read_only(uint16, 2), _PLACES, uint8[:, ::1]), nogil=True, cache=True)
 def write_cells(population: Array, places: Places, cells: Array) -> None:
     """Write the cell of each table that each record lies in, ``(tables, records)``."""
     found = np.empty(len(cells), np.int32)
@@ -215,8 +204,8 @@ def write_cells(population: Array, places: Places, cells: Array) -> None:
 
 @njit(
     void(
-        _read(uint8, 2), _read(float64, 2), _read(float64), _read(float64, 2), int64,
-        float64[:, ::1], float64[::1],
+        read_only(uint8, 2), read_only(float64, 2), read_only(float64), read_only(float64, 2),
+        int64, float64[:, ::1], float64[::1],
     ),
     nogil=True,
     cache=True,

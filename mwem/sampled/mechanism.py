@@ -20,6 +20,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from dualquery.mechanisms.options import check_number, check_whole
 from dualquery.mechanisms.protocol import (
     Budget,
     Details,
@@ -106,19 +107,17 @@ class MwemSampled(Mechanism[SampledDetails]):
     """Number of synthetic records; None for one a private row, 10,000 at most."""
 
     def __post_init__(self) -> None:
-        for name in ("rounds", "population", "records"):
-            value = getattr(self, name)
-            if not (name != "population" and value is None) and (
-                not isinstance(value, int) or value < 1
-            ):
-                raise BadInputError(f"{name} is {value!r}; a whole number from 1 on is needed")
-        for name in ("start_budget", "select_budget"):
-            value = getattr(self, name)
-            if not 0 < value < 1:
-                raise BadInputError(f"{name} is {value!r}; a share above 0 and below 1 is needed")
-
-        if not 0 <= self.growth <= 4:
-            raise BadInputError(f"growth is {self.growth!r}; a power from 0 to 4 is needed")
+        check_whole(self, "rounds", "population", "records")
+        check_number(
+            self,
+            "start_budget",
+            "select_budget",
+            valid=lambda x: 0 < x < 1,
+            needed="a share above 0 and below 1 is needed",
+        )
+        check_number(
+            self, "growth", valid=lambda x: 0 <= x <= 4, needed="a power from 0 to 4 is needed"
+        )
 
     def statistics(self, queries: Queries) -> Workload:
         """Hold the queries' own answers, then the count of every bit that they mention."""

@@ -62,6 +62,17 @@ def test_a_bucket_of_the_example_is_named_as_told(value: str) -> None:
     assert SURVEY.literal("income", value) == 2 * first
 
 
+def test_the_formats_of_text_hold_the_same_rows(tmp_path: Path) -> None:
+    names = [name for name in FORMATS if f"```{name}\n" in TEXT]
+    assert names == ["csv", "fimi", "matrix", "bitstring"]
+    for name in names:
+        (example,) = re.findall(rf"^```{name}\n(.*?)^```", TEXT, re.DOTALL | re.MULTILINE)
+        path = tmp_path / name
+        path.write_text(example, encoding="utf-8")
+        records = load(f"{name}:{path}").records
+        assert records.dense_rows(0, records.n).tolist() == [[1, 0, 1], [0, 0, 0], [0, 1, 0]], name
+
+
 def test_the_tables_are_complete() -> None:
     _, formats = TEXT.split("## Formats")
     rows = dict(re.findall(r"^\| `([a-z0-9]+)` \|([^|]*)\|", formats, re.MULTILINE))

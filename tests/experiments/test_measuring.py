@@ -8,6 +8,7 @@ from dualquery.requests import WorkloadRequest
 from dualquery.rows.cached import CachedRows
 from dualquery.rows.dataset import load
 from experiments.accuracy import mean_l1
+from experiments.contenders import Contender
 from experiments.measuring import question, release
 from tests.queries.naive import truth
 
@@ -16,7 +17,7 @@ def test_a_question_has_the_exact_answers() -> None:
     asked = question("biased:700,12,3", None, None, WorkloadRequest(queries=50))
     rows = load("biased:700,12,3").records.dense_rows(0, 700)
     np.testing.assert_array_equal(asked.truth, truth(asked.workload.literals, rows).mean(axis=1))
-    found = release(asked, "zero", 1, epsilon=1.0, delta=0.001)
+    found = release(asked, Contender("zero"), 1, epsilon=1.0, delta=0.001)
     off = np.abs(found.outcome.answers - asked.truth)
     assert found.row()["max_error"] == off.max()
     assert found.row()["mean_error"] == off.mean()
@@ -45,7 +46,7 @@ def test_answers_are_counted_once() -> None:
 def test_plans_are_made_once_and_seeds_differ() -> None:
     asked = question("adult", "adult-paper", None, WorkloadRequest(queries=300))
     first, again, other = (
-        release(asked, "gaussian", seed, epsilon=1.0, delta=0.001) for seed in (1, 1, 2)
+        release(asked, Contender("gaussian"), seed, epsilon=1.0, delta=0.001) for seed in (1, 1, 2)
     )
     assert first.plan is again.plan is other.plan
     assert first.errors == again.errors != other.errors

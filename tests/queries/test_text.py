@@ -11,10 +11,16 @@ from dualquery.data.schema.columns import Binary, Categorical, Numeric
 from dualquery.data.schema.items import ItemSchema
 from dualquery.data.schema.table import TableSchema
 from dualquery.queries.conjunctions import Workload
+from dualquery.queries.generate.files import workload_of_texts
 from dualquery.queries.generate.random import count_distinct, random_conjunctions
-from dualquery.queries.generate.texts import parse_workload
 from dualquery.queries.text import parse_query, print_queries
 from dualquery.runtime.errors import BadInputError
+
+
+def parse_workload(texts, schema):
+    """Return the workload of a list of texts, which messages number from 1."""
+    return workload_of_texts(texts, schema, "list", lambda i: f"query {i + 1}")
+
 
 # Bits: flag 0, sex 1-3, income 4-5, member 6.
 SCHEMA = TableSchema(

@@ -136,9 +136,12 @@ def test_replacing_a_row_moves_every_ratio_within_the_charged_range(seed, rounds
 def test_block_sums_are_exact() -> None:
     weights = played(seed=1, m=1000)
     blocks = -(-1000 // kernels.BLOCK)
-    high, low = np.empty(blocks + 1, np.uint64), np.empty(blocks + 1, np.uint64)
+    high, low = sums_of_blocks = kernels.Limbs(
+        np.empty(blocks + 1, np.uint64), np.empty(blocks + 1, np.uint64)
+    )
     largest = kernels.largest_magnitude(weights.scores)
-    kernels.cumulative_sums(weights.scores, 2, largest, weights._step / weights._n, high, low)
+    law = kernels.Law(weights.scores, 2, largest, weights._step / weights._n)
+    kernels.cumulative_sums(law, sums_of_blocks)
     sums = both_weights(weights).sum(axis=1)
     for block in range(blocks + 1):
         assert (int(high[block]) << kernels.LOW_BITS) + int(low[block]) == sum(

@@ -29,7 +29,7 @@ class BitstringSource:
     chunk_bytes
         How much text is held at a time.
     block_rows
-        At most so many rows make a block, however large the counts are.
+        Most rows of a block, however large the counts are.
     """
 
     path: FilePath

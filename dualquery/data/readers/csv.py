@@ -22,7 +22,7 @@ _OTHER_SEPARATORS = {";": "semicolons", "\t": "tabs"}
 
 
 class Translate(Protocol):
-    """Undoes the peculiarities of a dialect."""
+    """Rewrites the text of a dialect as standard CSV."""
 
     def __call__(self, stream: BinaryIO) -> BinaryIO:
         """Return a stream of plain comma-separated text."""
@@ -42,7 +42,7 @@ class CsvSource:
     header
         Names of the columns of a file that has no header line, else None.
     translate
-        Undoes the peculiarities of a dialect, else None.
+        Rewrites the text of a dialect as standard CSV; None for none.
     block_bytes
         How much text is held at a time; also the longest possible row.
     """
@@ -146,8 +146,8 @@ class CsvSource:
                 columns, values = len(next(rows, [])), len(next(rows, []))
             if columns == values > 1:
                 raise BadInputError(
-                    f"{self.label}: the file seems to be separated by {name}, not by commas (so "
-                    f"read, it has {columns} columns); save it as comma-separated text, with "
+                    f"{self.label}: the file seems to be separated by {name}, not by commas "
+                    f"(with {columns} columns); save it as comma-separated text, with "
                     "points in decimal numbers"
                 )
 
@@ -191,7 +191,7 @@ class _Checked(io.BufferedIOBase):
             block = self._stream.read(-1 if size is None else size)
         if b"\0" in block:
             raise BadInputError(
-                f"{self._label}: a NUL byte, so this is no text in UTF-8; convert the file, or "
+                f"{self._label}: a NUL byte, so this is not UTF-8 text; convert the file, or "
                 "name its format as FORMAT:PATH"
             )
         return block

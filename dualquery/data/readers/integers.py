@@ -12,7 +12,7 @@ from dualquery.runtime.errors import BadInputError
 
 LINE_FEED = 10
 MAX_DIGITS = 18
-"""Every number of so many digits fits int64."""
+"""Every number of at most this many digits fits int64."""
 
 _DIGIT = np.zeros(256, bool)
 _DIGIT[48:58] = True

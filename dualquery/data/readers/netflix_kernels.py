@@ -8,16 +8,13 @@ import numpy as np
 from numba import int32, int64, njit, types, uint8, uint16, void
 from numpy.typing import NDArray
 
+from dualquery.runtime.array_types import read_only
+
 Array = NDArray[Any]
 
 
-def _read(scalar: types.Type) -> types.Array:
-    """Return the type of an array that is only read: buffers of bytes fit it too."""
-    return types.Array(scalar, 1, "C", readonly=True)
-
-
 @njit(
-    types.UniTuple(int64, 3)(_read(uint8), int32[::1], int64[::1], int64[::1]),
+    types.UniTuple(int64, 3)(read_only(uint8), int32[::1], int64[::1], int64[::1]),
     nogil=True,
     cache=True,
 )
@@ -83,14 +80,14 @@ def parse_lines(
     return ratings, headers, -1
 
 
-@njit(void(_read(int32), int32[::1]), nogil=True, cache=True)
+@njit(void(read_only(int32), int32[::1]), nogil=True, cache=True)
 def count_users(users: Array, ratings: Array) -> None:
     """Add one to ``ratings`` for each user listed."""
     for user in users:
         ratings[user] += 1
 
 
-@njit(void(_read(int32), int64, int64[::1], uint16[::1]), nogil=True, cache=True)
+@njit(void(read_only(int32), int64, int64[::1], uint16[::1]), nogil=True, cache=True)
 def place_movie(users: Array, movie: int, place: Array, movies: Array) -> None:
     """Write ``movie`` at the next free place of each user listed, and move the place on."""
     for user in users:

@@ -1,9 +1,9 @@
 """The texts of ``--columns`` and of item lists: names, positions, item ids and ranges of them.
 
-A selection is a list with commas: ``age,3,5-7`` keeps the column named age, the one at position 3
-(counted from 0) and those at 5 to 7. A leading ``!`` leaves out instead: ``!id`` keeps all columns
-but id, and ``0-9,!3`` nine of the first ten; quote it, since shells give ``!`` a meaning. A name
-that has a comma is in double quotation marks: ``age,"city, state"``.
+A choice of columns is a list with commas: ``age,3,5-7`` keeps the column named age, the one at
+position 3 (counted from 0) and those at 5 to 7. A leading ``!`` leaves out instead: ``!id`` keeps
+all columns but id, and ``0-9,!3`` nine of the first ten; quote it, since shells give ``!`` a
+meaning. A name that has a comma is in double quotation marks: ``age,"city, state"``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from dualquery.data.schema.columns import suggest
 from dualquery.runtime.errors import BadInputError
 
-Selection: TypeAlias = str | Sequence[str | int]
+ColumnChoice: TypeAlias = str | Sequence[str | int]
 """One text with commas, or a sequence of names, numbers and ranges such as ``"0-99"``."""
 
 MAX_ITEMS = 2**24
@@ -28,12 +28,12 @@ MAX_ITEMS = 2**24
 _RANGE = re.compile(r"(\d{1,18})(?:-(\d{1,18}))?")
 
 
-def select_columns(selection: Selection, names: Sequence[str]) -> list[int]:
+def select_columns(choice: ColumnChoice, names: Sequence[str]) -> list[int]:
     """Return the positions of the selected columns, increasing, each once.
 
     Parameters
     ----------
-    selection
+    choice
         What to keep: names, 0-based positions, ranges of these such as ``3-7``. With a leading
         ``!``, what to leave out of the rest, which is all columns if nothing else is selected. A
         name wins over all else of the same spelling.
@@ -48,7 +48,7 @@ def select_columns(selection: Selection, names: Sequence[str]) -> list[int]:
     positions = {name: position for position, name in enumerate(names)}
     kept: set[int] = set()
     left_out: set[int] = set()
-    tokens = _tokens(selection)
+    tokens = _tokens(choice)
     excluding = [token.startswith("!") and token not in positions for token in tokens]
     for token, excludes in zip(tokens, excluding, strict=True):
         if excludes:
@@ -58,12 +58,12 @@ def select_columns(selection: Selection, names: Sequence[str]) -> list[int]:
     if all(excluding):
         kept.update(range(len(names)))
     if not kept - left_out:
-        raise BadInputError("columns: all that is selected is left out again; keep a column")
+        raise BadInputError("columns: every selected column is also left out; keep at least one")
     return sorted(kept - left_out)
 
 
 def exclude_columns(chosen: Sequence[str], names: Sequence[str]) -> str:
-    """Return the selection that leaves out some columns of a table.
+    """Return the choice that leaves out some columns of a table.
 
     Parameters
     ----------
@@ -94,8 +94,8 @@ def _named(token: str, positions: Mapping[str, int]) -> range:
     return range(bounds[0], bounds[1] + 1)
 
 
-def select_items(selection: Selection) -> NDArray[np.int64]:
-    """Return the item ids that a selection names.
+def select_items(choice: ColumnChoice) -> NDArray[np.int64]:
+    """Return the item ids that a choice names.
 
     Returns
     -------
@@ -108,10 +108,10 @@ def select_items(selection: Selection) -> NDArray[np.int64]:
         `MAX_ITEMS`.
     """
     bounds = []
-    for token in _tokens(selection):
+    for token in _tokens(choice):
         if token.startswith("!"):
             raise BadInputError(
-                f"items: {token!r} leaves out, which only columns of a table can be; list the "
+                f"items: {token!r} leaves an item out, but only columns can be left out; list the "
                 "items to keep"
             )
         found = _range(token)
@@ -134,12 +134,12 @@ def format_items(items: NDArray[np.int64]) -> str:
     return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in pairs)
 
 
-def _tokens(selection: Selection) -> list[str]:
-    if isinstance(selection, str):
-        split = _unquoted(selection) if '"' in selection else selection.split(",")
+def _tokens(choice: ColumnChoice) -> list[str]:
+    if isinstance(choice, str):
+        split = _unquoted(choice) if '"' in choice else choice.split(",")
         tokens = [token.strip() for token in split]
     else:
-        tokens = list(map(str, selection))
+        tokens = list(map(str, choice))
     kept = [token for token in tokens if token]
     if not kept:
         raise BadInputError(
@@ -149,12 +149,12 @@ def _tokens(selection: Selection) -> list[str]:
     return kept
 
 
-def _unquoted(selection: str) -> list[str]:
+def _unquoted(choice: str) -> list[str]:
     """Split a list as a line of a CSV file: a name with a comma is in double quotes."""
     try:
-        return next(csv.reader([selection], skipinitialspace=True, strict=True))
+        return next(csv.reader([choice], skipinitialspace=True, strict=True))
     except csv.Error as error:
-        raise BadInputError(f"columns: {selection!r} is no list with commas: {error}") from None
+        raise BadInputError(f"columns: {choice!r} is no list with commas: {error}") from None
 
 
 def _range(token: str) -> tuple[int, int] | None:

@@ -1,7 +1,7 @@
 """The kinds of columns a table may have, and which of a column's bits a value sets.
 
 A column knows its own bits only: they are counted from 0 within the column ("local" bits).
-Where a column starts within the record is the schema's business.
+The schema knows where a column starts within the record.
 """
 
 from __future__ import annotations
@@ -244,7 +244,7 @@ class Numeric:
 
     @cached_property
     def edge_texts(self) -> tuple[str, ...]:
-        """Each edge as labels show it: rounded to six digits if that keeps all of them apart."""
+        """Each edge as labels show it: rounded to six digits if all of them then still differ."""
         texts = tuple(map(_rounded, self.edges))
         if self.integer or len(set(texts)) < len(texts):
             return tuple(map(_number, self.edges))
@@ -361,7 +361,7 @@ def column_from_dict(fields: Mapping[str, object]) -> Column:
 
 
 def suggest(found: str, known: Sequence[str], otherwise: str | None = None) -> str:
-    """Return the part of a message that names what the user may have meant.
+    """Return the end of a message: the name that the user may have meant.
 
     Parameters
     ----------
@@ -439,7 +439,7 @@ _ENDS = re.compile(rf"\s*({_FLOAT})\s*(?:-|to)\s*({_FLOAT})\s*", re.ASCII)
 
 
 def _category(column: Categorical, value: str) -> int | None:
-    """Return the bit of a text, else that of the only category that is the same number."""
+    """Return the bit of a text, or of the only category that is the same number."""
     if value in column.codes:
         return column.codes[value]
     number = _finite(value)
@@ -514,7 +514,7 @@ def _text(column: str, key: str, found: object) -> str:
         return str(found).lower()
     if isinstance(found, str | int | float):
         return str(found)
-    raise BadInputError(f"schema, column {column!r}: {key} holds {found!r}, which is no text")
+    raise BadInputError(f"schema, column {column!r}: {key} holds {found!r}, which is not a text")
 
 
 def _number(value: float) -> str:

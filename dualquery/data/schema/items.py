@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dualquery.data.domain import Domain
 from dualquery.data.schema.column_choice import (
-    Selection,
+    ColumnChoice,
     format_items,
     select_items,
 )
@@ -44,7 +44,7 @@ class ItemSchema:
     outside
         What an item that is not listed does: it is an error, or is left out of the record.
     max_ones_per_row
-        Rows with more of the items are cut to so many of them (see `dualquery.data.truncation`);
+        Rows with more items than this are cut to this many (see `dualquery.data.truncation`);
         None for no cut.
     names
         What each item is called in queries and tables, all different; None for the ids.
@@ -140,18 +140,18 @@ class ItemSchema:
             return 2 * self._bit_of_name[column] + (value == "0")
         return 2 * int(self._bits(_item(column))[0]) + (value == "0")
 
-    def select(self, selection: Selection) -> NDArray[np.int64]:
+    def select(self, choice: ColumnChoice) -> NDArray[np.int64]:
         """Return the bits of the selected items: int64, increasing."""
-        return self._bits(select_items(selection))
+        return self._bits(select_items(choice))
 
-    def restrict(self, selection: Selection) -> ItemSchema:
+    def restrict(self, choice: ColumnChoice) -> ItemSchema:
         """Return the schema of the selected items only; all others are left out of the records."""
-        bits = self.select(selection)
+        bits = self.select(choice)
         names = None if self.names is None else tuple(self.names[bit] for bit in bits.tolist())
         return replace(self, items=self.items[bits], outside="drop", names=names)
 
     def with_max_ones(self, most: int | None) -> ItemSchema:
-        """Return the schema whose rows are cut to at most so many 1s; None for no cut."""
+        """Return the schema whose rows are cut to at most ``most`` 1s; None for no cut."""
         return replace(self, max_ones_per_row=most)
 
     def decode(self, records: NDArray[np.uint8]) -> pl.DataFrame:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dualquery.data.domain import Domain
 from dualquery.data.schema.column_choice import (
-    Selection,
+    ColumnChoice,
 )
 from dualquery.runtime.errors import BadInputError
 
@@ -74,16 +74,16 @@ class Schema(Protocol):
         """
         ...
 
-    def select(self, selection: Selection) -> NDArray[np.int64]:
+    def select(self, choice: ColumnChoice) -> NDArray[np.int64]:
         """Return which columns of `domain` a ``--columns`` text means: int64, increasing."""
         ...
 
-    def restrict(self, selection: Selection) -> Schema:
+    def restrict(self, choice: ColumnChoice) -> Schema:
         """Return the schema of the selected columns only."""
         ...
 
     def with_max_ones(self, most: int | None) -> Schema:
-        """Return the schema whose rows are cut to at most so many 1s; None for no cut."""
+        """Return the schema whose rows are cut to at most ``most`` 1s; None for no cut."""
         ...
 
     def decode(self, records: NDArray[np.uint8]) -> pl.DataFrame:
@@ -117,5 +117,5 @@ def check_max_ones(name: str, most: object) -> None:
 
 
 def max_ones_entry(most: int | None) -> dict[str, object]:
-    """Return what a schema file says of the cut: nothing if there is none."""
+    """Return the entry of a schema file for the cut: none if there is no cut."""
     return {} if most is None else {"max_ones_per_row": most}

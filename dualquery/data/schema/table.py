@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dualquery.data.domain import Domain
 from dualquery.data.schema.column_choice import (
-    Selection,
+    ColumnChoice,
     select_columns,
 )
 from dualquery.data.schema.columns import Binary, Column, find_bit, suggest
@@ -47,7 +47,7 @@ class TableSchema:
     missing_values
         Texts that stand for a missing value in every column, besides null and NaN.
     max_ones_per_row
-        Rows with more 1s are cut to so many of them (see `dualquery.data.truncation`); None for no
+        Rows with more 1s than this are cut to this many (`dualquery.data.truncation`); None for no
         cut. It needs binary columns only.
 
     Raises
@@ -140,17 +140,17 @@ class TableSchema:
     def _numbers(self) -> dict[str, int]:
         return {name: number for number, name in enumerate(self.column_names)}
 
-    def select(self, selection: Selection) -> NDArray[np.int64]:
+    def select(self, choice: ColumnChoice) -> NDArray[np.int64]:
         """Return the numbers of the selected columns: int64, increasing."""
-        return np.array(select_columns(selection, self.column_names), np.int64)
+        return np.array(select_columns(choice, self.column_names), np.int64)
 
-    def restrict(self, selection: Selection) -> TableSchema:
+    def restrict(self, choice: ColumnChoice) -> TableSchema:
         """Return the schema of the selected columns only."""
-        chosen = select_columns(selection, self.column_names)
+        chosen = select_columns(choice, self.column_names)
         return replace(self, columns=tuple(self.columns[number] for number in chosen))
 
     def with_max_ones(self, most: int | None) -> TableSchema:
-        """Return the schema whose rows are cut to at most so many 1s; None for no cut."""
+        """Return the schema whose rows are cut to at most ``most`` 1s; None for no cut."""
         return replace(self, max_ones_per_row=most)
 
     def decode(self, records: NDArray[np.uint8]) -> pl.DataFrame:

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from dualquery.data.domain import Domain
 from dualquery.mechanisms.baselines.noise import NoisyCounts, plan_noisy_counts
 from dualquery.mechanisms.baselines.product import product_answers, sample_records
+from dualquery.mechanisms.options import check_whole
 from dualquery.mechanisms.protocol import Budget, Details, Mechanism, Outcome, Plan, Session, Task
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.family import Queries
 from dualquery.room.curator import Curator
-from dualquery.runtime.errors import BadInputError
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class NoisyColumns(Details):
     records: int
 
     def parameters(self) -> Mapping[str, Any]:
-        """Return the number of records, and what is said of the measurement."""
+        """Return the number of records, and the description of the measurement."""
         return {"records": self.records, **self.bits.parameters()}
 
 
@@ -43,8 +43,7 @@ class Independent(Mechanism[NoisyColumns]):
     """Number of synthetic records to draw."""
 
     def __post_init__(self) -> None:
-        if not isinstance(self.records, int) or self.records < 1:
-            raise BadInputError(f"records is {self.records}; a whole number from 1 on is needed")
+        check_whole(self, "records")
 
     def statistics(self, queries: Queries) -> Workload:
         """Hold the count of every bit."""

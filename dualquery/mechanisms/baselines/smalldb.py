@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from dualquery.data.cells import cells_of
+from dualquery.mechanisms.options import check_whole
 from dualquery.mechanisms.protocol import (
     Budget,
     Details,
@@ -52,8 +53,7 @@ class SmallDB(Mechanism[OneDraw]):
     """Records of the database; None for the size with the smallest `error_bound`."""
 
     def __post_init__(self) -> None:
-        if self.size is not None and (not isinstance(self.size, int) or self.size < 1):
-            raise BadInputError(f"size is {self.size}; a whole number from 1 on is needed")
+        check_whole(self, "size")
 
     def statistics(self, queries: Queries) -> Workload:
         """Hold the workload's own answers."""

@@ -12,6 +12,7 @@ from dualquery.mechanisms.baselines.product import (
     sample_records,
     uniform_probabilities,
 )
+from dualquery.mechanisms.options import check_whole
 from dualquery.mechanisms.protocol import (
     Budget,
     Details,
@@ -25,7 +26,6 @@ from dualquery.mechanisms.protocol import (
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.family import Queries
 from dualquery.room.curator import Curator
-from dualquery.runtime.errors import BadInputError
 
 
 @dataclass(frozen=True)
@@ -46,8 +46,7 @@ class Uniform(Mechanism[Records]):
     """Number of synthetic records to draw."""
 
     def __post_init__(self) -> None:
-        if not isinstance(self.records, int) or self.records < 1:
-            raise BadInputError(f"records is {self.records}; a whole number from 1 on is needed")
+        check_whole(self, "records")
 
     def statistics(self, queries: Queries) -> Workload:
         """Name the workload; its answers are never counted."""

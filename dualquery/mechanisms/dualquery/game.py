@@ -7,7 +7,7 @@ data.
 
 Two steps go beyond the paper, both post-processing of what is public: a best response looks at the
 draws of earlier rounds too (`dualquery.mechanisms.dualquery.transcript`), and the records' shares
-are fitted to all draws (`dualquery.mechanisms.dualquery.shares`). With ``memory=1,
+are fitted to all draws (`dualquery.mechanisms.dualquery.shares`). With ``remembered_rounds=1,
 mixture="equal"`` neither is taken.
 
 Two notes on the paper's text. Algorithm 1 prints the update as ``exp(-eta A(q, x))`` with a payoff
@@ -18,35 +18,32 @@ cancel for every record, and any public record is a best response in expectation
 
 from __future__ import annotations
 
-import math
-from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.estimates.expected import ExpectedError
-from dualquery.mechanisms.dualquery.expected import game_error
-from dualquery.mechanisms.dualquery.memory import bytes_needed
 from dualquery.mechanisms.dualquery.options import GameOptions
 from dualquery.mechanisms.dualquery.parameters import Chosen, choose_parameters
+from dualquery.mechanisms.dualquery.predictions import game_bytes, game_error
+from dualquery.mechanisms.dualquery.record_player import RecordPlayer, solver_totals, trace_line
 from dualquery.mechanisms.dualquery.shares import in_shares, likelihood_shares
 from dualquery.mechanisms.dualquery.transcript import Transcript
-from dualquery.mechanisms.dualquery.unmentioned import fill_unmentioned
 from dualquery.mechanisms.protocol import Budget, Details, Mechanism, Outcome, Plan, Session, Task
 from dualquery.queries.disjunctions import Disjunctions
 from dualquery.queries.family import Queries, disjunctions_of
 from dualquery.room.curator import Curator
 from dualquery.room.exclusive import require_exclusive
 from dualquery.runtime.resources import check_memory
-from solvers import BestResponse, Solution, Status, get_solver
+from solvers import get_solver
 
-MEASURED_WITHOUT = (
-    "rounds", "samples", "eta", "alpha", "memory", "mixture", "burn_in",
+OWN_PARAMETERS = (
+    "rounds", "samples", "eta", "alpha", "remembered_rounds", "mixture", "burn_in",
 )  # fmt: skip
-"""Options that the constants of the error to expect know nothing of."""
+"""Options that must be left to the policy for the error to be predictable: see `predictions`."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +70,7 @@ class GameDetails(Details):
             "solver": chosen.solver,
             "solver_timeout": options.solver_timeout,
             "free": options.free,
-            "memory": chosen.memory,
+            "memory": chosen.remembered_rounds,
             "mixture": options.mixture,
             "burn_in": options.burn_in,
         }
@@ -110,7 +107,9 @@ class DualQuery(GameOptions, Mechanism[GameDetails]):
         chosen = choose_parameters(self, task, budget)
         game = chosen.schedule
         check_memory(
-            bytes_needed(task.queries, game, chosen.memory, fitted=self.mixture == "fitted"),
+            game_bytes(
+                task.queries, game, chosen.remembered_rounds, fitted=self.mixture == "fitted"
+            ),
             f"a game of {game.rounds:,} rounds on {len(task.queries):,} queries and "
             f"{task.queries.domain.bits:,} bits",
             "ask fewer queries, or set "
@@ -119,12 +118,12 @@ class DualQuery(GameOptions, Mechanism[GameDetails]):
         return Plan(game, chosen.accountant, GameDetails(self, chosen))
 
     def expected_error(self, task: Task, plan: Plan[GameDetails]) -> ExpectedError | None:
-        """Estimate the error from the plan (see `dualquery.mechanisms.dualquery.expected`).
+        """Estimate the error from the plan (see `dualquery.mechanisms.dualquery.predictions`).
 
         None for a game that was not measured: one whose parameters are not all the policy's.
         """
         usual = DualQuery()
-        own = any(getattr(self, name) != getattr(usual, name) for name in MEASURED_WITHOUT)
+        own = any(getattr(self, name) != getattr(usual, name) for name in OWN_PARAMETERS)
         return None if own else game_error(task, plan.schedule)
 
     def run(
@@ -132,38 +131,33 @@ class DualQuery(GameOptions, Mechanism[GameDetails]):
     ) -> Outcome:
         """Play the game."""
         chosen, game = plan.details.chosen, plan.details.chosen.schedule
-        domain = task.queries.domain
-        queries = disjunctions_of(task.queries)
-        solver = get_solver(chosen.solver)
-        generator = np.random.default_rng(session.public_seed)
-        nothing = np.zeros(domain.bits, dtype=np.bool_)
-        record = fill_unmentioned(domain, nothing, self.free, generator)
-        transcript = Transcript(queries, game.step, chosen.memory, game.rounds)
+        transcript = Transcript(
+            disjunctions_of(task.queries), game.step, chosen.remembered_rounds, game.rounds
+        )
+        player = RecordPlayer(
+            task.queries.domain,
+            get_solver(chosen.solver),
+            self.solver_timeout,
+            session.threads,
+            self.free,
+            np.random.default_rng(session.public_seed),
+        )
         trace: list[dict[str, Any]] = []
 
+        record = player.first_record()
         curator.begin_game(game.step)
         for number in range(2, game.rounds + 1):
             curator.reweight(record)
             transcript.play(record)
             transcript.show(curator.sample_queries(game.samples))
             problem = transcript.best_response()
-            mentioned = mentioned_attributes(problem)
-            default = fill_unmentioned(domain, mentioned, self.free, generator, previous=record)
-            response = solver.solve(
-                problem,
-                time_limit=self.solver_timeout,
-                threads=session.threads,
-                seed=int(generator.integers(2**31)),
-                hint=record,
-                default=default,
-            )
-            response = legal_response(problem, response, default)
+            response = player.respond(problem, record)
             record = response.record
-            trace.append(trace_line(number, game.samples, problem, mentioned, response))
+            trace.append(trace_line(number, game.samples, problem, response))
             session.progress(number, game.rounds)
         transcript.play(record)
 
-        synthetic = self._mixture(transcript, game.rounds, session.threads)
+        synthetic = self._synthetic(transcript, game.rounds, session.threads)
         return Outcome(
             answers=task.queries.answers_on(synthetic, threads=session.threads),
             records=synthetic,
@@ -171,67 +165,10 @@ class DualQuery(GameOptions, Mechanism[GameDetails]):
             solver=solver_totals(trace),
         )
 
-    def _mixture(self, transcript: Transcript, rounds: int, threads: int) -> NDArray[np.uint8]:
+    def _synthetic(self, transcript: Transcript, rounds: int, threads: int) -> NDArray[np.uint8]:
         """Return the synthetic records: those played, in their shares."""
         first = int(self.burn_in * rounds)
         records = np.stack(transcript.records[first:])
         if self.mixture == "equal":
             return records
         return in_shares(records, likelihood_shares(transcript, first, threads))
-
-
-def legal_response(
-    problem: BestResponse, response: Solution, default: NDArray[np.uint8]
-) -> Solution:
-    """Return the response, or one with the default record if a third party's breaks the rules.
-
-    A long run must not die of one bad answer, nor release a record that does not decode. The
-    back-ends of the package `solvers` never come to this.
-    """
-    record = np.asarray(response.record)
-    if problem.legal(record):
-        return replace(response, record=record.astype(np.uint8, copy=False))
-    value = problem.value(default)
-    return replace(
-        response, record=default, objective=value, bound=math.inf, status=Status.FALLBACK
-    )
-
-
-def mentioned_attributes(problem: BestResponse) -> NDArray[np.bool_]:
-    """Return which attributes some term mentions, bool, shape ``(d,)``."""
-    mentioned = np.zeros(problem.attributes, dtype=np.bool_)
-    mentioned[problem.terms[problem.terms >= 0] >> 1] = True
-    return mentioned
-
-
-def solver_totals(trace: list[dict[str, Any]]) -> dict[str, Any]:
-    """Add up the rounds' best responses: how many ended how, and the seconds they took."""
-    ends = Counter(line["status"] for line in trace)
-    return {
-        "rounds": dict(ends),
-        "seconds": sum(line["seconds"] for line in trace),
-        "slowest_seconds": max((line["seconds"] for line in trace), default=0.0),
-    }
-
-
-def trace_line(
-    number: int,
-    samples: int,
-    problem: BestResponse,
-    mentioned: NDArray[np.bool_],
-    response: Solution,
-) -> dict[str, Any]:
-    """Describe a round by what is public: the sample, its problem and the solver's answer."""
-    return {
-        "round": number,
-        "samples": samples,
-        "terms": len(problem.weights),
-        "attributes": int(np.count_nonzero(mentioned)),
-        "solver": response.solver,
-        "status": response.status.name.lower(),
-        "objective": response.objective,
-        "bound": response.bound if np.isfinite(response.bound) else None,
-        "incumbent_seconds": response.incumbent_seconds,
-        "seconds": response.seconds,
-        "steps": "; ".join(response.steps),
-    }

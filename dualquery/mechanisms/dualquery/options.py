@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import ClassVar, Literal
 
+from dualquery.mechanisms.options import check_choice, check_number, check_whole
 from dualquery.runtime.errors import BadInputError
 from solvers import SolverError, get_solver
 
 FreePolicy = Literal["zeros", "coins", "hint"]
-Mixture = Literal["fitted", "equal"]
+Shares = Literal["fitted", "equal"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class GameOptions:
-    """Parameters of Algorithm 1; what is left out is chosen for the budget."""
+    """Parameters of Algorithm 1. Those left out are chosen for the budget."""
+
+    aliases: ClassVar[Mapping[str, str]] = {"memory": "remembered_rounds"}
 
     rounds: int | None = None
     """T: rounds of the game; each plays one record."""
 
     samples: int | None = None
-    """s: queries drawn a round."""
+    """s: queries drawn in each round."""
 
     eta: float | None = None
     """Learning rate of the query player."""
@@ -33,45 +36,50 @@ class GameOptions:
     """Failure probability that goes with ``alpha``."""
 
     solver: str = "auto"
-    """Back-end for the best response, for example ``scip`` or ``cpsat:aggregated``; ``auto`` is
-    ``auto:brief`` unless memory is 1."""
+    """Solver of best responses, for example ``scip`` or ``cpsat:aggregated``; ``auto`` means
+    ``auto:brief``, unless remembered_rounds is 1."""
 
     solver_timeout: float = 20.0
-    """Seconds a best response may take; the incumbent is used then."""
+    """Seconds a best response may take; after them the best record found so far is played."""
 
     free: FreePolicy = "zeros"
-    """Attributes that no sampled query mentions: ``zeros``, ``coins`` or the round's ``hint``."""
+    """Values of attributes that no sampled query mentions: ``zeros``, fair ``coins``, or the values
+    of the round before (``hint``)."""
 
-    memory: int | None = None
-    """Rounds whose draws a best response looks at; 1 in the paper, by default chosen."""
+    remembered_rounds: int | None = None
+    """Rounds whose draws a best response looks at, the present one included. 1 in the paper; None
+    for a number that suits the budget."""
 
-    mixture: Mixture = "fitted"
-    """Shares of the records: ``fitted`` to all draws, or ``equal`` as in the paper."""
+    mixture: Shares = "fitted"
+    """The records' shares of the synthetic data: ``fitted`` to all draws, or ``equal`` as in the
+    paper."""
 
     burn_in: float = 0.0
-    """Share of first rounds, not settled yet, whose records are left out; 0 in the paper."""
+    """Share of the rounds, from the first on, whose records are left out; 0 in the paper."""
 
     def __post_init__(self) -> None:
-        for name in ("rounds", "samples", "memory"):
-            value = getattr(self, name)
-            if value is not None and (not isinstance(value, int) or value < 1):
-                raise BadInputError(f"{name} is {value!r}; a whole number of at least 1 is needed")
+        check_whole(self, "rounds", "samples", "remembered_rounds")
         if self.rounds == 1:
             raise BadInputError("rounds is 1; the first round looks at no data, so take at least 2")
-        for name in ("eta", "alpha", "solver_timeout"):
-            value = getattr(self, name)
-            if value is not None and not (math.isfinite(value) and value > 0):
-                raise BadInputError(f"{name} is {value!r}; a finite number above 0 is needed")
-        if not 0 < self.beta < 1:
-            raise BadInputError(f"beta is {self.beta!r}; a number between 0 and 1 is needed")
-        if not 0 <= self.burn_in < 1:
-            raise BadInputError(f"burn_in is {self.burn_in!r}; a share of at least 0, below 1")
-        if self.free not in get_args(FreePolicy):
-            known = ", ".join(get_args(FreePolicy))
-            raise BadInputError(f"free is {self.free!r}; known policies: {known}")
-        if self.mixture not in get_args(Mixture):
-            known = ", ".join(get_args(Mixture))
-            raise BadInputError(f"mixture is {self.mixture!r}; known: {known}")
+        check_number(
+            self,
+            "eta",
+            "alpha",
+            "solver_timeout",
+            valid=lambda x: x > 0,
+            needed="a finite number above 0 is needed",
+        )
+        check_number(
+            self, "beta", valid=lambda x: 0 < x < 1, needed="a number between 0 and 1 is needed"
+        )
+        check_number(
+            self,
+            "burn_in",
+            valid=lambda x: 0 <= x < 1,
+            needed="a share of at least 0 and below 1 is needed",
+        )
+        check_choice(self, "free", known="known policies")
+        check_choice(self, "mixture")
         try:
             get_solver(self.solver)  # an unknown one must fail before any data are read
         except SolverError as error:

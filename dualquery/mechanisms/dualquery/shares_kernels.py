@@ -9,8 +9,10 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import float64, int64, njit, types, void
+from numba import float64, int64, njit, types, uint8, void
 from numpy.typing import NDArray
+
+from dualquery.runtime.array_types import read_only
 
 Array = NDArray[Any]
 
@@ -31,8 +33,8 @@ class Moments(NamedTuple):
 
 
 _MOMENTS = types.NamedUniTuple(float64[::1], 2, Moments)
-_TRUTHS = types.Array(types.uint8, 2, "C", readonly=True)
-_READ = types.Array(float64, 1, "C", readonly=True)
+_TRUTHS = read_only(uint8, 2)
+_READ = read_only(float64)
 
 
 @njit(inline="always", fastmath=True)

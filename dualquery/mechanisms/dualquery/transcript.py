@@ -33,23 +33,25 @@ class Transcript:
         What is drawn from, m queries.
     step
         Learning rate of the query player.
-    memory
+    remembered_rounds
         Rounds whose draws the best response looks at, the present one included; >= 1, and 1 is
-        Algorithm 1. The draws of k rounds ago count ``(1 - 1/memory)^k`` as much.
+        Algorithm 1. The draws of k rounds ago count ``(1 - 1/remembered_rounds)^k`` as much.
     rounds
         Most records that will be played.
     """
 
-    def __init__(self, queries: Disjunctions, step: float, memory: int, rounds: int) -> None:
+    def __init__(
+        self, queries: Disjunctions, step: float, remembered_rounds: int, rounds: int
+    ) -> None:
         self.queries = queries
         self.step = step
         self.records: list[NDArray[np.uint8]] = []
         self._truths = np.zeros((rounds, -(-len(queries) // 8)), np.uint8)
         self.samples: list[Sample] = []
         """Samples of rounds 2, 3, ...: entry i was drawn after i + 1 records."""
-        self._decay = 1.0 - 1.0 / memory
-        self._grain = GRAIN if memory > 1 else 1
-        self._memory = memory
+        self._decay = 1.0 - 1.0 / remembered_rounds
+        self._grain = GRAIN if remembered_rounds > 1 else 1
+        self._remembered_rounds = remembered_rounds
         self._drawn = np.zeros(0, np.int64)
         """Queries of the draws that are remembered, oldest first."""
         self._signs = np.zeros(0, np.int64)
@@ -78,7 +80,7 @@ class Transcript:
         """Add the round's draws."""
         self.samples.append(sample)
         fresh = np.zeros(len(sample.queries), np.int64)
-        kept = np.searchsorted(-self._ages, -self._memory, side="right")
+        kept = np.searchsorted(-self._ages, -self._remembered_rounds, side="right")
         self._drawn = np.concatenate((self._drawn[kept:], sample.queries))
         self._signs = np.concatenate((self._signs[kept:], sample.signs))
         self._ages = np.concatenate((self._ages[kept:], fresh))
@@ -94,7 +96,7 @@ class Transcript:
     def _worth(self) -> NDArray[np.float64]:
         """Return how many draws of the present round each draw counts as."""
         rounds = len(self.records)
-        # The latest records tell most: that of round t counts in proportion to t.
+        # Later records tell more: the record of round t counts in proportion to t.
         average = self._weighted[self._drawn] * (2.0 / (rounds * (rounds + 1)))
         moved = self._ages * average - self._hits
         drift = self.step * self._signs * moved

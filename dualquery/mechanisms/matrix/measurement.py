@@ -30,12 +30,12 @@ from dualquery.runtime.errors import BadInputError
 Float64 = NDArray[np.float64]
 
 _MORE_NOISE = 1.35
-"""So much more noise than the queries' own may the features give the answers, and be measured: a
-fit learns more from them, above all the shares of single bits. Intervals of the answers are wider
-by as much. Seen in runs on Adult, groceries, plants, BMS-WebView-2 and kosarak with 1,000 to
-100,000 queries, at ratios of 1.1 to 1.35; at 1.6 (Adult, 1,000 queries) the queries themselves are
-better. Cells of whole marginals add up to the shares of single bits, so there the smaller noise is
-taken."""
+"""Features are measured if they give the answers at most this times the noise of the queries
+themselves: a fit learns more from them, above all the shares of single bits. Intervals of the
+answers are wider by as much. This was seen in runs on Adult, groceries, plants, BMS-WebView-2 and
+kosarak with 1,000 to 100,000 queries, at ratios of 1.1 to 1.35; at 1.6 (Adult, 1,000 queries) the
+queries themselves are better. Cells of whole marginals add up to the shares of single bits, so
+there the smaller noise is taken."""
 
 
 class Measurement(Protocol):
@@ -48,7 +48,7 @@ class Measurement(Protocol):
 
     @property
     def products(self) -> ProductTerms:
-        """What is measured, as what a mixture is fitted to."""
+        """Return the products that a mixture is fitted to: those that are measured."""
         ...
 
     @property
@@ -91,7 +91,7 @@ class Measurement(Protocol):
         ...
 
     def describe(self, scale: float) -> Mapping[str, Any]:
-        """Return what a release says of the measurement, JSON-able."""
+        """Return what a release says about the measurement, JSON-able."""
         ...
 
 
@@ -198,7 +198,7 @@ class QueryMeasurement:
 
     @cached_property
     def sensitivity(self) -> float:
-        """From the number of queries on which neighbours can differ."""
+        """Compute it from the number of queries on which neighbours can differ."""
         return AllQueries().moves(self.workload, self.neighbours).l2
 
     @property

@@ -15,6 +15,7 @@ from dualquery.estimates.intervals import Intervals, gaussian_half_width
 from dualquery.mechanisms.matrix.measurement import Measurement, choose_measurement
 from dualquery.mechanisms.matrix.mixture import MixtureFit
 from dualquery.mechanisms.matrix.trials import Trials, choose_trial, with_larger
+from dualquery.mechanisms.options import check_number, check_whole
 from dualquery.mechanisms.protocol import (
     Budget,
     Details,
@@ -36,7 +37,7 @@ from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.progress import part_of
 
 _COMPONENTS, _PULL = 100.0, 0.03
-"""Of the mixture (`MixtureFit`), where signal over noise is 1 (`_signal`)."""
+"""Components and pull of `MixtureFit` where signal over noise is 1 (`_signal`)."""
 
 _FEWEST, _MOST = 16, 256
 """Components, if the user does not say: a multiple of `_FEWEST`, which is one vector of numbers."""
@@ -108,7 +109,7 @@ class MeasureAndFit(Details):
 class Matrix(Mechanism[MeasureAndFit]):
     """Correlated Gaussian noise on all queries at once, and the mixture that fits the result.
 
-    The private part is one measurement, of the features (`strategy`) or of the queries themselves
+    The private part is one measurement, of the features (`scales`) or of the queries themselves
     (`measurement`). It gives every query an unbiased answer of known standard deviation. A mixture
     of product distributions, fitted to what was measured, has far smaller errors on most queries;
     where it is further from the unbiased answer than noise explains (`reach`), it is moved there.
@@ -123,7 +124,7 @@ class Matrix(Mechanism[MeasureAndFit]):
 
     pull: float | None = None
     """Part of a step by which components are drawn together, from 0 to 1: it keeps noise out. None
-    for what suits the measurement best, in trials on it (`selection`); the plan's is the least of
+    for what suits the measurement best, in trials on it (`trials`); the plan's is the least of
     these then, and the trace says which was chosen."""
 
     steps: int = 1500
@@ -133,18 +134,11 @@ class Matrix(Mechanism[MeasureAndFit]):
     """Number of synthetic records; None for one a private row, 10,000 at most."""
 
     def __post_init__(self) -> None:
-        for name, least in (("components", 0), ("steps", 1), ("records", 1)):
-            value = getattr(self, name)
-            if not (name != "steps" and value is None) and (
-                not isinstance(value, int) or value < least
-            ):
-                raise BadInputError(
-                    f"{name} is {value!r}; a whole number from {least} on is needed"
-                )
-        pull = self.pull
-        number = isinstance(pull, int | float) and not isinstance(pull, bool)
-        if pull is not None and not (number and 0 <= pull <= 1):
-            raise BadInputError(f"pull is {pull!r}; a number from 0 to 1 is needed")
+        check_whole(self, "components", least=0)
+        check_whole(self, "steps", "records")
+        check_number(
+            self, "pull", valid=lambda x: 0 <= x <= 1, needed="a number from 0 to 1 is needed"
+        )
 
     def statistics(self, queries: Queries) -> Workload:
         """Hold the queries' own answers; features are counted in a pass of their own."""
@@ -186,7 +180,7 @@ class Matrix(Mechanism[MeasureAndFit]):
         return ExpectedError(
             Estimate(*(min(factor * deviation, 1.0) for factor in _MAX_ERROR)),
             Estimate(*(min(factor * deviation, 1.0) for factor in _MEAN_ERROR)),
-            "the deviation of the answers' noise, times what fits left of it on five public tables",
+            "from the answers' noise and the share of it that fits left on five public tables",
         )
 
     def run(

@@ -33,7 +33,7 @@ def raise_to_two_point(
     profile: NDArray[np.float64],
     terms: NDArray[np.float64],
 ) -> None:
-    """Raise ``profile`` in place to that of ``draws`` independent copies of a two-point pair.
+    """Raise ``profile`` in place to the profile of ``draws`` independent two-point pairs.
 
     Parameters
     ----------

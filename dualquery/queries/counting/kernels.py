@@ -14,19 +14,15 @@ from numba import int32, int64, njit, types, uint8, uint64, void
 from numpy.typing import NDArray
 
 from dualquery.rows.popcount_kernels import popcount
+from dualquery.runtime.array_types import read_only
 
 Array = NDArray[Any]
-
-
-def _read(scalar: types.Type, dimensions: int) -> types.Array:
-    """Return the type of an array that is only read: frozen arrays and memory maps fit it too."""
-    return types.Array(scalar, dimensions, "C", readonly=True)
 
 
 FEW_WORDS = np.uint64(5)
 """So many words of 64 are faster visited one by one than all 64 in vectors (measured)."""
 
-_COUNT = void(_read(int32, 2), _read(uint64, 2), int64[::1])
+_COUNT = void(read_only(int32, 2), read_only(uint64, 2), int64[::1])
 
 
 @njit(uint64(int32), nogil=True, cache=True, inline="always")
@@ -35,7 +31,7 @@ def _flips(literal: int) -> np.uint64:
     return np.uint64(0) - np.uint64(literal & 1)
 
 
-@njit(void(_read(int32, 2), uint8[::1]), nogil=True, cache=True)
+@njit(void(read_only(int32, 2), uint8[::1]), nogil=True, cache=True)
 def mention(literals: Array, mentioned: Array) -> None:
     """Set ``mentioned`` to 1 for each bit that queries mention."""
     for q in range(len(literals)):
@@ -45,7 +41,7 @@ def mention(literals: Array, mentioned: Array) -> None:
 
 
 @njit(
-    void(_read(int32, 2), _read(int32, 1), int32[:, ::1], types.boolean[::1]),
+    void(read_only(int32, 2), read_only(int32, 1), int32[:, ::1], types.boolean[::1]),
     nogil=True,
     cache=True,
 )
@@ -63,7 +59,9 @@ def renumber(literals: Array, numbers: Array, renumbered: Array, negative: Array
         negative[q] = negated == 1
 
 
-@njit(void(_read(int32, 2), int64, int64, int64, int64[::1], int64[::1]), nogil=True, cache=True)
+@njit(
+    void(read_only(int32, 2), int64, int64, int64, int64[::1], int64[::1]), nogil=True, cache=True
+)
 def sort_stably(
     literals: Array, place: int, shift: int, keys: int, order: Array, sorted_order: Array
 ) -> None:
@@ -157,7 +155,7 @@ def count_many(literals: Array, words: Array, counts: Array) -> None:
         counts[q] += np.int64(total)
 
 
-@njit(void(_read(uint64, 2), uint64[::1]), nogil=True, cache=True)
+@njit(void(read_only(uint64, 2), uint64[::1]), nogil=True, cache=True)
 def occupy(words: Array, occupied: Array) -> None:
     """Write which of the 64 words of each column are not 0, as the bits of one word."""
     for a in range(len(words)):
@@ -167,7 +165,11 @@ def occupy(words: Array, occupied: Array) -> None:
         occupied[a] = held
 
 
-@njit(void(_read(int32, 2), _read(uint64, 2), _read(uint64, 1), int64[::1]), nogil=True, cache=True)
+@njit(
+    void(read_only(int32, 2), read_only(uint64, 2), read_only(uint64, 1), int64[::1]),
+    nogil=True,
+    cache=True,
+)
 def count_sparse(literals: Array, words: Array, occupied: Array, counts: Array) -> None:
     """Add to ``counts`` in how many rows each query holds, by the words that can matter.
 
@@ -209,7 +211,7 @@ def count_sparse(literals: Array, words: Array, occupied: Array, counts: Array) 
         counts[q] += np.int64(total)
 
 
-@njit(void(_read(int32, 2), _read(uint8, 1), uint8[::1]), nogil=True, cache=True)
+@njit(void(read_only(int32, 2), read_only(uint8, 1), uint8[::1]), nogil=True, cache=True)
 def evaluate(literals: Array, record: Array, truth: Array) -> None:
     """Write whether each query holds on ``record``, as 0/1."""
     # holds[code + 1] is the truth of a literal; the padding code -1 is true. No branch depends on

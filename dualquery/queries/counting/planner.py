@@ -1,6 +1,6 @@
 """Chooses how a workload is counted, says why, and refuses what cannot fit.
 
-The choice changes the time only, never a count. What is said goes to the log ``dualquery.explain``
+The choice changes the time only, never a count. The reasons go to the log ``dualquery.explain``
 (``--explain``), which is for the operator: times and the storage of private rows are not public.
 """
 
@@ -23,10 +23,10 @@ from dualquery.runtime.resources import check_memory, mebibytes
 _log = logging.getLogger("dualquery.explain")
 
 _REWRITING_BLOCKS = 256
-"""From so many blocks on, finding the positive conjunctions takes less than what it saves."""
+"""From this many blocks on, finding the positive conjunctions takes less time than it saves."""
 
 _REWRITING_GAIN = 1.5
-"""How many times fewer conjunctions there must be for the rewriting to pay."""
+"""The rewriting pays if it has this many times fewer conjunctions."""
 
 _TRIAL_QUERIES = 50_000
 
@@ -93,7 +93,7 @@ class ConjunctionCounts:
         return self._rewriting
 
     def _explain(self, counting: CountingPass, reason: str, rows: BlockRows, threads: int) -> None:
-        """Tell the operator the choice, and what it will take, before it starts."""
+        """Tell the operator the choice and the estimated time before counting starts."""
         direct = counting.literals is self.literals
         blocks = -(-rows.n // BLOCK_ROWS)
         each = _trial(counting)
@@ -123,7 +123,7 @@ class ConjunctionCounts:
 
 
 def _trial(counting: CountingPass) -> float:
-    """Return the seconds that a query takes on a dense block, on bits that are of nobody."""
+    """Return the seconds that a query takes on a dense block of random bits."""
     some = CountingPass(counting.literals[:_TRIAL_QUERIES])
     words = np.random.default_rng(0).integers(
         0, 2**64, (len(some.attributes), BLOCK_WORDS), np.uint64

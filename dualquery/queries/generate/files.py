@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,12 +11,13 @@ import numpy as np
 import polars as pl
 
 from dualquery.data.opening import open_bytes
-from dualquery.queries.generate.texts import workload_of_texts
+from dualquery.queries.conjunctions import Workload
+from dualquery.queries.text import parse_queries
+from dualquery.rows.repeats import first_occurrences
 from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
     from dualquery.data.schema.protocol import Schema
-    from dualquery.queries.conjunctions import Workload
 
 
 def read_queries(path: str | Path, schema: Schema) -> Workload:
@@ -55,6 +57,28 @@ def read_queries(path: str | Path, schema: Schema) -> Workload:
             f"{path}: there is no query in it; write one a line, such as age=30-35 & sex=Male"
         )
     return workload_of_texts(texts, schema, path.name, lambda i: f"{path}, {unit} {numbers[i]}")
+
+
+def workload_of_texts(
+    texts: Sequence[str] | pl.Series, schema: Schema, source: str, place: Callable[[int], str]
+) -> Workload:
+    """Return the workload of a list of queries, whose entry ``i`` messages call ``place(i)``.
+
+    Raises
+    ------
+    BadInputError
+        As `parse_query`; also when a query is repeated.
+    """
+    literals = parse_queries(texts, schema, place)
+    first = first_occurrences(literals, 2 * schema.domain.bits)
+    repeated = np.flatnonzero(first != np.arange(len(first)))
+    if len(repeated):
+        again = int(repeated[0])
+        raise BadInputError(
+            f"{place(again)}: {texts[again]!r} is the same query as {place(int(first[again]))}; "
+            "leave one of them out"
+        )
+    return Workload(literals, schema.domain, {"kind": "list", "source": source})
 
 
 def _lines(content: bytes, path: Path) -> pl.Series:

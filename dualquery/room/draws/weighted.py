@@ -68,23 +68,19 @@ def draw_outcomes(
         Source of uniform words.
     """
     blocks = -(-kernels.count_of(scores) // kernels.BLOCK)
-    high = np.empty(blocks + 1, dtype=np.uint64)
-    low = np.empty(blocks + 1, dtype=np.uint64)
-    kernels.cumulative_sums(scores, sides, largest, unit, high, low)
-    draw_high, draw_low = uniform_below(int(high[-1]), int(low[-1]), draws, randomness)
+    law = kernels.Law(scores, sides, int(largest), float(unit))
+    sums = kernels.Limbs(np.empty(blocks + 1, np.uint64), np.empty(blocks + 1, np.uint64))
+    kernels.cumulative_sums(law, sums)
+    drawn = uniform_below(int(sums.high[-1]), int(sums.low[-1]), draws, randomness)
     queries = np.empty(draws, dtype=np.int64)
     signs = np.empty(draws, dtype=np.int8)
-    found = kernels.look_up(
-        scores, sides, largest, unit, high, low, draw_high, draw_low, queries, signs
-    )
+    found = kernels.look_up(law, sums, drawn, queries, signs)
     if found != draws:
         raise RuntimeError("a block of query weights changed between its sum and its draw")
     return Sample(queries, signs)
 
 
-def uniform_below(
-    high: int, low: int, count: int, randomness: Randomness
-) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+def uniform_below(high: int, low: int, count: int, randomness: Randomness) -> kernels.Limbs:
     """Return exact uniform integers below ``high * 2^42 + low``, sorted, as pairs of limbs.
 
     Bits beyond the bound's length are dropped and values not below it are drawn again, so no value
@@ -101,8 +97,7 @@ def uniform_below(
 
     Returns
     -------
-    tuple of uint64 arrays, shape ``(count,)``
-        High and low limbs.
+    Arrays of shape ``(count,)``.
     """
     if high < 1:
         raise ValueError(f"the bound's high limb is {high}; at least 1 is needed")
@@ -124,4 +119,4 @@ def uniform_below(
     all_high = np.concatenate(kept_high) if kept_high else np.zeros(0, np.uint64)
     all_low = np.concatenate(kept_low) if kept_low else np.zeros(0, np.uint64)
     order = np.lexsort((all_low, all_high))
-    return all_high[order], all_low[order]
+    return kernels.Limbs(all_high[order], all_low[order])

@@ -53,10 +53,29 @@ class GameScores(NamedTuple):
 Scores: TypeAlias = NDArray[np.int64] | GameScores
 """The score of every outcome (of every query with ``sides`` 2), exact."""
 
+
+class Law(NamedTuple):
+    """What gives every outcome its integer weight."""
+
+    scores: Scores
+    sides: int
+    largest: np.int64 | int
+    """The largest score of an outcome."""
+    unit: float
+    """Log-weight of one unit of score, > 0."""
+
+
+class Limbs(NamedTuple):
+    """Integers as pairs of limbs, ``high * 2^LOW_BITS + low``."""
+
+    high: NDArray[np.uint64]
+    low: NDArray[np.uint64]
+
+
 _ARRAY = types.Array(int64, 1, "C")
 _GAME = types.NamedTuple((int64[::1], int32[::1], int64, int64), GameScores)
-_KINDS = (_ARRAY, _GAME)
-_LIMBS = types.uint64[::1]
+_LAWS = [types.NamedTuple((s, int64, int64, types.float64), Law) for s in (_ARRAY, _GAME)]
+_LIMBS = types.NamedUniTuple(types.uint64[::1], 2, Limbs)
 
 
 def score_of(scores: Any, query: Any) -> Any:
@@ -126,18 +145,17 @@ def weight(score: np.int64, largest: np.int64, unit: float) -> tuple[np.uint64, 
 
 
 @njit(
-    [types.UniTuple(types.uint64, 2)(s, int64, int64, int64, types.float64) for s in _KINDS],
+    [types.UniTuple(types.uint64, 2)(law, int64) for law in _LAWS],
     nogil=True,
     cache=True,
 )
-def block_sum(
-    scores: Scores, sides: int, block: int, largest: np.int64, unit: float
-) -> tuple[np.uint64, np.uint64]:
+def block_sum(law: Law, block: int) -> tuple[np.uint64, np.uint64]:
     """Return the limbs of the sum of the weights of a block's outcomes."""
+    scores, largest, unit = law.scores, law.largest, law.unit
     high = np.uint64(0)
     low = np.uint64(0)
     # One side after the other: a loop over queries alone is what the compiler vectorises.
-    for side in range(sides):
+    for side in range(law.sides):
         sign = 1 - 2 * side
         for query in range(block * BLOCK, min((block + 1) * BLOCK, count_of(scores))):
             more_high, more_low = weight(sign * score_of(scores, query), largest, unit)
@@ -146,54 +164,34 @@ def block_sum(
     return high + (low >> np.uint64(LOW_BITS)), low & np.uint64(LOW_MASK)
 
 
-@njit(
-    [types.void(s, int64, int64, types.float64, _LIMBS, _LIMBS) for s in _KINDS],
-    nogil=True,
-    cache=True,
-)
-def cumulative_sums(
-    scores: Scores,
-    sides: int,
-    largest: np.int64,
-    unit: float,
-    high: NDArray[np.uint64],
-    low: NDArray[np.uint64],
-) -> None:
-    """Fill ``high, low`` (blocks + 1 long) with the exact sum of the weights before each block."""
+@njit([types.void(law, _LIMBS) for law in _LAWS], nogil=True, cache=True)
+def cumulative_sums(law: Law, sums: Limbs) -> None:
+    """Fill ``sums`` (blocks + 1 long) with the exact sum of the weights before each block."""
+    high, low = sums.high, sums.low
     high[0] = np.uint64(0)
     low[0] = np.uint64(0)
     for block in range(len(high) - 1):
-        more_high, more_low = block_sum(scores, sides, block, largest, unit)
+        more_high, more_low = block_sum(law, block)
         total = low[block] + more_low
         high[block + 1] = high[block] + more_high + (total >> np.uint64(LOW_BITS))
         low[block + 1] = total & np.uint64(LOW_MASK)
 
 
 @njit(
-    [
-        int64(s, int64, int64, types.float64, *(_LIMBS,) * 4, types.int64[::1], types.int8[::1])
-        for s in _KINDS
-    ],
+    [int64(law, _LIMBS, _LIMBS, types.int64[::1], types.int8[::1]) for law in _LAWS],
     nogil=True,
     cache=True,
 )
 def look_up(
-    scores: Scores,
-    sides: int,
-    largest: np.int64,
-    unit: float,
-    high: NDArray[np.uint64],
-    low: NDArray[np.uint64],
-    draw_high: NDArray[np.uint64],
-    draw_low: NDArray[np.uint64],
-    queries: NDArray[np.int64],
-    signs: NDArray[np.int8],
+    law: Law, sums: Limbs, drawn: Limbs, queries: NDArray[np.int64], signs: NDArray[np.int8]
 ) -> int:
     """Find the query under each draw, draws sorted upwards; return how many were found.
 
     The result is the number of draws unless a block's weights do not add up to the sum that they
     were drawn from, which the caller must treat as a fault.
     """
+    scores, sides, largest, unit = law.scores, law.sides, law.largest, law.unit
+    high, low, draw_high, draw_low = sums.high, sums.low, drawn.high, drawn.low
     draws = len(draw_high)
     draw = 0
     for block in range(len(high) - 1):

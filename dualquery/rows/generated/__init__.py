@@ -1,1 +1,1 @@
-"""Rows that are made up: tables of nobody, computed bit by bit when they are asked for."""
+"""Generated rows: public tables without real people, computed bit by bit on demand."""

@@ -4,7 +4,7 @@ What is stored is a seed: a block of any columns is computed from (seed, column,
 was computed before it and by which thread. A table of 100,000 records of 512,000 bits, 6.4 GB, is
 evaluated in as much memory as one block of the columns that the queries mention.
 
-The records are of nobody, hence public.
+The records are about no real person, hence public.
 """
 
 from __future__ import annotations
@@ -81,13 +81,6 @@ class Biased:
     def __post_init__(self) -> None:
         check_shape(self.n, self.bits, self.seed)
 
-    @property
-    def biases(self) -> NDArray[np.float64]:
-        """Probability of a 1 of each bit: float64, shape ``(bits,)``."""
-        seed = np.uint64(self.seed)
-        drawn = [int(generate_kernels.bias(seed, column)) for column in range(self.bits)]
-        return np.array(drawn) / 2.0**generate_kernels.BIAS_BITS
-
     def fill(self, block: int, columns: NDArray[np.int32], out: NDArray[np.uint64]) -> None:
         """Write some bits of a block (see `Generator`)."""
         generate_kernels.fill_biased(np.uint64(self.seed), block, columns, out)
@@ -143,7 +136,7 @@ class GeneratedBlock:
             )
 
     def _pieces(self) -> list[NDArray[np.int32]]:
-        """Return all bits, so many at a time that their words stay small."""
+        """Return all bits, computed a few at a time so that little memory is needed."""
         return [
             np.arange(start, min(start + _UNPACKED_COLUMNS, len(self.columns)), dtype=np.int32)
             for start in range(0, len(self.columns), _UNPACKED_COLUMNS)
@@ -151,7 +144,7 @@ class GeneratedBlock:
 
 
 def generated_records(generator: Generator, columns: NDArray[np.int64] | None = None) -> Records:
-    """Return a generator's table as records of which nothing is stored.
+    """Return a generator's table as records that are computed, not stored.
 
     Parameters
     ----------

@@ -15,39 +15,19 @@ import numpy as np
 from numba import float64, int32, int64, njit, types, uint64, void
 from numpy.typing import NDArray
 
+from dualquery.runtime.array_types import read_only
+from dualquery.runtime.splitmix import GOLDEN, mix, unit
+
 Array = NDArray[Any]
 
 BIAS_BITS = 16
 """A bias is a whole multiple of 2^-16."""
 
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-_FIRST = np.uint64(0xBF58476D1CE4E5B9)
-_SECOND = np.uint64(0x94D049BB133111EB)
-
-
-def _read(scalar: types.Type, dimensions: int = 1) -> types.Array:
-    """Return the type of an array that is only read: frozen arrays and memory maps fit it too."""
-    return types.Array(scalar, dimensions, "C", readonly=True)
-
-
-@njit(uint64(uint64), nogil=True, cache=True, inline="always")
-def _mix(z: np.uint64) -> np.uint64:
-    """Return a 64-bit hash: a bijection in which every input bit moves half of the output bits."""
-    z = (z ^ (z >> np.uint64(30))) * _FIRST
-    z = (z ^ (z >> np.uint64(27))) * _SECOND
-    return z ^ (z >> np.uint64(31))
-
 
 @njit(uint64(uint64, uint64), nogil=True, cache=True, inline="always")
 def _key(seed: np.uint64, number: np.uint64) -> np.uint64:
     """Return the key of the ``number``-th stream below ``seed``."""
-    return np.uint64(_mix(seed + _GOLDEN * (number + np.uint64(1))))
-
-
-@njit(float64(uint64), nogil=True, cache=True, inline="always")
-def _unit(word: np.uint64) -> float:
-    """Return a number strictly between 0 and 1 made of 53 bits of a word."""
-    return (np.float64(word >> np.uint64(11)) + 0.5) * 2.0**-53
+    return np.uint64(mix(seed + GOLDEN * (number + np.uint64(1))))
 
 
 @njit(uint64[::1](uint64, uint64, int64), nogil=True, cache=True)
@@ -66,17 +46,17 @@ def uniforms(seed: np.uint64, stream: np.uint64, count: int) -> Array:
     words = hash_words(seed, stream, count)
     numbers = np.empty(count)
     for i in range(count):
-        numbers[i] = _unit(words[i])
+        numbers[i] = unit(words[i])
     return numbers
 
 
 @njit(uint64(uint64, int64), nogil=True, cache=True)
 def bias(seed: np.uint64, column: int) -> np.uint64:
     """Return the bias of a column, uniform on ``0 .. 2^16 - 1``, in units of 2^-16."""
-    return np.uint64(_mix(_key(seed, np.uint64(column))) >> np.uint64(64 - BIAS_BITS))
+    return np.uint64(mix(_key(seed, np.uint64(column))) >> np.uint64(64 - BIAS_BITS))
 
 
-@njit(void(uint64, int64, _read(int32), uint64[:, ::1]), nogil=True, cache=True)
+@njit(void(uint64, int64, read_only(int32), uint64[:, ::1]), nogil=True, cache=True)
 def fill_biased(seed: np.uint64, block: int, columns: Array, out: Array) -> None:
     """Fill one block of ``columns`` with independent bits, each 1 with its column's bias.
 
@@ -88,14 +68,14 @@ def fill_biased(seed: np.uint64, block: int, columns: Array, out: Array) -> None
         column = np.int64(columns[i])
         probability = bias(seed, column)
         start = _key(_key(seed, np.uint64(column)), np.uint64(block))
-        step = _mix(start ^ _GOLDEN) | np.uint64(1)
+        step = mix(start ^ GOLDEN) | np.uint64(1)
         for w in range(64):
             out[i, w] = np.uint64(0)
         for digit in range(BIAS_BITS):
             raised = np.uint64(0) - ((probability >> np.uint64(digit)) & np.uint64(1))
             base = start + step * np.uint64(64 * digit)
             for w in range(64):
-                z = _mix(base + step * np.uint64(w))
+                z = mix(base + step * np.uint64(w))
                 out[i, w] = (out[i, w] & z) | (raised & (out[i, w] | z))
 
 
@@ -114,7 +94,7 @@ _USERS = types.NamedTuple((float64[::1], int64[::1], int32[::1]), Users)
 
 
 @njit(
-    void(uint64, int64, _read(int32), _read(float64, 2), _USERS, uint64[:, ::1]),
+    void(uint64, int64, read_only(int32), read_only(float64, 2), _USERS, uint64[:, ::1]),
     nogil=True,
     cache=True,
 )
@@ -155,12 +135,12 @@ def fill_ratings(
     for i in range(len(columns)):
         column = np.int64(columns[i])
         state = _key(_key(seed, np.uint64(column)), np.uint64(block))
-        step = _mix(state ^ _GOLDEN) | np.uint64(1)
+        step = mix(state ^ GOLDEN) | np.uint64(1)
         taste = 0
         position = 0.0
         while True:
             state += step
-            wait = -math.log(_unit(_mix(state)))
+            wait = -math.log(unit(mix(state)))
             # What a taste's stretch does not use up of the wait is left for the next one.
             while taste < tastes:
                 end = cumulative[first_of_taste[taste + 1]]

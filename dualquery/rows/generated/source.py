@@ -40,7 +40,7 @@ class GeneratedSource:
         return None
 
     def schema(self) -> ItemSchema:
-        """Return the items: the table is of nobody, so they are public."""
+        """Return the items: the table is about no real person, so they are public."""
         return self.items
 
     def records(self, schema: ItemSchema) -> Records:

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from dualquery.mechanisms.dualquery.best_response import groups_of
-from dualquery.mechanisms.dualquery.game import (
-    DualQuery,
+from dualquery.mechanisms.dualquery.game import DualQuery
+from dualquery.mechanisms.dualquery.record_player import (
     legal_response,
     mentioned_attributes,
     solver_totals,
@@ -140,7 +140,7 @@ def test_answers_are_those_of_the_records() -> None:
 
 def test_memory_and_fitted_shares_are_worth_their_while() -> None:
     """Means over three fixed seeds; the gap is several times their spread."""
-    plain = [errors(0.5, seed, memory=1, mixture="equal").mean() for seed in range(3)]
+    plain = [errors(0.5, seed, remembered_rounds=1, mixture="equal").mean() for seed in range(3)]
     ours = [errors(0.5, seed).mean() for seed in range(3)]
     assert np.mean(ours) < 0.8 * np.mean(plain)
 
@@ -158,7 +158,7 @@ def test_progress_counts_rounds() -> None:
 
 def test_trace_describes_the_sampled_problem() -> None:
     work = task()
-    mechanism = DualQuery(rounds=6, samples=7, memory=1)
+    mechanism = DualQuery(rounds=6, samples=7, remembered_rounds=1)
     outcome = run(loaded(), work, mechanism, mechanism.plan(work, BUDGET), 0, 1)
     assert [line["round"] for line in outcome.trace] == [2, 3, 4, 5, 6]
     for line in outcome.trace:

@@ -31,10 +31,10 @@ def sample(*drawn: tuple[int, int]) -> Sample:
     return Sample(np.array(queries, np.int64), np.array(signs, np.int8))
 
 
-def game(rounds: int = 8, draws: int = 40, seed: int = 0, memory: int = 4) -> Transcript:
+def game(rounds: int = 8, draws: int = 40, seed: int = 0, remembered: int = 4) -> Transcript:
     """Play random records against draws that say "bit 0 is 1" more often than not."""
     rng = np.random.default_rng(seed)
-    transcript = Transcript(QUERIES, STEP, memory, 20)
+    transcript = Transcript(QUERIES, STEP, remembered, 20)
     for number in range(rounds):
         transcript.play(rng.integers(0, 2, 3, dtype=np.uint8))
         if number < rounds - 1:
@@ -45,7 +45,7 @@ def game(rounds: int = 8, draws: int = 40, seed: int = 0, memory: int = 4) -> Tr
 
 
 def test_without_memory_the_problem_is_the_paper_s() -> None:
-    transcript = Transcript(QUERIES, STEP, memory=1, rounds=20)
+    transcript = Transcript(QUERIES, STEP, remembered_rounds=1, rounds=20)
     for drawn in (sample((0, 1), (0, 1), (1, -1)), sample((2, 1), (1, -1))):
         transcript.play(np.zeros(3, np.uint8))
         transcript.show(drawn)
@@ -59,8 +59,8 @@ def test_without_memory_the_problem_is_the_paper_s() -> None:
 
 def test_a_remembered_draw_counts_as_the_weights_have_moved() -> None:
     """By hand: one record with bit 0 after the draws of query 0 and of query 1's complement."""
-    memory = 3
-    transcript = Transcript(QUERIES, STEP, memory, 20)
+    remembered = 3
+    transcript = Transcript(QUERIES, STEP, remembered, 20)
     transcript.play(np.array([0, 1, 0], np.uint8))
     transcript.show(sample((0, 1), (1, -1)))
     transcript.play(np.array([1, 1, 0], np.uint8))
@@ -68,7 +68,7 @@ def test_a_remembered_draw_counts_as_the_weights_have_moved() -> None:
     average = np.array([2, 3, 0]) / 3  # shares 1/3 and 2/3
     drift = STEP * np.array([average[0] - 1, -(average[1] - 1)])
     ratio = np.exp(drift)
-    worth = (1 - 1 / memory) * ratio / ratio.mean()
+    worth = (1 - 1 / remembered) * ratio / ratio.mean()
     value = transcript.best_response().value
     base = value(np.zeros(3, np.uint8))
     assert value(np.array([1, 0, 0], np.uint8)) - base == np.rint(GRAIN * worth[0])
@@ -77,7 +77,7 @@ def test_a_remembered_draw_counts_as_the_weights_have_moved() -> None:
 
 
 def test_draws_beyond_the_memory_are_forgotten() -> None:
-    transcript = Transcript(QUERIES, STEP, memory=2, rounds=20)
+    transcript = Transcript(QUERIES, STEP, remembered_rounds=2, rounds=20)
     for query in (0, 1, 2):
         transcript.play(np.zeros(3, np.uint8))
         transcript.show(sample((query, 1)))

@@ -1,4 +1,4 @@
-"""The tables of the MWEM paper's experiments: from files, or stand-ins of the same shape.
+"""The data sets of the MWEM paper's experiments: from files, or stand-ins of the same shape.
 
 A stand-in is drawn from a model that is written down here, with a fixed seed; its title says that
 it is one. Its number of rows and columns are the real table's, the rest is not.

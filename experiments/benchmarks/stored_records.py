@@ -1,4 +1,4 @@
-"""Random tables for the benchmarks, held in memory."""
+"""Generated records that a benchmark holds in memory."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """What a user would count conjunctions with instead: each on its own best layout of the bits.
 
-A contender is prepared for a small sample of the queries, which is not timed, and returns how many
-rows satisfy each of them.
+An alternative is prepared for a small sample of the queries, which is not timed; its count, which
+is, returns how many rows satisfy each of them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Count = Callable[[], NDArray[np.int64]]
 
 
 @dataclass(frozen=True)
-class Contender:
+class Alternative:
     """A way to count conjunctions.
 
     Parameters
@@ -107,10 +107,10 @@ def _duckdb(form: str) -> Callable[[NDArray[np.uint8], NDArray[np.int32]], Count
     return prepare
 
 
-CONTENDERS = (
-    Contender("NumPy boolean columns", "numpy", _numpy),
-    Contender("Polars expressions", "polars", _polars),
-    Contender("DuckDB count(*) FILTER", "duckdb", _duckdb("count(*) FILTER ({})")),
-    Contender("DuckDB count_if", "duckdb", _duckdb("count_if({})")),
-    Contender("SciPy sparse products", "scipy", _scipy),
+ALTERNATIVES = (
+    Alternative("NumPy boolean columns", "numpy", _numpy),
+    Alternative("Polars expressions", "polars", _polars),
+    Alternative("DuckDB count(*) FILTER", "duckdb", _duckdb("count(*) FILTER ({})")),
+    Alternative("DuckDB count_if", "duckdb", _duckdb("count_if({})")),
+    Alternative("SciPy sparse products", "scipy", _scipy),
 )

@@ -1,0 +1,64 @@
+"""What is known of a game before it is played: the error to expect, and the RAM that it takes."""
+
+from __future__ import annotations
+
+import math
+
+from dualquery.estimates.expected import Estimate, ExpectedError
+from dualquery.mechanisms.dualquery.parameters import entropy
+from dualquery.mechanisms.protocol import Task
+from dualquery.privacy.events import GameSchedule, Schedule, events_of, zcdp_rho
+from dualquery.queries.family import Queries
+
+MAX_ERROR = (0.22, 0.34, 0.6)
+MEAN_ERROR = (0.006, 0.02, 0.075)
+"""Measured errors in units of the scale: least, middle and largest of six data sets (Adult, plants,
+groceries, mushroom, msweb, KDD99), a run each, with 100,000 3-way conjunctions at epsilon 1,
+widened a little. Other queries, tables and budgets may lie outside."""
+
+BYTES_A_QUERY = 100
+"""Of the query player, the transcript, and five numbers of the fit."""
+BYTES_A_DRAW = 9
+"""Its query and its sign."""
+BYTES_REMEMBERED = 100
+"""Of a draw that a best response looks at: its literals, weight, and place in the search."""
+MATRICES = 5
+"""Of rounds by rounds numbers, that the fit of the shares has at a time."""
+BYTES_SKETCHED = 60_000
+"""Of a record in the sketch of the fit's curvature."""
+
+
+def game_error(task: Task, schedule: Schedule) -> ExpectedError:
+    """Return the error to expect of a game whose parameters are all the policy's.
+
+    The scale is that of the policy: with ``A = n sqrt(6 rho)``, regret and overfitting are least
+    together at ``sqrt(ln(2m) sqrt(H) / A)`` (see `dualquery.mechanisms.dualquery.parameters`).
+    """
+    rho = math.fsum(zcdp_rho(event) for event in events_of(schedule))
+    strength = task.n * math.sqrt(6.0 * rho)
+    scale = math.sqrt(math.log(2 * len(task.queries)) * math.sqrt(entropy(task)) / strength)
+    return ExpectedError(
+        Estimate(*(min(factor * scale, 1.0) for factor in MAX_ERROR)),
+        Estimate(*(min(factor * scale, 1.0) for factor in MEAN_ERROR)),
+        "from n, the budget, the schema and the number of queries, scaled by the errors of six "
+        "data sets at epsilon 1",
+    )
+
+
+def game_bytes(queries: Queries, game: GameSchedule, remembered: int, *, fitted: bool) -> int:
+    """Return the bytes of RAM that a game takes besides the rows.
+
+    Parameters
+    ----------
+    queries, game
+        What is played about, and how long.
+    remembered
+        Rounds whose draws a best response looks at.
+    fitted
+        Whether the records' shares are fitted.
+    """
+    bits, rounds = queries.domain.bits, game.rounds
+    records = rounds * (len(queries) // 8 + 3 * bits)
+    draws = game.samples * (BYTES_A_DRAW * (rounds - 1) + BYTES_REMEMBERED * remembered)
+    fit = rounds * (MATRICES * 8 * rounds + BYTES_SKETCHED) if fitted else 0
+    return records + draws + BYTES_A_QUERY * len(queries) + fit

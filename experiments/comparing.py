@@ -1,0 +1,95 @@
+"""Compares curves by their means over runs: what findings say of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import polars as pl
+
+from experiments.contenders import BEST, OURS, PAPERS, RECOUNTED
+from experiments.harness.recipe import Finding
+
+Means = Mapping[str, Mapping[float, float]]
+"""Mean of a column by curve and by place on the x axis, ascending."""
+
+
+def curve_means(table: pl.DataFrame, curve: str, x: str, y: str) -> Means:
+    """Return the mean of column ``y`` over runs, by the columns ``curve`` and ``x``."""
+    means = table.group_by(curve, x, maintain_order=True).agg(pl.col(y).mean())
+    found: dict[str, dict[float, float]] = {}
+    for label, place, mean in means.sort(x, maintain_order=True).iter_rows():
+        found.setdefault(label, {})[place] = mean
+    return found
+
+
+def ratios(above: Mapping[float, float], below: Mapping[float, float]) -> dict[float, float]:
+    """Return one curve over another, at the places that both have."""
+    return {place: above[place] / mean for place, mean in below.items() if place in above}
+
+
+def listed(values: Mapping[float, float], form: str = ".2g") -> str:
+    """Return the values of a curve as text, each with its place."""
+    return ", ".join(f"{value:{form}} at {place:g}" for place, value in values.items())
+
+
+def listed_ratios(above: Mapping[float, float], below: Mapping[float, float]) -> str:
+    """Return one curve over another as text."""
+    return listed(ratios(above, below))
+
+
+def best_below_all(
+    where: str, lines: pl.DataFrame, kinds: Sequence[str] = ("max_error",)
+) -> list[Finding]:
+    """State whether the best mechanism has a smaller error than every other at every epsilon.
+
+    Parameters
+    ----------
+    where
+        Begins the sentence.
+    lines
+        With ``contender``, ``epsilon`` and the ``kinds`` of error as columns.
+    kinds
+        The errors that are compared.
+    """
+    losses = []
+    for kind in kinds:
+        means = dict(curve_means(lines, "contender", "epsilon", kind))
+        best = means.pop(BEST, None)
+        if best is None or not means:
+            return []
+        losses += [
+            f"{label} at {epsilon:g} ({kind.replace('_', ' ')})"
+            for label, errors in means.items()
+            for epsilon, error in best.items()
+            # A mechanism without a budget has one error for all epsilon.
+            if errors.get(epsilon, min(errors.values())) <= error
+        ]
+    compared = " and ".join(kind.replace("_", " ") for kind in kinds)
+    return [
+        Finding(
+            f"{where}: {BEST} below every other mechanism at every epsilon in {compared}",
+            f"not below {', '.join(losses)}" if losses else "it is",
+            not losses,
+        )
+    ]
+
+
+def gains_over_the_paper(where: str, lines: pl.DataFrame) -> list[Finding]:
+    """State by what factor accounting, and then the rest, make the max error smaller."""
+    means = curve_means(lines, "contender", "epsilon", "max_error")
+    findings = []
+    for low, high, gain in (
+        (RECOUNTED, PAPERS, "accounting alone"),
+        (OURS, RECOUNTED, "remembered draws and fitted shares"),
+        (OURS, PAPERS, "all of it together"),
+    ):
+        factors = ratios(means.get(high, {}), means.get(low, {}))
+        if factors:
+            findings.append(
+                Finding(
+                    f"{where}: {low} below {high} at every epsilon",
+                    f"{gain} divides the error by {listed(factors, '.1f')}",
+                    all(factor > 1 for factor in factors.values()),
+                )
+            )
+    return findings
