@@ -122,9 +122,7 @@ def test_what_comes_nearest_is_told() -> None:
     weights, record = rng.integers(0, 100, (4, 40)), rng.integers(0, 2, 40)
     rows = [row(list(range(40)), w.tolist(), float(w @ record), float(w @ record)) for w in weights]
     instance = problem(40, {(0, 1): 1.0}, constraints=tuple(rows))
-    with pytest.raises(
-        NoRecordFoundError, match="the best one seen violates [1-4] of them"
-    ) as told:
+    with pytest.raises(NoRecordFoundError, match=r"one seen violates \d of them") as told:
         get_solver("local-search").solve(instance, time_limit=0.01)
     assert told.value.violation in (1, 2, 3, 4)
     assert (
