@@ -40,7 +40,7 @@ def open_parquet(
 def _source_of(
     schema: Any, path: FilePath, label: str, block_rows: int = BLOCK_ROWS
 ) -> ParquetSource | LongParquetSource:
-    """Return the source for a parquet file of which the Arrow schema is known."""
+    """Return the source of a parquet file whose Arrow schema is known."""
     import pyarrow as pa
 
     if len(schema) == 1 and (
@@ -232,7 +232,7 @@ def _open(path: FilePath, label: str) -> Iterator[Any]:
             yield pq.ParquetFile(
                 io.BytesIO(stream.read()) if zipped else stream,
                 page_checksum_verification=True,  # of the pages that have a checksum
-                # Read ahead, PyArrow would keep what it read: in the end, the whole file.
+                # With read-ahead, PyArrow keeps all that it has read: in the end, the whole file.
                 pre_buffer=False,
                 buffer_size=_COLUMN_BYTES,
             )

@@ -21,7 +21,7 @@ _NEGLIGIBLE = 1e-34
 def raise_to_two_point(
     draws: int, high: float, low: float, step: float, first: int, profile: Array, terms: Array
 ) -> None:
-    """Raise ``profile`` in place to that of ``draws`` independent copies of a two-point pair.
+    """Raise ``profile`` in place to the profile of ``draws`` independent two-point pairs.
 
     Parameters
     ----------
