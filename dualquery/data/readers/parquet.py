@@ -63,7 +63,7 @@ class _ParquetFile:
                 yield pq.ParquetFile(
                     io.BytesIO(stream.read()) if zipped else stream,
                     page_checksum_verification=True,  # of the pages that have a checksum
-                    # Read ahead, PyArrow would keep what it read: in the end, the whole file.
+                    # With read-ahead, PyArrow keeps all that it read: in the end, the whole file.
                     pre_buffer=False,
                     buffer_size=_COLUMN_BYTES,
                 )

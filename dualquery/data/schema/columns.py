@@ -239,7 +239,7 @@ class Numeric:
 
     @cached_property
     def edge_texts(self) -> tuple[str, ...]:
-        """Each edge as labels show it: rounded to six digits if that keeps all of them apart."""
+        """Each edge as labels show it: rounded to six digits if all of them then still differ."""
         texts = tuple(map(_rounded, self.edges))
         if self.integer or len(set(texts)) < len(texts):
             return tuple(map(_number, self.edges))
@@ -417,7 +417,7 @@ _ENDS = re.compile(rf"\s*({_FLOAT})\s*(?:-|to)\s*({_FLOAT})\s*", re.ASCII)
 
 
 def _category(column: Categorical, value: str) -> int | None:
-    """Return the bit of a text, else that of the only category that is the same number."""
+    """Return the bit of a text, or of the only category that is the same number."""
     if value in column.codes:
         return column.codes[value]
     number = _finite(value)
