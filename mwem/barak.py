@@ -76,7 +76,7 @@ class BarakDetails(Details):
     noise: Noise
 
     def parameters(self) -> Mapping[str, Any]:
-        """Return what was decided; the sets by their number."""
+        """Return the decisions; the sets by their number."""
         return {
             "fit": self.fit,
             "repetitions": self.repetitions,

@@ -58,7 +58,7 @@ class Auto(Mechanism[Choice]):
             try:
                 plan = mechanism.plan(task, budget)
             except LackOfMemoryError:
-                # What is free depends on what the private rows take: it must not decide.
+                # The free memory depends on the private rows, so it must not decide.
                 raise
             except BadInputError as error:
                 refused.append(f"{name}: {error}")
@@ -79,7 +79,7 @@ class Auto(Mechanism[Choice]):
         )
 
     def expected_error(self, task: Task, plan: Plan[Choice]) -> ExpectedError | None:
-        """Expect what the mechanism that was chosen expects."""
+        """Return the error that the chosen mechanism expects."""
         return plan.details.mechanism.expected_error(task, plan.details.plan)
 
     def run(self, task: Task, plan: Plan[Choice], curator: Curator, session: Session) -> Outcome:

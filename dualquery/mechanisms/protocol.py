@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """The public facts: what is asked, and of how many rows (or a number that stands in for it)."""
+    """The public facts: the queries, and the number of rows (or a public number in its place)."""
 
     queries: Queries
     n: int
@@ -51,7 +51,7 @@ def default_records(n: int) -> int:
 
 @dataclass(frozen=True)
 class Budget:
-    """What may be spent, and how it is counted."""
+    """The epsilon and delta to spend, and how they are counted."""
 
     epsilon: float
     delta: float
@@ -67,7 +67,7 @@ class Details:
     """
 
     def parameters(self) -> Mapping[str, Any]:
-        """Return what the release says of the decision, JSON-able: all fields, unless overridden.
+        """Return what the release says about the decision, JSON-able: all fields by default.
 
         A field that is not said must be overridden away: parameters are public for ever.
         """
