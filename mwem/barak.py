@@ -29,9 +29,8 @@ from dualquery.mechanisms.protocol import (
     Session,
     Task,
     default_records,
-    require_conjunctions,
 )
-from dualquery.queries.conjunctions import Workload
+from dualquery.queries.conjunctions import Workload, require_conjunctions
 from dualquery.queries.family import Queries
 from dualquery.queries.forms.fourier import answers_of, asked_sets
 from dualquery.queries.forms.subqueries import Subqueries

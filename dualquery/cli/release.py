@@ -282,7 +282,7 @@ def show(terminal: Terminal, made: Release, target: Path, *, verbose: bool) -> N
     from rich.panel import Panel
     from rich.table import Table
 
-    from dualquery.mechanisms.protocol import require_conjunctions
+    from dualquery.queries.conjunctions import require_conjunctions
     from dualquery.queries.text import print_queries
 
     console = terminal.console

@@ -14,20 +14,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from dualquery.mechanisms.protocol import (
-    Budget,
-    Details,
-    Mechanism,
-    Outcome,
-    Plan,
-    Session,
-    Task,
-)
+from dualquery.mechanisms.protocol import Budget, Details, Mechanism, Outcome, Plan, Session, Task
 from dualquery.mechanisms.registry import configure
 from dualquery.privacy.accountants.choice import choices
 from dualquery.privacy.events import GaussianNoise
 from dualquery.queries.conjunctions import conjunctions_of
-from dualquery.queries.family import Queries
 from dualquery.room.curator import Curator
 from dualquery.runtime.errors import BadInputError, LackOfMemoryError
 
@@ -57,10 +48,6 @@ class Auto(Mechanism[Choice]):
 
     name: ClassVar[str] = "auto"
     pure: ClassVar[bool] = False
-
-    def statistics(self, queries: Queries) -> Queries:
-        """Hold the queries' own answers, whatever is chosen."""
-        return queries
 
     def plan(self, task: Task, budget: Budget) -> Plan[Choice]:
         """Plan with the first mechanism that suits the task; say which, and why."""

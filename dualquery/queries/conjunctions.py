@@ -16,6 +16,7 @@ from dualquery.queries.literals import LiteralRows, refuse_rows
 from dualquery.queries.padded import read_padded, write_padded
 from dualquery.queries.products import Products
 from dualquery.rows.repeats import first_occurrences
+from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
     import polars as pl
@@ -112,3 +113,14 @@ def conjunctions_of(queries: Statistic) -> Workload | None:
     The one place outside the private room that asks which family queries are of.
     """
     return queries if isinstance(queries, Workload) else None
+
+
+def require_conjunctions(queries: Statistic) -> Workload:
+    """Return the queries of a mechanism for conjunctions; `BadInputError` for another family."""
+    workload = conjunctions_of(queries)
+    if workload is None:
+        raise BadInputError(
+            f"this mechanism answers conjunctions, not {type(queries).__name__}; use the mechanism "
+            "mwem"
+        )
+    return workload
