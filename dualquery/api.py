@@ -77,8 +77,8 @@ def release(
     epsilon, delta, neighbours, accountant
         The budget. ``delta`` defaults to 1/n^2 (0 for mechanisms of pure epsilon).
     rows
-        With ``neighbours="add-remove"``, where the number of rows is private: a number to go by
-        instead. None buys a noisy one with a twenty-fifth of epsilon; ``delta`` is then needed.
+        With ``neighbours="add-remove"``, where the number of rows is private: a public number to
+        use instead. None buys a noisy one with a twenty-fifth of epsilon, and needs ``delta``.
     seed
         For experiments only: makes the run reproducible and the release not private.
     engine
@@ -87,7 +87,7 @@ def release(
     threads
         Threads for all parts; None for one a core. Results do not depend on it.
     progress
-        Told about phases and rounds.
+        Listens to phases and rounds.
 
     Returns
     -------
@@ -116,7 +116,9 @@ def release(
     configured = configure(mechanism, options or {})
     wanted.require_delta(configured)
     if mechanism is None and options:
-        progress.note(f"mechanism {configured.name}: options were given, and no mechanism named")
+        progress.note(
+            f"mechanism {configured.name}, because options were given without a mechanism"
+        )
     # The clock is read before the table is: how long a pass over private rows took stays unsaid.
     created = datetime.datetime.now(datetime.UTC)
     check_seed(seed)

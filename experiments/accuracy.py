@@ -42,7 +42,7 @@ _QUICK_COMPARED = (BEST, OURS, "Gaussian noise", "independent columns")
 
 
 def plan(choices: Choices) -> Sequence[Run]:
-    """Ask every workload of every table at hand; a run takes a mechanism through all epsilon."""
+    """Plan a run for each data set, workload, delta, mechanism and seed; it covers all epsilons."""
     quick = choices.quick
     workloads = choices.options.get("workload", _QUICK_WORKLOADS if quick else tuple(WORKLOADS))
     for workload in workloads:

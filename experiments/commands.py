@@ -110,15 +110,13 @@ def every(
 
 
 @app.command("benchmarks")
-def benchmarks(
-    quick: Quick = False, part: Parts = None, data: Data = None, out: Out = None
-) -> None:
-    """Speed and memory beside NumPy, Polars, DuckDB and SciPy; the largest sizes; MWEM; solvers."""
+def benchmarks(quick: Quick = False, part: Parts = None, out: Out = None) -> None:
+    """Speed and memory beside NumPy, Polars, DuckDB and SciPy; the largest sizes; MWEM."""
     import json
 
     from experiments.benchmarks import run
 
-    found = run(part or (), quick=quick, data=data or ())
+    found = run(part or (), quick=quick)
     if out is not None:
         write_whole(_folder(out, "benchmarks", quick) / "results.json",
                     json.dumps(found, indent=2) + "\n")  # fmt: skip

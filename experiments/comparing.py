@@ -32,6 +32,11 @@ def listed(values: Mapping[float, float], form: str = ".2g") -> str:
     return ", ".join(f"{value:{form}} at {place:g}" for place, value in values.items())
 
 
+def listed_ratios(above: Mapping[float, float], below: Mapping[float, float]) -> str:
+    """Return one curve over another as text."""
+    return listed(ratios(above, below))
+
+
 def best_below_all(
     where: str, lines: pl.DataFrame, kinds: Sequence[str] = ("max_error",)
 ) -> list[Finding]:

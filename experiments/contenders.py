@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
-
-from dualquery.runtime.errors import BadInputError, did_you_mean
 
 BEST = "auto"
 """The most accurate mechanism of the project."""
@@ -54,20 +52,3 @@ CONTENDERS: Mapping[str, Contender] = {
 
 SEEDLESS = frozenset({"uniform", "zero record"})
 """They draw nothing that their answers depend on, and no budget changes them: one run is enough."""
-
-
-def contenders_named(names: Sequence[str] | None) -> Sequence[str]:
-    """Return the labels asked for, or all.
-
-    Raises
-    ------
-    BadInputError
-        If there is no contender of a name.
-    """
-    for name in names or ():
-        if name not in CONTENDERS:
-            raise BadInputError(
-                f"--contender {name!r}: unknown{did_you_mean(name, CONTENDERS)} "
-                f"(known: {', '.join(CONTENDERS)})"
-            )
-    return tuple(names or CONTENDERS)

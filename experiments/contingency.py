@@ -17,7 +17,7 @@ from dualquery.queries.parities import Parities
 from dualquery.room.curator import Curator
 from dualquery.room.randomness import randomness
 from dualquery.rows.histogram import Histogram
-from experiments.comparing import Means, curve_means, listed, ratios
+from experiments.comparing import Means, curve_means, listed_ratios
 from experiments.harness.recipe import Choices, Finding, Option, Recipe, Row, Run
 from experiments.mwem_data_sets import WITHOUT, Study, contingency_table
 
@@ -83,14 +83,15 @@ _SHOWN = (0.01, 0.1, 0.5, 1.0)
 """Epsilons of the summary."""
 
 _MOST_UPDATES = 10**9
-"""Updates of single cells that the fit without noise may take."""
+"""The fit without noise updates single cells at most this often."""
 
 UNIFORM, NO_NOISE = "uniform table", "no noise: fit to exact marginals"
 
 
 def plan(choices: Choices) -> Sequence[Run]:
     """Run all methods at all epsilons, once for each table, width of the marginals and seed."""
-    wanted = choices.options.get("table") or (*SMALL_TABLES, SURVEY)
+    tables = (*SMALL_TABLES, SURVEY)
+    wanted = choices.named("table", tables) or tables
     runs: list[Run] = []
     for name in SMALL_TABLES:
         epsilons = list(_QUICK_EPSILONS if choices.quick else EPSILONS)
@@ -249,12 +250,12 @@ def _expect_small(title: str, means: Means) -> list[Finding]:
         Finding(
             f"{title}: MWEM below Barak et al. at every epsilon (Figure 3)",
             f"Barak's relative entropy over MWEM's, each with the better number of passes: "
-            f"{_over(barak, mwem)}",
+            f"{listed_ratios(barak, mwem)}",
             _below(mwem, barak),
         ),
         Finding(
             f"{title}: a noisy start lowers the relative entropy (Figure 3, section 2.3.2)",
-            f"without over with: {_over(one, noisy)}",
+            f"without over with: {listed_ratios(one, noisy)}",
             _below(noisy, one),
         ),
         Finding(
@@ -276,12 +277,12 @@ def _expect_survey(title: str, two: Means, three: Means) -> list[Finding]:
         Finding(
             f"{title}, degree 3: MWEM below Barak et al. (Figure 4)",
             f"Barak's relative entropy over MWEM's, each at its best: "
-            f"{_over(barak_three, best_three)}",
+            f"{listed_ratios(barak_three, best_three)}",
             _below(best_three, barak_three),
         ),
         Finding(
             f"{title}, degree 2: Barak et al. no worse than MWEM from epsilon 0.1 on (Figure 4)",
-            f"Barak's over MWEM's: {_over(barak_two, at_least)}",
+            f"Barak's over MWEM's: {listed_ratios(barak_two, at_least)}",
             all(barak_two[epsilon] <= value for epsilon, value in at_least.items()),
         ),
         Finding(
@@ -295,7 +296,7 @@ def _expect_survey(title: str, two: Means, three: Means) -> list[Finding]:
         findings.append(
             Finding(
                 f"{title}, degree 2: MWEM below Barak et al. below epsilon 0.1 (Figure 4)",
-                f"Barak's over MWEM's: {_over(barak_two, early)}",
+                f"Barak's over MWEM's: {listed_ratios(barak_two, early)}",
                 _below(early, barak_two),
             )
         )
@@ -310,10 +311,6 @@ def _lowest(means: Means, labels: Collection[str]) -> dict[float, float]:
 
 def _below(low: Mapping[float, float], high: Mapping[float, float]) -> bool:
     return all(value < high[epsilon] for epsilon, value in low.items())
-
-
-def _over(above: Mapping[float, float], below: Mapping[float, float]) -> str:
-    return listed(ratios(above, below))
 
 
 def draw(table: pl.DataFrame) -> Mapping[str, Figure]:
@@ -358,16 +355,16 @@ RECIPE = Recipe(
     name="contingency",
     title="MWEM, Figures 3 and 4: contingency tables, relative entropy",
     setting=(
-        "The paper's setting: relative entropy between exact and released table; Figure 3: "
-        "mildew, rochdale, czech, marginals of 3 attributes, 100 runs, MWEM with and without a "
-        "noisy start, and Barak et al. with its observations combined by multiplicative weights; "
-        "Figure 4: the National Long Term Care Survey, 20, 30 and 40 queries, degrees 2 and 3, 10 "
-        "runs. Ours: T = 10 in Figure 3 and half of the budget for the noisy start (the paper says "
-        "neither); neighbours replace one row, which doubles what a parity moves by: epsilon here "
-        "buys what half of it does in the paper, for all methods alike. The horizontal lines are "
-        "the uniform table and a fit to the exact marginals, not the published values. The survey "
-        "may not be passed on: without the user's copy (--data nltcs:PATH), and for all tables in "
-        "the quick form, stand-ins are drawn from written-down models."
+        "The paper's setting: relative entropy between exact and released table; Figure 3: mildew, "
+        "rochdale, czech, marginals of 3 attributes, 100 runs, MWEM with and without a noisy "
+        "start, and Barak et al. with its observations combined by multiplicative weights; Figure "
+        "4: the National Long Term Care Survey, 20, 30 and 40 queries, degrees 2 and 3, 10 runs. "
+        "Ours: T = 10 in Figure 3 and half of the budget for the noisy start (the paper says "
+        "neither); neighbours replace one row, which doubles the change of a parity, so epsilon "
+        "here is worth half as much as in the paper, for all methods. The horizontal lines are the "
+        "uniform table and a fit to the exact marginals, not the published values. The survey may "
+        "not be passed on: without the user's copy (--data nltcs:PATH), and for all tables in the "
+        "quick form, stand-ins are drawn from written-down models."
     ),
     plan=plan,
     perform=perform,

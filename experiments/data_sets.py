@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dualquery.runtime.errors import BadInputError, did_you_mean
 from experiments.harness.recipe import Choices
 
 WITHOUT = "Without it run adult (in the package), netflix-like (generated), and --quick."
@@ -71,22 +70,6 @@ DATA_SETS: Mapping[str, DataSet] = {table.name: table for table in _ALL}
 """Name -> data set. ``netflix-like`` is a model of the Netflix Prize data's shape, not the data."""
 
 
-def data_set_named(name: str) -> DataSet:
-    """Return a data set.
-
-    Raises
-    ------
-    BadInputError
-        If there is none of that name.
-    """
-    if name not in DATA_SETS:
-        raise BadInputError(
-            f"--table {name}: unknown{did_you_mean(name, DATA_SETS)} "
-            f"(known: {', '.join(DATA_SETS)})"
-        )
-    return DATA_SETS[name]
-
-
 def chosen(choices: Choices, names: Sequence[str]) -> list[DataSet]:
     """Return the data sets that the user names with ``--table``, or those to take by default.
 
@@ -97,8 +80,8 @@ def chosen(choices: Choices, names: Sequence[str]) -> list[DataSet]:
     BadInputError
         If the user names one that does not exist.
     """
-    if wanted := choices.options.get("table"):
-        return [data_set_named(name) for name in wanted]
+    if wanted := choices.named("table", DATA_SETS):
+        return [DATA_SETS[name] for name in wanted]
     if choices.quick:
         return [DATA_SETS["adult"]]
     return [DATA_SETS[name] for name in names if DATA_SETS[name].at_hand(choices)]

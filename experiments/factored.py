@@ -42,12 +42,12 @@ _MOST_ITERATIONS_FACTORED = 10
 PAPER_SECONDS = {"Adult": 80.0, "independent": 19.0}
 """What section 4 reports for the 27 attributes, and for 1,000 independent ones."""
 STEEPER = 1.5
-"""Of the cost of the last attributes over the mean, below which time counts as linear."""
+"""Time counts as linear if the last attributes cost at most this many times the mean."""
 
 
 @dataclass(frozen=True)
-class Table:
-    """Rows of one of the settings.
+class Setting:
+    """What a run is about.
 
     Parameters
     ----------
@@ -95,9 +95,9 @@ def perform(run: Run, threads: int) -> Sequence[Row]:
 
     from mwem import Mwem
 
-    table = Table(run["table"], run["path"], run["attributes"])
-    data = rows_of(table)
-    queries = asked(table, data)
+    setting = Setting(run["table"], run["path"], run["attributes"])
+    data = rows_of(setting)
+    queries = asked(setting, data)
     mechanism = Mwem(iterations=run["iterations"], representation=run["representation"])
     task = Task(queries, data.n)
     plan = mechanism.plan(task, Budget(EPSILON, 0.0))
@@ -120,18 +120,18 @@ def perform(run: Run, threads: int) -> Sequence[Row]:
 
 
 @lru_cache(maxsize=1)
-def rows_of(table: Table) -> Dataset[Records]:
+def rows_of(setting: Setting) -> Dataset[Records]:
     """Return the rows of a setting."""
-    if table.name == "independent":
+    if setting.name == "independent":
         generator = np.random.default_rng(1)
-        share = generator.random(table.attributes)
-        bits = generator.random((_INDEPENDENT_ROWS, table.attributes), np.float32) < share
+        share = generator.random(setting.attributes)
+        bits = generator.random((_INDEPENDENT_ROWS, setting.attributes), np.float32) < share
         return _dataset(bits.astype(np.uint8), "independent")
-    adult = binary_adult() if table.path is None else _dense(load(table.path))
+    adult = binary_adult() if setting.path is None else _dense(load(setting.path))
     coins = np.random.default_rng(1).integers(
-        0, 2, (len(adult), table.attributes - adult.shape[1]), dtype=np.uint8
+        0, 2, (len(adult), setting.attributes - adult.shape[1]), dtype=np.uint8
     )
-    return _dataset(np.hstack((adult, coins)), table.name)
+    return _dataset(np.hstack((adult, coins)), setting.name)
 
 
 def binary_adult() -> NDArray[np.uint8]:
@@ -153,10 +153,10 @@ def binary_adult() -> NDArray[np.uint8]:
     return np.hstack(parts).astype(np.uint8)
 
 
-def asked(table: Table, data: Dataset[Records]) -> Workload:
+def asked(setting: Setting, data: Dataset[Records]) -> Workload:
     """Return all 3-way marginals of the attributes of Adult, or random conjunctions."""
     domain = data.schema.domain
-    if table.name == "independent":
+    if setting.name == "independent":
         return random_conjunctions(domain, _INDEPENDENT_QUERIES, 3)
     return all_marginals(domain, 3, columns=range(27))
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from experiments.comparing import best_below_all, curve_means, gains_over_the_paper, listed
-from experiments.contenders import BEST, CONTENDERS, OURS, SEEDLESS, contenders_named
+from experiments.contenders import BEST, CONTENDERS, OURS, SEEDLESS
 from experiments.data_sets import DataSet, chosen
 from experiments.harness.recipe import Choices, Finding, Option, Recipe, Row, Run
 from experiments.measuring import release_of
@@ -21,7 +21,7 @@ EPSILONS = (0.25, 0.5, 1.0, 2.0, 3.0, 4.0, 5.0)
 DELTA = 0.001
 QUERIES, RUNS = 500_000, 5
 WIDE = ("netflix", "netflix-like", "npm-deps")
-"""Tables on which `auto` takes minutes a run, and runs once."""
+"""On these data sets `auto` takes minutes a run, so it runs once."""
 LEVEL = 1.2
 """Error may rise by this factor from one epsilon to the next, and count as not rising."""
 
@@ -43,7 +43,7 @@ def plan(choices: Choices) -> Sequence[Run]:
             "seed": seed,
         }
         for table in chosen(choices, _names(choices))
-        for label in contenders_named(choices.options.get("contender"))
+        for label in choices.named("contender", CONTENDERS) or CONTENDERS
         for epsilon in (epsilons[:1] if label in SEEDLESS else epsilons)
         for seed in (range(1, 2) if _runs_once(label, table) else choices.seeds(RUNS))
     ]

@@ -149,7 +149,7 @@ def expect(table: pl.DataFrame) -> Sequence[Finding]:
             limits <= 0.05 * rounds,
         ),
         Finding(
-            "answers worth having at the widest table: max error below that of every baseline",
+            "at the widest table the max error is below that of every baseline",
             f"DualQuery {found['max_error']:.3f}; {listed}",
             found["max_error"] < min(rivals.values()),
         ),
@@ -196,8 +196,8 @@ RECIPE = Recipe(
         "rows, each attribute 1 with a probability of its own, drawn uniformly; 50 to 512,000 "
         "attributes, counting reported apart. Overhead is planning, sampling, best responses and "
         "the fit of shares. Independent columns are the truth of this table. Attributes that no "
-        "sampled query mentions are coins. The quick form has 10,000 rows and queries, 50 and "
-        "4,000 attributes."
+        "sampled query mentions are drawn as fair coins. The quick form has 10,000 rows and "
+        "queries, 50 and 4,000 attributes."
     ),
     plan=plan,
     perform=perform,

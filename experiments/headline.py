@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import polars as pl
 
 from experiments.comparing import best_below_all, gains_over_the_paper
-from experiments.contenders import SEEDLESS, contenders_named
-from experiments.data_sets import DATA_SETS, data_set_named
+from experiments.contenders import CONTENDERS, SEEDLESS
+from experiments.data_sets import DATA_SETS
 from experiments.harness.recipe import Choices, Finding, Option, Recipe, Row, Run
 from experiments.measuring import release_of
 
@@ -55,7 +55,7 @@ _QUICK_QUERIES = 10_000
 
 def plan(choices: Choices) -> Sequence[Run]:
     """Answer the workload of every line whose table is at hand, once a seed."""
-    wanted = [data_set_named(name).name for name in choices.options.get("table") or ()]
+    wanted = choices.named("table", DATA_SETS)
     lines = LINES[:1] if choices.quick else LINES
     return [
         {
@@ -70,7 +70,7 @@ def plan(choices: Choices) -> Sequence[Run]:
         }
         for line in lines
         if (line.table in wanted if wanted else DATA_SETS[line.table].at_hand(choices))
-        for label in contenders_named(choices.options.get("contender"))
+        for label in choices.named("contender", CONTENDERS) or CONTENDERS
         for seed in (range(1, 2) if label in SEEDLESS else choices.seeds(RUNS))
     ]
 
@@ -105,9 +105,9 @@ RECIPE = Recipe(
     setting=(
         "The guarantee of Section 6 of the DualQuery paper, (epsilon, 0.001): answers to 100,000 "
         "random 3-way conjunctions, signed but for the two sparse tables, where positive ones ask "
-        "about the first 100 columns; neighbours replace one row, parameters by rules whose "
-        "constants were chosen on such tables. Tables that are not given with --data are left out. "
-        "The quick form asks 10,000 queries about Adult."
+        "about the first 100 columns; neighbours replace one row; the rules that set parameters "
+        "have constants that were chosen on such tables. Tables that are not given with --data are "
+        "left out. The quick form asks 10,000 queries about Adult."
     ),
     plan=plan,
     perform=perform,

@@ -26,12 +26,12 @@ from dualquery.rows.dataset import Dataset, load
 from experiments.contenders import CONTENDERS, Contender
 
 _AT_LIMIT = 0.9
-"""A solver that took this share of its time limit has reached it."""
+"""A best response that took this share of its time limit counts as stopped by it."""
 
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """A table, what is asked about it, and the exact answers.
+    """A data set, what is asked about it, and the exact answers.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ class Question:
 
 @lru_cache(maxsize=1)
 def table(source: str, schema: str | None, columns: str | None) -> Dataset[CachedRows]:
-    """Return a table, kept until another is asked for."""
+    """Return a data set; the last one is kept."""
     data = load(source, schema, columns)
     return Dataset(CachedRows(data.records), data.schema, data.source, data.notes)
 
@@ -80,7 +80,7 @@ def question(
     request: WorkloadRequest,
     threads: int = 1,
 ) -> Question:
-    """Read a table, make a workload and count its answers; kept until another is asked for."""
+    """Read a data set, make a workload and count its answers; the last result is kept."""
     data = table(source, schema, columns)
     workload = request.build(data.schema, data.n)
     start = time.perf_counter()

@@ -80,7 +80,7 @@ def plan(choices: Choices) -> Sequence[Run]:
 
 
 def _thinned(values: Sequence[Any], quick: bool) -> Sequence[Any]:
-    """Return the values, or every third one for a look."""
+    """Return the values, or every third one in the quick form."""
     return values[1::3] if quick else values
 
 
@@ -225,10 +225,10 @@ RECIPE = Recipe(
         "Every point is (1, 0.001)-private: 100,000 signed 3-way conjunctions. One parameter is "
         "given; the practical policy and the budget set the others (zCDP accounting). The dotted "
         "line is the policy alone, whose constants were chosen on tables like these. Free "
-        "attributes are tried on a sparse table that is made up (netflix-like), with positive "
-        "queries: one-hot columns leave none free. The paper tuned by hand and let CPLEX work 20 "
-        "s; time limits are tried on its game (a round's own draws, equal shares). The quick form "
-        "asks 5,000 queries at epsilon 0.1."
+        "attributes are tried on a generated sparse table (netflix-like), with positive queries: "
+        "one-hot columns leave none free. The paper tuned by hand and gave CPLEX 20 s; time limits "
+        "are tried on its game (a round's own draws, equal shares). The quick form asks 5,000 "
+        "queries at epsilon 0.1."
     ),
     plan=plan,
     perform=perform,

@@ -191,8 +191,8 @@ RECIPE = Recipe(
     setting=(
         "The paper's setting: average squared error of random range queries by MWEM (T = 10) and "
         "the SVD lower bound of Li and Miklau on every matrix mechanism at delta = 1/n, epsilon "
-        "0.0125 to 0.1. Ours: 2,000 ranges, their ends uniform (the paper does not say); MWEM "
-        "spends pure epsilon, neighbours replace one row, and so does the bound; the paper's "
+        "0.0125 to 0.1. Ours: 2,000 ranges, their ends uniform (the paper does not say); MWEM has "
+        "pure epsilon; MWEM and the bound are for neighbours that replace one row; the paper's "
         "bound, for one row added or removed, is shown too. The quick form has 300 ranges, the "
         "30,162 Adult rows of the package and a stand-in for Transfusion."
     ),

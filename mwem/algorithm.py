@@ -55,9 +55,9 @@ def multiply_weights(
     options, spending
         The user's choices, and the noise of every draw.
     output
-        Told the answers of A_0, A_1, ..., A_T.
+        Gets A_0, A_1, ..., A_T, and their answers.
     progress
-        Told after every iteration.
+        Called after every iteration.
     """
     trace = []
     measured_already = np.zeros(len(asked), dtype=np.bool_)
@@ -72,9 +72,7 @@ def multiply_weights(
         question = asked.select(curator, spending, answers, candidates)
         measured, noisy = asked.measure(curator, spending, question, output.n)
         started = time.perf_counter()
-        for query, answer in zip(measured.tolist(), noisy.tolist(), strict=True):
-            distribution.update(query, clip_to_range(answer, queries, query))
-        distribution.repeat(options.repetitions - 1)
+        multiply(distribution, queries, measured, noisy, options.repetitions)
         seconds = time.perf_counter() - started
 
         trace.append(
@@ -92,6 +90,19 @@ def multiply_weights(
         curator.log_errors(answers, f"after iteration {options.iterations}")
     output.after_last(answers, distribution)
     return trace
+
+
+def multiply(
+    distribution: Representation,
+    queries: Products,
+    measured: NDArray[np.int64],
+    noisy: NDArray[np.float64],
+    passes: int,
+) -> None:
+    """Update a distribution by new measurements, then by all so far in the passes that are left."""
+    for query, answer in zip(measured.tolist(), noisy.tolist(), strict=True):
+        distribution.update(query, clip_to_range(answer, queries, query))
+    distribution.repeat(passes - 1)
 
 
 def fitting(

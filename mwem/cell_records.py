@@ -1,4 +1,4 @@
-"""From a distribution over cells back to a table of records."""
+"""Turn a distribution over cells into a table of records."""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from functools import cache
 
 import pytest
 
@@ -23,7 +24,8 @@ def tables(universe: int, rows: int, relation: Neighbours) -> list[Cells]:
     ]
 
 
-def pairs(universe: int, rows: int, relation: Neighbours) -> list[tuple[Cells, Cells]]:
+@cache
+def pairs(universe: int, rows: int, relation: Neighbours) -> tuple[tuple[Cells, Cells], ...]:
     """Return all neighbours among these, each pair in both orders."""
     found = []
     for one, other in itertools.permutations(tables(universe, rows, relation), 2):
@@ -32,4 +34,4 @@ def pairs(universe: int, rows: int, relation: Neighbours) -> list[tuple[Cells, C
         added = abs(len(one) - len(other)) == 1 and shared == min(len(one), len(other))
         if replaced if relation is Neighbours.REPLACE_ONE else added:
             found.append((one, other))
-    return found
+    return tuple(found)

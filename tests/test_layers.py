@@ -50,6 +50,11 @@ def test_every_contract_has_a_breach_to_test_it() -> None:
     assert {contract["name"] for contract in CONTRACTS["contracts"]} == set(BREACHES)
 
 
+def test_the_contracts_hold(copy: Path) -> None:
+    done = lint_imports(copy)
+    assert done.returncode == 0, done.stdout
+
+
 @pytest.mark.parametrize("name", BREACHES)
 def test_a_broken_contract_fails(name: str, copy: Path) -> None:
     module, imported = BREACHES[name]

@@ -1,4 +1,4 @@
-"""``dualquery answer``: ask a release."""
+"""``dualquery answer``: answer queries from a release."""
 
 from __future__ import annotations
 

@@ -24,35 +24,44 @@ if TYPE_CHECKING:
 def budget(
     rows: Annotated[int, typer.Option("--rows", "-n", help="Number of rows of the table.")],
     rounds: Annotated[int | None, typer.Option(help="Rounds of the game (T).")] = None,
-    samples: Annotated[int | None, typer.Option(help="Queries drawn a round.")] = None,
-    eta: Annotated[float | None, typer.Option(help="Learning rate.")] = None,
+    samples: Annotated[int | None, typer.Option(help="Queries drawn in each round (s).")] = None,
+    eta: Annotated[
+        float | None, typer.Option(help="Learning rate of the queries' weights (eta).")
+    ] = None,
     epsilon: Annotated[
         float | None,
-        typer.Option(help="Budget; with it, leave one of T, s, eta out (with --schema, all)."),
+        typer.Option(
+            help="Budget. With it, leave out one of T, s and eta; with --schema, also all."
+        ),
     ] = None,
     delta: Annotated[float | None, typer.Option(help="Default 1/n^2.")] = None,
     schema: Annotated[
         str | None,
-        typer.Option(help="With --epsilon: the error to expect on this schema, a mechanism each."),
+        typer.Option(
+            help="With --epsilon: show the error to expect of each mechanism on this schema."
+        ),
     ] = None,
     queries: Annotated[
         int | None,
         typer.Option(
-            help="Signed 3-way conjunctions that the error is expected for; default 100000 or as "
-            "many as differ.",
+            help="With --schema: a number of signed 3-way conjunctions (default 100000, or all "
+            "that differ if these are fewer).",
             min=1,
         ),
     ] = None,
     neighbours: Annotated[
-        str, typer.Option(help="replace-one, or add-remove with --rows to go by.")
+        str, typer.Option(help="replace-one, or add-remove, where --rows is a public stand-in.")
     ] = "replace-one",
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object on stdout.")
+    ] = False,
 ) -> None:
     """Show every accountant side by side for DualQuery's parameters. Looks at no data.
 
-    With rounds, samples and eta: the epsilon of each accountant. With --epsilon and two of the
-    three: the third that each accountant allows. With --epsilon and --schema: the error to expect
-    of each mechanism, too; then any of the three may be left to DualQuery's policy.
+    With --rounds, --samples and --eta it shows the epsilon of each accountant. With --epsilon and
+    two of the three it shows the third that each accountant allows. With --epsilon and --schema it
+    also shows the error to expect of each mechanism, and DualQuery's policy chooses what you leave
+    out of the three.
 
     Examples:
 
@@ -189,10 +198,9 @@ def _price(
     neighbours: Neighbours,
 ) -> dict[str, Any]:
     """Find what is sought by one accountant, or why it cannot say."""
-    from dualquery.privacy.calibrate import calibrate_rounds, calibrate_samples, calibrate_step
+    from dualquery.privacy.calibrate import calibrate_game
     from dualquery.privacy.events import GameSchedule
 
-    how = (accountant.name, neighbours)
     rounds, samples, eta = parameters["rounds"], parameters["samples"], parameters["eta"]
     if epsilon is None:
         schedule = GameSchedule(rounds, samples, eta, rows, neighbours)
@@ -204,15 +212,16 @@ def _price(
             return {sought: None, "remark": "more than a number can hold"}
         return {sought: cost, "remark": accountant.assumptions}
     try:
-        if sought == "eta":
-            found = calibrate_step(epsilon, delta, rows, rounds, samples, *how)
-            value: float = found.schedule.step
-        elif sought == "samples":
-            found = calibrate_samples(epsilon, delta, rows, rounds, eta, *how)
-            value = found.schedule.samples
-        else:
-            found = calibrate_rounds(epsilon, delta, rows, samples, eta, *how)
-            value = found.schedule.rounds
+        found = calibrate_game(
+            epsilon,
+            delta,
+            rows,
+            rounds=rounds,
+            samples=samples,
+            step=eta,
+            accountant=accountant.name,
+            neighbours=neighbours,
+        )
     except BadInputError as error:
         return {sought: None, "remark": str(error)}
-    return {sought: value, "remark": accountant.assumptions}
+    return {sought: found.value, "remark": accountant.assumptions}

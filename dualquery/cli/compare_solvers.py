@@ -198,7 +198,7 @@ def _drawn_problems(
 ) -> tuple[list[NamedProblem], PrivacyStatement]:
     """Take the problems from a run on a table; return what the run guarantees, too."""
     from dualquery.capture import captured_rounds
-    from dualquery.cli.release import mechanism_options
+    from dualquery.cli.options import mechanism_options
     from solvers.comparison import NamedProblem
     from solvers.formats import is_instance_file
 

@@ -1,4 +1,4 @@
-"""``dualquery evaluate``: a release against its table. Not private."""
+"""``dualquery evaluate``: compare a release with its table. The output is not private."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dualquery.cli.config import apply_config
+from dualquery.cli.options import apply_config, mechanism_options
 from dualquery.cli.terminal import Terminal, set_threads, start_logging
 from dualquery.mechanisms.registry import BUILT_IN, check_mechanism, implied_mechanism
 from dualquery.runtime.errors import BadInputError
@@ -352,24 +352,6 @@ def parse_queries(text: str | int) -> int | str:
             f"--queries is {text!r}, and there is no such file; give a number, 'all', or the path "
             "of a file of queries"
         ) from None
-
-
-def mechanism_options(given: dict[str, Any]) -> dict[str, Any]:
-    """Gather ``-o`` and its shorthands."""
-    options: dict[str, Any] = {}
-    for pair in given["option"] or []:
-        key, equals, value = pair.partition("=")
-        if not equals or not key:
-            raise BadInputError(f"-o {pair!r}: write it as key=value")
-        if key in options:
-            raise BadInputError(f"-o {key} is given twice")
-        options[key] = value
-    for name in ("rounds", "samples", "eta", "repetitions", "solver", "solver_timeout"):
-        if given[name] is not None:
-            if name in options:
-                raise BadInputError(f"{name} is given twice, as -o {name} and as an option")
-            options[name] = given[name]
-    return options
 
 
 def show(terminal: Terminal, made: Release, target: Path, *, verbose: bool) -> None:

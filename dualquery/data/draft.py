@@ -87,7 +87,7 @@ def draft_table_schema(source: TableSource, columns: ColumnChoice | None = None)
     names_of_rows = [name for name, values in seen.items() if values.identifies()]
     if names_of_rows:
         _log.warning(
-            "%s: no value comes twice in %s, as in identifiers: leave out what names a row, with "
+            "%s: all values of %s are different, as in identifiers; leave such columns out, with "
             "--columns %s",
             source.label,
             ", ".join(map(repr, names_of_rows)),

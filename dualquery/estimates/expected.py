@@ -1,26 +1,21 @@
 """What error to expect of a mechanism, before any budget is spent. Public facts only.
 
-Two kinds of answer, each with its basis in words: noise on every answer follows a formula, and
-DualQuery a scale with constants measured on other data. For every other mechanism there is none.
+An estimate says what it rests on. The error of noise on every answer follows a formula; that of a
+game or a fit is a scale with constants that were measured on other data. Other mechanisms have no
+estimate.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    pass
 
 _EULER = 0.5772156649015329
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """An error with the range in which it is expected; ``low <= about <= high``, in [0, 1] times
-    the range of the queries.
-    """
+    """An error and the range in which it is expected, in units of answers; low <= about <= high."""
 
     low: float
     about: float
@@ -40,7 +35,7 @@ class ExpectedError:
     max_error, mean_error
         Over the queries of the workload.
     basis
-        What the estimates rest on, one sentence.
+        What the estimates rest on, in one sentence.
     """
 
     max_error: Estimate
@@ -63,11 +58,11 @@ def noise_error(noise: str, scale: float, queries: int, spread: float) -> Expect
     noise
         ``gaussian`` or ``discrete laplace``.
     scale
-        Of the noise, in units of answers.
+        Scale of the noise, in units of answers.
     queries
         Number m of answers.
     spread
-        Difference of the largest and the smallest possible answer: answers are clipped.
+        Length of the range of answers, to which they are clipped.
     """
     if noise == "gaussian":
         # The Gumbel mean of the largest of m magnitudes, in standard deviations.

@@ -1,4 +1,4 @@
-"""Where a true answer lies, as far as the noise of a measurement tells.
+"""Intervals of true answers, from the noise of a measurement.
 
 The noise of a measurement is drawn anew, whatever was drawn before, so an interval around the
 measured number covers the true answer with its stated chance, also when the query was chosen by a
@@ -73,7 +73,7 @@ class Intervals:
         return "-" if found is None else f"{found[0]:.4f} to {found[1]:.4f}"
 
     def describe(self) -> dict[str, Any]:
-        """Return what a release says of its intervals, JSON-able."""
+        """Return what a release says about its intervals, JSON-able."""
         return {
             "level": self.level,
             "answers": int(np.count_nonzero(~np.isnan(self.lower))),

@@ -1,4 +1,4 @@
-"""What error to expect of each mechanism that can tell, side by side, before a budget is spent."""
+"""The errors to expect of all mechanisms that have a model of it, before a budget is spent."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Forecast:
-    """The errors to expect of mechanisms, and why none can be told of others.
+    """The errors to expect of some mechanisms, and why others have no estimate.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def forecast(
     known
         What is known already; these mechanisms are not planned.
     progress
-        Told about each mechanism.
+        Listens to which mechanism is planned.
     """
     found = Forecast({**known.errors}, {**known.reasons})
     for name in BUILT_IN:

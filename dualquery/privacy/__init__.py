@@ -1,1 +1,1 @@
-"""Privacy: the curator's room, the accountants, and what a release says of its guarantee."""
+"""Arithmetic on public numbers: events, accountants, calibration, the stated guarantee."""

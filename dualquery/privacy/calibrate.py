@@ -1,7 +1,9 @@
-"""From a budget to parameters: the largest step, samples or rounds, the smallest noise.
+"""From a budget to the one open parameter of a schedule: the largest that fits.
 
-Every answer is on the safe side: the epsilon of the schedule that is returned was computed and is
-at most the budget's. Only public quantities enter.
+`calibrate` searches any one-parameter family of schedules whose cost grows with the parameter, a
+real or a whole number; `calibrate_game` poses the families of DualQuery. Every answer is on the
+safe side: the epsilon of the schedule that is returned was computed and is at most the budget's.
+Only public quantities enter.
 """
 
 from __future__ import annotations
@@ -9,190 +11,187 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Generic, TypeVar
 
 from dualquery.privacy.accountants.choice import AUTO, Accountant, choices
 from dualquery.privacy.accountants.zcdp import rho_for, rho_of
 from dualquery.privacy.budget import check_budget
-from dualquery.privacy.events import RANGE_SLACK, GameSchedule, Neighbours
+from dualquery.privacy.events import (
+    RANGE_SLACK,
+    GameSchedule,
+    Neighbours,
+    Schedule,
+    require_positive,
+)
 from dualquery.runtime.errors import BadInputError
 
-_STEP_TOLERANCE = 1e-4
-"""Relative distance of a calibrated step from the largest one."""
+_TOLERANCE = 1e-4
+"""Relative distance of a calibrated real parameter from the largest one."""
 
 _LARGEST_COUNT = 10**6
-"""Samples and rounds beyond this are not searched."""
+"""Whole numbers beyond this are not searched."""
 
 _SECANT_CALLS = 12
-"""After so many calls a search bisects."""
+"""A search bisects after this many calls."""
+
+S = TypeVar("S", bound=Schedule)
 
 
 @dataclass(frozen=True)
-class Calibration:
-    """Parameters that fit a budget.
+class Family(Generic[S]):
+    """Schedules with one open parameter.
 
     Parameters
     ----------
+    name
+        What messages call the parameter.
+    schedule_of
+        The schedule of a value of it, from public facts; its cost grows with the value.
+    smallest
+        The least value that makes sense.
+    guess
+        A first guess at the largest value that fits.
+    whole
+        Whether values are whole numbers.
+    """
+
+    name: str
+    schedule_of: Callable[[float], S]
+    smallest: float
+    guess: float
+    whole: bool = False
+
+
+@dataclass(frozen=True)
+class Calibration(Generic[S]):
+    """The largest parameter that fits a budget.
+
+    Parameters
+    ----------
+    value
+        Of the open parameter.
     schedule
-        DualQuery's parameters.
+        The schedule with this value.
     accountant
         Name of the accountant that proves the guarantee.
     epsilon
         Its epsilon for ``schedule`` at the delta asked for; at most the epsilon asked for.
     """
 
-    schedule: GameSchedule
+    value: float
+    schedule: S
     accountant: str
     epsilon: float
 
 
-def calibrate_step(
-    epsilon: float,
-    delta: float,
-    n: int,
-    rounds: int,
-    samples: int,
-    accountant: str = AUTO,
-    neighbours: Neighbours = Neighbours.REPLACE_ONE,
-) -> Calibration:
-    """Return the largest step eta, to one part in 10^4, that fits the budget.
+def calibrate(
+    family: Family[S], epsilon: float, delta: float, accountant: str = AUTO
+) -> Calibration[S]:
+    """Return the largest member of a family that fits a budget.
+
+    A real parameter is found to one part in 10^4, a whole one exactly.
 
     Parameters
     ----------
-    epsilon, delta, n
-        The budget (see `dualquery.privacy.budget.check_budget`) and the number of records.
-    rounds
-        T, >= 2: one round reads nothing private, so any step would fit.
-    samples
-        s, >= 1.
+    family
+        The schedules.
+    epsilon, delta
+        The budget (see `dualquery.privacy.budget.check_budget`).
     accountant
-        Name of an accountant, or ``"auto"`` for the one that allows the largest step.
-    neighbours
-        What neighbouring data sets differ in.
+        Name of an accountant, or ``"auto"`` for the one that allows the largest value.
 
     Raises
     ------
     BadInputError
-        If a parameter is out of range, or no step fits; the message says which bound failed.
+        If the accountant is unknown, or not even the smallest value fits; the message says which
+        bound failed.
     """
-    check_budget(epsilon, delta, n)
-    if rounds == 1:
-        raise BadInputError("One round reads nothing private, so every step fits; set the step.")
-    shape = GameSchedule(rounds, samples, 1.0, n, neighbours)
-
-    def with_step(step: float) -> GameSchedule:
-        return replace(shape, step=step)
-
-    # Below this the charge for the rounding of the weights is no longer small beside the range.
-    smallest = with_step(n * RANGE_SLACK)
-
-    def search(bound: Accountant) -> Calibration:
-        target = _Target(bound, epsilon, delta)
-        least = target.require_fit(smallest, "step")
-        guess = _zcdp_ratio(with_step(1.0), epsilon, delta) ** 0.5
-        step, cost = _largest_real(
-            lambda step: target.epsilon_of(with_step(step)), epsilon, (smallest.step, least), guess
+    found, failures = [], []
+    for each in choices(accountant):
+        reason = each.supports(family.schedule_of(family.smallest), delta)
+        if reason is None:
+            calibration = _largest(family, each, epsilon, delta)
+            if calibration.epsilon <= epsilon:
+                found.append(calibration)
+                continue
+            reason = (
+                f"even {family.name} = {family.smallest:g} costs epsilon = "
+                f"{calibration.epsilon:.4g}, above {epsilon:g}"
+            )
+        failures.append(f"{each.name}: {reason}")
+    if not found:
+        raise BadInputError(
+            f"Nothing fits this budget at delta = {delta:g}: {'; '.join(failures)}. "
+            "Ask for a larger epsilon or delta, or use other parameters."
         )
-        return Calibration(with_step(step), bound.name, cost)
-
-    return _best_of(accountant, delta, search, lambda found: found.schedule.step)
+    return max(found, key=lambda calibration: calibration.value)
 
 
-def calibrate_samples(
+def calibrate_game(
     epsilon: float,
     delta: float,
     n: int,
-    rounds: int,
-    step: float,
+    *,
+    rounds: int | None = None,
+    samples: int | None = None,
+    step: float | None = None,
     accountant: str = AUTO,
     neighbours: Neighbours = Neighbours.REPLACE_ONE,
-) -> Calibration:
-    """Return the largest number of samples a round that fits the budget.
+) -> Calibration[GameSchedule]:
+    """Return the game that spends a budget, given two of its three parameters.
 
     Parameters
     ----------
     epsilon, delta, n
         The budget and the number of records.
     rounds
-        T, >= 2: one round reads nothing private, so any number of samples would fit.
-    step
-        eta, > 0.
-    accountant
-        Name of an accountant, or ``"auto"`` for the one that allows most samples.
-    neighbours
-        What neighbouring data sets differ in.
-
-    Raises
-    ------
-    BadInputError
-        If a parameter is out of range, or one sample a round does not fit.
-    """
-    check_budget(epsilon, delta, n)
-    if rounds == 1:
-        raise BadInputError("One round reads nothing private, so any samples fit; set the samples.")
-    smallest = GameSchedule(rounds, 1, step, n, neighbours)
-
-    def with_samples(samples: int) -> GameSchedule:
-        return replace(smallest, samples=samples)
-
-    def search(bound: Accountant) -> Calibration:
-        target = _Target(bound, epsilon, delta)
-        least = target.require_fit(smallest, "samples")
-        guess = _zcdp_ratio(smallest, epsilon, delta)
-        samples, cost = _largest_integer(
-            lambda samples: target.epsilon_of(with_samples(samples)), epsilon, (1, least), guess
-        )
-        return Calibration(with_samples(samples), bound.name, cost)
-
-    return _best_of(accountant, delta, search, lambda found: found.schedule.samples)
-
-
-def calibrate_rounds(
-    epsilon: float,
-    delta: float,
-    n: int,
-    samples: int,
-    step: float,
-    accountant: str = AUTO,
-    neighbours: Neighbours = Neighbours.REPLACE_ONE,
-) -> Calibration:
-    """Return the largest number of rounds that fits the budget.
-
-    Parameters
-    ----------
-    epsilon, delta, n
-        The budget and the number of records.
+        T, >= 2: one round reads nothing private, so everything would fit.
     samples
         s, >= 1.
     step
         eta, > 0.
     accountant
-        Name of an accountant, or ``"auto"`` for the one that allows most rounds.
+        Name of an accountant, or ``"auto"`` for the one that allows most.
     neighbours
         What neighbouring data sets differ in.
 
     Raises
     ------
     BadInputError
-        If a parameter is out of range, or two rounds (the first that read anything private) do
-        not fit.
+        If a parameter is out of range, or the open one has no value that fits.
+    ValueError
+        If not exactly one of the three is open.
     """
     check_budget(epsilon, delta, n)
-    smallest = GameSchedule(2, samples, step, n, neighbours)
-
-    def with_rounds(rounds: int) -> GameSchedule:
-        return replace(smallest, rounds=rounds)
-
-    def search(bound: Accountant) -> Calibration:
-        target = _Target(bound, epsilon, delta)
-        least = target.require_fit(smallest, "rounds")
+    if [rounds, samples, step].count(None) != 1:
+        raise ValueError("exactly one of rounds, samples and step is left open")
+    if rounds == 1:
+        fits = "every step fits; set the step" if step is None else "any samples fit; set them"
+        raise BadInputError(f"One round reads nothing private, so {fits}.")
+    least = GameSchedule(
+        rounds=2 if rounds is None else rounds,
+        samples=1 if samples is None else samples,
+        step=1.0 if step is None else step,
+        n=n,
+        neighbours=neighbours,
+    )
+    ratio = rho_for(epsilon, max(delta, 1e-12)) / rho_of(least)
+    family: Family[GameSchedule]
+    if step is None:
+        # Below this the charge for the rounding of the weights is no longer small beside the range.
+        smallest = n * RANGE_SLACK
+        family = Family("step", lambda value: replace(least, step=value), smallest, ratio**0.5)
+    elif samples is None:
+        family = Family(
+            "samples", lambda value: replace(least, samples=int(value)), 1, ratio, whole=True
+        )
+    else:
         # rho grows with (T - 1) T (2T - 1) / 6, close to (T - 1/2)^3 / 3.
-        guess = 0.5 + (3.0 * _zcdp_ratio(smallest, epsilon, delta)) ** (1.0 / 3.0)
-        rounds, cost = _largest_integer(
-            lambda rounds: target.epsilon_of(with_rounds(rounds)), epsilon, (2, least), guess
+        guess = 0.5 + (3.0 * ratio) ** (1.0 / 3.0)
+        family = Family(
+            "rounds", lambda value: replace(least, rounds=int(value)), 2, guess, whole=True
         )
-        return Calibration(with_rounds(rounds), bound.name, cost)
-
-    return _best_of(accountant, delta, search, lambda found: found.schedule.rounds)
+    return calibrate(family, epsilon, delta, accountant)
 
 
 def laplace_scale(epsilon: float, l1_sensitivity: float) -> float:
@@ -210,73 +209,31 @@ def laplace_scale(epsilon: float, l1_sensitivity: float) -> float:
     BadInputError
         If a parameter is out of its range.
     """
-    _require_positive("epsilon", epsilon)
-    _require_positive("the sensitivity", l1_sensitivity)
+    require_positive("epsilon", epsilon)
+    require_positive("the sensitivity", l1_sensitivity)
     return math.nextafter(l1_sensitivity / epsilon, math.inf)
 
 
-def _require_positive(what: str, value: float) -> None:
-    if not (math.isfinite(value) and value > 0):
-        raise BadInputError(f"{what.capitalize()} is {value}; a finite number > 0 is needed.")
+def _largest(
+    family: Family[S], accountant: Accountant, epsilon: float, delta: float
+) -> Calibration[S]:
+    """Return the largest value that fits by one accountant, or the smallest if none does."""
 
-
-@dataclass(frozen=True)
-class _Target:
-    """A budget under one accountant."""
-
-    accountant: Accountant
-    epsilon: float
-    delta: float
-
-    def epsilon_of(self, schedule: GameSchedule) -> float:
-        """Return epsilon of ``schedule``; infinite where the accountant does not support it."""
-        if self.accountant.supports(schedule, self.delta) is not None:
+    def cost(value: float) -> float:
+        schedule = family.schedule_of(value)
+        if accountant.supports(schedule, delta) is not None:
             return math.inf
-        return self.accountant.epsilon(schedule, self.delta)
+        return accountant.epsilon(schedule, delta)
 
-    def require_fit(self, smallest: GameSchedule, what: str) -> float:
-        """Return the epsilon of the smallest schedule in ``what``, or say why it does not fit."""
-        name = self.accountant.name
-        reason = self.accountant.supports(smallest, self.delta)
-        if reason is not None:
-            raise _OverBudgetError(f"{name}: {reason}")
-        cost = self.accountant.epsilon(smallest, self.delta)
-        if cost > self.epsilon:
-            raise _OverBudgetError(
-                f"{name}: even {what} = {getattr(smallest, what):g} costs epsilon = {cost:.4g}, "
-                f"above {self.epsilon:g}"
-            )
-        return cost
-
-
-def _best_of(
-    name: str,
-    delta: float,
-    search: Callable[[Accountant], Calibration],
-    size: Callable[[Calibration], float],
-) -> Calibration:
-    """Return the largest calibration over the accountants that ``name`` stands for."""
-    found, failures = [], []
-    for accountant in choices(name):
-        try:
-            found.append(search(accountant))
-        except _OverBudgetError as failure:
-            failures.append(str(failure))
-    if not found:
-        raise BadInputError(
-            f"Nothing fits this budget at delta = {delta:g}: {'; '.join(failures)}. "
-            "Ask for a larger epsilon or delta, or use other parameters."
-        )
-    return max(found, key=size)
-
-
-class _OverBudgetError(Exception):
-    """Even the smallest value exceeds the budget under one accountant."""
-
-
-def _zcdp_ratio(schedule: GameSchedule, epsilon: float, delta: float) -> float:
-    """Return how many times the zCDP cost of ``schedule`` the budget allows: a first guess."""
-    return rho_for(epsilon, max(delta, 1e-12)) / rho_of(schedule)
+    smallest = family.smallest
+    least = accountant.epsilon(family.schedule_of(smallest), delta)
+    if least > epsilon:
+        value, spent = smallest, least
+    elif family.whole:
+        value, spent = _largest_integer(cost, epsilon, (int(smallest), least), family.guess)
+    else:
+        value, spent = _largest_real(cost, epsilon, (smallest, least), family.guess)
+    return Calibration(value, family.schedule_of(value), accountant.name, spent)
 
 
 def _largest_real(
@@ -285,23 +242,23 @@ def _largest_real(
     smallest: tuple[float, float],
     guess: float,
 ) -> tuple[float, float]:
-    """Return a value within `_STEP_TOLERANCE` of the largest that fits, and its epsilon.
+    """Return a value within `_TOLERANCE` of the largest that fits, and its epsilon.
 
     ``epsilon_of`` increases and is close to a power of its argument, so a secant on logarithms
     needs few calls; bisection is the safeguard. ``smallest`` is a value that fits, and its epsilon.
     """
-    aim = target * (1.0 - 0.2 * _STEP_TOLERANCE)
+    aim = target * (1.0 - 0.2 * _TOLERANCE)
     low, least = smallest
     high = math.inf
     secant = _LogSecant(aim)
     trial = max(guess, low)
-    while high > low * (1.0 + _STEP_TOLERANCE):
+    while high > low * (1.0 + _TOLERANCE):
         cost = epsilon_of(trial)
         if cost > target:
             high = trial
         else:
             low, least = trial, cost
-            if cost >= target * (1.0 - 0.5 * _STEP_TOLERANCE):
+            if cost >= target * (1.0 - 0.5 * _TOLERANCE):
                 break
         trial = secant.next(trial, cost)
         if not low < trial < high:

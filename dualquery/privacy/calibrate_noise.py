@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from dualquery.privacy.accountants.choice import AUTO, best
 from dualquery.privacy.accountants.zcdp import rho_for
-from dualquery.privacy.events import GaussianNoise, Schedule
+from dualquery.privacy.events import GaussianNoise, Schedule, require_positive
 from dualquery.runtime.errors import BadInputError
 
 _TOLERANCE = 1e-6
@@ -55,7 +55,7 @@ def calibrate_rho(
         If a parameter is out of its range, the accountant does not support the schedule, or no rho
         is small enough.
     """
-    _require_positive("epsilon", epsilon)
+    require_positive("epsilon", epsilon)
     if not 0.0 < delta < 1.0:
         raise BadInputError(f"Gaussian noise needs a delta between 0 and 1; found {delta}.")
 
@@ -91,7 +91,7 @@ def calibrate_gaussian_scale(
     BadInputError
         If a parameter is out of its range.
     """
-    _require_positive("the sensitivity", sensitivity)
+    require_positive("the sensitivity", sensitivity)
 
     def scale_of(rho: float) -> float:
         return sensitivity / math.sqrt(2.0 * rho)
@@ -134,8 +134,3 @@ def _last_that_fits(cost: Callable[[float], float], low: float, high: float, lim
         rho = max(low, rho * (1.0 - step))
         step *= 2.0
     return float(rho)
-
-
-def _require_positive(what: str, value: float) -> None:
-    if not (math.isfinite(value) and value > 0):
-        raise BadInputError(f"{what.capitalize()} is {value}; a finite number > 0 is needed.")

@@ -126,7 +126,7 @@ class GaussianNoise:
 
     def __post_init__(self) -> None:
         _require_finite("the sensitivity of Gaussian noise", self.sensitivity, minimum=0.0)
-        _require_positive("the scale of Gaussian noise", self.scale)
+        require_positive("the scale of Gaussian noise", self.scale)
 
 
 @dataclass(frozen=True)
@@ -198,7 +198,7 @@ class GameSchedule:
     def __post_init__(self) -> None:
         _require_count("the number of rounds", self.rounds)
         _require_count("the number of samples a round", self.samples)
-        _require_positive("the step", self.step)
+        require_positive("the step", self.step)
         if self.n < 2:
             raise BadInputError(f"The number of records is {self.n}; at least 2 are needed.")
 
@@ -269,7 +269,8 @@ def _require_finite(what: str, value: float, minimum: float) -> None:
         )
 
 
-def _require_positive(what: str, value: float) -> None:
+def require_positive(what: str, value: float) -> None:
+    """Raise `BadInputError` unless a parameter is finite and above 0."""
     if not (math.isfinite(value) and value > 0):
         raise BadInputError(f"{what.capitalize()} is {value}; a finite number > 0 is needed.")
 

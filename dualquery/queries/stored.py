@@ -42,8 +42,8 @@ def queries_of_table(
     family = FAMILIES.get(str(kind), Workload)
     if family is Workload and "literal_1" not in columns:
         raise BadInputError(
-            f"the queries have no column literal_1; those of kind {kind!r} are a user's own, if "
-            "anything, and only its code can read them"
+            f"the queries have no column literal_1; those of kind {kind!r} are not built in, and "
+            "only the code that made them can read them"
         )
     made: Queries = family.from_columns(columns, domain, description)
     return made

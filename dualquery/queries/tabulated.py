@@ -1,4 +1,4 @@
-"""An explicit matrix of queries over a small domain: any functions of a record at all."""
+"""An explicit matrix of queries over a small domain: any functions of a record."""
 
 from __future__ import annotations
 

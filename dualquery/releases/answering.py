@@ -94,7 +94,7 @@ def answer_queries(release: Answered, queries: Sequence[str]) -> list[dict[str, 
 
 
 def _interval(known: Intervals | None, query: int) -> dict[str, Any]:
-    """Return the interval of a query of the workload, and what it rests on."""
+    """Return the interval of a query of the workload, with its basis."""
     interval = None if known is None else known.of(query)
     if known is None or interval is None:
         return {"interval": None, "level": None, "basis": None}

@@ -83,7 +83,7 @@ def evaluate(
     seed
         Seed of the baselines' noise.
     progress
-        Told about phases.
+        Is told which phase begins.
 
     Returns
     -------
@@ -113,7 +113,7 @@ def evaluate(
 
 @contextmanager
 def _uncut(reading: Engine, table: Any, data: Dataset[Rows]) -> Iterator[Dataset[Rows]]:
-    """Yield the rows as they were before they were cut to a number of 1s: what is true of them."""
+    """Yield the rows before they are cut to a number of 1s: the truth is about these."""
     if data.schema.max_ones_per_row is None:
         yield data
         return
@@ -145,14 +145,14 @@ def _compare(
         )
     elif abs(data.n - loaded.n) > FAR_OFF * data.n:
         _log.warning(
-            "the release went by %s rows, this table has %s: its answers are shares of the former, "
-            "and off by that alone",
+            "the release went by %s rows, this table has %s: its answers are shares of the first "
+            "number, and off by that alone",
             f"{loaded.n:,}",
             f"{data.n:,}",
         )
     workload = loaded.workload
     epsilon: float = loaded.options["epsilon"]
-    # Where the true number of rows is private, baselines go by the release's, at what it cost.
+    # Where the number of rows is private, baselines use the release's number and pay its cost.
     bought = not counted and loaded.options["rows"] is None
     public = RowCount(
         data.n if counted else loaded.n, neighbours, COUNT_SHARE * epsilon if bought else 0.0
@@ -170,7 +170,7 @@ def _compare(
     asked = [workload, *(mechanism.statistics(workload) for mechanism in mechanisms.values())]
     lists = [conjunctions_of(each) for each in asked if each is not None]
     rows.count_together([ConjunctionCounts(each.literals) for each in lists if each], cores)
-    # The truth is about the rows before any cut; where nothing is cut it is counted already.
+    # The truth is about the rows before any cut; without a cut it is counted already.
     counts = workload.counts(rows if whole is data else whole.records, threads=cores)
     data = replace(data, records=rows)
     truth = np.asarray(counts * (workload.step / data.n), dtype=np.float64)

@@ -69,7 +69,7 @@ class Release:
     solver
         Totals over the rounds' best responses.
     intervals
-        Where the true answers lie, as far as noise tells; None if no answer was measured.
+        Intervals that cover the true answers; None if no answer was measured.
     notes
         Remarks on the input that a reader must know, such as rows dropped by a public filter.
     versions
@@ -179,7 +179,7 @@ class Release:
 
 
 class ReservedFolder:
-    """A place on the disk for a release: a hidden folder beside the target, renamed when full."""
+    """A place on the disk for a release: a hidden folder, renamed to the target when complete."""
 
     def __init__(self, hidden: Path, target: Path) -> None:
         self._hidden = hidden

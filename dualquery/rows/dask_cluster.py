@@ -183,7 +183,7 @@ def _result(wait: Callable[[], Any]) -> Any:
         return wait()
     except distributed.KilledWorker as fault:
         raise BadInputError(
-            f"several workers died one after another of the same partition ({fault}); give them "
+            f"several workers died while they read the same partition ({fault}); give them "
             "more memory, or write smaller partitions"
         ) from None
     except (distributed.CancelledError, OSError) as fault:

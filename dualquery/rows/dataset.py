@@ -134,6 +134,6 @@ def _read(source: Source, schema: TableSchema | ItemSchema) -> Records:
             if builder.nbytes > available:
                 raise BadInputError(
                     f"{source.label}: the first {checked:,} rows take {mebibytes(builder.nbytes)} "
-                    "of memory, and there is no more; use --engine stream"
+                    "of memory, which is all there is; use --engine stream"
                 )
     return builder.build()

@@ -1,7 +1,7 @@
 """Which engine reads the private rows: memory, a stream, or the workers of a Dask cluster.
 
-An engine changes where rows are held and how long a pass takes, never a count. The choice is the
-operator's, or follows from the size of the files and of the memory: it is not part of a release.
+An engine changes where rows are held and how long a pass takes, never a count. The operator chooses
+it, or the sizes of the files and of free memory do; a release does not say which it was.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _EXPANSION = 8
 """The content of a compressed file is taken to be this many times its size."""
 
 _SHARE = 0.5
-"""Rows are kept in memory when the files would fill at most this share of what is available."""
+"""Rows are kept in memory if the files would fill at most this share of the free memory."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,7 +79,7 @@ class Engine:
         columns: ColumnChoice | None = None,
         max_ones_per_row: int | None = None,
     ) -> Iterator[Dataset[Rows]]:
-        """Yield data ready to be passed over; it takes arguments as `dualquery.rows.dataset.load`.
+        """Yield the data and their rows; arguments are those of `dualquery.rows.dataset.load`.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""The one kind of error that a user can cause, and what the command line makes of it."""
+"""The error for everything that a user can cause; the command line prints it in one line."""
 
 from __future__ import annotations
 

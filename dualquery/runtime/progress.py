@@ -1,4 +1,4 @@
-"""How long work reports itself; told public facts only."""
+"""How long work reports its progress: public facts only."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Progress(Protocol):
         ...
 
     def note(self, text: str) -> None:
-        """Show a line to whoever waits for the run."""
+        """Show a line to the person who waits for the run."""
         ...
 
 
@@ -41,14 +41,14 @@ NO_PROGRESS = NoProgress()
 def part_of(
     progress: Callable[[int, int], None], before: int, total: int
 ) -> Callable[[int, int], None]:
-    """Return what tells of a part's steps as steps of the whole.
+    """Return a callback that reports a sub-task's steps as steps of the whole.
 
     Parameters
     ----------
     progress
         Listens to the whole.
     before, total
-        Steps before the part, and of the whole.
+        Steps before the sub-task, and steps of the whole.
     """
 
     def told(done: int, _: int) -> None:

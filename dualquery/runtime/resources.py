@@ -32,7 +32,7 @@ def available_memory() -> int | None:
 
 
 def _container_memory() -> int:
-    """Return what the container's limit leaves; a huge number without one."""
+    """Return the bytes that the container's limit leaves; a huge number without a limit."""
     try:
         return max(0, int(_LIMIT.read_text()) - int(_USED.read_text()))
     except (OSError, ValueError):

@@ -1,10 +1,4 @@
-"""MWEM beside plain NumPy on an explicit histogram, and on as many attributes as the paper's.
-
-The table of 27 binary attributes is the MWEM paper's own, and not in the package: ``--data
-mcsherry-adult:PATH`` names it, or its runs are skipped. A time is that of the fastest of three
-equal runs of ``dualquery.releases.making.run``; it includes evaluating the queries, but neither
-reading the table nor planning.
-"""
+"""MWEM beside plain NumPy on an explicit histogram, and a long chain on a junction tree."""
 
 from __future__ import annotations
 
@@ -12,7 +6,6 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,39 +14,19 @@ from rich.console import Console
 from rich.table import Table
 
 from dualquery.data.domain import Domain
-from dualquery.data.schema.items import ItemSchema
-from dualquery.mechanisms.protocol import Budget, Task
 from dualquery.queries.conjunctions import Workload
-from dualquery.queries.generate.marginals import all_marginals
-from dualquery.queries.generate.random import random_conjunctions
 from dualquery.queries.parities import Parities
-from dualquery.releases.making import run as run_mechanism
-from dualquery.rows.dataset import Dataset, load
 from dualquery.rows.generated.biased import Biased
-from dualquery.rows.packed import Records, RecordsBuilder
 from experiments.benchmarks.stored_records import stored_records
-from experiments.benchmarks.timing import fastest
 from experiments.processes import measure
 
-EPSILON = 1.0
 REPETITIONS = 10
-_RUNS = 3
 _BLAS_THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
 _MEMORY = 1 << 33
 
 
-def run(console: Console, quick: bool, adult: str | None = None) -> dict[str, Any]:
-    """Measure the ratio to NumPy and the runs, and print two tables.
-
-    Parameters
-    ----------
-    console
-        For the tables.
-    quick
-        Short runs.
-    adult
-        The file of 27 binary attributes; None skips its runs.
-    """
+def run(console: Console, quick: bool) -> dict[str, Any]:
+    """Measure the ratio to NumPy and the chain, and print what came of them."""
     with one_blas_thread():
         ratio = measure(parities, 12 if quick else 20, 1_000 if quick else 50_000).value
     table = Table("MWEM on an explicit histogram", "seconds", title=ratio.pop("title"))
@@ -61,110 +34,13 @@ def run(console: Console, quick: bool, adult: str | None = None) -> dict[str, An
     table.add_row("Histogram", f"{ratio['histogram_s']:.3f}")
     table.add_row("ratio", f"{ratio['ratio']:.1f}")
     console.print(table)
-
-    lines, skipped = [], []
-    one_run(Case("warm-up", random_table(4, 50), all_marginals(Domain.binary(4), 2), 2))
-    cases = attribute_cases(quick)
-    if adult is not None:
-        cases = adult_cases(adult, quick) + cases
-    else:
-        skipped.append("the runs on 27 and 77 attributes need --data mcsherry-adult:PATH")
-    for case in cases:
-        lines.append(one_run(case))
-    table = Table(
-        "table", "queries", "T", "seconds", "max error", "mean error", title="MWEM, epsilon 1"
-    )
-    for line in lines:
-        table.add_row(
-            line["name"],
-            f"{line['queries']:,}",
-            str(line["iterations"]),
-            f"{line['seconds']:.2f}",
-            f"{line['max_error']:.4f}",
-            f"{line['mean_error']:.5f}",
-        )
-    console.print(table)
     triples = measure(chain, 100 if quick else 1_000)
     links = {"attributes": triples.value["attributes"], "seconds": triples.value["seconds"]}
     console.print(
         f"chain of {links['attributes']:,} attributes, each consecutive triple measured once, in "
         f"random order: {links['seconds']:.2f} s, peak {triples.peak_mib or float('nan'):,.0f} MiB"
     )
-    for reason in skipped:
-        console.print(f"skipped: {reason}")
-    return {
-        "parities": ratio,
-        "runs": lines,
-        "chain": {**links, "peak_mib": triples.peak_mib},
-        "skipped": skipped,
-    }
-
-
-@dataclass(frozen=True, eq=False)
-class Case:
-    """One run."""
-
-    name: str
-    data: Dataset[Records]
-    workload: Workload
-    iterations: int = 10
-
-
-def one_run(case: Case) -> dict[str, Any]:
-    """Run MWEM with a seed; return its time and, the data being public, its errors."""
-    from mwem import Mwem
-
-    mechanism = Mwem(iterations=case.iterations, repetitions=REPETITIONS)
-    task = Task(case.workload, case.data.n)
-    plan = mechanism.plan(task, Budget(EPSILON, 0.0))
-    seconds, outcome = fastest(
-        lambda: run_mechanism(case.data, task, mechanism, plan, seed=1, threads=2), _RUNS
-    )
-    errors = np.abs(outcome.answers - case.workload.counts(case.data.records, 2) / case.data.n)
-    return {
-        "name": case.name,
-        "queries": len(case.workload),
-        "iterations": case.iterations,
-        "representation": plan.parameters["representation"],
-        "seconds": seconds,
-        "max_error": float(errors.max()),
-        "mean_error": float(errors.mean()),
-    }
-
-
-def adult_cases(path: str, quick: bool) -> list[Case]:
-    """Return runs on the paper's table, and with 50 independent attributes beside its own."""
-    adult = load(f"bitstring:{path}")
-    marginals = all_marginals(adult.schema.domain, 3)
-    cases = [
-        Case("27 attributes, all 3-way marginals", adult, marginals, iterations)
-        for iterations in ((10,) if quick else (10, 20, 30, 40, 50))
-    ]
-    wide = with_coins(adult.records, 50)
-    domain = wide.schema.domain
-    original = all_marginals(domain, 3, columns=range(27))
-    cases.append(Case("77 attributes, the same marginals", wide, original))
-    if not quick:
-        cases.append(Case("77 attributes, all 3-way marginals", wide, all_marginals(domain, 3)))
-    return cases
-
-
-def attribute_cases(quick: bool) -> list[Case]:
-    """Return runs on many independent attributes."""
-    rows = 1_000 if quick else 10_000
-    thousand = random_table(100 if quick else 1_000, rows)
-    domain = thousand.schema.domain
-    queries = 1_000 if quick else 100_000
-    bits = domain.bits
-    cases = [
-        Case(f"{bits:,} attributes, all 2-way marginals", thousand, all_marginals(domain, 2)),
-        Case(f"{bits:,} attributes, 3-way", thousand, random_conjunctions(domain, queries, 3)),
-    ]
-    if not quick:
-        many = random_table(10_000, rows)
-        workload = random_conjunctions(many.schema.domain, queries, 3)
-        cases.append(Case("10,000 attributes, 3-way", many, workload))
-    return cases
+    return {"parities": ratio, "chain": {**links, "peak_mib": triples.peak_mib}}
 
 
 def chain(attributes: int) -> dict[str, Any]:
@@ -183,23 +59,6 @@ def chain(attributes: int) -> dict[str, Any]:
     answers = tree.answers()
     seconds = time.perf_counter() - began
     return {"attributes": attributes, "seconds": seconds, "mean_answer": float(answers.mean())}
-
-
-def random_table(bits: int, rows: int) -> Dataset[Records]:
-    """Return independent biased bits."""
-    schema = ItemSchema.numbered(bits, "bits")
-    return Dataset(stored_records(Biased(rows, bits, seed=1)), schema, "generated")
-
-
-def with_coins(records: Records, bits: int) -> Dataset[Records]:
-    """Return records with fair coins beside their own bits."""
-    generator = np.random.default_rng(1)
-    rows = records.dense_rows(0, records.n)
-    coins = generator.integers(0, 2, (records.n, bits), dtype=np.uint8)
-    builder = RecordsBuilder(records.bits + bits)
-    builder.append_dense(np.hstack((rows, coins)))
-    schema = ItemSchema.numbered(records.bits + bits, "bits")
-    return Dataset(builder.build(), schema, "27 attributes and coins")
 
 
 @contextmanager
@@ -227,7 +86,7 @@ def parities(bits: int, rows: int, iterations: int = 10) -> dict[str, Any]:
     from mwem.representations import Histogram
 
     queries = Parities(bits, 3)
-    truth = queries.counts(random_table(bits, rows).records, 1) / rows
+    truth = queries.counts(stored_records(Biased(rows, bits, seed=1)), 1) / rows
     generator = np.random.default_rng(1)
     gumbel = generator.gumbel(size=(iterations, len(truth))) / rows
     noise = generator.laplace(scale=1.0 / rows, size=iterations)

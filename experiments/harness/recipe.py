@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from dualquery.runtime.errors import BadInputError, did_you_mean
 from experiments.harness.data_files import DataFiles
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ class Choices:
     Parameters
     ----------
     quick
-        Whether a look is enough: 40 seconds on two cores, on data of the package only.
+        Whether to run the small form: at most 40 seconds on two cores, on data of the package.
     runs
         Seeds 1 to this for each setting; None for the experiment's own number.
     data
@@ -67,6 +68,23 @@ class Choices:
     def seeds(self, full: int, quick: int = 1) -> range:
         """Return the seeds: 1 to what the user said, or else to one of these."""
         return range(1, (self.runs or (quick if self.quick else full)) + 1)
+
+    def named(self, option: str, known: Collection[str]) -> tuple[str, ...]:
+        """Return the names that an option was given; none if it was not given.
+
+        Raises
+        ------
+        BadInputError
+            If one of them is not ``known``.
+        """
+        names = tuple(self.options.get(option) or ())
+        for name in names:
+            if name not in known:
+                raise BadInputError(
+                    f"--{option} {name}: unknown{did_you_mean(name, known)} "
+                    f"(known: {', '.join(known)})"
+                )
+        return names
 
 
 @dataclass(frozen=True)

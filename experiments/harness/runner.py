@@ -277,6 +277,6 @@ def _draw(out: Path, recipe: Recipe, table: pl.DataFrame, console: Console) -> M
         return {name: save(figure, out, name) for name, figure in recipe.draw(table).items()}
 
 
-def called(arguments: Sequence[str] | None = None) -> str:
+def called() -> str:
     """Return the command that was called, as it can be typed again."""
-    return f"python -m experiments {shlex.join(sys.argv[1:] if arguments is None else arguments)}"
+    return f"python -m experiments {shlex.join(sys.argv[1:])}"

@@ -23,10 +23,10 @@ from mwem.sampled.population import PopulationRows
 from mwem.sampled.targets import target_shares
 
 _LEAST_PART = 1024
-"""Records that a thread sweeps at least: starting it costs as much as a few."""
+"""A thread sweeps at least this many records: starting it costs as much as sweeping a few."""
 
 _PASSES = 4
-"""Turns of every table in a fit of weights: the next fit goes on where it ends."""
+"""Turns of every table in a fit of weights; the next fit starts from the result."""
 
 _SLACK = 0.1
 """Standard deviations of the noise by which a cell may miss its target for a factor of e.
@@ -36,7 +36,7 @@ would drive their factors apart for ever. Maximum entropy under relaxed constrai
 (Dudik, Phillips and Schapire 2007)."""
 
 _COPIES = 2
-"""Records, a record of the population, on which weights are rounded to whole copies."""
+"""Copies for each record of the population, when weights are rounded to whole copies."""
 
 
 @dataclass(eq=False)
@@ -101,7 +101,7 @@ class SampledFamily:
         )
 
     def add(self, bits: NDArray[np.int32]) -> None:
-        """Take in a table without factors, over ``bits``: int32, ``(way,)``, padded with -1."""
+        """Add a table without factors, over ``bits``: int32, ``(way,)``, padded with -1."""
         self.tables = self.tables.add(bits)
         self.factors = np.concatenate((self.factors, np.zeros((1, self.factors.shape[1]))))
 
@@ -158,7 +158,7 @@ class SampledFamily:
         return self._answers_of(copies, counting)
 
     def enlarge(self, times: int) -> None:
-        """Hold every record ``times`` times; sweeps then make them differ."""
+        """Hold ``times`` copies of every record; later sweeps make them differ."""
         self.population = np.repeat(self.population, times, axis=0)
 
     def sweep(self) -> NDArray[np.int64]:

@@ -1,4 +1,4 @@
-"""The recipe that keeps a sampled family in step with its measurements.
+"""Moves a sampled family and its population towards the measurements.
 
 A step reweights the population until it meets the targets (`SampledFamily.rake`, iterative
 proportional fitting); the factors move by as much as the log-weights, so that family and weighted
@@ -19,15 +19,15 @@ from mwem.sampled.family import SampledFamily
 
 
 @dataclass(frozen=True)
-class Recipe:
-    """How hard to fit.
+class FitLimits:
+    """When to stop fitting.
 
     Parameters
     ----------
     steps
-        Steps at most.
+        Most steps.
     tolerance
-        Largest residual, as a share of the rows, at which no further step is worth its while.
+        Residual, as a share of the rows, at or below which no further step is made.
     """
 
     steps: int
@@ -36,26 +36,26 @@ class Recipe:
 
 @dataclass(frozen=True)
 class Fit:
-    """What came of it: the largest residual on a measured cell, and the steps taken."""
+    """The result of a fit: the largest residual on a measured cell, and the steps taken."""
 
     residual: float
     steps: int
 
 
-def fit(family: SampledFamily, recipe: Recipe) -> Fit:
+def fit(family: SampledFamily, limits: FitLimits) -> Fit:
     """Move the factors until the population keeps to the targets by itself.
 
     Parameters
     ----------
     family
         Its factors and its population are updated.
-    recipe
-        How hard to try.
+    limits
+        When to stop.
     """
     records = len(family.population)
     tally = family.count()
     residual, step = np.inf, 0
-    while residual > recipe.tolerance and step < recipe.steps:
+    while residual > limits.tolerance and step < limits.steps:
         step += 1
         _fill_empty_cells(family, tally)
         family.resample(family.rake(), records)
@@ -65,7 +65,7 @@ def fit(family: SampledFamily, recipe: Recipe) -> Fit:
 
 
 def _fill_empty_cells(family: SampledFamily, tally: NDArray[np.int64]) -> None:
-    """Put records where some should be: no weight can raise a cell that no record is in."""
+    """Move records into empty cells that should hold some: no weight can raise an empty cell."""
     expected = np.rint(family.targets * len(family.population)).astype(np.int64)
     for table, cell in np.argwhere((tally == 0) & (expected > 0)).tolist():
         family.force(table, cell, int(expected[table, cell]))

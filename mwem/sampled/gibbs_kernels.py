@@ -23,10 +23,10 @@ _LARGEST_LOG = 700.0
 """Its exponential is still finite."""
 
 _LARGEST_MOVE = 0.7
-"""A table's turn moves its log-factors by at most this: few records say little."""
+"""A table's turn moves its log-factors by at most this: few records are weak evidence."""
 
 _LEAST_WANTED = 0.1
-"""Part of a target that slack leaves at least."""
+"""Slack lowers a target to this part of it at most."""
 
 
 class Places(NamedTuple):

@@ -1,4 +1,4 @@
-"""Noisy tables that share bits, pooled: what is measured twice is known better.
+"""Pools noisy tables that share bits: a number measured twice is known more precisely.
 
 In the Walsh-Hadamard basis a table over w bits is its 2^w characters, one for each set S of its
 bits: the sum over all rows of ``(-1)^(1s among the bits of S)``. The transform is orthogonal up to

@@ -17,7 +17,7 @@ from dualquery.room.noise.gaussian import Gaussian
 from dualquery.room.scores import WorstQuery
 from dualquery.room.statistics import QueryTable
 from mwem.sampled.family import SampledFamily
-from mwem.sampled.fitting import Fit, Recipe, fit
+from mwem.sampled.fitting import Fit, FitLimits, fit
 from mwem.sampled.measurements import Measurements
 from mwem.sampled.spending import Spending
 
@@ -60,7 +60,7 @@ def play(
     spending
         The noise of every draw.
     progress
-        Told after every round.
+        Called after every round.
     """
     counting = CountingPass(workload.literals)
     bits = np.where(workload.literals >= 0, workload.literals >> 1, np.int32(-1))
@@ -80,7 +80,7 @@ def play(
         measurements.add_table(bits[query], measured, scale)
         family.add(bits[query])
         family.aim(*measurements.tables(), n)
-        found = fit(family, Recipe(_STEPS, _NOISE * scale / n))
+        found = fit(family, FitLimits(_STEPS, _NOISE * scale / n))
         trace.append(
             {
                 "round": number,
@@ -109,6 +109,6 @@ def refine(workload: Workload, family: SampledFamily) -> tuple[NDArray[np.float6
         family.sweep()
     answers = np.zeros(len(workload))
     for _ in range(_LAST_STEPS):
-        found = fit(family, Recipe(steps=1, tolerance=0.0))
+        found = fit(family, FitLimits(steps=1, tolerance=0.0))
         answers += family.raked_answers(counting)
     return answers / _LAST_STEPS, found

@@ -790,7 +790,7 @@ def test_options_without_a_mechanism_are_dualquerys(dualquery, files, option) ->
     done = dualquery(*base, "--epsilon", "3", *option, "--json")
     assert done.code == 0, done.err
     assert done.json["mechanism"] == "dualquery"
-    assert "mechanism dualquery: options were given, and no mechanism named" in done.err
+    assert "mechanism dualquery, because options were given without a mechanism" in done.err
     refused = dualquery(*base, "--mechanism", "auto", *option, "--out", "refused")
     assert refused.code == 2
     assert "'auto' has no option" in refused.last

@@ -311,15 +311,15 @@ def test_a_selection_may_leave_out() -> None:
     assert odd.restrict("!!x").column_names == ("x", "y")
     for selection, message in [
         ("!sexes", "columns: there is no column 'sexes'; did you mean 'sex'"),
-        ("sex,!sex", "columns: all that is selected is left out again"),
-        ("!0-3", "columns: all that is selected is left out again"),
+        ("sex,!sex", "columns: every selected column is also left out"),
+        ("!0-3", "columns: every selected column is also left out"),
         ('"!sex', "is no list with commas: unexpected end of data"),
         ("!4", "columns: '4' reaches beyond the last position, 3"),
         ("!", "columns: there is no column ''"),
     ]:
         with pytest.raises(BadInputError, match=message):
             TABLE.restrict(selection)
-    with pytest.raises(BadInputError, match="items: '!3' leaves out, which only columns of a"):
+    with pytest.raises(BadInputError, match="items: '!3' leaves an item out, but only columns"):
         ItemSchema.numbered(9, "x").restrict("!3")
 
 

@@ -8,25 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dualquery.data.domain import Domain
-from dualquery.queries.generate.marginals import all_marginals
 from dualquery.queries.parities import Parities
 from dualquery.rows.dataset import load
 from dualquery.rows.generated.biased import Biased, generated_records
 from dualquery.runtime.errors import BadInputError
-from experiments.benchmarks import run, stand_ins
+from experiments.benchmarks import run
 from experiments.benchmarks.alternatives import ALTERNATIVES, Alternative
-from experiments.benchmarks.multiplicative_weights import (
-    Case,
-    chain,
-    one_run,
-    parities,
-    random_table,
-    sign_rows,
-    with_coins,
-)
+from experiments.benchmarks.multiplicative_weights import chain, parities, sign_rows
 from experiments.benchmarks.scale import PhaseTimes, write_files
-from experiments.benchmarks.solvers import random_sample, solve_limited
 from experiments.benchmarks.stored_records import stored_records
 from experiments.processes import measure
 from tests.queries.naive import truth
@@ -83,14 +72,6 @@ def test_mwem_and_numpy_run_the_same_game() -> None:
     np.testing.assert_array_equal(sign_rows(queries), expected)
 
 
-def test_mwem_runs_are_of_what_they_say() -> None:
-    line = one_run(Case("tiny", random_table(5, 300), all_marginals(Domain.binary(5), 2), 2))
-    assert (line["queries"], line["iterations"]) == (40, 2)
-    assert 0 <= line["mean_error"] <= line["max_error"] <= 1
-    wide = with_coins(random_table(5, 300).records, 3)
-    assert wide.records.dense_rows(0, 300).shape == (300, 8)
-
-
 def test_a_chain_moves_its_answers_towards_its_measurements() -> None:
     """From 1/8 towards targets of 1/5 on average."""
     assert 1 / 8 < chain(40)["mean_answer"] < 1 / 5
@@ -99,25 +80,6 @@ def test_a_chain_moves_its_answers_towards_its_measurements() -> None:
 def test_an_unknown_part_is_explained() -> None:
     with pytest.raises(BadInputError, match="--part speed: the parts are evaluation, player"):
         run(["speed"], quick=True)
-
-
-def test_stand_ins_need_their_files(tmp_path: Path) -> None:
-    with pytest.raises(BadInputError, match="--part stand-ins needs the folder"):
-        run(["stand-ins"], quick=True)
-    with pytest.raises(BadInputError, match=r"there is no npm-deps\.dat\.gz in it"):
-        run(["stand-ins"], quick=True, data=[str(tmp_path)])
-
-
-@pytest.mark.slow
-def test_a_stand_in_is_released_and_measured(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "tiny.dat").write_text("0 1\n1 2\n0\n3\n" * 500)
-    monkeypatch.setattr(stand_ins, "STAND_INS", (stand_ins.StandIn("tiny.dat", "0-3"),))
-    monkeypatch.setattr(stand_ins, "QUERIES", 200)
-    found = run(["stand-ins"], quick=True, data=[str(tmp_path)])["stand-ins"]["tiny.dat"]
-    assert found["queries"] == 20
-    assert {"seconds", "evaluation_s", "overhead_s", "cpu_s", "peak_mib"} <= found.keys()
 
 
 def _allocate(mebibytes: int) -> int:
@@ -130,21 +92,3 @@ def test_a_fresh_process_has_a_peak_of_its_own() -> None:
     assert (small.value, large.value) == (1, 200)
     if small.peak_mib is not None and large.peak_mib is not None:
         assert 300 < large.peak_mib - small.peak_mib < 600
-
-
-def test_random_samples_are_conjunctions_of_three_attributes() -> None:
-    problem = random_sample(30, 400)
-    widths = (problem.terms >= 0).sum(axis=1)
-    # A term and its complement may cancel; nothing else shortens a sample.
-    assert set(widths.tolist()) == {3}
-    assert 350 <= np.abs(problem.weights).sum() <= 400
-    assert (problem.weights < 0).any()
-    assert (problem.weights > 0).any()
-
-
-def test_limited_solvers_say_what_came_of_it() -> None:
-    solved = solve_limited("auto", 300, 200)
-    assert solved["status"] == "optimal"
-    assert solved["bound"] == solved["objective"] > 0
-    refused = solve_limited("exhaustive", 300, 200)
-    assert "use another solver" in refused["refusal"]

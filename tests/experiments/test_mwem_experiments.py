@@ -17,7 +17,7 @@ from experiments.harness.recipe import Choices, Recipe, Run
 from experiments.harness.runner import tidy_table
 from experiments.mwem_data_sets import NUMERIC, contingency_table, numeric_table, read_patterns
 from mwem import relative_entropy
-from tests.mwem.cases import domain_of
+from tests.cases import domain_of
 
 SHARED = Path(__file__).resolve().parents[3] / "../shared/data"
 RECIPES = (ranges.RECIPE, contingency.RECIPE, datacubes.RECIPE, factored.RECIPE)

@@ -86,6 +86,12 @@ MECHANISMS = [
     ),
     Case("mwem", {"iterations": 4}, trace=MWEM_TRACE, accountants=frozenset({"zcdp", "exact"})),
     Case(
+        "mwem",
+        {"iterations": 4, "select": "noisy-max"},
+        trace=MWEM_TRACE,
+        accountants=frozenset({"zcdp", "exact"}),
+    ),
+    Case(
         "mwem-sampled",
         {"rounds": 4, "population": 500, "records": 50},
         trace=SAMPLED_TRACE,
@@ -396,6 +402,28 @@ def test_bad_options_are_one_clear_message(name, options, message) -> None:
         configure(name, options)
     assert message in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def test_memory_is_another_name_of_remembered_rounds() -> None:
+    made = configure("dualquery", {"memory": "3"})
+    assert made == configure("dualquery", {"remembered_rounds": 3})
+    assert made.remembered_rounds == 3
+    with pytest.raises(BadInputError, match="remembered_rounds is given twice, once as memory"):
+        configure("dualquery", {"remembered_rounds": 3, "memory": 3})
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("mwem", {"iterations": None}, "iterations is None"),
+        ("mwem-sampled", {"population": None}, "population is None"),
+        ("matrix", {"steps": None}, "steps is None"),
+        ("matrix", {"pull": True}, "pull is True; a number from 0 to 1 is needed"),
+    ],
+)
+def test_none_is_for_options_that_a_mechanism_chooses(name, options, message) -> None:
+    with pytest.raises(BadInputError, match=message):
+        configure(name, options)
 
 
 def test_texts_become_the_types_of_the_fields() -> None:

@@ -26,7 +26,7 @@ from dualquery.room.statistics import Parities
 from dualquery.runtime.errors import BadInputError
 from mwem import Barak
 from mwem.barak import Cells
-from tests.mwem.cases import domain_of, random_case, records_of, truth_table
+from tests.cases import domain_of, random_case, records_of, truth_table
 from tests.tables import SCHEMA, dataset, random_records
 
 BITS = domain_of(*[1] * 6)

@@ -28,7 +28,7 @@ from dualquery.room.statistics import OneCuboid, OneQuery
 from dualquery.runtime.errors import BadInputError
 from mwem import Mwem
 from mwem.representations import Factored, Histogram, JunctionTree
-from tests.mwem.cases import MEMORY, domain_of, records_of
+from tests.cases import MEMORY, domain_of, records_of
 from tests.mwem.test_representations import measured, naive_mwem
 from tests.neighbouring import both_relations, pairs
 from tests.neighbouring import tables as tables_of

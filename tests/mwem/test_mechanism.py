@@ -29,7 +29,7 @@ from mwem import (
     sampled_table,
     theorem_2_2_bound,
 )
-from tests.mwem.cases import domain_of, records_of
+from tests.cases import domain_of, records_of
 
 DOMAIN = domain_of(1, 1, 3, 1, 1)
 

@@ -13,7 +13,7 @@ from dualquery.queries.generate.random import random_conjunctions
 from dualquery.queries.products import Products
 from dualquery.runtime.errors import BadInputError
 from mwem.representations import Factored, Histogram, JunctionTree, choose, make
-from tests.mwem.cases import MEMORY, domain_of, parities, random_case, truth_table
+from tests.cases import MEMORY, domain_of, parities, random_case, truth_table
 
 KINDS = (Histogram, Factored, JunctionTree)
 

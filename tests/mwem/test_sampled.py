@@ -27,7 +27,7 @@ from dualquery.room.sensitivity.moves import Moves
 from dualquery.room.statistics import QueryTable, SomeQueries
 from dualquery.runtime.errors import BadInputError
 from mwem.sampled.family import SampledFamily
-from mwem.sampled.fitting import Recipe, fit
+from mwem.sampled.fitting import FitLimits, fit
 from mwem.sampled.layout import Layout
 from mwem.sampled.measured_tables import possible_cells
 from mwem.sampled.measurements import Measurements
@@ -35,7 +35,7 @@ from mwem.sampled.mechanism import MwemSampled, mentioned_bits
 from mwem.sampled.population import PopulationRows
 from mwem.sampled.spending import FEWEST_ROUNDS, MOST_ROUNDS, default_rounds, spend
 from mwem.sampled.targets import FLOOR, target_shares
-from tests.mwem.cases import all_records, domain_of, random_case, records_of
+from tests.cases import all_records, domain_of, random_case, records_of
 from tests.tables import legal, random_records
 
 
@@ -241,7 +241,7 @@ def test_fit_meets_the_measurements_and_sweeps_keep_to_them() -> None:
     """Largest of 24 shares of 20,000 draws: 0.02 is more than five standard deviations."""
     family = fitted_family(CHAIN, correlated(), 20_000)
     assert np.abs(family.count() / 20_000 - family.targets).max() > 0.1
-    found = fit(family, Recipe(steps=12, tolerance=0.0))
+    found = fit(family, FitLimits(steps=12, tolerance=0.0))
     assert found.residual <= 0.02
     for _ in range(5):
         tally = family.sweep()
@@ -308,7 +308,7 @@ def test_an_empty_cell_is_filled() -> None:
     family.add(np.array([0, 1], np.int32))
     family.aim(np.array([[70.0, 0.0, 0.0, 30.0]]), np.array([0.1]), 100)
     assert family.count()[0, 3] == 0
-    assert fit(family, Recipe(steps=20, tolerance=0.02)).residual <= 0.05
+    assert fit(family, FitLimits(steps=20, tolerance=0.02)).residual <= 0.05
 
 
 # --- measurements ----------------------------------------------------------------------------

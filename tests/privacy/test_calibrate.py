@@ -10,9 +10,7 @@ from hypothesis import strategies as st
 from dualquery.privacy.accountants.choice import ACCOUNTANTS, best, choices
 from dualquery.privacy.budget import check_budget, default_delta
 from dualquery.privacy.calibrate import (
-    calibrate_rounds,
-    calibrate_samples,
-    calibrate_step,
+    calibrate_game,
     laplace_scale,
 )
 from dualquery.privacy.statement import PrivacyStatement
@@ -35,7 +33,7 @@ def epsilon_of(schedule, delta: float, name: str) -> float:
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 1e-3), (0.1, 1e-9), (4.0, 1e-6)])
 def test_the_largest_step(name: str, epsilon: float, delta: float) -> None:
-    found = calibrate_step(epsilon, delta, 30162, rounds=20, samples=200, accountant=name)
+    found = calibrate_game(epsilon, delta, 30162, rounds=20, samples=200, accountant=name)
     assert found.accountant == name
     assert found.epsilon == epsilon_of(found.schedule, delta, name) <= epsilon
     assert (found.schedule.rounds, found.schedule.samples, found.schedule.n) == (20, 200, 30162)
@@ -46,7 +44,7 @@ def test_the_largest_step(name: str, epsilon: float, delta: float) -> None:
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize(("step", "rounds"), [(0.5, 20), (0.1, 60)])
 def test_the_largest_samples(name: str, step: float, rounds: int) -> None:
-    found = calibrate_samples(1.0, 1e-4, 30162, rounds=rounds, step=step, accountant=name)
+    found = calibrate_game(1.0, 1e-4, 30162, rounds=rounds, step=step, accountant=name)
     assert found.epsilon <= 1.0
     larger = replace(found.schedule, samples=found.schedule.samples + 1)
     assert epsilon_of(larger, 1e-4, name) > 1.0
@@ -55,7 +53,7 @@ def test_the_largest_samples(name: str, step: float, rounds: int) -> None:
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize(("step", "samples"), [(0.5, 200), (2.0, 10)])
 def test_the_largest_rounds(name: str, step: float, samples: int) -> None:
-    found = calibrate_rounds(1.0, 1e-4, 30162, samples=samples, step=step, accountant=name)
+    found = calibrate_game(1.0, 1e-4, 30162, samples=samples, step=step, accountant=name)
     assert found.epsilon <= 1.0
     larger = replace(found.schedule, rounds=found.schedule.rounds + 1)
     assert epsilon_of(larger, 1e-4, name) > 1.0
@@ -75,20 +73,27 @@ def test_round_trips(
 ) -> None:
     """step -> samples and step -> rounds give back what the step was calibrated for."""
     delta = math.exp(log_delta)
-    found = calibrate_step(epsilon, delta, n, rounds, samples, name)
+    found = calibrate_game(epsilon, delta, n, rounds=rounds, samples=samples, accountant=name)
     assert found.epsilon <= epsilon
     step = found.schedule.step
     # A step within 1e-4 of the largest leaves room for 2e-4 more samples, or for none.
-    back = calibrate_samples(epsilon, delta, n, rounds, step, name).schedule.samples
+    back = calibrate_game(
+        epsilon, delta, n, rounds=rounds, step=step, accountant=name
+    ).schedule.samples
     assert samples <= back <= samples * 1.001 + 1
-    assert rounds <= calibrate_rounds(epsilon, delta, n, samples, step, name).schedule.rounds
-    assert calibrate_rounds(epsilon, delta, n, samples, step, name).schedule.rounds <= rounds + 1
+    most = calibrate_game(
+        epsilon, delta, n, samples=samples, step=step, accountant=name
+    ).schedule.rounds
+    assert rounds <= most
+    assert most <= rounds + 1
 
 
 def test_auto_is_the_largest_of_all() -> None:
-    arguments = (1.0, 1e-3, 30162, 20, 200)
-    steps = {name: calibrate_step(*arguments, name).schedule.step for name in NAMES}
-    found = calibrate_step(*arguments)
+    def solved(name: str):
+        return calibrate_game(1.0, 1e-3, 30162, rounds=20, samples=200, accountant=name)
+
+    steps = {name: solved(name).schedule.step for name in NAMES}
+    found = solved("auto")
     assert found.accountant == "exact"
     assert found.schedule.step == max(steps.values())
     # The order of the paper's table: 8.9 times Theorem 4.1's step and more.
@@ -98,7 +103,7 @@ def test_auto_is_the_largest_of_all() -> None:
 
 
 def test_delta_0_uses_basic_composition() -> None:
-    found = calibrate_step(1.0, 0.0, 30162, 20, 200)
+    found = calibrate_game(1.0, 0.0, 30162, rounds=20, samples=200)
     assert found.accountant == "advanced"
     draws = 200 * 2 * found.schedule.step / 30162 * sum(range(1, 20))
     assert draws == pytest.approx(1.0, rel=1e-3)
@@ -111,23 +116,31 @@ def test_delta_0_uses_basic_composition() -> None:
     ("build", "message"),
     [
         (
-            lambda: calibrate_samples(0.01, 1e-9, 100, rounds=50, step=5.0),
+            lambda: calibrate_game(0.01, 1e-9, 100, rounds=50, step=5.0),
             "zcdp: even samples = 1 costs epsilon",
         ),
         (
-            lambda: calibrate_rounds(0.01, 1e-9, 100, samples=50, step=5.0, accountant="exact"),
+            lambda: calibrate_game(0.01, 1e-9, 100, samples=50, step=5.0, accountant="exact"),
             "exact: even rounds = 2 costs epsilon",
         ),
         (
-            lambda: calibrate_step(1e-13, 1e-9, 10**6, 50, 10**6, accountant="advanced"),
+            lambda: calibrate_game(
+                1e-13, 1e-9, 10**6, rounds=50, samples=10**6, accountant="advanced"
+            ),
             "advanced: even step = .* costs epsilon",
         ),
-        (lambda: calibrate_step(1.0, 0.0, 100, 5, 5, accountant="zcdp"), "zcdp: .* delta = 0"),
-        (lambda: calibrate_step(1.0, 1e-6, 100, 5, 5, accountant="magic"), "'magic' is unknown"),
-        (lambda: calibrate_step(1.0, 1e-6, 100, 1, 5), "every step fits"),
-        (lambda: calibrate_samples(1.0, 1e-6, 100, 1, 5.0), "any samples fit"),
-        (lambda: calibrate_step(1.0, 1e-6, 100, 0, 5), "rounds is 0"),
-        (lambda: calibrate_step(-1.0, 1e-6, 100, 5, 5), "--epsilon is -1.0"),
+        (
+            lambda: calibrate_game(1.0, 0.0, 100, rounds=5, samples=5, accountant="zcdp"),
+            "zcdp: .* delta = 0",
+        ),
+        (
+            lambda: calibrate_game(1.0, 1e-6, 100, rounds=5, samples=5, accountant="magic"),
+            "'magic' is unknown",
+        ),
+        (lambda: calibrate_game(1.0, 1e-6, 100, rounds=1, samples=5), "every step fits"),
+        (lambda: calibrate_game(1.0, 1e-6, 100, rounds=1, step=5.0), "any samples fit"),
+        (lambda: calibrate_game(1.0, 1e-6, 100, rounds=0, samples=5), "rounds is 0"),
+        (lambda: calibrate_game(-1.0, 1e-6, 100, rounds=5, samples=5), "--epsilon is -1.0"),
         (lambda: laplace_scale(math.inf, 1.0), "Epsilon is inf"),
     ],
 )

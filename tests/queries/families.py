@@ -11,7 +11,7 @@ from dualquery.data.domain import Domain
 from dualquery.queries.parities import Parities
 from dualquery.queries.ranges import RangeQueries, SeriesRangeQueries
 from dualquery.queries.tabulated import HistogramQueries
-from tests.mwem.cases import domain_of
+from tests.cases import domain_of
 
 MIXED = domain_of(1, 3, 1, 4, 1)
 GENERATOR = np.random.default_rng(5)

@@ -32,7 +32,7 @@ from dualquery.queries.stored import queries_of_table
 from dualquery.queries.tabulated import GRID_BITS, HistogramQueries, on_grid
 from dualquery.rows.packed import RecordsBuilder
 from dualquery.runtime.errors import BadInputError
-from tests.mwem.cases import domain_of
+from tests.cases import domain_of
 from tests.queries.families import FAMILIES, all_records, obvious_values
 
 every_family = pytest.mark.parametrize("queries", FAMILIES.values(), ids=FAMILIES.keys())

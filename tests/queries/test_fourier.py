@@ -13,7 +13,7 @@ from dualquery.queries.forms.subqueries import Subqueries
 from dualquery.queries.generate.marginals import all_marginals
 from dualquery.queries.generate.random import random_conjunctions
 from dualquery.room.sensitivity.parities import parities_apart
-from tests.mwem.cases import all_records, domain_of, random_case, records_of
+from tests.cases import all_records, domain_of, random_case, records_of
 from tests.tables import random_records
 
 

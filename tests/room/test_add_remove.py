@@ -24,6 +24,7 @@ from dualquery.queries.generate.random import random_conjunctions
 from dualquery.queries.tabulated import HistogramQueries
 from dualquery.requests import BudgetRequest
 from dualquery.room.curator import Curator
+from dualquery.room.features import Features
 from dualquery.room.noise.gaussian import Gaussian
 from dualquery.room.noise.laplace import Laplace
 from dualquery.room.randomness import SeededRandomness
@@ -32,15 +33,17 @@ from dualquery.room.sensitivity.moves import count_moves, table_moves
 from dualquery.room.statistics import (
     AllQueries,
     EveryCell,
+    FeatureSums,
     OneCuboid,
     OneQuery,
     Parities,
     QueryTable,
     SomeQueries,
 )
+from dualquery.room.strategy import Strategy
 from dualquery.rows.dataset import load
 from dualquery.runtime.errors import BadInputError
-from tests.mwem.cases import all_records, domain_of, records_of
+from tests.cases import all_records, domain_of, records_of
 from tests.neighbouring import both_relations, pairs
 from tests.neighbouring import tables as tables_of
 from tests.tables import SCHEMA, people, random_records
@@ -77,6 +80,9 @@ def room(relation, rows, workload, event, public_rows=ROWS) -> Curator:
 # --- every measurement moves as is charged, on all pairs of neighbours ---------------------------
 
 
+FEATURES = Features(np.array([[0, -1], [2, -1], [0, 3], [1, 2]], np.int32), SIGNED.domain)
+STRATEGY = Strategy(FEATURES, np.ones(4), None)
+
 MEASUREMENTS = [
     (SIGNED, AllQueries(), Laplace),
     (SIGNED, AllQueries(), Gaussian),
@@ -92,6 +98,7 @@ MEASUREMENTS = [
     (SIGNED, EveryCell(), Gaussian),
     (SETS, Parities(), Laplace),
     (SETS, Parities(), Gaussian),
+    (SIGNED, FeatureSums(STRATEGY), Gaussian),
 ]
 
 
@@ -119,10 +126,8 @@ def test_measurements_move_as_charged(
     largest = max(np.linalg.norm(move, norm) for move in off)
     assert largest <= sensitivity * (1 + 1e-12)
     # The workload's bound need not be met; all others are.
-    assert (
-        largest
-        >= (0.5 if isinstance(statistic, AllQueries | SomeQueries) else 1 - 1e-12) * sensitivity
-    )
+    bounded = isinstance(statistic, AllQueries | SomeQueries | FeatureSums)
+    assert largest >= (0.5 if bounded else 1 - 1e-12) * sensitivity
 
 
 def test_half_the_sensitivity_of_replacing() -> None:

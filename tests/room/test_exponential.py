@@ -24,7 +24,7 @@ from dualquery.room.randomness import SeededRandomness
 from dualquery.room.scores import GRID, WorstQuery, error_scores
 from dualquery.room.statistics import EveryCell, OneQuery
 from dualquery.runtime.errors import BadInputError
-from tests.mwem.cases import all_records, domain_of, records_of
+from tests.cases import all_records, domain_of, records_of
 
 DOMAIN = domain_of(1, 3, 1)
 WORKLOAD = Workload(np.array([[0, -1], [2, 8], [1, 9], [4, -1]], np.int32), DOMAIN)

@@ -17,9 +17,9 @@ from tests.room.test_curator import ROWS, curator
 EPSILON, N = 1.5, 3
 
 
-def probabilities(scores: np.ndarray, epsilon: float = EPSILON) -> np.ndarray:
+def probabilities(scores: np.ndarray, epsilon: float = EPSILON, spread: float = 1) -> np.ndarray:
     """Return the exact chance of each report: sums over one score's noise of the others' tails."""
-    scale = noisy_max_scale(epsilon, 1)
+    scale = noisy_max_scale(epsilon, spread)
     ratio = math.exp(-1 / scale)
     reach = int(45 * scale)  # what lies beyond has a chance below e^-45
     values = np.arange(-reach, int(scores.max()) + reach)
@@ -58,6 +58,22 @@ def test_no_report_is_more_than_e_to_the_epsilon_times_as_likely() -> None:
         assert chances.sum() == pytest.approx(1, abs=1e-9)
     assert worst <= EPSILON * (1 + 1e-9)
     assert worst > 0.5 * EPSILON
+
+
+def test_the_same_when_a_record_is_added_or_removed() -> None:
+    """Centred counts of three queries all move by half a row, each up or down."""
+    model = np.array([0.4, 1.0, 1 / 3])
+    worst, base = 0.0, (1, 2, 0)
+    for added in itertools.product((0, 1), repeat=3):
+        tables = (base, tuple(np.add(base, added)))
+        scores = [
+            error_scores(np.array(counts), model, N, offset=(GRID // 2) * (N - rows))
+            for counts, rows in zip(tables, (2, 3), strict=True)
+        ]
+        assert np.abs(scores[0] - scores[1]).max() <= GRID / 2
+        ours, theirs = (probabilities(each, spread=0.5) for each in scores)
+        worst = max(worst, float(np.abs(np.log(ours / theirs)).max()))
+    assert 0.5 * EPSILON < worst <= EPSILON * (1 + 1e-9)
 
 
 def test_reports_follow_their_distribution() -> None:

@@ -146,8 +146,8 @@ class CsvSource:
                 columns, values = len(next(rows, [])), len(next(rows, []))
             if columns == values > 1:
                 raise BadInputError(
-                    f"{self.label}: the file seems to be separated by {name}, not by commas (so "
-                    f"read, it has {columns} columns); save it as comma-separated text, with "
+                    f"{self.label}: the file seems to be separated by {name}, not by commas "
+                    f"(with {columns} columns); save it as comma-separated text, with "
                     "points in decimal numbers"
                 )
 
@@ -191,7 +191,7 @@ class _Checked(io.BufferedIOBase):
             block = self._stream.read(-1 if size is None else size)
         if b"\0" in block:
             raise BadInputError(
-                f"{self._label}: a NUL byte, so this is no text in UTF-8; convert the file, or "
+                f"{self._label}: a NUL byte, so this is not UTF-8 text; convert the file, or "
                 "name its format as FORMAT:PATH"
             )
         return block

@@ -58,7 +58,7 @@ def select_columns(choice: ColumnChoice, names: Sequence[str]) -> list[int]:
     if all(excluding):
         kept.update(range(len(names)))
     if not kept - left_out:
-        raise BadInputError("columns: all that is selected is left out again; keep a column")
+        raise BadInputError("columns: every selected column is also left out; keep at least one")
     return sorted(kept - left_out)
 
 
@@ -111,7 +111,7 @@ def select_items(choice: ColumnChoice) -> NDArray[np.int64]:
     for token in _tokens(choice):
         if token.startswith("!"):
             raise BadInputError(
-                f"items: {token!r} leaves out, which only columns of a table can be; list the "
+                f"items: {token!r} leaves an item out, but only columns can be left out; list the "
                 "items to keep"
             )
         found = _range(token)

@@ -361,7 +361,7 @@ def column_from_dict(fields: Mapping[str, object]) -> Column:
 
 
 def suggest(found: str, known: Sequence[str], otherwise: str | None = None) -> str:
-    """Return the part of a message that names what the user may have meant.
+    """Return the end of a message: the name that the user may have meant.
 
     Parameters
     ----------
@@ -514,7 +514,7 @@ def _text(column: str, key: str, found: object) -> str:
         return str(found).lower()
     if isinstance(found, str | int | float):
         return str(found)
-    raise BadInputError(f"schema, column {column!r}: {key} holds {found!r}, which is no text")
+    raise BadInputError(f"schema, column {column!r}: {key} holds {found!r}, which is not a text")
 
 
 def _number(value: float) -> str:

@@ -1,4 +1,4 @@
-"""From bits back to the user's values."""
+"""Decode bits into the user's values."""
 
 from __future__ import annotations
 

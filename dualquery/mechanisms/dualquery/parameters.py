@@ -7,7 +7,7 @@ policy. Whatever is left open is solved for so that the accounted guarantee is t
 terms (zCDP: ``A = n sqrt(6 rho)``). With ``N = s T`` draws in all, the regret of the query player
 is about ``ln(2m) / (eta T) = ln(2m) sqrt(N) / A``, and the records' overfitting to the samples
 about ``sqrt(H / N)``, ``H`` being the log-size of the record space. Their sum is least at ``N ~
-sqrt(H) A / ln(2m)``. Rounds then follow from a step: the smaller, the more records the mixture has
+sqrt(H) A / ln(2m)``. Rounds then follow from a step: the smaller, the more records the shares have
 to choose from, the closer the draws of neighbouring rounds, and the more of them a best response
 can use (`dualquery.mechanisms.dualquery.transcript`). What it costs is time: best responses look at
 ``16 N / step`` draws in all (fewer where `MOST_CHOSEN` bounds the rounds). The constants were
@@ -32,20 +32,16 @@ import numpy as np
 from dualquery.mechanisms.dualquery.options import GameOptions
 from dualquery.mechanisms.protocol import Budget, Task
 from dualquery.privacy.accountants.choice import AUTO, best
-from dualquery.privacy.calibrate import (
-    calibrate_rounds,
-    calibrate_samples,
-    calibrate_step,
-)
+from dualquery.privacy.calibrate import calibrate_game
 from dualquery.privacy.events import GameSchedule
 from dualquery.runtime.errors import BadInputError
 
 DRAWS = 1.75
 """N in units of ``sqrt(H) A / ln(2m)``."""
 STEP, LARGEST_STEP = 0.1, 0.5
-"""The step that fixes the number of rounds, given eta T; and what it may grow to."""
+"""The step that fixes the number of rounds, given eta T; and the largest that it may become."""
 REMEMBERED_STEPS = 16.0
-"""Rounds that are remembered, times the step."""
+"""Remembered rounds times the step."""
 MOST_LOOKED_AT = 2e8
 """Draws that all best responses of a game look at together, a minute's work. Of each draw that is
 paid for there are as many as rounds remember it, so that steps grow where draws are many, and where
@@ -55,7 +51,7 @@ LONE_DRAWS, LONE_STEP = 3.5, 0.65
 FEWEST_ROUNDS = 8
 MOST_CHOSEN = 2_000
 """Rounds beyond this are not chosen by the policy: each looks at all queries, and fitting the
-mixture takes time as their square."""
+shares takes time that grows as their square."""
 MOST_ROUNDS = 5_000
 """A tiny step given by the user would ask for more rounds than can be accounted or played."""
 
@@ -175,8 +171,14 @@ def _strength(n: int, budget: Budget) -> float:
     if quick in (AUTO, "exact"):
         quick = "zcdp" if budget.delta > 0 else "advanced"
     rounds, samples = 100, 100
-    found = calibrate_step(
-        budget.epsilon, budget.delta, n, rounds, samples, quick, budget.neighbours
+    found = calibrate_game(
+        budget.epsilon,
+        budget.delta,
+        n,
+        rounds=rounds,
+        samples=samples,
+        accountant=quick,
+        neighbours=budget.neighbours,
     )
     return found.schedule.step * rounds * math.sqrt(samples * rounds)
 
@@ -190,17 +192,16 @@ def _solve(
     reason: str,
 ) -> Priced:
     """Find the one open parameter that spends the budget."""
-    spend = (budget.epsilon, budget.delta, n)
-    how = (budget.accountant, budget.neighbours)
-    match rounds, samples, eta:
-        case int(), int(), None:
-            found = calibrate_step(*spend, rounds, samples, *how)
-        case int(), None, float():
-            found = calibrate_samples(*spend, rounds, eta, *how)
-        case None, int(), float():
-            found = calibrate_rounds(*spend, samples, eta, *how)
-        case _:
-            raise RuntimeError("two of rounds, samples and eta must be fixed before the third")
+    found = calibrate_game(
+        budget.epsilon,
+        budget.delta,
+        n,
+        rounds=rounds,
+        samples=samples,
+        step=eta,
+        accountant=budget.accountant,
+        neighbours=budget.neighbours,
+    )
     return found.schedule, found.accountant, reason
 
 

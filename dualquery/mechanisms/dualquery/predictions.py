@@ -40,8 +40,8 @@ def game_error(task: Task, schedule: Schedule) -> ExpectedError:
     return ExpectedError(
         Estimate(*(min(factor * scale, 1.0) for factor in MAX_ERROR)),
         Estimate(*(min(factor * scale, 1.0) for factor in MEAN_ERROR)),
-        "a scale from n, the budget, the schema and the number of queries, with the range seen on "
-        "six data sets at epsilon 1",
+        "from n, the budget, the schema and the number of queries, scaled by the errors of six "
+        "data sets at epsilon 1",
     )
 
 

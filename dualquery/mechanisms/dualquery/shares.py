@@ -4,7 +4,7 @@
 probability ``exp(+-eta (k q(D) - S_q)) / Z``, where ``S_q`` counts the records on which q holds and
 Z adds the same over all queries and signs. Everything here but the answers ``q(D)`` is public, so
 the draws have a likelihood as a function of the answers. It is log-concave in them (an exponential
-family), and answers of a mixture of the records are linear in the shares: the shares of largest
+family), and answers of the records in shares are linear in the shares: the shares of largest
 likelihood are the solution of a concave program. They are drawn towards equal shares, which
 Algorithm 1 takes, by `EQUALITY` times their Kullback-Leibler divergence. All of it is
 post-processing.
@@ -94,7 +94,7 @@ def likelihood_shares(transcript: Transcript, first: int = 0, threads: int = 1) 
 
 @dataclass(frozen=True, eq=False)
 class _Point:
-    """Some shares, the answers of their mixture, and how likely they make the draws."""
+    """Some shares, the answers that they give, and how likely they make the draws."""
 
     shares: Float64
     answers: Float64
@@ -189,7 +189,7 @@ def _drawn(transcript: Transcript) -> Float64:
 
 
 def _answers(truths: NDArray[np.uint8], shares: Float64, queries: int, threads: int) -> Float64:
-    """Return the answers of the mixture: ``(m,)``."""
+    """Return the answers of records in shares: ``(m,)``."""
     answers = np.zeros(8 * truths.shape[1])
 
     def visit(_: int, first: int, last: int) -> None:

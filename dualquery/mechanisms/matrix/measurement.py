@@ -30,12 +30,12 @@ from dualquery.runtime.errors import BadInputError
 Float64 = NDArray[np.float64]
 
 _MORE_NOISE = 1.35
-"""So much more noise than the queries' own may the features give the answers, and be measured: a
-fit learns more from them, above all the shares of single bits. Intervals of the answers are wider
-by as much. Seen in runs on Adult, groceries, plants, BMS-WebView-2 and kosarak with 1,000 to
-100,000 queries, at ratios of 1.1 to 1.35; at 1.6 (Adult, 1,000 queries) the queries themselves are
-better. Cells of whole marginals add up to the shares of single bits, so there the smaller noise is
-taken."""
+"""Features are measured if they give the answers at most this times the noise of the queries
+themselves: a fit learns more from them, above all the shares of single bits. Intervals of the
+answers are wider by as much. This was seen in runs on Adult, groceries, plants, BMS-WebView-2 and
+kosarak with 1,000 to 100,000 queries, at ratios of 1.1 to 1.35; at 1.6 (Adult, 1,000 queries) the
+queries themselves are better. Cells of whole marginals add up to the shares of single bits, so
+there the smaller noise is taken."""
 
 
 class Measurement(Protocol):

@@ -37,7 +37,7 @@ from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.progress import part_of
 
 _COMPONENTS, _PULL = 100.0, 0.03
-"""Of the mixture (`MixtureFit`), where signal over noise is 1 (`_signal`)."""
+"""Components and pull of `MixtureFit` where signal over noise is 1 (`_signal`)."""
 
 _FEWEST, _MOST = 16, 256
 """Components, if the user does not say: a multiple of `_FEWEST`, which is one vector of numbers."""
@@ -109,7 +109,7 @@ class MeasureAndFit(Details):
 class Matrix(Mechanism[MeasureAndFit]):
     """Correlated Gaussian noise on all queries at once, and the mixture that fits the result.
 
-    The private part is one measurement, of the features (`strategy`) or of the queries themselves
+    The private part is one measurement, of the features (`scales`) or of the queries themselves
     (`measurement`). It gives every query an unbiased answer of known standard deviation. A mixture
     of product distributions, fitted to what was measured, has far smaller errors on most queries;
     where it is further from the unbiased answer than noise explains (`reach`), it is moved there.
@@ -124,7 +124,7 @@ class Matrix(Mechanism[MeasureAndFit]):
 
     pull: float | None = None
     """Part of a step by which components are drawn together, from 0 to 1: it keeps noise out. None
-    for what suits the measurement best, in trials on it (`selection`); the plan's is the least of
+    for what suits the measurement best, in trials on it (`trials`); the plan's is the least of
     these then, and the trace says which was chosen."""
 
     steps: int = 1500
@@ -180,7 +180,7 @@ class Matrix(Mechanism[MeasureAndFit]):
         return ExpectedError(
             Estimate(*(min(factor * deviation, 1.0) for factor in _MAX_ERROR)),
             Estimate(*(min(factor * deviation, 1.0) for factor in _MEAN_ERROR)),
-            "the deviation of the answers' noise, times what fits left of it on five public tables",
+            "from the answers' noise and the share of it that fits left on five public tables",
         )
 
     def run(

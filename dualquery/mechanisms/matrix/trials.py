@@ -21,19 +21,19 @@ from dualquery.runtime.progress import part_of
 Float64 = NDArray[np.float64]
 
 _HELD_BACK = 0.25
-"""g^2: so much more noise have the trials."""
+"""g^2: trials have (1 + g^2) times the noise variance."""
 
 _STEPS = 600
-"""Of a trial, at most. After half as many, pulls cannot be told apart."""
+"""Most gradient steps of a trial. After half as many, pulls cannot be told apart."""
 
 _FACTORS = (1.0, 2.0, 8.0)
 """Pulls tried, in units of the first. Eight times the usual one leaves hardly more than independent
 columns."""
 
 _NEARER = 0.7
-"""So much of the distance between two fits' answers (mean squares) must the one with the larger
-pull be nearer to the truth, as far as what was held back tells. Of two fits about as good, the one
-with less pull has the smaller largest error, as was seen on msweb."""
+"""The larger pull is chosen if its fit is nearer to what was held back by more than this part of
+the mean square between the two fits' answers. Of two fits about as good, the one with less pull has
+the smaller largest error, as was seen on msweb."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,9 +65,9 @@ class Trials:
     fit
         The fit to be made in the end.
     answers
-        What turns means of the products measured into the answers that matter, linearly.
+        Linear function from the means of what was measured to the answers of the queries.
     pulls
-        What is tried, the least first.
+        The pulls to try, the least first.
     """
 
     fit: MixtureFit
@@ -86,7 +86,7 @@ class Trials:
     def run(
         self, generator: np.random.Generator, threads: int, progress: Callable[[int, int], None]
     ) -> tuple[Trial, ...]:
-        """Make the trials, if any; ``progress`` is told of the steps of all."""
+        """Make the trials, if any; ``progress`` counts the steps of all."""
         if not self.pulls:
             return ()
         shown, held_back = split(self.fit.targets, self.fit.deviations, generator)

@@ -26,7 +26,7 @@ _REWRITING_BLOCKS = 256
 """From this many blocks on, finding the positive conjunctions takes less time than it saves."""
 
 _REWRITING_GAIN = 1.5
-"""How many times fewer conjunctions there must be for the rewriting to pay."""
+"""The rewriting pays if it has this many times fewer conjunctions."""
 
 _TRIAL_QUERIES = 50_000
 
@@ -93,7 +93,7 @@ class ConjunctionCounts:
         return self._rewriting
 
     def _explain(self, counting: CountingPass, reason: str, rows: BlockRows, threads: int) -> None:
-        """Tell the operator the choice, and what it will take, before it starts."""
+        """Tell the operator the choice and the estimated time before counting starts."""
         direct = counting.literals is self.literals
         blocks = -(-rows.n // BLOCK_ROWS)
         each = _trial(counting)

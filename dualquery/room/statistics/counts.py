@@ -109,17 +109,14 @@ def _chosen(queries: Statistic, positions: NDArray[np.int64]) -> Workload:
 def _contributed(
     data: PrivateData, queries: Statistic, counts: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    flipped = _flipped(data, queries)
-    return counts if flipped is None else np.where(flipped, data.rows.n - counts, counts)
+    """Return the counts, of complements where these are counted. Private."""
+    if data.replaces:
+        return counts
+    return np.where(complemented(queries), data.rows.n - counts, counts)
 
 
 def _as_counts(data: PrivateData, queries: Statistic, noisy: Numbers) -> Numbers:
-    flipped = _flipped(data, queries)
-    return noisy if flipped is None else np.where(flipped, data.public_rows - noisy, noisy)
-
-
-def _flipped(data: PrivateData, queries: Statistic) -> NDArray[np.bool_] | None:
-    """Return which queries are counted by their complements; None for none of them."""
-    if data.replaces or not isinstance(queries, Workload):
-        return None
-    return complemented(queries)
+    """Return the counts that noisy ones of complements stand for."""
+    if data.replaces:
+        return noisy
+    return np.where(complemented(queries), data.public_rows - noisy, noisy)

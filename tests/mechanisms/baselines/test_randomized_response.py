@@ -4,103 +4,26 @@ from __future__ import annotations
 
 import itertools
 import math
-import pickle
-from fractions import Fraction
 
 import numpy as np
 import pytest
 
 from dualquery.data.cells import axis_sizes, column_values
-from dualquery.data.schema.items import ItemSchema
 from dualquery.mechanisms.baselines.randomized_response import RandomizedResponse, correct
 from dualquery.mechanisms.protocol import Budget, Task
-from dualquery.privacy.accountants.choice import best
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.forms.subqueries import Subqueries
 from dualquery.queries.generate.random import random_conjunctions
 from dualquery.releases.making import run
 from dualquery.room.draws.randomized import (
-    WORDS,
-    RandomizedCounts,
     asked_columns,
     randomize,
-    steps_of,
 )
 from dualquery.room.randomness import SeededRandomness
-from dualquery.rows.dask_cluster import ClusterRows
 from dualquery.runtime.errors import BadInputError
-from tests.mwem.cases import all_records, domain_of, records_of
+from tests.cases import all_records, domain_of
+from tests.room.test_randomized import DOMAIN, WORKLOAD, chance
 from tests.tables import SCHEMA, dataset, random_records
-
-DOMAIN = domain_of(1, 3, 1)
-WORKLOAD = Workload(
-    np.array(
-        [
-            [0, -1, -1],
-            [1, 2, -1],  # not the first bit, and the first value
-            [3, 5, -1],  # two values of one column excluded
-            [2, 5, 9],  # one value, which already excludes another one
-            [2, 4, -1],  # two values at once: never
-            [0, 7, 8],
-        ],
-        np.int32,
-    ),
-    DOMAIN,
-)
-
-
-def chance(reported: int, true: int, epsilon: float, values: int) -> Fraction:
-    """Return the exact chance of a report of one column."""
-    steps = steps_of(epsilon, values)
-    return Fraction(WORDS - (values - 1) * steps if reported == true else steps, WORDS)
-
-
-@pytest.mark.parametrize("epsilon", [1e-12, 1e-3, 0.1, 1.0, 3.7, 30.0, 100.0])
-@pytest.mark.parametrize("values", [2, 3, 7, 1000])
-def test_a_report_costs_no_more_than_epsilon_and_hardly_less(epsilon, values) -> None:
-    steps = steps_of(epsilon, values)
-    ratio = Fraction(WORDS - (values - 1) * steps, steps)
-    # log1p keeps what a float of the ratio would lose.
-    cost = math.log1p(float(ratio - 1))
-    assert cost <= epsilon
-    if epsilon < 40:
-        assert cost == pytest.approx(epsilon, rel=1e-3, abs=1e-11)
-    assert steps >= 1
-
-
-@pytest.mark.parametrize("total", [0.3, 2.0])
-def test_no_table_of_reports_is_more_than_e_to_the_epsilon_times_as_likely(total) -> None:
-    """Every record against every other, every report: records are independent of each other."""
-    plan = RandomizedResponse().plan(Task(WORKLOAD, 50), Budget(total, 0.0))
-    epsilon = plan.parameters["report_epsilon"]
-    sizes = axis_sizes(DOMAIN).tolist()
-    cells = list(itertools.product(*(range(size) for size in sizes)))
-    worst = Fraction(0)
-    for report in cells:
-        chances = [
-            math.prod(
-                chance(y, x, epsilon, v) for y, x, v in zip(report, record, sizes, strict=True)
-            )
-            for record in cells
-        ]
-        worst = max(worst, max(chances) / min(chances))
-    assert 0.999 * total < math.log(worst) <= total
-    assert best(plan.schedule, 0.0)[1] <= total
-
-
-def test_words_become_reports_as_the_chances_say() -> None:
-    """The boundaries of the words, one by one: the last of each kind and the first of the next."""
-    domain = domain_of(3)
-    steps = steps_of(0.7, 3)
-
-    class Words(SeededRandomness):
-        def words(self, count: int) -> np.ndarray:
-            edges = [0, steps - 1, steps, 2 * steps - 1, 2 * steps, 3 * steps - 1, 3 * steps]
-            return np.array([*edges, WORDS - 1], np.uint64)[:count]
-
-    rows = np.tile(np.array([[0, 1, 0]], np.uint8), (8, 1))
-    reported = randomize(rows, domain, np.array([0]), 0.7, Words(0))
-    assert column_values(reported, domain)[:, 0].tolist() == [0, 0, 1, 1, 2, 2, 1, 1]
 
 
 @pytest.mark.parametrize("epsilon", [0.2, 2.0])
@@ -156,24 +79,6 @@ def test_a_delta_buys_more_for_many_columns() -> None:
     pure = RandomizedResponse().plan(work, Budget(1.0, 0.0)).parameters["report_epsilon"]
     loose = RandomizedResponse().plan(work, Budget(1.0, 1e-5)).parameters["report_epsilon"]
     assert loose > 2 * pure
-
-
-def test_counts_add_up_over_blocks() -> None:
-    """More rows than a block holds; with a large epsilon the reports are the truth."""
-    rows = random_records(DOMAIN, 9000, np.random.default_rng(2))
-    records = records_of(rows)
-    statistic = RandomizedCounts(WORKLOAD, 45.0, SeededRandomness(0))
-    found = records.total(statistic, 1)
-    np.testing.assert_array_equal(found, WORKLOAD.counts(records, threads=1))
-
-
-def test_it_stays_in_its_process() -> None:
-    statistic = RandomizedCounts(WORKLOAD, 1.0, SeededRandomness(0))
-    with pytest.raises(TypeError, match="RandomizedCounts stays in its process"):
-        pickle.dumps(statistic)
-    elsewhere = ClusterRows(None, (), ItemSchema.numbered(5, "bits"), 50)
-    with pytest.raises(BadInputError, match="--engine memory"):
-        elsewhere.total(statistic, 1)
 
 
 def test_long_queries_are_refused() -> None:

@@ -8,7 +8,7 @@ import pytest
 from dualquery.data.cells import column_values
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.products import Products, distinct_rows
-from tests.mwem.cases import all_records, domain_of, parities, random_case, truth_table
+from tests.cases import all_records, domain_of, parities, random_case, truth_table
 
 
 def values_on_cells(queries: Products, domain) -> np.ndarray:

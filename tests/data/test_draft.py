@@ -207,7 +207,7 @@ def test_what_looks_like_an_identifier_is_said(caplog: pytest.LogCaptureFixture)
         weight=[0.5 + 1.25 * i for i in range(rows)],
         age=[i // 2 for i in range(rows)],
     )
-    assert "no value comes twice in 'person', 'mail'" in caplog.text
+    assert "all values of 'person', 'mail' are different" in caplog.text
     assert "--columns '!person,!mail'" in caplog.text
     caplog.clear()
     draft(few=["a", "b", "c"])

@@ -1,4 +1,8 @@
-"""``--config``: a TOML file that mirrors a command's options; the command line wins."""
+"""A command's options from ``--config``, and a mechanism's from ``-o`` and its shorthands.
+
+Values stay texts here: the command line reads its own, and `dualquery.mechanisms.options` those of
+a mechanism, by the types that they declare.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +14,12 @@ import typer
 
 from dualquery.runtime.errors import BadInputError, did_you_mean
 
+SHORTHANDS = ("rounds", "samples", "eta", "repetitions", "solver", "solver_timeout")
+"""Options of mechanisms that the command has, too."""
+
 
 def apply_config(context: typer.Context, path: Path | None) -> dict[str, Any]:
-    """Return the command's effective parameters by name.
+    """Return the command's parameters by name: the command line wins over the file.
 
     Parameters
     ----------
@@ -67,3 +74,27 @@ def _as_typed(value: Any, several: bool) -> str | list[str]:
     if isinstance(value, list | dict):
         raise BadInputError("one value is expected; write several as one text with commas")
     return str(value)
+
+
+def mechanism_options(given: dict[str, Any]) -> dict[str, Any]:
+    """Return the mechanism's options: each ``-o key=value``, and the shorthands that were given.
+
+    Raises
+    ------
+    BadInputError
+        If one is not ``key=value``, or is given twice.
+    """
+    options: dict[str, Any] = {}
+    for pair in given["option"] or []:
+        key, equals, value = pair.partition("=")
+        if not equals or not key:
+            raise BadInputError(f"-o {pair!r}: write it as key=value")
+        if key in options:
+            raise BadInputError(f"-o {key} is given twice")
+        options[key] = value
+    for name in SHORTHANDS:
+        if given[name] is not None:
+            if name in options:
+                raise BadInputError(f"{name} is given twice, as -o {name} and as an option")
+            options[name] = given[name]
+    return options
