@@ -1,6 +1,7 @@
-"""Means of products of signs: independent columns, and what was measured of their departures.
+"""Means of products: independent columns, and what was measured of their departures.
 
-With m_a the mean of column a's sign, the mean of a product of signs of the columns A is
+With m_a the mean of a factor, a sign or an indicator of column a, that of a product of factors of
+the columns A is
 
     sum over the partitions of A into pairs and single columns, one pair at most, of
         d_ab times the product of the other columns' m,  plus d_A,
@@ -26,14 +27,14 @@ Float64 = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Departures:
-    """Products of signs, and how large their departures from independence are expected to be.
+    """Products, and how large their departures from independence are expected to be.
 
     Parameters
     ----------
     features
-        The products: of signs only, and with every product all pairs of its columns.
+        The products; with every product all pairs of its factors.
     means
-        float64, shape ``(bits,)``: the mean of each column's sign, at its first bit.
+        float64, shape ``(bits,)``: the means of the factors, at their bits.
     expected
         float64, shape ``(f,)``: the departures' standard deviations, before they are measured.
     """

@@ -35,6 +35,7 @@ from dualquery.mechanisms.matrix.expansion import Expansion, literals_of
 from dualquery.mechanisms.matrix.mixture import Mixture, MixtureFit
 from dualquery.mechanisms.matrix.product_terms import ProductTerms
 from dualquery.mechanisms.matrix.shares import posterior
+from dualquery.mechanisms.matrix.width import is_wide
 from dualquery.mechanisms.protocol import (
     Budget,
     Details,
@@ -70,6 +71,9 @@ for every further column of a product."""
 
 _COMPONENTS, _STEPS, _PULL = 64, 600, 0.2
 """Of the mixture that records are drawn from (`MixtureFit`)."""
+
+_LEAST = 1e-9
+"""Chance of a value in a record, at least: some value of a column has one above 0."""
 
 _MAX_ERROR = (0.3, 4.0, 8.0)
 _MEAN_ERROR = (0.0002, 0.05, 0.3)
@@ -146,14 +150,11 @@ class Staged(Mechanism[TwoStages]):
         """Fix both stages' ratios of sensitivity to scale; they fill the budget."""
         if budget.delta == 0:
             raise BadInputError("staged needs --delta above 0; with delta 0 use laplace or mwem")
-        domain = task.workload.domain
-        if (domain.sizes > 2).any():
-            raise BadInputError("staged takes tables of binary columns; use matrix for others")
         expansion = Expansion.of(task.workload)
         singles = _singles(expansion.features)
         if not len(singles):
             raise BadInputError("staged has nothing to measure: no query depends on a column")
-        sensitivity = _signs(expansion.features, singles).sensitivity(budget.neighbours)
+        sensitivity = _alike(expansion.features, singles).sensitivity(budget.neighbours)
 
         def schedule_of(rho: float) -> tuple[GaussianNoise, GaussianNoise]:
             first, second = (math.sqrt(2.0 * part * rho) for part in (_FIRST, 1.0 - _FIRST))
@@ -171,14 +172,18 @@ class Staged(Mechanism[TwoStages]):
                 sensitivity=sensitivity,
                 scale=first.scale,
                 ratio=second.sensitivity,
-                deviation=first.scale / (2.0 * task.n),
+                deviation=float(
+                    _in_shares(expansion.features, singles).min() * first.scale / task.n
+                ),
                 records=self.records or default_records(task.n),
             ),
             needs_answers=False,
         )
 
-    def expected_error(self, task: Task, plan: Plan[TwoStages]) -> ExpectedError:  # noqa: ARG002
-        """Estimate the error from the noise of the columns' shares."""
+    def expected_error(self, task: Task, plan: Plan[TwoStages]) -> ExpectedError | None:
+        """Estimate the error from the noise of the columns' shares; None if these are few."""
+        if not is_wide(task.workload):
+            return None  # what is left of the noise was measured on wide tables
         deviation = plan.details.deviation
         return ExpectedError(
             Estimate(*(min(factor * deviation, 1.0) for factor in _MAX_ERROR)),
@@ -189,28 +194,29 @@ class Staged(Mechanism[TwoStages]):
     def run(self, task: Task, plan: Plan[TwoStages], curator: Curator, session: Session) -> Outcome:
         """Measure twice, and answer."""
         planned, n = plan.details, task.n
-        features, domain = planned.expansion.features, task.workload.domain
+        features = planned.expansion.features
         singles = _singles(features)
-        columns = _signs(features, singles)
+        columns = _alike(features, singles)
         noisy = _means(curator, columns, planned.scale, n)
-        first = SharesStage(singles, (1.0 - noisy) / 2.0, planned.deviation)
-        shares, uncertain = posterior(first.shares, first.deviation)
+        first = SharesStage.of(features, singles, noisy, planned.scale / n)
+        shares, uncertain = first.posterior()
 
         expected = _expected(features, singles, shares, uncertain)
         chosen = worth_measuring(expected, _noise_of_one(planned, n))
-        strategy = _signs(features, chosen)
+        strategy = _alike(features, chosen)
         scale = scale_for(strategy.sensitivity(planned.neighbours), planned.ratio)
-        again = _means(curator, strategy, scale, n)
-        deviation = scale / n
+        noisy = _means(curator, strategy, scale, n)
 
         single = np.isin(chosen, singles)
         products = chosen[~single]
-        second = SharesStage(chosen[single], (1.0 - again[single]) / 2.0, deviation / 2.0)
+        second = SharesStage.of(features, chosen[single], noisy[single], scale / n)
         shares, uncertain = _combined(singles, shares, uncertain, second)
-        means = np.ones(domain.bits)
-        means[features.bits[singles, 0]] = 1.0 - 2.0 * shares
+        means = np.zeros(task.workload.domain.bits)
+        means[features.bits[singles, 0]] = np.where(
+            features.signs[singles, 0], 1.0 - 2.0 * shares, shares
+        )
         departures = Departures(features, means, expected)
-        model = departures.shrunk(products, again[~single], deviation)
+        model = departures.shrunk(products, noisy[~single], scale / n)
         generator = np.random.default_rng(session.public_seed)
         mixture = _mixture(features, model, products, generator, session)
         return Outcome(
@@ -226,11 +232,35 @@ class Staged(Mechanism[TwoStages]):
 
 @dataclass(frozen=True, eq=False)
 class SharesStage:
-    """Noisy shares of columns: of ``1`` at the bit of some features, each of one column."""
+    """Noisy shares of 1s at the bits of some features of one factor, as a stage measured them.
+
+    Parameters
+    ----------
+    features
+        int64, shape ``(s,)``: the features' places.
+    shares, deviations
+        float64, shape ``(s,)``: the shares, and the standard deviations of their noise.
+    """
 
     features: NDArray[np.int64]
     shares: Float64
-    deviation: float
+    deviations: Float64
+
+    @staticmethod
+    def of(
+        features: Features, places: NDArray[np.int64], noisy: Float64, deviation: float
+    ) -> SharesStage:
+        """Return the shares that noisy means of features tell; the sign of a share p is 1 - 2 p."""
+        shares = np.where(features.signs[places, 0], (1.0 - noisy) / 2.0, noisy)
+        return SharesStage(places, shares, _in_shares(features, places) * deviation)
+
+    def posterior(self) -> tuple[Float64, Float64]:
+        """Return posterior means and standard deviations; shares of equal noise are alike."""
+        means, spread = np.empty((2, len(self.shares)))
+        for deviation in np.unique(self.deviations):
+            alike = self.deviations == deviation
+            means[alike], spread[alike] = posterior(self.shares[alike], float(deviation))
+        return means, spread
 
 
 def _means(curator: Curator, strategy: Strategy, scale: float, n: int) -> Float64:
@@ -281,7 +311,12 @@ def _singles(features: Features) -> NDArray[np.int64]:
     return np.flatnonzero((features.bits >= 0).sum(axis=1) == 1)
 
 
-def _signs(features: Features, chosen: NDArray[np.int64]) -> Strategy:
+def _in_shares(features: Features, places: NDArray[np.int64]) -> Float64:
+    """Return by how much a share changes where the mean of its feature changes by 1: 1/2 or 1."""
+    return np.where(features.signs[places, 0], 0.5, 1.0)
+
+
+def _alike(features: Features, chosen: NDArray[np.int64]) -> Strategy:
     """Return how some features are measured: all with the same noise, and no row left out."""
     return Strategy(Features(features.bits[chosen], features.domain), np.ones(len(chosen)), None)
 
@@ -291,17 +326,17 @@ def _expected(
 ) -> Float64:
     """Return by how much each feature may differ from what the columns' shares say of it.
 
-    A column's sign by twice what its share may; a product of signs by its columns' standard
-    deviations, times how large correlations are expected to be.
+    A factor by what its share may be off; a product by its factors' standard deviations, times how
+    large correlations are expected to be.
     """
-    bits = features.bits
+    bits, factor = features.bits, 1.0 / _in_shares(features, singles)
     spread = np.zeros(features.domain.bits)
-    spread[bits[singles, 0]] = 2.0 * np.sqrt(shares * (1.0 - shares))
+    spread[bits[singles, 0]] = factor * np.sqrt(shares * (1.0 - shares))
     factors = (bits >= 0).sum(axis=1)
-    expected = np.where(bits >= 0, spread[bits], 1.0).prod(axis=1)
+    expected: Float64 = np.where(bits >= 0, spread[bits], 1.0).prod(axis=1)
     expected *= _CORRELATION * 0.5 ** np.maximum(factors - 2.0, 0.0)
-    expected[singles] = 2.0 * uncertain
-    return np.asarray(expected, np.float64)
+    expected[singles] = factor * uncertain
+    return expected
 
 
 def _combined(
@@ -310,9 +345,9 @@ def _combined(
     """Return the shares and what they may be off, with those of the second stage weighed in."""
     at = np.searchsorted(singles, second.features)
     shares, uncertain = shares.copy(), uncertain.copy()
-    trust = uncertain[at] ** 2 / (uncertain[at] ** 2 + second.deviation**2)
+    trust = uncertain[at] ** 2 / (uncertain[at] ** 2 + second.deviations**2)
     shares[at] = np.clip(shares[at] + trust * (second.shares - shares[at]), 0.0, 1.0)
-    uncertain[at] = np.sqrt(trust) * second.deviation
+    uncertain[at] = np.sqrt(trust) * second.deviations
     return shares, uncertain
 
 
@@ -338,7 +373,15 @@ def _mixture(
     held = np.flatnonzero(np.isin(domain.column_of_bit, columns))
     means = np.zeros(domain.bits)
     means[bits[singles, 0]] = model[singles]
-    values = means[held, None].astype(np.float32)
+    # The values of a column that nobody asks about share what the others leave.
+    asked = np.isin(held, bits[singles, 0])
+    column = domain.column_of_bit[held]
+    left = 1.0 - np.bincount(column, means[held])[column]
+    others = np.bincount(column, ~asked)[column]
+    rest = np.maximum(left, _LEAST) / np.maximum(others, 1)
+    binary = domain.has_two_values[held]
+    filled = np.where(asked | binary, means[held], rest)
+    values = np.where(binary, filled, np.maximum(filled, _LEAST))[:, None].astype(np.float32)
     if len(products):
         tied = np.unique(bits[products][bits[products] >= 0])
         fitted = np.concatenate((singles[np.isin(bits[singles, 0], tied)], products))
@@ -375,8 +418,8 @@ def _intervals(
     low, high = np.zeros(workload.domain.bits), np.ones(workload.domain.bits)
     for stage in stages:
         at = features.bits[stage.features, 0]
-        low[at] = np.maximum(low[at], stage.shares - half * stage.deviation)
-        high[at] = np.minimum(high[at], stage.shares + half * stage.deviation)
+        low[at] = np.maximum(low[at], stage.shares - half * stage.deviations)
+        high[at] = np.minimum(high[at], stage.shares + half * stage.deviations)
     present = bits >= 0
     fails = np.where(present, np.where(negated, high[bits], 1.0 - low[bits]), 0.0)
     holds = np.where(present, np.where(negated, 1.0 - low[bits], high[bits]), 1.0)
