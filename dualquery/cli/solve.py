@@ -87,6 +87,7 @@ def solve(
         get_solver,
     )
     from solvers.formats import read_clauses, read_instance
+    from solvers.kernel_solver import load
 
     if output is Output.MAXSAT and as_json:
         raise BadInputError("--format maxsat and --json: stdout has room for one of them")
@@ -99,6 +100,7 @@ def solve(
     clauses = read_clauses(instance) if output is Output.MAXSAT else None
     read = read_instance(instance) if clauses is None else clauses.instance
     reading = time.perf_counter() - began
+    load(chosen)
     began = time.perf_counter()
     solution: Solution | None = None
     fault: SolverError | None = None
