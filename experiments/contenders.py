@@ -1,9 +1,9 @@
-"""The mechanisms that the experiments on conjunctions compare, by the name in legends."""
+"""The mechanisms that the experiments on conjunctions compare, by their names in legends."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 BEST = "auto"
@@ -38,7 +38,7 @@ PAPERS, RECOUNTED = "Algorithm 1, paper's accounting", "Algorithm 1, our account
 """The paper's game, as it was accounted for, and with the tightest accountant; `OURS` has the
 latter, too, and remembers draws and fits shares."""
 
-CONTENDERS: Mapping[str, Contender] = {
+CONTENDERS: dict[str, Contender] = {
     OURS: Contender("dualquery"),
     RECOUNTED: Contender("dualquery", options=AS_PUBLISHED),
     PAPERS: Contender("dualquery", "paper", AS_PUBLISHED),
@@ -52,3 +52,8 @@ CONTENDERS: Mapping[str, Contender] = {
 
 SEEDLESS = frozenset({"uniform", "zero record"})
 """They draw nothing that their answers depend on, and no budget changes them: one run is enough."""
+
+
+def specified(labels: Iterable[str]) -> dict[str, Any]:
+    """Return contenders as the parameter ``contenders`` of a run: plain values by label."""
+    return {label: asdict(CONTENDERS[label]) for label in labels}

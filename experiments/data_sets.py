@@ -36,7 +36,7 @@ class DataSet:
         """Return whether it can be read."""
         return self.source is not None or self.name in choices.data
 
-    def parameters(self, choices: Choices) -> Mapping[str, Any]:
+    def parameters(self, choices: Choices) -> dict[str, Any]:
         """Return the parameters of a run that say what `measuring.question` reads.
 
         Raises

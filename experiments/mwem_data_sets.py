@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from dualquery.data.schema.columns import Binary, Categorical
 from dualquery.data.schema.items import ItemSchema
 from dualquery.data.schema.table import TableSchema
 from dualquery.rows.dataset import Dataset, load
+from dualquery.rows.histogram import Histogram
 from dualquery.rows.packed import Records
 from dualquery.runtime.errors import BadInputError
 
@@ -56,6 +57,11 @@ class Study:
 
     title: str
     data: Dataset[Records]
+
+
+def exact_cells(data: Dataset[Any]) -> NDArray[np.float64]:
+    """Return the number of rows in every cell, an axis a column. Not private."""
+    return data.records.total(Histogram(data.schema.domain), 1).astype(np.float64)  # type: ignore[no-any-return]
 
 
 # --- numbers, for range queries -------------------------------------------------------------------

@@ -17,7 +17,7 @@ from dualquery.mechanisms.protocol import Budget, Task
 from dualquery.privacy.events import Neighbours
 from dualquery.queries.ranges import RangeQueries
 from dualquery.releases.making import run as run_mechanism
-from experiments.comparing import curve_means, listed, ratios
+from experiments.comparing import curve_means, listed, ratios, tables
 from experiments.harness.recipe import Choices, Finding, Recipe, Row, Run
 from experiments.mwem_data_sets import NUMERIC, WITHOUT, numeric_table
 
@@ -131,22 +131,18 @@ def indicator_matrix(queries: RangeQueries) -> NDArray[np.float64]:
 
 def summarise(table: pl.DataFrame) -> pl.DataFrame:
     """Return the mean squared error of a query, and the bounds on it, in rows²."""
+    names = {"title": "mean squared error of", "at": "at epsilon"}
     return (
-        table.rename({"title": "mean squared error of", "at": "at epsilon"})
-        .pivot(
-            "curve",
-            index=["mean squared error of", "at epsilon"],
-            values="squared_error",
-            aggregate_function="mean",
-        )
-        .select("mean squared error of", "at epsilon", MWEM, *BOUNDS)
+        table.rename(names)
+        .pivot("curve", index=[*names.values()], values="squared_error", aggregate_function="mean")
+        .select(*names.values(), MWEM, *BOUNDS)
     )
 
 
 def expect(table: pl.DataFrame) -> Sequence[Finding]:
     """State the paper's two findings for each table."""
     findings = []
-    for (title,), lines in table.group_by("title", maintain_order=True):
+    for title, lines in tables(table, "title"):
         means = curve_means(lines, "curve", "at", "squared_error")
         factors = ratios(means[BOUND], means[MWEM])
         first = next(iter(factors.values()))
@@ -169,20 +165,14 @@ def draw(table: pl.DataFrame) -> Mapping[str, Figure]:
     """Draw a panel for each table."""
     from experiments.harness import style
 
-    figure, axes = style.panels(2, 2)
-    looks = style.curves([MWEM, *BOUNDS])
-    for panel, title in zip(axes, table["title"].unique(maintain_order=True), strict=False):
-        lines = table.filter(title=title)
-        style.lines_with_bands(panel, lines, "at", "squared_error", "curve", looks)
-        style.logarithmic(panel, EPSILONS)
-        panel.set(
-            title=title,
-            yscale="log",
-            xlabel="epsilon",
-            ylabel="squared error of a query (rows²)",
+    charts = [
+        style.Chart(
+            table=lines, x="at", y="squared_error", by="curve", title=title, xlabel="epsilon",
+            looks=style.curves([MWEM, *BOUNDS]), ticks=EPSILONS,
         )
-    style.legend_below(figure, axes, 2)
-    return {"ranges": figure}
+        for title, lines in tables(table, "title")
+    ]  # fmt: skip
+    return {"ranges": style.picture(charts, 2)}
 
 
 RECIPE = Recipe(

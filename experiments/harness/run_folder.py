@@ -56,27 +56,18 @@ class RunFolder:
 
     def path(self, run: Run) -> Path:
         """Return the file of a run, finished or not."""
-        key = hashlib.sha256(_canonical(self._identity(run)).encode()).hexdigest()[:24]
-        return self.folder / f"{key}.json"
+        key = json.dumps(self._identity(run), sort_keys=True)
+        return self.folder / f"{hashlib.sha256(key.encode()).hexdigest()[:24]}.json"
 
-    def load(self, run: Run) -> Sequence[Row] | None:
+    def load(self, run: Run) -> list[Row] | None:
         """Return the rows of a run, or None if it is not finished or its file is damaged."""
-        path = self.path(run)
         try:
-            stored = json.loads(path.read_text(encoding="utf-8"))
-            whole = all(stored[name] == value for name, value in self._identity(run).items())
-            rows = stored["rows"]
-        except FileNotFoundError:
+            stored = json.loads(self.path(run).read_text(encoding="utf-8"))
+            rows = stored.pop("rows")
+        except (OSError, ValueError, KeyError, AttributeError):
             return None
-        except (OSError, ValueError, KeyError, TypeError):
-            return None
-        if not whole or not isinstance(rows, list) or not all(isinstance(r, dict) for r in rows):
-            return None
-        return rows
-
-    def damaged(self, run: Run) -> bool:
-        """Return whether a run has a file that cannot be used."""
-        return self.path(run).exists() and self.load(run) is None
+        whole = stored == self._identity(run) and isinstance(rows, list)
+        return rows if whole and all(isinstance(row, dict) for row in rows) else None
 
     def save(self, run: Run, rows: Sequence[Row]) -> None:
         """Keep a finished run.
@@ -120,7 +111,3 @@ def write_whole(path: Path, content: str | bytes) -> None:
         if draft is not None:
             draft.unlink(missing_ok=True)
         raise BadInputError(f"--out {path}: cannot be written ({error.strerror})") from error
-
-
-def _canonical(value: Mapping[str, Any]) -> str:
-    return json.dumps(value, sort_keys=True)

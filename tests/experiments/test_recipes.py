@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from experiments.commands import recipe_named
 from experiments.contenders import BEST, CONTENDERS, Contender
-from experiments.harness.names import recipe_named
 from experiments.harness.recipe import Choices, Recipe, Run
 from experiments.harness.runner import tidy_table
 
