@@ -1,4 +1,4 @@
-"""What a user asks for, checked as far as it can be without a table: a workload and a budget."""
+"""What a user asks for: a workload and a budget, checked as far as possible without a table."""
 
 from __future__ import annotations
 

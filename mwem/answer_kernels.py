@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import float64, int32, int64, njit, types, void
+from numba import float64, int32, int64, types, void
 from numpy.typing import NDArray
+
+from dualquery.runtime.array_types import Array, kernel
 
 
 class Factors(NamedTuple):
@@ -54,10 +56,8 @@ PARTS = types.NamedUniTuple(int64[::1], 2, Parts)
 TABLE_POOL = types.NamedTuple((float64[::1], int64[::1], int64[:, ::1]), TablePool)
 
 
-@njit("int64(int32[:, ::1], int32[::1], int64[::1])", nogil=True, cache=True)
-def count_parts(
-    scopes: NDArray[np.int32], component: NDArray[np.int32], first: NDArray[np.int64]
-) -> int:
+@kernel("int64(int32[:, ::1], int32[::1], int64[::1])")
+def count_parts(scopes: Array, component: Array, first: Array) -> int:
     """Number the parts of scopes that hold two or more columns of one component.
 
     Fills ``first`` (scopes + 1 long) with the number of the first part of each scope; returns the
@@ -85,17 +85,8 @@ def count_parts(
     return parts
 
 
-@njit(
-    "void(int32[:, ::1], int32[::1], int32[:, ::1], int64[::1])",
-    nogil=True,
-    cache=True,
-)
-def list_parts(
-    scopes: NDArray[np.int32],
-    component: NDArray[np.int32],
-    columns: NDArray[np.int32],
-    slots: NDArray[np.int64],
-) -> None:
+@kernel("void(int32[:, ::1], int32[::1], int32[:, ::1], int64[::1])")
+def list_parts(scopes: Array, component: Array, columns: Array, slots: Array) -> None:
     """Fill the columns of each part (padded with -1) and a bit mask of its places in the scope."""
     part = 0
     for scope in range(len(scopes)):
@@ -122,10 +113,8 @@ def list_parts(
                 part += 1
 
 
-@njit(void(FACTORS, int64[::1], float64[::1]), nogil=True, cache=True)
-def expect_factors(
-    factors: Factors, start: NDArray[np.int64], marginals: NDArray[np.float64]
-) -> None:
+@kernel(void(FACTORS, int64[::1], float64[::1]))
+def expect_factors(factors: Factors, start: Array, marginals: Array) -> None:
     """Fill the expectations of factors from the inclusive marginals of single columns.
 
     Column c's marginal is ``marginals[start[c]:start[c + 1]]``.
@@ -138,18 +127,14 @@ def expect_factors(
         factors.expected[factor] = total
 
 
-@njit(
-    void(int32[::1], int32[:, ::1], FACTORS, PARTS, TABLE_POOL, float64[::1]),
-    nogil=True,
-    cache=True,
-)
+@kernel(void(int32[::1], int32[:, ::1], FACTORS, PARTS, TABLE_POOL, float64[::1]))
 def combine(
-    scope_of: NDArray[np.int32],
-    factors_of: NDArray[np.int32],
+    scope_of: Array,
+    factors_of: Array,
     factors: Factors,
     parts: Parts,
     tables: TablePool,
-    answers: NDArray[np.float64],
+    answers: Array,
 ) -> None:
     """Fill the answers of queries: the expectations of parts and of single columns multiplied.
 

@@ -29,9 +29,8 @@ from dualquery.mechanisms.protocol import (
     Session,
     Task,
     default_records,
-    require_conjunctions,
 )
-from dualquery.queries.conjunctions import Workload
+from dualquery.queries.conjunctions import Workload, require_conjunctions
 from dualquery.queries.family import Queries
 from dualquery.queries.forms.fourier import answers_of, asked_sets
 from dualquery.queries.forms.subqueries import Subqueries
@@ -77,7 +76,7 @@ class BarakDetails(Details):
     noise: Noise
 
     def parameters(self) -> Mapping[str, Any]:
-        """Return what was decided; the sets by their number."""
+        """Return the decisions; the sets by their number."""
         return {
             "fit": self.fit,
             "repetitions": self.repetitions,

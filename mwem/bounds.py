@@ -1,4 +1,4 @@
-"""What theory promises of MWEM, and what it denies to mechanisms that look at queries only."""
+"""Bounds on errors: an upper one for MWEM, a lower one for mechanisms that see queries only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values of a column that no measured query tells apart, taken together.
+"""Merge the values of a column that no measured query distinguishes.
 
 A conjunction asks of a column with forty values whether it has one of them: to the distribution,
 the other thirty-nine are alike for as long as no measured query splits them. With such values as

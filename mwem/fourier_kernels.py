@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
-from numpy.typing import NDArray
+
+from dualquery.runtime.array_types import Array, kernel
 
 
-@njit("boolean(uint64, uint64)", nogil=True, cache=True, inline="always")
+@kernel("boolean(uint64, uint64)", inline="always")
 def odd(record: np.uint64, mask: np.uint64) -> bool:
     """Return whether a record has an odd number of the mask's bits."""
     word = record & mask
@@ -16,8 +16,8 @@ def odd(record: np.uint64, mask: np.uint64) -> bool:
     return bool(word & np.uint64(1))
 
 
-@njit("float64(uint64[::1], uint64, float64[::1])", nogil=True, cache=True)
-def coefficient(records: NDArray[np.uint64], mask: np.uint64, shares: NDArray[np.float64]) -> float:
+@kernel("float64(uint64[::1], uint64, float64[::1])")
+def coefficient(records: Array, mask: np.uint64, shares: Array) -> float:
     """Return the mean parity of the bits of a mask."""
     total = 0.0
     for cell in range(len(records)):
@@ -25,25 +25,16 @@ def coefficient(records: NDArray[np.uint64], mask: np.uint64, shares: NDArray[np
     return total
 
 
-@njit("void(uint64[::1], uint64[::1], float64[::1], float64[::1])", nogil=True, cache=True)
-def coefficients(
-    records: NDArray[np.uint64],
-    masks: NDArray[np.uint64],
-    shares: NDArray[np.float64],
-    out: NDArray[np.float64],
-) -> None:
+@kernel("void(uint64[::1], uint64[::1], float64[::1], float64[::1])")
+def coefficients(records: Array, masks: Array, shares: Array, out: Array) -> None:
     """Fill in the mean parity of every mask."""
     for query in range(len(masks)):
         out[query] = coefficient(records, masks[query], shares)
 
 
-@njit("void(uint64[::1], uint64[::1], float64[::1], int64, float64[::1])", nogil=True, cache=True)
+@kernel("void(uint64[::1], uint64[::1], float64[::1], int64, float64[::1])")
 def multiply_weights(
-    records: NDArray[np.uint64],
-    masks: NDArray[np.uint64],
-    targets: NDArray[np.float64],
-    passes: int,
-    shares: NDArray[np.float64],
+    records: Array, masks: Array, targets: Array, passes: int, shares: Array
 ) -> None:
     """Run passes of ``A(x) ~ A(x) exp(chi(x) (target - chi(A)) / 2)`` over all masks, in place.
 

@@ -1,4 +1,4 @@
-"""MWEM as a mechanism: what it plans from public facts, and how its parts are put together.
+"""MWEM as a mechanism: its plan from public facts, and how its parts fit together.
 
 DualQuery keeps weights on queries and answers with records; MWEM keeps weights on records and
 answers with queries. The game itself is in `mwem.algorithm`.
@@ -65,7 +65,7 @@ class MwemDetails(Details):
     spending: Spending
 
     def parameters(self) -> Mapping[str, Any]:
-        """Return the options that matter, and what was decided."""
+        """Return the options that matter, and the decisions."""
         options = self.options
         return {
             "iterations": options.iterations,

@@ -148,7 +148,7 @@ class WholeMarginals:
 def questions_of(
     queries: Queries, options: MwemOptions, neighbours: Neighbours = Neighbours.REPLACE_ONE
 ) -> Questions:
-    """Return what the user wants to be asked.
+    """Return the questions that the user's options ask for.
 
     Raises
     ------

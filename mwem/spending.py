@@ -103,7 +103,7 @@ class Spending:
 
 
 def _selected(selection: Selection, epsilon: float) -> Event:
-    """Return what a selection is charged as."""
+    """Return the event that a selection is charged as."""
     if selection == "exponential":
         return SampledQueries(epsilon + RANGE_SLACK, 1)
     return LaplaceNoise(epsilon)

@@ -15,6 +15,24 @@ class InfeasibleProblemError(SolverError):
     """No record satisfies the groups and the linear constraints together."""
 
 
+class NoRecordFoundError(SolverError):
+    """No feasible record was found within the time limit, nor a proof that there is none.
+
+    Parameters
+    ----------
+    violation
+        The least number of linear constraints that a record seen violates; None if none was seen.
+    """
+
+    def __init__(self, violation: int | None = None) -> None:
+        least = "" if violation is None else f"; the best one seen violates {violation} of them"
+        super().__init__(
+            "no record that satisfies the linear constraints was found within the time limit"
+            f"{least}; raise the limit or give a feasible hint"
+        )
+        self.violation = violation
+
+
 class UnknownSolverError(SolverError):
     """No solver of that name is registered, or it does not know that argument."""
 

@@ -17,14 +17,16 @@ from solvers.compact import compact
 from solvers.errors import (
     InfeasibleProblemError,
     InvalidProblemError,
+    NoRecordFoundError,
     SolverError,
     UnknownSolverError,
 )
 from solvers.feasibility import feasible_record, listed
 from solvers.limits import SearchLimits
-from solvers.local_search import improve
+from solvers.local_search import first_record, greedy_record, improve, repaired
 from solvers.problem import BestResponse
 from solvers.protocol import Capability
+from solvers.relaxation import unit
 from solvers.solution import Solution, Status
 
 _GRACE_SECONDS = 0.25
@@ -34,6 +36,7 @@ _COMPILED = (
     "solvers.dominance_kernels",
     "solvers.lagrangian_kernels",
     "solvers.local_search_kernels",
+    "solvers.repair_kernels",
 )
 """Modules of compiled loops, one or the other of which every back-end or its fallback needs."""
 
@@ -180,7 +183,7 @@ class KernelSolver(ABC):
         limits = SearchLimits(began, began + time_limit, threads, seed)
         preprocessed = self.preprocess(problem)
         kernel = preprocessed.problem
-        start = _start(preprocessed, limits, hint, default)
+        start = self._start(preprocessed, limits, hint, default)
 
         if len(kernel.terms) == 0:
             record = np.zeros(0, np.uint8) if start is None else start
@@ -209,6 +212,33 @@ class KernelSolver(ABC):
             solver=self.name,
             steps=(*preprocessed.steps, *result.steps),
         )
+
+    def _start(
+        self,
+        preprocessed: Preprocessed,
+        limits: SearchLimits,
+        hint: NDArray[np.uint8] | None,
+        default: NDArray[np.uint8] | None,
+    ) -> NDArray[np.uint8] | None:
+        """Return the hint's part in the kernel, or some feasible record under constraints."""
+        if hint is not None and preprocessed.original.feasible(hint):
+            return preprocessed.restrict(hint)
+        kernel = preprocessed.problem
+        if len(kernel.rows) == 0:
+            return None
+        start = first_record(kernel, limits)
+        if start is None and default is not None:
+            start = preprocessed.restrict(default)
+        if start is not None and kernel.feasible(start):
+            return start
+        try:
+            # A back-end that is exact may be better at it: then half of the time is left to it.
+            spared = 0.5 * limits.remaining() if Capability.EXACT in self.capabilities else 0.0
+            return feasible_record(kernel, limits.deadline - spared)
+        except InfeasibleProblemError:
+            # Named by the numbers that the caller knows.
+            feasible_record(preprocessed.original, limits.deadline)
+            raise
 
 
 def check_options(
@@ -242,31 +272,6 @@ def check_options(
         )
 
 
-def _start(
-    preprocessed: Preprocessed,
-    limits: SearchLimits,
-    hint: NDArray[np.uint8] | None,
-    default: NDArray[np.uint8] | None,
-) -> NDArray[np.uint8] | None:
-    """Return the kernel's part of the hint, or some feasible record if there are constraints."""
-    if hint is not None and preprocessed.original.feasible(hint):
-        return preprocessed.restrict(hint)
-    kernel = preprocessed.problem
-    if not kernel.constraints:
-        return None
-    if default is not None:
-        start = preprocessed.restrict(default)
-        if kernel.feasible(start):
-            return start
-
-    try:
-        return feasible_record(kernel, limits.deadline)
-    except InfeasibleProblemError:
-        # Named by the numbers that the caller knows.
-        feasible_record(preprocessed.original, limits.deadline)
-        raise
-
-
 def _infeasible(kernel: BestResponse) -> SolverError:
     """Return the error for a kernel that a back-end proved infeasible and we could not decide."""
     numbers = listed(range(len(kernel.rows)))
@@ -283,13 +288,13 @@ def _usable(
     record, found = result.record, result.found
     own = record is not None and kernel.feasible(record)
     if record is None or not own:
-        if start is None and kernel.constraints:
-            raise SolverError(
-                "no record that satisfies the linear constraints was found within the time limit; "
-                "raise the limit or give a feasible hint"
-            )
         deadline = max(limits.deadline, time.perf_counter() + _GRACE_SECONDS)
-        record, found = improve(kernel, start, SearchLimits(limits.began, deadline, 1, limits.seed))
+        limits = SearchLimits(limits.began, deadline, 1, limits.seed)
+        if start is None and len(kernel.rows):
+            start, violated = repaired(kernel, greedy_record(kernel), limits, math.inf)
+            if violated or not kernel.feasible(start):
+                raise NoRecordFoundError(violated)
+        record, found = improve(kernel, start, limits)
     if start is not None and kernel.value(start) > kernel.value(record):
         record, found = start, 0.0
     return record, limits.elapsed() if found is None else found, own
@@ -305,7 +310,9 @@ def _credible_bound(kernel: BestResponse, result: SearchResult, objective: float
 def _is_proven(kernel: BestResponse, objective: float, bound: float) -> bool:
     if objective >= kernel.constant + float(kernel.weights[kernel.weights > 0].sum()):
         return True
-    return bound <= objective + _tolerance(kernel)
+    # Less than to the next value, where values have a distance.
+    nearest = 0.5 * unit(kernel) or math.inf
+    return bound <= objective + min(_tolerance(kernel), nearest)
 
 
 def _tolerance(kernel: BestResponse) -> float:

@@ -6,14 +6,16 @@ groups there are local optima that it does not leave. Above: simulated annealing
 scores, then descent. Tabu search ends
 when the second half of its steps brought nothing, and not before a number of steps set by the
 problem; annealing after such a number. So without a time limit in the way the answer is a function
-of problem, hint and seed. Linear constraints are kept by making legal moves
-only, so regions of feasible records that no single move connects are not left.
+of problem, hint and seed. Linear constraints are kept by making legal moves only; a record that
+violates some, the greedy one or a random one to begin again from, is repaired first
+(:mod:`solvers.repair_kernels`).
 """
 
 from __future__ import annotations
 
 import math
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -46,8 +48,21 @@ attribute's mean number of literals."""
 _COOLING = 0.2
 """Last temperature, as a share of the first."""
 
+_REPAIR_CHUNK = 100
+"""Steps of a repair between two looks at the clock: a millisecond or two."""
+_REPAIRS_PER_ROW = 10
+_LEAST_REPAIRS = 2_000
+"""Steps of a repair that are made before anything else is tried."""
+
 _CHUNK_WORK = 1_000_000
 """Attributes looked at between two looks at the clock: a millisecond or two."""
+
+
+def first_record(kernel: BestResponse, limits: SearchLimits) -> NDArray[np.uint8] | None:
+    """Return a feasible record made from the greedy one, or None if that took too many steps."""
+    steps = _LEAST_REPAIRS + _REPAIRS_PER_ROW * len(kernel.rows)
+    record, violated = repaired(kernel, greedy_record(kernel), limits, steps)
+    return record if violated == 0 else None
 
 
 def improve(
@@ -108,6 +123,58 @@ def search_from(
     return state.best_record, found
 
 
+def repaired(
+    kernel: BestResponse, record: NDArray[np.uint8], limits: SearchLimits, steps: float
+) -> tuple[NDArray[np.uint8], int]:
+    """Return a record that satisfies the linear constraints, made from one that may not.
+
+    Parameters
+    ----------
+    kernel
+        The problem.
+    record
+        uint8, shape ``(attributes,)``: legal for the groups.
+    limits
+        Deadline and seed.
+    steps
+        Most moves.
+
+    Returns
+    -------
+    record, violated
+        The last record, feasible if ``violated`` is 0: else the least number of violated
+        constraints of any record on the way.
+    """
+    from solvers import local_search_kernels as kernels
+    from solvers.repair_kernels import RepairState, repair_rows
+
+    state = initial_state(kernel, record, limits.seed)
+    kernels.initialise(state)
+    rows = kernel.rows
+    count = len(rows)
+    largest = np.zeros(count)
+    np.maximum.at(largest, rows.row_of, np.abs(rows.coefficients))
+    growth = 1.0 / np.where(largest > 0.0, largest, 1.0)
+    repair = RepairState(
+        indptr=rows.indptr,
+        attributes=rows.attributes,
+        coefficients=rows.coefficients,
+        penalties=growth.copy(),
+        growth=growth,
+        violated=np.zeros(count, np.int32),
+        place=np.full(count, -1, np.int32),
+        listed=np.zeros(1, np.int64),
+        stamp=np.zeros(count, np.int64),
+        looks=np.zeros(1, np.int64),
+    )
+    least, made = count, 0
+    while made < steps and least > 0 and limits.remaining() > 0.0:
+        chunk = int(min(_REPAIR_CHUNK, steps - made))
+        least = min(least, int(repair_rows(state, repair, chunk)))
+        made += chunk
+    return state.record, least
+
+
 def greedy_record(problem: BestResponse) -> NDArray[np.uint8]:
     """Return a legal record in which each attribute follows the weight of the literals on it.
 
@@ -154,14 +221,19 @@ def _tabu(
     made = 0
     while made < last and state.value[1] < best and time.perf_counter() < limits.deadline:
         before = state.value[1]
-        undivided = made < _UNDIVIDED * least or bool(kernel.constraints)
+        undivided = made < _UNDIVIDED * least
         steps = math.ceil(min(chunk, last - made) if undivided else min(chunk, n))
         if restarting:
-            other = initial_state(kernel, random_record(kernel, rng), int(rng.integers(2**32)))
-            kernels.initialise(other)
-            kernels.descend(other, 5)
-            kernels.tabu_search(other, steps, tenure, _PATIENCE)
-            state = other if other.value[1] > before + rounding else state
+            record, violated = random_record(kernel, rng), 0
+            seed = int(rng.integers(2**32))
+            if len(kernel.rows):
+                record, violated = repaired(kernel, record, replace(limits, seed=seed), steps)
+            if violated == 0:
+                other = initial_state(kernel, record, seed)
+                kernels.initialise(other)
+                kernels.descend(other, 5)
+                kernels.tabu_search(other, steps, tenure, _PATIENCE)
+                state = other if other.value[1] > before + rounding else state
         else:
             kernels.tabu_search(state, steps, tenure, _PATIENCE)
         made += steps

@@ -64,7 +64,7 @@ class SearchState(NamedTuple):
 
 
 _int32s, _int64s, _float64s = types.int32[::1], types.int64[::1], types.float64[::1]
-_STATE = types.NamedTuple(
+STATE = types.NamedTuple(
     (
         types.int32[:, ::1], _float64s, _int64s, _int32s, types.uint8[::1], _int32s, _int64s,
         _float64s, _int32s, _int64s, _int32s, _int32s, _int64s, _int32s, _float64s, _float64s,
@@ -102,7 +102,7 @@ def _next(rng: NDArray[np.uint64]) -> np.uint64:
 
 
 @njit(types.int64(types.uint64[::1], types.int64), nogil=True, cache=True, forceinline=True)
-def _below(rng: NDArray[np.uint64], bound: int) -> np.int64:
+def below(rng: NDArray[np.uint64], bound: int) -> np.int64:
     """Return a random integer in ``0 .. bound - 1``, for ``0 < bound < 2**31``."""
     return np.int64(((_next(rng) >> _SHIFT_32) * np.uint64(bound)) >> _SHIFT_32)
 
@@ -112,7 +112,7 @@ def _uniform(rng: NDArray[np.uint64]) -> np.float64:
     return np.float64(_next(rng) >> _SHIFT_11) * _UNIT
 
 
-@njit(types.void(_STATE), nogil=True, cache=True)
+@njit(types.void(STATE), nogil=True, cache=True)
 def initialise(state: SearchState) -> None:
     """Fill occurrences, counts and scores (all zero before) for the state's record."""
     terms, weights, record = state.terms, state.weights, state.record
@@ -154,7 +154,7 @@ def initialise(state: SearchState) -> None:
     state.value[1] = state.value[0]
 
 
-@njit(types.void(_STATE, types.int32), nogil=True, cache=True, forceinline=True)
+@njit(types.void(STATE, types.int32), nogil=True, cache=True, forceinline=True)
 def _flip(state: SearchState, attribute: np.int32) -> None:
     """Flip one attribute and bring counts, scores and value up to date."""
     terms, weights, scores = state.terms, state.weights, state.scores
@@ -200,30 +200,30 @@ def _flip(state: SearchState, attribute: np.int32) -> None:
     state.value[0] += change
 
 
-@njit(types.int32(_STATE, types.int32), nogil=True, cache=True, forceinline=True)
-def _leaving(state: SearchState, attribute: np.int32) -> np.int32:
+@njit(types.int32(STATE, types.int32), nogil=True, cache=True, forceinline=True)
+def leaving_member(state: SearchState, attribute: np.int32) -> np.int32:
     """Return the member that a move on the attribute unsets, or -1."""
     group = state.group_of[attribute]
     return state.chosen[group] if group >= 0 else np.int32(-1)
 
 
-@njit(types.void(_STATE, types.int32, types.float64), nogil=True, cache=True)
-def _carry(state: SearchState, attribute: np.int32, direction: float) -> None:
+@njit(types.void(STATE, types.int32, types.float64), nogil=True, cache=True)
+def carry(state: SearchState, attribute: np.int32, direction: float) -> None:
     """Carry the constraints' activities through a move about to be made (1) or called off (-1)."""
     rows, coefficients, activity = state.rows, state.coefficients, state.activity
     change = direction * (1.0 - 2.0 * state.record[attribute])
     for at in range(state.row_starts[attribute], state.row_starts[attribute + 1]):
         activity[rows[at]] += change * coefficients[at]
-    leaving = _leaving(state, attribute)
+    leaving = leaving_member(state, attribute)
     if leaving >= 0:
         for at in range(state.row_starts[leaving], state.row_starts[leaving + 1]):
             activity[rows[at]] -= direction * coefficients[at]
 
 
-@njit(types.boolean(_STATE, types.int32), nogil=True, cache=True)
+@njit(types.boolean(STATE, types.int32), nogil=True, cache=True)
 def _within(state: SearchState, attribute: np.int32) -> bool:
     """Tell whether the constraints that a move on the attribute touches are satisfied."""
-    for a in (attribute, _leaving(state, attribute)):
+    for a in (attribute, leaving_member(state, attribute)):
         if a >= 0:
             for at in range(state.row_starts[a], state.row_starts[a + 1]):
                 row = state.rows[at]
@@ -232,19 +232,19 @@ def _within(state: SearchState, attribute: np.int32) -> bool:
     return True
 
 
-@njit(types.boolean(_STATE, types.int32), nogil=True, cache=True, forceinline=True)
+@njit(types.boolean(STATE, types.int32), nogil=True, cache=True, forceinline=True)
 def _is_legal(state: SearchState, attribute: np.int32) -> bool:
     """Tell whether no constraint forbids a move."""
     if state.activity.shape[0] == 0:
         return True
-    _carry(state, attribute, 1.0)
+    carry(state, attribute, 1.0)
     legal = _within(state, attribute)
-    _carry(state, attribute, -1.0)
+    carry(state, attribute, -1.0)
     return bool(legal)
 
 
-@njit(types.void(_STATE, types.int32), nogil=True, cache=True, forceinline=True)
-def _apply(state: SearchState, attribute: np.int32) -> None:
+@njit(types.void(STATE, types.int32), nogil=True, cache=True, forceinline=True)
+def apply_move(state: SearchState, attribute: np.int32) -> None:
     """Make the flips of a move."""
     group = state.group_of[attribute]
     if group >= 0:
@@ -253,19 +253,19 @@ def _apply(state: SearchState, attribute: np.int32) -> None:
     _flip(state, attribute)
 
 
-@njit(types.boolean(_STATE, types.int32), nogil=True, cache=True, forceinline=True)
+@njit(types.boolean(STATE, types.int32), nogil=True, cache=True, forceinline=True)
 def _move(state: SearchState, attribute: np.int32) -> bool:
     """Make a move; return False, and change nothing, if a constraint forbids it."""
     if state.activity.shape[0] > 0:
-        _carry(state, attribute, 1.0)
+        carry(state, attribute, 1.0)
         if not _within(state, attribute):
-            _carry(state, attribute, -1.0)
+            carry(state, attribute, -1.0)
             return False
-    _apply(state, attribute)
+    apply_move(state, attribute)
     return True
 
 
-@njit(types.void(_STATE), nogil=True, cache=True)
+@njit(types.void(STATE), nogil=True, cache=True)
 def _exchange(state: SearchState) -> None:
     """Make two random moves at once which the constraints allow together.
 
@@ -273,28 +273,28 @@ def _exchange(state: SearchState) -> None:
     """
     n = state.record.shape[0]
     for _ in range(_KICK_DRAWS):
-        first, second = np.int32(_below(state.rng, n)), np.int32(_below(state.rng, n))
+        first, second = np.int32(below(state.rng, n)), np.int32(below(state.rng, n))
         group = state.group_of[first]
         if (
             first == second
             or (group >= 0 and group == state.group_of[second])
-            or first == _leaving(state, first)
-            or second == _leaving(state, second)
+            or first == leaving_member(state, first)
+            or second == leaving_member(state, second)
         ):
             continue
-        _carry(state, first, 1.0)
-        _carry(state, second, 1.0)
+        carry(state, first, 1.0)
+        carry(state, second, 1.0)
         if _within(state, first) and _within(state, second):
-            _apply(state, first)
-            _apply(state, second)
+            apply_move(state, first)
+            apply_move(state, second)
             state.tabu_until[first] = state.clock[0] + _KICK_TENURE
             state.tabu_until[second] = state.clock[0] + _KICK_TENURE
             return
-        _carry(state, first, -1.0)
-        _carry(state, second, -1.0)
+        carry(state, first, -1.0)
+        carry(state, second, -1.0)
 
 
-@njit(types.void(_STATE), nogil=True, cache=True, forceinline=True)
+@njit(types.void(STATE), nogil=True, cache=True, forceinline=True)
 def _keep_if_best(state: SearchState) -> None:
     if state.value[0] > state.value[1]:
         state.value[1] = state.value[0]
@@ -302,7 +302,7 @@ def _keep_if_best(state: SearchState) -> None:
         state.best_record[:] = state.record
 
 
-@njit(types.void(_STATE, types.int32, types.int64), nogil=True, cache=True)
+@njit(types.void(STATE, types.int32, types.int64), nogil=True, cache=True)
 def _give(state: SearchState, attribute: np.int32, wanted: int) -> None:
     """Set an attribute to a value if that is legal."""
     if state.record[attribute] == wanted:
@@ -313,20 +313,20 @@ def _give(state: SearchState, attribute: np.int32, wanted: int) -> None:
         first, last = state.group_starts[group], state.group_starts[group + 1]
         if last - first < 2:
             return
-        other = state.group_members[first + _below(state.rng, last - first - 1)]
+        other = state.group_members[first + below(state.rng, last - first - 1)]
         attribute = state.group_members[last - 1] if other == attribute else other
     if _move(state, attribute):
         state.tabu_until[attribute] = state.clock[0] + _KICK_TENURE
 
 
-@njit(types.void(_STATE), nogil=True, cache=True)
+@njit(types.void(STATE), nogil=True, cache=True)
 def _kick(state: SearchState) -> None:
     """Give one random term what its weight wants, whatever that costs.
 
     A term of positive weight gets all its literals true, one of negative weight a false literal.
     """
     for _ in range(_KICK_DRAWS):
-        j = _below(state.rng, state.terms.shape[0])
+        j = below(state.rng, state.terms.shape[0])
         if (state.weights[j] > 0.0) == (state.false_count[j] == 0):
             continue
         width = 0
@@ -337,7 +337,7 @@ def _kick(state: SearchState) -> None:
                 code = state.terms[j, i]
                 _give(state, code >> 1, 1 - (code & 1))
         else:
-            code = state.terms[j, _below(state.rng, width)]
+            code = state.terms[j, below(state.rng, width)]
             _give(state, code >> 1, code & 1)
         return
 
@@ -363,7 +363,7 @@ def _largest(values: NDArray[np.float64]) -> float:
 
 
 @njit(
-    types.int32(_STATE, types.uint32[::1], _float64s, _float64s),
+    types.int32(STATE, types.uint32[::1], _float64s, _float64s),
     nogil=True,
     cache=True,
     forceinline=True,
@@ -393,7 +393,7 @@ def _best_move(
     for member in chosen:
         gains[member] = _BARRED
     # Ties go to the first attribute found, from a random one on.
-    offset = _below(state.rng, n)
+    offset = below(state.rng, n)
     while True:
         top = _largest(gains)
         if top == _BARRED:
@@ -406,7 +406,7 @@ def _best_move(
         gains[a] = _BARRED
 
 
-@njit(types.void(_STATE, types.int64, types.int64, types.int64), nogil=True, cache=True)
+@njit(types.void(STATE, types.int64, types.int64, types.int64), nogil=True, cache=True)
 def tabu_search(state: SearchState, steps: int, tenure: int, patience: int) -> None:
     """Make the best move that is not tabu, again and again.
 
@@ -427,7 +427,7 @@ def tabu_search(state: SearchState, steps: int, tenure: int, patience: int) -> N
             group = group_of[choice]
             moved = chosen[group] if group >= 0 else choice
             _move(state, choice)
-            state.tabu_until[moved] = now + tenure + _below(state.rng, tenure)
+            state.tabu_until[moved] = now + tenure + below(state.rng, tenure)
             _keep_if_best(state)
         elif state.activity.shape[0] > 0:
             _exchange(state)
@@ -441,12 +441,12 @@ def tabu_search(state: SearchState, steps: int, tenure: int, patience: int) -> N
             state.clock[1] = now
 
 
-@njit(types.void(_STATE, types.int64, types.float64, types.float64), nogil=True, cache=True)
+@njit(types.void(STATE, types.int64, types.float64, types.float64), nogil=True, cache=True)
 def anneal(state: SearchState, proposals: int, temperature: float, cooling: float) -> None:
     """Propose random moves and accept by Metropolis's rule, cooling after each proposal."""
     n = state.record.shape[0]
     for _ in range(proposals):
-        a = np.int32(_below(state.rng, n))
+        a = np.int32(below(state.rng, n))
         score = state.scores[a]
         group = state.group_of[a]
         if group >= 0:
@@ -459,7 +459,7 @@ def anneal(state: SearchState, proposals: int, temperature: float, cooling: floa
             _move(state, a)
 
 
-@njit(types.void(_STATE, types.int64), nogil=True, cache=True)
+@njit(types.void(STATE, types.int64), nogil=True, cache=True)
 def descend(state: SearchState, sweeps: int) -> None:
     """Make every improving move, attribute by attribute, until none is left (or ``sweeps``)."""
     n = state.record.shape[0]
@@ -480,7 +480,7 @@ def descend(state: SearchState, sweeps: int) -> None:
     _keep_if_best(state)
 
 
-@njit(types.void(_STATE, types.int32, types.int64), nogil=True, cache=True)
+@njit(types.void(STATE, types.int32, types.int64), nogil=True, cache=True)
 def _choose(state: SearchState, choice: int, value: int) -> None:
     if choice >= 0:
         if state.record[choice] != value:
@@ -488,10 +488,10 @@ def _choose(state: SearchState, choice: int, value: int) -> None:
     else:
         member = state.group_members[state.group_starts[~choice] + value]
         if state.chosen[~choice] != member:
-            _apply(state, member)
+            apply_move(state, member)
 
 
-@njit(types.void(_STATE, _int32s), nogil=True, cache=True)
+@njit(types.void(STATE, _int32s), nogil=True, cache=True)
 def enumerate_choices(state: SearchState, choices: NDArray[np.int32]) -> None:
     """Give free attributes ``a`` and groups ``~g`` (of two or more) the values best together.
 

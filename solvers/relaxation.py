@@ -71,21 +71,21 @@ def attainable(
     and a solver's tolerances may hide.
     """
     raised = np.asarray(bound) + margin * float(np.abs(kernel.weights).sum())
-    unit = _unit(kernel)
-    if unit == 0.0:
+    step = unit(kernel)
+    if step == 0.0:
         return raised
-    return np.asarray(kernel.constant + unit * np.floor((raised - kernel.constant) / unit))
+    return np.asarray(kernel.constant + step * np.floor((raised - kernel.constant) / step))
 
 
 def next_value(kernel: BestResponse, value: float) -> float:
     """Return the least value above one that the objective can take; the same, if any can be."""
-    unit = _unit(kernel)
-    if unit == 0.0:
+    step = unit(kernel)
+    if step == 0.0:
         return value
-    return float(kernel.constant + unit * (np.floor((value - kernel.constant) / unit) + 1.0))
+    return float(kernel.constant + step * (np.floor((value - kernel.constant) / step) + 1.0))
 
 
-def _unit(kernel: BestResponse) -> float:
+def unit(kernel: BestResponse) -> float:
     """Return what all weights are multiples of, if they are integers, else 0."""
     if not (kernel.weights == np.rint(kernel.weights)).all():
         return 0.0

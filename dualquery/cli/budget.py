@@ -197,7 +197,7 @@ def _price(
     rows: int,
     neighbours: Neighbours,
 ) -> dict[str, Any]:
-    """Find what is sought by one accountant, or why it cannot say."""
+    """Return the parameter that one accountant allows, or why it has no answer."""
     from dualquery.privacy.calibrate import calibrate_game
     from dualquery.privacy.events import GameSchedule
 

@@ -196,7 +196,7 @@ def _drawn_problems(
     option: list[str] | None,
     **asked: Any,
 ) -> tuple[list[NamedProblem], PrivacyStatement]:
-    """Take the problems from a run on a table; return what the run guarantees, too."""
+    """Return the problems of a run on a table, and the guarantee of the run."""
     from dualquery.capture import captured_rounds
     from dualquery.cli.options import mechanism_options
     from solvers.comparison import NamedProblem

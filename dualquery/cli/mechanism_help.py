@@ -12,7 +12,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class OptionHelp:
-    """One field: its name with its default, where it has one, and what is written about it."""
+    """One field: its name, its default if it has one, and its docstring."""
 
     title: str
     text: str

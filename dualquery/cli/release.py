@@ -292,7 +292,7 @@ def release(
 
 
 def check_options(given: dict[str, Any]) -> WorkloadRequest:
-    """Refuse what is wrong whatever the table, before anything heavy is imported.
+    """Check all options that need no table, before anything heavy is imported.
 
     Returns
     -------
@@ -360,7 +360,7 @@ def show(terminal: Terminal, made: Release, target: Path, *, verbose: bool) -> N
     from rich.panel import Panel
     from rich.table import Table
 
-    from dualquery.mechanisms.protocol import require_conjunctions
+    from dualquery.queries.conjunctions import require_conjunctions
     from dualquery.queries.text import print_queries
 
     console = terminal.console
@@ -368,7 +368,7 @@ def show(terminal: Terminal, made: Release, target: Path, *, verbose: bool) -> N
     statement = made.privacy.text() if verbose else made.privacy.guarantee()
     console.print(Panel(escape(statement), title="Privacy", border_style=style))
     for note in made.notes:
-        # Once is enough: the panel says what a note repeats, and why a release is not private.
+        # The panel says already why a release is not private, and what some notes repeat.
         if note not in statement and "not private" not in note:
             console.print(f"note: {escape(note)}", style="yellow")
     shown = 5  # the text of all of them would take a while

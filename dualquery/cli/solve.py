@@ -3,13 +3,36 @@
 from __future__ import annotations
 
 import math
+import time
+from enum import Enum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from dualquery.cli.terminal import Terminal, set_threads, start_logging
 from dualquery.runtime.errors import BadInputError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from solvers.formats.wcnf import ClauseFile
+
+
+class Output(Enum):
+    """How an answer is printed."""
+
+    TEXT = "text"
+    MAXSAT = "maxsat"
+
+
+_MAXSAT = {
+    "optimal": ("OPTIMUM FOUND", 30),
+    "infeasible": ("UNSATISFIABLE", 20),
+    "unknown": ("UNKNOWN", 0),
+}
+"""Line ``s`` and exit code by status; any other status has a record."""
 
 
 def solve(
@@ -25,67 +48,127 @@ def solve(
     ] = False,
     seed: Annotated[int, typer.Option(help="Of the solver's random choices.", min=0)] = 0,
     threads: Annotated[int, typer.Option(help="Most threads.", min=1)] = 1,
+    output: Annotated[
+        Output,
+        typer.Option(
+            "--format",
+            help="maxsat: the lines o, s and v of the MaxSAT Evaluations, and their exit codes: 30 "
+            "optimum, 20 unsatisfiable, 10 satisfiable, 0 unknown.",
+        ),
+    ] = Output.TEXT,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Errors only.")] = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Say more.")] = False,
 ) -> None:
     """Solve one problem: weighted MaxSAT, or a linear program in 0-1 variables.
 
-    A WCNF file of another program is maximised in the weight of its satisfied soft clauses. The
-    solver auto reduces the problem even with --no-reduce.
+    A WCNF file of another program is maximised in the weight of its satisfied soft clauses. In any
+    file, conjunctions and groups are recognised. The limit does not count the reading of the file.
+    The solver auto reduces the problem even with --no-reduce.
 
     Examples:
 
       dualquery solve instance.wcnf --solver cpsat --solver-timeout 60
 
       dualquery solve instance.lp --solver "maxsat:uwrmaxsat -m" --json
+
+      dualquery solve instance.wcnf --format maxsat
     """
     terminal = Terminal(machine=as_json, quiet=quiet)
     start_logging(verbose=verbose, quiet=quiet)
     set_threads(threads)
 
-    from solvers import Solver, get_solver
-    from solvers.formats import read_instance
+    from solvers import (
+        InfeasibleProblemError,
+        NoRecordFoundError,
+        Solution,
+        Solver,
+        SolverError,
+        get_solver,
+    )
+    from solvers.formats import read_clauses, read_instance
 
+    if output is Output.MAXSAT and as_json:
+        raise BadInputError("--format maxsat and --json: stdout has room for one of them")
     chosen: Solver = get_solver(solver)
     if not no_reduce:
         from solvers.reducing import Reducing
 
         chosen = Reducing(chosen)
-    read = read_instance(instance)
-    solution = chosen.solve(read.problem, time_limit=solver_timeout, threads=threads, seed=seed)
+    began = time.perf_counter()
+    clauses = read_clauses(instance) if output is Output.MAXSAT else None
+    read = read_instance(instance) if clauses is None else clauses.instance
+    reading = time.perf_counter() - began
+    began = time.perf_counter()
+    solution: Solution | None = None
+    fault: SolverError | None = None
+    try:
+        solution = chosen.solve(read.problem, time_limit=solver_timeout, threads=threads, seed=seed)
+    except (InfeasibleProblemError, NoRecordFoundError) as error:
+        fault = error
+    solving = time.perf_counter() - began
+    if solution is not None:
+        status = solution.status.value
+    else:
+        status = "infeasible" if isinstance(fault, InfeasibleProblemError) else "unknown"
+    values = None if solution is None else read.values(solution.record)
+    if clauses is not None:
+        raise typer.Exit(_print_maxsat(clauses, status, values))
     sign = -1.0 if read.minimises else 1.0
-    values = read.values(solution.record).tolist()
     found: dict[str, Any] = {
         "instance": str(instance),
         "solver": solver,
         "sense": "min" if read.minimises else "max",
-        "objective": sign * solution.objective,
-        "bound": sign * solution.bound if math.isfinite(solution.bound) else None,
-        "status": solution.status.value,
-        "seconds": solution.seconds,
-        "incumbent_seconds": solution.incumbent_seconds,
+        "objective": None if solution is None else sign * solution.objective,
+        "bound": sign * solution.bound if solution and math.isfinite(solution.bound) else None,
+        "status": status,
+        "message": None if fault is None else str(fault),
+        "seconds": solving if solution is None else solution.seconds,
+        "read_seconds": reading,
+        "solve_seconds": solving,
+        "incumbent_seconds": None if solution is None else solution.incumbent_seconds,
         "attributes": read.problem.attributes,
         "terms": len(read.problem.terms),
+        "found": list(read.found),
         "variables": list(read.variables),
-        "record": values,
+        "record": None if values is None else values.tolist(),
     }
     terminal.emit(found)
-    if not as_json:
-        from rich.table import Table
+    if as_json:
+        return
+    from rich.table import Table
 
-        table = Table(show_header=False)
-        for key in ("objective", "bound", "status", "seconds"):
-            value = found[key]
-            digits = 3 if key == "seconds" else 10
-            text = "none" if value is None else value if key == "status" else f"{value:.{digits}g}"
-            table.add_row(key, text)
-        terminal.console.print(table)
-        ones = [name for name, bit in zip(read.variables, values, strict=True) if bit]
-        terminal.console.print(
-            f"record: {len(ones)} of {len(read.variables)} variables are 1:", " ".join(ones),
-            markup=False,
-        )  # fmt: skip
+    table = Table(show_header=False)
+    for key in ("objective", "bound", "status", "seconds"):
+        value = found[key]
+        digits = 3 if key == "seconds" else 10
+        text = "none" if value is None else value if key == "status" else f"{value:.{digits}g}"
+        table.add_row(key, text)
+    console = terminal.console
+    console.print(table)
+    for line in read.found:
+        console.print(f"found in the file: {line}", markup=False)
+    if values is None:
+        console.print(str(fault), markup=False)
+        return
+    ones = [name for name, bit in zip(read.variables, values.tolist(), strict=True) if bit]
+    console.print(
+        f"record: {len(ones)} of {len(read.variables)} variables are 1:", " ".join(ones),
+        markup=False,
+    )  # fmt: skip
+
+
+def _print_maxsat(clauses: ClauseFile, status: str, values: NDArray[np.uint8] | None) -> int:
+    """Print an answer by the rules of the MaxSAT Evaluations; return the exit code."""
+    line, code = _MAXSAT.get(status, ("SATISFIABLE", 10))
+    for what in clauses.instance.found:
+        typer.echo(f"c found: {what}")
+    if values is not None:
+        typer.echo(f"o {clauses.cost(values)}")
+    typer.echo(f"s {line}")
+    if values is not None:
+        typer.echo(f"v {''.join(map(str, values.tolist()))}")
+    return code
 
 
 def convert(
@@ -106,5 +189,8 @@ def convert(
 
     if target.exists():
         raise BadInputError(f"{target} exists already; name another file")
-    write_instance(target, read_instance(source).problem)
+    read = read_instance(source)
+    write_instance(target, read.problem)
+    for line in read.found:
+        typer.echo(f"found in {source}: {line}", err=True)
     typer.echo(f"written to {target}")

@@ -15,9 +15,8 @@ if TYPE_CHECKING:
     from dualquery.data.draft import draft_item_schema, draft_table_schema
     from dualquery.data.readers.formats import FORMATS, parse_source, source_of
     from dualquery.data.schema.columns import Binary, Categorical, Numeric
-    from dualquery.data.schema.files import load_schema, write_schema
+    from dualquery.data.schema.files import load_schema, schema_from_dict, write_schema
     from dualquery.data.schema.items import ItemSchema
-    from dualquery.data.schema.parse import schema_from_dict
     from dualquery.data.schema.protocol import Schema
     from dualquery.data.schema.table import TableSchema
 
@@ -60,7 +59,7 @@ _HOMES = {
     "draft_table_schema": "dualquery.data.draft",
     "load_schema": "dualquery.data.schema.files",
     "parse_source": "dualquery.data.readers.formats",
-    "schema_from_dict": "dualquery.data.schema.parse",
+    "schema_from_dict": "dualquery.data.schema.files",
     "source_of": "dualquery.data.readers.formats",
     "write_schema": "dualquery.data.schema.files",
 }

@@ -25,7 +25,6 @@ from dualquery.data.schema.files import load_schema
 from dualquery.data.schema.items import ItemSchema
 from dualquery.data.schema.protocol import Schema
 from dualquery.data.schema.table import TableSchema
-from dualquery.data.truncation import truncate
 from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
@@ -91,7 +90,11 @@ def encoded_blocks(
     """
     blocks = in_order(_encodings(source, schema), min(threads, _MOST_ENCODERS))
     most = schema.max_ones_per_row
-    return blocks if most is None else (truncate(rows, most) for rows in blocks)
+    if most is None:
+        return blocks
+    from dualquery.data.truncation import truncate
+
+    return (truncate(rows, most) for rows in blocks)
 
 
 def _encodings(source: Source, schema: TableSchema | ItemSchema) -> Iterator[Encoding]:

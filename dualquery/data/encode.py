@@ -249,7 +249,7 @@ def _numbered_codes(codes: Mapping[str, int], numbers: NDArray[np.float64]) -> N
             by_number.setdefault(float(text), code)
         except ValueError:
             continue
-    # NaN comes last: it stands for what is greater than all, and equals nothing.
+    # NaN comes last, as if it were the largest number; it equals nothing.
     known = np.array([*sorted(number for number in by_number if not np.isnan(number)), np.nan])
     place = np.searchsorted(known[:-1], numbers)
     found = np.array([by_number.get(number, OUTSIDE) for number in known.tolist()], np.int32)

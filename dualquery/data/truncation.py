@@ -9,7 +9,45 @@ privacy does not rest on it.
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+from numba import int32, int64, njit, types
+from numpy.typing import NDArray
+
 from dualquery.data.encode import BitRows
+from dualquery.runtime.array_types import read_only
+from dualquery.runtime.splitmix import GOLDEN, mix
+
+Array = NDArray[Any]
+
+_KEY = 0x6475616C71756572
+
+
+@njit(
+    types.Tuple((int64[::1], int32[::1]))(read_only(int64), read_only(int32), int64),
+    nogil=True,
+    cache=True,
+)
+def _keep_ones(indptr: Array, bits: Array, most: int) -> tuple[Array, Array]:
+    """Keep the ``most`` bits of each row that a hash keyed by the whole row puts first."""
+    pointers = np.zeros(len(indptr), np.int64)
+    kept = np.empty(len(bits), np.int32)
+    end = 0
+    for row in range(len(indptr) - 1):
+        found = np.unique(bits[indptr[row] : indptr[row + 1]])
+        if len(found) > most:
+            key = np.uint64(_KEY)
+            for bit in found:
+                key = mix((key ^ np.uint64(bit)) + GOLDEN)
+            order = np.empty(len(found), np.uint64)
+            for place in range(len(found)):
+                order[place] = mix(key + GOLDEN * np.uint64(found[place] + 1))
+            found = np.sort(found[np.argsort(order)[:most]])
+        kept[end : end + len(found)] = found
+        end += len(found)
+        pointers[row + 1] = end
+    return pointers, kept[:end].copy()
 
 
 def truncate(rows: BitRows, most: int) -> BitRows:
@@ -22,6 +60,4 @@ def truncate(rows: BitRows, most: int) -> BitRows:
     most
         At least 1.
     """
-    from dualquery.data.truncation_kernels import keep_ones
-
-    return BitRows(*keep_ones(rows.indptr, rows.bits, most))
+    return BitRows(*_keep_ones(rows.indptr, rows.bits, most))

@@ -14,20 +14,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from dualquery.mechanisms.protocol import (
-    Budget,
-    Details,
-    Mechanism,
-    Outcome,
-    Plan,
-    Session,
-    Task,
-)
+from dualquery.mechanisms.protocol import Budget, Details, Mechanism, Outcome, Plan, Session, Task
 from dualquery.mechanisms.registry import configure
 from dualquery.privacy.accountants.choice import choices
 from dualquery.privacy.events import GaussianNoise
 from dualquery.queries.conjunctions import conjunctions_of
-from dualquery.queries.family import Queries
 from dualquery.room.curator import Curator
 from dualquery.runtime.errors import BadInputError, LackOfMemoryError
 
@@ -58,10 +49,6 @@ class Auto(Mechanism[Choice]):
     name: ClassVar[str] = "auto"
     pure: ClassVar[bool] = False
 
-    def statistics(self, queries: Queries) -> Queries:
-        """Hold the queries' own answers, whatever is chosen."""
-        return queries
-
     def plan(self, task: Task, budget: Budget) -> Plan[Choice]:
         """Plan with the first mechanism that suits the task; say which, and why."""
         refused: list[str] = []
@@ -71,7 +58,7 @@ class Auto(Mechanism[Choice]):
             try:
                 plan = mechanism.plan(task, budget)
             except LackOfMemoryError:
-                # What is free depends on what the private rows take: it must not decide.
+                # The free memory depends on the private rows, so it must not decide.
                 raise
             except BadInputError as error:
                 refused.append(f"{name}: {error}")
@@ -92,7 +79,7 @@ class Auto(Mechanism[Choice]):
         )
 
     def expected_error(self, task: Task, plan: Plan[Choice]) -> ExpectedError | None:
-        """Expect what the mechanism that was chosen expects."""
+        """Return the error that the chosen mechanism expects."""
         return plan.details.mechanism.expected_error(task, plan.details.plan)
 
     def run(self, task: Task, plan: Plan[Choice], curator: Curator, session: Session) -> Outcome:

@@ -1,4 +1,4 @@
-"""A mechanism's options: read from what the user wrote, and checked.
+"""A mechanism's options: read from the user's text, and checked.
 
 Options are the fields of a mechanism's frozen dataclass. Their types say how a text is read, and
 which of them may be None: those whose default is None, for "chosen by the mechanism".

@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.privacy.events import Neighbours, Schedule
-from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.progress import NO_PROGRESS
 
 if TYPE_CHECKING:
@@ -29,40 +28,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """The public facts: what is asked, and of how many rows (or a number that stands in for it)."""
+    """The public facts: the queries, and the number of rows (or a public number in its place)."""
 
     queries: Queries
     n: int
 
     @property
     def workload(self) -> Workload:
-        """The queries, for a mechanism that answers conjunctions only.
+        """The queries, which must be conjunctions (see `require_conjunctions`)."""
+        from dualquery.queries.conjunctions import require_conjunctions
 
-        Raises
-        ------
-        BadInputError
-            If the queries are of another family.
-        """
         return require_conjunctions(self.queries)
-
-
-def require_conjunctions(queries: Queries) -> Workload:
-    """Return the queries if they are conjunctions.
-
-    Raises
-    ------
-    BadInputError
-        If they are of another family.
-    """
-    from dualquery.queries.conjunctions import conjunctions_of
-
-    workload = conjunctions_of(queries)
-    if workload is None:
-        raise BadInputError(
-            f"this mechanism answers conjunctions, not {type(queries).__name__}; use the mechanism "
-            "mwem"
-        )
-    return workload
 
 
 def default_records(n: int) -> int:
@@ -75,7 +51,7 @@ def default_records(n: int) -> int:
 
 @dataclass(frozen=True)
 class Budget:
-    """What may be spent, and how it is counted."""
+    """The epsilon and delta to spend, and how they are counted."""
 
     epsilon: float
     delta: float
@@ -91,7 +67,7 @@ class Details:
     """
 
     def parameters(self) -> Mapping[str, Any]:
-        """Return what the release says of the decision, JSON-able: all fields, unless overridden.
+        """Return what the release says about the decision, JSON-able: all fields by default.
 
         A field that is not said must be overridden away: parameters are public for ever.
         """
@@ -172,7 +148,8 @@ class Session:
 class Mechanism(Protocol[DetailsT]):
     """The protocol. Implementations are frozen dataclasses; their fields are the user's options.
 
-    Inherit from it for the defaults of what is optional: ``aliases`` and ``expected_error``.
+    Inherit from it for the defaults of what is optional: ``aliases``, ``statistics`` and
+    ``expected_error``.
     """
 
     name: ClassVar[str]
@@ -182,8 +159,8 @@ class Mechanism(Protocol[DetailsT]):
     """Other names of options: the name that users may write, and the field's."""
 
     def statistics(self, queries: Queries) -> Statistic:
-        """Return the queries whose exact answers the curator must hold."""
-        ...
+        """Return the queries whose exact answers the curator must hold; by default, those given."""
+        return queries
 
     def plan(self, task: Task, budget: Budget) -> Plan[DetailsT]:
         """Fix parameters and schedule from public facts.

@@ -15,6 +15,7 @@ from dualquery.queries.family import QueryFamily, Statistic, as_records
 from dualquery.queries.literals import LiteralRows, refuse_rows
 from dualquery.queries.products import Products
 from dualquery.rows.repeats import first_occurrences
+from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
     import polars as pl
@@ -121,3 +122,14 @@ def conjunctions_of(queries: Statistic) -> Workload | None:
     The one place outside the private room that asks which family queries are of.
     """
     return queries if isinstance(queries, Workload) else None
+
+
+def require_conjunctions(queries: Statistic) -> Workload:
+    """Return the queries of a mechanism for conjunctions; `BadInputError` for another family."""
+    workload = conjunctions_of(queries)
+    if workload is None:
+        raise BadInputError(
+            f"this mechanism answers conjunctions, not {type(queries).__name__}; use the mechanism "
+            "mwem"
+        )
+    return workload

@@ -1,4 +1,4 @@
-"""Conjunctions as rows of literal codes: what can be checked, counted and evaluated of them."""
+"""Conjunctions as rows of literal codes: checked, counted and evaluated."""
 
 from __future__ import annotations
 

@@ -305,7 +305,7 @@ def _read(folder: Path) -> Release:
     import polars as pl
 
     from dualquery.data.readers.formats import parse_source
-    from dualquery.data.schema.parse import schema_from_dict
+    from dualquery.data.schema.files import schema_from_dict
     from dualquery.queries.stored import queries_of_table
     from dualquery.rows.dataset import load
 

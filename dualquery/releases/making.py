@@ -135,7 +135,7 @@ def run(
 ) -> Outcome:
     """Let the private room read the rows, and the mechanism run on it."""
     statistics = mechanism.statistics(task.queries)
-    # Sensitivities rest on which records are legal, so on the schema's own columns.
+    # Sensitivities depend on which records are legal, so on the schema's own columns.
     if not statistics.domain.covers(data.schema.domain):
         raise RuntimeError(f"{mechanism.name} asks about columns that are not the schema's")
     curator = Curator(
@@ -163,7 +163,7 @@ def statement(
     count: RowCount | None = None,
     condition: str | None = None,
 ) -> PrivacyStatement:
-    """Price the plan's schedule, and say what the release will guarantee or why it will not.
+    """Price the plan's schedule; state the guarantee of the release, or why it has none.
 
     To the budget comes what the number of rows cost (None: nothing, it is public).
 

@@ -13,7 +13,7 @@ from dualquery.privacy.events import (
 
 
 def numerical_assumptions(schedule: Schedule) -> tuple[str, ...]:
-    """Return what the room's arithmetic takes for granted, a sentence each, for the release."""
+    """Return the assumptions of the room's arithmetic for the release, one sentence each."""
     sentences = []
     events = events_of(schedule)
     if any(isinstance(event, SampledQueries) for event in events):

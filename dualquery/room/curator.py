@@ -186,11 +186,11 @@ class Curator:
         self._game.update(self._played.on_record(record))
 
     def sample_queries(self, draws: int) -> Sample:
-        """Draw queries from the weights, so many and independently; charged."""
+        """Draw a number of queries from the weights, independently; charged."""
         return sample_queries(self._game, draws, self._ledger, self._randomness)
 
     def select_database(self, size: int, epsilon: float) -> NDArray[np.uint8]:
-        """Return a database of so many records that answers the workload well; charged.
+        """Return a database of a given size that answers the workload well; charged.
 
         Parameters
         ----------
@@ -243,7 +243,7 @@ class Curator:
 
 
 def _require(what: str, given: object, known: tuple[type, ...]) -> None:
-    """Refuse what is not exactly of the room's own types: a subclass could lie about its moves."""
+    """Refuse every type but the room's own: a subclass could lie about its moves."""
     if type(given) not in known:
         names = ", ".join(each.__name__ for each in known)
         raise TypeError(f"{type(given).__name__} is no {what} of the private room: {names}")

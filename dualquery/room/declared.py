@@ -18,7 +18,7 @@ RECORDS = 256
 """Uniform legal records that a family is tried on; nothing private is among them."""
 
 EVERY_RECORD = 1024
-"""Domains of at most so many legal records are tried in full."""
+"""Domains of at most this many legal records are tried in full."""
 
 
 @dataclass(frozen=True)

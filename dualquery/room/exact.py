@@ -48,7 +48,7 @@ class Exact:
 
 
 def positive(name: str, value: float) -> float:
-    """Return a parameter as a Python float: what is charged is computed in double precision.
+    """Return a parameter as a Python float: charges are computed in double precision.
 
     Raises
     ------

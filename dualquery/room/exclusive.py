@@ -79,7 +79,7 @@ def _normalised(literals: Int32, domain: Domain) -> Int32:
 
 
 def _are_cells(queries: Disjunctions) -> NDArray[np.bool_]:
-    """Return of which queries the first argument of the module is true: bool, ``(m,)``."""
+    """Return for which queries the first argument of the module holds: bool, ``(m,)``."""
     domain, indptr = queries.domain, queries.indptr
     literals = _normalised(queries.conjunctions.literals, domain)
     present = literals >= 0

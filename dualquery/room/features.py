@@ -47,7 +47,7 @@ class Features:
         columns = np.where(bits >= 0, domain.column_of_bit[bits], -1)
         if ((columns[:, 1:] == columns[:, :-1]) & (columns[:, 1:] >= 0)).any():
             raise ValueError("the factors of a feature lie on different columns")
-        # Its sign is that of the first bit, negated: one feature would stand there twice.
+        # Its sign is the negated sign of the first bit, so it would be the same feature again.
         second = self.signs & (bits > domain.offsets[columns])
         if second.any():
             raise ValueError("the sign of a binary column is said by its first bit")

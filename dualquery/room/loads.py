@@ -83,7 +83,7 @@ class Loads:
         return float(self.weights[self._chosen][::-1][leaders].sum())
 
     def largest_found(self, climbs: int) -> float:
-        """Return the largest load of a legal record that so many climbs find; deterministic."""
+        """Return the largest load of a legal record that a number of climbs find; deterministic."""
         if not len(self._chosen):
             return 0.0
         domain = self.features.domain

@@ -19,7 +19,7 @@ LARGEST_SCALE = 2.0**50
 either would show the count. Up to here that has a chance below exp(-2^12) a draw."""
 
 _OPENDP_DRAWS = 1 << 16
-"""OpenDP takes and returns Python lists: so many at a time keep memory small."""
+"""Numbers drawn at a time: OpenDP takes and returns Python lists, which use much memory."""
 
 
 class Randomness(Protocol):

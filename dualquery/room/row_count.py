@@ -32,7 +32,7 @@ COUNT_SHARE = 0.04
 """Share of epsilon for the number of rows: noise of scale 25 / epsilon rows."""
 
 _FEWEST_SCALES = 2.0
-"""A noisy count below so many scales of its noise says nothing."""
+"""A noisy count below this many scales of its noise says nothing."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class RowCount:
     epsilon: float = 0.0
 
     def rest(self, epsilon: float) -> float:
-        """Return what is left of a whole epsilon for the run."""
+        """Return the epsilon that is left for the run."""
         return epsilon if self.epsilon == 0 else math.nextafter(epsilon - self.epsilon, 0.0)
 
     @property
@@ -69,7 +69,7 @@ class RowCount:
 
     @contextmanager
     def cost_told(self) -> Iterator[None]:
-        """Add what the number has cost to the message of a `BadInputError` raised within."""
+        """Add the cost of the number of rows to the message of a `BadInputError` raised within."""
         try:
             yield
         except BadInputError as error:

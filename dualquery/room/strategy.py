@@ -105,7 +105,7 @@ class Strategy:
     @cached_property
     def _largest_load(self) -> float:
         proven = self.loads.proven()
-        # A limit of lower precision must not lower that of what is charged.
+        # A limit of lower precision must not lower the precision of the charge.
         return proven if self.limit is None else min(proven, float(self.limit))
 
 

@@ -119,6 +119,6 @@ class QueryWeights:
 
 
 def sample_queries(weights: QueryWeights, draws: int, ledger: Ledger, source: Randomness) -> Sample:
-    """Charge for so many draws, each an exponential mechanism of bounded range; make them."""
+    """Charge for ``draws`` draws, each an exponential mechanism of bounded range; make them."""
     ledger.charge(SampledQueries(weights.range + RANGE_SLACK, draws))
     return weights.sample(draws, source)

@@ -46,7 +46,7 @@ class CachedRows:
         return self.rows.bits
 
     def total(self, statistic: RowSum, threads: int) -> NDArray[np.int64]:
-        """Return a statistic of all rows, from what is known or by a pass.
+        """Return a row sum over all rows, from known counts or by a pass.
 
         Raises
         ------

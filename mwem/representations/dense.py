@@ -129,7 +129,7 @@ class Dense:
     def _refine_by_sorting(
         self, level: NDArray[np.int64], levels: int
     ) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Do the same for a query with so many levels that a table of all pairs would be large."""
+        """Do the same for a query whose table of all pairs of levels would be large."""
         cell_level = np.broadcast_to(level, self._sizes).flatten()
         pairs, number = np.unique(
             self._classes * np.int64(levels) + cell_level, return_inverse=True

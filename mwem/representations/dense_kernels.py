@@ -5,25 +5,16 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
-from numpy.typing import NDArray
+
+from dualquery.runtime.array_types import Array, kernel
 
 FUSED = 4096
 """Cells that the axes which change fastest are summed over at once: they stay in the cache."""
 
 
-@njit(
-    "int64(int32[::1], uint8[::1], int64, int32[::1], int32[::1], uint8[::1])",
-    nogil=True,
-    cache=True,
-)
+@kernel("int64(int32[::1], uint8[::1], int64, int32[::1], int32[::1], uint8[::1])")
 def refine(
-    classes: NDArray[np.int32],
-    level: NDArray[np.uint8],
-    levels: int,
-    number: NDArray[np.int32],
-    parent: NDArray[np.int32],
-    value: NDArray[np.uint8],
+    classes: Array, level: Array, levels: int, number: Array, parent: Array, value: Array
 ) -> int:
     """Split the classes of cells by one more query, in place; return how many there are then.
 
@@ -42,18 +33,9 @@ def refine(
     return count
 
 
-@njit(
-    "void(float64[:, ::1], float64[::1], float64[::1], int64, int64, float64[::1])",
-    nogil=True,
-    cache=True,
-)
+@kernel("void(float64[:, ::1], float64[::1], float64[::1], int64, int64, float64[::1])")
 def repeat(
-    values: NDArray[np.float64],
-    mass: NDArray[np.float64],
-    targets: NDArray[np.float64],
-    first: int,
-    passes: int,
-    scales: NDArray[np.float64],
+    values: Array, mass: Array, targets: Array, first: int, passes: int, scales: Array
 ) -> None:
     """Multiply weights on classes: passes over the measurements from ``first`` on, in place.
 
@@ -82,13 +64,8 @@ def repeat(
                     mass[i] *= shrink
 
 
-@njit("void(float64[::1], int32[::1], float64[::1], float64[::1])", nogil=True, cache=True)
-def spread(
-    density: NDArray[np.float64],
-    classes: NDArray[np.int32],
-    prior: NDArray[np.float64],
-    out: NDArray[np.float64],
-) -> None:
+@kernel("void(float64[::1], int32[::1], float64[::1], float64[::1])")
+def spread(density: Array, classes: Array, prior: Array, out: Array) -> None:
     """Fill the shares of all cells from the densities of their classes; no prior is uniform."""
     if len(prior):
         for cell in range(len(out)):
@@ -98,8 +75,8 @@ def spread(
             out[cell] = density[classes[cell]]
 
 
-@njit("void(float64[::1], int64, int64)", nogil=True, cache=True)
-def _sum_axis(table: NDArray[np.float64], size: int, inner: int) -> None:
+@kernel("void(float64[::1], int64, int64)")
+def _sum_axis(table: Array, size: int, inner: int) -> None:
     """Replace index 0 of one axis by the sum over the axis, in place."""
     step = size * inner
     for start in range(0, len(table), step):
@@ -115,8 +92,8 @@ def _sum_axis(table: NDArray[np.float64], size: int, inner: int) -> None:
                     table[start + i] += table[other + i]
 
 
-@njit("void(float64[::1], int64[::1])", nogil=True, cache=True)
-def include_any(table: NDArray[np.float64], sizes: NDArray[np.int64]) -> None:
+@kernel("void(float64[::1], int64[::1])")
+def include_any(table: Array, sizes: Array) -> None:
     """Turn a table (C order) into its inclusive marginals: index 0 becomes "any value", in place.
 
     One pass of additions an axis (Yates's algorithm); nothing is subtracted, so every entry keeps

@@ -6,10 +6,11 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import float64, int32, int64, njit, types, uint64, void
+from numba import float64, int32, int64, types, uint64, void
 from numpy.typing import NDArray
 
 from dualquery.rows.popcount_kernels import popcount
+from dualquery.runtime.array_types import Array, kernel
 from mwem.answer_kernels import TABLE_POOL, TablePool
 from mwem.representations.dense_kernels import include_any
 
@@ -99,7 +100,7 @@ _BELIEFS = types.NamedUniTuple(_float64s, 2, Beliefs)
 _SUPPORTS = types.NamedTuple((_int32s, _int64s, _int32s, _float64s), Supports)
 
 
-@njit(void(_FOREST), nogil=True, cache=True)
+@kernel(void(_FOREST))
 def map_separators(forest: Forest) -> None:
     """Fill ``maps`` from the other arrays of the forest."""
     start, columns, stride = forest.start, forest.members, forest.stride
@@ -124,10 +125,8 @@ def map_separators(forest: Forest) -> None:
                                 mapped[i] += np.int32(value * weight)
 
 
-@njit(int64(_FOREST, int32[:, ::1], TABLE_POOL, _SUPPORTS), nogil=True, cache=True)
-def list_supports(
-    forest: Forest, scopes: NDArray[np.int32], tables: TablePool, supports: Supports
-) -> np.int64:
+@kernel(int64(_FOREST, int32[:, ::1], TABLE_POOL, _SUPPORTS))
+def list_supports(forest: Forest, scopes: Array, tables: TablePool, supports: Supports) -> np.int64:
     """List the cells of its clique on which each measured query is not 0, and its value there.
 
     ``supports.start`` is filled always, the lists only if they have room. Returns their length.
@@ -155,8 +154,8 @@ def list_supports(
     return filled
 
 
-@njit(void(_FOREST, int32[:, ::1], _int32s), nogil=True, cache=True)
-def find_cliques(forest: Forest, parts: NDArray[np.int32], found: NDArray[np.int32]) -> None:
+@kernel(void(_FOREST, int32[:, ::1], _int32s))
+def find_cliques(forest: Forest, parts: Array, found: Array) -> None:
     """Fill the smallest clique that holds all columns of each part (padded with -1), or -1."""
     holders, cell_ptr = forest.holders, forest.cell_ptr
     for part in range(len(parts)):
@@ -178,10 +177,8 @@ def find_cliques(forest: Forest, parts: NDArray[np.int32], found: NDArray[np.int
                     fewest = cells
 
 
-@njit(void(_FOREST, _SUPPORTS, _float64s, _float64s), nogil=True, cache=True)
-def add_potentials(
-    forest: Forest, supports: Supports, scales: NDArray[np.float64], logs: NDArray[np.float64]
-) -> None:
+@kernel(void(_FOREST, _SUPPORTS, _float64s, _float64s))
+def add_potentials(forest: Forest, supports: Supports, scales: Array, logs: Array) -> None:
     """Add ``scale * q`` of every measured query to the log-weights of its clique's cells."""
     for j in range(len(supports.clique)):
         base = forest.cell_ptr[supports.clique[j]]
@@ -189,8 +186,8 @@ def add_potentials(
             logs[base + supports.cells[k]] += scales[j] * supports.values[k]
 
 
-@njit(void(_FOREST, _float64s, _BELIEFS), nogil=True, cache=True)
-def calibrate(forest: Forest, logs: NDArray[np.float64], beliefs: Beliefs) -> None:
+@kernel(void(_FOREST, _float64s, _BELIEFS))
+def calibrate(forest: Forest, logs: Array, beliefs: Beliefs) -> None:
     """Turn log-weights into the marginals of cliques and separators; each tree adds up to 1.
 
     Sums towards the roots are of logarithms; on the way back only conditional probabilities are
@@ -233,8 +230,8 @@ def calibrate(forest: Forest, logs: NDArray[np.float64], beliefs: Beliefs) -> No
                 cells[i] *= seps[s]
 
 
-@njit(void(_FOREST, int64, _BELIEFS, _float64s), nogil=True, cache=True)
-def pass_up(forest: Forest, clique: int, beliefs: Beliefs, ratio: NDArray[np.float64]) -> None:
+@kernel(void(_FOREST, int64, _BELIEFS, _float64s))
+def pass_up(forest: Forest, clique: int, beliefs: Beliefs, ratio: Array) -> None:
     """Bring a clique's parent up to date with it (Hugin propagation).
 
     ``ratio`` is room for as many numbers as the largest separator has cells.
@@ -255,8 +252,8 @@ def pass_up(forest: Forest, clique: int, beliefs: Beliefs, ratio: NDArray[np.flo
         cells[base + i] *= ratio[forest.maps[shared + i]]
 
 
-@njit(void(_FOREST, int64, _BELIEFS, _float64s), nogil=True, cache=True)
-def pass_down(forest: Forest, clique: int, beliefs: Beliefs, ratio: NDArray[np.float64]) -> None:
+@kernel(void(_FOREST, int64, _BELIEFS, _float64s))
+def pass_down(forest: Forest, clique: int, beliefs: Beliefs, ratio: Array) -> None:
     """Bring a clique up to date with its parent (Hugin propagation); ``ratio`` as `pass_up`'s."""
     cells, separators = beliefs.cliques, beliefs.separators
     first, block = forest.sep_ptr[clique], forest.block[clique]
@@ -276,23 +273,21 @@ def pass_down(forest: Forest, clique: int, beliefs: Beliefs, ratio: NDArray[np.f
             cells[i] *= change
 
 
-@njit(int64(_FOREST), nogil=True, cache=True)
+@kernel(int64(_FOREST))
 def _largest_separator(forest: Forest) -> np.int64:
     largest: np.int64 = np.max(forest.sep_ptr[1:] - forest.sep_ptr[:-1])
     return largest
 
 
-@njit(
-    void(_FOREST, _BELIEFS, _SUPPORTS, _float64s, int64, int64, _float64s), nogil=True, cache=True
-)
+@kernel(void(_FOREST, _BELIEFS, _SUPPORTS, _float64s, int64, int64, _float64s))
 def repeat(
     forest: Forest,
     beliefs: Beliefs,
     supports: Supports,
-    targets: NDArray[np.float64],
+    targets: Array,
     first: int,
     passes: int,
-    scales: NDArray[np.float64],
+    scales: Array,
 ) -> None:
     """Multiply weights on cliques: passes over the measurements from ``first`` on.
 
@@ -343,8 +338,8 @@ def repeat(
                 total[tree] = 1.0
 
 
-@njit(void(_FOREST, _float64s), nogil=True, cache=True)
-def include_any_in_cliques(forest: Forest, tables: NDArray[np.float64]) -> None:
+@kernel(void(_FOREST, _float64s))
+def include_any_in_cliques(forest: Forest, tables: Array) -> None:
     """Turn the table of every clique into its inclusive marginals, in place."""
     for clique in range(len(forest.parent)):
         include_any(
@@ -353,7 +348,7 @@ def include_any_in_cliques(forest: Forest, tables: NDArray[np.float64]) -> None:
         )
 
 
-@njit(void(_FOREST, int64, int64, _BELIEFS), nogil=True, cache=True)
+@kernel(void(_FOREST, int64, int64, _BELIEFS))
 def restrict(forest: Forest, column: int, value: int, beliefs: Beliefs) -> None:
     """Multiply a tree's marginals by the indicator of one value of a column, in place."""
     entry = forest.top[column]
@@ -371,13 +366,9 @@ def restrict(forest: Forest, column: int, value: int, beliefs: Beliefs) -> None:
             pass_down(forest, other, beliefs, ratio)
 
 
-@njit(void(_FOREST, _BELIEFS, int64, _int32s, float64[:, ::1]), nogil=True, cache=True)
+@kernel(void(_FOREST, _BELIEFS, int64, _int32s, float64[:, ::1]))
 def spread_column(
-    forest: Forest,
-    beliefs: Beliefs,
-    column: int,
-    source: NDArray[np.int32],
-    known: NDArray[np.float64],
+    forest: Forest, beliefs: Beliefs, column: int, source: Array, known: Array
 ) -> None:
     """Tell every clique of a tree what its cells say about a column elsewhere in the tree.
 
@@ -443,14 +434,9 @@ def spread_column(
                 row[s] = row[s] / separators[s] if separators[s] > 0.0 else 0.0
 
 
-@njit(void(_FOREST, int64, int64, int64, float64[:, ::1], float64[:, ::1]), nogil=True, cache=True)
+@kernel(void(_FOREST, int64, int64, int64, float64[:, ::1], float64[:, ::1]))
 def expand(
-    forest: Forest,
-    clique: int,
-    column: int,
-    source: int,
-    known: NDArray[np.float64],
-    rows: NDArray[np.float64],
+    forest: Forest, clique: int, column: int, source: int, known: Array, rows: Array
 ) -> None:
     """Fill ``rows[v - 1]`` with the chance of a column's value v given each cell of a clique.
 
@@ -472,21 +458,19 @@ def expand(
                 rows[v - 1, i] = known[v - 1, forest.sep_ptr[source] + cell]
 
 
-@njit(
+@kernel(
     void(
         _float64s, float64[:, ::1], _int64s, int32[:, ::1], _int64s, types.boolean[::1], TABLE_POOL
     ),
-    nogil=True,
-    cache=True,
     fastmath={"reassoc", "contract"},
 )  # fmt: skip
 def hub_tables(
-    belief: NDArray[np.float64],
-    rows: NDArray[np.float64],
-    row_of: NDArray[np.int64],
-    parts: NDArray[np.int32],
-    sizes: NDArray[np.int64],
-    counts_any: NDArray[np.bool_],
+    belief: Array,
+    rows: Array,
+    row_of: Array,
+    parts: Array,
+    sizes: Array,
+    counts_any: Array,
     tables: TablePool,
 ) -> None:
     """Fill the inclusive marginals of parts of two or three columns independent given one clique.

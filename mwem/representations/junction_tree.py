@@ -261,7 +261,7 @@ class JunctionTree:
 
 
 def tree_cell_bytes(values: int, measurements: int) -> float:
-    """Return the memory of a clique's cell with so many values of columns and measured queries."""
+    """Return the memory of a clique's cell, by its values of columns and measured queries."""
     return CELL_BYTES + SUPPORT_BYTES * measurements + KNOWN_BYTES * values
 
 

@@ -6,10 +6,9 @@ Row u of a graph is a set of nodes as 64-bit words: node x is bit ``x % 64`` of 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
-from numpy.typing import NDArray
 
 from dualquery.rows.popcount_kernels import popcount
+from dualquery.runtime.array_types import Array, kernel
 
 MIN_FILL = 0
 """Eliminate the node whose neighbours lack the fewest edges among them."""
@@ -17,21 +16,21 @@ MIN_WEIGHT = 1
 """Eliminate the node whose clique has the fewest cells."""
 
 
-@njit("boolean(uint64[::1], int64)", nogil=True, cache=True)
-def has(words: NDArray[np.uint64], node: int) -> np.bool_:
+@kernel("boolean(uint64[::1], int64)")
+def has(words: Array, node: int) -> np.bool_:
     """Return whether a set holds a node."""
     held: np.bool_ = (words[node >> 6] >> np.uint64(node & 63)) & np.uint64(1) != np.uint64(0)
     return held
 
 
-@njit("int64(uint64)", nogil=True, cache=True)
+@kernel("int64(uint64)")
 def lowest(word: np.uint64) -> np.int64:
     """Return the position of the lowest 1 of a word that is not 0."""
     return np.int64(popcount((word & (~word + np.uint64(1))) - np.uint64(1)))
 
 
-@njit("int64(uint64[::1], int32[::1])", nogil=True, cache=True)
-def list_nodes(words: NDArray[np.uint64], nodes: NDArray[np.int32]) -> int:
+@kernel("int64(uint64[::1], int32[::1])")
+def list_nodes(words: Array, nodes: Array) -> int:
     """List the nodes of a set, increasing, at the start of ``nodes``; return how many."""
     count = 0
     for place in range(len(words)):
@@ -43,8 +42,8 @@ def list_nodes(words: NDArray[np.uint64], nodes: NDArray[np.int32]) -> int:
     return count
 
 
-@njit("int64(uint64[::1])", nogil=True, cache=True)
-def size_of(words: NDArray[np.uint64]) -> np.int64:
+@kernel("int64(uint64[::1])")
+def size_of(words: Array) -> np.int64:
     """Return the number of nodes of a set."""
     count = np.uint64(0)
     for word in words:
@@ -52,8 +51,8 @@ def size_of(words: NDArray[np.uint64]) -> np.int64:
     return np.int64(count)
 
 
-@njit("void(uint64[:, ::1], int32[:, ::1])", nogil=True, cache=True)
-def connect(graph: NDArray[np.uint64], scopes: NDArray[np.int32]) -> None:
+@kernel("void(uint64[:, ::1], int32[:, ::1])")
+def connect(graph: Array, scopes: Array) -> None:
     """Join all nodes of each scope (a row padded with -1), in place."""
     for scope in range(len(scopes)):
         for a in scopes[scope]:
@@ -62,18 +61,8 @@ def connect(graph: NDArray[np.uint64], scopes: NDArray[np.int32]) -> None:
                     graph[a, b >> 6] |= np.uint64(1) << np.uint64(b & 63)
 
 
-@njit(
-    "float64(uint64[:, ::1], float64[::1], int64, int64, int32[::1])",
-    nogil=True,
-    cache=True,
-)
-def _score(
-    graph: NDArray[np.uint64],
-    log_size: NDArray[np.float64],
-    rule: int,
-    node: int,
-    near: NDArray[np.int32],
-) -> float:
+@kernel("float64(uint64[:, ::1], float64[::1], int64, int64, int32[::1])")
+def _score(graph: Array, log_size: Array, rule: int, node: int, near: Array) -> float:
     """Return how bad it is to eliminate a node now; ``near`` is room for a list of nodes."""
     weight = log_size[node]
     missing = np.int64(0)
@@ -89,18 +78,9 @@ def _score(
     return score
 
 
-@njit(
-    "float64(uint64[:, ::1], float64[::1], float64[::1], int64, int32[::1], uint64[:, ::1])",
-    nogil=True,
-    cache=True,
-)
+@kernel("float64(uint64[:, ::1], float64[::1], float64[::1], int64, int32[::1], uint64[:, ::1])")
 def eliminate(
-    graph: NDArray[np.uint64],
-    log_size: NDArray[np.float64],
-    jitter: NDArray[np.float64],
-    rule: int,
-    order: NDArray[np.int32],
-    cliques: NDArray[np.uint64],
+    graph: Array, log_size: Array, jitter: Array, rule: int, order: Array, cliques: Array
 ) -> float:
     """Eliminate all nodes greedily; ``graph`` is used up.
 
@@ -147,18 +127,8 @@ def eliminate(
     return cost
 
 
-@njit(
-    "void(int32[::1], uint64[:, ::1], int32[::1], int32[::1], int32[::1])",
-    nogil=True,
-    cache=True,
-)
-def join(
-    order: NDArray[np.int32],
-    cliques: NDArray[np.uint64],
-    keeper: NDArray[np.int32],
-    above: NDArray[np.int32],
-    top: NDArray[np.int32],
-) -> None:
+@kernel("void(int32[::1], uint64[:, ::1], int32[::1], int32[::1], int32[::1])")
+def join(order: Array, cliques: Array, keeper: Array, above: Array, top: Array) -> None:
     """Make a forest of the maximal cliques of an elimination.
 
     Fills, by step, the step whose clique holds this one's (``keeper``: itself if maximal), and for
@@ -191,19 +161,17 @@ def join(
             above[keeper[step]] = keeper[up]
 
 
-@njit(
-    "void(uint64[:, ::1], int32[::1], int64[::1], int64[::1], int32[::1], int64[::1], int64[::1])",
-    nogil=True,
-    cache=True,
+@kernel(
+    "void(uint64[:, ::1], int32[::1], int64[::1], int64[::1], int32[::1], int64[::1], int64[::1])"
 )
 def lay_out(
-    cliques: NDArray[np.uint64],
-    parent: NDArray[np.int32],
-    sizes: NDArray[np.int64],
-    start: NDArray[np.int64],
-    columns: NDArray[np.int32],
-    stride: NDArray[np.int64],
-    block: NDArray[np.int64],
+    cliques: Array,
+    parent: Array,
+    sizes: Array,
+    start: Array,
+    columns: Array,
+    stride: Array,
+    block: Array,
 ) -> None:
     """List the columns of each clique, those shared with its parent first, with C-order strides.
 

@@ -7,17 +7,14 @@ population however its records are shared among threads: SplitMix64, one stream 
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numba import float64, int32, int64, njit, types, uint8, uint16, uint64, void
+from numba import float64, int32, int64, types, uint8, uint16, uint64, void
 from numpy.typing import NDArray
 
-from dualquery.runtime.array_types import read_only
+from dualquery.runtime.array_types import Array, kernel, read_only
 from dualquery.runtime.splitmix import GOLDEN, mix, unit
-
-Array = NDArray[Any]
-
 
 _LARGEST_LOG = 700.0
 """Its exponential is still finite."""
@@ -73,7 +70,7 @@ _TOUCHES = types.NamedTuple(
 _FAMILY = types.NamedTuple((int64[::1], float64[::1], float64[:, ::1], _PLACES, _TOUCHES), Family)
 
 
-@njit(void(read_only(uint16), _PLACES, int32[::1]), nogil=True, cache=True)
+@kernel(void(read_only(uint16), _PLACES, int32[::1]))
 def find_cells(record: Array, places: Places, cells: Array) -> None:
     """Write the cell of each table that a record lies in."""
     columns, values = places.columns, places.values
@@ -86,7 +83,7 @@ def find_cells(record: Array, places: Places, cells: Array) -> None:
         cells[table] = cell
 
 
-@njit(void(uint16[:, ::1], int64, int64, uint64, _FAMILY, int64[:, ::1]), nogil=True, cache=True)
+@kernel(void(uint16[:, ::1], int64, int64, uint64, _FAMILY, int64[:, ::1]))
 def sweep(
     population: Array, first: int, last: int, seed: np.uint64, family: Family, tally: Array
 ) -> None:
@@ -164,7 +161,7 @@ def sweep(
             tally[table, cells[table]] += 1
 
 
-@njit(void(read_only(uint16, 2), _PLACES, int64[:, ::1]), nogil=True, cache=True)
+@kernel(void(read_only(uint16, 2), _PLACES, int64[:, ::1]))
 def count_cells(population: Array, places: Places, tally: Array) -> None:
     """Add to ``tally`` how many records lie in each cell of each table."""
     cells = np.empty(len(tally), np.int32)
@@ -174,11 +171,7 @@ def count_cells(population: Array, places: Places, tally: Array) -> None:
             tally[table, cells[table]] += 1
 
 
-@njit(
-    void(read_only(uint16, 2), read_only(int32), read_only(uint16), uint64[:, ::1]),
-    nogil=True,
-    cache=True,
-)
+@kernel(void(read_only(uint16, 2), read_only(int32), read_only(uint16), uint64[:, ::1]))
 def pack_values(population: Array, columns: Array, values: Array, words: Array) -> None:
     """Set the bits of row ``i`` of ``words``, zeroed, for the records with value ``values[i]``."""
     for word in range((len(population) + 63) // 64):
@@ -192,7 +185,7 @@ def pack_values(population: Array, columns: Array, values: Array, words: Array) 
             words[bit, word] = packed
 
 
-@njit(void(read_only(uint16, 2), _PLACES, uint8[:, ::1]), nogil=True, cache=True)
+@kernel(void(read_only(uint16, 2), _PLACES, uint8[:, ::1]))
 def write_cells(population: Array, places: Places, cells: Array) -> None:
     """Write the cell of each table that each record lies in, ``(tables, records)``."""
     found = np.empty(len(cells), np.int32)
@@ -202,13 +195,11 @@ def write_cells(population: Array, places: Places, cells: Array) -> None:
             cells[table, row] = found[table]
 
 
-@njit(
+@kernel(
     void(
         read_only(uint8, 2), read_only(float64, 2), read_only(float64), read_only(float64, 2),
         int64, float64[:, ::1], float64[::1],
     ),
-    nogil=True,
-    cache=True,
 )  # fmt: skip
 def rake(
     cells: Array,

@@ -30,12 +30,11 @@ from dualquery.mechanisms.protocol import (
     Session,
     Task,
     default_records,
-    require_conjunctions,
 )
 from dualquery.privacy.accountants.choice import best
 from dualquery.privacy.accountants.zcdp import rho_for
 from dualquery.privacy.calibrate_noise import calibrate_rho
-from dualquery.queries.conjunctions import Workload
+from dualquery.queries.conjunctions import Workload, require_conjunctions
 from dualquery.queries.counting.rewriting import different_bits
 from dualquery.queries.family import Queries
 from dualquery.room.curator import Curator

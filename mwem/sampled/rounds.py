@@ -25,7 +25,7 @@ _NOISE = 4.0
 """Standard deviations of the noise that the largest of hundreds of residuals may well have."""
 
 _STEPS = 2
-"""Steps of a round's fit: the next round goes on with what is left."""
+"""Steps of a round's fit; the next round goes on from there."""
 
 _LAST_SIZE = 5
 """Times by which the population grows in the end: its answers are sums over records."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import ClassVar
 
@@ -9,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.backends.formulated import Formulated
-from solvers.constraints import LinearConstraint
+from solvers.constraints import LinearConstraint, Rows
 from solvers.formulation import Formulation
 from solvers.kernel_solver import Ending, SearchResult
 from solvers.limits import SearchLimits
@@ -115,7 +116,7 @@ def _model_text(
     members = kernel.groups.members.tolist()
     for first, last in pairwise(kernel.groups.indptr.tolist()):
         lines.append(f"constraints {{ exactly_one {{ literals: {members[first:last]} }} }}")
-    lines += [_linear(constraint) for constraint in kernel.constraints]
+    lines += _rows_text(kernel.rows)
     if len(weights):
         columns = list(range(attributes, attributes + len(weights)))
         lines.append(f"objective {{ vars: {columns} coeffs: {(-weights).tolist()} }}")
@@ -137,6 +138,27 @@ def _at_least_times(true: list[int], term: int) -> str:
         f"constraints {{ linear {{ vars: {[*variables, term]} coeffs: {[*signs, -len(true)]} "
         f"domain: [{-negated}, {len(true)}] }} }}"
     )
+
+
+def _rows_text(rows: Rows) -> Iterator[str]:
+    """Yield one constraint a row; those of small integers need no scaling."""
+    total = rows.sums(np.abs(rows.coefficients))
+    plain = (rows.sums(rows.coefficients != np.rint(rows.coefficients)) == 0) & (total < 2**52)
+    lower = np.maximum(np.ceil(rows.lower - rows.slack), -total)
+    upper = np.minimum(np.floor(rows.upper + rows.slack), total)
+    plain &= lower <= upper
+    attributes = rows.attributes.tolist()
+    coefficients = np.rint(np.clip(rows.coefficients, -(2.0**52), 2.0**52)).astype(np.int64)
+    signed, ends = coefficients.tolist(), pairwise(rows.indptr.tolist())
+    for row, (first, last) in enumerate(ends):
+        if plain[row]:
+            yield (
+                f"constraints {{ linear {{ vars: {attributes[first:last]} "
+                f"coeffs: {signed[first:last]} "
+                f"domain: [{int(lower[row])}, {int(upper[row])}] }} }}"
+            )
+        else:
+            yield _linear(rows[row])
 
 
 def _linear(constraint: LinearConstraint) -> str:

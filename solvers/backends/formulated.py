@@ -47,4 +47,6 @@ class Formulated(KernelSolver):
 
     def least_seconds(self, kernel: BestResponse) -> float:
         """Estimate the time to a first result."""
-        return self.least_seconds_per_term * len(kernel.terms)
+        # A term has about three literals.
+        size = len(kernel.terms) + len(kernel.rows.attributes) / 3
+        return self.least_seconds_per_term * size

@@ -13,9 +13,17 @@ recognised (:mod:`solvers.formats.recognition`).
 from solvers.formats.files import (
     SUFFIXES,
     is_instance_file,
+    read_clauses,
     read_instance,
     write_instance,
 )
 from solvers.formats.instance import Instance
 
-__all__ = ["SUFFIXES", "Instance", "is_instance_file", "read_instance", "write_instance"]
+__all__ = [
+    "SUFFIXES",
+    "Instance",
+    "is_instance_file",
+    "read_clauses",
+    "read_instance",
+    "write_instance",
+]

@@ -5,10 +5,14 @@ from __future__ import annotations
 import gzip
 import lzma
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from solvers.errors import InvalidProblemError, MalformedFileError, SolverError
 from solvers.formats.instance import Instance
 from solvers.problem import BestResponse
+
+if TYPE_CHECKING:
+    from solvers.formats.wcnf import ClauseFile
 
 SUFFIXES = (".wcnf", ".lp", ".mps")
 _COMPRESSIONS = (".gz", ".xz")
@@ -44,6 +48,22 @@ def read_instance(path: str | Path) -> Instance:
         return recognise(read_program(text, suffix, str(path)))
     except InvalidProblemError as error:
         raise MalformedFileError(f"{path}: {error}") from error
+
+
+def read_clauses(path: str | Path) -> ClauseFile:
+    """Read a ``.wcnf`` file as it stands, also one that our own writer wrote.
+
+    Raises
+    ------
+    SolverError
+        As :func:`read_instance`, and if the suffix is another one.
+    """
+    from solvers.formats.wcnf import parse_clauses
+
+    path = Path(path)
+    if _checked_suffix(path) != ".wcnf":
+        raise SolverError(f"{path} has no clauses; expected a .wcnf file")
+    return parse_clauses(_read_text(path), str(path))
 
 
 def write_instance(path: str | Path, problem: BestResponse) -> None:

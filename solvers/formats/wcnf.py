@@ -17,12 +17,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 import numpy as np
+from numpy.typing import NDArray
 
 from solvers.constraints import LinearConstraint, Rows
-from solvers.errors import MalformedFileError, ProblemTooLargeError
+from solvers.errors import MalformedFileError, ProblemTooLargeError, SolverError
 from solvers.formats.clauses import WeightedClauses, clauses_of
 from solvers.formats.decision_diagram import Clause
 from solvers.formats.instance import Instance
@@ -67,6 +68,37 @@ def wcnf_text(clauses: WeightedClauses, *, header: bool = False) -> str:
     lines += [f"{hard} {' '.join(map(str, clause))} 0" for clause in clauses.hard]
     lines += [f"{weight} {' '.join(map(str, clause))} 0" for weight, clause in clauses.soft]
     return "\n".join([*lines, ""])
+
+
+class ClauseFile(NamedTuple):
+    """A WCNF file as it stands, whoever wrote it."""
+
+    instance: Instance
+    hard: list[Clause]
+    soft: list[tuple[int, Clause]]
+
+    def cost(self, values: NDArray[np.uint8]) -> int:
+        """Return the weight of the soft clauses that values of the variables violate.
+
+        Raises
+        ------
+        SolverError
+            If they violate a hard clause.
+        """
+        true = set(np.flatnonzero(values) + 1) | set(-np.flatnonzero(values == 0) - 1)
+        for clause in self.hard:
+            if true.isdisjoint(clause):
+                raise SolverError(f"the values violate the hard clause {clause}")
+        return sum(weight for weight, clause in self.soft if true.isdisjoint(clause))
+
+
+def parse_clauses(text: str, name: str) -> ClauseFile:
+    """Read the clauses of WCNF and nothing else: our own writer's comments are passed over.
+
+    Parameters and errors are those of :func:`parse_wcnf`.
+    """
+    parsed = _Parser(name).parse(text)
+    return ClauseFile(recognise(parsed.program()), parsed.hard, parsed.soft)
 
 
 def parse_wcnf(text: str, name: str) -> Instance:
@@ -167,7 +199,7 @@ class _Parser:
         literals.pop()
         if 0 in literals:
             self._fail(line, "0 inside a clause; it ends one, and each clause has its own line")
-        largest = max(map(abs, literals), default=0)
+        largest = max(max(literals), -min(literals)) if literals else 0
         if self.declared is not None and largest > self.declared[0]:
             self._fail(line, f"variable {largest}, but the header declares {self.declared[0]}")
         if largest >= 2**30:
@@ -285,10 +317,10 @@ class _Parser:
                 objective[variable] += weight if clause[0] > 0 else -weight
             elif clause and weight:
                 constant += weight
-                if not _is_tautology(clause):
-                    rows.append([-literal for literal in dict.fromkeys(clause)])
+                for plain in _simplified(clause):
+                    rows.append([-literal for literal in plain])
                     weights.append(-weight)
-        hard = [list(dict.fromkeys(clause)) for clause in self.hard if not _is_tautology(clause)]
+        hard = [plain for clause in self.hard for plain in _simplified(clause)]
         sizes = np.array([len(clause) for clause in hard], np.int64)
         literals = np.fromiter(chain.from_iterable(hard), np.int32, int(sizes.sum()))
         signs = np.sign(literals).astype(np.float64)
@@ -310,8 +342,13 @@ class _Parser:
         )
 
 
-def _is_tautology(clause: Clause) -> bool:
-    return len(set(clause)) != len(set(map(abs, clause)))
+def _simplified(clause: Clause) -> tuple[Clause, ...]:
+    """Return a clause without repeated literals, or nothing if it is true whatever the values."""
+    variables = len(set(map(abs, clause)))
+    if variables == len(clause):
+        return (clause,)
+    distinct = list(dict.fromkeys(clause))
+    return (distinct,) if len(distinct) == variables else ()
 
 
 def _codes(rows: list[Clause]) -> np.ndarray:

@@ -11,7 +11,7 @@ import pytest
 
 from solvers import get_solver
 from solvers.comparison import check as checks
-from solvers.formats import read_instance, write_instance
+from solvers.formats import read_clauses, read_instance, write_instance
 from tests.cli.conftest import Run
 from tests.solvers.instances import groups_of, problem, row, sampled_problem
 
@@ -103,19 +103,70 @@ def test_convert_round_trip(
         (["p.wcnf", "--solver", "maxsat:nonesuch"], "there is no command 'nonesuch'"),
         (["p.wcnf", "--solver", "maxsat"], "maxsat needs a command"),
         (["p.wcnf", "--solver-timeout", "0"], "time limit"),
-        (["no.lp"], "constraint"),
+        (["no.lp", "--format", "maxsat"], "no.lp has no clauses"),
+        (["p.wcnf", "--format", "maxsat", "--json"], "room for one of them"),
     ],
 )
 def test_bad_input(
     dualquery: Run, here: Path, instance: Path, arguments: list[str], message: str
 ) -> None:
     (here / "bad.lp").write_text("max\n x y\nst\n x <= 1\nbin\n x y\nend\n")
-    (here / "no.lp").write_text("max\n x\nst\n x >= 1\n x <= 0\nbin\n x\nend\n")
+    (here / "no.lp").write_text("max\n x\nst\n x <= 0\nbin\n x\nend\n")
     done = dualquery("solve", *arguments)
     assert done.code == 2
     assert done.last.startswith("error: ")
     assert message in done.last
     assert "Traceback" not in done.err
+
+
+def test_infeasible_is_an_answer(dualquery: Run, here: Path) -> None:
+    (here / "no.lp").write_text("max\n x\nst\n x >= 1\n x <= 0\nbin\n x\nend\n")
+    done = dualquery("solve", "no.lp", "--json")
+    assert done.code == 0
+    assert (done.json["status"], done.json["objective"], done.json["record"]) == (
+        "infeasible", None, None
+    )  # fmt: skip
+    assert "constraint" in done.json["message"]
+    assert "infeasible" in dualquery("solve", "no.lp").out
+
+
+def test_what_was_found_is_told(dualquery: Run, here: Path) -> None:
+    (here / "a.wcnf").write_text("h -4 1 0\nh -4 -2 0\n7 4 0\n3 -1 0\n2 2 3 0\n")
+    found = dualquery("solve", "a.wcnf", "--json").json
+    assert found["found"] == ["1 defined variables read as conjunctions"]
+    assert found["variables"] == ["1", "2", "3", "4"]
+    assert (found["objective"], found["record"]) == (9.0, [1, 0, 1, 1])
+    assert found["read_seconds"] > 0
+    assert found["solve_seconds"] >= found["seconds"] > 0
+    assert "1 defined variables" in dualquery("convert", "a.wcnf", "b.lp").err
+
+
+@pytest.mark.parametrize(
+    ("text", "solver", "code", "lines"),
+    [
+        ("h -4 1 0\nh -4 -2 0\n7 4 0\n3 -1 0\n2 2 3 0\n", "auto", 30,
+         ["o 3", "s OPTIMUM FOUND", "v 1011"]),
+        ("h 1 0\nh -1 0\n2 2 0\n", "auto", 20, ["s UNSATISFIABLE"]),
+        ("1 1 2 0\n1 -1 0\n1 -2 0\n", "local-search", 10, ["o 1", "s SATISFIABLE"]),
+    ],
+)  # fmt: skip
+def test_lines_of_the_maxsat_evaluations(
+    dualquery: Run, here: Path, text: str, solver: str, code: int, lines: list[str]
+) -> None:
+    (here / "a.wcnf").write_text(text)
+    done = dualquery("solve", "a.wcnf", "--format", "maxsat", "--solver", solver, "--no-reduce")
+    assert done.code == code
+    assert [line for line in done.out.splitlines() if line[0] != "c"][: len(lines)] == lines
+
+
+def test_our_own_files_have_values_for_every_variable(dualquery: Run, instance: Path) -> None:
+    done = dualquery("solve", instance, "--format", "maxsat")
+    assert done.code == 30
+    values = done.out.splitlines()[-1].removeprefix("v ")
+    clauses = read_clauses(instance)
+    assert len(values) == len(clauses.instance.variables) > 4
+    cost = clauses.cost(np.array([*values], np.uint8))
+    assert f"o {cost}" in done.out.splitlines()
 
 
 def test_convert_says_where_and_overwrites_nothing(dualquery: Run, here: Path) -> None:

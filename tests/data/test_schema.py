@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 
 from dualquery.data.schema.column_choice import format_items, select_items
 from dualquery.data.schema.columns import Binary, Categorical, Column, Numeric
-from dualquery.data.schema.files import load_schema, write_schema
+from dualquery.data.schema.files import load_schema, schema_from_dict, write_schema
 from dualquery.data.schema.items import ItemSchema
-from dualquery.data.schema.parse import schema_from_dict
 from dualquery.data.schema.table import TableSchema
 from dualquery.rows.dataset import load
 from dualquery.runtime.errors import BadInputError

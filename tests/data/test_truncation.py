@@ -13,8 +13,8 @@ import dualquery
 from dualquery.data.blocks import encoded_blocks
 from dualquery.data.encode import BitRows
 from dualquery.data.readers.formats import source_of
+from dualquery.data.schema.files import schema_from_dict
 from dualquery.data.schema.items import ItemSchema
-from dualquery.data.schema.parse import schema_from_dict
 from dualquery.data.truncation import truncate
 from dualquery.queries.generate.random import random_conjunctions
 from dualquery.room.sensitivity.bounds import differing_queries

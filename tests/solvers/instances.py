@@ -221,6 +221,25 @@ def random_problem(seed: int) -> BestResponse:
     return BestResponse(attributes, terms, weights, groups, tuple(constraints), float(rng.normal()))
 
 
+def constrained_problem(seed: int) -> BestResponse:
+    """Return a feasible problem of up to 12 attributes, with groups and 1 to 20 constraints."""
+    rng = np.random.default_rng(seed)
+    plain = random_problem(seed)
+    attributes, groups = plain.attributes, plain.groups
+    record = random_record(attributes, groups, rng)
+    constraints = []
+    for _ in range(rng.integers(1, 21)):
+        named = rng.permutation(attributes)[: rng.integers(1, min(attributes, 6) + 1)]
+        coefficients = rng.integers(-4, 5, len(named)).astype(np.float64)
+        activity = float(coefficients @ record[named])
+        lower = activity - rng.choice([0.0, 1.0, 2.0, np.inf], p=[0.2, 0.3, 0.2, 0.3])
+        upper = activity + rng.choice([0.0, 1.0, 2.0, np.inf], p=[0.2, 0.3, 0.2, 0.3])
+        constraints.append(LinearConstraint(named.astype(np.int32), coefficients, lower, upper))
+    return BestResponse(
+        attributes, plain.terms, plain.weights, groups, tuple(constraints), plain.constant
+    )
+
+
 def random_record(attributes: int, groups: Groups, rng: np.random.Generator) -> np.ndarray:
     """Return a random record that is legal for the groups."""
     record = rng.integers(0, 2, attributes).astype(np.uint8)

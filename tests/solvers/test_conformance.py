@@ -20,6 +20,7 @@ from solvers import (
 from tests.solvers.instances import (
     NAMED,
     Named,
+    constrained_problem,
     groups_of,
     problem,
     random_problem,
@@ -85,6 +86,25 @@ def test_exact_on_a_thousand_random_problems(solver: Solver) -> None:
         instance = random_problem(seed)
         reached += agrees(solver, instance, reference.solve(instance).objective)
     assert reached >= (1000 if is_exact(solver) else 900)
+
+
+def test_many_constraints(solver: Solver) -> None:
+    reference = get_solver("exhaustive")
+    reached = 0
+    for seed in range(60):
+        instance = constrained_problem(seed)
+        reached += agrees(solver, instance, reference.solve(instance).objective)
+    assert reached >= (60 if is_exact(solver) or solver.name == "auto" else 57)
+
+
+@pytest.mark.slow
+def test_a_thousand_problems_of_many_constraints(solver: Solver) -> None:
+    reference = get_solver("exhaustive")
+    reached = 0
+    for seed in range(1000, 2000):
+        instance = constrained_problem(seed)
+        reached += agrees(solver, instance, reference.solve(instance).objective)
+    assert reached >= (1000 if is_exact(solver) or solver.name == "auto" else 950)
 
 
 def test_real_coefficients_do_not_mislead_presolve(solver: Solver) -> None:

@@ -5,10 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from solvers import BestResponse, Status, compact, get_solver
+from solvers import BestResponse, NoRecordFoundError, Status, compact, get_solver
 from solvers import local_search_kernels as kernels
-from solvers.local_search import greedy_record, initial_state
-from tests.solvers.instances import groups_of, problem, random_problem, row, sampled_problem
+from solvers.limits import SearchLimits
+from solvers.local_search import greedy_record, initial_state, repaired
+from tests.solvers.instances import (
+    constrained_problem,
+    groups_of,
+    problem,
+    random_problem,
+    row,
+    sampled_problem,
+)
 
 
 @pytest.mark.parametrize("column", [None, 12])
@@ -89,3 +97,37 @@ def test_wide_problem_of_the_paper() -> None:
     proven = get_solver("highs").solve(instance)
     assert proven.status is Status.OPTIMAL
     assert solution.objective >= 0.997 * proven.objective
+
+
+def test_repair_satisfies_constraints_and_follows_the_seed() -> None:
+    repairs = 0
+    for seed in range(60):
+        instance = compact(constrained_problem(seed)).problem
+        if len(instance.terms) == 0:
+            continue
+        limits = SearchLimits(0.0, np.inf, 1, seed)
+        begun = greedy_record(instance)
+        record, violated = repaired(instance, begun, limits, 5_000)
+        np.testing.assert_array_equal(record, repaired(instance, begun, limits, 5_000)[0])
+        assert instance.legal(record)
+        assert instance.feasible(record) == (violated == 0)
+        assert violated <= np.count_nonzero(instance.rows.violated(begun))
+        repairs += violated == 0
+    assert repairs >= 50
+
+
+def test_what_comes_nearest_is_told() -> None:
+    # Market split: feasible, but four such sums at once are rarely hit.
+    rng = np.random.default_rng(0)
+    weights, record = rng.integers(0, 100, (4, 40)), rng.integers(0, 2, 40)
+    rows = [row(list(range(40)), w.tolist(), float(w @ record), float(w @ record)) for w in weights]
+    instance = problem(40, {(0, 1): 1.0}, constraints=tuple(rows))
+    with pytest.raises(NoRecordFoundError, match=r"one seen violates \d of them") as told:
+        get_solver("local-search").solve(instance, time_limit=0.01)
+    assert told.value.violation in (1, 2, 3, 4)
+    assert (
+        get_solver("local-search")
+        .solve(instance, time_limit=0.01, hint=record.astype(np.uint8))
+        .objective
+        == record[0] * record[1]
+    )

@@ -7,12 +7,13 @@ import gzip
 import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from dualquery.data.opening import FilePath, open_bytes
-from dualquery.data.readers.python_objects import BLOCK_ROWS, check_names, rows_of_lists
-from dualquery.data.readers.source import ItemRows, ItemSource, TableSource
+from dualquery.data.readers.python_objects import BLOCK_ROWS, check_names, rows_of_frames
+from dualquery.data.readers.source import ItemRows
 from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
@@ -24,46 +25,58 @@ _COLUMN_BYTES = 1 << 16
 """So much of a column is read ahead; without this, all of it within a row group."""
 
 
-def open_parquet(
-    path: FilePath, label: str, block_rows: int = BLOCK_ROWS
-) -> TableSource | ItemSource:
-    """Return the source for a parquet file: the long form if its only column holds lists.
-
-    Raises
-    ------
-    BadInputError
-        If the file is no parquet file, or two of its columns have the same name.
-    """
-    return _source_of(_arrow_schema(path, label), path, label, block_rows)
-
-
-def _source_of(
-    schema: Any, path: FilePath, label: str, block_rows: int = BLOCK_ROWS
-) -> ParquetSource | LongParquetSource:
-    """Return the source for a parquet file of which the Arrow schema is known."""
-    import pyarrow as pa
-
-    if len(schema) == 1 and (
-        pa.types.is_list(schema.types[0]) or pa.types.is_large_list(schema.types[0])
-    ):
-        return LongParquetSource(path, label, block_rows)
-    check_names(schema.names, label)
-    return ParquetSource(path, label, tuple(schema.names), block_rows)
-
-
 @dataclass(frozen=True)
-class ParquetSource:
-    """A parquet file with one value a cell."""
+class _ParquetFile:
+    """A parquet file, on disk or, if it is gzipped, in memory: it is read by seeking."""
 
     path: FilePath
     label: str
-    names: tuple[str, ...]
     block_rows: int = BLOCK_ROWS
 
-    @property
-    def implied_schema(self) -> str | None:
-        """None: the columns may mean anything."""
-        return None
+    def row_count(self) -> int:
+        """Return the number of rows, which the file states."""
+        with self.open() as file:
+            return int(file.metadata.num_rows)
+
+    def batches(self, columns: Sequence[str] | None = None) -> Iterator[pl.DataFrame]:
+        """Yield the rows of some columns block by block, with their types."""
+        import polars as pl
+
+        names = None if columns is None else list(columns)
+        with self.open() as file:
+            for batch in file.iter_batches(self.block_rows, columns=names, use_threads=False):
+                yield pl.DataFrame(pl.from_arrow(batch))
+
+    @contextlib.contextmanager
+    def open(self) -> Iterator[Any]:
+        """Open the file with PyArrow."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        with open_bytes(self.path, self.label) as stream:
+            magic = stream.read(4)
+            if magic != _PARQUET_MAGIC:
+                raise BadInputError(f"{self.label}: not a parquet file (it starts with {magic!r})")
+            stream.seek(0)
+            zipped = isinstance(getattr(stream, "raw", None), gzip.GzipFile)
+            try:
+                yield pq.ParquetFile(
+                    io.BytesIO(stream.read()) if zipped else stream,
+                    page_checksum_verification=True,  # of the pages that have a checksum
+                    # With read-ahead, PyArrow keeps all that it read: in the end, the whole file.
+                    pre_buffer=False,
+                    buffer_size=_COLUMN_BYTES,
+                )
+            except pa.ArrowException as fault:
+                raise BadInputError(f"{self.label}: damaged parquet file ({fault})") from None
+
+
+@dataclass(frozen=True)
+class ParquetSource(_ParquetFile):
+    """A parquet file with one value a cell, in columns of the given names."""
+
+    names: tuple[str, ...] = ()
+    implied_schema: ClassVar[str | None] = None
 
     def columns(self) -> Sequence[str]:
         """Return the names of the columns."""
@@ -71,23 +84,11 @@ class ParquetSource:
 
     def frames(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
         """Yield the rows of some columns block by block, with their types."""
-        import polars as pl
-
-        for batch in _batches(self.path, self.label, self.block_rows, list(columns)):
-            yield pl.DataFrame(pl.from_arrow(batch))
-
-    def row_count(self) -> int:
-        """Return the number of rows, which the file states."""
-        return _row_count(self.path, self.label)
+        return self.batches(columns)
 
 
-@dataclass(frozen=True)
-class LongParquetSource:
+class LongParquetSource(_ParquetFile):
     """A parquet file whose rows are lists of item ids."""
-
-    path: FilePath
-    label: str
-    block_rows: int = BLOCK_ROWS
 
     def width(self) -> int | None:
         """Return None: the format does not say which items there are."""
@@ -95,17 +96,7 @@ class LongParquetSource:
 
     def item_rows(self) -> Iterator[ItemRows]:
         """Yield the rows block by block; a null list is an empty row."""
-        import polars as pl
-
-        first_row = 1
-        for batch in _batches(self.path, self.label, self.block_rows, None):
-            lists = pl.DataFrame(pl.from_arrow(batch)).to_series()
-            yield rows_of_lists(lists, self.label, first_row)
-            first_row += len(lists)
-
-    def row_count(self) -> int:
-        """Return the number of rows, which the file states."""
-        return _row_count(self.path, self.label)
+        return rows_of_frames(self.batches(), self.label)
 
 
 @dataclass(frozen=True)
@@ -114,11 +105,7 @@ class PartitionedTable:
 
     parts: tuple[ParquetSource, ...]
     label: str
-
-    @property
-    def implied_schema(self) -> str | None:
-        """None: the columns may mean anything."""
-        return None
+    implied_schema: ClassVar[str | None] = None
 
     def columns(self) -> Sequence[str]:
         """Return the names of the columns."""
@@ -126,8 +113,7 @@ class PartitionedTable:
 
     def frames(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
         """Yield the rows of some columns block by block, with their types."""
-        for part in self.parts:
-            yield from part.frames(columns)
+        return chain.from_iterable(part.frames(columns) for part in self.parts)
 
     def row_count(self) -> int:
         """Return the number of rows, which the files state."""
@@ -147,12 +133,40 @@ class PartitionedItems:
 
     def item_rows(self) -> Iterator[ItemRows]:
         """Yield the rows block by block."""
-        for part in self.parts:
-            yield from part.item_rows()
+        return chain.from_iterable(part.item_rows() for part in self.parts)
 
     def row_count(self) -> int:
         """Return the number of rows, which the files state."""
         return sum(part.row_count() for part in self.parts)
+
+
+def open_parquet(
+    path: FilePath, label: str, block_rows: int = BLOCK_ROWS
+) -> ParquetSource | LongParquetSource:
+    """Return the source for a parquet file: the long form if its only column holds lists.
+
+    Raises
+    ------
+    BadInputError
+        If the file is no parquet file, or two of its columns have the same name.
+    """
+    return _open_typed(path, label, block_rows)[0]
+
+
+def _open_typed(
+    path: FilePath, label: str, block_rows: int = BLOCK_ROWS
+) -> tuple[ParquetSource | LongParquetSource, dict[str, str]]:
+    """Return the source for a parquet file, and the types of its columns by name."""
+    import pyarrow as pa
+
+    with _ParquetFile(path, label).open() as file:
+        schema = file.schema_arrow
+    types = {field.name: str(field.type) for field in schema}
+    kind = schema.types[0] if len(schema) == 1 else None
+    if kind is not None and (pa.types.is_list(kind) or pa.types.is_large_list(kind)):
+        return LongParquetSource(path, label, block_rows), types
+    check_names(schema.names, label)
+    return ParquetSource(path, label, block_rows, tuple(schema.names)), types
 
 
 def open_partitions(paths: Sequence[Path], label: str) -> PartitionedTable | PartitionedItems:
@@ -173,9 +187,8 @@ def open_partitions(paths: Sequence[Path], label: str) -> PartitionedTable | Par
     first: dict[str, str] = {}
     parts: list[ParquetSource | LongParquetSource] = []
     for path in paths:
-        schema = _arrow_schema(path, str(path))
-        parts.append(_source_of(schema, path, str(path)))
-        types = {field.name: str(field.type) for field in schema}
+        part, types = _open_typed(path, str(path))
+        parts.append(part)
         first = first or types
         if types != first:
             raise BadInputError(
@@ -197,44 +210,3 @@ def _difference(expected: dict[str, str], found: dict[str, str]) -> str:
         if found[name] != kind:
             return f"column {name!r} has type {found[name]}, not {kind}"
     return f"there is a column {next(name for name in found if name not in expected)!r}"
-
-
-def _arrow_schema(path: FilePath, label: str) -> Any:
-    with _open(path, label) as file:
-        return file.schema_arrow
-
-
-def _row_count(path: FilePath, label: str) -> int:
-    with _open(path, label) as file:
-        return int(file.metadata.num_rows)
-
-
-def _batches(
-    path: FilePath, label: str, block_rows: int, columns: list[str] | None
-) -> Iterator[Any]:
-    with _open(path, label) as file:
-        yield from file.iter_batches(block_rows, columns=columns, use_threads=False)
-
-
-@contextlib.contextmanager
-def _open(path: FilePath, label: str) -> Iterator[Any]:
-    """Open a parquet file, from disk or, if it is gzipped, from memory: it is read by seeking."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    with open_bytes(path, label) as stream:
-        magic = stream.read(4)
-        if magic != _PARQUET_MAGIC:
-            raise BadInputError(f"{label}: not a parquet file (it starts with {magic!r})")
-        stream.seek(0)
-        zipped = isinstance(getattr(stream, "raw", None), gzip.GzipFile)
-        try:
-            yield pq.ParquetFile(
-                io.BytesIO(stream.read()) if zipped else stream,
-                page_checksum_verification=True,  # of the pages that have a checksum
-                # Read ahead, PyArrow would keep what it read: in the end, the whole file.
-                pre_buffer=False,
-                buffer_size=_COLUMN_BYTES,
-            )
-        except pa.ArrowException as fault:
-            raise BadInputError(f"{label}: damaged parquet file ({fault})") from None

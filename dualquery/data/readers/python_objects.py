@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -108,11 +108,7 @@ class FrameSource:
     frame: pl.DataFrame
     label: str = "table"
     block_rows: int = BLOCK_ROWS
-
-    @property
-    def implied_schema(self) -> str | None:
-        """None: the columns may mean anything."""
-        return None
+    implied_schema: ClassVar[str | None] = None
 
     def columns(self) -> Sequence[str]:
         """Return the names of the columns."""
@@ -141,10 +137,7 @@ class ListFrameSource:
 
     def item_rows(self) -> Iterator[ItemRows]:
         """Yield the rows block by block; a null list is an empty row."""
-        first_row = 1
-        for piece in self.frame.iter_slices(self.block_rows):
-            yield rows_of_lists(piece.to_series(), self.label, first_row)
-            first_row += piece.height
+        return rows_of_frames(self.frame.iter_slices(self.block_rows), self.label)
 
 
 def frame_source(frame: pl.DataFrame, label: str) -> FrameSource | ListFrameSource:
@@ -156,14 +149,22 @@ def frame_source(frame: pl.DataFrame, label: str) -> FrameSource | ListFrameSour
     return FrameSource(frame, label)
 
 
-def rows_of_lists(lists: pl.Series, label: str, first_row: int) -> ItemRows:
-    """Return rows given as a series of lists of item ids.
+def rows_of_frames(frames: Iterable[pl.DataFrame], label: str) -> Iterator[ItemRows]:
+    """Yield the rows of tables whose only column holds lists of item ids.
 
     Raises
     ------
     BadInputError
-        If an id is no whole number from 0 up; ``label`` and ``first_row`` say where.
+        If an id is no whole number from 0 up.
     """
+    first_row = 1
+    for frame in frames:
+        yield _rows_of_lists(frame.to_series(), label, first_row)
+        first_row += frame.height
+
+
+def _rows_of_lists(lists: pl.Series, label: str, first_row: int) -> ItemRows:
+    """Return rows given as a series of lists; ``label`` and ``first_row`` say where a fault is."""
     import polars as pl
 
     lengths = lists.list.len().fill_null(0).to_numpy()

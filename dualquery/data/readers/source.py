@@ -85,7 +85,7 @@ class ItemSource(Protocol):
 
 @runtime_checkable
 class DeclaredItemSource(ItemSource, Protocol):
-    """Numbered items of which it is public which ones there are."""
+    """Numbered items; which ones there are is public."""
 
     def schema(self) -> ItemSchema:
         """Return the items."""
@@ -103,7 +103,7 @@ class SizedSource(Protocol):
 
 @runtime_checkable
 class PartitionedSource(Protocol):
-    """A source in several files of one form, each a source that may be read apart."""
+    """A source in several files of one form. Each file is a source of its own."""
 
     @property
     def parts(self) -> Sequence[TableSource | ItemSource]:

@@ -11,9 +11,9 @@ import itertools
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,7 +70,7 @@ class Binary:
 
     def to_dict(self) -> dict[str, object]:
         """Return the column as JSON-able values."""
-        return {"name": self.name, "kind": "binary", "zero": self.zero, "one": self.one}
+        return {"name": self.name, "kind": "binary", **asdict(self)}
 
 
 @dataclass(frozen=True)
@@ -149,13 +149,8 @@ class Categorical:
 
     def to_dict(self) -> dict[str, object]:
         """Return the column as JSON-able values."""
-        return {
-            "name": self.name,
-            "kind": "categorical",
-            "values": [texts[0] if len(texts) == 1 else list(texts) for texts in self.values],
-            "missing": self.missing,
-            "outside": self.outside,
-        }
+        values = [texts[0] if len(texts) == 1 else list(texts) for texts in self.values]
+        return {"name": self.name, "kind": "categorical", **asdict(self), "values": values}
 
 
 @dataclass(frozen=True)
@@ -244,7 +239,7 @@ class Numeric:
 
     @cached_property
     def edge_texts(self) -> tuple[str, ...]:
-        """Each edge as labels show it: rounded to six digits if that keeps all of them apart."""
+        """Each edge as labels show it: rounded to six digits if all of them then still differ."""
         texts = tuple(map(_rounded, self.edges))
         if self.integer or len(set(texts)) < len(texts):
             return tuple(map(_number, self.edges))
@@ -281,15 +276,8 @@ class Numeric:
 
     def to_dict(self) -> dict[str, object]:
         """Return the column as JSON-able values."""
-        return {
-            "name": self.name,
-            "kind": "numeric",
-            "edges": [int(edge) if edge.is_integer() else edge for edge in self.edges],
-            "integer": self.integer,
-            "missing": self.missing,
-            "outside": self.outside,
-            "unparsable": self.unparsable,
-        }
+        edges = [int(edge) if edge.is_integer() else edge for edge in self.edges]
+        return {"name": self.name, "kind": "numeric", **asdict(self), "edges": edges}
 
 
 Column: TypeAlias = Binary | Categorical | Numeric
@@ -382,26 +370,17 @@ def suggest(found: str, known: Sequence[str], otherwise: str | None = None) -> s
 
 
 def _binary(name: str, fields: Mapping[str, object]) -> Binary:
-    return Binary(
-        name,
-        zero=_text(name, "zero", fields.get("zero", "0")),
-        one=_text(name, "one", fields.get("one", "1")),
-    )
+    texts = {key: _text(name, key, value) for key, value in _given(fields, "zero", "one").items()}
+    return Binary(name, **texts)
 
 
 def _categorical(name: str, fields: Mapping[str, object]) -> Categorical:
     values = fields.get("values")
     if not isinstance(values, list):
         raise BadInputError(f"schema, column {name!r}: values must be a list, found {values!r}")
-    return Categorical(
-        name,
-        values=tuple(
-            tuple(_text(name, "values", text) for text in (v if isinstance(v, list) else [v]))
-            for v in values
-        ),
-        missing=fields.get("missing", "error"),  # type: ignore[arg-type]  # checked by the class
-        outside=fields.get("outside", "error"),  # type: ignore[arg-type]
-    )
+    merged = (value if isinstance(value, list) else [value] for value in values)
+    texts = tuple(tuple(_text(name, "values", text) for text in bit) for bit in merged)
+    return Categorical(name, texts, **_given(fields, "missing", "outside"))
 
 
 def _numeric(name: str, fields: Mapping[str, object]) -> Numeric:
@@ -417,14 +396,13 @@ def _numeric(name: str, fields: Mapping[str, object]) -> Numeric:
         raise BadInputError(
             f"schema, column {name!r}: integer must be true or false, found {integer!r}"
         )
-    return Numeric(
-        name,
-        edges=tuple(map(float, edges)),
-        integer=integer,
-        missing=fields.get("missing", "error"),  # type: ignore[arg-type]  # checked by the class
-        outside=fields.get("outside", "error"),  # type: ignore[arg-type]
-        unparsable=fields.get("unparsable", "error"),  # type: ignore[arg-type]
-    )
+    choices = _given(fields, "missing", "outside", "unparsable")
+    return Numeric(name, tuple(map(float, edges)), integer, **choices)
+
+
+def _given(fields: Mapping[str, object], *keys: str) -> dict[str, Any]:
+    """Return the values of some keys that are there; the class of the column checks them."""
+    return {key: fields[key] for key in keys if key in fields}
 
 
 _KINDS: dict[str, tuple[tuple[str, ...], Callable[[str, Mapping[str, object]], Column]]] = {
@@ -439,7 +417,7 @@ _ENDS = re.compile(rf"\s*({_FLOAT})\s*(?:-|to)\s*({_FLOAT})\s*", re.ASCII)
 
 
 def _category(column: Categorical, value: str) -> int | None:
-    """Return the bit of a text, else that of the only category that is the same number."""
+    """Return the bit of a text, or of the only category that is the same number."""
     if value in column.codes:
         return column.codes[value]
     number = _finite(value)

@@ -11,22 +11,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.data.domain import Domain
-from dualquery.data.schema.column_choice import (
-    ColumnChoice,
-    format_items,
-    select_items,
-)
-from dualquery.data.schema.decode import decode_items
+from dualquery.data.schema.column_choice import ColumnChoice, format_items, select_items
 from dualquery.data.schema.protocol import (
     FORMAT_NAME,
     SCHEMA_VERSION,
     check_max_ones,
+    check_shape,
     max_ones_entry,
 )
 from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
     import polars as pl
+
+
+LONG_FORM_BITS = 10_000
+"""Records with more items than this are written as lists."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,7 +159,18 @@ class ItemSchema:
 
         The list's column is ``items`` and holds item ids (int32 where all ids fit, else int64).
         """
-        return decode_items(self.items, self.column_names, records)
+        import polars as pl
+
+        check_shape(records, len(self.items))
+        if len(self.items) <= LONG_FORM_BITS:
+            schema = dict.fromkeys(self.column_names, pl.UInt8)
+            return pl.DataFrame(np.asfortranarray(records), schema=schema)
+        row, bit = np.nonzero(records)
+        small = self.items[-1] <= np.iinfo(np.int32).max
+        items = self.items[bit].astype(np.int32 if small else np.int64)
+        lists = np.split(items, np.searchsorted(row, np.arange(1, len(records))))
+        dtype = pl.List(pl.Int32 if small else pl.Int64)
+        return pl.DataFrame({"items": pl.Series(lists[: len(records)], dtype=dtype)})
 
     def to_dict(self) -> dict[str, object]:
         """Return the schema as JSON-able values, the items as ranges."""

@@ -9,9 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.data.domain import Domain
-from dualquery.data.schema.column_choice import (
-    ColumnChoice,
-)
+from dualquery.data.schema.column_choice import ColumnChoice
 from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
@@ -119,3 +117,9 @@ def check_max_ones(name: str, most: object) -> None:
 def max_ones_entry(most: int | None) -> dict[str, object]:
     """Return the entry of a schema file for the cut: none if there is no cut."""
     return {} if most is None else {"max_ones_per_row": most}
+
+
+def check_shape(records: NDArray[np.uint8], bits: int) -> None:
+    """Raise `ValueError` unless records have the shape ``(records, bits)``."""
+    if records.ndim != 2 or records.shape[1] != bits:
+        raise ValueError(f"records of {bits} bits expected, found shape {records.shape}")

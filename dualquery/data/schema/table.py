@@ -11,16 +11,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.data.domain import Domain
-from dualquery.data.schema.column_choice import (
-    ColumnChoice,
-    select_columns,
+from dualquery.data.schema.column_choice import ColumnChoice, select_columns
+from dualquery.data.schema.columns import (
+    OTHER_LABEL,
+    Binary,
+    Categorical,
+    Column,
+    find_bit,
+    suggest,
 )
-from dualquery.data.schema.columns import Binary, Column, find_bit, suggest
-from dualquery.data.schema.decode import decode_table
 from dualquery.data.schema.protocol import (
     FORMAT_NAME,
     SCHEMA_VERSION,
     check_max_ones,
+    check_shape,
     max_ones_entry,
 )
 from dualquery.runtime.errors import BadInputError
@@ -159,7 +163,11 @@ class TableSchema:
         A bucket becomes a number near its middle, merged categories the first of them, a missing
         value null.
         """
-        return decode_table(self.columns, records)
+        import polars as pl
+
+        check_shape(records, self.domain.bits)
+        groups = np.split(records, self.domain.offsets[1:-1], axis=1)
+        return pl.DataFrame(list(map(_decode_column, self.columns, groups)))
 
     def to_dict(self) -> dict[str, object]:
         """Return the schema as JSON-able values."""
@@ -178,3 +186,28 @@ class TableSchema:
 
 def _label(column: Column, text: str) -> str:
     return f"{column.name}={text}" if text else column.name
+
+
+def _decode_column(column: Column, bits: NDArray[np.uint8]) -> pl.Series:
+    import polars as pl
+
+    if isinstance(column, Binary):
+        if (column.zero, column.one) == ("0", "1"):
+            return pl.Series(column.name, bits[:, 0])
+        return pl.Series(column.name, [column.zero, column.one]).gather(bits[:, 0])
+    wrong = bits.sum(axis=1) != 1
+    if np.any(wrong):
+        raise ValueError(
+            f"record {int(np.argmax(wrong))} has {bits[wrong][0].sum()} bits of column "
+            f"{column.name!r} set; exactly one is expected"
+        )
+    if isinstance(column, Categorical):
+        names = [texts[0] for texts in column.values]
+        values = pl.Series(column.name, names, dtype=pl.String)
+        if column.other_bit is not None:
+            values.append(pl.Series(column.name, [OTHER_LABEL]))
+    else:
+        values = pl.Series(column.name, column.representatives)
+    if column.missing_bit is not None:
+        values.append(pl.Series(column.name, [None], dtype=values.dtype))
+    return values.gather(np.argmax(bits, axis=1))

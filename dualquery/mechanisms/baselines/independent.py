@@ -28,7 +28,7 @@ class NoisyColumns(Details):
     records: int
 
     def parameters(self) -> Mapping[str, Any]:
-        """Return the number of records, and what is said of the measurement."""
+        """Return the number of records, and the description of the measurement."""
         return {"records": self.records, **self.bits.parameters()}
 
 

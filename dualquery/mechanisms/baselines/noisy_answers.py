@@ -11,22 +11,37 @@ from dualquery.estimates.expected import ExpectedError, noise_error
 from dualquery.estimates.intervals import Intervals
 from dualquery.mechanisms.baselines.noise import NoisyCounts, plan_noisy_counts
 from dualquery.mechanisms.protocol import Budget, Mechanism, Outcome, Plan, Session, Task
-from dualquery.queries.family import Queries
 from dualquery.room.curator import Curator
 from dualquery.room.sensitivity.bounds import complemented
 from dualquery.runtime.errors import BadInputError
 
 
+class _NoisyAnswers(Mechanism[NoisyCounts]):
+    """What Gaussian and Laplace noise share: all but the plan."""
+
+    def expected_error(self, task: Task, plan: Plan[NoisyCounts]) -> ExpectedError:
+        """Return the error of the noise, by formula."""
+        queries, noise = task.queries, plan.details.noise
+        scale = noise.scale * queries.step / task.n
+        return noise_error(noise.kind, scale, len(queries), queries.high - queries.low)
+
+    def run(
+        self,
+        task: Task,
+        plan: Plan[NoisyCounts],
+        curator: Curator,
+        session: Session,  # noqa: ARG002
+    ) -> Outcome:
+        """Measure and clip."""
+        return noisy_answers(task, plan, curator)
+
+
 @dataclass(frozen=True, kw_only=True)
-class Gaussian(Mechanism[NoisyCounts]):
+class Gaussian(_NoisyAnswers):
     """Gaussian noise on every answer, clipped to their range (Balle and Wang 2018)."""
 
     name: ClassVar[str] = "gaussian"
     pure: ClassVar[bool] = False
-
-    def statistics(self, queries: Queries) -> Queries:
-        """Hold the queries' own answers."""
-        return queries
 
     def plan(self, task: Task, budget: Budget) -> Plan[NoisyCounts]:
         """Find the smallest noise at a proven sensitivity."""
@@ -34,56 +49,17 @@ class Gaussian(Mechanism[NoisyCounts]):
             raise BadInputError("gaussian needs --delta above 0; with delta 0 use laplace")
         return plan_noisy_counts(task.queries, budget)
 
-    def expected_error(self, task: Task, plan: Plan[NoisyCounts]) -> ExpectedError:
-        """Tell the error of the noise, by formula."""
-        return answer_noise(task, plan)
-
-    def run(
-        self,
-        task: Task,
-        plan: Plan[NoisyCounts],
-        curator: Curator,
-        session: Session,  # noqa: ARG002
-    ) -> Outcome:
-        """Measure and clip."""
-        return noisy_answers(task, plan, curator)
-
 
 @dataclass(frozen=True, kw_only=True)
-class Laplace(Mechanism[NoisyCounts]):
+class Laplace(_NoisyAnswers):
     """Discrete Laplace noise on every answer, clipped to their range (Dwork et al. 2006)."""
 
     name: ClassVar[str] = "laplace"
     pure: ClassVar[bool] = True
 
-    def statistics(self, queries: Queries) -> Queries:
-        """Hold the queries' own answers."""
-        return queries
-
     def plan(self, task: Task, budget: Budget) -> Plan[NoisyCounts]:
         """Find the smallest noise at a proven sensitivity; delta is not needed."""
         return plan_noisy_counts(task.queries, replace(budget, delta=0.0))
-
-    def expected_error(self, task: Task, plan: Plan[NoisyCounts]) -> ExpectedError:
-        """Tell the error of the noise, by formula."""
-        return answer_noise(task, plan)
-
-    def run(
-        self,
-        task: Task,
-        plan: Plan[NoisyCounts],
-        curator: Curator,
-        session: Session,  # noqa: ARG002
-    ) -> Outcome:
-        """Measure and clip."""
-        return noisy_answers(task, plan, curator)
-
-
-def answer_noise(task: Task, plan: Plan[NoisyCounts]) -> ExpectedError:
-    """Return the error to expect of one noisy measurement of the workload."""
-    queries, noise = task.queries, plan.details.noise
-    scale = noise.scale * queries.step / task.n
-    return noise_error(noise.kind, scale, len(queries), queries.high - queries.low)
 
 
 def noisy_answers(task: Task, plan: Plan[NoisyCounts], curator: Curator) -> Outcome:

@@ -20,19 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.data.cells import axis_sizes
-from dualquery.mechanisms.protocol import (
-    Budget,
-    Details,
-    Mechanism,
-    Outcome,
-    Plan,
-    Session,
-    Task,
-    require_conjunctions,
-)
+from dualquery.mechanisms.protocol import Budget, Details, Mechanism, Outcome, Plan, Session, Task
 from dualquery.privacy.accountants.choice import best
 from dualquery.privacy.events import Neighbours, RandomizedReport, Schedule
-from dualquery.queries.conjunctions import Workload
+from dualquery.queries.conjunctions import Workload, require_conjunctions
 from dualquery.queries.family import Queries
 from dualquery.queries.forms.subqueries import Subqueries
 from dualquery.room.curator import Curator

@@ -8,19 +8,10 @@ from typing import ClassVar
 
 from dualquery.data.cells import cells_of
 from dualquery.mechanisms.options import check_whole
-from dualquery.mechanisms.protocol import (
-    Budget,
-    Details,
-    Mechanism,
-    Outcome,
-    Plan,
-    Session,
-    Task,
-    require_conjunctions,
-)
+from dualquery.mechanisms.protocol import Budget, Details, Mechanism, Outcome, Plan, Session, Task
 from dualquery.privacy.accountants.choice import best
 from dualquery.privacy.events import RANGE_SLACK, SampledQueries
-from dualquery.queries.conjunctions import Workload
+from dualquery.queries.conjunctions import Workload, require_conjunctions
 from dualquery.queries.family import Queries
 from dualquery.room.curator import Curator
 from dualquery.room.draws.databases import SmallDatabases, largest_size
@@ -97,19 +88,6 @@ def best_size(task: Task, epsilon: float) -> int:
     return min(range(1, max(largest_size(task.workload), 1) + 1), key=bound)
 
 
-def sampling_size(queries: int, alpha: float) -> int:
-    """Return a size at which some database has no error above ``alpha``: ``ln |Q| / alpha^2``.
-
-    By Hoeffding's inequality a random sample of so many records is one with a positive chance, for
-    three queries or more; fewer are counted as three.
-    """
-    if queries < 1 or not 0 < alpha <= 1:
-        raise BadInputError(
-            f"at least one query and alpha in (0, 1] are needed, not {queries} and {alpha}"
-        )
-    return math.ceil(math.log(max(queries, 3)) / alpha**2)
-
-
 def error_bound(
     *, n: int, log_universe: float, queries: int, epsilon: float, size: int, beta: float
 ) -> float:
@@ -144,29 +122,11 @@ def error_bound(
     BadInputError
         If an argument is out of its range.
     """
-    _check(n, log_universe, queries, epsilon, beta)
-    if size < 1:
-        raise BadInputError(f"the size is {size}; at least 1 is needed")
+    if min(n, queries, size) < 1 or not (log_universe >= 0 and epsilon > 0 and 0 < beta <= 1):
+        raise BadInputError(
+            "the bound needs n, queries and size of at least 1, a logarithm of at least 0, epsilon "
+            f"above 0 and beta in (0, 1], not {n}, {queries}, {size}, {log_universe}, {epsilon}, "
+            f"{beta}"
+        )
     alpha = math.sqrt(math.log(max(queries, 3)) / size)
     return alpha + 2.0 * (size * log_universe + math.log(1.0 / beta)) / (epsilon * n)
-
-
-def best_error_bound(
-    *, n: int, log_universe: float, queries: int, epsilon: float, beta: float
-) -> float:
-    """Return Theorem 4.5's bound, for the best size whether it can be enumerated or not.
-
-    ``((16 ln |X| ln |Q| + 4 ln(1 / beta)) / (epsilon n))^(1/3)``; proven where it is at most 1.
-    Parameters, result and errors are those of `error_bound`.
-    """
-    _check(n, log_universe, queries, epsilon, beta)
-    total = 16.0 * log_universe * math.log(max(queries, 3)) + 4.0 * math.log(1.0 / beta)
-    return math.cbrt(total / (epsilon * n))
-
-
-def _check(n: int, log_universe: float, queries: int, epsilon: float, beta: float) -> None:
-    if min(n, queries) < 1 or not (log_universe >= 0 and epsilon > 0 and 0 < beta <= 1):
-        raise BadInputError(
-            "the bound needs n and queries of at least 1, a logarithm of at least 0, epsilon above "
-            f"0 and beta in (0, 1], not {n}, {queries}, {log_universe}, {epsilon}, {beta}"
-        )

@@ -16,7 +16,7 @@ Shares = Literal["fitted", "equal"]
 
 @dataclass(frozen=True, kw_only=True)
 class GameOptions:
-    """Parameters of Algorithm 1; what is left out is chosen for the budget."""
+    """Parameters of Algorithm 1. Those left out are chosen for the budget."""
 
     aliases: ClassVar[Mapping[str, str]] = {"memory": "remembered_rounds"}
 

@@ -136,7 +136,7 @@ def entropy(task: Task) -> float:
 def _policy(
     options: GameOptions, task: Task, budget: Budget
 ) -> tuple[int | None, int | None, float | None]:
-    """Fill in what the user left open, all but one parameter."""
+    """Fill in the parameters that the user left open, all but one."""
     strength = _strength(task.n, budget)
     unit = math.sqrt(entropy(task)) * strength / math.log(2 * len(task.queries))
     if options.remembered_rounds == 1:

@@ -100,7 +100,7 @@ def mentioned_attributes(problem: BestResponse) -> NDArray[np.bool_]:
 def trace_line(
     number: int, samples: int, problem: BestResponse, response: Solution
 ) -> dict[str, Any]:
-    """Describe a round by what is public: the sample, its problem and the solver's answer."""
+    """Describe a round by public facts: the sample, its problem and the solver's answer."""
     return {
         "round": number,
         "samples": samples,

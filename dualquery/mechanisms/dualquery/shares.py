@@ -42,7 +42,7 @@ MOST_CELLS = 1 << 27
 """Bits of the release, a byte each: of wide records there are fewer, but never fewer than were
 played."""
 _PARTS = 8
-"""Runs of queries that are summed apart, so that results do not depend on threads."""
+"""Number of partial sums over the queries, fixed so that results do not depend on threads."""
 _COLUMNS = 1 << 13
 """Queries whose answers on all records are unpacked at a time."""
 _LENGTHS = (1.0, 0.5, 0.25, 0.1, 0.03, 0.01)

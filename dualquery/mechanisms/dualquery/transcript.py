@@ -96,7 +96,7 @@ class Transcript:
     def _worth(self) -> NDArray[np.float64]:
         """Return how many draws of the present round each draw counts as."""
         rounds = len(self.records)
-        # The latest records tell most: that of round t counts in proportion to t.
+        # Later records tell more: the record of round t counts in proportion to t.
         average = self._weighted[self._drawn] * (2.0 / (rounds * (rounds + 1)))
         moved = self._ages * average - self._hits
         drift = self.step * self._signs * moved

@@ -48,7 +48,7 @@ class Measurement(Protocol):
 
     @property
     def products(self) -> ProductTerms:
-        """What is measured, as what a mixture is fitted to."""
+        """Return the products that a mixture is fitted to: those that are measured."""
         ...
 
     @property
@@ -91,7 +91,7 @@ class Measurement(Protocol):
         ...
 
     def describe(self, scale: float) -> Mapping[str, Any]:
-        """Return what a release says of the measurement, JSON-able."""
+        """Return what a release says about the measurement, JSON-able."""
         ...
 
 
@@ -198,7 +198,7 @@ class QueryMeasurement:
 
     @cached_property
     def sensitivity(self) -> float:
-        """From the number of queries on which neighbours can differ."""
+        """Compute it from the number of queries on which neighbours can differ."""
         return AllQueries().moves(self.workload, self.neighbours).l2
 
     @property

@@ -25,12 +25,11 @@ from dualquery.mechanisms.protocol import (
     Session,
     Task,
     default_records,
-    require_conjunctions,
 )
 from dualquery.privacy.accountants.choice import best
 from dualquery.privacy.calibrate_noise import calibrate_gaussian_scale
 from dualquery.privacy.events import GaussianNoise, Neighbours
-from dualquery.queries.conjunctions import Workload
+from dualquery.queries.conjunctions import Workload, require_conjunctions
 from dualquery.queries.family import Queries
 from dualquery.room.curator import Curator
 from dualquery.runtime.errors import BadInputError

@@ -36,7 +36,7 @@ class ProductTerms:
 
     @staticmethod
     def of_features(features: Features) -> ProductTerms:
-        """Return what a mixture is fitted to when features are measured."""
+        """Return the products that a mixture is fitted to when features are measured."""
         return ProductTerms(features.domain, features.bits)
 
     def rows(self, held: NDArray[np.int64]) -> NDArray[np.int32]:
@@ -63,7 +63,7 @@ class ProductTerms:
         """
         if self.negated is None:
             return np.zeros(len(binary), np.float32), np.ones(len(binary), np.float32)
-        # The chance of a literal, and that of its negation.
+        # The probabilities of a literal and of its negation.
         intercept = np.where(binary, 0.5, 0.0)
         factor = np.where(binary, -0.5, 1.0)
         intercepts = np.stack((intercept, 1.0 - intercept), axis=1)

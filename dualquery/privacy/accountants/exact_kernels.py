@@ -11,29 +11,17 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-from numba import njit
-from numpy.typing import NDArray
+from dualquery.runtime.array_types import Array, kernel
 
 _NEGLIGIBLE = 1e-34
 """Binomial terms below this share of the largest are bounded by a geometric series, not summed."""
 
 
-@njit(
-    "void(int64, float64, float64, float64, int64, float64[::1], float64[::1])",
-    nogil=True,
-    cache=True,
-)
+@kernel("void(int64, float64, float64, float64, int64, float64[::1], float64[::1])")
 def raise_to_two_point(
-    draws: int,
-    high: float,
-    low: float,
-    step: float,
-    first: int,
-    profile: NDArray[np.float64],
-    terms: NDArray[np.float64],
+    draws: int, high: float, low: float, step: float, first: int, profile: Array, terms: Array
 ) -> None:
-    """Raise ``profile`` in place to that of ``draws`` independent copies of a two-point pair.
+    """Raise ``profile`` in place to the profile of ``draws`` independent two-point pairs.
 
     Parameters
     ----------
@@ -123,14 +111,8 @@ def raise_to_two_point(
             profile[m - first] = value
 
 
-@njit("void(float64[::1], float64, int64, int64, float64[::1])", nogil=True, cache=True)
-def _extend(
-    values: NDArray[np.float64],
-    step: float,
-    below: int,
-    above: int,
-    padded: NDArray[np.float64],
-) -> None:
+@kernel("void(float64[::1], float64, int64, int64, float64[::1])")
+def _extend(values: Array, step: float, below: int, above: int, padded: Array) -> None:
     """Write ``values`` to ``padded`` after ``below`` and before ``above`` upper bounds of V.
 
     V is at most the chord from V(y = 0) = 1 below the grid, and at most its last value above.
@@ -144,10 +126,8 @@ def _extend(
         padded[below + points + i] = values[points - 1]
 
 
-@njit("void(float64[::1], int64, float64, float64[::1])", nogil=True, cache=True)
-def profile_to_losses(
-    profile: NDArray[np.float64], first: int, step: float, weights: NDArray[np.float64]
-) -> None:
+@kernel("void(float64[::1], int64, float64, float64[::1])")
+def profile_to_losses(profile: Array, first: int, step: float, weights: Array) -> None:
     """Turn a profile into the loss distribution that has it, linear in exp(epsilon) between points.
 
     Parameters
@@ -178,19 +158,15 @@ def profile_to_losses(
         previous = slope * math.exp(step)
 
 
-@njit(
-    "void(float64[::1], float64, float64[::1], int64, float64, float64[::1], float64[::1])",
-    nogil=True,
-    cache=True,
-)
+@kernel("void(float64[::1], float64, float64[::1], int64, float64, float64[::1], float64[::1])")
 def expect(
-    values: NDArray[np.float64],
+    values: Array,
     step: float,
-    weights: NDArray[np.float64],
+    weights: Array,
     first: int,
     infinite: float,
-    before: NDArray[np.float64],
-    padded: NDArray[np.float64],
+    before: Array,
+    padded: Array,
 ) -> None:
     """Write the mean of ``values`` after one random loss to ``before``.
 
@@ -221,18 +197,9 @@ def expect(
             before[j] += weight * shifted[j]
 
 
-@njit(
-    "void(float64[::1], float64, float64, float64[::1], float64[::1])",
-    nogil=True,
-    cache=True,
-    error_model="numpy",
-)
+@kernel("void(float64[::1], float64, float64, float64[::1], float64[::1])", error_model="numpy")
 def best_single_draw(
-    values: NDArray[np.float64],
-    step: float,
-    width: float,
-    before: NDArray[np.float64],
-    padded: NDArray[np.float64],
+    values: Array, step: float, width: float, before: Array, padded: Array
 ) -> None:
     """Write V before one draw of bounded range, for the adversary's best t, to ``before``.
 

@@ -102,7 +102,7 @@ def _raise(
     draws: int,
     ends: tuple[float, float],
 ) -> None:
-    """Raise ``profile`` to that of independent two-point pairs with losses ends[0], -ends[1]."""
+    """Raise ``profile`` to the profile of independent two-point pairs: losses ends[0], -ends[1]."""
     from dualquery.privacy.accountants.exact_kernels import raise_to_two_point
 
     high, low = ends[0] * (1.0 + RANGE_MARGIN), -ends[1] * (1.0 + RANGE_MARGIN)

@@ -144,7 +144,7 @@ class SmallDatabases:
 def select_database(
     data: PrivateData, size: int, epsilon: float, ledger: Ledger, source: Randomness
 ) -> NDArray[np.uint8]:
-    """Charge for the draw of a database of so many records, and draw it.
+    """Charge for the draw of a database of a given size, and draw it.
 
     Parameters
     ----------
@@ -173,7 +173,7 @@ def select_database(
 
 
 def count_databases(cells: int, size: int) -> int:
-    """Return the number of multisets of ``size`` of so many cells, exactly."""
+    """Return the number of multisets of ``size`` out of ``cells`` cells, exactly."""
     return math.comb(cells + size - 1, size)
 
 

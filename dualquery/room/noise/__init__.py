@@ -1,1 +1,1 @@
-"""Noise: what a measurement adds to exact numbers, and what it charges for that."""
+"""Noise: what a measurement adds to exact numbers, and its charge."""

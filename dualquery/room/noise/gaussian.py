@@ -121,7 +121,7 @@ def add_gaussian(
 
 
 def check_gaussian(scale: float, numbers: int) -> None:
-    """Raise `BadInputError` unless so much noise on so many numbers is within the lemma."""
+    """Raise `BadInputError` unless the lemma covers this scale and this many numbers."""
     if not 2.0**-900 < scale < LARGEST_SCALE:
         raise BadInputError(
             f"the budget asks for Gaussian noise of scale {scale:g} rows, not below "

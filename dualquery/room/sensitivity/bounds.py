@@ -119,7 +119,7 @@ def complemented(workload: Statistic) -> NDArray[np.bool_]:
 
 
 def _smallest(workload: Workload, records: int, threads: int) -> Bound:
-    """Return the smallest bound on the sum of f_q over so many records, two or one."""
+    """Return the smallest bound on the sum of f_q over ``records`` records, two or one."""
     conjunctions = Conjunctions.of_workload(workload)
     binary = conjunctions.on_binary_columns
     parts = [(_spectral, binary), (_combinatorial, ~binary)]

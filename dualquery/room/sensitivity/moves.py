@@ -1,4 +1,4 @@
-"""How far exact numbers move between neighbouring tables: what the room charges, and a plan asks.
+"""How far exact numbers move between neighbouring tables; the room charges it, plans ask for it.
 
 When one record is *replaced*, the number of rows n is public; a count moves by at most the spread
 of its query, and only the counts of queries that tell the two records apart move.
@@ -51,7 +51,7 @@ class Moves:
 
     @staticmethod
     def of_entries(entries: int, each: float, proof: str = "") -> Moves:
-        """Return the moves of a vector of which so many entries move, each by at most ``each``.
+        """Return the moves of a vector of which ``entries`` move, each by at most ``each``.
 
         Numbers that no record can move are charged as if one of them did, so that noise has a
         scale.

@@ -120,7 +120,7 @@ def pairwise_bound(conjunctions: Conjunctions, records: int = 2) -> int:
 
 
 def _average_pair_cost(sets: ColumnSets, sizes: Int64) -> NDArray[np.float64]:
-    """Return what the pairs of a set's queries add to an average record, by set."""
+    """Return what the pairs of each set's queries add to an average record."""
     queries = np.bincount(sets.set_of_query, minlength=len(sets.columns))
     cells = np.array([a * b for a, b in combinations(sizes[sets.columns].T, 2)])
     return queries * np.mean(1 / cells, axis=0, dtype=np.float64)

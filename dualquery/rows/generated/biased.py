@@ -144,7 +144,7 @@ class GeneratedBlock:
 
 
 def generated_records(generator: Generator, columns: NDArray[np.int64] | None = None) -> Records:
-    """Return a generator's table as records of which nothing is stored.
+    """Return a generator's table as records that are computed, not stored.
 
     Parameters
     ----------

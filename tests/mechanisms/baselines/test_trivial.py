@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dualquery.mechanisms.baselines.uniform import Uniform
-from dualquery.mechanisms.baselines.zero import Zero
+from dualquery.mechanisms.baselines.data_blind import Uniform, Zero
 from dualquery.mechanisms.protocol import Budget, Outcome, Session, Task
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.generate.marginals import all_marginals

@@ -1,4 +1,4 @@
-"""The uniform distribution over the records that the schema allows."""
+"""Answers that look at no data: of uniform records, and of the record with every bit 0."""
 
 from __future__ import annotations
 
@@ -13,17 +13,8 @@ from dualquery.mechanisms.baselines.product import (
     uniform_probabilities,
 )
 from dualquery.mechanisms.options import check_whole
-from dualquery.mechanisms.protocol import (
-    Budget,
-    Details,
-    Mechanism,
-    Outcome,
-    Plan,
-    Session,
-    Task,
-    require_conjunctions,
-)
-from dualquery.queries.conjunctions import Workload
+from dualquery.mechanisms.protocol import Budget, Details, Mechanism, Outcome, Plan, Session, Task
+from dualquery.queries.conjunctions import Workload, require_conjunctions
 from dualquery.queries.family import Queries
 from dualquery.room.curator import Curator
 
@@ -37,7 +28,7 @@ class Records(Details):
 
 @dataclass(frozen=True, kw_only=True)
 class Uniform(Mechanism[Records]):
-    """Answers every query by its share of the legal records. Looks at no data."""
+    """Answers every query by its share of the records that the schema allows."""
 
     name: ClassVar[str] = "uniform"
     pure: ClassVar[bool] = True
@@ -65,3 +56,27 @@ class Uniform(Mechanism[Records]):
             answers=product_answers(task.workload, probabilities),
             records=sample_records(domain, probabilities, plan.details.records, generator),
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Zero(Mechanism[Details]):
+    """Answers every query on the all-zero record: what sparse data look like from afar.
+
+    The record breaks every one-hot group, so it is not released as a synthetic record.
+    """
+
+    name: ClassVar[str] = "zero"
+    pure: ClassVar[bool] = True
+
+    def statistics(self, queries: Queries) -> Workload:
+        """Name the workload; its answers are never counted."""
+        return require_conjunctions(queries)
+
+    def plan(self, task: Task, budget: Budget) -> Plan[Details]:  # noqa: ARG002
+        """Spend nothing."""
+        return Plan((), "advanced", Details(), needs_answers=False)
+
+    def run(self, task: Task, plan: Plan[Details], curator: Curator, session: Session) -> Outcome:  # noqa: ARG002
+        """Evaluate the workload on the zero record."""
+        zero = np.zeros(task.workload.domain.bits, dtype=np.uint8)
+        return Outcome(answers=task.workload.on_record(zero).astype(np.float64))
