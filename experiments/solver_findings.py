@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
+from experiments.comparing import tables
 from experiments.harness.recipe import Finding
 from experiments.solver_problems import instance_name
 from solvers.comparison import Measurement
@@ -40,9 +41,10 @@ def measurements(table: pl.DataFrame) -> list[Measurement]:
     found = []
     for line in table.filter(pl.col("setting") != GAME).iter_rows(named=True):
         values: dict[str, Any] = {f.name: line.get(f"call_{f.name}") for f in fields(Measurement)}
+        plain = line["setting"] == PLAIN
         values |= {
             "instance": instance_name(line),
-            "solver": _contender(line["solver"], line["setting"]),
+            "solver": line["solver"] if plain else f"{line['solver']}, {line['setting']}",
             "objective": _or(values["objective"], -math.inf),
             **{n: _or(values[n], math.inf) for n in ("bound", "incumbent_seconds", "seconds")},
         }
@@ -52,10 +54,6 @@ def measurements(table: pl.DataFrame) -> list[Measurement]:
 
 def _or(value: float | None, other: float) -> float:
     return other if value is None else value
-
-
-def _contender(solver: str, setting: str) -> str:
-    return solver if setting == PLAIN else f"{solver}, {setting}"
 
 
 def summarise(table: pl.DataFrame) -> pl.DataFrame:
@@ -68,31 +66,26 @@ def summarise(table: pl.DataFrame) -> pl.DataFrame:
         return table.group_by("solver", "limit", maintain_order=True).agg(
             pl.col("max_error", "mean_error", "seconds", "proven", "stopped").mean()
         )
-    best = best_known(calls)
+    best, limit = best_known(calls), max(each.limit for each in calls)
     lines = []
     for name in dict.fromkeys(each.solver for each in calls):
         runs = by_instance(each for each in calls if each.solver == name)
-        first, close, optimum, proof, integral, gap = ([], [], [], [], [], [])
-        for key, run in runs.items():
-            own = [each.incumbent_seconds for each in run if each.status in OWN]
-            first.append(min(own, default=None))
-            close.append(time_to(run, best[key], CLOSE) if key in best else None)
-            optimum.append(time_to(run, best[key], EXACT) if key in best else None)
-            proof.append(proof_time(run))
-            if key in best:
-                integral.append(primal_integral(run, best[key], max(e.limit for e in calls)))
-                last = run[-1]
-                gap.append(distance(last.objective, best[key]) if last.status in OWN else 1.0)
+        known = [(run, best[key]) for key, run in runs.items() if key in best]
+        first = [min((e.incumbent_seconds for e in run if e.status in OWN), default=None)
+                 for run in runs.values()]  # fmt: skip
+        gaps = [
+            distance(run[-1].objective, top) if run[-1].status in OWN else 1.0 for run, top in known
+        ]
         lines.append(
             {
                 "solver": name,
                 "problems": len(runs),
                 **_times("first record", first),
-                **_times("within 1%", close),
-                **_times("best known", optimum),
-                **_times("proof", proof),
-                "primal integral": _mean(integral),
-                "gap": _mean(gap),
+                **_times("within 1%", [time_to(run, top, CLOSE) for run, top in known]),
+                **_times("best known", [time_to(run, top, EXACT) for run, top in known]),
+                **_times("proof", [proof_time(run) for run in runs.values()]),
+                "primal integral": _mean([primal_integral(run, top, limit) for run, top in known]),
+                "gap": _mean(gaps),
             }
         )
     return pl.DataFrame(lines, infer_schema_length=None)
@@ -108,13 +101,13 @@ def _mean(values: Sequence[float]) -> float | None:
 
 
 def expect(table: pl.DataFrame) -> Sequence[Finding]:
-    """State what is expected of solvers, and what was found."""
+    """Compare solvers, formulations, reductions and hints; then games with short and long stops."""
     problems = _expect_problems(table) if measurements(table) else []
-    return problems + _expect_games(table)
+    games = tables(table.filter(setting=GAME), "solver")
+    return problems + [_expect_game(name, lines) for name, lines in games]
 
 
 def _expect_problems(table: pl.DataFrame) -> list[Finding]:
-    """Compare the solvers, formulations, reductions and hints on the problems."""
     lines = {line["solver"]: line for line in summarise(table).iter_rows(named=True)}
     plain = {name: line for name, line in lines.items() if ", " not in name}
     exact = [name for name in plain if name.partition(":")[0] in FORMULATED]
@@ -167,26 +160,19 @@ def _rank(line: Mapping[str, Any]) -> tuple[int, float]:
     return -line["proof"], _or(line["proof (s)"], math.inf)
 
 
-def _expect_games(table: pl.DataFrame) -> list[Finding]:
-    """Compare the errors of games with short and long limits."""
-    games = table.filter(setting=GAME)
-    findings = []
-    for (name,), lines in games.group_by("solver", maintain_order=True):
-        means = lines.group_by("limit").agg(pl.col("max_error", "stopped").mean()).sort("limit")
-        short, long = means["max_error"][0], means["max_error"][-1]
-        listed = ", ".join(
-            f"{error:.4f} at {limit:g} s, which stopped {stopped:.0%} of the rounds"
-            for limit, error, stopped in means.iter_rows()
-        )
-        findings.append(
-            Finding(
-                f"{name}: stopping best responses early hardly changes the error of a release "
-                "(section 6 of the DualQuery paper), less than a tenth",
-                f"max error {listed}",
-                abs(short - long) <= 0.1 * long if means["stopped"][0] > 0 else None,
-            )
-        )
-    return findings
+def _expect_game(name: str, lines: pl.DataFrame) -> Finding:
+    means = lines.group_by("limit").agg(pl.col("max_error", "stopped").mean()).sort("limit")
+    short, long = means["max_error"][0], means["max_error"][-1]
+    listed = ", ".join(
+        f"{error:.4f} at {limit:g} s, which stopped {stopped:.0%} of the rounds"
+        for limit, error, stopped in means.iter_rows()
+    )
+    return Finding(
+        f"{name}: stopping best responses early hardly changes the error of a release "
+        "(section 6 of the DualQuery paper), less than a tenth",
+        f"max error {listed}",
+        abs(short - long) <= 0.1 * long if means["stopped"][0] > 0 else None,
+    )
 
 
 def draw(table: pl.DataFrame) -> Mapping[str, Figure]:
@@ -199,43 +185,26 @@ def draw(table: pl.DataFrame) -> Mapping[str, Figure]:
         figures |= _draw_problems(table, calls)
     games = table.filter(setting=GAME)
     if len(games):
-        figure, (panel,) = style.panels(1, 1)
-        for name, look in style.curves(
-            games["solver"].unique(maintain_order=True).to_list()
-        ).items():
-            style.line_with_band(panel, games.filter(solver=name), "limit", "max_error", look)
-        panel.set_xscale("log")
-        panel.set_xlabel("limit of a best response (s)")
-        panel.set_ylabel("max error (share of rows)")
-        panel.set_ylim(bottom=0)
-        style.legend_below(figure, [panel])
-        figures["stopping"] = figure
+        chart = style.Chart(
+            table=games, x="limit", y="max_error", by="solver",
+            looks=style.curves(games["solver"].unique(maintain_order=True)),
+            xlabel="limit of a best response (s)", scales=("log", "linear"),
+        )  # fmt: skip
+        figures["stopping"] = style.picture([chart], 1)
     return figures
 
 
 def _draw_problems(table: pl.DataFrame, calls: Sequence[Measurement]) -> dict[str, Figure]:
     """Draw performance profiles and primal integrals."""
     from experiments.harness import style
-    from solvers.comparison.plots import performance_profile
+    from solvers.comparison.plots import performance_profiles
 
-    best = best_known(calls)
-    names = [n for n in dict.fromkeys(e.solver for e in calls) if ", " not in n]
-    runs = {name: by_instance(e for e in calls if e.solver == name) for name in names}
     profile, axes = style.panels(2, 1, 3.0)
-    close = {
-        name: {key: time_to(run, best[key], CLOSE) for key, run in of_one.items() if key in best}
-        for name, of_one in runs.items()
-    }
-    proof = {name: {k: proof_time(r) for k, r in of_one.items()} for name, of_one in runs.items()}
-    for panel, times, title in (
-        (axes[0], close, "within 1% of the best known"),
-        (axes[1], proof, "proven optimal"),
-    ):
-        panel.set_prop_cycle(
-            color=[style.PALETTE[n % len(style.PALETTE)] for n in range(len(names))],
-            linestyle=[style.DASHES[n % len(style.DASHES)] for n in range(len(names))],
-        )
-        performance_profile(panel, times, title)
+    plain = [each for each in calls if ", " not in each.solver]
+    for panel in axes:
+        panel.set_prop_cycle(color=style.PALETTE, linestyle=style.DASHES)
+    performance_profiles(axes, plain, best_known(calls))
+    for panel in axes:
         if legend := panel.get_legend():
             legend.remove()
     style.legend_below(profile, axes, 4)
