@@ -227,21 +227,21 @@ def _means(lines: pl.DataFrame) -> Means:
 
 
 def _expect_small(title: str, means: Means) -> list[Finding]:
-    mwem = _lowest(means, (ALL_PASSES, ONE_PASS))
-    barak = _lowest(means, BARAK)
-    one, noisy, last = means[ONE_PASS], means[NOISY_START], max(mwem)
+    mwem, barak = _lowest(means, (ALL_PASSES, ONE_PASS)), _lowest(means, BARAK)
+    last = max(mwem)
     uniform, exact = means[UNIFORM][last], means[NO_NOISE][last]
     return [
-        Finding(
+        _below(
             f"{title}: MWEM below Barak et al. at every epsilon (Figure 3)",
-            f"Barak's relative entropy over MWEM's, each with the better number of passes: "
-            f"{listed_ratios(barak, mwem)}",
-            _below(mwem, barak),
+            "Barak's relative entropy over MWEM's, each with the better number of passes",
+            mwem,
+            barak,
         ),
-        Finding(
+        _below(
             f"{title}: a noisy start lowers the relative entropy (Figure 3, section 2.3.2)",
-            f"without over with: {listed_ratios(one, noisy)}",
-            _below(noisy, one),
+            "without over with",
+            means[NOISY_START],
+            means[ONE_PASS],
         ),
         Finding(
             f"{title}: MWEM approaches the non-private values (section 3.2): at epsilon {last:g}, "
@@ -253,22 +253,22 @@ def _expect_small(title: str, means: Means) -> list[Finding]:
 
 
 def _expect_survey(title: str, two: Means, three: Means) -> list[Finding]:
-    best_two, best_three = _lowest(two, SURVEY_MWEM), _lowest(three, SURVEY_MWEM)
-    barak_two, barak_three = _lowest(two, BARAK), _lowest(three, BARAK)
-    at_least = {epsilon: value for epsilon, value in best_two.items() if epsilon >= 0.1}
-    last = max(best_two)
+    mwem, barak = _lowest(two, SURVEY_MWEM), _lowest(two, BARAK)
+    late = {epsilon: value for epsilon, value in mwem.items() if epsilon >= 0.1}
+    early = {epsilon: value for epsilon, value in mwem.items() if epsilon < 0.1}
+    last = max(mwem)
     by_queries = [means[last] for label, means in two.items() if label in SURVEY_MWEM]
     findings = [
-        Finding(
+        _below(
             f"{title}, degree 3: MWEM below Barak et al. (Figure 4)",
-            f"Barak's relative entropy over MWEM's, each at its best: "
-            f"{listed_ratios(barak_three, best_three)}",
-            _below(best_three, barak_three),
+            "Barak's relative entropy over MWEM's, each at its best",
+            _lowest(three, SURVEY_MWEM),
+            _lowest(three, BARAK),
         ),
         Finding(
             f"{title}, degree 2: Barak et al. no worse than MWEM from epsilon 0.1 on (Figure 4)",
-            f"Barak's over MWEM's: {listed_ratios(barak_two, at_least)}",
-            all(barak_two[epsilon] <= value for epsilon, value in at_least.items()),
+            f"Barak's over MWEM's: {listed_ratios(barak, late)}",
+            all(barak[epsilon] <= value for epsilon, value in late.items()),
         ),
         Finding(
             f"{title}: more measured queries help where epsilon is large (Figure 4)",
@@ -276,15 +276,9 @@ def _expect_survey(title: str, two: Means, three: Means) -> list[Finding]:
             by_queries == sorted(by_queries, reverse=True),
         ),
     ]
-    early = {epsilon: value for epsilon, value in best_two.items() if epsilon < 0.1}
     if early:
-        findings.append(
-            Finding(
-                f"{title}, degree 2: MWEM below Barak et al. below epsilon 0.1 (Figure 4)",
-                f"Barak's over MWEM's: {listed_ratios(barak_two, early)}",
-                _below(early, barak_two),
-            )
-        )
+        expected = f"{title}, degree 2: MWEM below Barak et al. below epsilon 0.1 (Figure 4)"
+        findings.append(_below(expected, "Barak's over MWEM's", early, barak))
     return findings
 
 
@@ -294,8 +288,12 @@ def _lowest(means: Means, labels: Collection[str]) -> dict[float, float]:
     return {epsilon: min(of_one[epsilon] for of_one in chosen) for epsilon in chosen[0]}
 
 
-def _below(low: Mapping[float, float], high: Mapping[float, float]) -> bool:
-    return all(value < high[epsilon] for epsilon, value in low.items())
+def _below(
+    expected: str, ratio: str, low: Mapping[float, float], high: Mapping[float, float]
+) -> Finding:
+    """State whether one curve is below another at every epsilon of its own."""
+    holds = all(value < high[epsilon] for epsilon, value in low.items())
+    return Finding(expected, f"{ratio}: {listed_ratios(high, low)}", holds)
 
 
 def draw(table: pl.DataFrame) -> Mapping[str, Figure]:

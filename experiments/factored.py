@@ -12,14 +12,14 @@ import polars as pl
 from numpy.typing import NDArray
 
 from dualquery.data.schema.items import ItemSchema
-from dualquery.mechanisms.protocol import Budget, Task
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.generate.marginals import all_marginals
 from dualquery.queries.generate.random import random_conjunctions
-from dualquery.releases.making import run as run_mechanism
 from dualquery.rows.dataset import Dataset, load
 from dualquery.rows.packed import Records
+from experiments.contenders import Contender
 from experiments.harness.recipe import Choices, Finding, Recipe, Row, Run
+from experiments.measuring import question_about, release
 from experiments.mwem_data_sets import CATEGORICAL_ADULT, WITHOUT
 
 if TYPE_CHECKING:
@@ -68,30 +68,22 @@ def plan(choices: Choices) -> Sequence[Run]:
 
 
 def perform(run: Run, threads: int) -> Sequence[Row]:
-    """Run MWEM once; the runner adds what it took."""
-    import time
-
-    from mwem import Mwem
-
+    """Run MWEM once; the runner adds the memory that it took."""
     data = rows_of(run["table"], run["path"], run["attributes"])
-    queries = asked(run["table"], data)
-    mechanism = Mwem(iterations=run["iterations"], representation=run["representation"])
-    task = Task(queries, data.n)
-    plan = mechanism.plan(task, Budget(EPSILON, 0.0))
-    began, busy = time.perf_counter(), time.process_time()
-    outcome = run_mechanism(data, task, mechanism, plan, run["seed"], threads)
-    took = {"seconds": time.perf_counter() - began, "cpu_seconds": time.process_time() - busy}
-    off = np.abs(outcome.answers - queries.counts(data.records, threads) / data.n)
-    last = outcome.trace[-1]
+    question = question_about(data, asked(run["table"], data), threads)
+    options = {name: run[name] for name in ("iterations", "representation")}
+    found = release(
+        question, Contender("mwem", options=options), run["seed"],
+        epsilon=EPSILON, delta=0.0, threads=threads,
+    )  # fmt: skip
+    last = found.outcome.trace[-1]
     return [
         {
-            **took,
+            **found.row(),
             "rows": data.n,
-            "queries": len(queries),
+            "queries": len(question.truth),
             "cells": last["cells"],
             "largest": last["largest"],
-            "max_error": float(off.max()),
-            "mean_error": float(off.mean()),
         }
     ]
 
@@ -164,12 +156,10 @@ def expect(table: pl.DataFrame) -> Sequence[Finding]:
     """State the three findings of section 4."""
     tree = table.filter(representation="junction-tree", iterations=10)
     medians = tree.group_by("table", "attributes").agg(
-        pl.col("seconds", "cpu_seconds", "cells", "peak_mib").median()
-    )
-    of = {
-        (name, attributes): dict(zip(("seconds", "cpu", "cells", "mib"), rest, strict=True))
-        for name, attributes, *rest in medians.iter_rows()
-    }
+        pl.col("seconds", "cells").median(), cpu=pl.col("cpu_seconds").median(),
+        mib=pl.col("peak_mib").median(),
+    )  # fmt: skip
+    of = {(line["table"], line["attributes"]): line for line in medians.iter_rows(named=True)}
     adult, wide = of["Adult", BITS], of["Adult and coins", BITS + COINS]
     independent = {d: found for (name, d), found in sorted(of.items()) if name == "independent"}
     widths = list(independent)
@@ -242,7 +232,7 @@ RECIPE = Recipe(
         "T = 10 to 30, epsilon 1, replace-one, all 23,400 cells of the 3-way marginals of Adult's "
         "attributes, or 20,000 random 3-way conjunctions on 10,000 rows of independent attributes; "
         "the junction tree is the default, factored is the paper's form: independent components, "
-        "merged when a query spans several. Times are of the run after planning, answering all "
+        "merged when a query spans several. Times are of planning and the run, answering all "
         "queries included. The quick form codes the package's Adult rows."
     ),
     plan=plan,

@@ -46,7 +46,7 @@ class Question:
         Seconds that counting them took.
     """
 
-    data: Dataset[CachedRows]
+    data: Dataset[Any]
     task: Task
     truth: NDArray[np.float64]
     evaluation_s: float
@@ -79,12 +79,16 @@ def question(
 ) -> Question:
     """Read a data set, make a workload and count its answers; the last result is kept."""
     data = table(source, schema, columns)
-    workload = request.build(data.schema, data.n)
+    return question_about(data, request.build(data.schema, data.n), threads)
+
+
+def question_about(data: Dataset[Any], queries: Any, threads: int = 1) -> Question:
+    """Count the exact answers of queries of any family about a data set."""
     start = time.perf_counter()
-    counts = workload.counts(data.records, threads=threads)
+    counts = queries.counts(data.records, threads)
     seconds = time.perf_counter() - start
     truth = np.asarray(counts / data.n, dtype=np.float64)
-    return Question(data, Task(workload, data.n), truth, seconds)
+    return Question(data, Task(queries, data.n), truth, seconds)
 
 
 def question_of(run: Run, threads: int) -> Question:

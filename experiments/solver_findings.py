@@ -4,26 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import asdict, fields
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import polars as pl
 
-from experiments.comparing import tables
+from experiments.comparing import means, tables
 from experiments.harness.recipe import Finding
 from experiments.solver_problems import instance_name
 from solvers.comparison import Measurement
+from solvers.comparison import summarise as summaries
 from solvers.comparison.summary import (
-    CLOSE,
-    EXACT,
-    OWN,
     best_known,
     by_instance,
-    distance,
     primal_integral,
-    proof_time,
-    time_to,
 )
 
 if TYPE_CHECKING:
@@ -57,47 +52,19 @@ def _or(value: float | None, other: float) -> float:
 
 
 def summarise(table: pl.DataFrame) -> pl.DataFrame:
-    """Return one line a solver and setting: how often, and at a median of how many seconds.
-
-    Of games alone: the errors.
-    """
+    """Return a line a solver and setting, with its primal integral; of games alone, the errors."""
     calls = measurements(table)
     if not calls:
-        return table.group_by("solver", "limit", maintain_order=True).agg(
-            pl.col("max_error", "mean_error", "seconds", "proven", "stopped").mean()
-        )
+        of = ("max_error", "mean_error", "seconds", "proven", "stopped")
+        return means("solver", "limit", of=of)(table)
     best, limit = best_known(calls), max(each.limit for each in calls)
     lines = []
-    for name in dict.fromkeys(each.solver for each in calls):
-        runs = by_instance(each for each in calls if each.solver == name)
-        known = [(run, best[key]) for key, run in runs.items() if key in best]
-        first = [min((e.incumbent_seconds for e in run if e.status in OWN), default=None)
-                 for run in runs.values()]  # fmt: skip
-        gaps = [
-            distance(run[-1].objective, top) if run[-1].status in OWN else 1.0 for run, top in known
-        ]
-        lines.append(
-            {
-                "solver": name,
-                "problems": len(runs),
-                **_times("first record", first),
-                **_times("within 1%", [time_to(run, top, CLOSE) for run, top in known]),
-                **_times("best known", [time_to(run, top, EXACT) for run, top in known]),
-                **_times("proof", [proof_time(run) for run in runs.values()]),
-                "primal integral": _mean([primal_integral(run, top, limit) for run, top in known]),
-                "gap": _mean(gaps),
-            }
-        )
+    for summary in summaries(calls):
+        runs = by_instance(each for each in calls if each.solver == summary.solver)
+        integrals = [primal_integral(r, best[key], limit) for key, r in runs.items() if key in best]
+        integral = fmean(integrals) if integrals else None
+        lines.append({**asdict(summary), "primal_integral": integral})
     return pl.DataFrame(lines, infer_schema_length=None)
-
-
-def _times(name: str, seconds: Sequence[float | None]) -> dict[str, Any]:
-    known = [each for each in seconds if each is not None]
-    return {name: len(known), f"{name} (s)": float(np.median(known)) if known else None}
-
-
-def _mean(values: Sequence[float]) -> float | None:
-    return float(np.mean(values)) if values else None
 
 
 def expect(table: pl.DataFrame) -> Sequence[Finding]:
@@ -111,20 +78,20 @@ def _expect_problems(table: pl.DataFrame) -> list[Finding]:
     lines = {line["solver"]: line for line in summarise(table).iter_rows(named=True)}
     plain = {name: line for name, line in lines.items() if ", " not in name}
     exact = [name for name in plain if name.partition(":")[0] in FORMULATED]
-    soon = min(plain, key=lambda name: _or(plain[name]["primal integral"], math.inf))
+    soon = min(plain, key=lambda name: _or(plain[name]["primal_integral"], math.inf))
     both = [(name, f"{name}:aggregated") for name in plain if f"{name}:aggregated" in plain]
     findings = [
         Finding(
             "local search, or what begins with it, has good records first (the project's)",
-            f"least primal integral {plain[soon]['primal integral']:.3g}: {soon}",
+            f"least primal integral {plain[soon]['primal_integral']:.3g}: {soon}",
             soon.partition(":")[0] in ("auto", "local-search", "lp"),
         ),
     ]
     findings += [
         Finding(
             f"{name} proves most optima",
-            f"{plain[name]['proof']} of {plain[name]['problems']}",
-            plain[name]["proof"] > plain[name]["problems"] / 2,
+            f"{plain[name]['proven']} of {plain[name]['instances']}",
+            plain[name]["proven"] > plain[name]["instances"] / 2,
         )
         for name in exact
     ]
@@ -139,25 +106,25 @@ def _expect_problems(table: pl.DataFrame) -> list[Finding]:
     findings += [
         Finding(
             f"{line['solver']} no worse than without",
-            f"primal integral {lines[name]['primal integral']:.3g} without, "
-            f"{line['primal integral']:.3g} with; {_proofs(lines[name])} without, "
+            f"primal integral {lines[name]['primal_integral']:.3g} without, "
+            f"{line['primal_integral']:.3g} with; {_proofs(lines[name])} without, "
             f"{_proofs(line)} with",
-            line["primal integral"] <= lines[name]["primal integral"],
+            line["primal_integral"] <= lines[name]["primal_integral"],
         )
         for line in lines.values()
         if ", " in line["solver"] and (name := line["solver"].partition(", ")[0]) in lines
-        and line["problems"] == lines[name]["problems"]
+        and line["instances"] == lines[name]["instances"]
     ]  # fmt: skip
     return findings
 
 
 def _proofs(line: Mapping[str, Any]) -> str:
-    median = line["proof (s)"]
-    return f"{line['proof']} proofs" + (f", median {median:.3g} s" if median is not None else "")
+    mean = line["proof_seconds"]
+    return f"{line['proven']} proofs" + (f", mean {mean:.3g} s" if mean is not None else "")
 
 
 def _rank(line: Mapping[str, Any]) -> tuple[int, float]:
-    return -line["proof"], _or(line["proof (s)"], math.inf)
+    return -line["proven"], _or(line["proof_seconds"], math.inf)
 
 
 def _expect_game(name: str, lines: pl.DataFrame) -> Finding:
@@ -210,9 +177,9 @@ def _draw_problems(table: pl.DataFrame, calls: Sequence[Measurement]) -> dict[st
     style.legend_below(profile, axes, 4)
     figures = {"profile": profile}
 
-    lines = summarise(table).drop_nulls("primal integral").sort("primal integral")
+    lines = summarise(table).drop_nulls("primal_integral").sort("primal_integral")
     figure, (panel,) = style.panels(1, 1, 0.5 + 0.22 * len(lines))
-    panel.barh(lines["solver"].to_list(), lines["primal integral"].to_list(), color=style.BLUE)
+    panel.barh(lines["solver"].to_list(), lines["primal_integral"].to_list(), color=style.BLUE)
     panel.invert_yaxis()
     panel.set_xlabel("primal integral (mean gap over the limit, share)")
     figures["primal-integral"] = figure

@@ -17,7 +17,7 @@ from dualquery.data.domain import Domain
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.parities import Parities
 from dualquery.rows.generated.biased import Biased
-from experiments.benchmarks.stored_records import stored_records
+from experiments.benchmarks.evaluation import stored_records
 from experiments.processes import measure
 
 REPETITIONS = 10

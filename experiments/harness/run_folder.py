@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -97,17 +96,10 @@ def write_whole(path: Path, content: str | bytes) -> None:
     BadInputError
         If it cannot be written.
     """
-    draft: Path | None = None
+    draft = path.with_name(f"{path.name}-{os.getpid()}{_DRAFT}")
     try:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.stem, suffix=_DRAFT)
-        draft = Path(name)
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(content.encode() if isinstance(content, str) else content)
-            stream.flush()
-            os.fsync(stream.fileno())
-        draft.chmod(0o644)
+        draft.write_bytes(content.encode() if isinstance(content, str) else content)
         draft.replace(path)
     except OSError as error:
-        if draft is not None:
-            draft.unlink(missing_ok=True)
+        draft.unlink(missing_ok=True)
         raise BadInputError(f"--out {path}: cannot be written ({error.strerror})") from error
