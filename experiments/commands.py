@@ -58,7 +58,7 @@ class _Group(TyperGroup):
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name in MODULES:
-            return _command_of(*recipe_named(cmd_name))
+            return _command_of(recipe_named(cmd_name))
         found = super().get_command(ctx, cmd_name)
         if found is None:
             known = self.list_commands(ctx)
@@ -69,10 +69,10 @@ class _Group(TyperGroup):
         return found
 
 
-def recipe_named(name: str) -> tuple[str, Recipe]:
-    """Return the module and the recipe of an experiment, a key of `MODULES`."""
+def recipe_named(name: str) -> Recipe:
+    """Return the recipe of an experiment, a key of `MODULES`."""
     recipe: Recipe = importlib.import_module(MODULES[name]).RECIPE
-    return MODULES[name], recipe
+    return recipe
 
 
 app = typer.Typer(
@@ -94,7 +94,7 @@ def common(context: typer.Context) -> None:
 def list_experiments() -> None:
     """Name the experiments."""
     for name in MODULES:
-        typer.echo(f"{name:12} {recipe_named(name)[1].title}")
+        typer.echo(f"{name:12} {recipe_named(name).title}")
     typer.echo(f"{'benchmarks':12} {(benchmarks.__doc__ or '').splitlines()[0]}")
     typer.echo(f"{'all':12} {(every.__doc__ or '').splitlines()[0]}")
 
@@ -112,7 +112,7 @@ def every(
     choices = Choices(quick=quick, runs=runs, data=DataFiles(data or ()))
     results, left_out = [], {}
     for name in MODULES:
-        module, recipe = recipe_named(name)
+        recipe = recipe_named(name)
         try:
             recipe.plan(choices)
         except BadInputError as missing:
@@ -121,10 +121,9 @@ def every(
             continue
         command = f"python -m experiments {name}{' --quick' if quick else ''}"
         own = folder / name
-        found = run_recipe(
-            module, recipe, choices, own, jobs=jobs, command=command, console=console
+        results.append(
+            run_recipe(recipe, choices, own, jobs=jobs, command=command, console=console)
         )
-        results.append(found)
     path = folder / PAGE
     write_whole(path, page(TITLE, results, left_out, quick=quick))
     for result in results:
@@ -146,7 +145,7 @@ def benchmarks(quick: Quick = False, part: Parts = None, out: Out = None) -> Non
                     json.dumps(found, indent=2) + "\n")  # fmt: skip
 
 
-def _command_of(module: str, recipe: Recipe) -> Any:
+def _command_of(recipe: Recipe) -> Any:
     """Return the command of an experiment: the common options, then its own."""
 
     def command(
@@ -162,8 +161,7 @@ def _command_of(module: str, recipe: Recipe) -> Any:
         own = {name: tuple(values) for name, values in options.items() if values}
         choices = Choices(quick=quick, runs=runs, data=DataFiles(data or ()), options=own)
         folder = _folder(out, recipe.name, quick)
-        result = run_recipe(module, recipe, choices, folder, jobs=jobs, command=called())
-        show(result)
+        show(run_recipe(recipe, choices, folder, jobs=jobs, command=called()))
 
     command.__doc__ = f"{recipe.title}\n\n{recipe.setting}"
     return _with_options(command, recipe)

@@ -30,7 +30,7 @@ def means(
 
     def summarise(table: pl.DataFrame) -> pl.DataFrame:
         return table.group_by(by, maintain_order=True).agg(
-            pl.col(*first).first() if first else [], pl.col(*of).mean(), runs=pl.len()
+            pl.col(first).first(), pl.col(of).mean(), runs=pl.len()
         )
 
     return summarise

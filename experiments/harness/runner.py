@@ -73,7 +73,6 @@ class Result:
 
 
 def run_recipe(
-    module: str,
     recipe: Recipe,
     choices: Choices,
     out: Path,
@@ -86,10 +85,8 @@ def run_recipe(
 
     Parameters
     ----------
-    module
-        Name of the module that holds the recipe as ``RECIPE``.
     recipe
-        The experiment.
+        The experiment; the module of its `plan` holds it as ``RECIPE``.
     choices
         What the user chose.
     out
@@ -120,6 +117,7 @@ def run_recipe(
         task = progress.add_task("", total=len(runs), completed=len(runs) - len(missing), now="")
         side_by_side, threads = (1, cores) if recipe.timed else (cores, 1)
         fresh = recipe.timed or recipe.fresh
+        module = recipe.plan.__module__
         for run in do_runs(
             module, missing, folder, jobs=side_by_side, threads=threads, fresh=fresh
         ):
