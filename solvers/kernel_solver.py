@@ -25,7 +25,7 @@ from solvers.feasibility import feasible_record, listed
 from solvers.limits import SearchLimits
 from solvers.local_search import first_record, greedy_record, improve, repaired
 from solvers.problem import BestResponse
-from solvers.protocol import Capability
+from solvers.protocol import Capability, Solver
 from solvers.relaxation import unit
 from solvers.solution import Solution, Status
 
@@ -120,6 +120,8 @@ class KernelSolver(ABC):
     """Module that has to be importable for the solver to run."""
     distribution: ClassVar[str]
     """Package that brings the module."""
+    imports: ClassVar[tuple[str, ...]] = ()
+    """What a search imports that takes long: loaded before the clock starts."""
 
     def __init__(self, argument: str = "") -> None:
         """Take the text after the colon of ``name:argument``; most back-ends take none.
@@ -174,8 +176,7 @@ class KernelSolver(ABC):
         The first call in a process loads compiled loops before its clock starts, and the first call
         on a machine compiles them, for some seconds.
         """
-        for loops in _COMPILED:
-            import_module(loops)
+        load(self)
         began = time.perf_counter()
         check_options(problem, time_limit, threads, seed, hint, default)
         hint = None if hint is None else hint.astype(np.uint8)
@@ -239,6 +240,15 @@ class KernelSolver(ABC):
             # Named by the numbers that the caller knows.
             feasible_record(preprocessed.original, limits.deadline)
             raise
+
+
+def load(solver: Solver) -> None:
+    """Load the compiled loops and what a solver imports, which no time limit counts.
+
+    On a machine's first use the loops are compiled, for some seconds.
+    """
+    for module in (*_COMPILED, *getattr(solver, "imports", ())):
+        import_module(module)
 
 
 def check_options(

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.errors import InfeasibleProblemError
-from solvers.kernel_solver import check_options
+from solvers.kernel_solver import check_options, load
 from solvers.problem import BestResponse
 from solvers.protocol import Capability, Solver
 from solvers.reduction import reduce
@@ -36,6 +36,12 @@ class Reducing:
         return self.inner.name
 
     @property
+    def imports(self) -> tuple[str, ...]:
+        """What the inner solver imports."""
+        found: tuple[str, ...] = getattr(self.inner, "imports", ())
+        return found
+
+    @property
     def capabilities(self) -> frozenset[Capability]:
         """The inner solver's."""
         return self.inner.capabilities
@@ -51,6 +57,7 @@ class Reducing:
         default: NDArray[np.uint8] | None = None,
     ) -> Solution:
         """Return a feasible record of high value: see :meth:`solvers.protocol.Solver.solve`."""
+        load(self)
         began = time.perf_counter()
         check_options(problem, time_limit, threads, seed, hint, default)
         hint = None if hint is None else hint.astype(np.uint8)

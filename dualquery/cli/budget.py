@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dualquery.cli.options import Json
 from dualquery.cli.terminal import Terminal
 from dualquery.runtime.errors import BadInputError
 
@@ -52,9 +53,7 @@ def budget(
     neighbours: Annotated[
         str, typer.Option(help="replace-one, or add-remove, where --rows is a public stand-in.")
     ] = "replace-one",
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object on stdout.")
-    ] = False,
+    as_json: Json = False,
 ) -> None:
     """Show every accountant side by side for DualQuery's parameters. Looks at no data.
 

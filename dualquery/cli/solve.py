@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dualquery.cli.options import Json, Quiet, Verbose
 from dualquery.cli.terminal import Terminal, set_threads, start_logging
 from dualquery.runtime.errors import BadInputError
 
@@ -56,9 +57,9 @@ def solve(
             "optimum, 20 unsatisfiable, 10 satisfiable, 0 unknown.",
         ),
     ] = Output.TEXT,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Errors only.")] = False,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Say more.")] = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
 ) -> None:
     """Solve one problem: weighted MaxSAT, or a linear program in 0-1 variables.
 
@@ -87,6 +88,7 @@ def solve(
         get_solver,
     )
     from solvers.formats import read_clauses, read_instance
+    from solvers.kernel_solver import load
 
     if output is Output.MAXSAT and as_json:
         raise BadInputError("--format maxsat and --json: stdout has room for one of them")
@@ -99,6 +101,7 @@ def solve(
     clauses = read_clauses(instance) if output is Output.MAXSAT else None
     read = read_instance(instance) if clauses is None else clauses.instance
     reading = time.perf_counter() - began
+    load(chosen)
     began = time.perf_counter()
     solution: Solution | None = None
     fault: SolverError | None = None

@@ -13,6 +13,7 @@ from dualquery.data.domain import Domain
 from dualquery.queries.disjunctions import Disjunctions
 from dualquery.queries.family import QueryFamily, Statistic, as_records
 from dualquery.queries.literals import LiteralRows, refuse_rows
+from dualquery.queries.padded import read_padded, write_padded
 from dualquery.queries.products import Products
 from dualquery.rows.repeats import first_occurrences
 from dualquery.runtime.errors import BadInputError
@@ -96,23 +97,13 @@ class Workload(LiteralRows, QueryFamily):
 
     def to_columns(self) -> dict[str, pl.Series]:
         """Return columns ``literal_1`` .. ``literal_k`` of literals: Int32, null for padding."""
-        from dualquery.queries.padded import write_padded
-
         return write_padded("literal", self.literals)
 
     @classmethod
     def from_columns(
         cls, columns: Mapping[str, pl.Series], domain: Domain, description: Mapping[str, Any]
     ) -> Workload:
-        """Return the workload that `to_columns` wrote; other columns are ignored.
-
-        Raises
-        ------
-        BadInputError
-            When there is no column ``literal_1``, or its values are not queries of the domain.
-        """
-        from dualquery.queries.padded import read_padded
-
+        """Return the workload that `to_columns` wrote (see `queries_of_table`)."""
         return cls(read_padded("literal", columns), domain, description)
 
 

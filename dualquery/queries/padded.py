@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from dualquery.runtime.errors import BadInputError
 
+if TYPE_CHECKING:
+    import polars as pl
+
 
 def write_padded(name: str, rows: NDArray[np.int32]) -> dict[str, pl.Series]:
     """Return columns ``name_1`` .. ``name_k`` of int32 rows ``(m, k)``: null for the padding -1."""
+    import polars as pl
+
     series = [pl.Series(f"{name}_{place + 1}", column) for place, column in enumerate(rows.T)]
     return {one.name: one.set(one < 0, None) for one in series}
 

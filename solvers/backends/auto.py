@@ -10,7 +10,9 @@ the answers are a function of the problems, hints and seeds so far.
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass, replace
+from importlib import import_module
 from threading import Lock
 from typing import TYPE_CHECKING, ClassVar
 
@@ -59,6 +61,9 @@ _POLICIES = {
     "prove": Policy(allowance=math.inf, income=0.0, search=math.inf),
 }
 
+_EXACT = "ortools.sat.python.cp_model"
+_LOADING_SECONDS = 1.0
+"""What the first search for a proof in a process may take to load CP-SAT."""
 _GLANCE = 0.1
 """Share of the local search that comes before the dual: mostly it is enough."""
 _STRETCHES = (50, 100, 200)
@@ -139,10 +144,15 @@ class Auto(KernelSolver):
 
     def _search(self, attempt: _Attempt) -> None:
         gap = attempt.relative_gap
-        exact = _exact_solver()
+        loading = 0.0 if _EXACT in sys.modules else _LOADING_SECONDS
         if refusal := self._thrift.refusal_to_search(gap, len(attempt.kernel.terms)):
             attempt.steps.append(f"no search for a proof: {refusal}")
-        elif exact.least_seconds(attempt.kernel) >= attempt.limits.remaining():
+            return
+        if loading >= attempt.limits.remaining():
+            attempt.steps.append("no search for a proof: no time left to load CP-SAT")
+            return
+        exact = _exact_solver()
+        if exact.least_seconds(attempt.kernel) >= attempt.limits.remaining():
             attempt.steps.append("no search for a proof: no time left")
         else:
             work = attempt.search(exact, min(self._policy.search, self._thrift.credit))
@@ -296,7 +306,7 @@ class _Thrift:
 def _exact_solver() -> KernelSolver:
     """Return CP-SAT or, where it cannot be imported (beside ``highspy``, say), HiGHS."""
     try:
-        import ortools.sat.python.cp_model  # noqa: F401
+        import_module(_EXACT)
     except ImportError:
         from solvers.backends.highs import Highs
 
