@@ -12,21 +12,12 @@ BEST = "auto"
 
 @dataclass(frozen=True)
 class Contender:
-    """A mechanism as it is compared.
+    """A mechanism as it is compared."""
 
-    Parameters
-    ----------
-    mechanism
-        Its name.
-    accountant
-        How its budget is counted.
-    options
-        Values for fields of its configuration.
-    """
-
-    mechanism: str
-    accountant: str = "auto"
+    mechanism: str  # its name
+    accountant: str = "auto"  # how its budget is counted
     options: Mapping[str, Any] = field(default_factory=dict)
+    """Values for fields of its configuration."""
 
 
 AS_PUBLISHED: Mapping[str, Any] = {"remembered_rounds": 1, "mixture": "equal", "burn_in": 0.0}

@@ -45,21 +45,13 @@ _QUICK_SURVEY_PANELS = ((2, (0.1, 1.0)), (3, (0.1, 1.0)))
 
 @dataclass(frozen=True)
 class Method:
-    """A curve.
+    """A curve."""
 
-    Parameters
-    ----------
-    iterations
-        T of MWEM; None for the mechanism of Barak et al.
-    passes
-        Passes of multiplicative weights over the measurements, in each iteration of MWEM.
-    start_share
-        Share of the budget for a noisy count of every cell, from which MWEM starts.
-    """
-
-    iterations: int | None
+    iterations: int | None  # t of MWEM; None for the mechanism of Barak et al
     passes: int = 10
+    """Passes of multiplicative weights over the measurements, in each iteration of MWEM."""
     start_share: float | None = None
+    """Share of the budget for a noisy count of every cell, from which MWEM starts."""
 
 
 BARAK = {

@@ -32,24 +32,12 @@ _AT_LIMIT = 0.9
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """A data set, what is asked about it, and the exact answers.
+    """A data set, what is asked about it, and the exact answers."""
 
-    Parameters
-    ----------
-    data
-        The table.
-    task
-        The public facts.
-    truth
-        float64, shape ``(m,)``: exact answers, shares of the rows.
-    evaluation_s
-        Seconds that counting them took.
-    """
-
-    data: Dataset[Any]
-    task: Task
-    truth: NDArray[np.float64]
-    evaluation_s: float
+    data: Dataset[Any]  # the table
+    task: Task  # the public facts
+    truth: NDArray[np.float64]  # float64, shape ``(m,)``: exact answers, shares of the rows
+    evaluation_s: float  # seconds that counting them took
     _plans: dict[Any, Plan[Any]] = field(default_factory=dict, repr=False)
 
     @property
@@ -103,27 +91,14 @@ def question_of(run: Run, threads: int) -> Question:
 
 @dataclass(frozen=True, eq=False)
 class Release:
-    """A release for an experiment, and how far it is from the truth.
+    """A release for an experiment, and how far it is from the truth."""
 
-    Parameters
-    ----------
-    plan
-        What the mechanism had planned.
-    outcome
-        What it gave back.
-    errors
-        Of its answers.
-    seconds
-        Of planning (0 if it was known) and running, with the exact answers known before.
-    cpu_seconds
-        The same, of the processor.
-    """
-
-    plan: Plan[Any]
-    outcome: Outcome
-    errors: Errors
+    plan: Plan[Any]  # what the mechanism had planned
+    outcome: Outcome  # what it gave back
+    errors: Errors  # of its answers
     seconds: float
-    cpu_seconds: float
+    """Of planning (0 if it was known) and running, with the exact answers known before."""
+    cpu_seconds: float  # the same, of the processor
 
     @property
     def rounds_at_limit(self) -> int:

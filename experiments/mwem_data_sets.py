@@ -39,18 +39,10 @@ WITHOUT = f"Without it run --quick, on a {STAND_IN} where the package does not h
 
 @dataclass(frozen=True, eq=False)
 class Study:
-    """A table of an experiment.
+    """A table of an experiment."""
 
-    Parameters
-    ----------
-    title
-        What pictures and texts call it; says so if it is a stand-in.
-    data
-        The rows.
-    """
-
-    title: str
-    data: Dataset[Records]
+    title: str  # what pictures and texts call it; says so if it is a stand-in
+    data: Dataset[Records]  # the rows
 
 
 def exact_cells(data: Dataset[Any]) -> NDArray[np.float64]:
@@ -98,21 +90,12 @@ def transfusion_stand_in() -> pl.DataFrame:
 
 @dataclass(frozen=True)
 class Numbers:
-    """A table of numbers.
+    """A table of numbers."""
 
-    Parameters
-    ----------
-    file
-        A key of `harness.data_files.DATA_FILES`.
-    columns
-        Its columns, and the values that each may have.
-    stand_in
-        Makes the rows that stand in for the file; None where the package holds the table.
-    """
-
-    file: str
-    columns: dict[str, range]
+    file: str  # a key of `harness.data_files.DATA_FILES`
+    columns: dict[str, range]  # its columns, and the values that each may have
     stand_in: Callable[[], pl.DataFrame] | None = None
+    """Makes the rows that stand in for the file; None where the package holds the table."""
 
 
 NUMERIC = {

@@ -27,25 +27,14 @@ _STATUS = Path("/proc/self/status")
 
 @dataclass(frozen=True)
 class Measured(Generic[T]):
-    """What a function returned, and what it took.
+    """What a function returned, and what it took."""
 
-    Parameters
-    ----------
-    value
-        What it returned.
-    seconds
-        Wall time.
-    cpu_seconds
-        Processor time of all threads: what the wall time of one thread would be, at most, without
-        other work on the machine.
-    peak_mib
-        The most memory its process held; None where the system does not tell.
-    """
-
-    value: T
-    seconds: float
+    value: T  # what it returned
+    seconds: float  # wall time
     cpu_seconds: float
-    peak_mib: float | None
+    """Processor time of all threads: what the wall time of one thread would be, at most, without
+    other work on the machine."""
+    peak_mib: float | None  # the most memory its process held; None where the system does not tell
 
 
 def measure(function: Callable[..., T], *arguments: Any) -> Measured[T]:

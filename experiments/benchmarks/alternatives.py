@@ -18,22 +18,13 @@ Count = Callable[[], NDArray[np.int64]]
 
 @dataclass(frozen=True)
 class Alternative:
-    """A way to count conjunctions.
+    """A way to count conjunctions."""
 
-    Parameters
-    ----------
-    name
-        With its own way of saying it.
-    module
-        What must be installed for it.
-    prepare
-        Returns the function to be timed, given the bits (uint8 0/1, shape ``(n, d)``, in columns)
-        and the literals of the queries (int32, shape ``(m, 3)``).
-    """
-
-    name: str
-    module: str
+    name: str  # with its own way of saying it
+    module: str  # what must be installed for it
     prepare: Callable[[NDArray[np.uint8], NDArray[np.int32]], Count]
+    """Returns the function to be timed, given the bits (uint8 0/1, shape ``(n, d)``, in columns)
+    and the literals of the queries (int32, shape ``(m, 3)``)."""
 
     @property
     def installed(self) -> bool:

@@ -18,28 +18,16 @@ _STAR = "the repository UCLA-StarAI/Density-Estimation-Datasets on GitHub"
 
 @dataclass(frozen=True)
 class DataFile:
-    """A public data set.
+    """A public data set."""
 
-    Parameters
-    ----------
-    name
-        Its name in ``--data NAME:PATH``.
-    place
-        Where it is looked for in a folder given with ``--data``; there and in the folder itself.
-    origin
-        Where to get it.
-    prefix
-        The format's prefix for `dualquery.data.readers.formats.parse_source`, with its colon; may
-        be empty.
-    other_name
-        Another name that the file may have.
-    """
-
-    name: str
+    name: str  # its name in ``--data NAME:PATH``
     place: str
-    origin: str
+    """Where it is looked for in a folder given with ``--data``; there and in the folder itself."""
+    origin: str  # where to get it
     prefix: str = ""
-    other_name: str = ""
+    """The format's prefix for `dualquery.data.readers.formats.parse_source`, with its colon; may be
+    empty."""
+    other_name: str = ""  # another name that the file may have
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -89,18 +77,13 @@ DATA_FILES: Mapping[str, DataFile] = {file.name: file for file in _KNOWN}
 class DataFiles:
     """Where the user has data that the package does not hold.
 
-    Parameters
-    ----------
-    given
-        Values of ``--data``.
-
     Raises
     ------
     BadInputError
         If a folder or file is not there, or a name is not known.
     """
 
-    given: Sequence[str] = ()
+    given: Sequence[str] = ()  # values of ``--data``
     _found: Mapping[str, Path] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

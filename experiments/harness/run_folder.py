@@ -26,24 +26,15 @@ _DRAFT = ".draft"
 class RunFolder:
     """Finished runs of one experiment.
 
-    Parameters
-    ----------
-    folder
-        Made if it is not there.
-    experiment
-        Name of the experiment.
-    code
-        Version of the code that its runs depend on.
-
     Raises
     ------
     BadInputError
         If the folder cannot be written.
     """
 
-    folder: Path
-    experiment: str
-    code: str
+    folder: Path  # made if it is not there
+    experiment: str  # name of the experiment
+    code: str  # version of the code that its runs depend on
 
     def __post_init__(self) -> None:
         try:

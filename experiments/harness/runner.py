@@ -40,36 +40,16 @@ _WIDEST = 160
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """What an experiment found.
+    """What an experiment found."""
 
-    Parameters
-    ----------
-    recipe
-        The experiment.
-    caption
-        The experiment's setting, and how many runs there were.
-    command
-        What was called.
-    table
-        The tidy table.
-    summary
-        The few lines to show.
-    findings
-        What was expected and found.
-    pictures
-        Name of each picture -> its SVG file; empty without Matplotlib.
-    folder
-        Where all of it is.
-    """
-
-    recipe: Recipe
-    caption: str
-    command: str
-    table: pl.DataFrame
-    summary: pl.DataFrame
-    findings: Sequence[Finding]
-    pictures: Mapping[str, Path]
-    folder: Path
+    recipe: Recipe  # the experiment
+    caption: str  # the experiment's setting, and how many runs there were
+    command: str  # what was called
+    table: pl.DataFrame  # the tidy table
+    summary: pl.DataFrame  # the few lines to show
+    findings: Sequence[Finding]  # what was expected and found
+    pictures: Mapping[str, Path]  # name of each picture -> its SVG file; empty without Matplotlib
+    folder: Path  # where all of it is
 
 
 def run_recipe(

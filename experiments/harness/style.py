@@ -45,18 +45,10 @@ LABELS = {
 
 @dataclass(frozen=True)
 class Curve:
-    """How one series looks: colour, marker and dashes differ, so that any one of them is enough.
+    """How one series looks: colour, marker and dashes differ, so that any one of them is enough."""
 
-    Parameters
-    ----------
-    label
-        In the legend.
-    number
-        Position in the palette, from 0.
-    """
-
-    label: str
-    number: int
+    label: str  # in the legend
+    number: int  # position in the palette, from 0
 
     @property
     def look(self) -> Mapping[str, Any]:
@@ -125,41 +117,20 @@ def panels(columns: int, rows: int = 1, height: float = 2.6) -> tuple[Figure, li
 
 @dataclass(frozen=True, kw_only=True)
 class Chart:
-    """What one panel shows: the mean over runs of each curve as a line, its range as a band.
+    """What one panel shows: the mean over runs of each curve as a line, its range as a band."""
 
-    Parameters
-    ----------
-    table
-        One line a run and place; nulls are left out.
-    x, y
-        Columns of the axes.
-    by
-        The column that names the curves.
-    looks
-        The curves to draw, in order.
-    title
-        Above the panel.
-    xlabel, ylabel
-        Beside the axes; None for what `LABELS` says.
-    ticks
-        Places on a logarithmic x axis.
-    scales
-        Scales of x and y: ``linear`` or ``log``.
-    levels
-        Label and height of lines across the panel, dotted and then solid.
-    """
-
-    table: pl.DataFrame
+    table: pl.DataFrame  # one line a run and place; nulls are left out
     x: str
     y: str
-    by: str
-    looks: Mapping[str, Curve]
+    by: str  # the column that names the curves
+    looks: Mapping[str, Curve]  # the curves to draw, in order
     title: str = ""
-    xlabel: str | None = None
+    xlabel: str | None = None  # beside the axis; None for what `LABELS` says
     ylabel: str | None = None
-    ticks: Sequence[float] = ()
-    scales: tuple[str, str] = ("linear", "log")
+    ticks: Sequence[float] = ()  # places on a logarithmic x axis
+    scales: tuple[str, str] = ("linear", "log")  # of x and y
     levels: Sequence[tuple[str, float]] = ()
+    """Label and height of lines across the panel, dotted and then solid."""
 
     def draw(self, axes: Axes) -> None:
         """Draw it into a panel."""
