@@ -17,7 +17,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Column, Table
 
-from experiments.processes import measure
+from experiments.harness.processes import measure
 
 EPSILON, DELTA = 1.0, 0.001
 EVALUATING = "evaluating the queries"

@@ -30,9 +30,9 @@ from dualquery.releases.evaluation import WARNING
 from dualquery.runtime.resources import thread_count
 from dualquery.runtime.versions import versions
 from experiments.harness.code_version import code_version
+from experiments.harness.processes import do_runs
 from experiments.harness.recipe import Choices, Finding, Recipe, Row, Run
 from experiments.harness.run_folder import RunFolder, write_whole
-from experiments.processes import do_runs
 
 _WIDEST = 160
 """Characters that a line of a summary may always have."""
