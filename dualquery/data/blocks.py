@@ -126,8 +126,7 @@ def _encodings(source: Source, schema: TableSchema | ItemSchema) -> Iterator[Enc
 def in_order(encodings: Iterable[Encoding], threads: int) -> Iterator[BitRows]:
     """Encode blocks in several threads, at most one a thread ahead; yield them in their order."""
     if threads == 1:
-        for encode in encodings:
-            yield encode()
+        yield from (encode() for encode in encodings)
         return
     ahead: deque[Future[BitRows]] = deque()
     with ThreadPoolExecutor(threads) as executor:
@@ -144,13 +143,7 @@ def in_order(encodings: Iterable[Encoding], threads: int) -> Iterator[BitRows]:
 
 
 def present_columns(source: TableSource, schema: TableSchema | ItemSchema) -> list[str]:
-    """Return the names of the schema's columns.
-
-    Raises
-    ------
-    BadInputError
-        If the table lacks one.
-    """
+    """Return the names of the schema's columns; raise `BadInputError` if the table lacks one."""
     present = list(source.columns())
     names = list(schema.column_names)
     known = set(present)

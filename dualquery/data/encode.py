@@ -132,7 +132,11 @@ def local_codes(
     BadInputError
         If the type of the values is one that no column can hold, such as lists.
     """
-    check_type(column.name, values, label)
+    if not can_become_bits(values):
+        raise BadInputError(
+            f"{label}: column {column.name!r} has type {values.dtype}, which cannot become bits; "
+            "leave it out with --columns, or store numbers or texts"
+        )
     missing = missing_mask(values, missing_values)
     if isinstance(column, Numeric):
         codes = _bucket_codes(column, values, missing)
@@ -142,21 +146,6 @@ def local_codes(
             codes[codes == OUTSIDE] = column.other_bit
     codes[missing] = MISSING
     return codes
-
-
-def check_type(column: str, values: pl.Series, label: str) -> None:
-    """Check that values are texts, numbers, truth values or dates.
-
-    Raises
-    ------
-    BadInputError
-        If not.
-    """
-    if not can_become_bits(values):
-        raise BadInputError(
-            f"{label}: column {column!r} has type {values.dtype}, which cannot become bits; leave "
-            "it out with --columns, or store numbers or texts"
-        )
 
 
 def can_become_bits(values: pl.Series) -> bool:
@@ -270,12 +259,9 @@ def _fault(column: Column, value: object, code: int) -> str:
         )
         return f"the value is missing ({value!r}); {fix}"
     if code == UNPARSABLE:
-        expected = (
-            "a whole number" if isinstance(column, Numeric) and column.integer else "a number"
-        )
-        return (
-            f"{value!r} is not {expected}; correct it, or set unparsable to missing in the schema"
-        )
+        whole = isinstance(column, Numeric) and column.integer
+        fix = "correct it, or set unparsable to missing in the schema"
+        return f"{value!r} is not {'a whole number' if whole else 'a number'}; {fix}"
     if isinstance(column, Numeric):
         return (
             f"{value!r} is outside the schema's range, {column.edges[0]:g} to "

@@ -23,13 +23,7 @@ def write_padded(name: str, rows: NDArray[np.int32]) -> dict[str, pl.Series]:
 
 
 def read_padded(name: str, columns: Mapping[str, pl.Series]) -> NDArray[np.int32]:
-    """Return the rows that `write_padded` wrote; other columns are ignored.
-
-    Raises
-    ------
-    BadInputError
-        If there is no first column.
-    """
+    """Return the rows that `write_padded` wrote; raise `BadInputError` without a first column."""
     found: list[pl.Series] = []
     while (key := f"{name}_{len(found) + 1}") in columns:
         found.append(columns[key])

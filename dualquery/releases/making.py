@@ -6,14 +6,7 @@ import datetime
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from dualquery.mechanisms.protocol import (
-    Budget,
-    Mechanism,
-    Outcome,
-    Plan,
-    Session,
-    Task,
-)
+from dualquery.mechanisms.protocol import Budget, Mechanism, Outcome, Plan, Session, Task
 from dualquery.privacy.accountants.choice import best
 from dualquery.privacy.events import Neighbours, events_of
 from dualquery.privacy.statement import PrivacyStatement

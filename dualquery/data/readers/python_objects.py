@@ -213,13 +213,7 @@ def frame_of_pandas(table: Any, label: str) -> FrameSource:
 
 
 def check_names(names: Sequence[str], label: str) -> None:
-    """Check that a table's columns have names, all different.
-
-    Raises
-    ------
-    BadInputError
-        If not; says which.
-    """
+    """Raise `BadInputError` unless a table's columns have names, all different."""
     seen: set[str] = set()
     for position, name in enumerate(names):
         if not name.strip():
