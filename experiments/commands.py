@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,10 +12,24 @@ import typer
 from rich.console import Console
 from typer.core import TyperGroup
 
-from dualquery.runtime.errors import BadInputError
-from experiments.harness.names import MODULES, recipe_named, unknown
+from dualquery.runtime.errors import BadInputError, did_you_mean
+from experiments.harness.data_files import DataFiles
 from experiments.harness.recipe import Choices, Recipe
 from experiments.harness.run_folder import write_whole
+
+MODULES: Mapping[str, str] = {
+    **{
+        name: f"experiments.{name}"
+        for name in (
+            "figure1", "figure2", "figure3", "figure4", "parameters", "policy",
+            "ranges", "contingency", "datacubes", "factored",
+        )
+    },
+    "solvers": "experiments.solver_study",
+    "accuracy": "experiments.accuracy",
+    "headline": "experiments.headline",
+}  # fmt: skip
+"""Name -> module that holds it as ``RECIPE``, in the order in which a page shows them."""
 
 KEPT = "finished runs are kept, and the same command goes on from there"
 """What is left of an experiment that is interrupted."""
@@ -43,11 +58,21 @@ class _Group(TyperGroup):
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name in MODULES:
-            return _command_of(*recipe_named(cmd_name))
+            return _command_of(recipe_named(cmd_name))
         found = super().get_command(ctx, cmd_name)
         if found is None:
-            raise unknown(cmd_name, dict.fromkeys(self.list_commands(ctx)))
+            known = self.list_commands(ctx)
+            raise BadInputError(
+                f"unknown experiment {cmd_name!r}{did_you_mean(cmd_name, known)} (known: "
+                f"{', '.join(known)}; `python -m experiments list` tells what each shows)"
+            )
         return found
+
+
+def recipe_named(name: str) -> Recipe:
+    """Return the recipe of an experiment, a key of `MODULES`."""
+    recipe: Recipe = importlib.import_module(MODULES[name]).RECIPE
+    return recipe
 
 
 app = typer.Typer(
@@ -69,7 +94,7 @@ def common(context: typer.Context) -> None:
 def list_experiments() -> None:
     """Name the experiments."""
     for name in MODULES:
-        typer.echo(f"{name:12} {recipe_named(name)[1].title}")
+        typer.echo(f"{name:12} {recipe_named(name).title}")
     typer.echo(f"{'benchmarks':12} {(benchmarks.__doc__ or '').splitlines()[0]}")
     typer.echo(f"{'all':12} {(every.__doc__ or '').splitlines()[0]}")
 
@@ -84,10 +109,10 @@ def every(
 
     console = Console(stderr=True)
     folder = _folder(out, "all", quick)
-    choices = _choices(quick, runs, data)
+    choices = Choices(quick=quick, runs=runs, data=DataFiles(data or ()))
     results, left_out = [], {}
     for name in MODULES:
-        module, recipe = recipe_named(name)
+        recipe = recipe_named(name)
         try:
             recipe.plan(choices)
         except BadInputError as missing:
@@ -95,11 +120,9 @@ def every(
             console.print(f"{name} is left out: {missing}", markup=False, highlight=False)
             continue
         command = f"python -m experiments {name}{' --quick' if quick else ''}"
-        out_of_one = folder / name
+        own = folder / name
         results.append(
-            run_recipe(
-                module, recipe, choices, out_of_one, jobs=jobs, command=command, console=console
-            )
+            run_recipe(recipe, choices, own, jobs=jobs, command=command, console=console)
         )
     path = folder / PAGE
     write_whole(path, page(TITLE, results, left_out, quick=quick))
@@ -122,7 +145,7 @@ def benchmarks(quick: Quick = False, part: Parts = None, out: Out = None) -> Non
                     json.dumps(found, indent=2) + "\n")  # fmt: skip
 
 
-def _command_of(module: str, recipe: Recipe) -> Any:
+def _command_of(recipe: Recipe) -> Any:
     """Return the command of an experiment: the common options, then its own."""
 
     def command(
@@ -136,10 +159,9 @@ def _command_of(module: str, recipe: Recipe) -> Any:
         from experiments.harness.runner import called, run_recipe, show
 
         own = {name: tuple(values) for name, values in options.items() if values}
-        choices = _choices(quick, runs, data, own)
+        choices = Choices(quick=quick, runs=runs, data=DataFiles(data or ()), options=own)
         folder = _folder(out, recipe.name, quick)
-        result = run_recipe(module, recipe, choices, folder, jobs=jobs, command=called())
-        show(result)
+        show(run_recipe(recipe, choices, folder, jobs=jobs, command=called()))
 
     command.__doc__ = f"{recipe.title}\n\n{recipe.setting}"
     return _with_options(command, recipe)
@@ -167,14 +189,6 @@ def _with_options(command: Callable[..., None], recipe: Recipe) -> Any:
     single = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     single.command(recipe.name, short_help=recipe.title)(command)
     return typer.main.get_command(single)
-
-
-def _choices(
-    quick: bool, runs: int | None, data: list[str] | None, options: dict[str, Any] | None = None
-) -> Choices:
-    from experiments.harness.data_files import DataFiles
-
-    return Choices(quick=quick, runs=runs, data=DataFiles(data or ()), options=options or {})
 
 
 def _folder(out: Path | None, name: str, quick: bool) -> Path:

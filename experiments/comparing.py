@@ -1,8 +1,8 @@
-"""Compares curves by their means over runs: what findings say of them."""
+"""Summaries of tables, and what findings say of curves: both by means over runs."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import polars as pl
 
@@ -13,11 +13,39 @@ Means = Mapping[str, Mapping[float, float]]
 """Mean of a column by curve and by place on the x axis, ascending."""
 
 
+def means(
+    *by: str, of: Sequence[str], first: Sequence[str] = ()
+) -> Callable[[pl.DataFrame], pl.DataFrame]:
+    """Return a summary: the means over runs of some columns, and the number of runs.
+
+    Parameters
+    ----------
+    by
+        Columns that tell the lines of the summary apart.
+    of
+        Columns whose means are shown.
+    first
+        Columns that are the same, or nearly, in all runs: the first value is shown.
+    """
+
+    def summarise(table: pl.DataFrame) -> pl.DataFrame:
+        return table.group_by(by, maintain_order=True).agg(
+            pl.col(first).first(), pl.col(of).mean(), runs=pl.len()
+        )
+
+    return summarise
+
+
+def tables(table: pl.DataFrame, column: str = "data") -> list[tuple[str, pl.DataFrame]]:
+    """Return the values of a column in their order, each with its lines."""
+    return [(str(key[0]), part) for key, part in table.group_by(column, maintain_order=True)]
+
+
 def curve_means(table: pl.DataFrame, curve: str, x: str, y: str) -> Means:
     """Return the mean of column ``y`` over runs, by the columns ``curve`` and ``x``."""
-    means = table.group_by(curve, x, maintain_order=True).agg(pl.col(y).mean())
+    averages = table.group_by(curve, x, maintain_order=True).agg(pl.col(y).mean())
     found: dict[str, dict[float, float]] = {}
-    for label, place, mean in means.sort(x, maintain_order=True).iter_rows():
+    for label, place, mean in averages.sort(x, maintain_order=True).iter_rows():
         found.setdefault(label, {})[place] = mean
     return found
 
@@ -53,16 +81,15 @@ def best_below_all(
     """
     losses = []
     for kind in kinds:
-        means = dict(curve_means(lines, "contender", "epsilon", kind))
-        best = means.pop(BEST, None)
-        if best is None or not means:
+        curves = dict(curve_means(lines, "contender", "epsilon", kind))
+        best = curves.pop(BEST, None)
+        if best is None or not curves:
             return []
         losses += [
             f"{label} at {epsilon:g} ({kind.replace('_', ' ')})"
-            for label, errors in means.items()
+            for label, errors in curves.items()
             for epsilon, error in best.items()
-            # A mechanism without a budget has one error for all epsilon.
-            if errors.get(epsilon, min(errors.values())) <= error
+            if errors[epsilon] <= error
         ]
     compared = " and ".join(kind.replace("_", " ") for kind in kinds)
     return [
@@ -76,14 +103,14 @@ def best_below_all(
 
 def gains_over_the_paper(where: str, lines: pl.DataFrame) -> list[Finding]:
     """State by what factor accounting, and then the rest, make the max error smaller."""
-    means = curve_means(lines, "contender", "epsilon", "max_error")
+    curves = curve_means(lines, "contender", "epsilon", "max_error")
     findings = []
     for low, high, gain in (
         (RECOUNTED, PAPERS, "accounting alone"),
         (OURS, RECOUNTED, "remembered draws and fitted shares"),
         (OURS, PAPERS, "all of it together"),
     ):
-        factors = ratios(means.get(high, {}), means.get(low, {}))
+        factors = ratios(curves.get(high, {}), curves.get(low, {}))
         if factors:
             findings.append(
                 Finding(

@@ -1,9 +1,9 @@
-"""The mechanisms that the experiments on conjunctions compare, by the name in legends."""
+"""The mechanisms that the experiments on conjunctions compare, by their names in legends."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 BEST = "auto"
@@ -12,21 +12,12 @@ BEST = "auto"
 
 @dataclass(frozen=True)
 class Contender:
-    """A mechanism as it is compared.
+    """A mechanism as it is compared."""
 
-    Parameters
-    ----------
-    mechanism
-        Its name.
-    accountant
-        How its budget is counted.
-    options
-        Values for fields of its configuration.
-    """
-
-    mechanism: str
-    accountant: str = "auto"
+    mechanism: str  # its name
+    accountant: str = "auto"  # how its budget is counted
     options: Mapping[str, Any] = field(default_factory=dict)
+    """Values for fields of its configuration."""
 
 
 AS_PUBLISHED: Mapping[str, Any] = {"remembered_rounds": 1, "mixture": "equal", "burn_in": 0.0}
@@ -38,7 +29,7 @@ PAPERS, RECOUNTED = "Algorithm 1, paper's accounting", "Algorithm 1, our account
 """The paper's game, as it was accounted for, and with the tightest accountant; `OURS` has the
 latter, too, and remembers draws and fits shares."""
 
-CONTENDERS: Mapping[str, Contender] = {
+CONTENDERS: dict[str, Contender] = {
     OURS: Contender("dualquery"),
     RECOUNTED: Contender("dualquery", options=AS_PUBLISHED),
     PAPERS: Contender("dualquery", "paper", AS_PUBLISHED),
@@ -52,3 +43,8 @@ CONTENDERS: Mapping[str, Contender] = {
 
 SEEDLESS = frozenset({"uniform", "zero record"})
 """They draw nothing that their answers depend on, and no budget changes them: one run is enough."""
+
+
+def specified(labels: Iterable[str]) -> dict[str, Any]:
+    """Return contenders as the parameter ``contenders`` of a run: plain values by label."""
+    return {label: asdict(CONTENDERS[label]) for label in labels}

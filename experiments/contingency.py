@@ -4,25 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from dualquery.mechanisms.protocol import Budget, Session, Task
+from dualquery.data.cells import axis_sizes
+from dualquery.mechanisms.protocol import Budget, Plan, Session, Task
 from dualquery.queries.forms.fourier import asked_sets, odd_counts
 from dualquery.queries.generate.marginals import all_marginals
 from dualquery.queries.parities import Parities
 from dualquery.room.curator import Curator
 from dualquery.room.randomness import randomness
-from dualquery.rows.histogram import Histogram
-from experiments.comparing import Means, curve_means, listed_ratios
+from experiments.comparing import Means, curve_means, listed_ratios, tables
 from experiments.harness.recipe import Choices, Finding, Option, Recipe, Row, Run
-from experiments.mwem_data_sets import WITHOUT, Study, contingency_table
+from experiments.mwem_data_sets import WITHOUT, Study, contingency_table, exact_cells
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 SURVEY = "nltcs"
@@ -46,21 +45,13 @@ _QUICK_SURVEY_PANELS = ((2, (0.1, 1.0)), (3, (0.1, 1.0)))
 
 @dataclass(frozen=True)
 class Method:
-    """A curve.
+    """A curve."""
 
-    Parameters
-    ----------
-    iterations
-        T of MWEM; None for the mechanism of Barak et al.
-    passes
-        Passes of multiplicative weights over the measurements, in each iteration of MWEM.
-    start_share
-        Share of the budget for a noisy count of every cell, from which MWEM starts.
-    """
-
-    iterations: int | None
+    iterations: int | None  # t of MWEM; None for the mechanism of Barak et al
     passes: int = 10
+    """Passes of multiplicative weights over the measurements, in each iteration of MWEM."""
     start_share: float | None = None
+    """Share of the budget for a noisy count of every cell, from which MWEM starts."""
 
 
 BARAK = {
@@ -90,24 +81,24 @@ UNIFORM, NO_NOISE = "uniform table", "no noise: fit to exact marginals"
 
 def plan(choices: Choices) -> Sequence[Run]:
     """Run all methods at all epsilons, once for each table, width of the marginals and seed."""
-    tables = (*SMALL_TABLES, SURVEY)
-    wanted = choices.named("table", tables) or tables
-    runs: list[Run] = []
-    for name in SMALL_TABLES:
-        epsilons = list(_QUICK_EPSILONS if choices.quick else EPSILONS)
-        runs += [
-            {"table": name, "path": _path(name, choices), "way": WAY, "epsilons": epsilons,
-             "methods": list(SMALL_METHODS), "seed": seed}
-            for seed in choices.seeds(SMALL_RUNS, _QUICK_SMALL_RUNS)
-        ]  # fmt: skip
-    methods = _QUICK_SURVEY_METHODS if choices.quick else SURVEY_METHODS
-    for way, at in _QUICK_SURVEY_PANELS if choices.quick else SURVEY_PANELS:
-        runs += [
-            {"table": SURVEY, "path": _path(SURVEY, choices), "way": way, "epsilons": list(at),
-             "methods": list(methods), "seed": seed}
-            for seed in choices.seeds(SURVEY_RUNS, _QUICK_SURVEY_RUNS)
-        ]  # fmt: skip
-    return [run for run in runs if run["table"] in wanted]
+    quick = choices.quick
+    wanted = choices.named("table", (*SMALL_TABLES, SURVEY)) or (*SMALL_TABLES, SURVEY)
+    small = (WAY, _QUICK_EPSILONS if quick else EPSILONS)
+    figure3 = (SMALL_METHODS, choices.seeds(SMALL_RUNS, _QUICK_SMALL_RUNS))
+    figure4 = (
+        _QUICK_SURVEY_METHODS if quick else SURVEY_METHODS,
+        choices.seeds(SURVEY_RUNS, _QUICK_SURVEY_RUNS),
+    )
+    panels = [(name, small, figure3) for name in SMALL_TABLES] + [
+        (SURVEY, panel, figure4) for panel in (_QUICK_SURVEY_PANELS if quick else SURVEY_PANELS)
+    ]
+    return [
+        {"table": name, "path": _path(name, choices), "way": way, "epsilons": list(epsilons),
+         "methods": list(methods), "seed": seed}
+        for name, (way, epsilons), (methods, seeds) in panels
+        if name in wanted
+        for seed in seeds
+    ]  # fmt: skip
 
 
 def _path(name: str, choices: Choices) -> str | None:
@@ -120,7 +111,7 @@ def _path(name: str, choices: Choices) -> str | None:
 def perform(run: Run, threads: int) -> Sequence[Row]:  # noqa: ARG001
     """Run every method at every epsilon, and compare its table with the exact one."""
     study = contingency_table(run["table"], run["path"])
-    truth = exact_table(study)
+    truth = exact_cells(study.data)
     rows = [
         (label, epsilon, fitted_table(study, run["way"], method, epsilon, run["seed"]))
         for label, method in (SMALL_METHODS | SURVEY_METHODS).items()
@@ -145,57 +136,44 @@ def perform(run: Run, threads: int) -> Sequence[Row]:  # noqa: ARG001
     ]
 
 
-def exact_table(study: Study) -> NDArray[np.float64]:
-    """Return the number of rows in every cell: an axis an attribute. Not private."""
-    return study.data.records.total(Histogram(study.data.schema.domain), 1).astype(np.float64)
-
-
 def fitted_table(
     study: Study, way: int, method: Method, epsilon: float, seed: int
 ) -> NDArray[np.float64]:
-    """Return the share of every cell that a method finds."""
-    run = fourier_table if method.iterations is None else mwem_table
-    return run(study, way, method, epsilon, seed)
+    """Return the share of every cell that a method finds.
 
-
-def mwem_table(
-    study: Study, way: int, method: Method, epsilon: float, seed: int
-) -> NDArray[np.float64]:
-    """Run MWEM on all parities of up to ``way`` attributes."""
-    from mwem import Mwem
+    MWEM measures some of the parities of up to ``way`` attributes; the mechanism of Barak et al.
+    all of them, and its fit is by multiplicative weights.
+    """
+    from mwem import Barak, Mwem
+    from mwem.barak import Cells, measured_coefficients
     from mwem.representations import Histogram as FittedHistogram
 
-    assert method.iterations is not None
-    mechanism = Mwem(
+    domain, n, budget = study.data.schema.domain, study.data.n, Budget(epsilon, 0.0)
+
+    def curator(queries: Any, plan: Plan[Any]) -> Curator:
+        return Curator(study.data.records, queries, plan.schedule, randomness(seed))
+
+    if method.iterations is None:
+        barak, workload = (
+            Barak(fit="weights", repetitions=method.passes),
+            all_marginals(domain, way),
+        )
+        plan, sets = barak.plan(Task(workload, n), budget), barak.statistics(workload)
+        measured = measured_coefficients(n, plan.details.noise, curator(sets, plan))
+        return Cells(sets).multiply_weights(measured, method.passes).reshape(axis_sizes(domain))
+    mwem = Mwem(
         iterations=method.iterations,
         repetitions=method.passes,
         noisy_init=method.start_share is not None,
         init_budget=method.start_share or Mwem.init_budget,
         representation="histogram",
     )
-    task = Task(Parities(study.data.schema.domain, way), study.data.n)
-    plan = mechanism.plan(task, Budget(epsilon, 0.0))
-    curator = Curator(study.data.records, task.queries, plan.schedule, randomness(seed))
-    _, distribution = mechanism.fit(task, plan, curator, Session(public_seed=seed))
+    task = Task(Parities(domain, way), n)
+    chosen = mwem.plan(task, budget)
+    session = Session(public_seed=seed)
+    _, distribution = mwem.fit(task, chosen, curator(task.queries, chosen), session)
     assert isinstance(distribution, FittedHistogram)
     return distribution.shares()
-
-
-def fourier_table(
-    study: Study, way: int, method: Method, epsilon: float, seed: int
-) -> NDArray[np.float64]:
-    """Measure all parities of up to ``way`` attributes, and fit by multiplicative weights."""
-    from mwem import Barak
-    from mwem.barak import Cells, measured_coefficients
-
-    workload = all_marginals(study.data.schema.domain, way)
-    mechanism = Barak(fit="weights", repetitions=method.passes)
-    task = Task(workload, study.data.n)
-    plan = mechanism.plan(task, Budget(epsilon, 0.0))
-    sets = mechanism.statistics(workload)
-    curator = Curator(study.data.records, sets, plan.schedule, randomness(seed))
-    measured = measured_coefficients(task.n, plan.details.noise, curator)
-    return Cells(sets).multiply_weights(measured, method.passes).reshape(exact_table(study).shape)
 
 
 def noiseless_table(study: Study, way: int) -> NDArray[np.float64]:
@@ -204,7 +182,7 @@ def noiseless_table(study: Study, way: int) -> NDArray[np.float64]:
 
     sets = asked_sets(all_marginals(study.data.schema.domain, way)).workload
     odd = odd_counts(sets, sets.counts(study.data.records, threads=1))
-    truth = exact_table(study)
+    truth = exact_cells(study.data)
     passes = int(np.clip(_MOST_UPDATES / (len(sets) * truth.size), 20, 1_000))
     shares = Cells(sets).multiply_weights(1.0 - 2.0 * odd / study.data.n, passes)
     return shares.reshape(truth.shape)
@@ -227,9 +205,8 @@ def summarise(table: pl.DataFrame) -> pl.DataFrame:
 def expect(table: pl.DataFrame) -> Sequence[Finding]:
     """State the paper's findings one by one."""
     findings: list[Finding] = []
-    small = table.filter(pl.col("table") != SURVEY)
-    for (title,), lines in small.group_by("title", maintain_order=True):
-        findings += _expect_small(str(title), _means(lines))
+    for title, lines in tables(table.filter(pl.col("table") != SURVEY), "title"):
+        findings += _expect_small(title, _means(lines))
     survey = table.filter(table=SURVEY)
     if len(survey):
         two, three = (_means(survey.filter(way=way)) for way in (2, 3))
@@ -242,21 +219,21 @@ def _means(lines: pl.DataFrame) -> Means:
 
 
 def _expect_small(title: str, means: Means) -> list[Finding]:
-    mwem = _lowest(means, (ALL_PASSES, ONE_PASS))
-    barak = _lowest(means, BARAK)
-    one, noisy, last = means[ONE_PASS], means[NOISY_START], max(mwem)
+    mwem, barak = _lowest(means, (ALL_PASSES, ONE_PASS)), _lowest(means, BARAK)
+    last = max(mwem)
     uniform, exact = means[UNIFORM][last], means[NO_NOISE][last]
     return [
-        Finding(
+        _below(
             f"{title}: MWEM below Barak et al. at every epsilon (Figure 3)",
-            f"Barak's relative entropy over MWEM's, each with the better number of passes: "
-            f"{listed_ratios(barak, mwem)}",
-            _below(mwem, barak),
+            "Barak's relative entropy over MWEM's, each with the better number of passes",
+            mwem,
+            barak,
         ),
-        Finding(
+        _below(
             f"{title}: a noisy start lowers the relative entropy (Figure 3, section 2.3.2)",
-            f"without over with: {listed_ratios(one, noisy)}",
-            _below(noisy, one),
+            "without over with",
+            means[NOISY_START],
+            means[ONE_PASS],
         ),
         Finding(
             f"{title}: MWEM approaches the non-private values (section 3.2): at epsilon {last:g}, "
@@ -268,22 +245,22 @@ def _expect_small(title: str, means: Means) -> list[Finding]:
 
 
 def _expect_survey(title: str, two: Means, three: Means) -> list[Finding]:
-    best_two, best_three = _lowest(two, SURVEY_MWEM), _lowest(three, SURVEY_MWEM)
-    barak_two, barak_three = _lowest(two, BARAK), _lowest(three, BARAK)
-    at_least = {epsilon: value for epsilon, value in best_two.items() if epsilon >= 0.1}
-    last = max(best_two)
+    mwem, barak = _lowest(two, SURVEY_MWEM), _lowest(two, BARAK)
+    late = {epsilon: value for epsilon, value in mwem.items() if epsilon >= 0.1}
+    early = {epsilon: value for epsilon, value in mwem.items() if epsilon < 0.1}
+    last = max(mwem)
     by_queries = [means[last] for label, means in two.items() if label in SURVEY_MWEM]
     findings = [
-        Finding(
+        _below(
             f"{title}, degree 3: MWEM below Barak et al. (Figure 4)",
-            f"Barak's relative entropy over MWEM's, each at its best: "
-            f"{listed_ratios(barak_three, best_three)}",
-            _below(best_three, barak_three),
+            "Barak's relative entropy over MWEM's, each at its best",
+            _lowest(three, SURVEY_MWEM),
+            _lowest(three, BARAK),
         ),
         Finding(
             f"{title}, degree 2: Barak et al. no worse than MWEM from epsilon 0.1 on (Figure 4)",
-            f"Barak's over MWEM's: {listed_ratios(barak_two, at_least)}",
-            all(barak_two[epsilon] <= value for epsilon, value in at_least.items()),
+            f"Barak's over MWEM's: {listed_ratios(barak, late)}",
+            all(barak[epsilon] <= value for epsilon, value in late.items()),
         ),
         Finding(
             f"{title}: more measured queries help where epsilon is large (Figure 4)",
@@ -291,15 +268,9 @@ def _expect_survey(title: str, two: Means, three: Means) -> list[Finding]:
             by_queries == sorted(by_queries, reverse=True),
         ),
     ]
-    early = {epsilon: value for epsilon, value in best_two.items() if epsilon < 0.1}
     if early:
-        findings.append(
-            Finding(
-                f"{title}, degree 2: MWEM below Barak et al. below epsilon 0.1 (Figure 4)",
-                f"Barak's over MWEM's: {listed_ratios(barak_two, early)}",
-                _below(early, barak_two),
-            )
-        )
+        expected = f"{title}, degree 2: MWEM below Barak et al. below epsilon 0.1 (Figure 4)"
+        findings.append(_below(expected, "Barak's over MWEM's", early, barak))
     return findings
 
 
@@ -309,46 +280,49 @@ def _lowest(means: Means, labels: Collection[str]) -> dict[float, float]:
     return {epsilon: min(of_one[epsilon] for of_one in chosen) for epsilon in chosen[0]}
 
 
-def _below(low: Mapping[float, float], high: Mapping[float, float]) -> bool:
-    return all(value < high[epsilon] for epsilon, value in low.items())
+def _below(
+    expected: str, ratio: str, low: Mapping[float, float], high: Mapping[float, float]
+) -> Finding:
+    """State whether one curve is below another at every epsilon of its own."""
+    holds = all(value < high[epsilon] for epsilon, value in low.items())
+    return Finding(expected, f"{ratio}: {listed_ratios(high, low)}", holds)
 
 
 def draw(table: pl.DataFrame) -> Mapping[str, Figure]:
     """Draw a figure for the small tables, and one for the survey."""
     from experiments.harness import style
 
-    figures = {}
-    small = table.filter(pl.col("table") != SURVEY)
-    if len(small):
-        titles = small["title"].unique(maintain_order=True).to_list()
-        figure, axes = style.panels(len(titles), 1)
-        for panel, title in zip(axes, titles, strict=True):
-            _panel(panel, small.filter(title=title), list(SMALL_METHODS))
-            panel.set_title(title)
-        style.legend_below(figure, axes, 3)
-        figures["figure3"] = figure
+    panels: dict[str, list[tuple[str, pl.DataFrame]]] = {
+        "figure3": tables(table.filter(pl.col("table") != SURVEY), "title")
+    }
     survey = table.filter(table=SURVEY)
     if len(survey):
-        panels = SURVEY_PANELS if survey["epsilon"].min() == 0.01 else _QUICK_SURVEY_PANELS
-        figure, axes = style.panels(len(panels), 1)
-        for panel, (way, epsilons) in zip(axes, panels, strict=True):
-            lines = survey.filter(pl.col("epsilon").is_in(epsilons), way=way)
-            _panel(panel, lines, list(SURVEY_METHODS))
-            panel.set_title(f"{lines['title'][0]}, degree {way}")
-        style.legend_below(figure, axes, 3)
-        figures["figure4"] = figure
-    return figures
-
-
-def _panel(panel: Axes, lines: pl.DataFrame, labels: Sequence[str]) -> None:
-    from experiments.harness import style
-
-    looks = style.curves(labels)
-    style.lines_with_bands(panel, lines, "epsilon", "relative_entropy", "curve", looks)
-    for label, dashes in ((UNIFORM, ":"), (NO_NOISE, "-")):
-        for level in lines.filter(curve=label)["relative_entropy"][:1]:
-            panel.axhline(level, color=style.GREY, linestyle=dashes, linewidth=0.9, label=label)
-    panel.set(yscale="log", xlabel="epsilon", ylabel="relative entropy (nats)")
+        shown = SURVEY_PANELS if survey["epsilon"].min() == 0.01 else _QUICK_SURVEY_PANELS
+        panels["figure4"] = [
+            (
+                f"{survey['title'][0]}, degree {way}",
+                survey.filter(pl.col("epsilon").is_in(epsilons), way=way),
+            )
+            for way, epsilons in shown
+        ]
+    methods = {"figure3": SMALL_METHODS, "figure4": SURVEY_METHODS}
+    return {
+        name: style.picture(
+            [
+                style.Chart(
+                    table=lines, x="epsilon", y="relative_entropy", by="curve", title=title,
+                    looks=style.curves(methods[name]),
+                    levels=[
+                        (label, level) for label in (UNIFORM, NO_NOISE)
+                        for level in lines.filter(curve=label)["relative_entropy"][:1]
+                    ],
+                )
+                for title, lines in charts
+            ],
+            len(charts), legend=3,
+        )
+        for name, charts in panels.items() if charts
+    }  # fmt: skip
 
 
 RECIPE = Recipe(

@@ -13,30 +13,20 @@ WITHOUT = "Without it run adult (in the package), netflix-like (generated), and 
 
 @dataclass(frozen=True)
 class DataSet:
-    """A public table.
+    """A public table."""
 
-    Parameters
-    ----------
-    name
-        In results and legends.
-    source
-        As for `dualquery.release`; None for a file that the user gives with ``--data``.
-    schema
-        Built-in schema; None for the source's own.
-    columns
-        Columns to keep; None for all. Given for item lists, whose items it declares.
-    """
-
-    name: str
+    name: str  # in results and legends
     source: str | None = None
-    schema: str | None = None
+    """As for `dualquery.release`; None for a file that the user gives with ``--data``."""
+    schema: str | None = None  # built-in schema; None for the source's own
     columns: str | None = None
+    """Columns to keep; None for all. Given for item lists, whose items it declares."""
 
     def at_hand(self, choices: Choices) -> bool:
         """Return whether it can be read."""
         return self.source is not None or self.name in choices.data
 
-    def parameters(self, choices: Choices) -> Mapping[str, Any]:
+    def parameters(self, choices: Choices) -> dict[str, Any]:
         """Return the parameters of a run that say what `measuring.question` reads.
 
         Raises

@@ -20,11 +20,10 @@ from dualquery.room.curator import Curator
 from dualquery.room.randomness import randomness
 from dualquery.rows.cached import CachedRows
 from dualquery.rows.dataset import Dataset
-from dualquery.rows.histogram import Histogram
-from experiments.comparing import curve_means, listed_ratios
+from experiments.comparing import curve_means, listed_ratios, means
 from experiments.harness.recipe import Choices, Finding, Recipe, Row, Run
 from experiments.measuring import table
-from experiments.mwem_data_sets import CATEGORICAL_ADULT
+from experiments.mwem_data_sets import CATEGORICAL_ADULT, exact_cells
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -54,7 +53,7 @@ def plan(choices: Choices) -> Sequence[Run]:
 def perform(run: Run, threads: int) -> Sequence[Row]:  # noqa: ARG001
     """Release all cuboids once; return their average errors' average and maximum, in rows."""
     data = table("adult", None, run["attributes"])
-    truth = exact_cube(data)
+    truth = exact_cells(data)
     if run["method"] == MWEM:
         model, measured = mwem_cube(data, run["epsilon"], run["seed"])
         errors = [float(np.abs(off).mean()) for _, off in cuboids(model.table() * data.n - truth)]
@@ -208,13 +207,6 @@ def asked_cuboids(domain: Domain, most_cells: int) -> tuple[list[Columns], Workl
     return chosen, Workload(np.concatenate(literals), domain)
 
 
-@lru_cache(maxsize=1)
-def exact_cube(data: Dataset[CachedRows]) -> NDArray[np.float64]:
-    """Return the number of rows in every cell. Not private."""
-    counts = data.records.total(Histogram(data.schema.domain), 1)
-    return counts.astype(np.float64)
-
-
 def noisy_cuboids(truth: NDArray[np.float64], epsilon: float, seed: int) -> list[float]:
     """Return the average error of each cuboid when all are measured with Laplace noise."""
     generator = np.random.default_rng(seed)
@@ -224,15 +216,6 @@ def noisy_cuboids(truth: NDArray[np.float64], epsilon: float, seed: int) -> list
         float(np.abs(generator.laplace(scale=scale, size=part.size)).mean()) if columns else 0.0
         for columns, part in cuboids(truth)
     ]
-
-
-def summarise(table: pl.DataFrame) -> pl.DataFrame:
-    """Return average and maximum average errors, in rows."""
-    return table.group_by("method", "epsilon", maintain_order=True).agg(
-        pl.col("average").mean().alias("average average error"),
-        pl.col("maximum").mean().alias("maximum average error"),
-        runs=pl.len(),
-    )
 
 
 def expect(table: pl.DataFrame) -> Sequence[Finding]:
@@ -267,18 +250,15 @@ def draw(table: pl.DataFrame) -> Mapping[str, Figure]:
     """Draw average and maximum average error against epsilon."""
     from experiments.harness import style
 
-    figure, axes = style.panels(2, 1)
-    for panel, column in zip(axes, ("average", "maximum"), strict=True):
-        looks = style.curves([MWEM, NOISE])
-        style.lines_with_bands(panel, table, "epsilon", column, "method", looks)
-        panel.set(
+    charts = [
+        style.Chart(
+            table=table, x="epsilon", y=column, by="method", looks=style.curves([MWEM, NOISE]),
             title=f"{column} average error, {table['cuboids'][0]} cuboids",
-            yscale="log",
-            xlabel="epsilon",
             ylabel="error of a cell (rows)",
         )
-    style.legend_below(figure, axes, 2)
-    return {"datacubes": figure}
+        for column in ("average", "maximum")
+    ]  # fmt: skip
+    return {"datacubes": style.picture(charts, 2)}
 
 
 RECIPE = Recipe(
@@ -296,7 +276,7 @@ RECIPE = Recipe(
     ),
     plan=plan,
     perform=perform,
-    summarise=summarise,
+    summarise=means("method", "epsilon", of=("average", "maximum")),
     expect=expect,
     draw=draw,
 )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -13,14 +12,14 @@ import polars as pl
 from numpy.typing import NDArray
 
 from dualquery.data.schema.items import ItemSchema
-from dualquery.mechanisms.protocol import Budget, Task
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.generate.marginals import all_marginals
 from dualquery.queries.generate.random import random_conjunctions
-from dualquery.releases.making import run as run_mechanism
 from dualquery.rows.dataset import Dataset, load
 from dualquery.rows.packed import Records
+from experiments.contenders import Contender
 from experiments.harness.recipe import Choices, Finding, Recipe, Row, Run
+from experiments.measuring import question_about, release
 from experiments.mwem_data_sets import CATEGORICAL_ADULT, WITHOUT
 
 if TYPE_CHECKING:
@@ -31,8 +30,8 @@ ITERATIONS = (10, 20, 30)
 RUNS = 3
 REPRESENTATIONS = ("junction-tree", "factored")
 GROWTH = (50, 100, 250, 500, 1_000)
-COINS = 50
-"""Independent attributes beside those of Adult."""
+BITS, COINS = 27, 50
+"""Binary attributes of Adult, and independent ones beside them."""
 
 _INDEPENDENT_ROWS, _INDEPENDENT_QUERIES = 10_000, 20_000
 _QUICK_GROWTH = (50, 200)
@@ -45,38 +44,17 @@ STEEPER = 1.5
 """Time counts as linear if the last attributes cost at most this many times the mean."""
 
 
-@dataclass(frozen=True)
-class Setting:
-    """What a run is about.
-
-    Parameters
-    ----------
-    name
-        ``Adult`` (binary-coded), ``Adult and coins``, or ``independent``.
-    path
-        The 27-bit Adult of the paper's authors; None for the package's own rows, coded alike.
-    attributes
-        Binary attributes in all.
-    """
-
-    name: str
-    path: str | None
-    attributes: int
-
-
 def plan(choices: Choices) -> Sequence[Run]:
     """Run both representations on Adult, Adult with 50 coins, and on more and more coins."""
     path = None if choices.quick else choices.data.source("mcsherry-adult", WITHOUT)
-    bits = 27
-    growth = _QUICK_GROWTH if choices.quick else GROWTH
     settings: list[Run] = [
         {"table": name, "path": path, "attributes": attributes, "iterations": iterations}
-        for name, attributes in (("Adult", bits), ("Adult and coins", bits + COINS))
+        for name, attributes in (("Adult", BITS), ("Adult and coins", BITS + COINS))
         for iterations in (ITERATIONS[:1] if choices.quick else ITERATIONS)
     ]
     settings += [
         {"table": "independent", "path": None, "attributes": attributes, "iterations": 10}
-        for attributes in growth
+        for attributes in (_QUICK_GROWTH if choices.quick else GROWTH)
     ]
     return [
         {**setting, "representation": representation, "seed": seed}
@@ -90,48 +68,52 @@ def plan(choices: Choices) -> Sequence[Run]:
 
 
 def perform(run: Run, threads: int) -> Sequence[Row]:
-    """Run MWEM once; the runner adds what it took."""
-    import time
-
-    from mwem import Mwem
-
-    setting = Setting(run["table"], run["path"], run["attributes"])
-    data = rows_of(setting)
-    queries = asked(setting, data)
-    mechanism = Mwem(iterations=run["iterations"], representation=run["representation"])
-    task = Task(queries, data.n)
-    plan = mechanism.plan(task, Budget(EPSILON, 0.0))
-    began, busy = time.perf_counter(), time.process_time()
-    outcome = run_mechanism(data, task, mechanism, plan, run["seed"], threads)
-    took = {"seconds": time.perf_counter() - began, "cpu_seconds": time.process_time() - busy}
-    off = np.abs(outcome.answers - queries.counts(data.records, threads) / data.n)
-    last = outcome.trace[-1]
+    """Run MWEM once; the runner adds the memory that it took."""
+    data = rows_of(run["table"], run["path"], run["attributes"])
+    question = question_about(data, asked(run["table"], data), threads)
+    options = {name: run[name] for name in ("iterations", "representation")}
+    found = release(
+        question, Contender("mwem", options=options), run["seed"],
+        epsilon=EPSILON, delta=0.0, threads=threads,
+    )  # fmt: skip
+    last = found.outcome.trace[-1]
     return [
         {
-            **took,
+            **found.row(),
             "rows": data.n,
-            "queries": len(queries),
+            "queries": len(question.truth),
             "cells": last["cells"],
             "largest": last["largest"],
-            "max_error": float(off.max()),
-            "mean_error": float(off.mean()),
         }
     ]
 
 
 @lru_cache(maxsize=1)
-def rows_of(setting: Setting) -> Dataset[Records]:
-    """Return the rows of a setting."""
-    if setting.name == "independent":
-        generator = np.random.default_rng(1)
-        share = generator.random(setting.attributes)
-        bits = generator.random((_INDEPENDENT_ROWS, setting.attributes), np.float32) < share
-        return _dataset(bits.astype(np.uint8), "independent")
-    adult = binary_adult() if setting.path is None else _dense(load(setting.path))
-    coins = np.random.default_rng(1).integers(
-        0, 2, (len(adult), setting.attributes - adult.shape[1]), dtype=np.uint8
-    )
-    return _dataset(np.hstack((adult, coins)), setting.name)
+def rows_of(name: str, path: str | None, attributes: int) -> Dataset[Records]:
+    """Return the rows of a table.
+
+    Parameters
+    ----------
+    name
+        ``Adult`` (binary-coded), ``Adult and coins``, or ``independent``.
+    path
+        The 27-bit Adult of the paper's authors; None for the package's own rows, coded alike.
+    attributes
+        Binary attributes in all.
+    """
+    generator = np.random.default_rng(1)
+    if name == "independent":
+        share = generator.random(attributes)
+        drawn = generator.random((_INDEPENDENT_ROWS, attributes), np.float32) < share
+        rows = drawn.astype(np.uint8)
+    else:
+        adult = binary_adult()
+        if path is not None:
+            theirs = load(path)
+            adult = theirs.records.dense_rows(0, theirs.n)
+        shape = (len(adult), attributes - adult.shape[1])
+        rows = np.hstack((adult, generator.integers(0, 2, shape, dtype=np.uint8)))
+    return load(rows, ItemSchema.numbered(attributes, name))
 
 
 def binary_adult() -> NDArray[np.uint8]:
@@ -153,37 +135,20 @@ def binary_adult() -> NDArray[np.uint8]:
     return np.hstack(parts).astype(np.uint8)
 
 
-def asked(setting: Setting, data: Dataset[Records]) -> Workload:
+def asked(name: str, data: Dataset[Records]) -> Workload:
     """Return all 3-way marginals of the attributes of Adult, or random conjunctions."""
-    domain = data.schema.domain
-    if setting.name == "independent":
-        return random_conjunctions(domain, _INDEPENDENT_QUERIES, 3)
-    return all_marginals(domain, 3, columns=range(27))
-
-
-def _dense(data: Dataset[Records]) -> NDArray[np.uint8]:
-    return data.records.dense_rows(0, data.n)
-
-
-def _dataset(rows: NDArray[np.uint8], name: str) -> Dataset[Records]:
-    return load(rows, ItemSchema.numbered(rows.shape[1], name))
-
-
-_SETTING = ("table", "attributes", "iterations", "representation")
+    if name == "independent":
+        return random_conjunctions(data.schema.domain, _INDEPENDENT_QUERIES, 3)
+    return all_marginals(data.schema.domain, 3, columns=range(BITS))
 
 
 def summarise(table: pl.DataFrame) -> pl.DataFrame:
     """Return time, memory and size of the distribution for each setting."""
-    return (
-        table.group_by(*_SETTING, maintain_order=True)
-        .agg(
-            pl.col("seconds").median(),
-            pl.col("cpu_seconds").median(),
-            pl.col("peak_mib").max(),
-            pl.col("cells").max(),
-            pl.col("max_error").mean(),
-        )
-        .rename({"peak_mib": "peak MiB", "cpu_seconds": "CPU seconds"})
+    setting = ("table", "attributes", "iterations", "representation")
+    return table.group_by(setting, maintain_order=True).agg(
+        pl.col("seconds", "cpu_seconds").median(),
+        pl.col("peak_mib", "cells").max(),
+        pl.col("max_error").mean(),
     )
 
 
@@ -191,13 +156,11 @@ def expect(table: pl.DataFrame) -> Sequence[Finding]:
     """State the three findings of section 4."""
     tree = table.filter(representation="junction-tree", iterations=10)
     medians = tree.group_by("table", "attributes").agg(
-        pl.col("seconds", "cpu_seconds", "cells", "peak_mib").median()
-    )
-    of = {
-        (name, attributes): dict(zip(("seconds", "cpu", "cells", "mib"), rest, strict=True))
-        for name, attributes, *rest in medians.iter_rows()
-    }
-    adult, wide = of["Adult", 27], of["Adult and coins", 27 + COINS]
+        pl.col("seconds", "cells").median(), cpu=pl.col("cpu_seconds").median(),
+        mib=pl.col("peak_mib").median(),
+    )  # fmt: skip
+    of = {(line["table"], line["attributes"]): line for line in medians.iter_rows(named=True)}
+    adult, wide = of["Adult", BITS], of["Adult and coins", BITS + COINS]
     independent = {d: found for (name, d), found in sorted(of.items()) if name == "independent"}
     widths = list(independent)
     most = widths[-1]
@@ -247,22 +210,17 @@ def draw(table: pl.DataFrame) -> Mapping[str, Figure]:
     """Draw CPU time and peak memory against the number of independent attributes."""
     from experiments.harness import style
 
-    figure, axes = style.panels(2, 1)
     growth = table.filter(table="independent")
-    for panel, column, label in zip(
-        axes, ("cpu_seconds", "peak_mib"), ("CPU time (s)", "peak memory (MiB)"), strict=True
-    ):
-        looks = style.curves(REPRESENTATIONS)
-        style.lines_with_bands(panel, growth, "attributes", column, "representation", looks)
-        panel.set(
+    charts = [
+        style.Chart(
+            table=growth, x="attributes", y=column, by="representation",
+            looks=style.curves(REPRESENTATIONS), xlabel="independent attributes",
             title=f"{growth['queries'][0]:,} queries, T = {growth['iterations'][0]}",
-            xscale="log",
-            xlabel="independent attributes",
-            ylabel=label,
+            scales=("log", "linear"),
         )
-        panel.set_ylim(bottom=0)
-    style.legend_below(figure, axes, 2)
-    return {"factored": figure}
+        for column in ("cpu_seconds", "peak_mib")
+    ]  # fmt: skip
+    return {"factored": style.picture(charts, 2)}
 
 
 RECIPE = Recipe(
@@ -274,7 +232,7 @@ RECIPE = Recipe(
         "T = 10 to 30, epsilon 1, replace-one, all 23,400 cells of the 3-way marginals of Adult's "
         "attributes, or 20,000 random 3-way conjunctions on 10,000 rows of independent attributes; "
         "the junction tree is the default, factored is the paper's form: independent components, "
-        "merged when a query spans several. Times are of the run after planning, answering all "
+        "merged when a query spans several. Times are of planning and the run, answering all "
         "queries included. The quick form codes the package's Adult rows."
     ),
     plan=plan,

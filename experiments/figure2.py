@@ -8,11 +8,18 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from experiments.comparing import best_below_all, curve_means, gains_over_the_paper, listed
-from experiments.contenders import BEST, CONTENDERS, OURS, SEEDLESS
+from experiments.comparing import (
+    best_below_all,
+    curve_means,
+    gains_over_the_paper,
+    listed,
+    means,
+    tables,
+)
+from experiments.contenders import BEST, CONTENDERS, OURS, SEEDLESS, specified
 from experiments.data_sets import DataSet, chosen
-from experiments.harness.recipe import Choices, Finding, Option, Recipe, Row, Run
-from experiments.measuring import release_of
+from experiments.harness.recipe import Choices, Finding, Option, Recipe, Run
+from experiments.measuring import perform
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -31,20 +38,21 @@ _QUICK_QUERIES = 10_000
 
 def plan(choices: Choices) -> Sequence[Run]:
     """Run every mechanism at every epsilon on each table that is at hand."""
-    epsilons = _QUICK_EPSILONS if choices.quick else EPSILONS
-    epsilons = choices.options.get("epsilon", epsilons)
+    epsilons = choices.options.get("epsilon", _QUICK_EPSILONS if choices.quick else EPSILONS)
+    # The paper's data sets, or a model of the one that is not at hand, and npm-deps.
+    netflix = "netflix" if "netflix" in choices.data else "netflix-like"
     return [
         {
             **table.parameters(choices),
             "queries": _QUICK_QUERIES if choices.quick else QUERIES,
-            "contender": label,
-            "epsilon": epsilon,
+            "contenders": specified([label]),
+            "epsilons": some,
             "delta": DELTA,
             "seed": seed,
         }
-        for table in chosen(choices, _names(choices))
+        for table in chosen(choices, ("adult", "kdd99", netflix, "npm-deps"))
         for label in choices.named("contender", CONTENDERS) or CONTENDERS
-        for epsilon in (epsilons[:1] if label in SEEDLESS else epsilons)
+        for some in ([list(epsilons)] if label in SEEDLESS else [[each] for each in epsilons])
         for seed in (range(1, 2) if _runs_once(label, table) else choices.seeds(RUNS))
     ]
 
@@ -53,36 +61,11 @@ def _runs_once(label: str, table: DataSet) -> bool:
     return label in SEEDLESS or (label == BEST and table.name in WIDE)
 
 
-def _names(choices: Choices) -> Sequence[str]:
-    """Return the paper's data sets, or a model of the one that is not at hand, and npm-deps."""
-    netflix = "netflix" if "netflix" in choices.data else "netflix-like"
-    return ("adult", "kdd99", netflix, "npm-deps")
-
-
-def perform(run: Run, threads: int) -> Sequence[Row]:
-    """Release once."""
-    return [release_of(run, threads).row()]
-
-
-def summarise(table: pl.DataFrame) -> pl.DataFrame:
-    """Return the mean errors of every curve at every epsilon."""
-    return (
-        table.group_by("data", "contender", "epsilon", maintain_order=True)
-        .agg(
-            pl.col("max_error").mean(),
-            pl.col("mean_error").mean(),
-            pl.col("seconds").mean(),
-            runs=pl.len(),
-        )
-        .rename({"contender": "answers from", "seconds": "seconds a run"})
-    )
-
-
 def expect(table: pl.DataFrame) -> Sequence[Finding]:
     """State what accounting alone gains, what the rest does, and who is best."""
     findings = []
-    for (name,), lines in table.group_by("data", maintain_order=True):
-        findings += gains_over_the_paper(str(name), lines)
+    for name, lines in tables(table):
+        findings += gains_over_the_paper(name, lines)
         errors = curve_means(lines, "contender", "epsilon", "max_error").get(OURS, {})
         if len(errors) > 1:
             ascending = list(errors.values())
@@ -94,7 +77,7 @@ def expect(table: pl.DataFrame) -> Sequence[Finding]:
                     ascending[-1] < ascending[0] and max(rises) <= LEVEL,
                 )
             )
-        findings += best_below_all(str(name), lines)
+        findings += best_below_all(name, lines)
     return findings
 
 
@@ -102,30 +85,15 @@ def draw(table: pl.DataFrame) -> Mapping[str, Figure]:
     """Draw a panel for each table."""
     from experiments.harness import style
 
-    names = table["data"].unique(maintain_order=True).to_list()
-    figure, axes = style.panels(min(len(names), 2), (len(names) + 1) // 2, height=3.0)
-    looks = style.curves(list(CONTENDERS))
-    epsilons = table["epsilon"].unique().sort().to_list()
-    for panel, name in zip(axes, names, strict=False):
-        lines = table.filter(data=name)
-        for label, look in looks.items():
-            of_one = lines.filter(contender=label)
-            if label in SEEDLESS:
-                of_one = of_one.drop("epsilon").join(
-                    pl.DataFrame({"epsilon": epsilons}), how="cross"
-                )
-            style.line_with_band(panel, of_one, "epsilon", "max_error", look)
-        queries = lines["queries"][0]
-        style.logarithmic_errors(panel)
-        panel.set(
-            title=f"{name}, {queries:,} queries",
-            xlabel="epsilon",
-            ylabel="max error (share of rows)",
+    looks = style.curves(CONTENDERS)
+    charts = [
+        style.Chart(
+            table=lines, x="epsilon", y="max_error", by="contender", looks=looks,
+            title=f"{name}, {lines['queries'][0]:,} queries",
         )
-    for panel in axes[len(names) :]:
-        panel.set_visible(False)
-    style.legend_below(figure, axes[: len(names)], 2)
-    return {"figure2": figure}
+        for name, lines in tables(table)
+    ]  # fmt: skip
+    return {"figure2": style.picture(charts, min(len(charts), 2), height=3.0)}
 
 
 RECIPE = Recipe(
@@ -142,7 +110,7 @@ RECIPE = Recipe(
     ),
     plan=plan,
     perform=perform,
-    summarise=summarise,
+    summarise=means("data", "contender", "epsilon", of=("max_error", "mean_error", "seconds")),
     expect=expect,
     draw=draw,
     options=(

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
-from dualquery.requests import WorkloadRequest
-from experiments.contenders import AS_PUBLISHED, CONTENDERS, OURS, RECOUNTED, Contender
+from experiments.comparing import means
+from experiments.contenders import AS_PUBLISHED, CONTENDERS, OURS, RECOUNTED, Contender, specified
 from experiments.harness.recipe import Choices, Finding, Option, Recipe, Row, Run
-from experiments.measuring import question, release
+from experiments.measuring import perform as release_all
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -25,7 +26,7 @@ SAMPLES = {50: 200, 500: 1_000, 4_000: 4_000, 16_000: 7_000, 128_000: 25_000, 51
 LISTED = "Algorithm 1, the authors' samples"
 """The paper's Algorithm 1 with these samples; rounds and step as the policy chooses them."""
 BASELINES = ("Gaussian noise", "independent columns", "uniform")
-COMPARED = (OURS, LISTED, *BASELINES)
+MEASURED = ("overhead_s", "evaluation_s", "peak_mib", "max_error", "mean_error")
 
 _QUICK_ATTRIBUTES = (50, 4_000)
 _QUICK_ROWS, _QUICK_QUERIES = 10_000, 10_000
@@ -33,63 +34,38 @@ _QUICK_ROWS, _QUICK_QUERIES = 10_000, 10_000
 
 def plan(choices: Choices) -> Sequence[Run]:
     """Release tables of every width, once a seed; the baselines once a width."""
-    widths = choices.options.get("attributes", _QUICK_ATTRIBUTES if choices.quick else ATTRIBUTES)
-    groups = [([OURS], seed) for seed in choices.seeds(RUNS)]
-    if not choices.quick:
-        groups += [([LISTED], seed) for seed in choices.seeds(RUNS)]
-    groups += [(list(BASELINES), 1)]
+    quick = choices.quick
+    groups = [
+        ((label,), seed)
+        for label in ((OURS,) if quick else (OURS, LISTED))
+        for seed in choices.seeds(RUNS)
+    ]
     return [
         {
             "attributes": attributes,
-            "rows": _QUICK_ROWS if choices.quick else ROWS,
-            "queries": _QUICK_QUERIES if choices.quick else QUERIES,
-            "contenders": contenders,
-            "epsilon": EPSILON,
+            "rows": _QUICK_ROWS if quick else ROWS,
+            "queries": _QUICK_QUERIES if quick else QUERIES,
+            "contenders": games(attributes, labels) or specified(labels),
+            "epsilons": [EPSILON],
             "delta": DELTA,
             "seed": seed,
         }
-        for attributes in widths
-        for contenders, seed in groups
+        for attributes in choices.options.get(
+            "attributes", _QUICK_ATTRIBUTES if quick else ATTRIBUTES
+        )
+        for labels, seed in [*groups, (BASELINES, 1)]
     ]
 
 
-def perform(run: Run, threads: int) -> Sequence[Row]:
-    """Make the table and count the queries, then release; a seed has its own table."""
-    source = f"biased:{run['rows']},{run['attributes']},{run['seed']}"
-    asked = question(source, None, None, WorkloadRequest(queries=run["queries"]), threads)
-    rows = []
-    for label in run["contenders"]:
-        found = release(
-            asked,
-            _contender(label, run["attributes"]),
-            run["seed"],
-            epsilon=run["epsilon"],
-            delta=run["delta"],
-            threads=threads,
-        )
-        chosen = found.plan.parameters
-        rows.append(
-            {
-                "contender": label,
-                "rounds": chosen.get("rounds"),
-                "samples": chosen.get("samples"),
-                "eta": chosen.get("eta"),
-                "max_error": found.errors.max_error,
-                "mean_error": found.errors.mean_error,
-                "overhead_s": found.seconds,
-                "evaluation_s": asked.evaluation_s,
-                "rounds_at_limit": found.rounds_at_limit,
-            }
-        )
-    return rows
-
-
-def _contender(label: str, attributes: int) -> Contender:
-    """Return a contender; in the games unmentioned attributes are coins, as in the paper."""
-    if label in BASELINES:
-        return CONTENDERS[label]
-    listed = {**AS_PUBLISHED, "samples": samples_for(attributes)} if label == LISTED else {}
-    return Contender("dualquery", options={"free": "coins", **listed})
+def games(attributes: int, labels: Sequence[str]) -> dict[str, Any]:
+    """Return the games among contenders: attributes that no query mentions are coins."""
+    authors = {**AS_PUBLISHED, "samples": samples_for(attributes)}
+    options = {OURS: {"free": "coins"}, LISTED: {"free": "coins", **authors}}
+    return {
+        label: asdict(Contender("dualquery", options=options[label]))
+        for label in labels
+        if label in options
+    }
 
 
 def samples_for(attributes: int) -> int:
@@ -98,41 +74,29 @@ def samples_for(attributes: int) -> int:
     return round(math.exp(np.interp(math.log(attributes), *known)))
 
 
-def summarise(table: pl.DataFrame) -> pl.DataFrame:
-    """Return mean errors, seconds and peak memory of every curve."""
-    return (
-        table.group_by("attributes", "contender", maintain_order=True)
-        .agg(
-            pl.col("rounds", "samples").first(),
-            pl.col("max_error", "mean_error", "overhead_s", "evaluation_s", "peak_mib").mean(),
-            runs=pl.len(),
-        )
-        .rename({"contender": "answers from"})
-    )
+def perform(run: Run, threads: int) -> Sequence[Row]:
+    """Make the table and count the queries, then release; a seed has its own table."""
+    source = f"biased:{run['rows']},{run['attributes']},{run['seed']}"
+    rows = release_all({**run, "source": source, "schema": None, "columns": None}, threads)
+    return [{**row, "overhead_s": row["seconds"]} for row in rows]
 
 
 def headline(table: pl.DataFrame) -> Mapping[str, Any]:
     """Return the means of DualQuery at the largest number of attributes."""
-    widest = table.filter(
-        pl.col("contender") == OURS, pl.col("attributes") == pl.col("attributes").max()
-    )
-    columns = ("overhead_s", "evaluation_s", "peak_mib", "max_error", "mean_error")
-    return {
-        "attributes": widest["attributes"][0],
-        **{name: float(widest[name].to_numpy().mean()) for name in columns},
-    }
+    ours = table.filter(contender=OURS)
+    widest = ours.filter(pl.col("attributes") == pl.col("attributes").max())
+    return widest.select(pl.col("attributes").first(), pl.col(*MEASURED).mean()).row(0, named=True)
 
 
 def expect(table: pl.DataFrame) -> Sequence[Finding]:
     """State the widest table, where the time goes, and who is better."""
     found = headline(table)
-    widest = table.filter(pl.col("attributes") == found["attributes"])
     games = table.filter(pl.col("contender").is_in([OURS, LISTED]))
     limits = int(games["rounds_at_limit"].to_numpy().sum())
     rounds = int(games["rounds"].to_numpy().sum()) - len(games)
+    widest = table.filter(attributes=found["attributes"])
     rivals = {
-        label: widest.filter(pl.col("contender") == label)["max_error"].to_numpy().mean()
-        for label in BASELINES
+        label: widest.filter(contender=label)["max_error"].to_numpy().mean() for label in BASELINES
     }
     listed = ", ".join(f"{label} {error:.3f}" for label, error in rivals.items())
     return [
@@ -160,32 +124,30 @@ def draw(table: pl.DataFrame) -> Mapping[str, Figure]:
     """Draw errors, and overhead in the same panel as counting."""
     from experiments.harness import style
 
-    figure, axes = style.panels(1, 3, height=2.3)
-    looks = style.curves(list(CONTENDERS))
-    looks[LISTED] = style.Curve(LISTED, looks[RECOUNTED].number)
-    for panel, column in zip(axes, ("max_error", "mean_error", "overhead_s"), strict=True):
-        shown = COMPARED if column != "overhead_s" else (OURS, LISTED)
-        style.lines_with_bands(
-            panel,
-            table,
-            "attributes",
-            column,
-            "contender",
-            {label: looks[label] for label in shown},
-        )
-        panel.set(xscale="log", yscale="log")
-    counting = style.Curve("counting the queries", 1)
-    ours = table.filter(pl.col("contender") == OURS)
-    style.line_with_band(axes[2], ours, "attributes", "evaluation_s", counting)
-    axes[0].set(
-        title=f"{table['queries'][0]:,} queries, {table['rows'][0]:,} rows, "
-        f"epsilon {EPSILON:g}, delta {DELTA:g}",
-        ylabel="max error (share of rows)",
+    known = style.curves(CONTENDERS)
+    games = {OURS: known[OURS], LISTED: style.Curve(LISTED, known[RECOUNTED].number)}
+    errors = {**games, **{label: known[label] for label in BASELINES}}
+    counting = "counting the queries"
+    counted = table.filter(contender=OURS).with_columns(
+        contender=pl.lit(counting), overhead_s="evaluation_s"
     )
-    axes[1].set_ylabel("mean error (share of rows)")
-    axes[2].set(xlabel="attributes", ylabel="time (s): overhead, counting")
-    style.legend_below(figure, axes, 2)
-    return {"figure4": figure}
+    title = (
+        f"{table['queries'][0]:,} queries, {table['rows'][0]:,} rows, epsilon {EPSILON:g}, delta "
+        f"{DELTA:g}"
+    )
+    charts = [
+        style.Chart(
+            table=pl.concat((table, counted)), x="attributes", y=column, by="contender",
+            looks=looks, title=title, ylabel=label, scales=("log", "log"),
+        )
+        for column, label, looks in (
+            ("max_error", None, errors),
+            ("mean_error", None, errors),
+            ("overhead_s", "time (s): overhead, counting",
+             {**games, counting: style.Curve(counting, 1)}),
+        )
+    ]  # fmt: skip
+    return {"figure4": style.picture(charts, 1, height=2.3)}
 
 
 RECIPE = Recipe(
@@ -201,7 +163,7 @@ RECIPE = Recipe(
     ),
     plan=plan,
     perform=perform,
-    summarise=summarise,
+    summarise=means("attributes", "contender", of=MEASURED, first=("rounds", "samples")),
     expect=expect,
     draw=draw,
     headline=headline,

@@ -2,54 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import polars as pl
 
-from experiments.comparing import best_below_all, gains_over_the_paper
-from experiments.contenders import CONTENDERS, SEEDLESS
+from experiments.comparing import best_below_all, gains_over_the_paper, means, tables
+from experiments.contenders import CONTENDERS, SEEDLESS, specified
 from experiments.data_sets import DATA_SETS
-from experiments.harness.recipe import Choices, Finding, Option, Recipe, Row, Run
-from experiments.measuring import release_of
+from experiments.harness.recipe import Choices, Finding, Option, Recipe, Run
+from experiments.measuring import perform
 
 DELTA = 0.001
 QUERIES, RUNS = 100_000, 3
 
 
-@dataclass(frozen=True)
-class Line:
-    """A table, what may be asked about it, and a budget.
-
-    Parameters
-    ----------
-    table
-        Its name.
-    epsilon
-        The budget.
-    signed
-        Whether queries have negated literals, too.
-    columns
-        Those that queries are about; None for all.
-    """
-
-    table: str
-    epsilon: float = 1.0
-    signed: bool = True
-    columns: str | None = None
-
-
-LINES = (
-    Line("adult", 0.25),
-    Line("adult", 1.0),
-    Line("adult", 5.0),
-    Line("kdd99"),
-    Line("plants"),
-    Line("pumsb_star"),
-    Line("mushroom"),
-    Line("npm-deps", signed=False, columns="0-99"),
-    Line("facebook-pages", signed=False, columns="0-99"),
+LINES: Sequence[tuple[str, float, Mapping[str, Any]]] = (
+    ("adult", 0.25, {}),
+    ("adult", 1.0, {}),
+    ("adult", 5.0, {}),
+    ("kdd99", 1.0, {}),
+    ("plants", 1.0, {}),
+    ("pumsb_star", 1.0, {}),
+    ("mushroom", 1.0, {}),
+    ("npm-deps", 1.0, {"signed": False, "query_columns": "0-99"}),
+    ("facebook-pages", 1.0, {"signed": False, "query_columns": "0-99"}),
 )
+"""Table, epsilon, and what queries are about, where they are not of all kinds and columns."""
 _QUICK_QUERIES = 10_000
 
 
@@ -59,42 +38,29 @@ def plan(choices: Choices) -> Sequence[Run]:
     lines = LINES[:1] if choices.quick else LINES
     return [
         {
-            **DATA_SETS[line.table].parameters(choices),
+            **DATA_SETS[table].parameters(choices),
             "queries": _QUICK_QUERIES if choices.quick else QUERIES,
-            "signed": line.signed,
-            "query_columns": line.columns,
-            "contender": label,
-            "epsilon": line.epsilon,
+            **about,
+            "contenders": specified([label]),
+            "epsilons": [epsilon],
             "delta": DELTA,
             "seed": seed,
         }
-        for line in lines
-        if (line.table in wanted if wanted else DATA_SETS[line.table].at_hand(choices))
+        for table, epsilon, about in lines
+        if (table in wanted if wanted else DATA_SETS[table].at_hand(choices))
         for label in choices.named("contender", CONTENDERS) or CONTENDERS
         for seed in (range(1, 2) if label in SEEDLESS else choices.seeds(RUNS))
     ]
-
-
-def perform(run: Run, threads: int) -> Sequence[Row]:
-    """Release once."""
-    return [release_of(run, threads).row()]
-
-
-def summarise(table: pl.DataFrame) -> pl.DataFrame:
-    """Return the mean errors of every mechanism."""
-    return table.group_by("data", "epsilon", "contender", maintain_order=True).agg(
-        pl.col("max_error", "mean_error", "rmse", "seconds").mean(), seeds=pl.len()
-    )
 
 
 def expect(table: pl.DataFrame) -> Sequence[Finding]:
     """Compare `auto` with the others, and DualQuery with the paper's game."""
     return [
         finding
-        for (data,), lines in table.group_by("data", maintain_order=True)
+        for name, lines in tables(table)
         for finding in (
-            *best_below_all(str(data), lines, ("max_error", "mean_error")),
-            *gains_over_the_paper(str(data), lines),
+            *best_below_all(name, lines, ("max_error", "mean_error")),
+            *gains_over_the_paper(name, lines),
         )
     ]
 
@@ -111,12 +77,12 @@ RECIPE = Recipe(
     ),
     plan=plan,
     perform=perform,
-    summarise=summarise,
+    summarise=means(
+        "data", "epsilon", "contender", of=("max_error", "mean_error", "rmse", "seconds")
+    ),
     expect=expect,
     options=(
         Option("contender", str, "Only this mechanism, by its name in the table."),
-        Option(
-            "table", str, f"Only this table: {', '.join(dict.fromkeys(x.table for x in LINES))}."
-        ),
+        Option("table", str, f"Only this table: {', '.join(dict.fromkeys(x[0] for x in LINES))}."),
     ),
 )

@@ -6,7 +6,7 @@ Not private: it reads the exact answers. The tables of the experiments are publi
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -23,7 +23,8 @@ from dualquery.requests import BudgetRequest, WorkloadRequest
 from dualquery.room.row_count import RowCount
 from dualquery.rows.cached import CachedRows
 from dualquery.rows.dataset import Dataset, load
-from experiments.contenders import CONTENDERS, Contender
+from experiments.contenders import Contender
+from experiments.harness.recipe import Row, Run
 
 _AT_LIMIT = 0.9
 """A best response that took this share of its time limit counts as stopped by it."""
@@ -31,24 +32,12 @@ _AT_LIMIT = 0.9
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """A data set, what is asked about it, and the exact answers.
+    """A data set, what is asked about it, and the exact answers."""
 
-    Parameters
-    ----------
-    data
-        The table.
-    task
-        The public facts.
-    truth
-        float64, shape ``(m,)``: exact answers, shares of the rows.
-    evaluation_s
-        Seconds that counting them took.
-    """
-
-    data: Dataset[CachedRows]
-    task: Task
-    truth: NDArray[np.float64]
-    evaluation_s: float
+    data: Dataset[Any]  # the table
+    task: Task  # the public facts
+    truth: NDArray[np.float64]  # float64, shape ``(m,)``: exact answers, shares of the rows
+    evaluation_s: float  # seconds that counting them took
     _plans: dict[Any, Plan[Any]] = field(default_factory=dict, repr=False)
 
     @property
@@ -74,50 +63,42 @@ def table(source: str, schema: str | None, columns: str | None) -> Dataset[Cache
 
 @lru_cache(maxsize=1)
 def question(
-    source: str,
-    schema: str | None,
-    columns: str | None,
-    request: WorkloadRequest,
-    threads: int = 1,
+    source: str, schema: str | None, columns: str | None, request: WorkloadRequest, threads: int = 1
 ) -> Question:
     """Read a data set, make a workload and count its answers; the last result is kept."""
     data = table(source, schema, columns)
-    workload = request.build(data.schema, data.n)
+    return question_about(data, request.build(data.schema, data.n), threads)
+
+
+def question_about(data: Dataset[Any], queries: Any, threads: int = 1) -> Question:
+    """Count the exact answers of queries of any family about a data set."""
     start = time.perf_counter()
-    counts = workload.counts(data.records, threads=threads)
+    counts = queries.counts(data.records, threads)
     seconds = time.perf_counter() - start
     truth = np.asarray(counts / data.n, dtype=np.float64)
-    return Question(data, Task(workload, data.n), truth, seconds)
+    return Question(data, Task(queries, data.n), truth, seconds)
 
 
-def question_of(run: Mapping[str, Any], request: WorkloadRequest, threads: int) -> Question:
-    """Return the question of a run with the parameters of a `DataSet`."""
+def question_of(run: Run, threads: int) -> Question:
+    """Return the question of a run: the parameters of a `DataSet`, and what is asked of it.
+
+    That is ``queries`` or ``marginals``; ``signed`` and ``query_columns`` if not all kinds are.
+    """
+    asked = {name: run[name] for name in ("queries", "marginals", "signed") if name in run}
+    request = WorkloadRequest(**asked, columns=run.get("query_columns"))
     return question(run["source"], run["schema"], run["columns"], request, threads)
 
 
 @dataclass(frozen=True, eq=False)
 class Release:
-    """A release for an experiment, and how far it is from the truth.
+    """A release for an experiment, and how far it is from the truth."""
 
-    Parameters
-    ----------
-    plan
-        What the mechanism had planned.
-    outcome
-        What it gave back.
-    errors
-        Of its answers.
-    seconds
-        Of planning (0 if it was known) and running, with the exact answers known before.
-    cpu_seconds
-        The same, of the processor.
-    """
-
-    plan: Plan[Any]
-    outcome: Outcome
-    errors: Errors
+    plan: Plan[Any]  # what the mechanism had planned
+    outcome: Outcome  # what it gave back
+    errors: Errors  # of its answers
     seconds: float
-    cpu_seconds: float
+    """Of planning (0 if it was known) and running, with the exact answers known before."""
+    cpu_seconds: float  # the same, of the processor
 
     @property
     def rounds_at_limit(self) -> int:
@@ -128,12 +109,16 @@ class Release:
             for line in self.outcome.trace
         )
 
-    def row(self) -> dict[str, float]:
-        """Return errors and seconds as columns."""
+    def row(self) -> dict[str, Any]:
+        """Return errors, the game's parameters and rounds, and seconds, as columns."""
+        chosen = self.plan.parameters
         return {
             "max_error": self.errors.max_error,
             "mean_error": self.errors.mean_error,
             "rmse": self.errors.rmse,
+            **{name: chosen.get(name) for name in ("rounds", "samples", "eta")},
+            "rounds_at_limit": self.rounds_at_limit,
+            "rounds_proven": self.outcome.solver.get("rounds", {}).get("optimal", 0),
             "seconds": self.seconds,
             "cpu_seconds": self.cpu_seconds,
         }
@@ -180,25 +165,49 @@ def release(
     return Release(plan, outcome, errors, seconds, cpu_seconds)
 
 
-def release_of(run: Mapping[str, Any], threads: int) -> Release:
-    """Return what a run asks for: its ``contender`` on its table and number of queries.
+def perform(run: Run, threads: int) -> Sequence[Row]:
+    """Release with each contender of a run at each of its epsilons.
 
     Parameters
     ----------
     run
-        With the parameters of a `DataSet`, ``queries``, ``contender``, ``epsilon``, ``delta``
-        and ``seed``; ``signed`` and ``query_columns`` where queries are not of all kinds.
+        With the parameters of `question_of`, ``contenders`` (of `contenders.specified`),
+        ``epsilons``, ``delta`` and ``seed``.
     threads
         Number of threads.
     """
-    request = WorkloadRequest(
-        queries=run["queries"], signed=run.get("signed", True), columns=run.get("query_columns")
-    )
-    return release(
-        question_of(run, request, threads),
-        CONTENDERS[run["contender"]],
-        run["seed"],
-        epsilon=run["epsilon"],
-        delta=run["delta"],
-        threads=threads,
-    )
+    asked = question_of(run, threads)
+    rows = []
+    for label, contender in run["contenders"].items():
+        for epsilon in run["epsilons"]:
+            found = release(
+                asked,
+                Contender(**contender),
+                run["seed"],
+                epsilon=epsilon,
+                delta=run["delta"],
+                threads=threads,
+            )
+            row = {"contender": label, "epsilon": epsilon, **found.row()}
+            if "marginals" in run:
+                row["mean_l1"] = mean_l1(
+                    asked.workload, np.abs(found.outcome.answers - asked.truth)
+                )
+            rows.append({**row, "evaluation_s": asked.evaluation_s})
+    return rows
+
+
+def mean_l1(workload: Workload, off: NDArray[np.float64]) -> float:
+    """Return the mean over marginals of the summed errors of their cells.
+
+    Parameters
+    ----------
+    workload
+        Whole marginals.
+    off
+        float64, shape ``(m,)``: absolute error of each cell.
+    """
+    from dualquery.queries.forms.cuboids import Cuboids
+
+    marginals = Cuboids.of(workload)
+    return float(np.mean(np.add.reduceat(off[marginals.members], marginals.indptr[:-1])))

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from dualquery.data.schema.columns import Binary, Categorical
 from dualquery.data.schema.items import ItemSchema
 from dualquery.data.schema.table import TableSchema
 from dualquery.rows.dataset import Dataset, load
+from dualquery.rows.histogram import Histogram
 from dualquery.rows.packed import Records
 from dualquery.runtime.errors import BadInputError
 
@@ -28,15 +29,9 @@ if TYPE_CHECKING:
 STAND_IN = "stand-in"
 
 CATEGORICAL_ADULT = (
-    "workclass",
-    "education",
-    "marital-status",
-    "occupation",
-    "relationship",
-    "race",
-    "sex",
+    "workclass", "education", "marital-status", "occupation", "relationship", "race", "sex",
     "native-country",
-)
+)  # fmt: skip
 """The eight categorical attributes of Adult (section 3.3)."""
 
 WITHOUT = f"Without it run --quick, on a {STAND_IN} where the package does not hold the table."
@@ -44,18 +39,15 @@ WITHOUT = f"Without it run --quick, on a {STAND_IN} where the package does not h
 
 @dataclass(frozen=True, eq=False)
 class Study:
-    """A table of an experiment.
+    """A table of an experiment."""
 
-    Parameters
-    ----------
-    title
-        What pictures and texts call it; says so if it is a stand-in.
-    data
-        The rows.
-    """
+    title: str  # what pictures and texts call it; says so if it is a stand-in
+    data: Dataset[Records]  # the rows
 
-    title: str
-    data: Dataset[Records]
+
+def exact_cells(data: Dataset[Any]) -> NDArray[np.float64]:
+    """Return the number of rows in every cell, an axis a column. Not private."""
+    return data.records.total(Histogram(data.schema.domain), 1).astype(np.float64)  # type: ignore[no-any-return]
 
 
 # --- numbers, for range queries -------------------------------------------------------------------
@@ -73,14 +65,11 @@ def numeric_table(name: str, path: str | None) -> Study:
         A file with a header; None for the Adult rows in the package, or a stand-in of Transfusion.
     """
     wanted = NUMERIC[name]
-    schema = TableSchema(
-        tuple(
-            Categorical(column, tuple((str(value),) for value in values))
-            for column, values in wanted.columns.items()
-        ),
-        name=name,
-        declared=True,
+    columns = tuple(
+        Categorical(column, tuple((str(value),) for value in values))
+        for column, values in wanted.columns.items()
     )
+    schema = TableSchema(columns, name=name, declared=True)
     if path is not None:
         return Study(name, load(path, schema))
     if wanted.stand_in is None:
@@ -95,32 +84,18 @@ def transfusion_stand_in() -> pl.DataFrame:
     generator = np.random.default_rng(748)
     frequency = np.minimum(generator.geometric(1 / 5.5, 748), 50)
     recency = np.minimum(generator.geometric(1 / 10, 748), 74)
-    return pl.DataFrame(
-        {
-            "recency_months": recency,
-            "frequency_times": frequency,
-            "monetary_cc": 250 * frequency,
-        }
-    )
+    columns = {"recency_months": recency, "frequency_times": frequency}
+    return pl.DataFrame({**columns, "monetary_cc": 250 * frequency})
 
 
 @dataclass(frozen=True)
 class Numbers:
-    """A table of numbers.
+    """A table of numbers."""
 
-    Parameters
-    ----------
-    file
-        A key of `harness.data_files.DATA_FILES`.
-    columns
-        Its columns, and the values that each may have.
-    stand_in
-        Makes the rows that stand in for the file; None where the package holds the table.
-    """
-
-    file: str
-    columns: dict[str, range]
+    file: str  # a key of `harness.data_files.DATA_FILES`
+    columns: dict[str, range]  # its columns, and the values that each may have
     stand_in: Callable[[], pl.DataFrame] | None = None
+    """Makes the rows that stand in for the file; None where the package holds the table."""
 
 
 NUMERIC = {
@@ -153,11 +128,11 @@ def contingency_table(name: str, path: str | None) -> Study:
     path
         For ``nltcs``, the National Long Term Care Survey, a file as `read_patterns` takes it; for
         the others one line a cell, the last column called count. None for a stand-in: a
-        `LogLinear` model, and for ``nltcs`` 21,574 persons of a latent class each, who have each
+        `log_linear` model, and for ``nltcs`` 21,574 persons of a latent class each, who have each
         disability apart given the class.
     """
     if path is None:
-        rows = STAND_INS[name].rows() if name in STAND_INS else _latent_classes()
+        rows = log_linear(*STAND_INS[name]) if name in STAND_INS else _latent_classes()
         return Study(f"{name} ({STAND_IN})", load(rows, ItemSchema.numbered(rows.shape[1], name)))
     if name == "nltcs":
         rows = read_patterns(Path(path), _SURVEY_BITS)
@@ -208,42 +183,28 @@ def read_patterns(path: Path, bits: int) -> NDArray[np.uint8]:
 _SURVEY_BITS = 16
 
 
-@dataclass(frozen=True)
-class LogLinear:
-    """A log-linear model of binary attributes with main effects and all pairs.
-
-    Parameters
-    ----------
-    bits, n
-        Attributes and rows, as the real table has.
-    main, pair
-        Standard deviations of the effects; chosen so that about as many cells hold rows as in the
-        real table (22 of 64, 91 of 256, 63 of 64).
-    """
-
-    bits: int
-    n: int
-    main: float
-    pair: float
-
-    def rows(self) -> NDArray[np.uint8]:
-        """Draw the rows: uint8, shape ``(n, bits)``."""
-        generator = np.random.default_rng(self.n)
-        cells = (np.arange(1 << self.bits)[:, None] >> np.arange(self.bits)) & 1
-        signs = 1.0 - 2.0 * cells
-        pairs = np.triu(generator.normal(0.0, self.pair, (self.bits, self.bits)), 1)
-        logs = signs @ generator.normal(0.0, self.main, self.bits)
-        logs += np.einsum("ci,ij,cj->c", signs, pairs, signs)
-        shares = np.exp(logs - logs.max())
-        drawn = generator.choice(len(cells), self.n, p=shares / shares.sum())
-        return cells[drawn].astype(np.uint8)
-
-
 STAND_INS = {
-    "mildew": LogLinear(6, 70, 0.4, 0.4),
-    "rochdale": LogLinear(8, 665, 0.6, 0.3),
-    "czech": LogLinear(6, 1_841, 0.3, 0.1),
+    "mildew": (6, 70, 0.4, 0.4),
+    "rochdale": (8, 665, 0.6, 0.3),
+    "czech": (6, 1_841, 0.3, 0.1),
 }
+"""Arguments of `log_linear`: the real table's attributes and rows, and standard deviations by which
+about as many cells hold rows as in the real table (22 of 64, 91 of 256, 63 of 64)."""
+
+
+def log_linear(bits: int, n: int, main: float, pair: float) -> NDArray[np.uint8]:
+    """Draw rows of a log-linear model with main effects and all pairs: uint8, shape ``(n, bits)``.
+
+    ``main`` and ``pair`` are the standard deviations of the effects.
+    """
+    generator = np.random.default_rng(n)
+    cells = (np.arange(1 << bits)[:, None] >> np.arange(bits)) & 1
+    signs = 1.0 - 2.0 * cells
+    pairs = np.triu(generator.normal(0.0, pair, (bits, bits)), 1)
+    logs = signs @ generator.normal(0.0, main, bits) + np.einsum("ci,ij,cj->c", signs, pairs, signs)
+    shares = np.exp(logs - logs.max())
+    drawn = generator.choice(len(cells), n, p=shares / shares.sum())
+    return cells[drawn].astype(np.uint8)
 
 
 def _latent_classes() -> NDArray[np.uint8]:

@@ -5,18 +5,18 @@ time limits.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from dualquery.requests import WorkloadRequest
-from experiments.contenders import AS_PUBLISHED, Contender
+from experiments.comparing import tables
+from experiments.contenders import AS_PUBLISHED, OURS, Contender
 from experiments.data_sets import DATA_SETS, DataSet, chosen
-from experiments.harness.recipe import Choices, Finding, Option, Recipe, Row, Run
-from experiments.measuring import question_of, release
+from experiments.harness.recipe import Choices, Finding, Option, Recipe, Run
+from experiments.measuring import perform
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 EPSILON, DELTA = 1.0, 0.001
@@ -43,18 +43,22 @@ _QUICK_SPARSE = DataSet("netflix-like, 500 columns", "netflix-like:5000,500,1")
 def plan(choices: Choices) -> Sequence[Run]:
     """Vary one parameter at a time; the policy or the budget gives the others."""
     quick = choices.quick
-    variants: list[tuple[str, Any, dict[str, Any]]] = [(POLICY, POLICY, {})]
-    variants += [("rounds", value, {"rounds": value}) for value in _thinned(ROUNDS, quick)]
-    variants += [("samples", value, {"samples": value}) for value in _thinned(SAMPLES, quick)]
-    variants += [("eta", value, {"eta": value}) for value in _thinned(STEPS, quick)]
-    variants += [
-        (
-            "time limit",
-            f"{solver}, {limit:g} s",
-            {**AS_PUBLISHED, "solver": solver, "solver_timeout": limit},
-        )
-        for solver in (SOLVERS[:1] if quick else SOLVERS)
-        for limit in (_QUICK_LIMITS if quick else LIMITS)
+    variants: list[tuple[str, Any, dict[str, Any]]] = [
+        (POLICY, POLICY, {}),
+        *(
+            (name, value, {name: value})
+            for name, values in (("rounds", ROUNDS), ("samples", SAMPLES), ("eta", STEPS))
+            for value in (values[1::3] if quick else values)
+        ),
+        *(
+            (
+                "time limit",
+                f"{solver}, {limit:g} s",
+                {**AS_PUBLISHED, "solver": solver, "solver_timeout": limit},
+            )
+            for solver in (SOLVERS[:1] if quick else SOLVERS)
+            for limit in (_QUICK_LIMITS if quick else LIMITS)
+        ),
     ]
     tried = [
         ({**table.parameters(choices), "signed": True}, variant)
@@ -69,44 +73,14 @@ def plan(choices: Choices) -> Sequence[Run]:
             "queries": _QUICK_QUERIES if quick else QUERIES,
             "varied": varied,
             "value": str(value),
-            "options": options,
-            "epsilon": _QUICK_EPSILON if quick else EPSILON,
+            # zCDP plans in milliseconds, so that a grid of plans is affordable.
+            "contenders": {OURS: asdict(Contender("dualquery", "zcdp", options))},
+            "epsilons": [_QUICK_EPSILON if quick else EPSILON],
             "delta": DELTA,
             "seed": seed,
         }
         for table, (varied, value, options) in tried
         for seed in choices.seeds(RUNS)
-    ]
-
-
-def _thinned(values: Sequence[Any], quick: bool) -> Sequence[Any]:
-    """Return the values, or every third one in the quick form."""
-    return values[1::3] if quick else values
-
-
-def perform(run: Run, threads: int) -> Sequence[Row]:
-    """Release once."""
-    request = WorkloadRequest(queries=run["queries"], signed=run["signed"])
-    asked = question_of(run, request, threads)
-    found = release(
-        asked,
-        # zCDP plans in milliseconds, so that a grid of plans is affordable.
-        Contender("dualquery", "zcdp", run["options"]),
-        run["seed"],
-        epsilon=run["epsilon"],
-        delta=run["delta"],
-        threads=threads,
-    )
-    chosen = found.plan.parameters
-    return [
-        {
-            **found.row(),
-            "rounds": chosen["rounds"],
-            "samples": chosen["samples"],
-            "eta": chosen["eta"],
-            "rounds_at_limit": found.rounds_at_limit,
-            "rounds_proven": found.outcome.solver["rounds"].get("optimal", 0),
-        }
     ]
 
 
@@ -125,28 +99,25 @@ def expect(table: pl.DataFrame) -> Sequence[Finding]:
     decided = table["seed"].n_unique() >= FEWEST_RUNS
     free = summarise(table.filter(varied="free")).sort("max_error")
     listed = free.select("value", "max_error").iter_rows()
+    good = free.filter(value="zeros")["max_error"][0] <= 1.1 * free["max_error"][0]
     return [
         finding
-        for (name,), lines in table.filter(pl.col("varied") != "free").group_by(
-            "data", maintain_order=True
-        )
-        for finding in _expect(str(name), summarise(lines), decided)
+        for name, lines in tables(table.filter(pl.col("varied") != "free"))
+        for finding in _expect(name, summarise(lines), decided)
     ] + [
         Finding(
             "0 is a good value for free attributes of sparse tables (Section 6)",
             ", ".join(f"{value} {error:.4f}" for value, error in listed),
-            free.filter(value="zeros")["max_error"][0] <= 1.1 * free["max_error"][0]
-            if decided
-            else None,
+            good if decided else None,
         )
     ]
 
 
 def _expect(name: str, means: pl.DataFrame, decided: bool) -> list[Finding]:
-    policy = means.filter(pl.col("varied") == POLICY)["max_error"][0]
+    policy = means.filter(varied=POLICY)["max_error"][0]
     grid = means.filter(pl.col("varied").is_in(["rounds", "samples", "eta"]))
     best = grid.sort("max_error").row(0, named=True)
-    limits = means.filter(pl.col("varied") == "time limit")
+    limits = means.filter(varied="time limit")
     longest = limits.filter(pl.col("value").str.ends_with(", 20 s"))
     return [
         Finding(
@@ -176,46 +147,41 @@ def draw(table: pl.DataFrame) -> Mapping[str, Figure]:
     """Draw a panel for each parameter."""
     from experiments.harness import style
 
-    figure, axes = style.panels(2, 3, height=2.2)
     names = table["data"].unique(maintain_order=True).to_list()
     looks = style.curves([*names, *SOLVERS])
-    numbers = {"rounds": "rounds T", "samples": "samples a round s", "eta": "step eta"}
-    for panel, (varied, title) in zip(axes, numbers.items(), strict=False):
-        lines = table.filter(varied=varied).with_columns(pl.col("value").cast(pl.Float64))
-        style.lines_with_bands(panel, lines, "value", "max_error", "data", looks)
-        for name in lines["data"].unique(maintain_order=True):
-            _policy_line(panel, table.filter(data=name), looks[name].look["color"])
-        style.logarithmic(panel, lines["value"].unique().sort().to_list())
-        panel.set_xlabel(title)
-
-    free = table.filter(varied="free")
-    for name in free["data"].unique():
-        errors = free.filter(data=name)
-        axes[3].plot(
-            errors["value"].to_list(), errors["max_error"].to_list(), **looks[name].unjoined
-        )
-    axes[3].set_xlabel("free attributes")
-
+    numbers = table.with_columns(value=pl.col("value").cast(pl.Float64, strict=False))
     limits = table.filter(varied="time limit").with_columns(
         solver=pl.col("value").str.extract("^(.*), "),
-        seconds=pl.col("value").str.extract(", (.*) s$").cast(pl.Float64),
+        value=pl.col("value").str.extract(", (.*) s$").cast(pl.Float64),
     )
-    style.lines_with_bands(axes[4], limits, "seconds", "max_error", "solver", looks)
-    style.logarithmic(axes[4], limits["seconds"].unique().sort().to_list())
-    axes[4].set_xlabel("time limit of a best response (s), the paper's game")
-
+    policy = table.filter(varied=POLICY, data=names[0])["max_error"].to_numpy().mean()
+    figure, axes = style.panels(2, 3, height=2.2)
+    for panel, (lines, by, xlabel) in zip(
+        axes,
+        [
+            (numbers.filter(varied="rounds"), "data", "rounds T"),
+            (numbers.filter(varied="samples"), "data", "samples a round s"),
+            (numbers.filter(varied="eta"), "data", "step eta"),
+            (limits, "solver", "time limit of a best response (s), the paper's game"),
+        ],
+        strict=False,
+    ):
+        style.Chart(
+            table=lines, x="value", y="max_error", by=by, looks=looks, xlabel=xlabel,
+            ticks=lines["value"].unique().sort().to_list(), scales=("log", "linear"),
+            levels=[("the policy's", policy)] if by == "data" else (),
+        ).draw(panel)  # fmt: skip
+    free = table.filter(varied="free")
+    for name, errors in tables(free):
+        axes[4].plot(
+            errors["value"].to_list(), errors["max_error"].to_list(), **looks[name].unjoined
+        )
+    axes[4].set(xlabel="free attributes", ylabel=axes[0].get_ylabel())
     for panel in axes[:-1]:
-        panel.set_ylabel("max error (share of rows)")
         panel.set_ylim(0, 1.1 * panel.get_ylim()[1])
     axes[-1].set_visible(False)
     style.legend_below(figure, axes[:-1], 3)
     return {"parameters": figure}
-
-
-def _policy_line(panel: Axes, table: pl.DataFrame, color: str) -> None:
-    """Draw the error of the policy's own parameters across a panel."""
-    error = table.filter(varied=POLICY)["max_error"].to_numpy().mean()
-    panel.axhline(error, color=color, linewidth=0.8, linestyle=(0, (1, 3)), label="the policy's")
 
 
 RECIPE = Recipe(

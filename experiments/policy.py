@@ -8,16 +8,19 @@ private error, which a release may not: it is what the policy is measured agains
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import polars as pl
 
 from dualquery.mechanisms.dualquery.game import DualQuery
-from dualquery.requests import BudgetRequest, WorkloadRequest
-from experiments.contenders import Contender
+from dualquery.requests import BudgetRequest
+from experiments.comparing import means, tables
+from experiments.contenders import OURS, Contender
 from experiments.data_sets import DATA_SETS, chosen
 from experiments.harness.recipe import Choices, Finding, Option, Recipe, Row, Run
-from experiments.measuring import question_of, release
+from experiments.measuring import perform as release_all
+from experiments.measuring import question_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -47,7 +50,7 @@ def plan(choices: Choices) -> Sequence[Run]:
             "queries": _QUICK_QUERIES if choices.quick else QUERIES,
             "rounds_factor": rounds,
             "samples_factor": samples,
-            "epsilon": _QUICK_EPSILON if choices.quick else EPSILON,
+            "epsilons": [_QUICK_EPSILON if choices.quick else EPSILON],
             "delta": DELTA,
             "seed": seed,
         }
@@ -58,42 +61,31 @@ def plan(choices: Choices) -> Sequence[Run]:
 
 
 def perform(run: Run, threads: int) -> Sequence[Row]:
-    """Release once."""
-    asked = question_of(run, WorkloadRequest(queries=run["queries"]), threads)
-    wanted = BudgetRequest(epsilon=run["epsilon"], delta=run["delta"], accountant=ACCOUNTANT)
-    policy = asked.plan(DualQuery(), wanted).parameters
+    """Plan with the policy, and release with its rounds and samples times the factors."""
+    wanted = BudgetRequest(epsilon=run["epsilons"][0], delta=run["delta"], accountant=ACCOUNTANT)
+    policy = question_of(run, threads).plan(DualQuery(), wanted).parameters
     options = {
         "rounds": max(2, round(policy["rounds"] * run["rounds_factor"])),
         "samples": max(1, round(policy["samples"] * run["samples_factor"])),
     }
-    found = release(
-        asked,
-        Contender("dualquery", ACCOUNTANT, options),
-        run["seed"],
-        epsilon=run["epsilon"],
-        delta=run["delta"],
-        threads=threads,
-    )
-    parameters = found.plan.parameters
-    return [{**found.row(), **{name: parameters[name] for name in ("rounds", "samples", "eta")}}]
+    contender = asdict(Contender("dualquery", ACCOUNTANT, options))
+    return release_all({**run, "contenders": {OURS: contender}}, threads)
 
 
-def summarise(table: pl.DataFrame) -> pl.DataFrame:
-    """Return the mean errors of every point of the grid, the policy first."""
-    return table.group_by("data", "rounds_factor", "samples_factor", maintain_order=True).agg(
-        pl.col("rounds", "samples", "eta").first(),
-        pl.col("max_error", "mean_error", "seconds").mean(),
-        runs=pl.len(),
-    )
+summarise = means(
+    "data", "rounds_factor", "samples_factor",
+    of=("max_error", "mean_error", "seconds"), first=("rounds", "samples", "eta"),
+)  # fmt: skip
+"""Mean errors of every point of the grid, the policy first."""
 
 
 def expect(table: pl.DataFrame) -> Sequence[Finding]:
     """Compare the policy with the best of the grid on each table."""
     decided = table["seed"].n_unique() >= FEWEST_RUNS
     findings = []
-    for (name,), lines in summarise(table).group_by("data", maintain_order=True):
+    for name, lines in tables(summarise(table)):
         for kind in ("max_error", "mean_error"):
-            ratio = over_best(lines, kind)
+            ratio = float(lines[kind][0] / lines[kind].to_numpy().min())
             findings.append(
                 Finding(
                     f"{name}: {kind.replace('_', ' ')} of the policy within 15% of the best of the "
@@ -105,29 +97,21 @@ def expect(table: pl.DataFrame) -> Sequence[Finding]:
     return findings
 
 
-def over_best(lines: pl.DataFrame, kind: str) -> float:
-    """Return an error of the first line, the policy's, over the smallest of all lines."""
-    errors = lines[kind].to_numpy()
-    return float(errors[0] / errors.min())
-
-
 def draw(table: pl.DataFrame) -> Mapping[str, Figure]:
     """Draw the errors of the grid in units of the policy's."""
     from experiments.harness import style
 
-    figure, axes = style.panels(1, 2, height=2.6)
-    looks = style.curves(table["data"].unique(maintain_order=True).to_list())
-    titles = {"max_error": "max error", "mean_error": "mean error"}
-    means = summarise(table)
-    for panel, (kind, title) in zip(axes, titles.items(), strict=True):
-        for name, look in looks.items():
-            errors = means.filter(pl.col("data") == name)[kind].to_numpy()
-            panel.plot(range(len(errors)), errors / errors[0], **look.unjoined)
-        grid = means.select("rounds_factor", "samples_factor").unique(maintain_order=True)
+    figure, axes = style.panels(1, 2)
+    lines = summarise(table)
+    looks = style.curves(lines["data"].unique(maintain_order=True))
+    for panel, kind in zip(axes, ("max error", "mean error"), strict=True):
+        for name, of_one in tables(lines):
+            errors = of_one[kind.replace(" ", "_")].to_numpy()
+            panel.plot(range(len(errors)), errors / errors[0], **looks[name].unjoined)
+        grid = lines.select("rounds_factor", "samples_factor").unique(maintain_order=True)
         labels = [f"{rounds:g} x {samples:g}" for rounds, samples in grid.iter_rows()]
         panel.set_xticks(range(len(labels)), labels, rotation=40, ha="right")
-        panel.set_xlabel("rounds x samples, in units of the policy's")
-        panel.set_ylabel(f"{title} / the policy's")
+        panel.set(xlabel="rounds x samples, in units of the policy's", ylabel=f"{kind} / policy's")
         panel.axhline(1.0 / WITHIN, color="0.6", linewidth=0.8, linestyle=(0, (1, 3)))
     style.legend_below(figure, axes, 3)
     return {"policy": figure}

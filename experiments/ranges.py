@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 
 from dualquery.data.cells import axis_sizes
 from dualquery.data.domain import Domain
-from dualquery.mechanisms.protocol import Budget, Task
 from dualquery.privacy.events import Neighbours
 from dualquery.queries.ranges import RangeQueries
-from dualquery.releases.making import run as run_mechanism
-from experiments.comparing import curve_means, listed, ratios
+from experiments.comparing import curve_means, listed, ratios, tables
+from experiments.contenders import Contender
 from experiments.harness.recipe import Choices, Finding, Recipe, Row, Run
+from experiments.measuring import question_about, release
 from experiments.mwem_data_sets import NUMERIC, WITHOUT, numeric_table
 
 if TYPE_CHECKING:
@@ -42,11 +42,8 @@ def plan(choices: Choices) -> Sequence[Run]:
     runs: list[Run] = []
     for name, numbers in NUMERIC.items():
         path = None if choices.quick else str(choices.data.path(numbers.file, WITHOUT))
-        table = {
-            "table": name,
-            "path": path,
-            "queries": _QUICK_QUERIES if choices.quick else QUERIES,
-        }
+        queries = _QUICK_QUERIES if choices.quick else QUERIES
+        table = {"table": name, "path": path, "queries": queries}
         runs.append({**table, "method": BOUND, "epsilon": None, "seed": 0})
         runs += [
             {**table, "method": MWEM, "epsilon": epsilon, "seed": seed}
@@ -67,15 +64,13 @@ def perform(run: Run, threads: int) -> Sequence[Row]:
             for curve, bound in bounds(indicator_matrix(queries), study.data.n).items()
             for epsilon in EPSILONS
         ]
-    from mwem import Mwem
-
-    mechanism, task = Mwem(iterations=ITERATIONS), Task(queries, study.data.n)
-    plan = mechanism.plan(task, Budget(run["epsilon"], 0.0))
-    outcome = run_mechanism(study.data, task, mechanism, plan, run["seed"], threads)
-    off = outcome.answers * task.n - queries.counts(study.data.records, threads)
-    return [
-        {**shared, "curve": MWEM, "at": run["epsilon"], "squared_error": float(np.mean(off**2))}
-    ]
+    asked = question_about(study.data, queries, threads)
+    contender = Contender("mwem", options={"iterations": ITERATIONS})
+    found = release(
+        asked, contender, run["seed"], epsilon=run["epsilon"], delta=0.0, threads=threads
+    )
+    error = (found.errors.rmse * study.data.n) ** 2
+    return [{**shared, "curve": MWEM, "at": run["epsilon"], "squared_error": error}]
 
 
 def bounds(matrix: NDArray[np.float64], n: int) -> dict[str, float]:
@@ -131,22 +126,18 @@ def indicator_matrix(queries: RangeQueries) -> NDArray[np.float64]:
 
 def summarise(table: pl.DataFrame) -> pl.DataFrame:
     """Return the mean squared error of a query, and the bounds on it, in rows²."""
+    names = {"title": "mean squared error of", "at": "at epsilon"}
     return (
-        table.rename({"title": "mean squared error of", "at": "at epsilon"})
-        .pivot(
-            "curve",
-            index=["mean squared error of", "at epsilon"],
-            values="squared_error",
-            aggregate_function="mean",
-        )
-        .select("mean squared error of", "at epsilon", MWEM, *BOUNDS)
+        table.rename(names)
+        .pivot("curve", index=[*names.values()], values="squared_error", aggregate_function="mean")
+        .select(*names.values(), MWEM, *BOUNDS)
     )
 
 
 def expect(table: pl.DataFrame) -> Sequence[Finding]:
     """State the paper's two findings for each table."""
     findings = []
-    for (title,), lines in table.group_by("title", maintain_order=True):
+    for title, lines in tables(table, "title"):
         means = curve_means(lines, "curve", "at", "squared_error")
         factors = ratios(means[BOUND], means[MWEM])
         first = next(iter(factors.values()))
@@ -169,20 +160,14 @@ def draw(table: pl.DataFrame) -> Mapping[str, Figure]:
     """Draw a panel for each table."""
     from experiments.harness import style
 
-    figure, axes = style.panels(2, 2)
-    looks = style.curves([MWEM, *BOUNDS])
-    for panel, title in zip(axes, table["title"].unique(maintain_order=True), strict=False):
-        lines = table.filter(title=title)
-        style.lines_with_bands(panel, lines, "at", "squared_error", "curve", looks)
-        style.logarithmic(panel, EPSILONS)
-        panel.set(
-            title=title,
-            yscale="log",
-            xlabel="epsilon",
-            ylabel="squared error of a query (rows²)",
+    charts = [
+        style.Chart(
+            table=lines, x="at", y="squared_error", by="curve", title=title, xlabel="epsilon",
+            looks=style.curves([MWEM, *BOUNDS]), ticks=EPSILONS,
         )
-    style.legend_below(figure, axes, 2)
-    return {"ranges": figure}
+        for title, lines in tables(table, "title")
+    ]  # fmt: skip
+    return {"ranges": style.picture(charts, 2)}
 
 
 RECIPE = Recipe(

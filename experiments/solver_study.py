@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
-from dualquery.requests import WorkloadRequest
 from dualquery.runtime.errors import BadInputError
 from experiments.contenders import AS_PUBLISHED, Contender
 from experiments.data_sets import chosen
@@ -156,7 +155,7 @@ def _later(call: Measurement, seconds: float) -> Measurement:
 
 def play(run: Run, threads: int) -> Row:
     """Play the paper's game with best responses that may take so long; return its errors."""
-    asked = question_of(run, WorkloadRequest(queries=run["queries"]), threads)
+    asked = question_of(run, threads)
     options = {
         **AS_PUBLISHED,
         "solver": run["solver"],

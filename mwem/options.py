@@ -66,14 +66,9 @@ class MwemOptions:
 
     def __post_init__(self) -> None:
         check_whole(self, "iterations", "repetitions", "records")
-        check_number(
-            self,
-            "init_budget",
-            "noisy_max_budget",
-            valid=lambda x: 0 < x < 1,
-            needed="a share above 0 and below 1 is needed",
-        )
-        check_number(self, "memory_gib", valid=lambda x: x > 0, needed="a number above 0 is needed")
+        shares = "init_budget", "noisy_max_budget"
+        check_number(self, "a share above 0 and below 1", lambda x: 0 < x < 1, *shares)
+        check_number(self, "a number above 0", lambda x: x > 0, "memory_gib")
         check_choice(self, "select", "representation", "too_large")
 
     @property

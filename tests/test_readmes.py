@@ -224,7 +224,7 @@ def _commands() -> set[str]:
 
 
 def _experiments() -> set[str]:
-    from experiments.harness.names import MODULES
+    from experiments.commands import MODULES
 
     return {*MODULES, "benchmarks", "all"}
 

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from dualquery.cli.options import Json
 from dualquery.cli.terminal import Terminal
 
 
@@ -15,9 +16,7 @@ def answer(
     queries: Annotated[
         list[str], typer.Argument(help="Conjunctions, such as 'age=30-35 & sex!=Female'.")
     ],
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object on stdout.")
-    ] = False,
+    as_json: Json = False,
 ) -> None:
     """Answer conjunctions from a release; costs no privacy.
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dualquery.cli.options import Json
 from dualquery.cli.terminal import Terminal
 from dualquery.runtime.errors import BadInputError
 
@@ -52,9 +53,7 @@ def budget(
     neighbours: Annotated[
         str, typer.Option(help="replace-one, or add-remove, where --rows is a public stand-in.")
     ] = "replace-one",
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object on stdout.")
-    ] = False,
+    as_json: Json = False,
 ) -> None:
     """Show every accountant side by side for DualQuery's parameters. Looks at no data.
 
@@ -213,15 +212,9 @@ def _price(
         return {sought: cost, "remark": accountant.assumptions}
     try:
         found = calibrate_game(
-            epsilon,
-            delta,
-            rows,
-            rounds=rounds,
-            samples=samples,
-            step=eta,
-            accountant=accountant.name,
-            neighbours=neighbours,
-        )
+            epsilon, delta, rows, rounds=rounds, samples=samples, step=eta,
+            accountant=accountant.name, neighbours=neighbours,
+        )  # fmt: skip
     except BadInputError as error:
         return {sought: None, "remark": str(error)}
     return {sought: found.value, "remark": accountant.assumptions}

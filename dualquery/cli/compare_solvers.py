@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dualquery.cli.options import SHORTHANDS, Json, Quiet, Verbose, mechanism_options
 from dualquery.cli.terminal import Terminal, set_threads, start_logging
 from dualquery.runtime.errors import BadInputError
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 _NOT_PRIVATE = "NOT-PRIVATE-"
 """Begins the name of every file of a comparison that has no guarantee."""
+
+_HEADS = ("solver", "run", "solved", "proven", "best", "1%", "proof", "gap", "bound", "MiB", "over")
 
 _DEFAULT_SOLVERS = "auto,local-search,cpsat,scip,highs"
 
@@ -73,11 +76,9 @@ def compare_solvers(
     out: Annotated[
         Path | None, typer.Option(help="Folder to make; default: comparison-<UTC time>.")
     ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object on stdout.")
-    ] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")] = False,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Print more.")] = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
 ) -> None:
     """Compare best-response solvers under equal limits, each run in a process of its own.
 
@@ -131,14 +132,9 @@ def compare_solvers(
                 show(_table(names, summarise(measurements), len(problems)))
 
             compare(
-                problems,
-                names,
-                solver_timeout,
-                threads=threads,
-                seed=seed or 0,
-                reduced=reduce,
+                problems, names, solver_timeout, threads=threads, seed=seed or 0, reduced=reduce,
                 listen=listen,
-            )
+            )  # fmt: skip
         settings = {"solvers": names, "threads": threads, "seed": seed, "reduce": reduce,
                     "instances": asked, "versions": _versions(names),
                     "python": platform.python_version(), "system": platform.platform(),
@@ -190,15 +186,10 @@ def _read_problems(files: Sequence[str]) -> list[NamedProblem]:
 
 
 def _drawn_problems(
-    terminal: Terminal,
-    instances: list[str],
-    at: str,
-    option: list[str] | None,
-    **asked: Any,
+    terminal: Terminal, instances: list[str], at: str, option: list[str] | None, **asked: Any
 ) -> tuple[list[NamedProblem], PrivacyStatement]:
     """Return the problems of a run on a table, and the guarantee of the run."""
     from dualquery.capture import captured_rounds
-    from dualquery.cli.options import mechanism_options
     from solvers.comparison import NamedProblem
     from solvers.formats import is_instance_file
 
@@ -209,10 +200,7 @@ def _drawn_problems(
             "give such files only, or one table"
         )
     rounds = _round_numbers(at)
-    shorthands = dict.fromkeys(
-        ("rounds", "samples", "eta", "repetitions", "solver", "solver_timeout")
-    )
-    options: dict[str, Any] = mechanism_options({"option": option, **shorthands})
+    options = mechanism_options({"option": option, **dict.fromkeys(SHORTHANDS)})
     if "solver" in options:
         raise BadInputError("-o solver: the run itself always uses local-search")
     if not {"rounds", "alpha"} & options.keys():
@@ -228,16 +216,9 @@ def _drawn_problems(
 
 
 def _write_privacy(folder: Path, privacy: PrivacyStatement, *, public: bool) -> None:
-    """State the guarantee beside the files; without one, say so in the name of every file.
+    """State the guarantee of the run beside its files; without one, every file's name says so.
 
-    Parameters
-    ----------
-    folder
-        What was written.
-    privacy
-        The guarantee of the run that the problems come from.
-    public
-        Whether the table is of nobody, so that there is nothing to protect.
+    A ``public`` table is of nobody, so there is nothing to protect.
     """
     if not privacy.private and not public:
         for file in [each for each in folder.rglob("*") if each.is_file()]:
@@ -310,17 +291,7 @@ def _table(names: Sequence[str], summaries: Sequence[SolverSummary], problems: i
     from rich.table import Table
 
     table = Table(
-        "solver",
-        "run",
-        "solved",
-        "proven",
-        "best",
-        "1%",
-        "proof",
-        "gap",
-        "bound",
-        "MiB",
-        "over",
+        *_HEADS,
         box=SIMPLE_HEAD,
         pad_edge=False,
         padding=(0, 1, 0, 0),
@@ -355,6 +326,6 @@ def _table(names: Sequence[str], summaries: Sequence[SolverSummary], problems: i
 def _seconds(seconds: float | None) -> str:
     if seconds is None:
         return "-"
-    if seconds < 0.01:
-        return f"{1000 * seconds:.2g}ms"
-    return f"{1000 * seconds:.3g}ms" if seconds < 1 else f"{seconds:.3g}s"
+    if seconds >= 1:
+        return f"{seconds:.3g}s"
+    return f"{1000 * seconds:.{2 if seconds < 0.01 else 3}g}ms"

@@ -7,6 +7,16 @@ from typing import Annotated
 
 import typer
 
+from dualquery.cli.options import (
+    AnswersCache,
+    EngineName,
+    Explain,
+    Json,
+    Quiet,
+    Scheduler,
+    Threads,
+    Verbose,
+)
 from dualquery.cli.terminal import Terminal, set_threads, start_logging
 
 
@@ -14,29 +24,14 @@ def evaluate(
     release: Annotated[Path, typer.Argument(help="Folder of a release.")],
     table: Annotated[str, typer.Argument(help="The private table: NAME, PATH or FORMAT:PATH.")],
     seed: Annotated[int, typer.Option(help="Seed of the baselines' noise.")] = 0,
-    engine: Annotated[
-        str,
-        typer.Option(help="How rows are read: auto, memory, stream or dask."),
-    ] = "auto",
-    scheduler: Annotated[str | None, typer.Option(help="Address of a Dask scheduler.")] = None,
-    answers_cache: Annotated[
-        Path | None,
-        typer.Option(help="A file of yours that keeps EXACT, PRIVATE answers."),
-    ] = None,
-    explain: Annotated[
-        bool,
-        typer.Option(
-            "--explain", help="Say on stderr how queries are counted and how long passes took."
-        ),
-    ] = False,
-    threads: Annotated[
-        int | None, typer.Option(help="Most threads; default: one for each core.", min=1)
-    ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object on stdout.")
-    ] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")] = False,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Print more.")] = False,
+    engine: EngineName = "auto",
+    scheduler: Scheduler = None,
+    answers_cache: AnswersCache = None,
+    explain: Explain = False,
+    threads: Threads = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
 ) -> None:
     """Compare a release with its table and with trivial baselines. The output is NOT PRIVATE.
 

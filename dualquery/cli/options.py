@@ -1,4 +1,4 @@
-"""A command's options from ``--config``, and a mechanism's from ``-o`` and its shorthands.
+"""Options of several commands; options from ``--config``; a mechanism's from ``-o``.
 
 Values stay texts here: the command line reads its own, and `dualquery.mechanisms.options` those of
 a mechanism, by the types that they declare.
@@ -8,11 +8,46 @@ from __future__ import annotations
 
 import tomllib
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypeAlias
 
 import typer
 
 from dualquery.runtime.errors import BadInputError, did_you_mean
+
+RUN = "Run and output"
+"""Panel of the help for the options of every run."""
+
+Json: TypeAlias = Annotated[
+    bool, typer.Option("--json", help="Print one JSON object on stdout.", rich_help_panel=RUN)
+]
+Quiet: TypeAlias = Annotated[
+    bool, typer.Option("--quiet", "-q", help="Print errors only.", rich_help_panel=RUN)
+]
+Verbose: TypeAlias = Annotated[
+    bool, typer.Option("--verbose", "-v", help="Print more.", rich_help_panel=RUN)
+]
+Threads: TypeAlias = Annotated[
+    int | None,
+    typer.Option(help="Most threads; default: one for each core.", min=1, rich_help_panel=RUN),
+]
+EngineName: TypeAlias = Annotated[
+    str, typer.Option(help="How rows are read: auto, memory, stream or dask.", rich_help_panel=RUN)
+]
+Scheduler: TypeAlias = Annotated[
+    str | None, typer.Option(help="Address of a Dask scheduler.", rich_help_panel=RUN)
+]
+AnswersCache: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(help="A file of yours that keeps EXACT, PRIVATE answers.", rich_help_panel=RUN),
+]
+Explain: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--explain",
+        help="Say on stderr how queries are counted and how long passes took.",
+        rich_help_panel=RUN,
+    ),
+]
 
 SHORTHANDS = ("rounds", "samples", "eta", "repetitions", "solver", "solver_timeout")
 """Options of mechanisms that the command has, too."""

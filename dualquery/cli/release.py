@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 import datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dualquery.cli.options import apply_config, mechanism_options
+from dualquery.cli.options import (
+    RUN,
+    AnswersCache,
+    EngineName,
+    Explain,
+    Json,
+    Scheduler,
+    Threads,
+    Verbose,
+    apply_config,
+    mechanism_options,
+)
 from dualquery.cli.terminal import Terminal, set_threads, start_logging
 from dualquery.mechanisms.registry import BUILT_IN, check_mechanism, implied_mechanism
 from dualquery.runtime.errors import BadInputError
@@ -17,7 +29,17 @@ if TYPE_CHECKING:
     from dualquery.releases.folder import Release
     from dualquery.requests import WorkloadRequest
 
-DATA, WORKLOAD, MECHANISM, BUDGET, RUN = "Data", "Workload", "Mechanism", "Budget", "Run and output"
+# What declares an option in each panel of the help.
+_data, _workload, _mechanism, _budget, _run = (
+    partial(typer.Option, rich_help_panel=panel)
+    for panel in ("Data", "Workload", "Mechanism", "Budget", RUN)
+)
+
+PASSED_ON = (
+    "schema", "columns", "max_ones_per_row", "mechanism", "epsilon", "delta", "neighbours", "rows",
+    "accountant", "seed", "threads",
+)  # fmt: skip
+"""Options that `dualquery.release` takes under the same names, as they are."""
 
 
 def release(
@@ -27,189 +49,103 @@ def release(
     ] = "adult",
     schema: Annotated[
         str | None,
-        typer.Option(
-            help="Schema: a file or a built-in name. A draft is made without it: NOT private.",
-            rich_help_panel=DATA,
-        ),
+        _data(help="Schema: a file or a built-in name. A draft is made without it: NOT private."),
     ] = None,
     columns: Annotated[
-        str | None,
-        typer.Option(
-            help="Columns to read: names, positions, ranges; !name leaves one out.",
-            rich_help_panel=DATA,
-        ),
+        str | None, _data(help="Columns to read: names, positions, ranges; !name leaves one out.")
     ] = None,
     max_ones_per_row: Annotated[
         int | None,
-        typer.Option(
+        _data(
             help="Cut rows of 0/1 columns to this many 1s, so that they need less noise. Public.",
             min=1,
-            rich_help_panel=DATA,
         ),
     ] = None,
     queries: Annotated[
         str | None,
-        typer.Option(
+        _workload(
             help="Number of random conjunctions (default: 100000, or all that differ), 'all', or a "
-            "file with one query a line.",
-            rich_help_panel=WORKLOAD,
+            "file with one query a line."
         ),
     ] = None,
-    way: Annotated[int, typer.Option(help="Literals of a query.", rich_help_panel=WORKLOAD)] = 3,
+    way: Annotated[int, _workload(help="Literals of a query.")] = 3,
     signed: Annotated[
-        bool,
-        typer.Option(
-            "--signed/--positive",
-            help="Whether literals may be negated.",
-            rich_help_panel=WORKLOAD,
-        ),
+        bool, _workload("--signed/--positive", help="Whether literals may be negated.")
     ] = True,
-    workload_seed: Annotated[
-        int, typer.Option(help="Seed of the random queries. Public.", rich_help_panel=WORKLOAD)
-    ] = 0,
+    workload_seed: Annotated[int, _workload(help="Seed of the random queries. Public.")] = 0,
     query_columns: Annotated[
-        str | None,
-        typer.Option(help="Columns that queries may use; default: all.", rich_help_panel=WORKLOAD),
+        str | None, _workload(help="Columns that queries may use; default: all.")
     ] = None,
     marginals: Annotated[
         int | None,
-        typer.Option(
-            help="Number of random whole marginals to ask about, instead of --queries.",
-            rich_help_panel=WORKLOAD,
-        ),
+        _workload(help="Number of random whole marginals to ask about, instead of --queries."),
     ] = None,
     max_cells: Annotated[
-        int | None,
-        typer.Option(help="Most cells of a marginal; default: n.", rich_help_panel=WORKLOAD),
+        int | None, _workload(help="Most cells of a marginal; default: n.")
     ] = None,
     mechanism: Annotated[
         str | None,
-        typer.Option(
+        _mechanism(
             help=f"One of {', '.join(BUILT_IN)}. Default: auto, or dualquery if one of the options "
-            "below is given.",
-            rich_help_panel=MECHANISM,
+            "below is given."
         ),
     ] = None,
     option: Annotated[
         list[str] | None,
-        typer.Option(
+        _mechanism(
             "--option",
             "-o",
             help="An option of the mechanism; -o help lists them.",
             metavar="KEY=VALUE",
-            rich_help_panel=MECHANISM,
         ),
     ] = None,
     rounds: Annotated[
-        int | None,
-        typer.Option(
-            "--rounds", "--iterations", help="Rounds of the game (T).", rich_help_panel=MECHANISM
-        ),
+        int | None, _mechanism("--rounds", "--iterations", help="Rounds of the game (T).")
     ] = None,
-    samples: Annotated[
-        int | None, typer.Option(help="Queries drawn in each round (s).", rich_help_panel=MECHANISM)
-    ] = None,
-    eta: Annotated[
-        float | None, typer.Option(help="Learning rate of the game.", rich_help_panel=MECHANISM)
-    ] = None,
+    samples: Annotated[int | None, _mechanism(help="Queries drawn in each round (s).")] = None,
+    eta: Annotated[float | None, _mechanism(help="Learning rate of the game.")] = None,
     repetitions: Annotated[
-        int | None,
-        typer.Option(help="Updates in each iteration of mwem.", rich_help_panel=MECHANISM),
+        int | None, _mechanism(help="Updates in each iteration of mwem.")
     ] = None,
     solver: Annotated[
         str | None,
-        typer.Option(
-            help="Solver of best responses, one that 'dualquery solvers' lists; default: auto.",
-            rich_help_panel=MECHANISM,
+        _mechanism(
+            help="Solver of best responses, one that 'dualquery solvers' lists; default: auto."
         ),
     ] = None,
     solver_timeout: Annotated[
-        float | None,
-        typer.Option(
-            help="Most seconds for one best response; default: 20.", rich_help_panel=MECHANISM
-        ),
+        float | None, _mechanism(help="Most seconds for one best response; default: 20.")
     ] = None,
-    epsilon: Annotated[
-        float, typer.Option(help="Largest privacy loss.", rich_help_panel=BUDGET)
-    ] = 1.0,
+    epsilon: Annotated[float, _budget(help="Largest privacy loss.")] = 1.0,
     delta: Annotated[
-        float | None,
-        typer.Option(help="Default: 1/n^2, or 0 for a pure mechanism.", rich_help_panel=BUDGET),
+        float | None, _budget(help="Default: 1/n^2, or 0 for a pure mechanism.")
     ] = None,
     neighbours: Annotated[
-        str,
-        typer.Option(
-            help="replace-one (n is public) or add-remove (n is private).", rich_help_panel=BUDGET
-        ),
+        str, _budget(help="replace-one (n is public) or add-remove (n is private).")
     ] = "replace-one",
     rows: Annotated[
         int | None,
-        typer.Option(
-            help="With add-remove: a public number in place of n; default: a noisy one.",
-            rich_help_panel=BUDGET,
-        ),
+        _budget(help="With add-remove: a public number in place of n; default: a noisy one."),
     ] = None,
     accountant: Annotated[
-        str,
-        typer.Option(
-            help="auto (the smallest valid bound), or one that 'dualquery budget' lists.",
-            rich_help_panel=BUDGET,
-        ),
+        str, _budget(help="auto (the smallest valid bound), or one that 'dualquery budget' lists.")
     ] = "auto",
     seed: Annotated[
-        int | None,
-        typer.Option(
-            help="Makes the run reproducible, and the release NOT private.", rich_help_panel=RUN
-        ),
+        int | None, _run(help="Makes the run reproducible, and the release NOT private.")
     ] = None,
-    engine: Annotated[
-        str,
-        typer.Option(help="How rows are read: auto, memory, stream or dask.", rich_help_panel=RUN),
-    ] = "auto",
-    scheduler: Annotated[
-        str | None, typer.Option(help="Address of a Dask scheduler.", rich_help_panel=RUN)
-    ] = None,
-    answers_cache: Annotated[
-        Path | None,
-        typer.Option(
-            help="A file of yours that keeps EXACT, PRIVATE answers.", rich_help_panel=RUN
-        ),
-    ] = None,
-    explain: Annotated[
-        bool,
-        typer.Option(
-            "--explain",
-            help="Say on stderr how queries are counted and how long passes took.",
-            rich_help_panel=RUN,
-        ),
-    ] = False,
-    threads: Annotated[
-        int | None,
-        typer.Option(help="Most threads; default: one for each core.", min=1, rich_help_panel=RUN),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(help="Folder to make; default: release-<UTC time>.", rich_help_panel=RUN),
-    ] = None,
-    config: Annotated[
-        Path | None,
-        typer.Option(help="TOML file with these options; see above.", rich_help_panel=RUN),
-    ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object on stdout.", rich_help_panel=RUN)
-    ] = False,
+    engine: EngineName = "auto",
+    scheduler: Scheduler = None,
+    answers_cache: AnswersCache = None,
+    explain: Explain = False,
+    threads: Threads = None,
+    out: Annotated[Path | None, _run(help="Folder to make; default: release-<UTC time>.")] = None,
+    config: Annotated[Path | None, _run(help="TOML file with these options; see above.")] = None,
+    as_json: Json = False,
     quiet: Annotated[
         bool,
-        typer.Option(
-            "--quiet",
-            "-q",
-            help="Print errors only, and whether the release is not private.",
-            rich_help_panel=RUN,
-        ),
+        _run("--quiet", "-q", help="Print errors only, and whether the release is not private."),
     ] = False,
-    verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Print more.", rich_help_panel=RUN)
-    ] = False,
+    verbose: Verbose = False,
 ) -> None:
     """Release private answers and synthetic records of a table.
 
@@ -255,9 +191,6 @@ def release(
 
         made = make_release(
             given["data"],
-            schema=given["schema"],
-            columns=given["columns"],
-            max_ones_per_row=given["max_ones_per_row"],
             queries=workload.queries,
             way=workload.way,
             signed=workload.signed,
@@ -265,21 +198,10 @@ def release(
             query_columns=workload.columns,
             marginals=workload.marginals,
             max_cells=workload.max_cells,
-            mechanism=given["mechanism"],
             options=mechanism_options(given),
-            epsilon=given["epsilon"],
-            delta=given["delta"],
-            neighbours=given["neighbours"],
-            rows=given["rows"],
-            accountant=given["accountant"],
-            seed=given["seed"],
-            engine=Engine(
-                name=given["engine"],
-                scheduler=given["scheduler"],
-                answers_cache=given["answers_cache"],
-            ),
-            threads=given["threads"],
+            engine=Engine(name=given["engine"], **_chosen(given, "scheduler", "answers_cache")),
             progress=progress,
+            **_chosen(given, *PASSED_ON),
         )
         progress.phase("writing the release")
         folder.write(made)
@@ -302,9 +224,7 @@ def check_options(given: dict[str, Any]) -> WorkloadRequest:
     from dualquery.room.randomness import check_seed
     from solvers import get_solver
 
-    BudgetRequest(
-        **{name: given[name] for name in ("epsilon", "delta", "accountant", "neighbours", "rows")}
-    )
+    BudgetRequest(**_chosen(given, "epsilon", "delta", "accountant", "neighbours", "rows"))
     own = mechanism_options(given)
     check_mechanism(given["mechanism"] or implied_mechanism(own))
     if given["solver"] is not None:
@@ -313,13 +233,15 @@ def check_options(given: dict[str, Any]) -> WorkloadRequest:
     queries = given["queries"]
     return WorkloadRequest(
         queries=None if queries is None else parse_queries(queries),
-        way=given["way"],
-        signed=given["signed"],
         seed=given["workload_seed"],
         columns=given["query_columns"],
-        marginals=given["marginals"],
-        max_cells=given["max_cells"],
+        **_chosen(given, "way", "signed", "marginals", "max_cells"),
     )
+
+
+def _chosen(given: dict[str, Any], *names: str) -> dict[str, Any]:
+    """Return some of the options."""
+    return {name: given[name] for name in names}
 
 
 def show_options(terminal: Terminal, mechanism: str) -> None:

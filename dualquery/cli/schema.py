@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from dualquery.cli.options import Quiet
 from dualquery.cli.terminal import Terminal
 from dualquery.runtime.errors import BadInputError
 
@@ -19,7 +20,7 @@ def schema(
     out: Annotated[
         Path | None, typer.Option(help="File to make; default: print the draft.")
     ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Draft a schema from a table, for you to check.
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dualquery.cli.options import Json, Quiet, Verbose
 from dualquery.cli.terminal import Terminal, set_threads, start_logging
 from dualquery.runtime.errors import BadInputError
 
@@ -56,9 +57,9 @@ def solve(
             "optimum, 20 unsatisfiable, 10 satisfiable, 0 unknown.",
         ),
     ] = Output.TEXT,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Errors only.")] = False,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Say more.")] = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
 ) -> None:
     """Solve one problem: weighted MaxSAT, or a linear program in 0-1 variables.
 

@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
+
+import polars as pl
 
 from dualquery.data.draft import draft_item_schema, draft_table_schema
 from dualquery.data.encode import BitRows, encode_frame, encode_items
@@ -26,9 +28,6 @@ from dualquery.data.schema.items import ItemSchema
 from dualquery.data.schema.protocol import Schema
 from dualquery.data.schema.table import TableSchema
 from dualquery.runtime.errors import BadInputError
-
-if TYPE_CHECKING:
-    import polars as pl
 
 # Rows are encoded in pieces of about this many cells, so that a wide table needs no more memory.
 _CELLS = 1 << 20
@@ -126,8 +125,7 @@ def _encodings(source: Source, schema: TableSchema | ItemSchema) -> Iterator[Enc
 def in_order(encodings: Iterable[Encoding], threads: int) -> Iterator[BitRows]:
     """Encode blocks in several threads, at most one a thread ahead; yield them in their order."""
     if threads == 1:
-        for encode in encodings:
-            yield encode()
+        yield from (encode() for encode in encodings)
         return
     ahead: deque[Future[BitRows]] = deque()
     with ThreadPoolExecutor(threads) as executor:
@@ -144,13 +142,7 @@ def in_order(encodings: Iterable[Encoding], threads: int) -> Iterator[BitRows]:
 
 
 def present_columns(source: TableSource, schema: TableSchema | ItemSchema) -> list[str]:
-    """Return the names of the schema's columns.
-
-    Raises
-    ------
-    BadInputError
-        If the table lacks one.
-    """
+    """Return the names of the schema's columns; raise `BadInputError` if the table lacks one."""
     present = list(source.columns())
     names = list(schema.column_names)
     known = set(present)

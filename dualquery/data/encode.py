@@ -5,9 +5,9 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from dualquery.data.readers.source import ItemRows
@@ -15,9 +15,6 @@ from dualquery.data.schema.columns import Binary, Categorical, Column, Numeric, 
 from dualquery.data.schema.items import ItemSchema
 from dualquery.data.schema.table import TableSchema
 from dualquery.runtime.errors import BadInputError
-
-if TYPE_CHECKING:
-    import polars as pl
 
 # Codes of cells that set no bit; local bits are never negative.
 MISSING = -1
@@ -132,7 +129,11 @@ def local_codes(
     BadInputError
         If the type of the values is one that no column can hold, such as lists.
     """
-    check_type(column.name, values, label)
+    if not can_become_bits(values):
+        raise BadInputError(
+            f"{label}: column {column.name!r} has type {values.dtype}, which cannot become bits; "
+            "leave it out with --columns, or store numbers or texts"
+        )
     missing = missing_mask(values, missing_values)
     if isinstance(column, Numeric):
         codes = _bucket_codes(column, values, missing)
@@ -144,32 +145,13 @@ def local_codes(
     return codes
 
 
-def check_type(column: str, values: pl.Series, label: str) -> None:
-    """Check that values are texts, numbers, truth values or dates.
-
-    Raises
-    ------
-    BadInputError
-        If not.
-    """
-    if not can_become_bits(values):
-        raise BadInputError(
-            f"{label}: column {column!r} has type {values.dtype}, which cannot become bits; leave "
-            "it out with --columns, or store numbers or texts"
-        )
-
-
 def can_become_bits(values: pl.Series) -> bool:
     """Return whether the type of values is one that a column can hold."""
-    import polars as pl
-
     return not (values.dtype.is_nested() or values.dtype in (pl.Object, pl.Binary, pl.Duration))
 
 
 def missing_mask(values: pl.Series, missing_values: tuple[str, ...]) -> NDArray[np.bool_]:
     """Return which values are null, NaN or one of the texts that stand for a missing value."""
-    import polars as pl
-
     if values.dtype.is_numeric():
         numbers = to_numbers(values)
         missing = np.isnan(numbers)
@@ -184,8 +166,6 @@ def missing_mask(values: pl.Series, missing_values: tuple[str, ...]) -> NDArray[
 
 def to_numbers(values: pl.Series) -> NDArray[np.float64]:
     """Return values as numbers, NaN where they are none. Blanks around a number are allowed."""
-    import polars as pl
-
     if values.dtype.is_numeric() or values.dtype == pl.Boolean:
         numbers = values.cast(pl.Float64)
     else:
@@ -196,8 +176,6 @@ def to_numbers(values: pl.Series) -> NDArray[np.float64]:
 @functools.cache
 def _numbers_among(texts: tuple[str, ...]) -> tuple[float, ...]:
     """Return those of some texts that are numbers."""
-    import polars as pl
-
     numbers = to_numbers(pl.Series(texts, dtype=pl.String))
     return tuple(numbers[~np.isnan(numbers)].tolist())
 
@@ -226,8 +204,6 @@ def _named_codes(codes: Mapping[str, int], values: pl.Series) -> NDArray[np.int3
 
     Numbers are compared as numbers ("1" is 1.0), truth values in any case ("True" is true).
     """
-    import polars as pl
-
     if values.dtype.is_numeric():
         return _numbered_codes(codes, to_numbers(values))
     if values.dtype == pl.Boolean:
@@ -270,12 +246,9 @@ def _fault(column: Column, value: object, code: int) -> str:
         )
         return f"the value is missing ({value!r}); {fix}"
     if code == UNPARSABLE:
-        expected = (
-            "a whole number" if isinstance(column, Numeric) and column.integer else "a number"
-        )
-        return (
-            f"{value!r} is not {expected}; correct it, or set unparsable to missing in the schema"
-        )
+        whole = isinstance(column, Numeric) and column.integer
+        fix = "correct it, or set unparsable to missing in the schema"
+        return f"{value!r} is not {'a whole number' if whole else 'a number'}; {fix}"
     if isinstance(column, Numeric):
         return (
             f"{value!r} is outside the schema's range, {column.edges[0]:g} to "

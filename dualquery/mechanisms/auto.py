@@ -1,10 +1,12 @@
 """`auto`: one mechanism chosen from public facts only, and why.
 
-Conjunctions are answered by `matrix` wherever Gaussian noise is possible: it measures what a fit
-learns most from, which is known before any row is read, and has smaller errors than the others on
-nearly all data that were tried (README); of a thousand rows at epsilon 0.1, independent columns or
-uniform answers do better. DualQuery serves pure budgets and accountants without Gaussian noise;
-MWEM serves other families of queries. All make records.
+Conjunctions about a thousand binary columns or more are answered by `staged`, others by `matrix`,
+wherever Gaussian noise is possible. Where columns are few, one measurement of everything and a fit
+tell most; of thousands of columns most hold nearly nothing, which only a first look can tell.
+`matrix` measures what a fit learns most from, which is known before any row is read, and has
+smaller errors than the others on nearly all data that were tried (README); of a thousand rows at
+epsilon 0.1, independent columns or uniform answers do better. DualQuery serves pure budgets
+and accountants without Gaussian noise; MWEM serves other families of queries. All make records.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from dualquery.mechanisms.matrix.width import is_wide
 from dualquery.mechanisms.protocol import Budget, Details, Mechanism, Outcome, Plan, Session, Task
 from dualquery.mechanisms.registry import configure
 from dualquery.privacy.accountants.choice import choices
@@ -44,7 +47,7 @@ class Choice(Details):
 
 @dataclass(frozen=True, kw_only=True)
 class Auto(Mechanism[Choice]):
-    """Chooses among matrix, dualquery and mwem, and says why."""
+    """Chooses among matrix, staged, dualquery and mwem, and says why."""
 
     name: ClassVar[str] = "auto"
     pure: ClassVar[bool] = False
@@ -98,4 +101,7 @@ def _suitable(task: Task, budget: Budget) -> list[tuple[str, str]]:
     noise = (GaussianNoise(1.0, 1.0),)
     if all(each.supports(noise, budget.delta) for each in choices(budget.accountant)):
         return [("dualquery", f"the accountant {budget.accountant} has no Gaussian noise")]
-    return [("matrix", "one measurement of all queries at once, and a mixture fitted to it"), game]
+    matrix = ("matrix", "one measurement of all queries at once, and a mixture fitted to it")
+    if is_wide(task.workload):
+        return [("staged", "of thousands of columns, few are worth more than one look"), matrix]
+    return [matrix, game]

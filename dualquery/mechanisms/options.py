@@ -84,22 +84,12 @@ def check_whole(options: Any, *names: str, least: int = 1) -> None:
             )
 
 
-def check_number(options: Any, *names: str, valid: Callable[[float], bool], needed: str) -> None:
-    """Raise `BadInputError` unless these options are finite numbers that are valid.
-
-    Parameters
-    ----------
-    options, names
-        A configuration, and the fields to check.
-    valid
-        Whether a finite number is.
-    needed
-        What is needed, for the message.
-    """
+def check_number(options: Any, needed: str, valid: Callable[[float], bool], *names: str) -> None:
+    """Raise `BadInputError`, which says what is needed, unless these are valid finite numbers."""
     for name, value in _given(options, names):
         number = isinstance(value, Real) and not isinstance(value, bool)
         if not (number and math.isfinite(value) and valid(value)):
-            raise BadInputError(f"{name} is {value!r}; {needed}")
+            raise BadInputError(f"{name} is {value!r}; {needed} is needed")
 
 
 def check_choice(options: Any, *names: str, known: str = "known") -> None:

@@ -18,6 +18,7 @@ BUILT_IN: Mapping[str, str] = {
     "auto": "dualquery.mechanisms.auto:Auto",
     "gaussian": "dualquery.mechanisms.baselines.noisy_answers:Gaussian",
     "matrix": "dualquery.mechanisms.matrix.mechanism:Matrix",
+    "staged": "dualquery.mechanisms.matrix.staged:Staged",
     "laplace": "dualquery.mechanisms.baselines.noisy_answers:Laplace",
     "independent": "dualquery.mechanisms.baselines.independent:Independent",
     "uniform": "dualquery.mechanisms.baselines.data_blind:Uniform",

@@ -13,6 +13,7 @@ from dualquery.data.domain import Domain
 from dualquery.queries.disjunctions import Disjunctions
 from dualquery.queries.family import QueryFamily, Statistic, as_records
 from dualquery.queries.literals import LiteralRows, refuse_rows
+from dualquery.queries.padded import read_padded, write_padded
 from dualquery.queries.products import Products
 from dualquery.rows.repeats import first_occurrences
 from dualquery.runtime.errors import BadInputError
@@ -96,23 +97,13 @@ class Workload(LiteralRows, QueryFamily):
 
     def to_columns(self) -> dict[str, pl.Series]:
         """Return columns ``literal_1`` .. ``literal_k`` of literals: Int32, null for padding."""
-        from dualquery.queries.padded import write_padded
-
         return write_padded("literal", self.literals)
 
     @classmethod
     def from_columns(
         cls, columns: Mapping[str, pl.Series], domain: Domain, description: Mapping[str, Any]
     ) -> Workload:
-        """Return the workload that `to_columns` wrote; other columns are ignored.
-
-        Raises
-        ------
-        BadInputError
-            When there is no column ``literal_1``, or its values are not queries of the domain.
-        """
-        from dualquery.queries.padded import read_padded
-
+        """Return the workload that `to_columns` wrote (see `queries_of_table`)."""
         return cls(read_padded("literal", columns), domain, description)
 
 
@@ -133,3 +124,25 @@ def require_conjunctions(queries: Statistic) -> Workload:
             "mwem"
         )
     return workload
+
+
+def table_cells(workload: Workload, query: int) -> NDArray[np.int32]:
+    """Return the cells of a query's table as conjunctions; every record lies in exactly one.
+
+    Parameters
+    ----------
+    workload
+        The queries.
+    query
+        Position of the query; it has w literals.
+
+    Returns
+    -------
+    int32, shape ``(2^w, w)``: literal codes. In cell c the i-th of the query's bits, in the order
+    of its literals, is bit i of the number c.
+    """
+    literals = workload.literals[query]
+    bits = literals[literals >= 0] >> 1
+    zero = 1 - (np.arange(1 << len(bits))[:, None] >> np.arange(len(bits)) & 1)
+    cells: NDArray[np.int32] = (2 * bits + zero).astype(np.int32)
+    return cells

@@ -79,17 +79,7 @@ class LiteralRows:
         return int(self.literals.shape[1])
 
     def on_record(self, record: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        """Return which conjunctions hold on one record.
-
-        Parameters
-        ----------
-        record
-            uint8, shape ``(bits,)``, 0/1.
-
-        Returns
-        -------
-        uint8, shape ``(m,)``, 0/1.
-        """
+        """Return which conjunctions hold on a record, uint8 ``(bits,)``: uint8, ``(m,)``, 0/1."""
         from dualquery.queries.counting import kernels
 
         if record.shape != (self.domain.bits,):
@@ -99,23 +89,9 @@ class LiteralRows:
         return truth
 
     def counts(self, records: Rows, threads: int) -> NDArray[np.int64]:
-        """Return in how many of the records each conjunction holds, exactly.
+        """Return in how many of the records each conjunction holds, exactly: int64, ``(m,)``.
 
-        Parameters
-        ----------
-        records
-            The rows, of this domain.
-        threads
-            Number of threads, at least 1; the counts do not depend on it.
-
-        Returns
-        -------
-        int64, shape ``(m,)``, in ``0 .. n``.
-
-        Raises
-        ------
-        BadInputError
-            If the rows cannot be read to the end.
+        Raises `BadInputError` if the rows cannot be read to the end.
         """
         from dualquery.queries.counting.planner import ConjunctionCounts
 

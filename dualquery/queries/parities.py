@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +16,9 @@ from dualquery.data.domain import Domain
 from dualquery.queries.choices import chosen_columns, count_choices, list_choices
 from dualquery.queries.disjunctions import Disjunctions
 from dualquery.queries.family import QueryFamily, require_bits
-from dualquery.queries.products import Products, terms_of
+from dualquery.queries.literals import refuse_rows
+from dualquery.queries.padded import read_padded, write_padded
+from dualquery.queries.products import Products
 from dualquery.rows.histogram import Histogram
 from dualquery.rows.repeats import first_occurrences, pad_right
 from dualquery.runtime.errors import BadInputError
@@ -127,24 +129,16 @@ class Parities(QueryFamily):
         column_of_bit = self.domain.column_of_bit
         columns = column_of_bit[used]
         sizes = axis_sizes(self.domain)
-        terms = []
+        values = []
         for bit, column in zip(used.tolist(), columns.tolist(), strict=True):
             signs = np.ones(sizes[column])
             binary = self.domain.sizes[column] == 1
             signs[1 if binary else bit - int(self.domain.offsets[column])] = -1.0
-            terms.append(terms_of(signs))
+            values.append(signs)
         present = self.sets >= 0
-        return Products(
-            sizes=sizes,
-            columns=np.where(present, column_of_bit[self.sets], -1).astype(np.int32),
-            factors=np.where(present, np.searchsorted(used, self.sets), -1).astype(np.int32),
-            factor_column=columns,
-            indptr=np.cumsum([0, *(len(index) for index, _ in terms)], dtype=np.int64),
-            index=np.concatenate([index for index, _ in terms]),
-            coefficient=np.concatenate([coefficient for _, coefficient in terms]),
-            cumulative=np.zeros(len(sizes), dtype=np.bool_),
-            scale=np.ones(len(self)),
-        )
+        scopes = np.where(present, column_of_bit[self.sets], -1)
+        factors = np.where(present, np.searchsorted(used, self.sets), -1)
+        return Products.of_factors(sizes, scopes, factors, columns, values)
 
     def disjunctions(self) -> Disjunctions:
         """Return ``(1 + q) / 2``: the 2^(k-1) ways in which an even number of k bits is 1."""
@@ -174,23 +168,13 @@ class Parities(QueryFamily):
 
     def to_columns(self) -> dict[str, pl.Series]:
         """Return columns ``bit_1`` .. ``bit_k``: Int32, null for padding."""
-        from dualquery.queries.padded import write_padded
-
         return write_padded("bit", self.sets)
 
     @classmethod
     def from_columns(
         cls, columns: Mapping[str, pl.Series], domain: Domain, description: Mapping[str, Any]
     ) -> Parities:
-        """Return the parities that `to_columns` wrote.
-
-        Raises
-        ------
-        BadInputError
-            If the columns do not hold parities of the domain.
-        """
-        from dualquery.queries.padded import read_padded
-
+        """Return the parities that `to_columns` wrote (see `queries_of_table`)."""
         made = cls(domain, sets=read_padded("bit", columns))
         made.description = description
         return made
@@ -268,9 +252,7 @@ def _checked(rows: NDArray[np.integer[Any]], domain: Domain) -> NDArray[np.int32
 
 def _refuse(wrong: Any, sets: NDArray[Any], complaint: str) -> None:
     """Raise for the first set that is wrong."""
-    for number in np.flatnonzero(wrong)[:1]:
-        members: Iterable[int] = sets[number][sets[number] >= 0].tolist()
-        raise BadInputError(f"set {number} {complaint}: {members}")
+    refuse_rows(wrong, complaint, lambda number: sets[number][sets[number] >= 0].tolist(), "set")
 
 
 def _subsets(sets: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:

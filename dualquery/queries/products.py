@@ -15,8 +15,10 @@ stand for "at least v": an interval is two terms then, however long it is.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,22 +63,41 @@ class Products:
     @staticmethod
     def of_conjunctions(rows: LiteralRows) -> Products:
         """Rewrite conjunctions of literals; several literals on one column become one factor."""
-        sizes = axis_sizes(rows.domain)
         codes, owner = _one_factor_a_column(rows)
         used = np.unique(codes[codes >= 0])
         renumbered = np.full(len(owner.columns), -1, dtype=np.int32)
         renumbered[used] = np.arange(len(used))
-        terms = [terms_of(owner.values(int(code))) for code in used]
+        return Products.of_factors(
+            axis_sizes(rows.domain),
+            np.where(codes >= 0, owner.columns[codes], -1),
+            np.where(codes >= 0, renumbered[codes], -1),
+            owner.columns[used],
+            [owner.values(int(code)) for code in used],
+        )
+
+    @staticmethod
+    def of_factors(
+        sizes: NDArray[np.int64],
+        columns: NDArray[np.integer[Any]],
+        factors: NDArray[np.integer[Any]],
+        factor_column: NDArray[np.int32],
+        values: Sequence[NDArray[np.float64]],
+    ) -> Products:
+        """Return products of factors that are given by their ``values`` (see the class).
+
+        Each of the ``values`` is float64, shape ``(size of the factor's column,)``.
+        """
+        terms = list(map(terms_of, values))
         return Products(
             sizes=sizes,
-            columns=np.where(codes >= 0, owner.columns[codes], -1).astype(np.int32),
-            factors=np.where(codes >= 0, renumbered[codes], -1).astype(np.int32),
-            factor_column=owner.columns[used],
-            indptr=np.concatenate(([0], np.cumsum([len(i) for i, _ in terms]))).astype(np.int64),
+            columns=columns.astype(np.int32),
+            factors=factors.astype(np.int32),
+            factor_column=factor_column,
+            indptr=np.cumsum([0, *(len(index) for index, _ in terms)], dtype=np.int64),
             index=np.concatenate([i for i, _ in terms]),
             coefficient=np.concatenate([c for _, c in terms]),
             cumulative=np.zeros(len(sizes), dtype=np.bool_),
-            scale=np.ones(len(rows)),
+            scale=np.ones(len(columns)),
         )
 
     def with_terms(
@@ -87,14 +108,11 @@ class Products:
         coefficient: NDArray[np.float64],
     ) -> Products:
         """Return the queries with other factors on the same columns, none of them cumulative."""
+        cumulative = np.zeros(len(sizes), dtype=np.bool_)
         other = replace(
-            self,
-            sizes=sizes,
-            cumulative=np.zeros(len(sizes), dtype=np.bool_),
-            indptr=indptr,
-            index=index,
+            self, sizes=sizes, cumulative=cumulative, indptr=indptr, index=index,
             coefficient=coefficient,
-        )
+        )  # fmt: skip
         vars(other)["_scopes"] = self._scopes  # the same; finding them anew sorts all queries
         return other
 

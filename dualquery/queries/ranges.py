@@ -17,6 +17,8 @@ from dualquery.data.cells import axis_sizes
 from dualquery.data.domain import Domain
 from dualquery.queries.disjunctions import Disjunctions
 from dualquery.queries.family import QueryFamily, require_bits
+from dualquery.queries.literals import refuse_rows
+from dualquery.queries.padded import read_padded, write_padded
 from dualquery.queries.products import Products
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.resources import check_memory
@@ -79,12 +81,18 @@ class RangeQueries(QueryFamily):
             raise BadInputError("ranges need at least one box of at least one column")
         sizes = axis_sizes(domain)
         used = columns >= 0
-        _refuse((columns >= domain.columns) | (columns < -1), columns, "has no such column")
-        _refuse(~used[:, :1], columns, "has no columns")
+        unknown = (columns >= domain.columns) | (columns < -1)
         repeated = used[:, 1:] & (columns[:, 1:] <= columns[:, :-1])
-        _refuse(repeated, columns, "has columns that do not increase")
+        for wrong, complaint in (
+            (unknown, "has no such column"),
+            (~used[:, :1], "has no columns"),
+            (repeated, "has columns that do not increase"),
+        ):
+            refuse_rows(wrong, complaint, lambda box: columns[box].tolist(), "box")
         outside = used & ((first < 0) | (last >= sizes[columns]) | (first > last))
-        _refuse(outside, np.stack((first, last), -1), "has an interval outside its column")
+        ends = np.stack((first, last), -1)
+        complaint = "has an interval outside its column"
+        refuse_rows(outside, complaint, lambda box: ends[box].tolist(), "box")
         self.domain = domain
         self.columns, self.first, self.last = columns, first, last
         self.description: Mapping[str, Any] = {"kind": "ranges", "way": self.way}
@@ -235,21 +243,12 @@ class RangeQueries(QueryFamily):
         import polars as pl
 
         names = schema.column_names
-        boxes = zip(self.columns.tolist(), self.first.tolist(), self.last.tolist(), strict=True)
-        return pl.Series(
-            "query",
-            [
-                " & ".join(
-                    f"{names[c]} in {a}..{b}" for c, a, b in zip(*box, strict=True) if c >= 0
-                )
-                for box in boxes
-            ],
-        )
+        boxes = np.stack((self.columns, self.first, self.last), axis=-1).tolist()
+        parts = ([f"{names[c]} in {a}..{b}" for c, a, b in box if c >= 0] for box in boxes)
+        return pl.Series("query", list(map(" & ".join, parts)))
 
     def to_columns(self) -> dict[str, pl.Series]:
         """Return Int32 columns ``column_1`` .., ``first_1`` .., ``last_1`` .., null for padding."""
-        from dualquery.queries.padded import write_padded
-
         return {
             **write_padded("column", self.columns),
             **write_padded("first", self.first),
@@ -260,15 +259,7 @@ class RangeQueries(QueryFamily):
     def from_columns(
         cls, columns: Mapping[str, pl.Series], domain: Domain, description: Mapping[str, Any]
     ) -> RangeQueries:
-        """Return the boxes that `to_columns` wrote.
-
-        Raises
-        ------
-        BadInputError
-            If the columns do not hold boxes of the domain.
-        """
-        from dualquery.queries.padded import read_padded
-
+        """Return the boxes that `to_columns` wrote (see `queries_of_table`)."""
         arrays = (read_padded(name, columns) for name in ("column", "first", "last"))
         made = cls.of_arrays(domain, *arrays)
         made.description = description
@@ -344,9 +335,3 @@ def _cells_of_boxes(
         literal = np.where(binary, 2 * offset + (1 - value), 2 * (offset + value))
         literals[:, place] = np.where(used[owner, place], literal, -1)
     return literals, owner
-
-
-def _refuse(wrong: NDArray[np.bool_], show: NDArray[np.int32], complaint: str) -> None:
-    rows = np.flatnonzero(wrong.any(axis=1))
-    if len(rows):
-        raise BadInputError(f"box {rows[0]} {complaint}: {show[rows[0]].tolist()}")

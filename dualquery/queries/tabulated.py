@@ -186,13 +186,7 @@ class HistogramQueries(QueryFamily):
     def from_columns(
         cls, columns: Mapping[str, pl.Series], domain: Domain, description: Mapping[str, Any]
     ) -> HistogramQueries:
-        """Return the matrix that `to_columns` wrote.
-
-        Raises
-        ------
-        BadInputError
-            If there is no column ``values`` or it is no matrix over the domain.
-        """
+        """Return the matrix that `to_columns` wrote (see `queries_of_table`)."""
         if "values" not in columns:
             raise BadInputError("the table of queries has no column values")
         made = cls(np.array(columns["values"].to_list()), domain)

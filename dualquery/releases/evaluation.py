@@ -139,16 +139,13 @@ def _compare(
     counted = neighbours is Neighbours.REPLACE_ONE
     if counted and data.n != loaded.n:
         _log.warning(
-            "the release was made from %s rows, this table has %s: it may be another table",
-            f"{loaded.n:,}",
-            f"{data.n:,}",
+            f"the release was made from {loaded.n:,} rows, this table has {data.n:,}: it may be "
+            "another table"
         )
     elif abs(data.n - loaded.n) > FAR_OFF * data.n:
         _log.warning(
-            "the release went by %s rows, this table has %s: its answers are shares of the first "
-            "number, and off by that alone",
-            f"{loaded.n:,}",
-            f"{data.n:,}",
+            f"the release went by {loaded.n:,} rows, this table has {data.n:,}: its answers are "
+            "shares of the first number, and off by that alone"
         )
     workload = loaded.workload
     epsilon: float = loaded.options["epsilon"]

@@ -6,14 +6,7 @@ import datetime
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from dualquery.mechanisms.protocol import (
-    Budget,
-    Mechanism,
-    Outcome,
-    Plan,
-    Session,
-    Task,
-)
+from dualquery.mechanisms.protocol import Budget, Mechanism, Outcome, Plan, Session, Task
 from dualquery.privacy.accountants.choice import best
 from dualquery.privacy.events import Neighbours, events_of
 from dualquery.privacy.statement import PrivacyStatement
@@ -198,11 +191,7 @@ def statement(
         epsilon=rows.epsilon + (budget.epsilon if looked else 0.0),
         delta=budget.delta if looked else 0.0,
         accountant=accountant.name,
-        assumptions=(
-            accountant.assumptions if looked else _UNSEEN,
-            *rows.assumptions,
-            *data.notes,
-        ),
+        assumptions=(accountant.assumptions if looked else _UNSEEN, *rows.assumptions, *data.notes),
         numerical_assumptions=numerical_assumptions((*rows.events, *events_of(plan.schedule))),
         neighbours=rows.relation,
         condition=condition,

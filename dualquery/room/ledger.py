@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 from dualquery.privacy.events import (
     Event,
     GaussianNoise,
@@ -47,11 +49,17 @@ class Ledger:
 
 
 def covers(planned: Event, event: Event) -> bool:
-    """Return whether ``event`` is of the planned kind and no larger in any of its parameters."""
+    """Return whether ``event`` is of the planned kind and costs no more.
+
+    None of its parameters is larger; of Gaussian noise the cost depends on the ratio of sensitivity
+    to scale alone (numbers and noise may be given in another unit), so the ratios are compared,
+    exactly.
+    """
     if isinstance(planned, SampledQueries) and isinstance(event, SampledQueries):
         return event.range <= planned.range and event.draws <= planned.draws
     if isinstance(planned, LaplaceNoise) and isinstance(event, LaplaceNoise):
         return event.epsilon <= planned.epsilon
     if isinstance(planned, GaussianNoise) and isinstance(event, GaussianNoise):
-        return event.sensitivity <= planned.sensitivity and event.scale >= planned.scale
+        ratio, most = (Fraction(e.sensitivity) / Fraction(e.scale) for e in (event, planned))
+        return ratio <= most
     return False

@@ -82,6 +82,8 @@ class Strategy:
 
     def sums(self, rows: Rows, threads: int) -> Int64:
         """Return the exact sums of the features over private rows, heavy ones left out."""
+        if not len(self.features):
+            return np.zeros(0, np.int64)
         monomials = self.features.monomials
         counts = rows.total(LightCounts(self.loads, self.limit), threads)
         return monomials.combine(counts, rows.n, len(self.features))

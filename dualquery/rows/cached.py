@@ -46,13 +46,7 @@ class CachedRows:
         return self.rows.bits
 
     def total(self, statistic: RowSum, threads: int) -> NDArray[np.int64]:
-        """Return a row sum over all rows, from known counts or by a pass.
-
-        Raises
-        ------
-        BadInputError
-            If the rows cannot be read to the end, or the file cannot be read or written.
-        """
+        """Return a row sum over all rows (see `Rows`), from known counts or by a pass."""
         key = _key(statistic)
         if key is None:
             return self.rows.total(statistic, threads)
@@ -63,17 +57,7 @@ class CachedRows:
     def count_together(self, sums: Sequence[ConjunctionSum], threads: int) -> None:
         """Count several lists of conjunctions in one pass, so that each is known from then on.
 
-        Parameters
-        ----------
-        sums
-            Counts of conjunctions, one list each. No lists need no pass.
-        threads
-            Threads for the pass.
-
-        Raises
-        ------
-        BadInputError
-            As `total`.
+        No lists, or known ones only, need no pass.
         """
         keyed = ((_key(each), each) for each in sums)
         lists = {key: each for key, each in keyed if key is not None and key not in self._known}

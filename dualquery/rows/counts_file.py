@@ -106,12 +106,8 @@ class CountsFile:
             kept = np.concatenate((np.arange(len(known)), new))
             self._store(both[kept], both_counts[kept])
             counts = both_counts
-        _explain.info(
-            "%s: %s answers were known, %s were counted and kept",
-            self.path,
-            f"{len(literals) - len(new):,}",
-            f"{len(new):,}",
-        )
+        known_before = f"{len(literals) - len(new):,} answers were known"
+        _explain.info(f"{self.path}: {known_before}, {len(new):,} were counted and kept")
         return np.asarray(counts[first[wanted]])
 
     def _load(self) -> tuple[NDArray[np.int32], NDArray[np.int64]]:

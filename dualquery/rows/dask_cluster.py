@@ -163,13 +163,7 @@ class ClusterRows:
 def cluster_rows(
     client: Any, parts: Sequence[Source], schema: TableSchema | ItemSchema
 ) -> ClusterRows:
-    """Return partitions as rows, counted by the workers.
-
-    Raises
-    ------
-    BadInputError
-        If a worker cannot read a partition.
-    """
+    """Return partitions as rows, counted by the workers, who refuse what they cannot read."""
     shared = client.submit(_same, None, schema, pure=False)
     counts = client.map(_part_rows, parts, shared=shared, pure=False)
     return ClusterRows(client, parts, schema, sum(_result(lambda: client.gather(counts))))

@@ -8,10 +8,7 @@ from typing import Generic, Protocol, TypeVar, runtime_checkable
 
 from dualquery.data.blocks import choose_schema, drops_rows, encoded_blocks, intake_notes
 from dualquery.data.readers.formats import source_of
-from dualquery.data.readers.source import (
-    DeclaredItemSource,
-    Source,
-)
+from dualquery.data.readers.source import DeclaredItemSource, Source
 from dualquery.data.schema.column_choice import ColumnChoice
 from dualquery.data.schema.items import ItemSchema
 from dualquery.data.schema.protocol import Schema
@@ -102,25 +99,25 @@ def load(
     """
     source = source_of(data)
     chosen = choose_schema(source, schema, columns, max_ones_per_row)
-    return dataset(_read(source, chosen), chosen, source)
+    return dataset(read(source, chosen), chosen, source)
 
 
 def dataset(rows: R, schema: TableSchema | ItemSchema, source: Source) -> Dataset[R]:
-    """Return rows of a source as a data set.
-
-    Raises
-    ------
-    BadInputError
-        If there is no row.
-    """
+    """Return rows of a source as a data set; raise `BadInputError` if there is none."""
     if not rows.n:
         which = "no complete rows" if drops_rows(schema) else "no rows"
         raise BadInputError(f"{source.label}: {which}, so there is nothing to release")
     return Dataset(rows, schema, source.label, intake_notes(source, schema))
 
 
-def _read(source: Source, schema: TableSchema | ItemSchema) -> Records:
-    """Read all rows into memory."""
+def read(source: Source, schema: TableSchema | ItemSchema) -> Records:
+    """Read all rows of a source into memory.
+
+    Raises
+    ------
+    BadInputError
+        As `load`.
+    """
     uncut = schema.max_ones_per_row is None
     if isinstance(source, RecordsSource) and isinstance(schema, ItemSchema) and uncut:
         return source.records(schema)

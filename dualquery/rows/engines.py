@@ -7,9 +7,10 @@ it, or the sizes of the files and of free memory do; a release does not say whic
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from dualquery.data.blocks import choose_schema
@@ -17,8 +18,10 @@ from dualquery.data.opening import FilePath
 from dualquery.data.readers.formats import source_of
 from dualquery.data.readers.source import PartitionedSource, Source
 from dualquery.data.schema.column_choice import ColumnChoice
+from dualquery.data.schema.items import ItemSchema
 from dualquery.data.schema.protocol import Schema
-from dualquery.rows.dataset import Dataset, RecordsSource, dataset, load
+from dualquery.data.schema.table import TableSchema
+from dualquery.rows.dataset import Dataset, RecordsSource, dataset, read
 from dualquery.rows.packed import Records
 from dualquery.rows.protocol import Rows
 from dualquery.runtime.errors import BadInputError
@@ -88,7 +91,8 @@ class Engine:
             row, the rows do not fit, or the cluster cannot be reached.
         """
         source = source_of(data)
-        with self._opened(source, schema, columns, max_ones_per_row) as opened:
+        choose = partial(choose_schema, source, schema, columns, max_ones_per_row)
+        with self._opened(source, choose) as opened:
             if not _log.isEnabledFor(logging.INFO):
                 yield self._cached(opened, source)
                 return
@@ -104,13 +108,9 @@ class Engine:
 
     @contextmanager
     def _opened(
-        self,
-        source: Source,
-        schema: Schema | str | Path | None,
-        columns: ColumnChoice | None,
-        max_ones_per_row: int | None,
+        self, source: Source, choose: Callable[[], TableSchema | ItemSchema]
     ) -> Iterator[Dataset[Rows]]:
-        """Yield the rows of a source, as the engine reads them."""
+        """Yield the rows of a source, as the engine reads them, with the schema that is chosen."""
         if self.scheduler is not None:
             from dualquery.rows.dask_cluster import cluster_rows, connect
 
@@ -120,15 +120,17 @@ class Engine:
                     "pattern, each file as a partition"
                 )
             with connect(self.scheduler) as client:
-                chosen = choose_schema(source, schema, columns, max_ones_per_row)
+                chosen = choose()
                 yield dataset(cluster_rows(client, source.parts, chosen), chosen, source)
-        elif self._streams(source):
+            return
+        streams = self._streams(source)
+        chosen = choose()
+        if streams:
             from dualquery.rows.streamed import stream_rows
 
-            chosen = choose_schema(source, schema, columns, max_ones_per_row)
             yield dataset(stream_rows(source, chosen), chosen, source)
         else:
-            yield load(source, schema, columns, max_ones_per_row)
+            yield dataset(read(source, chosen), chosen, source)
 
     def _streams(self, source: Source) -> bool:
         """Return whether rows are left in their source."""

@@ -129,19 +129,7 @@ class Records:
         return min(BLOCK_ROWS, self.n - block * BLOCK_ROWS)
 
     def block(self, block: int, attributes: NDArray[np.int32]) -> NDArray[np.uint64]:
-        """Return some bits of one block, packed.
-
-        Parameters
-        ----------
-        block
-            0 .. `blocks` - 1.
-        attributes
-            int32, strictly increasing bit numbers.
-
-        Returns
-        -------
-        uint64, shape ``(len(attributes), BLOCK_WORDS)``, contiguous and the caller's own.
-        """
+        """Return some bits, int32, increasing, of one block (see `Block.pack`)."""
         return self.stored[block].pack(attributes)
 
     def stream(self) -> Iterator[Block]:
@@ -237,16 +225,12 @@ class RecordsBuilder:
             raise BadInputError(
                 f"row {self.rows + row}: bit {int(used[position])} is outside 0..{self._bits - 1}"
             )
-        start, stop = 0, len(pointers) - 1
-        while start < stop:
-            end = start + min(stop - start, BLOCK_ROWS - self._filled)
+        for start, end in self._pieces(len(pointers) - 1):
             # Copies: a reader may reuse its buffers for the next piece.
             self._lengths.append(np.diff(pointers[start : end + 1]))
             self._indices.append(
                 numbers[pointers[start] : pointers[end]].astype(np.int32, copy=True)
             )
-            self._advance(end - start)
-            start = end
 
     def append_dense(self, rows: NDArray[np.uint8]) -> None:
         """Append rows of 0s and 1s, uint8, shape ``(rows, bits)``.
@@ -264,16 +248,12 @@ class RecordsBuilder:
                 f"row {self.rows + row}, bit {bit}: found {rows[row, bit]}, expected 0 or 1"
             )
         dense = np.ascontiguousarray(rows, np.uint8)
-        start, stop = 0, len(dense)
-        while start < stop:
-            end = start + min(stop - start, BLOCK_ROWS - self._filled)
+        for start, end in self._pieces(len(dense)):
             if self._words is None:
                 self._words = np.zeros((self._bits, BLOCK_WORDS), np.uint64)
             kernels.pack_rows(dense[start:end], self._filled, self._words)
             # Row lists and packed rows may alternate within a block: these rows list nothing.
             self._lengths.append(np.zeros(end - start, np.int64))
-            self._advance(end - start)
-            start = end
 
     def build(self) -> Records:
         """Return the records that were not taken; the builder starts again with none."""
@@ -292,23 +272,27 @@ class RecordsBuilder:
         self._taken += len(full)
         return full
 
-    def _advance(self, rows: int) -> None:
-        self._filled += rows
-        if self._filled == BLOCK_ROWS:
-            self._close_block()
+    def _pieces(self, rows: int) -> Iterator[tuple[int, int]]:
+        """Cut new rows where blocks end; each block is closed once its piece has been taken in."""
+        start = 0
+        while start < rows:
+            end = min(rows, start + BLOCK_ROWS - self._filled)
+            yield start, end
+            self._filled += end - start
+            start = end
+            if self._filled == BLOCK_ROWS:
+                self._close_block()
 
     def _close_block(self) -> None:
         indptr = np.concatenate([np.zeros(1, np.int64), *self._lengths])
         np.cumsum(indptr, out=indptr)
         indices = np.concatenate([np.zeros(0, np.int32), *self._indices])
         packed_bytes = self._bits * BLOCK_WORDS * 8
-        listed = self._words is None and (
-            _listed_bytes(len(indices), min(len(indices), self._bits)) < packed_bytes
-        )
-        if listed:
+        most_listed = _listed_bytes(len(indices), min(len(indices), self._bits))
+        words = self._words
+        if words is None and most_listed < packed_bytes:
             block: Block = ListedBlock(*kernels.list_ones(indptr, indices, self._bits))
         else:
-            words = self._words
             if words is None:
                 words = np.zeros((self._bits, BLOCK_WORDS), np.uint64)
             kernels.scatter_ones(indptr, indices, 0, words)

@@ -48,37 +48,21 @@ class TimedRows:
         return self._rows.bits
 
     def total(self, statistic: RowSum, threads: int) -> NDArray[np.int64]:
-        """Return a statistic of all rows, and report the pass.
-
-        Raises
-        ------
-        BadInputError
-            If the rows cannot be read to the end.
-        """
+        """Return a statistic of all rows (see `Rows`), and report the pass."""
         start = time.perf_counter()
         found = self._rows.total(statistic, threads)
         seconds = time.perf_counter() - start
         self._passes += 1
         self._seconds += seconds
-        _log.info(
-            "pass %d: %s in %.2f s; %s read from %s",
-            self._passes,
-            self._counted(statistic, seconds),
-            seconds,
-            mebibytes(self._read),
-            self._place,
-        )
+        counted = self._counted(statistic, seconds)
+        read = f"{mebibytes(self._read)} read from {self._place}"
+        _log.info(f"pass {self._passes}: {counted} in {seconds:.2f} s; {read}")
         return found
 
     def report(self) -> None:
         """Report all passes together."""
-        _log.info(
-            "passes over the rows: %d, %.2f s in all; %s read from %s",
-            self._passes,
-            self._seconds,
-            mebibytes(self._passes * self._read),
-            self._place,
-        )
+        read = f"{mebibytes(self._passes * self._read)} read from {self._place}"
+        _log.info(f"passes over the rows: {self._passes}, {self._seconds:.2f} s in all; {read}")
 
     def _counted(self, statistic: RowSum, seconds: float) -> str:
         if not isinstance(statistic, ConjunctionSum):

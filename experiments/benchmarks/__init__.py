@@ -14,12 +14,11 @@ from typing import Any
 from rich.console import Console
 
 from dualquery.runtime.errors import BadInputError
-from experiments.benchmarks import evaluation, growth, multiplicative_weights, player, scale
+from experiments.benchmarks import evaluation, multiplicative_weights, player, scale
 
 PARTS: dict[str, Callable[[Console, bool], Any]] = {
     "evaluation": evaluation.run,
     "player": player.run,
-    "growth": growth.run,
     "scale": scale.run,
     "mwem": multiplicative_weights.run,
 }

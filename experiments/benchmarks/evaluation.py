@@ -16,14 +16,22 @@ from rich.table import Table
 
 from dualquery.data.domain import Domain
 from dualquery.queries.generate.random import random_conjunctions
-from dualquery.rows.generated.biased import Biased
+from dualquery.rows.generated.biased import Biased, Generator, generated_records
+from dualquery.rows.packed import PackedBlock, Records
 from experiments.benchmarks.alternatives import ALTERNATIVES
-from experiments.benchmarks.stored_records import stored_records
 from experiments.benchmarks.timing import fastest, stream_bandwidth
 
 ROWS, BITS, QUERIES = 494_021, 396, 500_000
 SAMPLE = 200
 """Queries on which the alternatives are timed; their times are scaled to the whole workload."""
+
+
+def stored_records(generator: Generator) -> Records:
+    """Return a generator's table as packed blocks in memory."""
+    records = generated_records(generator)
+    everything = np.arange(records.bits, dtype=np.int32)
+    blocks = (PackedBlock(records.block(block, everything)) for block in range(records.blocks))
+    return Records(records.n, records.bits, tuple(blocks))
 
 
 def run(console: Console, quick: bool) -> dict[str, Any]:

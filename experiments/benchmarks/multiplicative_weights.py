@@ -17,8 +17,8 @@ from dualquery.data.domain import Domain
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.parities import Parities
 from dualquery.rows.generated.biased import Biased
-from experiments.benchmarks.stored_records import stored_records
-from experiments.processes import measure
+from experiments.benchmarks.evaluation import stored_records
+from experiments.harness.processes import measure
 
 REPETITIONS = 10
 _BLAS_THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")

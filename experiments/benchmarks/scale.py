@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Column, Table
 
-from experiments.processes import Measured, measure
+from experiments.harness.processes import measure
 
 EPSILON, DELTA = 1.0, 0.001
 EVALUATING = "evaluating the queries"
@@ -29,74 +28,41 @@ def run(console: Console, quick: bool) -> dict[str, Any]:
     netflix = "netflix-like:20000,2000" if quick else "netflix-like"
     widest = "biased:10000,40000" if quick else "biased:100000,512000"
     queries = (20_000, 10_000) if quick else (500_000, 100_000)
+    table = Table(
+        Column("table", overflow="fold"), "seconds", "evaluation", "overhead", "CPU s",
+        "peak MiB", "rounds x samples",
+        title=f"releases at epsilon {EPSILON:g}, delta {DELTA:g}",
+    )  # fmt: skip
     found = {}
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         ones = measure(write_files, netflix, folder).value
-        npz = f"npz:{folder / 'table.npz'}"
-        parquet = f"parquet:{folder / 'table.parquet'}"
         items = f"1-{np.load(folder / 'table.npz')['shape'][1]}"
         runs = {
-            f"{netflix} npz": (npz, None, queries[0]),
-            f"{netflix} parquet": (parquet, items, queries[0]),
+            f"{netflix} npz": (f"npz:{folder / 'table.npz'}", None, queries[0]),
+            f"{netflix} parquet": (f"parquet:{folder / 'table.parquet'}", items, queries[0]),
             widest: (widest, None, queries[1]),
         }
-        for name, (table, columns, size) in runs.items():
-            found[name] = measured_release(table, columns, size)
-    print_releases(console, found)
-    return {"netflix_like_ones": ones, "releases": found}
-
-
-def measured_release(source: str, columns: str | None, queries: int) -> dict[str, Any]:
-    """Release a table in a process of its own; return what it took.
-
-    Parameters
-    ----------
-    source, columns
-        As on the command line.
-    queries
-        Number of random 3-way conjunctions.
-    """
-    with tempfile.TemporaryDirectory() as place:
-        return _line(measure(release_and_save, source, columns, queries, Path(place) / "release"))
-
-
-def print_releases(console: Console, found: Mapping[str, Mapping[str, Any]]) -> None:
-    """Print what some releases took, by the name of their table."""
-    table = Table(
-        Column("table", overflow="fold"),
-        "seconds",
-        "evaluation",
-        "overhead",
-        "CPU s",
-        "peak MiB",
-        "rounds x samples",
-        title=f"releases at epsilon {EPSILON:g}, delta {DELTA:g}",
-    )
-    for name, line in found.items():
-        peak = "unknown" if line["peak_mib"] is None else f"{line['peak_mib']:,.0f}"
-        table.add_row(
-            name,
-            f"{line['seconds']:.1f}",
-            f"{line['evaluation_s']:.2f}",
-            f"{line['overhead_s']:.1f}",
-            f"{line['cpu_s']:.1f}",
-            peak,
-            f"{line['rounds']} x {line['samples']:,}",
-        )
+        for number, (name, arguments) in enumerate(runs.items()):
+            took = measure(release_and_save, *arguments, folder / f"release-{number}")
+            line, evaluation = took.value, took.value["phases"][EVALUATING]
+            found[name] = {
+                "seconds": took.seconds,
+                "cpu_s": took.cpu_seconds,
+                "evaluation_s": evaluation,
+                "overhead_s": took.seconds - evaluation,
+                "peak_mib": took.peak_mib,
+                **line,
+            }
+            table.add_row(
+                name,
+                *(f"{x:.1f}" for x in (took.seconds, evaluation, took.seconds - evaluation)),
+                f"{took.cpu_seconds:.1f}",
+                "unknown" if took.peak_mib is None else f"{took.peak_mib:,.0f}",
+                f"{line['rounds']} x {line['samples']:,}",
+            )
     console.print(table)
-
-
-def _line(measured: Measured[dict[str, Any]]) -> dict[str, Any]:
-    evaluation = measured.value["phases"][EVALUATING]
-    return {
-        "seconds": measured.seconds,
-        "cpu_s": measured.cpu_seconds,
-        "evaluation_s": evaluation,
-        "overhead_s": measured.seconds - evaluation,
-        "peak_mib": measured.peak_mib,
-        **measured.value,
-    }
+    return {"netflix_like_ones": ones, "releases": found}
 
 
 def write_files(source: str, folder: Path) -> int:

@@ -18,78 +18,55 @@ _STAR = "the repository UCLA-StarAI/Density-Estimation-Datasets on GitHub"
 
 @dataclass(frozen=True)
 class DataFile:
-    """A public data set.
+    """A public data set."""
 
-    Parameters
-    ----------
-    name
-        Its name in ``--data NAME:PATH``.
-    paths
-        Where it is looked for in a folder given with ``--data``, first match first.
-    origin
-        Where to get it.
-    prefix
-        The format's prefix for `dualquery.data.readers.formats.parse_source`, with its colon; may
-        be empty.
-    """
-
-    name: str
-    paths: tuple[str, ...]
-    origin: str
+    name: str  # its name in ``--data NAME:PATH``
+    place: str
+    """Where it is looked for in a folder given with ``--data``; there and in the folder itself."""
+    origin: str  # where to get it
     prefix: str = ""
+    """The format's prefix for `dualquery.data.readers.formats.parse_source`, with its colon; may be
+    empty."""
+    other_name: str = ""  # another name that the file may have
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Where it is looked for in a folder, first match first."""
+        name = Path(self.place).name
+        others = (name, name.removesuffix(".gz"), self.other_name)
+        return tuple(dict.fromkeys((self.place, *filter(None, others))))
 
 
 _KNOWN = (
-    DataFile(
-        "kdd99",
-        ("dualquery/kdd99.clean.gz", "kdd99.clean.gz", "kdd99.clean"),
-        f"kdd99.clean in kdd99.tar.bz2 of {_AUTHORS}",
-        "kdd99:",
-    ),
-    DataFile(
-        "netflix",
-        ("netflix", "download"),
-        "the folder of the Netflix Prize files, which may not be passed on: only who has them can "
-        "use them",
-        "netflix:",
-    ),
-    DataFile(
-        "npm-deps",
-        ("sparse/npm-deps.dat.gz", "npm-deps.dat.gz"),
-        "the npm package dependent-packages 2.2.2, one line of item numbers a package",
-        "fimi:",
-    ),
-    DataFile("plants", ("sparse/plants.csv.gz", "plants.csv.gz"), f"{_STAR}, datasets/plants",
-             "matrix:"),
-    DataFile("pumsb_star", ("sparse/pumsb_star.csv.gz", "pumsb_star.csv.gz"),
-             f"{_STAR}, datasets/pumsb_star", "matrix:"),
-    DataFile("mushroom", ("sparse/mushroom.dat.gz", "mushroom.dat.gz"),
-             "FIMI's mushroom.dat", "fimi:"),
-    DataFile("groceries", ("sparse/groceries.dat.gz", "groceries.dat.gz"),
+    DataFile("kdd99", "dualquery/kdd99.clean.gz", f"kdd99.clean in kdd99.tar.bz2 of {_AUTHORS}",
+             "kdd99:"),
+    DataFile("netflix", "netflix",
+             "the folder of the Netflix Prize files, which may not be passed on: only who has them "
+             "can use them", "netflix:", "download"),
+    DataFile("npm-deps", "sparse/npm-deps.dat.gz",
+             "the npm package dependent-packages 2.2.2, one line of item numbers a package",
+             "fimi:"),
+    DataFile("plants", "sparse/plants.csv.gz", f"{_STAR}, datasets/plants", "matrix:"),
+    DataFile("pumsb_star", "sparse/pumsb_star.csv.gz", f"{_STAR}, datasets/pumsb_star", "matrix:"),
+    DataFile("mushroom", "sparse/mushroom.dat.gz", "FIMI's mushroom.dat", "fimi:"),
+    DataFile("groceries", "sparse/groceries.dat.gz",
              "Groceries of the R package arules, one line of item numbers a basket", "fimi:"),
-    DataFile("msweb", ("sparse/msweb.dat.gz", "msweb.dat.gz"),
+    DataFile("msweb", "sparse/msweb.dat.gz",
              "MSWeb of the R package recommenderlab, one line of item numbers a visitor", "fimi:"),
-    DataFile("facebook-pages", ("sparse/facebook-pages.dat.gz", "facebook-pages.dat.gz"),
+    DataFile("facebook-pages", "sparse/facebook-pages.dat.gz",
              "facebook_large of the repository benedekrozemberczki/datasets on GitHub, one line of "
              "feature numbers a page", "fimi:"),
-    DataFile(
-        "mcsherry-adult",
-        ("dualquery/mcsherry-adult.txt.gz", "mcsherry-adult.txt.gz", "mcsherry-adult.txt"),
-        f"mcsherry-adult.txt.bz2 of {_AUTHORS}",
-        "bitstring:",
-    ),
-    DataFile("adult-train", ("mwem/adult_train.csv.gz", "adult_train.csv.gz"),
-             f"adult.data of {_UCI}, with a header"),
-    DataFile("transfusion", ("mwem/transfusion.csv", "transfusion.csv"),
+    DataFile("mcsherry-adult", "dualquery/mcsherry-adult.txt.gz",
+             f"mcsherry-adult.txt.bz2 of {_AUTHORS}", "bitstring:"),
+    DataFile("adult-train", "mwem/adult_train.csv.gz", f"adult.data of {_UCI}, with a header"),
+    DataFile("transfusion", "mwem/transfusion.csv",
              f"Blood Transfusion Service Center of {_UCI}"),
-    DataFile("mildew", ("mwem/mildew.csv", "mildew.csv"), "mildew of the R package gRbase"),
-    DataFile("czech", ("mwem/czech.csv", "czech.csv"), "reinis of the R package gRbase"),
-    DataFile("rochdale", ("mwem/rochdale.csv", "rochdale.csv"), "Rochdale of the R package vcd"),
-    DataFile(
-        "nltcs",
-        ("mwem/nltcs.csv", "nltcs.csv", "2to16disabilityNLTCS.txt"),
-        "2to16disabilityNLTCS of StatLib, whose user accepts a data use agreement",
-    ),
+    DataFile("mildew", "mwem/mildew.csv", "mildew of the R package gRbase"),
+    DataFile("czech", "mwem/czech.csv", "reinis of the R package gRbase"),
+    DataFile("rochdale", "mwem/rochdale.csv", "Rochdale of the R package vcd"),
+    DataFile("nltcs", "mwem/nltcs.csv",
+             "2to16disabilityNLTCS of StatLib, whose user accepts a data use agreement",
+             other_name="2to16disabilityNLTCS.txt"),
 )  # fmt: skip
 
 DATA_FILES: Mapping[str, DataFile] = {file.name: file for file in _KNOWN}
@@ -100,18 +77,13 @@ DATA_FILES: Mapping[str, DataFile] = {file.name: file for file in _KNOWN}
 class DataFiles:
     """Where the user has data that the package does not hold.
 
-    Parameters
-    ----------
-    given
-        Values of ``--data``.
-
     Raises
     ------
     BadInputError
         If a folder or file is not there, or a name is not known.
     """
 
-    given: Sequence[str] = ()
+    given: Sequence[str] = ()  # values of ``--data``
     _found: Mapping[str, Path] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -142,7 +114,7 @@ class DataFiles:
             file = DATA_FILES[name]
             raise BadInputError(
                 f"--data: {name} is needed. Get it from {file.origin}, and give --data "
-                f"{name}:PATH or a folder that holds {file.paths[0]}. {without}"
+                f"{name}:PATH or a folder that holds {file.place}. {without}"
             )
         return self._found[name]
 
@@ -180,7 +152,7 @@ def _files(text: str) -> dict[str, Path]:
             return found
         raise BadInputError(
             f"--data {text}: the folder holds none of the known files ("
-            f"{', '.join(file.paths[0] for file in _KNOWN)})"
+            f"{', '.join(file.place for file in _KNOWN)})"
         )
     if folder.is_file():
         for file in _KNOWN:

@@ -24,46 +24,25 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Option:
-    """An option of one experiment only.
+    """An option of one experiment only."""
 
-    Parameters
-    ----------
-    name
-        Name on the command line, without the dashes.
-    kind
-        Type of a value.
-    help
-        Its line in ``--help``.
-    """
-
-    name: str
-    kind: type
-    help: str
+    name: str  # name on the command line, without the dashes
+    kind: type  # type of a value
+    help: str  # its line in ``--help``
 
 
 @dataclass(frozen=True, kw_only=True)
 class Choices:
-    """What the user of an experiment chose.
-
-    Parameters
-    ----------
-    quick
-        Whether to run the small form: at most 40 seconds on two cores, on data of the package.
-    runs
-        Seeds 1 to this for each setting; None for the experiment's own number.
-    data
-        Files that the package does not hold.
-    options
-        Value of each of the experiment's own options; None where it is not given.
-    out
-        Folder of the results, for what a run writes besides its rows.
-    """
+    """What the user of an experiment chose."""
 
     quick: bool = False
+    """Whether to run the small form: at most 40 seconds on two cores, on data of the package."""
     runs: int | None = None
-    data: DataFiles = field(default_factory=DataFiles)
+    """Seeds 1 to this for each setting; None for the experiment's own number."""
+    data: DataFiles = field(default_factory=DataFiles)  # files that the package does not hold
     options: Mapping[str, Any] = field(default_factory=dict)
-    out: Path = Path("results")
+    """Value of each of the experiment's own options; None where it is not given."""
+    out: Path = Path("results")  # folder of the results, for what a run writes besides its rows
 
     def seeds(self, full: int, quick: int = 1) -> range:
         """Return the seeds: 1 to what the user said, or else to one of these."""
@@ -89,21 +68,11 @@ class Choices:
 
 @dataclass(frozen=True)
 class Finding:
-    """Something that an experiment was expected to show, and what it showed.
+    """Something that an experiment was expected to show, and what it showed."""
 
-    Parameters
-    ----------
-    expected
-        A sentence; who expects it.
-    found
-        The figures.
-    holds
-        Whether they agree; None if this form of the experiment cannot tell.
-    """
-
-    expected: str
-    found: str
-    holds: bool | None
+    expected: str  # a sentence; who expects it
+    found: str  # the figures
+    holds: bool | None  # whether they agree; None if this form of the experiment cannot tell
 
     def text(self) -> str:
         """Return one line."""
@@ -116,47 +85,27 @@ class Recipe:
     """An experiment.
 
     All functions are of a module's top level, so that another process can find them.
-
-    Parameters
-    ----------
-    name
-        Its name on the command line.
-    title
-        One line.
-    setting
-        The caption: the paper's setting, and in what ours differs.
-    plan
-        Returns the runs that the choices ask for. Raises `BadInputError` if data are missing.
-    perform
-        Does one run with a number of threads, and returns its rows. The threads change how long it
-        takes, nothing else. Only what this function uses is part of the version of a run.
-    summarise
-        Turns the tidy table (one line a row, the run's parameters as columns, too) into the few
-        lines that a reader wants to see.
-    expect
-        Compares the table with what is expected.
-    draw
-        Draws the table: name of each picture -> figure. None for an experiment that is a table.
-    headline
-        Figures for the top of ``results.json``.
-    options
-        Options that only this experiment has.
-    fresh
-        Whether each run has a process of its own; its rows then get ``run_seconds``,
-        ``run_cpu_seconds`` and ``peak_mib``.
-    timed
-        Whether the table has times: each run is then fresh and alone, and has all cores.
     """
 
-    name: str
-    title: str
-    setting: str
+    name: str  # its name on the command line
+    title: str  # one line
+    setting: str  # the caption: the paper's setting, and in what ours differs
     plan: Callable[[Choices], Sequence[Run]]
+    """Returns the runs that the choices ask for. Raises `BadInputError` if data are missing."""
     perform: Callable[[Run, int], Sequence[Row]]
+    """Does one run with a number of threads, and returns its rows. The threads change how long it
+    takes, nothing else. Only what this function uses is part of the version of a run."""
     summarise: Callable[[pl.DataFrame], pl.DataFrame]
-    expect: Callable[[pl.DataFrame], Sequence[Finding]]
+    """Turns the tidy table (one line a row, the run's parameters as columns, too) into the few
+    lines that a reader wants to see."""
+    expect: Callable[[pl.DataFrame], Sequence[Finding]]  # compares the table with what is expected
     draw: Callable[[pl.DataFrame], Mapping[str, Figure]] | None = None
+    """Draws the table: name of each picture -> figure. None for an experiment that is a table."""
     headline: Callable[[pl.DataFrame], Mapping[str, Any]] | None = None
-    options: tuple[Option, ...] = ()
+    """Figures for the top of ``results.json``."""
+    options: tuple[Option, ...] = ()  # options that only this experiment has
     fresh: bool = False
+    """Whether each run has a process of its own; its rows then get ``run_seconds``,
+    ``run_cpu_seconds`` and ``peak_mib``."""
     timed: bool = False
+    """Whether the table has times: each run is then fresh and alone, and has all cores."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,24 +26,15 @@ _DRAFT = ".draft"
 class RunFolder:
     """Finished runs of one experiment.
 
-    Parameters
-    ----------
-    folder
-        Made if it is not there.
-    experiment
-        Name of the experiment.
-    code
-        Version of the code that its runs depend on.
-
     Raises
     ------
     BadInputError
         If the folder cannot be written.
     """
 
-    folder: Path
-    experiment: str
-    code: str
+    folder: Path  # made if it is not there
+    experiment: str  # name of the experiment
+    code: str  # version of the code that its runs depend on
 
     def __post_init__(self) -> None:
         try:
@@ -56,27 +46,18 @@ class RunFolder:
 
     def path(self, run: Run) -> Path:
         """Return the file of a run, finished or not."""
-        key = hashlib.sha256(_canonical(self._identity(run)).encode()).hexdigest()[:24]
-        return self.folder / f"{key}.json"
+        key = json.dumps(self._identity(run), sort_keys=True)
+        return self.folder / f"{hashlib.sha256(key.encode()).hexdigest()[:24]}.json"
 
-    def load(self, run: Run) -> Sequence[Row] | None:
+    def load(self, run: Run) -> list[Row] | None:
         """Return the rows of a run, or None if it is not finished or its file is damaged."""
-        path = self.path(run)
         try:
-            stored = json.loads(path.read_text(encoding="utf-8"))
-            whole = all(stored[name] == value for name, value in self._identity(run).items())
-            rows = stored["rows"]
-        except FileNotFoundError:
+            stored = json.loads(self.path(run).read_text(encoding="utf-8"))
+            rows = stored.pop("rows")
+        except (OSError, ValueError, KeyError, AttributeError):
             return None
-        except (OSError, ValueError, KeyError, TypeError):
-            return None
-        if not whole or not isinstance(rows, list) or not all(isinstance(r, dict) for r in rows):
-            return None
-        return rows
-
-    def damaged(self, run: Run) -> bool:
-        """Return whether a run has a file that cannot be used."""
-        return self.path(run).exists() and self.load(run) is None
+        whole = stored == self._identity(run) and isinstance(rows, list)
+        return rows if whole and all(isinstance(row, dict) for row in rows) else None
 
     def save(self, run: Run, rows: Sequence[Row]) -> None:
         """Keep a finished run.
@@ -106,21 +87,10 @@ def write_whole(path: Path, content: str | bytes) -> None:
     BadInputError
         If it cannot be written.
     """
-    draft: Path | None = None
+    draft = path.with_name(f"{path.name}-{os.getpid()}{_DRAFT}")
     try:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.stem, suffix=_DRAFT)
-        draft = Path(name)
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(content.encode() if isinstance(content, str) else content)
-            stream.flush()
-            os.fsync(stream.fileno())
-        draft.chmod(0o644)
+        draft.write_bytes(content.encode() if isinstance(content, str) else content)
         draft.replace(path)
     except OSError as error:
-        if draft is not None:
-            draft.unlink(missing_ok=True)
+        draft.unlink(missing_ok=True)
         raise BadInputError(f"--out {path}: cannot be written ({error.strerror})") from error
-
-
-def _canonical(value: Mapping[str, Any]) -> str:
-    return json.dumps(value, sort_keys=True)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import platform
 import shlex
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from operator import methodcaller
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,6 @@ from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
     Progress,
-    TextColumn,
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
@@ -29,9 +30,9 @@ from dualquery.releases.evaluation import WARNING
 from dualquery.runtime.resources import thread_count
 from dualquery.runtime.versions import versions
 from experiments.harness.code_version import code_version
+from experiments.harness.processes import do_runs
 from experiments.harness.recipe import Choices, Finding, Recipe, Row, Run
 from experiments.harness.run_folder import RunFolder, write_whole
-from experiments.harness.workers import do_in_parallel, do_measured
 
 _WIDEST = 160
 """Characters that a line of a summary may always have."""
@@ -39,40 +40,19 @@ _WIDEST = 160
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """What an experiment found.
+    """What an experiment found."""
 
-    Parameters
-    ----------
-    recipe
-        The experiment.
-    caption
-        The experiment's setting, and how many runs there were.
-    command
-        What was called.
-    table
-        The tidy table.
-    summary
-        The few lines to show.
-    findings
-        What was expected and found.
-    pictures
-        Name of each picture -> its SVG file; empty without Matplotlib.
-    folder
-        Where all of it is.
-    """
-
-    recipe: Recipe
-    caption: str
-    command: str
-    table: pl.DataFrame
-    summary: pl.DataFrame
-    findings: Sequence[Finding]
-    pictures: Mapping[str, Path]
-    folder: Path
+    recipe: Recipe  # the experiment
+    caption: str  # the experiment's setting, and how many runs there were
+    command: str  # what was called
+    table: pl.DataFrame  # the tidy table
+    summary: pl.DataFrame  # the few lines to show
+    findings: Sequence[Finding]  # what was expected and found
+    pictures: Mapping[str, Path]  # name of each picture -> its SVG file; empty without Matplotlib
+    folder: Path  # where all of it is
 
 
 def run_recipe(
-    module: str,
     recipe: Recipe,
     choices: Choices,
     out: Path,
@@ -85,10 +65,8 @@ def run_recipe(
 
     Parameters
     ----------
-    module
-        Name of the module that holds the recipe as ``RECIPE``.
     recipe
-        The experiment.
+        The experiment; the module of its `plan` holds it as ``RECIPE``.
     choices
         What the user chose.
     out
@@ -110,13 +88,26 @@ def run_recipe(
     choices = replace(choices, out=out)
     runs = recipe.plan(choices)
     folder = RunFolder(out / "runs", recipe.name, code_version(recipe.perform))
-    _complete(module, recipe, runs, folder, thread_count(jobs), shown)
+    missing = [run for run in runs if folder.load(run) is None]
+    cores = thread_count(jobs)
+    with Progress(
+        recipe.name, BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), "left",
+        TimeRemainingColumn(), "{task.fields[now]}", console=shown,
+    ) as progress:  # fmt: skip
+        task = progress.add_task("", total=len(runs), completed=len(runs) - len(missing), now="")
+        side_by_side, threads = (1, cores) if recipe.timed else (cores, 1)
+        fresh = recipe.timed or recipe.fresh
+        module = recipe.plan.__module__
+        for run in do_runs(
+            module, missing, folder, jobs=side_by_side, threads=threads, fresh=fresh
+        ):
+            progress.update(task, advance=1, now=_brief(run))
     table = tidy_table((run, folder.load(run) or ()) for run in runs)
-    summary, findings = recipe.summarise(table), recipe.expect(table)
     caption = f"{recipe.setting}{repetitions(table)}"
-    _write_results(out, recipe, caption, choices, command, folder.code, table, summary, findings)
-    pictures = _draw(out, recipe, table, shown)
-    return Result(recipe, caption, command, table, summary, findings, pictures, out)
+    summary, findings = recipe.summarise(table), recipe.expect(table)
+    result = Result(recipe, caption, command, table, summary, findings, {}, out)
+    _write_results(result, choices.quick, folder.code)
+    return replace(result, pictures=_draw(result, shown))
 
 
 def repetitions(table: pl.DataFrame) -> str:
@@ -164,49 +155,6 @@ def shown_value(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
 
 
-def _complete(
-    module: str,
-    recipe: Recipe,
-    runs: Sequence[Run],
-    folder: RunFolder,
-    cores: int,
-    console: Console,
-) -> None:
-    """Do the runs that the folder lacks."""
-    missing = [run for run in runs if folder.load(run) is None]
-    damaged = sum(folder.damaged(run) for run in missing)
-    if damaged:
-        console.print(f"{damaged} files in {folder.folder} are damaged; their runs are done again")
-    with _progress(console) as progress:
-        task = progress.add_task(
-            recipe.name, total=len(runs), completed=len(runs) - len(missing), now=""
-        )
-        if not missing:
-            return
-        done: Iterator[Run]
-        if recipe.timed:
-            done = do_measured(module, missing, folder, 1, cores)
-        elif recipe.fresh:
-            done = do_measured(module, missing, folder, cores, 1)
-        else:
-            done = do_in_parallel(module, missing, folder, cores)
-        for run in done:
-            progress.update(task, advance=1, now=_brief(run))
-
-
-def _progress(console: Console) -> Progress:
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-        TextColumn("{task.fields[now]}"),
-        console=console,
-    )
-
-
 def _brief(run: Run) -> str:
     """Return a run's parameters in one short line."""
     text = " ".join(f"{value:g}" if isinstance(value, float) else str(value)
@@ -214,20 +162,9 @@ def _brief(run: Run) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def _write_results(
-    out: Path,
-    recipe: Recipe,
-    caption: str,
-    choices: Choices,
-    command: str,
-    code: str,
-    table: pl.DataFrame,
-    summary: pl.DataFrame,
-    findings: Sequence[Finding],
-) -> None:
-    """Write ``results.parquet`` and ``results.json``, the second last."""
-    import io
-
+def _write_results(result: Result, quick: bool, code: str) -> None:
+    """Write ``results.parquet``, ``results.json`` and ``findings.txt``."""
+    recipe, table, out = result.recipe, result.table, result.folder
     buffer = io.BytesIO()
     table.write_parquet(buffer)
     write_whole(out / "results.parquet", buffer.getvalue())
@@ -235,31 +172,27 @@ def _write_results(
         "warning": WARNING,
         "experiment": recipe.name,
         "title": recipe.title,
-        "setting": caption,
-        "command": command,
-        "quick": choices.quick,
+        "setting": result.caption,
+        "command": result.command,
+        "quick": quick,
         "seeds": sorted(table["seed"].unique().to_list()) if "seed" in table.columns else [],
         "code": code,
         "versions": versions(),
         "machine": {"processor": platform.machine(), "cores": os.cpu_count()},
-        "findings": [
-            {"expected": f.expected, "found": f.found, "holds": f.holds} for f in findings
-        ],
+        "findings": [asdict(finding) for finding in result.findings],
         **(recipe.headline(table) if recipe.headline else {}),
-        "summary": summary.to_dicts(),
+        "summary": result.summary.to_dicts(),
     }
-    write_whole(out / "results.json", json.dumps(found, indent=2, default=_plain) + "\n")
-    text = "\n".join(finding.text() for finding in findings)
+    write_whole(
+        out / "results.json", json.dumps(found, indent=2, default=methodcaller("item")) + "\n"
+    )
+    text = "\n".join(finding.text() for finding in result.findings)
     write_whole(out / "findings.txt", text + "\n")
 
 
-def _plain(value: Any) -> Any:
-    """Return a NumPy scalar as Python's own."""
-    return value.item()
-
-
-def _draw(out: Path, recipe: Recipe, table: pl.DataFrame, console: Console) -> Mapping[str, Path]:
+def _draw(result: Result, console: Console) -> Mapping[str, Path]:
     """Write the pictures, or say how to get them."""
+    recipe, out = result.recipe, result.folder
     if recipe.draw is None:
         return {}
     try:
@@ -274,7 +207,7 @@ def _draw(out: Path, recipe: Recipe, table: pl.DataFrame, console: Console) -> M
         )
         return {}
     with styled(recipe.name):
-        return {name: save(figure, out, name) for name, figure in recipe.draw(table).items()}
+        return {name: save(figure, out, name) for name, figure in recipe.draw(result.table).items()}
 
 
 def called() -> str:

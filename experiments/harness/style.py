@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import matplotlib as mpl
 import polars as pl
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from experiments.harness.run_folder import write_whole
 
@@ -30,21 +31,24 @@ DASHES: tuple[Any, ...] = (
     (0, (6, 2, 1, 2, 1, 2)), (0, (1, 2.5)),
 )  # fmt: skip
 
+LABELS = {
+    "max_error": "max error (share of rows)",
+    "mean_error": "mean error (share of rows)",
+    "seconds": "run time (s)",
+    "squared_error": "squared error of a query (rows²)",
+    "relative_entropy": "relative entropy (nats)",
+    "cpu_seconds": "CPU time (s)",
+    "peak_mib": "peak memory (MiB)",
+}
+"""Column -> what an axis says; other columns say their names."""
+
 
 @dataclass(frozen=True)
 class Curve:
-    """How one series looks: colour, marker and dashes differ, so that any one of them is enough.
+    """How one series looks: colour, marker and dashes differ, so that any one of them is enough."""
 
-    Parameters
-    ----------
-    label
-        In the legend.
-    number
-        Position in the palette, from 0.
-    """
-
-    label: str
-    number: int
+    label: str  # in the legend
+    number: int  # position in the palette, from 0
 
     @property
     def look(self) -> Mapping[str, Any]:
@@ -63,7 +67,7 @@ class Curve:
         return {**self.look, "linestyle": "none"}
 
 
-def curves(labels: Sequence[str]) -> dict[str, Curve]:
+def curves(labels: Iterable[str]) -> dict[str, Curve]:
     """Return a look for each label, in order."""
     return {label: Curve(label, number) for number, label in enumerate(labels)}
 
@@ -111,20 +115,57 @@ def panels(columns: int, rows: int = 1, height: float = 2.6) -> tuple[Figure, li
     return figure, list(figure.subplots(rows, columns, squeeze=False).flat)
 
 
-def line_with_band(axes: Axes, table: pl.DataFrame, x: str, y: str, curve: Curve) -> None:
-    """Draw the mean over runs as a line, and smallest to largest as a band.
+@dataclass(frozen=True, kw_only=True)
+class Chart:
+    """What one panel shows: the mean over runs of each curve as a line, its range as a band."""
 
-    Parameters
-    ----------
-    axes
-        The panel.
-    table
-        The lines of this series; nulls are left out.
-    x, y
-        Columns.
-    curve
-        The look.
-    """
+    table: pl.DataFrame  # one line a run and place; nulls are left out
+    x: str
+    y: str
+    by: str  # the column that names the curves
+    looks: Mapping[str, Curve]  # the curves to draw, in order
+    title: str = ""
+    xlabel: str | None = None  # beside the axis; None for what `LABELS` says
+    ylabel: str | None = None
+    ticks: Sequence[float] = ()  # places on a logarithmic x axis
+    scales: tuple[str, str] = ("linear", "log")  # of x and y
+    levels: Sequence[tuple[str, float]] = ()
+    """Label and height of lines across the panel, dotted and then solid."""
+
+    def draw(self, axes: Axes) -> None:
+        """Draw it into a panel."""
+        for label, curve in self.looks.items():
+            lines = self.table.filter(pl.col(self.by) == label)
+            line_with_band(axes, lines, self.x, self.y, curve)
+        for (label, height), dashes in zip(self.levels, (":", "-"), strict=False):
+            axes.axhline(height, color=GREY, linestyle=dashes, linewidth=0.9, label=label)
+        axes.set(title=self.title, xscale=self.scales[0], yscale=self.scales[1])
+        axes.set_xlabel(self.xlabel or LABELS.get(self.x, self.x))
+        axes.set_ylabel(self.ylabel or LABELS.get(self.y, self.y))
+        if self.ticks:
+            axes.set_xscale("log")
+            axes.set_xticks(self.ticks, [f"{value:g}" for value in self.ticks])
+            axes.minorticks_off()
+        low, high = axes.get_ylim()
+        if self.scales[1] == "log" and high < 100.0 * low:
+            axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+            axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+            axes.yaxis.set_minor_formatter(NullFormatter())
+
+
+def picture(charts: Sequence[Chart], columns: int, height: float = 2.6, legend: int = 2) -> Figure:
+    """Return a figure of charts, row by row, with one legend of ``legend`` columns at most."""
+    figure, axes = panels(columns, -(-len(charts) // columns), height)
+    for panel, chart in zip(axes, charts, strict=False):
+        chart.draw(panel)
+    for panel in axes[len(charts) :]:
+        panel.set_visible(False)
+    legend_below(figure, axes[: len(charts)], legend)
+    return figure
+
+
+def line_with_band(axes: Axes, table: pl.DataFrame, x: str, y: str, curve: Curve) -> None:
+    """Draw the mean over runs as a line, and smallest to largest as a band; nulls are left out."""
     points = (
         table.drop_nulls([x, y])
         .group_by(x)
@@ -135,41 +176,9 @@ def line_with_band(axes: Axes, table: pl.DataFrame, x: str, y: str, curve: Curve
         return
     axes.plot(points[x].to_list(), points["mean"].to_list(), **curve.look)
     if (points["low"] < points["high"]).any():
-        axes.fill_between(
-            points[x].to_list(),
-            points["low"].to_list(),
-            points["high"].to_list(),
-            color=curve.look["color"],
-            alpha=0.18,
-            linewidth=0,
-        )
-
-
-def lines_with_bands(
-    axes: Axes, table: pl.DataFrame, x: str, y: str, by: str, looks: Mapping[str, Curve]
-) -> None:
-    """Draw one line with its band for each label that ``looks`` names in column ``by``."""
-    for label, curve in looks.items():
-        line_with_band(axes, table.filter(pl.col(by) == label), x, y, curve)
-
-
-def logarithmic(axes: Axes, values: Sequence[float]) -> None:
-    """Make the x axis logarithmic, with a tick at each of a few values, in plain figures."""
-    axes.set_xscale("log")
-    axes.set_xticks(values, [f"{value:g}" for value in values])
-    axes.minorticks_off()
-
-
-def logarithmic_errors(axes: Axes) -> None:
-    """Make the y axis logarithmic once all is drawn, with enough plain figures to read it by."""
-    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
-
-    axes.set_yscale("log")
-    low, high = axes.get_ylim()
-    if high < 100.0 * low:
-        axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-        axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
-        axes.yaxis.set_minor_formatter(NullFormatter())
+        edges = points["low"].to_list(), points["high"].to_list()
+        color = curve.look["color"]
+        axes.fill_between(points[x].to_list(), *edges, color=color, alpha=0.18, linewidth=0)
 
 
 def legend_below(figure: Figure, axes: Sequence[Axes], columns: int = 2) -> None:

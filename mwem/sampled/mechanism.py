@@ -107,16 +107,9 @@ class MwemSampled(Mechanism[SampledDetails]):
 
     def __post_init__(self) -> None:
         check_whole(self, "rounds", "population", "records")
-        check_number(
-            self,
-            "start_budget",
-            "select_budget",
-            valid=lambda x: 0 < x < 1,
-            needed="a share above 0 and below 1 is needed",
-        )
-        check_number(
-            self, "growth", valid=lambda x: 0 <= x <= 4, needed="a power from 0 to 4 is needed"
-        )
+        shares = "start_budget", "select_budget"
+        check_number(self, "a share above 0 and below 1", lambda x: 0 < x < 1, *shares)
+        check_number(self, "a power from 0 to 4", lambda x: 0 <= x <= 4, "growth")
 
     def statistics(self, queries: Queries) -> Workload:
         """Hold the queries' own answers, then the count of every bit that they mention."""

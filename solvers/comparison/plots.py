@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,31 +36,11 @@ def write_plots(folder: Path, measurements: Sequence[Measurement]) -> None:
     from matplotlib.figure import Figure
 
     profile = Figure(figsize=(10, 4), layout="constrained")
-    close, proof = profile.subplots(1, 2)
-    runs = _runs(measurements)
-    best = best_known(measurements)
-    performance_profile(
-        close,
-        {
-            name: {
-                key: time_to(run, best[key], CLOSE) for key, run in of_one.items() if key in best
-            }
-            for name, of_one in runs.items()
-        },
-        "within 1% of the best known",
-    )
-    performance_profile(
-        proof,
-        {
-            name: {key: proof_time(run) for key, run in of_one.items()}
-            for name, of_one in runs.items()
-        },
-        "proven optimal",
-    )
+    performance_profiles(profile.subplots(1, 2), measurements, best_known(measurements))
     profile.savefig(folder / "profile.png", dpi=150)
 
     gap = Figure(figsize=(6, 4), layout="constrained")
-    _gaps(gap.subplots(), runs, best)
+    _gaps(gap.subplots(), _runs(measurements), best_known(measurements))
     gap.savefig(folder / "gap.png", dpi=150)
 
 
@@ -69,6 +49,20 @@ def _runs(measurements: Sequence[Measurement]) -> dict[str, dict[str, list[Measu
     return {
         name: by_instance(each for each in measurements if each.solver == name) for name in names
     }
+
+
+def performance_profiles(
+    axes: Sequence[Axes], measurements: Sequence[Measurement], best: Mapping[str, float]
+) -> None:
+    """Draw, in two panels, the times to within 1% of the best known objective and to proofs."""
+    runs = _runs(measurements)
+    close = {
+        name: {key: time_to(run, best[key], CLOSE) for key, run in of_one.items() if key in best}
+        for name, of_one in runs.items()
+    }
+    proof = {name: {k: proof_time(r) for k, r in of_one.items()} for name, of_one in runs.items()}
+    performance_profile(axes[0], close, "within 1% of the best known")
+    performance_profile(axes[1], proof, "proven optimal")
 
 
 def performance_profile(axes: Axes, times: dict[str, dict[str, float | None]], title: str) -> None:

@@ -25,7 +25,7 @@ from dualquery.rows.packed import RecordsBuilder
 from dualquery.rows.protocol import BLOCK_ROWS
 from dualquery.rows.streamed import StreamedRows, count_rows, stream_rows
 from dualquery.runtime.errors import BadInputError
-from experiments.processes import measure
+from experiments.harness.processes import measure
 
 ROWS = 3 * BLOCK_ROWS + 17
 

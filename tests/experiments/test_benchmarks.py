@@ -14,10 +14,10 @@ from dualquery.rows.generated.biased import Biased, generated_records
 from dualquery.runtime.errors import BadInputError
 from experiments.benchmarks import run
 from experiments.benchmarks.alternatives import ALTERNATIVES, Alternative
+from experiments.benchmarks.evaluation import stored_records
 from experiments.benchmarks.multiplicative_weights import chain, parities, sign_rows
 from experiments.benchmarks.scale import PhaseTimes, write_files
-from experiments.benchmarks.stored_records import stored_records
-from experiments.processes import measure
+from experiments.harness.processes import measure
 from tests.queries.naive import truth
 
 BITS = (np.random.default_rng(1).random((300, 9)) < 0.4).astype(np.uint8)

@@ -7,9 +7,8 @@ import json
 import pytest
 
 from dualquery.cli.main import guarded
-from experiments.commands import app
+from experiments.commands import MODULES, app
 from experiments.harness.data_files import DataFiles
-from experiments.harness.names import MODULES
 
 
 @pytest.fixture

@@ -7,9 +7,8 @@ import numpy as np
 from dualquery.requests import WorkloadRequest
 from dualquery.rows.cached import CachedRows
 from dualquery.rows.dataset import load
-from experiments.accuracy import mean_l1
 from experiments.contenders import Contender
-from experiments.measuring import question, release
+from experiments.measuring import mean_l1, question, release
 from tests.queries.naive import truth
 
 

@@ -6,17 +6,15 @@ from typing import Any
 
 import pytest
 
+from experiments.commands import recipe_named
 from experiments.contenders import BEST, CONTENDERS, Contender
-from experiments.harness.names import recipe_named
 from experiments.harness.recipe import Choices, Recipe, Run
 from experiments.harness.runner import tidy_table
 
 SMALL: dict[str, Any] = {
     "queries": lambda queries: queries // 40,
     "rows": 2_000,
-    "asked": lambda asked: {**asked, **({"queries": 300} if "queries" in asked else {})},
-    "epsilon": lambda epsilon: epsilon / 20,
-    "epsilons": lambda each: [epsilon / 10 for epsilon in each],
+    "epsilons": lambda each: [epsilon / 20 for epsilon in each],
 }
 """Parameter -> its value in a small run, or a function of it. Little budget: few rounds."""
 OPTIONS = {"figure4": {"attributes": (20, 30)}}
@@ -44,7 +42,7 @@ def quick_best(monkeypatch) -> None:
 )
 @pytest.mark.usefixtures("quick_best")
 def test_a_quick_form_reaches_its_picture(name, tmp_path) -> None:
-    recipe = recipe_named(name)[1]
+    recipe = recipe_named(name)
     assert recipe.name == name
     runs = [small(run) for run in recipe.plan(Choices(quick=True, options=OPTIONS.get(name, {})))]
     assert len({str(run) for run in runs}) == len(runs), "two runs are the same"
@@ -76,20 +74,20 @@ def _rows(recipe: Recipe, run: Run) -> list[dict[str, Any]]:
     "name", ["figure2", "figure4", "parameters", "policy", "accuracy", "headline"]
 )
 def test_a_full_form_needs_no_file(name) -> None:
-    runs = recipe_named(name)[1].plan(Choices())
+    runs = recipe_named(name).plan(Choices())
     assert len(runs) > 20
     assert max(run["seed"] for run in runs) >= 3
 
 
 def test_own_options_choose_runs() -> None:
-    plan = recipe_named("figure4")[1].plan
+    plan = recipe_named("figure4").plan
     runs = plan(Choices(runs=1, options={"attributes": (512_000,)}))
     assert {run["attributes"] for run in runs} == {512_000}
     assert {run["seed"] for run in runs} == {1}
 
 
 def test_figure4_states_what_scripts_read() -> None:
-    recipe = recipe_named("figure4")[1]
+    recipe = recipe_named("figure4")
     run = small(recipe.plan(Choices(quick=True, options={"attributes": (20,)}))[0])
     table = tidy_table([(run, _rows(recipe, run))])
     assert recipe.headline is not None

@@ -26,13 +26,12 @@ from experiments.harness.runner import Result, run_recipe
 from tests.experiments import toy
 
 ROOT = Path(__file__).resolve().parents[2]
-MODULE = "tests.experiments.toy"
 
 
 def run(out: Path, jobs: int = 1, runs: int | None = None, **options: object) -> Result:
     choices = Choices(runs=runs, options={"log": str(out.parent / "log"), **options})
     quiet = Console(file=StringIO())
-    return run_recipe(MODULE, toy.RECIPE, choices, out, jobs=jobs, command="toy", console=quiet)
+    return run_recipe(toy.RECIPE, choices, out, jobs=jobs, command="toy", console=quiet)
 
 
 def begun(out: Path) -> list[str]:
@@ -148,7 +147,7 @@ def test_without_matplotlib_results_are_written_all_the_same(tmp_path, monkeypat
     messages = StringIO()
     choices = Choices(runs=1, options={"log": str(tmp_path / "log")})
     result = run_recipe(
-        MODULE, toy.RECIPE, choices, tmp_path / "out", console=Console(file=messages, width=200)
+        toy.RECIPE, choices, tmp_path / "out", console=Console(file=messages, width=200)
     )
     assert result.pictures == {}
     assert "pip install 'dualquery[plots]'" in messages.getvalue()

@@ -66,7 +66,7 @@ def test_one_call_becomes_lines_that_can_be_summarised(tmp_path) -> None:
     table = tidy_table((run, solver_study.perform(run, 1)) for run in runs)
     summary = solver_findings.summarise(table)
     assert summary["solver"].to_list() == ["local-search", "auto"]
-    assert summary["best known"].sum() >= 1
+    assert summary["solved"].sum() >= 1
     calls = solver_findings.measurements(table)
     assert {each.solver for each in calls} == {"local-search", "auto"}
     pytest.importorskip("matplotlib")
@@ -105,7 +105,7 @@ def test_findings_compare_formulations_hints_and_limits(stops) -> None:
     assert soon.holds
     assert [(each.found, each.holds) for each in proofs] == [("1 of 1", True), ("0 of 1", False)]
     assert (formulation.holds, formulation.found) == (
-        True, "1 proofs, median 2 s; aggregated 0 proofs",
+        True, "1 proofs, mean 2 s; aggregated 0 proofs",
     )  # fmt: skip
     assert not hint.holds
     assert "primal integral 0.2 without, 0.5 with" in hint.found

@@ -4,6 +4,7 @@ against exact enumeration of everything that they can show."""
 from __future__ import annotations
 
 import itertools
+import math
 from fractions import Fraction
 from functools import cache
 
@@ -102,6 +103,9 @@ def test_a_refused_charge_is_not_entered() -> None:
         (GaussianNoise(2, 5), GaussianNoise(2, 6), True),
         (GaussianNoise(2, 5), GaussianNoise(3, 6), False),
         (GaussianNoise(2, 5), GaussianNoise(2, 4), False),
+        # The cost depends on the ratio alone.
+        (GaussianNoise(2, 5), GaussianNoise(4, 10), True),
+        (GaussianNoise(2, 5), GaussianNoise(4, math.nextafter(10, 0)), False),
         (LaplaceNoise(1.0), SampledQueries(0.1, 1), False),
     ],
 )

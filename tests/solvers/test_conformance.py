@@ -15,6 +15,7 @@ from solvers import (
     ProblemTooLargeError,
     Solver,
     Status,
+    available_solvers,
     get_solver,
 )
 from tests.solvers.instances import (
@@ -29,21 +30,23 @@ from tests.solvers.instances import (
     sampled_problem,
 )
 
-SOLVERS = [
-    "auto",
+ELSEWHERE = ("maxsat", "maxsat-rc2", "gurobi", "cplex")
+"""A command of the user's, and extras: `test_maxsat` and `test_optional_backends` run these."""
+
+VARIANTS = (
     "auto:brief",
     "auto:fast",
     "auto:prove",
-    "lp",
-    "local-search",
-    "cpsat",
     "cpsat:aggregated",
-    "scip",
     "scip:aggregated",
-    "highs",
     "highs:aggregated",
-    "exhaustive",
+)
+
+SOLVERS = [
+    *(each.name for each in available_solvers() if each.installed and each.name not in ELSEWHERE),
+    *VARIANTS,
 ]
+"""Every registered back-end, without a line of its own here."""
 
 
 @pytest.fixture(params=SOLVERS)

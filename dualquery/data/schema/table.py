@@ -20,13 +20,7 @@ from dualquery.data.schema.columns import (
     find_bit,
     suggest,
 )
-from dualquery.data.schema.protocol import (
-    FORMAT_NAME,
-    SCHEMA_VERSION,
-    check_max_ones,
-    check_shape,
-    max_ones_entry,
-)
+from dualquery.data.schema.protocol import check_max_ones, check_shape, header, max_ones_entry
 from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
@@ -75,6 +69,7 @@ class TableSchema:
             raise BadInputError(f"schema {self.name!r}: it has no columns, so records have no bits")
         seen: set[str] = set()
         for column in self.columns:
+            where = f"schema {self.name!r}, column {column.name!r}"
             if column.name in seen:
                 raise BadInputError(
                     f"schema {self.name!r}: the column {column.name!r} is declared twice"
@@ -82,21 +77,18 @@ class TableSchema:
             seen.add(column.name)
             if self.drop_incomplete and getattr(column, "missing", "error") == "category":
                 raise BadInputError(
-                    f"schema {self.name!r}, column {column.name!r}: missing is a category, but "
-                    "drop_incomplete leaves such rows out; choose one of the two"
+                    f"{where}: missing is a category, but drop_incomplete leaves such rows out; "
+                    "choose one of the two"
                 )
-            codes = getattr(column, "codes", {})
-            for marker in self.missing_values:
-                if marker in codes:
-                    raise BadInputError(
-                        f"schema {self.name!r}, column {column.name!r}: {marker!r} is declared as "
-                        "a value and also stands for a missing value; drop one of the two"
-                    )
+            for marker in set(self.missing_values) & set(getattr(column, "codes", ())):
+                raise BadInputError(
+                    f"{where}: {marker!r} is declared as a value and also stands for a missing "
+                    "value; drop one of the two"
+                )
             if self.max_ones_per_row is not None and not isinstance(column, Binary):
                 raise BadInputError(
-                    f"schema {self.name!r}, column {column.name!r}: a row always has one of its "
-                    f"{column.bits} values, so rows cannot be cut; --max-ones-per-row is for "
-                    "tables whose columns are all binary"
+                    f"{where}: a row always has one of its {column.bits} values, so rows cannot be "
+                    "cut; --max-ones-per-row is for tables whose columns are all binary"
                 )
 
     @cached_property
@@ -172,11 +164,7 @@ class TableSchema:
     def to_dict(self) -> dict[str, object]:
         """Return the schema as JSON-able values."""
         return {
-            "format": FORMAT_NAME,
-            "version": SCHEMA_VERSION,
-            "kind": "table",
-            "name": self.name,
-            "declared": self.declared,
+            **header(self, "table"),
             "drop_incomplete": self.drop_incomplete,
             "missing_values": list(self.missing_values),
             "columns": [column.to_dict() for column in self.columns],

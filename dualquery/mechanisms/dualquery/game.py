@@ -40,23 +40,13 @@ from dualquery.room.exclusive import require_exclusive
 from dualquery.runtime.resources import check_memory
 from solvers import get_solver
 
-OWN_PARAMETERS = (
-    "rounds", "samples", "eta", "alpha", "remembered_rounds", "mixture", "burn_in",
-)  # fmt: skip
+_POLICY = ("rounds", "samples", "eta", "alpha", "remembered_rounds", "mixture", "burn_in")
 """Options that must be left to the policy for the error to be predictable: see `predictions`."""
 
 
 @dataclass(frozen=True)
 class GameDetails(Details):
-    """The game to play.
-
-    Parameters
-    ----------
-    options
-        The user's choices.
-    chosen
-        Rounds, samples and step; whose draws a best response looks at; and its solver.
-    """
+    """The game to play: the user's choices, and what was chosen for the rest."""
 
     options: GameOptions
     chosen: Chosen
@@ -106,14 +96,13 @@ class DualQuery(GameOptions, Mechanism[GameDetails]):
         require_exclusive(disjunctions_of(task.queries))
         chosen = choose_parameters(self, task, budget)
         game = chosen.schedule
+        fitted = self.mixture == "fitted"
+        remedy = "fewer rounds" if self.alpha is None else "a larger alpha"
         check_memory(
-            game_bytes(
-                task.queries, game, chosen.remembered_rounds, fitted=self.mixture == "fitted"
-            ),
+            game_bytes(task.queries, game, chosen.remembered_rounds, fitted=fitted),
             f"a game of {game.rounds:,} rounds on {len(task.queries):,} queries and "
             f"{task.queries.domain.bits:,} bits",
-            "ask fewer queries, or set "
-            + ("fewer rounds" if self.alpha is None else "a larger alpha"),
+            f"ask fewer queries, or set {remedy}",
         )
         return Plan(game, chosen.accountant, GameDetails(self, chosen))
 
@@ -123,7 +112,7 @@ class DualQuery(GameOptions, Mechanism[GameDetails]):
         None for a game that was not measured: one whose parameters are not all the policy's.
         """
         usual = DualQuery()
-        own = any(getattr(self, name) != getattr(usual, name) for name in OWN_PARAMETERS)
+        own = any(getattr(self, name) != getattr(usual, name) for name in _POLICY)
         return None if own else game_error(task, plan.schedule)
 
     def run(

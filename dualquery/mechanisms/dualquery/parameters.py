@@ -25,14 +25,14 @@ measured with an earlier policy.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from dualquery.mechanisms.dualquery.options import GameOptions
 from dualquery.mechanisms.protocol import Budget, Task
 from dualquery.privacy.accountants.choice import AUTO, best
-from dualquery.privacy.calibrate import calibrate_game
+from dualquery.privacy.calibrate import Calibration, calibrate_game
 from dualquery.privacy.events import GameSchedule
 from dualquery.runtime.errors import BadInputError
 
@@ -82,33 +82,27 @@ def choose_parameters(options: GameOptions, task: Task, budget: Budget) -> Chose
         longest = min(REMEMBERED_STEPS / schedule.step, MOST_LOOKED_AT / draws)
         remembered = min(max(round(longest), 1), schedule.rounds)
     # Weights of remembered draws are estimates: rounds are worth more than proofs.
-    solver = (
-        "auto:brief"
-        if options.solver == "auto" and options.remembered_rounds != 1
-        else options.solver
-    )
+    brief = options.solver == "auto" and options.remembered_rounds != 1
+    solver = "auto:brief" if brief else options.solver
     return Chosen(schedule, accountant, reason, remembered, solver)
 
 
-Priced = tuple[GameSchedule, str, str]
-"""A schedule, the accountant that priced it, and who chose it."""
-
-
-def _schedule(options: GameOptions, task: Task, budget: Budget) -> Priced:
-    if options.alpha is not None:
-        game = GameSchedule(
-            *theory_parameters(options.alpha, options.beta, task), task.n, budget.neighbours
-        )
-        return _check(game, budget, "Theorem 4.2")
+def _schedule(options: GameOptions, task: Task, budget: Budget) -> tuple[GameSchedule, str, str]:
+    """Return a schedule, the accountant that priced it, and who chose it."""
     rounds, samples, eta = options.rounds, options.samples, options.eta
+    reason = "the user"
+    if options.alpha is not None:
+        rounds, samples, eta = theory_parameters(options.alpha, options.beta, task)
+        reason = "Theorem 4.2"
     if rounds and samples and eta:
         game = GameSchedule(rounds, samples, eta, task.n, budget.neighbours)
-        return _check(game, budget, "the user")
+        return game, _accountant_for(game, budget, reason), reason
     reason = "the user and the budget"
     if [rounds, samples, eta].count(None) > 1:
         rounds, samples, eta = _policy(options, task, budget)
         reason = "the practical policy"
-    return _solve(rounds, samples, eta, task.n, budget, reason)
+    found = _calibrated(task.n, budget, rounds, samples, eta)
+    return found.schedule, found.accountant, reason
 
 
 def theory_parameters(alpha: float, beta: float, task: Task) -> tuple[int, int, float]:
@@ -171,28 +165,15 @@ def _strength(n: int, budget: Budget) -> float:
     if quick in (AUTO, "exact"):
         quick = "zcdp" if budget.delta > 0 else "advanced"
     rounds, samples = 100, 100
-    found = calibrate_game(
-        budget.epsilon,
-        budget.delta,
-        n,
-        rounds=rounds,
-        samples=samples,
-        accountant=quick,
-        neighbours=budget.neighbours,
-    )
+    found = _calibrated(n, replace(budget, accountant=quick), rounds, samples, None)
     return found.schedule.step * rounds * math.sqrt(samples * rounds)
 
 
-def _solve(
-    rounds: int | None,
-    samples: int | None,
-    eta: float | None,
-    n: int,
-    budget: Budget,
-    reason: str,
-) -> Priced:
+def _calibrated(
+    n: int, budget: Budget, rounds: int | None, samples: int | None, eta: float | None
+) -> Calibration[GameSchedule]:
     """Find the one open parameter that spends the budget."""
-    found = calibrate_game(
+    return calibrate_game(
         budget.epsilon,
         budget.delta,
         n,
@@ -202,11 +183,10 @@ def _solve(
         accountant=budget.accountant,
         neighbours=budget.neighbours,
     )
-    return found.schedule, found.accountant, reason
 
 
-def _check(schedule: GameSchedule, budget: Budget, who: str) -> Priced:
-    """Accept a full set of parameters if it keeps to the budget."""
+def _accountant_for(schedule: GameSchedule, budget: Budget, who: str) -> str:
+    """Return the accountant of a full set of parameters, which must keep to the budget."""
     accountant, epsilon = best(schedule, budget.delta, budget.accountant)
     if epsilon > budget.epsilon:
         raise BadInputError(
@@ -215,4 +195,4 @@ def _check(schedule: GameSchedule, budget: Budget, who: str) -> Priced:
             f"{budget.delta:.3g}, above the budget's {budget.epsilon:g}; leave one of them out to "
             "have it solved for"
         )
-    return schedule, accountant.name, who
+    return accountant.name

@@ -15,33 +15,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.data.domain import Domain
+from dualquery.mechanisms.dualquery.best_response import groups_of
 from dualquery.mechanisms.dualquery.options import FreePolicy
-from dualquery.mechanisms.dualquery.unmentioned import fill_unmentioned
 from solvers import BestResponse, Solution, Status
 from solvers.protocol import Solver
 
 
 @dataclass(frozen=True, eq=False)
 class RecordPlayer:
-    """Plays best responses.
-
-    Parameters
-    ----------
-    domain
-        The columns.
-    solver, time_limit, threads
-        What searches for a best response, for how many seconds, with how many threads.
-    free
-        Values of attributes that no query of a problem mentions.
-    generator
-        Public randomness.
-    """
+    """Plays best responses: what a solver finds in a time limit, by public randomness."""
 
     domain: Domain
     solver: Solver
     time_limit: float
+    """Seconds a best response."""
     threads: int
     free: FreePolicy
+    """Values of attributes that no query of a problem mentions (see `fill_unmentioned`)."""
     generator: np.random.Generator
 
     def first_record(self) -> NDArray[np.uint8]:
@@ -50,14 +40,9 @@ class RecordPlayer:
         return fill_unmentioned(self.domain, nothing, self.free, self.generator)
 
     def respond(self, problem: BestResponse, previous: NDArray[np.uint8]) -> Solution:
-        """Return the solution of a round's problem, which is always a legal record.
+        """Return the solution of a round's problem, always a legal record: uint8 ``(d,)``.
 
-        Parameters
-        ----------
-        problem
-            The queries shown.
-        previous
-            uint8 ``(d,)``: the record of the round before.
+        It starts from the previous round's record, of the same shape.
         """
         default = fill_unmentioned(
             self.domain, mentioned_attributes(problem), self.free, self.generator, previous
@@ -71,6 +56,44 @@ class RecordPlayer:
             default=default,
         )
         return legal_response(problem, found, default)
+
+
+def fill_unmentioned(
+    domain: Domain,
+    mentioned: NDArray[np.bool_],
+    policy: FreePolicy,
+    generator: np.random.Generator,
+    previous: NDArray[np.uint8] | None = None,
+) -> NDArray[np.uint8]:
+    """Return a legal record for attributes that no query mentions (Section 6, free attributes).
+
+    A free binary attribute is 0 (``zeros``), a coin flip (``coins``) or what it was in the previous
+    record (``hint``). A one-hot column has no zero: under either of the first two it takes one
+    of its values that no query mentions, at random, or any value when all are mentioned.
+
+    Parameters
+    ----------
+    domain, mentioned
+        The columns, and the bits that a sampled query mentions: bool, shape ``(d,)``.
+    policy, generator
+        What free attributes are, by public randomness.
+    previous
+        uint8, shape ``(d,)``: the record of the round before, if any.
+    """
+    if policy == "hint" and previous is not None:
+        return previous
+    record = np.zeros(domain.bits, dtype=np.uint8)
+    if policy == "coins":
+        binary = domain.offsets[:-1][domain.sizes == 1]
+        record[binary] = generator.integers(0, 2, size=len(binary), dtype=np.uint8)
+    groups = groups_of(domain)
+    if len(groups):
+        # Each group in random order, mentioned bits after all others: its first bit is chosen.
+        group = np.repeat(np.arange(len(groups)), np.diff(groups.indptr))
+        keys = generator.random(len(groups.members))
+        order = np.lexsort((keys, mentioned[groups.members], group))
+        record[groups.members[order[groups.indptr[:-1]]]] = 1
+    return record
 
 
 def legal_response(

@@ -29,10 +29,8 @@ class Transcript:
 
     Parameters
     ----------
-    queries
-        What is drawn from, m queries.
-    step
-        Learning rate of the query player.
+    queries, step
+        What is drawn from, m queries, with what learning rate.
     remembered_rounds
         Rounds whose draws the best response looks at, the present one included; >= 1, and 1 is
         Algorithm 1. The draws of k rounds ago count ``(1 - 1/remembered_rounds)^k`` as much.

@@ -12,4 +12,6 @@ McGregor, "Optimizing linear counting queries under differential privacy", PODS 
 - `product_terms`, `mixture`: a mixture of product distributions, fitted to what was measured;
   `mixture_kernels`: its compiled loops; `trials`: how much structure a fit may have.
 - `mechanism`: `matrix` of the shared protocol.
+- `staged`: the mechanism of that name, for thousands of binary columns (`width`); `shares`: shares
+  of columns from noisy ones; `departures`: what was measured of departures from independence.
 """

@@ -135,9 +135,7 @@ class Matrix(Mechanism[MeasureAndFit]):
     def __post_init__(self) -> None:
         check_whole(self, "components", least=0)
         check_whole(self, "steps", "records")
-        check_number(
-            self, "pull", valid=lambda x: 0 <= x <= 1, needed="a number from 0 to 1 is needed"
-        )
+        check_number(self, "a number from 0 to 1", lambda x: 0 <= x <= 1, "pull")
 
     def statistics(self, queries: Queries) -> Workload:
         """Hold the queries' own answers; features are counted in a pass of their own."""

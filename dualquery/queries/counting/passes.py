@@ -9,7 +9,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +24,6 @@ _SPARSE_WORDS, _SPARSE_WORDS_POSITIVE = 3, 12
 signed queries, and for those without a negated literal (measured)."""
 
 
-@dataclass(frozen=True, eq=False)
 class CountingPass:
     """Conjunctions made ready for a pass over rows.
 
@@ -41,33 +39,20 @@ class CountingPass:
         int32, increasing: the bits that the conjunctions mention. Only these are packed.
     """
 
-    literals: NDArray[np.int32]
-    attributes: NDArray[np.int32] = field(init=False)
-    _order: NDArray[np.int64] = field(init=False)
-    _local: NDArray[np.int32] = field(init=False)
-    _negative: NDArray[np.bool_] = field(init=False)
-    _sparse_words: int = field(init=False)
-
-    def __post_init__(self) -> None:
-        literals = np.ascontiguousarray(self.literals, np.int32)
+    def __init__(self, literals: NDArray[np.int32]) -> None:
+        self.literals = literals
+        literals = np.ascontiguousarray(literals, np.int32)
         mentioned = np.zeros(int(literals.max() >> 1) + 1, np.uint8)
         kernels.mention(literals, mentioned)
-        attributes = np.flatnonzero(mentioned).astype(np.int32)
+        self.attributes = np.flatnonzero(mentioned).astype(np.int32)
         numbers = np.cumsum(mentioned, dtype=np.int32) - np.int32(1)
         # Padding repeats the row's first literal: the conjunction stays the same, and all have k.
         local = np.empty_like(literals)
-        negative = np.empty(len(local), np.bool_)
-        kernels.renumber(literals, numbers, local, negative)
-        order = _cached_order(local, 2 * len(attributes))
-        values = {
-            "attributes": attributes,
-            "_order": order,
-            "_local": np.take(local, order, axis=0),
-            "_negative": negative,
-            "_sparse_words": _SPARSE_WORDS if (local & 1).any() else _SPARSE_WORDS_POSITIVE,
-        }
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
+        self._negative = np.empty(len(local), np.bool_)
+        kernels.renumber(literals, numbers, local, self._negative)
+        self._order = _cached_order(local, 2 * len(self.attributes))
+        self._local = np.take(local, self._order, axis=0)
+        self._sparse_words = _SPARSE_WORDS if (local & 1).any() else _SPARSE_WORDS_POSITIVE
 
     def memory(self, threads: int) -> int:
         """Return the bytes that the pass takes beside the rows."""

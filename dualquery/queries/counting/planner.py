@@ -98,27 +98,20 @@ class ConjunctionCounts:
         blocks = -(-rows.n // BLOCK_ROWS)
         each = _trial(counting)
         estimate = each * len(counting.literals) * blocks / threads
+        place = "at hand" if isinstance(rows, Records) else "streamed"
+        way = "each query on its own" if direct else "inclusion and exclusion"
         _log.info(
-            "%s queries about %s of %s bits; %s rows in %s blocks; %s",
-            f"{len(self.literals):,}",
-            f"{len(counting.attributes):,}",
-            f"{rows.bits:,}",
-            f"{rows.n:,}",
-            f"{blocks:,}",
-            "at hand" if isinstance(rows, Records) else "streamed",
+            f"{len(self.literals):,} queries about {len(counting.attributes):,} of {rows.bits:,} "
+            f"bits; {rows.n:,} rows in {blocks:,} blocks; {place}"
         )
         _log.info(
-            "%s, because %s; sparse blocks by intersecting lists of words, the others packed",
-            "each query on its own" if direct else "inclusion and exclusion",
-            reason,
+            f"{way}, because {reason}; sparse blocks by intersecting lists of words, the others "
+            "packed"
         )
         _log.info(
-            "estimate: counting %.2f s on %d threads (%.1f ns a query and block, tried on random "
-            "bits), beside reading; %s beside the rows",
-            estimate,
-            threads,
-            1e9 * each,
-            mebibytes(counting.memory(threads)),
+            f"estimate: counting {estimate:.2f} s on {threads} threads ({1e9 * each:.1f} ns a "
+            "query and block, tried on random bits), beside reading; "
+            f"{mebibytes(counting.memory(threads))} beside the rows"
         )
 
 

@@ -76,20 +76,14 @@ def random_marginals(
 
     Parameters
     ----------
-    domain
-        The bits and their columns.
+    domain, way, columns, limit
+        As for `all_marginals`.
     count
         Number of marginals, at least 1.
-    way
-        Columns of a marginal, 1 .. number of columns.
     max_cells
         Most cells of a marginal, at least 1.
     seed
         Seed of the public draw.
-    columns
-        The columns, by position; all of them for None.
-    limit
-        Most memory in bytes that making and answering the queries may take.
 
     Raises
     ------

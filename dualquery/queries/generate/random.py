@@ -15,19 +15,7 @@ from dualquery.runtime.errors import BadInputError
 def count_distinct(
     domain: Domain, way: int, signed: bool = True, columns: Columns | None = None
 ) -> int:
-    """Return how many different conjunctions of ``way`` literals on different columns there are.
-
-    Parameters
-    ----------
-    domain
-        The bits and their columns.
-    way
-        Literals of a query, 1 .. number of columns.
-    signed
-        Whether a literal may be negated.
-    columns
-        The columns that queries may use, by position; all of them for None.
-    """
+    """Return how many different conjunctions `random_conjunctions` can draw, exactly."""
     sizes = domain.sizes[chosen_columns(domain, columns, way)]
     return count_choices(sizes, way) * (2**way if signed else 1)
 

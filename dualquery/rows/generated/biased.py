@@ -155,32 +155,17 @@ def generated_records(generator: Generator, columns: NDArray[np.int64] | None = 
     """
     chosen = (np.arange(generator.bits) if columns is None else columns).astype(np.int32)
     blocks = -(-generator.n // BLOCK_ROWS)
-    return Records(
-        generator.n,
-        len(chosen),
-        tuple(GeneratedBlock(generator, number, chosen) for number in range(blocks)),
-    )
+    stored = tuple(GeneratedBlock(generator, number, chosen) for number in range(blocks))
+    return Records(generator.n, len(chosen), stored)
 
 
 def biased(n: int, d: int, seed: int) -> Records:
-    """Return ``n`` records of ``d`` independent bits, each with its own bias (see `Biased`).
-
-    Raises
-    ------
-    BadInputError
-        If ``n`` or ``d`` is less than 1.
-    """
+    """Return ``n`` records of ``d`` independent bits, each with its own bias (see `Biased`)."""
     return generated_records(Biased(n, d, seed))
 
 
 def check_shape(n: int, bits: int, seed: int) -> None:
-    """Check the parameters that all generators have.
-
-    Raises
-    ------
-    BadInputError
-        If one is out of its range.
-    """
+    """Raise `BadInputError` if a parameter that all generators have is out of its range."""
     if n < 1 or bits < 1:
         raise BadInputError(f"generator: n and d must be at least 1, found n = {n} and d = {bits}")
     if bits >= 2**30:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,9 +11,12 @@ from hypothesis import strategies as st
 
 from dualquery.data.domain import Domain
 from dualquery.mechanisms.dualquery.best_response import groups_of
-from dualquery.mechanisms.dualquery.unmentioned import FREE_POLICIES, fill_unmentioned
+from dualquery.mechanisms.dualquery.options import FreePolicy
+from dualquery.mechanisms.dualquery.record_player import fill_unmentioned
 from solvers import BestResponse, get_solver
 from tests.tables import legal, random_records
+
+FREE_POLICIES = get_args(FreePolicy)
 
 
 @st.composite

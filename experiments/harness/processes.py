@@ -1,0 +1,139 @@
+"""Work in spawned processes: a call of its own peak memory, and the runs of an experiment.
+
+Spawned, not forked: a process forked after a parallel kernel can hang, and counts its parent's
+memory.
+"""
+
+from __future__ import annotations
+
+import importlib
+import multiprocessing
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from experiments.harness.recipe import Row, Run
+from experiments.harness.run_folder import RunFolder
+
+T = TypeVar("T")
+
+_SPAWN = multiprocessing.get_context("spawn")
+_STATUS = Path("/proc/self/status")
+
+
+@dataclass(frozen=True)
+class Measured(Generic[T]):
+    """What a function returned, and what it took."""
+
+    value: T  # what it returned
+    seconds: float  # wall time
+    cpu_seconds: float
+    """Processor time of all threads: what the wall time of one thread would be, at most, without
+    other work on the machine."""
+    peak_mib: float | None  # the most memory its process held; None where the system does not tell
+
+
+def measure(function: Callable[..., T], *arguments: Any) -> Measured[T]:
+    """Call a function in a fresh process.
+
+    Parameters
+    ----------
+    function
+        A function of a module; its result must be picklable.
+    arguments
+        Its arguments, picklable too.
+
+    Returns
+    -------
+    Measured
+        The seconds leave out the start of the process; the peak includes everything.
+    """
+    with ProcessPoolExecutor(max_workers=1, mp_context=_SPAWN) as executor:
+        return executor.submit(_call, function, arguments).result()
+
+
+def _call(function: Callable[..., T], arguments: tuple[Any, ...]) -> Measured[T]:
+    start, cpu_start = time.perf_counter(), time.process_time()
+    value = function(*arguments)
+    seconds, cpu_seconds = time.perf_counter() - start, time.process_time() - cpu_start
+    return Measured(value, seconds, cpu_seconds, peak_mib())
+
+
+def peak_mib() -> float | None:
+    """Return the most memory this process has held, in MiB."""
+    if _STATUS.is_file():
+        for line in _STATUS.read_text(encoding="ascii").splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) / 1024
+    if sys.platform == "win32":
+        return None
+    import resource
+
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 2**20
+
+
+def do_runs(
+    module: str,
+    runs: Sequence[Run],
+    folder: RunFolder,
+    *,
+    jobs: int,
+    threads: int = 1,
+    fresh: bool = False,
+) -> Iterator[Run]:
+    """Do runs side by side, keep each in its folder, and yield each that is finished.
+
+    Parameters
+    ----------
+    module
+        The module that holds the experiment as ``RECIPE``: other processes find it there.
+    runs
+        What to do. Those that share data or a workload should follow each other.
+    folder
+        Where each is kept.
+    jobs
+        Runs at a time.
+    threads
+        Threads of each run.
+    fresh
+        Whether each run has a process of its own; its rows then say what it took.
+
+    Raises
+    ------
+    Exception
+        What a run raises, once those under way are over; the runs after it are not begun.
+    """
+    shared = ProcessPoolExecutor(min(jobs, len(runs)) or 1, mp_context=_SPAWN)
+
+    def one(run: Run) -> Run:
+        arguments = module, dict(run), threads
+        if fresh:
+            measured = measure(_rows, *arguments)
+            took = {
+                "run_seconds": measured.seconds,
+                "run_cpu_seconds": measured.cpu_seconds,
+                "peak_mib": measured.peak_mib,
+            }
+            rows: Sequence[Row] = [{**row, **took} for row in measured.value]
+        else:
+            rows = shared.submit(_rows, *arguments).result()
+        folder.save(run, rows)
+        return run
+
+    waiting = ThreadPoolExecutor(jobs)  # its threads only wait for the processes
+    try:
+        for future in as_completed([waiting.submit(one, run) for run in runs]):
+            yield future.result()
+    finally:
+        waiting.shutdown(wait=True, cancel_futures=True)
+        shared.shutdown()
+
+
+def _rows(module: str, run: Run, threads: int) -> Sequence[Row]:
+    rows: Sequence[Row] = importlib.import_module(module).RECIPE.perform(run, threads)
+    return rows

@@ -1,0 +1,221 @@
+"""Two stages: what is chosen, what it costs whatever is chosen, and what the intervals cover."""
+
+from __future__ import annotations
+
+from itertools import combinations, product
+
+import numpy as np
+import pytest
+
+from dualquery.data.domain import Domain
+from dualquery.mechanisms.matrix import staged
+from dualquery.mechanisms.matrix.departures import Departures
+from dualquery.mechanisms.matrix.expansion import Expansion
+from dualquery.mechanisms.matrix.shares import posterior
+from dualquery.mechanisms.matrix.staged import Staged, scale_for, worth_measuring
+from dualquery.mechanisms.protocol import Budget, Session, Task
+from dualquery.privacy.events import GaussianNoise, Neighbours
+from dualquery.queries.generate.random import random_conjunctions
+from dualquery.room.curator import Curator
+from dualquery.room.features import Features
+from dualquery.room.noise.gaussian import Gaussian
+from dualquery.room.randomness import SeededRandomness
+from dualquery.room.statistics.features import FeatureSums
+from dualquery.room.strategy import Strategy
+from dualquery.rows.packed import RecordsBuilder
+
+SMALL = Domain(np.array([0, 1, 2, 3, 6]))
+"""Three binary columns and one of three values."""
+
+
+def packed(records: np.ndarray):
+    builder = RecordsBuilder(records.shape[1])
+    builder.append_dense(np.asarray(records, np.uint8))
+    return builder.build()
+
+
+def legal_records(domain: Domain) -> np.ndarray:
+    choices = [
+        [[0], [1]] if size == 1 else np.eye(size, dtype=int).tolist()
+        for size in domain.sizes.tolist()
+    ]
+    return np.array([np.concatenate(row) for row in product(*choices)], np.uint8)
+
+
+def values_on(features: Features, records: np.ndarray) -> np.ndarray:
+    """Return each feature's value on each record, straight from the definition."""
+    values = np.ones((len(records), len(features)), np.int64)
+    for f, bits in enumerate(features.bits):
+        for bit in bits[bits >= 0]:
+            held = records[:, bit].astype(np.int64)
+            binary = features.domain.sizes[features.domain.column_of_bit[bit]] <= 2
+            values[:, f] *= 1 - 2 * held if binary else held
+    return values
+
+
+@pytest.mark.parametrize("relation", list(Neighbours))
+def test_whatever_is_chosen_costs_the_planned_ratio_at_most(relation: Neighbours) -> None:
+    """By enumeration: all sets of features that an adversary may choose, all pairs of records."""
+    features = Expansion.of(random_conjunctions(SMALL, 30, 2)).features
+    records, ratio = legal_records(SMALL), 0.37
+    values = values_on(features, records).astype(float)
+    chosen = [set_ for size in (1, 2, 3) for set_ in combinations(range(len(features)), size)]
+    chosen += [tuple(range(size)) for size in range(4, len(features) + 1)]
+    for places in chosen:
+        strategy = staged._alike(features, np.array(places))
+        scale = scale_for(strategy.sensitivity(relation), ratio)
+        own = values[:, places]
+        moves = own if relation is Neighbours.ADD_REMOVE else own[:, None] - own[None]
+        furthest = np.sqrt((moves**2).sum(axis=-1).max())
+        assert furthest / scale <= ratio
+        # The noise is no larger than what is proven of the features asks for.
+        assert strategy.sensitivity(relation) / scale == pytest.approx(ratio, rel=1e-12)
+
+
+def test_the_room_refuses_a_second_stage_that_costs_more_than_was_planned() -> None:
+    features = Expansion.of(random_conjunctions(SMALL, 30, 2)).features
+    work, ratio = random_conjunctions(SMALL, 5, 2), 0.5
+    for places in (np.arange(2), np.arange(len(features))):
+        strategy = staged._alike(features, places)
+        scale = scale_for(strategy.sensitivity(Neighbours.REPLACE_ONE), ratio)
+        room = Curator(
+            packed(legal_records(SMALL)), work, (GaussianNoise(ratio, 1.0),), SeededRandomness(0)
+        )
+        with pytest.raises(RuntimeError, match="would cost more"):
+            room.measure(FeatureSums(strategy), Gaussian(scale * (1 - 1e-12)))
+        room.measure(FeatureSums(strategy), Gaussian(scale))
+        with pytest.raises(RuntimeError, match="spent"):
+            room.measure(FeatureSums(strategy), Gaussian(scale))
+
+
+def test_an_empty_stage_charges_too() -> None:
+    features = Features(np.empty((0, 1), np.int32), SMALL)
+    work = random_conjunctions(SMALL, 5, 2)
+    room = Curator(
+        packed(legal_records(SMALL)), work, (GaussianNoise(0.5, 1.0),), SeededRandomness(0)
+    )
+    assert room.measure(FeatureSums(Strategy(features, np.ones(0), None)), Gaussian(1.0)).size == 0
+    with pytest.raises(RuntimeError, match="spent"):
+        room.measure(FeatureSums(Strategy(features, np.ones(0), None)), Gaussian(1.0))
+
+
+@pytest.mark.parametrize("relation", list(Neighbours))
+def test_the_schedule_is_fixed_beforehand_and_spent_whatever_the_rows_are(
+    relation: Neighbours, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Choosers that take nothing but one feature, or all: the same two events pay for both."""
+    work = random_conjunctions(Domain.binary(8), 60, 3)
+    asked = Task(work, 500)
+    plan = Staged(records=5).plan(asked, Budget(1.0, 1e-6, neighbours=relation))
+    assert len(plan.schedule) == 2
+    first, second = plan.schedule
+    total = sum((event.sensitivity / event.scale) ** 2 for event in (first, second))
+    assert (first.sensitivity / first.scale) ** 2 == pytest.approx(0.8 * total)
+    choosers = (
+        lambda expected, _: np.array([int(expected.argmin())]),
+        lambda expected, _: np.arange(len(expected)),
+    )
+    for number, chooser in enumerate(choosers):
+        monkeypatch.setattr(staged, "worth_measuring", chooser)
+        room = Curator(
+            packed(np.full((500, 8), number)), work, plan.schedule, SeededRandomness(number),
+            neighbours=relation, public_rows=500,
+        )  # fmt: skip
+        outcome = Staged(records=5).run(asked, plan, room, Session(public_seed=1))
+        assert room._ledger.spent == 2
+        assert ((outcome.answers >= 0) & (outcome.answers <= 1)).all()
+
+
+def test_features_that_are_worth_their_noise_are_chosen() -> None:
+    """Of m features each has the noise root m: three may differ by 2 or more, and 2 > root 3."""
+    expected = np.array([0.1, 5.0, 2.0, 1.9, 2.0, 0.0])
+    assert worth_measuring(expected, 1.0).tolist() == [1, 2, 4]
+    assert worth_measuring(expected, 0.9).tolist() == [1, 2, 3, 4]
+    assert worth_measuring(expected, 100.0).tolist() == [1]
+
+
+def test_shares_are_shrunk_where_noise_hides_them_and_believed_where_it_does_not() -> None:
+    generator = np.random.default_rng(1)
+    truth = np.concatenate((np.zeros(4_000), np.full(200, 0.05), [0.4, 0.9]))
+    noisy = truth + 0.01 * generator.standard_normal(len(truth))
+    shares, uncertain = posterior(noisy, 0.01)
+    off = np.abs(shares - truth)
+    # Noise alone is off by 0.008 in the mean.
+    assert off[:4_000].mean() < 0.0005
+    assert off[4_000:4_200].mean() < 0.008
+    # A share that lies apart is as uncertain as its noise.
+    np.testing.assert_allclose(shares[-2:], noisy[-2:], atol=0.004)
+    np.testing.assert_allclose(uncertain[-2:], 0.01, rtol=0.25)
+    assert np.median(uncertain[:4_000]) < 0.002
+
+
+def test_departures_are_bahadurs_where_all_pairs_are_known_and_nothing_without() -> None:
+    """Exact means of pairs give the means of triples up to their own departure, measured or not."""
+    domain = Domain.binary(4)
+    bits = [row for size in (1, 2, 3) for row in combinations(range(4), size)]
+    rows = np.array([(*row, -1, -1)[:3] for row in bits], np.int32)
+    features = Features(rows, domain)
+    generator = np.random.default_rng(2)
+    records = legal_records(domain)
+    truth = generator.dirichlet(np.ones(len(records))) @ values_on(features, records)
+    means = truth[:4]
+    departures = Departures(features, means, np.full(len(rows), 1e6))
+    nothing = departures.shrunk(np.arange(0), np.empty(0), 1e-9)
+    np.testing.assert_allclose(nothing, [means[list(row)].prod() for row in bits])
+    every = np.arange(4, len(rows))
+    np.testing.assert_allclose(departures.shrunk(every, truth[every], 1e-9), truth, atol=1e-9)
+    pairs = np.arange(4, 10)
+    found = departures.shrunk(pairs, truth[pairs], 1e-9)
+    a, b, c = means[:3]
+    ab, ac, bc = (truth[bits.index(pair)] for pair in ((0, 1), (0, 2), (1, 2)))
+    expected = a * b * c + (ab - a * b) * c + (ac - a * c) * b + (bc - b * c) * a
+    assert found[bits.index((0, 1, 2))] == pytest.approx(expected)
+    # Noise as large as what is expected halves a departure.
+    halved = Departures(features, means, np.full(len(rows), 0.1)).shrunk(
+        np.array([4]), truth[[4]], 0.1
+    )
+    assert halved[4] == pytest.approx((truth[4] + a * b) / 2)
+
+
+@pytest.mark.parametrize("signed", [True, False])
+def test_intervals_cover_through_the_choice(signed: bool) -> None:
+    """Each query's own share of runs: 400 runs have a standard error of 0.011 at 0.95."""
+    generator = np.random.default_rng(4)
+    records = (generator.random((2_000, 12)) < np.linspace(0.0, 0.5, 12)).astype(np.uint8)
+    records[:, 11] |= records[:, 10]
+    work = random_conjunctions(Domain.binary(12), 150 if signed else 60, 2, signed=signed)
+    asked, rows = Task(work, 2_000), packed(records)
+    truth = work.counts(rows, threads=1) / 2_000
+    mechanism = Staged(records=1)
+    plan = mechanism.plan(asked, Budget(0.5, 1e-4))
+    covered = np.zeros(len(work))
+    runs = 400
+    for seed in range(runs):
+        room = Curator(rows, work, plan.schedule, SeededRandomness(seed))
+        found = mechanism.run(asked, plan, room, Session(public_seed=0)).intervals
+        covered += (found.lower <= truth) & (truth <= found.upper)
+    assert (covered / runs).min() >= 0.95 - 4 * 0.011
+    assert (covered / runs).mean() >= 0.95
+
+
+def test_nearly_empty_columns_are_answered_better_than_by_independent_noise_or_zero() -> None:
+    """Two thousand columns, of which twenty hold something, two of them always together."""
+    generator = np.random.default_rng(5)
+    records = np.zeros((3_000, 1_000), np.uint8)
+    records[:, :20] = generator.random((3_000, 20)) < 0.3
+    records[:, 1] = records[:, 0]
+    work = random_conjunctions(Domain.binary(1_000), 2_000, 2, seed=3)
+    asked, rows = Task(work, 3_000), packed(records)
+    truth = work.counts(rows, threads=1) / 3_000
+    plan = Staged(records=50).plan(asked, Budget(2.0, 1e-3))
+    room = Curator(rows, work, plan.schedule, SeededRandomness(1))
+    outcome = Staged(records=50).run(asked, plan, room, Session(public_seed=1))
+    zero = work.on_record(np.zeros(1_000, np.uint8))
+    assert np.abs(outcome.answers - truth).mean() < 0.5 * np.abs(zero - truth).mean()
+    assert np.abs(outcome.answers - truth).max() < 0.5 * np.abs(zero - truth).max()
+    again = Staged(records=50).run(
+        asked, plan, Curator(rows, work, plan.schedule, SeededRandomness(1)),
+        Session(threads=3, public_seed=1),
+    )  # fmt: skip
+    np.testing.assert_array_equal(outcome.answers, again.answers)
+    np.testing.assert_array_equal(outcome.records, again.records)
