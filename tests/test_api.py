@@ -257,7 +257,7 @@ def test_what_is_wrong_anyway_is_refused_before_the_table_is_read(
     def read(*_):
         raise AssertionError("the table was read")
 
-    monkeypatch.setattr("dualquery.rows.dataset.load", read)
+    monkeypatch.setattr("dualquery.rows.engines.read", read)
     with pytest.raises(BadInputError) as error:
         dualquery.release("adult", **options)
     assert message in str(error.value)

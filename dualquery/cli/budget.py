@@ -212,15 +212,9 @@ def _price(
         return {sought: cost, "remark": accountant.assumptions}
     try:
         found = calibrate_game(
-            epsilon,
-            delta,
-            rows,
-            rounds=rounds,
-            samples=samples,
-            step=eta,
-            accountant=accountant.name,
-            neighbours=neighbours,
-        )
+            epsilon, delta, rows, rounds=rounds, samples=samples, step=eta,
+            accountant=accountant.name, neighbours=neighbours,
+        )  # fmt: skip
     except BadInputError as error:
         return {sought: None, "remark": str(error)}
     return {sought: found.value, "remark": accountant.assumptions}

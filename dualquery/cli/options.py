@@ -18,8 +18,7 @@ RUN = "Run and output"
 """Panel of the help for the options of every run."""
 
 Json: TypeAlias = Annotated[
-    bool,
-    typer.Option("--json", help="Print one JSON object on stdout.", rich_help_panel=RUN),
+    bool, typer.Option("--json", help="Print one JSON object on stdout.", rich_help_panel=RUN)
 ]
 Quiet: TypeAlias = Annotated[
     bool, typer.Option("--quiet", "-q", help="Print errors only.", rich_help_panel=RUN)

@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
+
+import polars as pl
 
 from dualquery.data.draft import draft_item_schema, draft_table_schema
 from dualquery.data.encode import BitRows, encode_frame, encode_items
@@ -26,9 +28,6 @@ from dualquery.data.schema.items import ItemSchema
 from dualquery.data.schema.protocol import Schema
 from dualquery.data.schema.table import TableSchema
 from dualquery.runtime.errors import BadInputError
-
-if TYPE_CHECKING:
-    import polars as pl
 
 # Rows are encoded in pieces of about this many cells, so that a wide table needs no more memory.
 _CELLS = 1 << 20

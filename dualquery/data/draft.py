@@ -9,9 +9,9 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
 
 from dualquery.data.buckets import tidy_edges
 from dualquery.data.encode import can_become_bits, missing_mask, to_numbers
@@ -26,9 +26,6 @@ from dualquery.data.schema.columns import Binary, Categorical, Column, Numeric
 from dualquery.data.schema.items import ItemSchema
 from dualquery.data.schema.table import TableSchema
 from dualquery.runtime.errors import BadInputError
-
-if TYPE_CHECKING:
-    import polars as pl
 
 MAX_CATEGORIES = 64
 """A column with more distinct values is numeric, or cannot be drafted."""
@@ -158,8 +155,6 @@ class _Values:
 
     def add(self, values: pl.Series) -> None:
         """Take in the values of a block; of a column that is refused already, none."""
-        import polars as pl
-
         if self.refused is not None:
             return
         if not can_become_bits(values):
@@ -234,8 +229,6 @@ class _Values:
 
 def _texts(values: pl.Series) -> pl.Series:
     """Return values as texts, whole numbers without a point."""
-    import polars as pl
-
     if values.dtype.is_float():
         whole = values.round().eq(values) & (values.abs() < 2.0**53)
         return values.cast(pl.String).zip_with(

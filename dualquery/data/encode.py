@@ -5,9 +5,9 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from dualquery.data.readers.source import ItemRows
@@ -15,9 +15,6 @@ from dualquery.data.schema.columns import Binary, Categorical, Column, Numeric, 
 from dualquery.data.schema.items import ItemSchema
 from dualquery.data.schema.table import TableSchema
 from dualquery.runtime.errors import BadInputError
-
-if TYPE_CHECKING:
-    import polars as pl
 
 # Codes of cells that set no bit; local bits are never negative.
 MISSING = -1
@@ -150,15 +147,11 @@ def local_codes(
 
 def can_become_bits(values: pl.Series) -> bool:
     """Return whether the type of values is one that a column can hold."""
-    import polars as pl
-
     return not (values.dtype.is_nested() or values.dtype in (pl.Object, pl.Binary, pl.Duration))
 
 
 def missing_mask(values: pl.Series, missing_values: tuple[str, ...]) -> NDArray[np.bool_]:
     """Return which values are null, NaN or one of the texts that stand for a missing value."""
-    import polars as pl
-
     if values.dtype.is_numeric():
         numbers = to_numbers(values)
         missing = np.isnan(numbers)
@@ -173,8 +166,6 @@ def missing_mask(values: pl.Series, missing_values: tuple[str, ...]) -> NDArray[
 
 def to_numbers(values: pl.Series) -> NDArray[np.float64]:
     """Return values as numbers, NaN where they are none. Blanks around a number are allowed."""
-    import polars as pl
-
     if values.dtype.is_numeric() or values.dtype == pl.Boolean:
         numbers = values.cast(pl.Float64)
     else:
@@ -185,8 +176,6 @@ def to_numbers(values: pl.Series) -> NDArray[np.float64]:
 @functools.cache
 def _numbers_among(texts: tuple[str, ...]) -> tuple[float, ...]:
     """Return those of some texts that are numbers."""
-    import polars as pl
-
     numbers = to_numbers(pl.Series(texts, dtype=pl.String))
     return tuple(numbers[~np.isnan(numbers)].tolist())
 
@@ -215,8 +204,6 @@ def _named_codes(codes: Mapping[str, int], values: pl.Series) -> NDArray[np.int3
 
     Numbers are compared as numbers ("1" is 1.0), truth values in any case ("True" is true).
     """
-    import polars as pl
-
     if values.dtype.is_numeric():
         return _numbered_codes(codes, to_numbers(values))
     if values.dtype == pl.Boolean:

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from dualquery.privacy.statement import PrivacyStatement
@@ -28,8 +29,6 @@ from dualquery.releases.answering import answer_queries
 from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from dualquery.data.schema.protocol import Schema
     from dualquery.estimates.intervals import Intervals
     from dualquery.queries.family import Queries
@@ -114,8 +113,6 @@ class Release:
     @property
     def answer_table(self) -> pl.DataFrame:
         """Every query as text, its released answer, its literals, its interval if it has one."""
-        import polars as pl
-
         nothing = np.full(len(self.answers), np.nan)
         known = self.intervals
         return pl.DataFrame(
@@ -214,8 +211,6 @@ class ReservedFolder:
 
 def trace_table(trace: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
     """Return a trace as a table; without rounds it still has their column."""
-    import polars as pl
-
     if not trace:
         return pl.DataFrame(schema={"round": pl.Int64})
     return pl.DataFrame(list(trace), infer_schema_length=None)
@@ -280,8 +275,6 @@ def load_release(path: str | Path) -> Release:
     BadInputError
         If it is not a release, is incomplete or was written by a newer version.
     """
-    import polars as pl
-
     folder = Path(path)
     missing = [name for name in FILES if not (folder / name).is_file()]
     if missing:
@@ -302,8 +295,6 @@ _MALFORMED = (ValueError, KeyError, TypeError, AttributeError)
 
 
 def _read(folder: Path) -> Release:
-    import polars as pl
-
     from dualquery.data.readers.formats import parse_source
     from dualquery.data.schema.files import schema_from_dict
     from dualquery.queries.stored import queries_of_table

@@ -191,11 +191,7 @@ def statement(
         epsilon=rows.epsilon + (budget.epsilon if looked else 0.0),
         delta=budget.delta if looked else 0.0,
         accountant=accountant.name,
-        assumptions=(
-            accountant.assumptions if looked else _UNSEEN,
-            *rows.assumptions,
-            *data.notes,
-        ),
+        assumptions=(accountant.assumptions if looked else _UNSEEN, *rows.assumptions, *data.notes),
         numerical_assumptions=numerical_assumptions((*rows.events, *events_of(plan.schedule))),
         neighbours=rows.relation,
         condition=condition,

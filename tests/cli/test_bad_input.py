@@ -194,7 +194,7 @@ def test_bad_options_fail_before_any_data_are_read(
     def read(*_):
         raise AssertionError("the table was read")
 
-    monkeypatch.setattr("dualquery.rows.dataset.load", read)
+    monkeypatch.setattr("dualquery.rows.engines.read", read)
     assert_refused(dualquery("release", "adult", *options, *flags), here, message)
 
 
@@ -231,7 +231,7 @@ def test_an_existing_out_fails_before_any_data_are_read(dualquery, tmp_path, mon
     def read(*_):
         raise AssertionError("the table was read")
 
-    monkeypatch.setattr("dualquery.rows.dataset.load", read)
+    monkeypatch.setattr("dualquery.rows.engines.read", read)
     (tmp_path / "mine").mkdir()
     done = dualquery("release", "--out", tmp_path / "mine")
     assert done.code == 2

@@ -15,9 +15,8 @@ from dualquery.data.domain import Domain
 from dualquery.mechanisms.protocol import Budget, Session, Task
 from dualquery.privacy.accountants.zcdp import rho_of
 from dualquery.privacy.events import GaussianNoise, SampledQueries
-from dualquery.queries.conjunctions import Workload
+from dualquery.queries.conjunctions import Workload, table_cells
 from dualquery.queries.counting.passes import CountingPass
-from dualquery.queries.forms.contingency import table_cells
 from dualquery.queries.generate.random import random_conjunctions
 from dualquery.room.curator import Curator
 from dualquery.room.noise.gaussian import Gaussian

@@ -63,16 +63,11 @@ class NetflixSource:
         if not titles:
             return ItemSchema(movies, "netflix", declared=True)
         uses = Counter(titles.values())
-        names = (titles.get(movie, "") for movie in movies.tolist())
-        return ItemSchema(
-            movies,
-            "netflix",
-            names=tuple(
-                str(movie) if uses[name] != 1 or name.isdigit() else name
-                for movie, name in zip(movies.tolist(), names, strict=True)
-            ),
-            declared=True,
-        )
+        usable = {
+            m: title for m, title in titles.items() if uses[title] == 1 and not title.isdigit()
+        }
+        names = tuple(usable.get(movie, str(movie)) for movie in movies.tolist())
+        return ItemSchema(movies, "netflix", names=names, declared=True)
 
     def item_rows(self) -> Iterator[ItemRows]:
         """Yield the rows block by block (see the class for the memory that takes).
@@ -153,11 +148,11 @@ class NetflixSource:
         """Return the files with ratings, in the order of their names."""
         if not self.path.is_dir():
             return [self.path]
-        found = {
-            pattern: sorted({*self.path.glob(pattern), *self.path.glob(f"{pattern}.gz")})
+        found = (
+            sorted({*self.path.glob(pattern), *self.path.glob(f"{pattern}.gz")})
             for pattern in PATTERNS
-        }
-        kinds = [files for files in found.values() if files]
+        )
+        kinds = list(filter(None, found))
         if not kinds:
             raise BadInputError(
                 f"{self.label}: the folder has no file {' or '.join(PATTERNS)}; name the folder "

@@ -12,13 +12,7 @@ from numpy.typing import NDArray
 
 from dualquery.data.domain import Domain
 from dualquery.data.schema.column_choice import ColumnChoice, format_items, select_items
-from dualquery.data.schema.protocol import (
-    FORMAT_NAME,
-    SCHEMA_VERSION,
-    check_max_ones,
-    check_shape,
-    max_ones_entry,
-)
+from dualquery.data.schema.protocol import check_max_ones, check_shape, header, max_ones_entry
 from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
@@ -175,11 +169,7 @@ class ItemSchema:
     def to_dict(self) -> dict[str, object]:
         """Return the schema as JSON-able values, the items as ranges."""
         return {
-            "format": FORMAT_NAME,
-            "version": SCHEMA_VERSION,
-            "kind": "items",
-            "name": self.name,
-            "declared": self.declared,
+            **header(self, "items"),
             "outside": self.outside,
             "items": format_items(self.items),
             **max_ones_entry(self.max_ones_per_row),

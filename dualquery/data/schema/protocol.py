@@ -119,6 +119,12 @@ def max_ones_entry(most: int | None) -> dict[str, object]:
     return {} if most is None else {"max_ones_per_row": most}
 
 
+def header(schema: Schema, kind: str) -> dict[str, object]:
+    """Return the entries with which every schema file begins."""
+    named = {"name": schema.name, "declared": schema.declared}
+    return {"format": FORMAT_NAME, "version": SCHEMA_VERSION, "kind": kind, **named}
+
+
 def check_shape(records: NDArray[np.uint8], bits: int) -> None:
     """Raise `ValueError` unless records have the shape ``(records, bits)``."""
     if records.ndim != 2 or records.shape[1] != bits:

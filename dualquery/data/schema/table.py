@@ -20,13 +20,7 @@ from dualquery.data.schema.columns import (
     find_bit,
     suggest,
 )
-from dualquery.data.schema.protocol import (
-    FORMAT_NAME,
-    SCHEMA_VERSION,
-    check_max_ones,
-    check_shape,
-    max_ones_entry,
-)
+from dualquery.data.schema.protocol import check_max_ones, check_shape, header, max_ones_entry
 from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
@@ -170,11 +164,7 @@ class TableSchema:
     def to_dict(self) -> dict[str, object]:
         """Return the schema as JSON-able values."""
         return {
-            "format": FORMAT_NAME,
-            "version": SCHEMA_VERSION,
-            "kind": "table",
-            "name": self.name,
-            "declared": self.declared,
+            **header(self, "table"),
             "drop_incomplete": self.drop_incomplete,
             "missing_values": list(self.missing_values),
             "columns": [column.to_dict() for column in self.columns],

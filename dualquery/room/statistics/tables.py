@@ -13,9 +13,9 @@ import operator
 from dataclasses import dataclass
 
 from dualquery.privacy.events import Neighbours
+from dualquery.queries.conjunctions import table_cells
 from dualquery.queries.counting.planner import ConjunctionCounts
 from dualquery.queries.family import Statistic
-from dualquery.queries.forms.contingency import table_cells
 from dualquery.room.exact import Exact, Numbers
 from dualquery.room.private_data import PrivateData
 from dualquery.room.sensitivity.moves import Moves, table_moves
@@ -56,7 +56,7 @@ class OneCuboid(_Table):
 
 @dataclass(frozen=True, slots=True)
 class QueryTable(_Table):
-    """The rows in every cell of a query's table (`dualquery.queries.forms.contingency`).
+    """The rows in every cell of a query's table (`dualquery.queries.conjunctions`).
 
     They take another pass over the rows.
 
