@@ -32,6 +32,9 @@ from solvers.solution import Solution, Status
 _GRACE_SECONDS = 0.25
 """What the local search may take past the limit when a back-end comes back empty-handed."""
 
+_LEAST_MILP_SECONDS = 2e-6
+"""What HiGHS takes an entry of the constraints, at least, to look for a feasible record."""
+
 _COMPILED = (
     "solvers.dominance_kernels",
     "solvers.lagrangian_kernels",
@@ -150,7 +153,7 @@ class KernelSolver(ABC):
             uint8, shape ``(kernel.attributes,)``: a feasible record, if one is known.
         """
 
-    def preprocess(self, problem: BestResponse) -> Preprocessed:
+    def preprocess(self, problem: BestResponse, limits: SearchLimits) -> Preprocessed:  # noqa: ARG002
         """Return the kernel that the back-end sees, and the way back."""
         return compact(problem)
 
@@ -182,7 +185,7 @@ class KernelSolver(ABC):
         hint = None if hint is None else hint.astype(np.uint8)
         default = None if default is None else default.astype(np.uint8)
         limits = SearchLimits(began, began + time_limit, threads, seed)
-        preprocessed = self.preprocess(problem)
+        preprocessed = self.preprocess(problem, limits)
         kernel = preprocessed.problem
         start = self._start(preprocessed, limits, hint, default)
 
@@ -232,6 +235,8 @@ class KernelSolver(ABC):
             start = preprocessed.restrict(default)
         if start is not None and kernel.feasible(start):
             return start
+        if _LEAST_MILP_SECONDS * len(kernel.rows.attributes) > max(limits.remaining(), 0.05):
+            return None
         try:
             # A back-end that is exact may be better at it: then half of the time is left to it.
             spared = 0.5 * limits.remaining() if Capability.EXACT in self.capabilities else 0.0

@@ -6,6 +6,9 @@ import math
 import time
 from dataclasses import dataclass
 
+_FOR_REDUCTIONS = 0.25
+"""Share of the time that reductions may take: a quarter is never reached but on huge problems."""
+
 
 @dataclass(frozen=True)
 class SearchLimits:
@@ -21,6 +24,11 @@ class SearchLimits:
     """Most work, where a back-end counts it (CP-SAT's deterministic time, about a second each)."""
     gap: float = 0.0
     """Difference between bound and objective at which a back-end that can may stop."""
+
+    @property
+    def reductions(self) -> float:
+        """Value of ``time.perf_counter()`` until which reductions may go on."""
+        return self.began + _FOR_REDUCTIONS * (self.deadline - self.began)
 
     def elapsed(self) -> float:
         """Return the seconds since the call."""

@@ -167,7 +167,7 @@ def repaired(
         stamp=np.zeros(count, np.int64),
         looks=np.zeros(1, np.int64),
     )
-    least, made = count, 0
+    least, made = int(np.count_nonzero(rows.violated(record))), 0
     while made < steps and least > 0 and limits.remaining() > 0.0:
         chunk = int(min(_REPAIR_CHUNK, steps - made))
         least = min(least, int(repair_rows(state, repair, chunk)))

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from solvers.errors import InfeasibleProblemError
 from solvers.kernel_solver import check_options, load
+from solvers.limits import SearchLimits
 from solvers.problem import BestResponse
 from solvers.protocol import Capability, Solver
 from solvers.reduction import reduce
@@ -62,7 +63,8 @@ class Reducing:
         check_options(problem, time_limit, threads, seed, hint, default)
         hint = None if hint is None else hint.astype(np.uint8)
         default = None if default is None else default.astype(np.uint8)
-        reduction = reduce(problem)
+        limits = SearchLimits(began, began + time_limit, threads, seed)
+        reduction = reduce(problem, limits.reductions)
         reducing = time.perf_counter() - began
         usable = hint is not None and problem.feasible(hint)
         try:

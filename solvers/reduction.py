@@ -16,6 +16,8 @@ usually nothing: then the optimum is proven.
 
 from __future__ import annotations
 
+import math
+import time
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -140,15 +142,22 @@ class Reduction:
         return reduced
 
 
-def reduce(problem: BestResponse) -> Reduction:
+def reduce(problem: BestResponse, deadline: float = math.inf) -> Reduction:
     """Return a problem's exact reduction.
 
     A problem that linear constraints alone show to be infeasible is only compacted. With weights
     that are not integers, sums are compared up to rounding.
+
+    Parameters
+    ----------
+    problem
+        The problem.
+    deadline
+        Value of ``time.perf_counter()`` from which no further round of the rules begins.
     """
     compacted = compact(problem)
     work = _Work(compacted.problem)
-    if work.reduce():
+    if work.reduce(deadline):
         return work.reduction(compacted)
     n = compacted.problem.attributes
     removed = Removed(problem.attributes - n, len(problem.terms) - len(compacted.problem.terms))
@@ -179,7 +188,7 @@ class _Work:
         self.forced = 0
         self.enumerated = 0
 
-    def reduce(self) -> bool:
+    def reduce(self, deadline: float) -> bool:
         """Reduce until nothing changes; return False if the constraints turn out infeasible."""
         while True:
             processed = self.value != _FREE
@@ -191,6 +200,8 @@ class _Work:
             changed |= self._merge()
             if len(self.rows):
                 changed |= bool(((self.value != _FREE) & ~processed).any())
+            if time.perf_counter() > deadline:
+                return True
             if not changed:
                 break
         self._enumerate()

@@ -115,11 +115,11 @@ class Auto(KernelSolver):
         self._policy = _policy(argument)
         self._thrift = _Thrift(self._policy.allowance)
 
-    def preprocess(self, problem: BestResponse) -> Preprocessed:
+    def preprocess(self, problem: BestResponse, limits: SearchLimits) -> Preprocessed:
         """Reduce the problem."""
         from solvers.reduction import reduce
 
-        return reduce(problem)
+        return reduce(problem, limits.reductions)
 
     def search(
         self, kernel: BestResponse, limits: SearchLimits, start: NDArray[np.uint8] | None

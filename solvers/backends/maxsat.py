@@ -93,7 +93,8 @@ class MaxSat(KernelSolver):
 
     def least_seconds(self, kernel: BestResponse) -> float:
         """Estimate the time to write the file and start the command."""
-        return _LEAST_SECONDS + _LEAST_SECONDS_PER_TERM * len(kernel.terms)
+        size = len(kernel.terms) + len(kernel.rows.attributes)
+        return _LEAST_SECONDS + _LEAST_SECONDS_PER_TERM * size
 
     def search(
         self,

@@ -275,8 +275,7 @@ class _Work:
             return
         sets, pairs = self._sets(), self._pairs()
         for members, row in sorted(sets.items(), key=lambda item: (-len(item[0]), item[1])):
-            if len(members) > 2:
-                self._take(self.at_most, np.array(members, np.int32), [row])
+            self._take(self.at_most, np.array(members, np.int32), [row])
         for clique in _cliques(pairs, self.grouped):
             explained = [pairs[pair] for pair in combinations(clique, 2)]
             self._take(self.at_most, np.array(clique, np.int32), explained)
@@ -299,10 +298,10 @@ class _Work:
         self.open &= ~self.grouped
 
     def _sets(self) -> dict[tuple[int, ...], int]:
-        """Return the sets of columns of which at most one may be 1, each with its row."""
+        """Return the sets of three columns or more that exclude each other, each with its row."""
         rows = self.rows
         plain = rows.sums(rows.coefficients != 1.0) == 0
-        found = plain & (rows.lower <= 0.0) & (rows.upper == 1.0) & (np.diff(rows.indptr) > 1)
+        found = plain & (rows.lower <= 0.0) & (rows.upper == 1.0) & (np.diff(rows.indptr) > 2)
         return {
             tuple(np.sort(self._members(row)).tolist()): row
             for row in np.flatnonzero(found).tolist()

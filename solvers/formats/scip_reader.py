@@ -50,8 +50,11 @@ def read_program(text: str, suffix: str, name: str) -> Program:
         If SCIP cannot read the text, or it is not a linear program in 0-1 variables.
     """
     _check_ends(text, suffix, name)
-    # SCIP knows the American spelling only.
-    model = _read(re.sub(r"(?im)^(\s*m(?:ax|in)imi)s(e\b)", r"\1z\2", text, count=1), suffix, name)
+    # SCIP knows the American spelling only, and wants right-hand sides even if all are 0.
+    known = re.sub(r"(?im)^(\s*m(?:ax|in)imi)s(e\b)", r"\1z\2", text, count=1)
+    if suffix == ".mps" and not re.search(r"^RHS", known, re.MULTILINE):
+        known = re.sub(r"(?m)^(?=RANGES|BOUNDS|ENDATA)", "RHS\n", known, count=1)
+    model = _read(known, suffix, name)
     attributes = _marked(text, name)
     variables = _ordered(model.getVars(), attributes, name)
     place = {variable.getIndex(): column for column, variable in enumerate(variables)}

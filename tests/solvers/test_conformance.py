@@ -97,7 +97,7 @@ def test_many_constraints(solver: Solver) -> None:
     for seed in range(60):
         instance = constrained_problem(seed)
         reached += agrees(solver, instance, reference.solve(instance).objective)
-    assert reached >= (60 if is_exact(solver) or solver.name == "auto" else 57)
+    assert reached >= (60 if is_exact(solver) else 57)
 
 
 @pytest.mark.slow
@@ -107,7 +107,16 @@ def test_a_thousand_problems_of_many_constraints(solver: Solver) -> None:
     for seed in range(1000, 2000):
         instance = constrained_problem(seed)
         reached += agrees(solver, instance, reference.solve(instance).objective)
-    assert reached >= (1000 if is_exact(solver) or solver.name == "auto" else 950)
+    assert reached >= (1000 if is_exact(solver) else 950)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["auto", "auto:prove"])
+def test_auto_reaches_the_optimum_under_constraints(name: str) -> None:
+    auto, reference = get_solver(name), get_solver("exhaustive")
+    for seed in range(1000, 2000):
+        instance = constrained_problem(seed)
+        assert agrees(auto, instance, reference.solve(instance).objective)
 
 
 def test_real_coefficients_do_not_mislead_presolve(solver: Solver) -> None:

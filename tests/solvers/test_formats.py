@@ -301,6 +301,13 @@ ENDATA
     assert get_solver("exhaustive").solve(read.problem).objective == -1
 
 
+def test_mps_without_right_hand_sides() -> None:
+    text = "NAME t\nROWS\n N o\n L r\nCOLUMNS\n x o -1 r 1\n y o -2 r -1\n"
+    text += "BOUNDS\n BV B x\n BV B y\nENDATA\n"
+    read = parse_mps(text, "f")
+    assert get_solver("exhaustive").solve(read.problem).objective == 3
+
+
 def test_general_mps() -> None:
     text = """* comment
 NAME          T
