@@ -16,16 +16,10 @@ Means = Mapping[str, Mapping[float, float]]
 def means(
     *by: str, of: Sequence[str], first: Sequence[str] = ()
 ) -> Callable[[pl.DataFrame], pl.DataFrame]:
-    """Return a summary: the means over runs of some columns, and the number of runs.
+    """Return a summary: means over runs of the columns ``of``, and the number of runs.
 
-    Parameters
-    ----------
-    by
-        Columns that tell the lines of the summary apart.
-    of
-        Columns whose means are shown.
-    first
-        Columns that are the same, or nearly, in all runs: the first value is shown.
+    The columns ``by`` tell its lines apart; of the columns ``first``, the same or nearly so in all
+    runs, it shows the first value.
     """
 
     def summarise(table: pl.DataFrame) -> pl.DataFrame:
@@ -70,14 +64,8 @@ def best_below_all(
 ) -> list[Finding]:
     """State whether the best mechanism has a smaller error than every other at every epsilon.
 
-    Parameters
-    ----------
-    where
-        Begins the sentence.
-    lines
-        With ``contender``, ``epsilon`` and the ``kinds`` of error as columns.
-    kinds
-        The errors that are compared.
+    ``where`` begins the sentence; the lines have ``contender``, ``epsilon`` and the ``kinds`` of
+    error that are compared as columns.
     """
     losses = []
     for kind in kinds:

@@ -105,13 +105,7 @@ def mwem_cube(
 
 
 class Potentials:
-    """A distribution as a product of tables on a few columns each: uniform at first.
-
-    Parameters
-    ----------
-    sizes
-        Values of each column.
-    """
+    """A distribution as a product of tables on a few columns each, uniform at first."""
 
     def __init__(self, sizes: NDArray[np.int64]) -> None:
         self._sizes = tuple(sizes.tolist())
@@ -143,12 +137,8 @@ class Potentials:
     def fit(self, targets: Mapping[Columns, NDArray[np.float64]], error: float) -> None:
         """Multiply weights as long as a target disagrees within its error (section 2.3.2).
 
-        Parameters
-        ----------
-        targets
-            Noisy shares of the cells of some columns.
-        error
-            Mean absolute noise of a share.
+        Targets are noisy shares of the cells of some columns; ``error`` is the mean absolute noise
+        of one.
         """
         for _ in range(MOST_PASSES):
             agree = True
@@ -171,14 +161,8 @@ def cuboids(
 ) -> Iterator[tuple[Columns, NDArray[np.float64]]]:
     """Yield all marginals of a table and their columns, each summed from one a column larger.
 
-    Parameters
-    ----------
-    whole
-        An axis a column.
-    columns
-        The columns of its axes; None for 0, 1, ...
-    kept
-        So many first axes stay in every marginal.
+    The table has an axis for each of the columns, None for 0, 1, ...; the first ``kept`` axes stay
+    in every marginal.
     """
     columns = tuple(range(whole.ndim)) if columns is None else columns
     yield columns, whole

@@ -90,16 +90,10 @@ def perform(run: Run, threads: int) -> Sequence[Row]:
 
 @lru_cache(maxsize=1)
 def rows_of(name: str, path: str | None, attributes: int) -> Dataset[Records]:
-    """Return the rows of a table.
+    """Return the rows of ``Adult`` (binary-coded), ``Adult and coins``, or ``independent``.
 
-    Parameters
-    ----------
-    name
-        ``Adult`` (binary-coded), ``Adult and coins``, or ``independent``.
-    path
-        The 27-bit Adult of the paper's authors; None for the package's own rows, coded alike.
-    attributes
-        Binary attributes in all.
+    The path is that of the 27-bit Adult of the paper's authors; None for the package's own rows,
+    coded alike. ``attributes`` counts all binary attributes.
     """
     generator = np.random.default_rng(1)
     if name == "independent":

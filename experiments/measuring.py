@@ -135,18 +135,7 @@ def release(
 ) -> Release:
     """Run a mechanism on a question and compare its answers with the truth.
 
-    Parameters
-    ----------
-    asked
-        Data set, workload and exact answers.
-    contender
-        The mechanism, its accountant and its options.
-    seed
-        Makes the run reproducible.
-    epsilon, delta
-        The budget, for replace-one neighbours; delta None is the default for the mechanism.
-    threads
-        Number of threads.
+    The budget is for replace-one neighbours; delta None is the default for the mechanism.
 
     Raises
     ------
@@ -168,13 +157,8 @@ def release(
 def perform(run: Run, threads: int) -> Sequence[Row]:
     """Release with each contender of a run at each of its epsilons.
 
-    Parameters
-    ----------
-    run
-        With the parameters of `question_of`, ``contenders`` (of `contenders.specified`),
-        ``epsilons``, ``delta`` and ``seed``.
-    threads
-        Number of threads.
+    A run has the parameters of `question_of`, ``contenders`` (of `contenders.specified`),
+    ``epsilons``, ``delta`` and ``seed``.
     """
     asked = question_of(run, threads)
     rows = []
@@ -198,14 +182,9 @@ def perform(run: Run, threads: int) -> Sequence[Row]:
 
 
 def mean_l1(workload: Workload, off: NDArray[np.float64]) -> float:
-    """Return the mean over marginals of the summed errors of their cells.
+    """Return the mean over whole marginals of the summed errors of their cells.
 
-    Parameters
-    ----------
-    workload
-        Whole marginals.
-    off
-        float64, shape ``(m,)``: absolute error of each cell.
+    ``off`` is float64, shape ``(m,)``: the absolute error of each cell.
     """
     from dualquery.queries.forms.cuboids import Cuboids
 

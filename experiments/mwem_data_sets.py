@@ -55,14 +55,10 @@ def exact_cells(data: Dataset[Any]) -> NDArray[np.float64]:
 
 @lru_cache(maxsize=4)
 def numeric_table(name: str, path: str | None) -> Study:
-    """Return a table of Figure 2, every column over its whole published range.
+    """Return a table of Figure 2, a key of `NUMERIC`, every column over its whole published range.
 
-    Parameters
-    ----------
-    name
-        A key of `NUMERIC`.
-    path
-        A file with a header; None for the Adult rows in the package, or a stand-in of Transfusion.
+    The path is that of a file with a header; None for the Adult rows in the package, or a stand-in
+    of Transfusion.
     """
     wanted = NUMERIC[name]
     columns = tuple(
@@ -121,15 +117,10 @@ NUMERIC = {
 def contingency_table(name: str, path: str | None) -> Study:
     """Return ``mildew``, ``rochdale``, ``czech`` or ``nltcs``: binary attributes.
 
-    Parameters
-    ----------
-    name
-        Which.
-    path
-        For ``nltcs``, the National Long Term Care Survey, a file as `read_patterns` takes it; for
-        the others one line a cell, the last column called count. None for a stand-in: a
-        `log_linear` model, and for ``nltcs`` 21,574 persons of a latent class each, who have each
-        disability apart given the class.
+    The path of ``nltcs``, the National Long Term Care Survey, is a file as `read_patterns` takes
+    it; the others have one line a cell, the last column called count. None is for a stand-in: a
+    `log_linear` model, and for ``nltcs`` 21,574 persons of a latent class each, who have each
+    disability apart given the class.
     """
     if path is None:
         rows = log_linear(*STAND_INS[name]) if name in STAND_INS else _latent_classes()
@@ -143,13 +134,8 @@ def contingency_table(name: str, path: str | None) -> Study:
 def read_patterns(path: Path, bits: int) -> NDArray[np.uint8]:
     """Return the rows of a text of bit patterns: uint8, shape ``(n, bits)``.
 
-    Parameters
-    ----------
-    path
-        Lines of 0s and 1s, together or apart, each with or without a count. Lines before the first
-        such line are skipped.
-    bits
-        Values a line.
+    Its lines are 0s and 1s, together or apart, each with or without a count. Lines before the first
+    such line are skipped.
 
     Raises
     ------

@@ -74,14 +74,9 @@ def perform(run: Run, threads: int) -> Sequence[Row]:
 
 
 def bounds(matrix: NDArray[np.float64], n: int) -> dict[str, float]:
-    """Return the SVD bounds a query at epsilon 1; they go with 1 / epsilon^2.
+    """Return the SVD bounds a query at epsilon 1 and delta 1 / n; they go with 1 / epsilon^2.
 
-    Parameters
-    ----------
-    matrix
-        Queries by cells.
-    n
-        Rows; delta is 1 / n.
+    The matrix has a row a query and a column a cell.
     """
     from mwem import svd_bound
 
@@ -95,12 +90,7 @@ def bounds(matrix: NDArray[np.float64], n: int) -> dict[str, float]:
 def random_ranges(domain: Domain, count: int) -> RangeQueries:
     """Return boxes over all columns: each interval uniform over the intervals of its column.
 
-    Parameters
-    ----------
-    domain
-        The columns.
-    count
-        Number of boxes; one may come twice.
+    One box may come twice.
     """
     generator = np.random.default_rng(0)
     ends = []

@@ -103,12 +103,7 @@ def installed() -> tuple[str, ...]:
 def settings(names: Sequence[str], further: bool) -> list[tuple[str, str]]:
     """Return solvers and how they get a problem.
 
-    Parameters
-    ----------
-    names
-        The solvers.
-    further
-        Whether reductions and hints are tried, too: with those that do not reduce by themselves.
+    If ``further``, those that do not reduce by themselves also try reductions and hints.
     """
     exact = [name for name in names if name in FORMULATED] if further else []
     return [(name, PLAIN) for name in names] + [

@@ -70,9 +70,8 @@ def evaluate(
         rows = [(f"{mechanism} (release and synthetic records)", found)]
     else:
         rows = [(f"{mechanism} (this release)", found)]
-        rows += (
-            [("its synthetic records, same queries", synthetic)] if synthetic is not None else []
-        )
+        if synthetic is not None:
+            rows.append(("its synthetic records, same queries", synthetic))
     rows += [
         (f"baseline: {name}" + (f" ({line['noise']} noise)" if "noise" in line else ""), line)
         for name, line in found["baselines"].items()

@@ -42,32 +42,25 @@ __all__ = [
     "write_schema",
 ]
 
-_HOMES = {
-    "FORMATS": "dualquery.data.readers.formats",
-    "Binary": "dualquery.data.schema.columns",
-    "Categorical": "dualquery.data.schema.columns",
-    "Dataset": "dualquery.rows.dataset",
-    "Domain": "dualquery.data.domain",
-    "ItemSchema": "dualquery.data.schema.items",
-    "Numeric": "dualquery.data.schema.columns",
-    "Records": "dualquery.rows.packed",
-    "RecordsBuilder": "dualquery.rows.packed",
-    "Schema": "dualquery.data.schema.protocol",
-    "TableSchema": "dualquery.data.schema.table",
-    "biased": "dualquery.rows.generated.biased",
-    "draft_item_schema": "dualquery.data.draft",
-    "draft_table_schema": "dualquery.data.draft",
-    "load_schema": "dualquery.data.schema.files",
-    "parse_source": "dualquery.data.readers.formats",
-    "schema_from_dict": "dualquery.data.schema.files",
-    "source_of": "dualquery.data.readers.formats",
-    "write_schema": "dualquery.data.schema.files",
+_NAMES = {
+    "data.readers.formats": ("FORMATS", "parse_source", "source_of"),
+    "data.schema.columns": ("Binary", "Categorical", "Numeric"),
+    "rows.dataset": ("Dataset",),
+    "data.domain": ("Domain",),
+    "data.schema.items": ("ItemSchema",),
+    "rows.packed": ("Records", "RecordsBuilder"),
+    "data.schema.protocol": ("Schema",),
+    "data.schema.table": ("TableSchema",),
+    "rows.generated.biased": ("biased",),
+    "data.draft": ("draft_item_schema", "draft_table_schema"),
+    "data.schema.files": ("load_schema", "schema_from_dict", "write_schema"),
 }
 """Records and data sets live one floor up, in ``dualquery.rows``: their names here are for users.
 """
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
+    for module, names in _NAMES.items():
+        if name in names:
+            return getattr(import_module(f"dualquery.{module}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -9,26 +9,17 @@ privacy does not rest on it.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numba import int32, int64, njit, types
-from numpy.typing import NDArray
+from numba import int32, int64, types
 
 from dualquery.data.encode import BitRows
-from dualquery.runtime.array_types import read_only
+from dualquery.runtime.array_types import Array, kernel, read_only
 from dualquery.runtime.splitmix import GOLDEN, mix
-
-Array = NDArray[Any]
 
 _KEY = 0x6475616C71756572
 
 
-@njit(
-    types.Tuple((int64[::1], int32[::1]))(read_only(int64), read_only(int32), int64),
-    nogil=True,
-    cache=True,
-)
+@kernel(types.Tuple((int64[::1], int32[::1]))(read_only(int64), read_only(int32), int64))
 def _keep_ones(indptr: Array, bits: Array, most: int) -> tuple[Array, Array]:
     """Keep the ``most`` bits of each row that a hash keyed by the whole row puts first."""
     pointers = np.zeros(len(indptr), np.int64)

@@ -76,7 +76,9 @@ class Parities(QueryFamily):
         *,
         sets: NDArray[np.integer[Any]] | None = None,
     ) -> None:
-        self.domain = _binary(domain) if isinstance(domain, int) else domain
+        if isinstance(domain, int) and domain < 1:
+            raise BadInputError(f"parities of {domain} bits: at least 1 is needed")
+        self.domain = Domain.binary(domain) if isinstance(domain, int) else domain
         if (way is None) == (sets is None):
             raise BadInputError("parities need either way, the most bits of a set, or the sets")
         rows = _all_sets(self.domain, way) if way is not None else np.asarray(sets)
@@ -204,12 +206,6 @@ def walsh_hadamard(table: NDArray[np.int64]) -> NDArray[np.int64]:
         pairs[:, 0], pairs[:, 1] = total, difference
         half *= 2
     return result
-
-
-def _binary(bits: int) -> Domain:
-    if bits < 1:
-        raise BadInputError(f"parities of {bits} bits: at least 1 is needed")
-    return Domain.binary(bits)
 
 
 def _all_sets(domain: Domain, way: int) -> NDArray[np.int32]:

@@ -79,23 +79,21 @@ def answer_queries(release: Answered, queries: Sequence[str]) -> list[dict[str, 
         line = {"query": text, "answered": print_queries(literals[None, :], release.schema)[0]}
         at = None if workload is None else workload.find(literals)
         if at is not None:
-            answer = {"answer": float(release.answers[at]), "source": "released"}
-            found.append({**line, **answer, **_interval(release.intervals, at)})
+            answer, source = float(release.answers[at]), "released"
         elif release.records is not None:
             single = Workload(literals[None, :], release.schema.domain)
-            share = float(single.answers_on(release.records)[0])
-            answer = {"answer": share, "source": "synthetic"}
-            found.append({**line, **answer, **_interval(None, 0)})
+            answer, source = float(single.answers_on(release.records)[0]), "synthetic"
         else:
             raise BadInputError(
                 f"{text!r} is not in the workload, and this release has no synthetic records"
             )
+        found.append(line | {"answer": answer, "source": source} | _interval(release.intervals, at))
     return found
 
 
-def _interval(known: Intervals | None, query: int) -> dict[str, Any]:
-    """Return the interval of a query of the workload, with its basis."""
-    interval = None if known is None else known.of(query)
+def _interval(known: Intervals | None, query: int | None) -> dict[str, Any]:
+    """Return the interval of a query of the workload (None: of another), with its basis."""
+    interval = None if known is None or query is None else known.of(query)
     if known is None or interval is None:
         return {"interval": None, "level": None, "basis": None}
     return {"interval": interval, "level": known.level, "basis": known.basis}

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numba import int32, int64, njit, types, uint8, uint16, uint64, void
-from numpy.typing import NDArray
+from numba import int32, int64, types, uint8, uint16, uint64, void
 
 from dualquery.rows.popcount_kernels import popcount
-from dualquery.runtime.array_types import read_only
-
-Array = NDArray[Any]
-
+from dualquery.runtime.array_types import Array, kernel, read_only
 
 _WORDS = uint64[:, ::1]
 _LISTS = (read_only(int32), read_only(uint16), read_only(uint16))
 _LISTED = types.Tuple((int32[::1], uint16[::1], uint16[::1]))
 
 
-@njit(void(read_only(int64), read_only(int32), int64, _WORDS), nogil=True, cache=True)
+@kernel(void(read_only(int64), read_only(int32), int64, _WORDS))
 def scatter_ones(indptr: Array, indices: Array, first_row: int, words: Array) -> None:
     """Set the listed bits of consecutive rows in the packed words of one block."""
     for i in range(len(indptr) - 1):
@@ -29,7 +23,7 @@ def scatter_ones(indptr: Array, indices: Array, first_row: int, words: Array) ->
             words[indices[j], row >> 6] |= mask
 
 
-@njit(void(read_only(uint8, 2), int64, _WORDS), nogil=True, cache=True)
+@kernel(void(read_only(uint8, 2), int64, _WORDS))
 def pack_rows(rows: Array, first_row: int, words: Array) -> None:
     """Set the 1s of dense 0/1 rows in the packed words of one block."""
     count, bits = rows.shape
@@ -46,7 +40,7 @@ def pack_rows(rows: Array, first_row: int, words: Array) -> None:
         start = stop
 
 
-@njit(void(read_only(uint64, 2), int64, uint8[:, ::1]), nogil=True, cache=True)
+@kernel(void(read_only(uint64, 2), int64, uint8[:, ::1]))
 def unpack_rows(words: Array, first_row: int, out: Array) -> None:
     """Write rows ``first_row ...`` of a packed block into ``out`` as 0/1."""
     for i in range(out.shape[0]):
@@ -56,7 +50,7 @@ def unpack_rows(words: Array, first_row: int, out: Array) -> None:
             out[i, bit] = (words[bit, row >> 6] >> shift) & np.uint64(1)
 
 
-@njit(void(read_only(uint64, 2), int64[::1]), nogil=True, cache=True)
+@kernel(void(read_only(uint64, 2), int64[::1]))
 def count_words(words: Array, counts: Array) -> None:
     """Add the number of 1s of each row of ``words`` to ``counts``."""
     for bit in range(words.shape[0]):
@@ -66,7 +60,7 @@ def count_words(words: Array, counts: Array) -> None:
         counts[bit] += np.int64(total)
 
 
-@njit(_LISTED(read_only(uint64, 2), read_only(int64)), nogil=True, cache=True)
+@kernel(_LISTED(read_only(uint64, 2), read_only(int64)))
 def list_words(words: Array, ones: Array) -> tuple[Array, Array, Array]:
     """Turn packed words into column lists; ``ones`` is the number of 1s of each column."""
     columns = np.flatnonzero(ones).astype(np.int32)
@@ -84,7 +78,7 @@ def list_words(words: Array, ones: Array) -> tuple[Array, Array, Array]:
     return columns, counts, rows
 
 
-@njit(types.Tuple((int64[::1], int32[::1]))(read_only(uint64, 2), int64), nogil=True, cache=True)
+@kernel(types.Tuple((int64[::1], int32[::1]))(read_only(uint64, 2), int64))
 def list_rows(words: Array, rows: int) -> tuple[Array, Array]:
     """Turn packed words into lists of the bits of each of the first ``rows`` rows."""
     indptr = np.zeros(words.shape[1] * 64 + 1, np.int64)
@@ -111,7 +105,7 @@ def list_rows(words: Array, rows: int) -> tuple[Array, Array]:
     return indptr[: rows + 1], indices
 
 
-@njit(_LISTED(read_only(int64), read_only(int32), int64), nogil=True, cache=True)
+@kernel(_LISTED(read_only(int64), read_only(int32), int64))
 def list_ones(indptr: Array, indices: Array, bits: int) -> tuple[Array, Array, Array]:
     """Turn row lists of set bits into column lists, dropping repetitions within a row."""
     last = np.full(bits, -1, np.int32)
@@ -138,7 +132,7 @@ def list_ones(indptr: Array, indices: Array, bits: int) -> tuple[Array, Array, A
     return columns, counts, rows
 
 
-@njit(void(*_LISTS, read_only(int32), _WORDS), nogil=True, cache=True)
+@kernel(void(*_LISTS, read_only(int32), _WORDS))
 def pack_lists(columns: Array, counts: Array, rows: Array, attributes: Array, out: Array) -> None:
     """Pack the column lists of the (increasing) ``attributes`` into the zeroed words ``out``."""
     start = np.int64(0)
@@ -155,7 +149,7 @@ def pack_lists(columns: Array, counts: Array, rows: Array, attributes: Array, ou
                 out[a, row >> 6] |= np.uint64(1) << np.uint64(row & 63)
 
 
-@njit(void(*_LISTS, int64, uint8[:, ::1]), nogil=True, cache=True)
+@kernel(void(*_LISTS, int64, uint8[:, ::1]))
 def unpack_lists(columns: Array, counts: Array, rows: Array, first_row: int, out: Array) -> None:
     """Write rows ``first_row ...`` of column lists into the zeroed ``out`` as 0/1."""
     start = np.int64(0)

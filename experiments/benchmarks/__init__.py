@@ -26,14 +26,9 @@ PARTS: dict[str, Callable[[Console, bool], Any]] = {
 
 
 def run(parts: Collection[str], *, quick: bool) -> dict[str, Any]:
-    """Run some parts, print their tables, and return all figures.
+    """Run some parts (none means all), print their tables, and return all figures.
 
-    Parameters
-    ----------
-    parts
-        Names from `PARTS`; none means all.
-    quick
-        Small tables, for a look at whether everything runs.
+    ``quick`` takes small tables, for a look at whether everything runs.
 
     Raises
     ------

@@ -68,12 +68,7 @@ def run(console: Console, quick: bool) -> dict[str, Any]:
 def write_files(source: str, folder: Path) -> int:
     """Write a generated table as ``table.npz`` and ``table.parquet``; return its number of ones.
 
-    Parameters
-    ----------
-    source
-        As on the command line; its items are numbered from 1.
-    folder
-        Where to write.
+    Its items are numbered from 1.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq

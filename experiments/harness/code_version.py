@@ -29,14 +29,8 @@ _APART = (
 def code_version(function: Callable[..., Any]) -> str:
     """Return a digest of the libraries and of all definitions that a function uses.
 
-    Parameters
-    ----------
-    function
-        A function of the top level of one of the modules of this package.
-
-    Returns
-    -------
-    16 hexadecimal digits.
+    The function is of the top level of a module of this package; the digest is 16 hexadecimal
+    digits.
     """
     total = hashlib.sha256(_libraries())
     for text in sorted(_definitions(Path(inspect.getfile(function)), function.__name__)):

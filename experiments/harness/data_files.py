@@ -96,19 +96,13 @@ class DataFiles:
         return name in self._found
 
     def path(self, name: str, without: str) -> Path:
-        """Return the path of a data set.
-
-        Parameters
-        ----------
-        name
-            Its name, a key of `DATA_FILES`.
-        without
-            What runs without it, as the end of a message.
+        """Return the path of a data set, a key of `DATA_FILES`.
 
         Raises
         ------
         BadInputError
-            If it was not given: says where to get it and what runs without it.
+            If it was not given: says where to get it and, in the words of ``without``, what runs
+            without it.
         """
         if name not in self._found:
             file = DATA_FILES[name]

@@ -42,19 +42,7 @@ show the mean over repeated runs and bands the smallest and largest run.</p>
 
 
 def page(title: str, results: Sequence[Result], left_out: Mapping[str, str], *, quick: bool) -> str:
-    """Return the page.
-
-    Parameters
-    ----------
-    title
-        Heading.
-    results
-        The experiments, in order.
-    left_out
-        Experiments that are missing, and why.
-    quick
-        Whether they are the quick forms.
-    """
+    """Return the page of some experiments, in order, and of those that are left out and why."""
     contents = "".join(
         f'<li><a href="#{each.recipe.name}">{html.escape(each.recipe.name)}</a>: '
         f"{html.escape(each.recipe.title)}</li>"
@@ -124,14 +112,9 @@ def _table(result: Result) -> str:
 
 
 def inline_svg(path: Path, name: str) -> str:
-    """Return an SVG file as an element of an HTML page.
+    """Return an SVG file of Matplotlib's as an element of an HTML page.
 
-    Parameters
-    ----------
-    path
-        The file, as Matplotlib writes it.
-    name
-        Put before its ids, so that two pictures on one page do not share any.
+    ``name`` is put before its ids, so that two pictures on one page do not share any.
     """
     text = path.read_text(encoding="utf-8")
     text = text[text.index("<svg") :]

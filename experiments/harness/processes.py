@@ -38,19 +38,9 @@ class Measured(Generic[T]):
 
 
 def measure(function: Callable[..., T], *arguments: Any) -> Measured[T]:
-    """Call a function in a fresh process.
+    """Call a function in a fresh process; it, its arguments and result must be picklable.
 
-    Parameters
-    ----------
-    function
-        A function of a module; its result must be picklable.
-    arguments
-        Its arguments, picklable too.
-
-    Returns
-    -------
-    Measured
-        The seconds leave out the start of the process; the peak includes everything.
+    The seconds leave out the start of the process; the peak includes everything.
     """
     with ProcessPoolExecutor(max_workers=1, mp_context=_SPAWN) as executor:
         return executor.submit(_call, function, arguments).result()
@@ -88,20 +78,9 @@ def do_runs(
 ) -> Iterator[Run]:
     """Do runs side by side, keep each in its folder, and yield each that is finished.
 
-    Parameters
-    ----------
-    module
-        The module that holds the experiment as ``RECIPE``: other processes find it there.
-    runs
-        What to do. Those that share data or a workload should follow each other.
-    folder
-        Where each is kept.
-    jobs
-        Runs at a time.
-    threads
-        Threads of each run.
-    fresh
-        Whether each run has a process of its own; its rows then say what it took.
+    Other processes find the experiment as ``RECIPE`` of the module. Runs that share data or a
+    workload should follow each other. ``jobs`` is the number of runs at a time, ``threads`` that of
+    each run. A ``fresh`` run has a process of its own; its rows then say what it took.
 
     Raises
     ------

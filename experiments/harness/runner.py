@@ -74,10 +74,8 @@ def run_recipe(
         the pictures. What is finished there is not done again.
     jobs
         Runs at a time (threads of the one run, if the experiment takes times); None for one a core.
-    command
-        What was called, for the results.
-    console
-        Where progress goes; None for stderr.
+    command, console
+        What was called, for the results; where progress goes, None for stderr.
 
     Raises
     ------
@@ -157,8 +155,12 @@ def shown_value(value: Any) -> str:
 
 def _brief(run: Run) -> str:
     """Return a run's parameters in one short line."""
-    text = " ".join(f"{value:g}" if isinstance(value, float) else str(value)
-                    for value in run.values() if isinstance(value, str | int | float))  # fmt: skip
+    text = " ".join(
+        f"{each:g}" if isinstance(each, float) else str(each)
+        for value in run.values()
+        for each in (value if isinstance(value, dict | list) else [value])
+        if each is not None
+    )
     return text if len(text) <= 60 else text[:57] + "..."
 
 

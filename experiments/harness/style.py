@@ -101,15 +101,7 @@ def styled(name: str) -> Iterator[None]:
 
 
 def panels(columns: int, rows: int = 1, height: float = 2.6) -> tuple[Figure, list[Axes]]:
-    """Return a figure and its panels, row by row.
-
-    Parameters
-    ----------
-    columns, rows
-        Number of panels.
-    height
-        Of a row, in inches.
-    """
+    """Return a figure and its panels, row by row; ``height`` is that of a row, in inches."""
     figure = Figure(figsize=(COLUMN * min(columns, 2) if columns <= 2 else 2.7 * columns,
                              height * rows), layout="constrained")  # fmt: skip
     return figure, list(figure.subplots(rows, columns, squeeze=False).flat)

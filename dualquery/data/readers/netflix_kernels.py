@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numba import int32, int64, njit, types, uint8, uint16, void
-from numpy.typing import NDArray
+from numba import int32, int64, types, uint8, uint16, void
 
-from dualquery.runtime.array_types import read_only
-
-Array = NDArray[Any]
+from dualquery.runtime.array_types import Array, kernel, read_only
 
 
-@njit(
-    types.UniTuple(int64, 3)(read_only(uint8), int32[::1], int64[::1], int64[::1]),
-    nogil=True,
-    cache=True,
-)
+@kernel(types.UniTuple(int64, 3)(read_only(uint8), int32[::1], int64[::1], int64[::1]))
 def parse_lines(
     chunk: Array, users: Array, movies: Array, first_rating: Array
 ) -> tuple[int, int, int]:
@@ -80,14 +71,14 @@ def parse_lines(
     return ratings, headers, -1
 
 
-@njit(void(read_only(int32), int32[::1]), nogil=True, cache=True)
+@kernel(void(read_only(int32), int32[::1]))
 def count_users(users: Array, ratings: Array) -> None:
     """Add one to ``ratings`` for each user listed."""
     for user in users:
         ratings[user] += 1
 
 
-@njit(void(read_only(int32), int64, int64[::1], uint16[::1]), nogil=True, cache=True)
+@kernel(void(read_only(int32), int64, int64[::1], uint16[::1]))
 def place_movie(users: Array, movie: int, place: Array, movies: Array) -> None:
     """Write ``movie`` at the next free place of each user listed, and move the place on."""
     for user in users:

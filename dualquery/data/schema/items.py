@@ -95,9 +95,7 @@ class ItemSchema:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, ItemSchema):
             return NotImplemented
-        ours = (self.name, self.declared, self.outside, self.names, self.max_ones_per_row)
-        theirs = (other.name, other.declared, other.outside, other.names, other.max_ones_per_row)
-        return ours == theirs and np.array_equal(self.items, other.items)
+        return self.to_dict() == other.to_dict()
 
     __hash__ = None  # type: ignore[assignment]  # arrays have no hash
 

@@ -7,17 +7,11 @@ for blocks in which most columns are nearly empty.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numba import int32, int64, njit, types, uint8, uint64, void
-from numpy.typing import NDArray
+from numba import int32, int64, types, uint8, uint64, void
 
 from dualquery.rows.popcount_kernels import popcount
-from dualquery.runtime.array_types import read_only
-
-Array = NDArray[Any]
-
+from dualquery.runtime.array_types import Array, kernel, read_only
 
 FEW_WORDS = np.uint64(5)
 """So many words of 64 are faster visited one by one than all 64 in vectors (measured)."""
@@ -25,13 +19,13 @@ FEW_WORDS = np.uint64(5)
 _COUNT = void(read_only(int32, 2), read_only(uint64, 2), int64[::1])
 
 
-@njit(uint64(int32), nogil=True, cache=True, inline="always")
+@kernel(uint64(int32), inline="always")
 def _flips(literal: int) -> np.uint64:
     """Return the word to XOR with: all 1s for a negated literal, else 0."""
     return np.uint64(0) - np.uint64(literal & 1)
 
 
-@njit(void(read_only(int32, 2), uint8[::1]), nogil=True, cache=True)
+@kernel(void(read_only(int32, 2), uint8[::1]))
 def mention(literals: Array, mentioned: Array) -> None:
     """Set ``mentioned`` to 1 for each bit that queries mention."""
     for q in range(len(literals)):
@@ -40,11 +34,7 @@ def mention(literals: Array, mentioned: Array) -> None:
                 mentioned[literals[q, j] >> 1] = 1
 
 
-@njit(
-    void(read_only(int32, 2), read_only(int32, 1), int32[:, ::1], types.boolean[::1]),
-    nogil=True,
-    cache=True,
-)
+@kernel(void(read_only(int32, 2), read_only(int32, 1), int32[:, ::1], types.boolean[::1]))
 def renumber(literals: Array, numbers: Array, renumbered: Array, negative: Array) -> None:
     """Give the bits of literals new numbers, and fill rows up with their first literal.
 
@@ -59,9 +49,7 @@ def renumber(literals: Array, numbers: Array, renumbered: Array, negative: Array
         negative[q] = negated == 1
 
 
-@njit(
-    void(read_only(int32, 2), int64, int64, int64, int64[::1], int64[::1]), nogil=True, cache=True
-)
+@kernel(void(read_only(int32, 2), int64, int64, int64, int64[::1], int64[::1]))
 def sort_stably(
     literals: Array, place: int, shift: int, keys: int, order: Array, sorted_order: Array
 ) -> None:
@@ -91,7 +79,7 @@ def sort_stably(
         starts[key] += 1
 
 
-@njit(_COUNT, nogil=True, cache=True)
+@kernel(_COUNT)
 def count_one(literals: Array, words: Array, counts: Array) -> None:
     """Add to ``counts`` in how many rows each query of one literal holds."""
     for q in range(len(literals)):
@@ -103,7 +91,7 @@ def count_one(literals: Array, words: Array, counts: Array) -> None:
         counts[q] += np.int64(total)
 
 
-@njit(_COUNT, nogil=True, cache=True)
+@kernel(_COUNT)
 def count_two(literals: Array, words: Array, counts: Array) -> None:
     """Add to ``counts`` in how many rows each query of two literals holds."""
     for q in range(len(literals)):
@@ -117,7 +105,7 @@ def count_two(literals: Array, words: Array, counts: Array) -> None:
         counts[q] += np.int64(total)
 
 
-@njit(_COUNT, nogil=True, cache=True)
+@kernel(_COUNT)
 def count_three(literals: Array, words: Array, counts: Array) -> None:
     """Add to ``counts`` in how many rows each query of three literals holds."""
     for q in range(len(literals)):
@@ -135,7 +123,7 @@ def count_three(literals: Array, words: Array, counts: Array) -> None:
         counts[q] += np.int64(total)
 
 
-@njit(_COUNT, nogil=True, cache=True)
+@kernel(_COUNT)
 def count_many(literals: Array, words: Array, counts: Array) -> None:
     """Add to ``counts`` in how many rows each query of any number of literals holds."""
     held = np.empty(64, np.uint64)
@@ -155,7 +143,7 @@ def count_many(literals: Array, words: Array, counts: Array) -> None:
         counts[q] += np.int64(total)
 
 
-@njit(void(read_only(uint64, 2), uint64[::1]), nogil=True, cache=True)
+@kernel(void(read_only(uint64, 2), uint64[::1]))
 def occupy(words: Array, occupied: Array) -> None:
     """Write which of the 64 words of each column are not 0, as the bits of one word."""
     for a in range(len(words)):
@@ -165,11 +153,7 @@ def occupy(words: Array, occupied: Array) -> None:
         occupied[a] = held
 
 
-@njit(
-    void(read_only(int32, 2), read_only(uint64, 2), read_only(uint64, 1), int64[::1]),
-    nogil=True,
-    cache=True,
-)
+@kernel(void(read_only(int32, 2), read_only(uint64, 2), read_only(uint64, 1), int64[::1]))
 def count_sparse(literals: Array, words: Array, occupied: Array, counts: Array) -> None:
     """Add to ``counts`` in how many rows each query holds, by the words that can matter.
 
@@ -211,7 +195,7 @@ def count_sparse(literals: Array, words: Array, occupied: Array, counts: Array) 
         counts[q] += np.int64(total)
 
 
-@njit(void(read_only(int32, 2), read_only(uint8, 1), uint8[::1]), nogil=True, cache=True)
+@kernel(void(read_only(int32, 2), read_only(uint8, 1), uint8[::1]))
 def evaluate(literals: Array, record: Array, truth: Array) -> None:
     """Write whether each query holds on ``record``, as 0/1."""
     # holds[code + 1] is the truth of a literal; the padding code -1 is true. No branch depends on

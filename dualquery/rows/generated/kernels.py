@@ -9,28 +9,26 @@ it, which lets the processor make eight at a time.
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numba import float64, int32, int64, njit, types, uint64, void
+from numba import float64, int32, int64, types, uint64, void
 from numpy.typing import NDArray
 
-from dualquery.runtime.array_types import read_only
+from dualquery.runtime.array_types import Array, kernel, read_only
 from dualquery.runtime.splitmix import GOLDEN, mix, unit
-
-Array = NDArray[Any]
 
 BIAS_BITS = 16
 """A bias is a whole multiple of 2^-16."""
 
 
-@njit(uint64(uint64, uint64), nogil=True, cache=True, inline="always")
+@kernel(uint64(uint64, uint64), inline="always")
 def _key(seed: np.uint64, number: np.uint64) -> np.uint64:
     """Return the key of the ``number``-th stream below ``seed``."""
     return np.uint64(mix(seed + GOLDEN * (number + np.uint64(1))))
 
 
-@njit(uint64[::1](uint64, uint64, int64), nogil=True, cache=True)
+@kernel(uint64[::1](uint64, uint64, int64))
 def hash_words(seed: np.uint64, stream: np.uint64, count: int) -> Array:
     """Return the first ``count`` words of a stream."""
     words = np.empty(count, np.uint64)
@@ -40,7 +38,7 @@ def hash_words(seed: np.uint64, stream: np.uint64, count: int) -> Array:
     return words
 
 
-@njit(float64[::1](uint64, uint64, int64), nogil=True, cache=True)
+@kernel(float64[::1](uint64, uint64, int64))
 def uniforms(seed: np.uint64, stream: np.uint64, count: int) -> Array:
     """Return the first ``count`` words of a stream as numbers strictly between 0 and 1."""
     words = hash_words(seed, stream, count)
@@ -50,13 +48,13 @@ def uniforms(seed: np.uint64, stream: np.uint64, count: int) -> Array:
     return numbers
 
 
-@njit(uint64(uint64, int64), nogil=True, cache=True)
+@kernel(uint64(uint64, int64))
 def bias(seed: np.uint64, column: int) -> np.uint64:
     """Return the bias of a column, uniform on ``0 .. 2^16 - 1``, in units of 2^-16."""
     return np.uint64(mix(_key(seed, np.uint64(column))) >> np.uint64(64 - BIAS_BITS))
 
 
-@njit(void(uint64, int64, read_only(int32), uint64[:, ::1]), nogil=True, cache=True)
+@kernel(void(uint64, int64, read_only(int32), uint64[:, ::1]))
 def fill_biased(seed: np.uint64, block: int, columns: Array, out: Array) -> None:
     """Fill one block of ``columns`` with independent bits, each 1 with its column's bias.
 
@@ -93,11 +91,7 @@ class Users(NamedTuple):
 _USERS = types.NamedTuple((float64[::1], int64[::1], int32[::1]), Users)
 
 
-@njit(
-    void(uint64, int64, read_only(int32), read_only(float64, 2), _USERS, uint64[:, ::1]),
-    nogil=True,
-    cache=True,
-)
+@kernel(void(uint64, int64, read_only(int32), read_only(float64, 2), _USERS, uint64[:, ::1]))
 def fill_ratings(
     seed: np.uint64, block: int, columns: Array, rates: Array, users: Users, out: Array
 ) -> None:
