@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from abc import ABC, abstractmethod
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
 from importlib import import_module
@@ -123,7 +124,7 @@ class KernelSolver(ABC):
     """Module that has to be importable for the solver to run."""
     distribution: ClassVar[str]
     """Package that brings the module."""
-    imports: ClassVar[tuple[str, ...]] = ()
+    imports: tuple[str, ...] = ()
     """What a search imports that takes long: loaded before the clock starts."""
 
     def __init__(self, argument: str = "") -> None:
@@ -252,8 +253,11 @@ def load(solver: Solver) -> None:
 
     On a machine's first use the loops are compiled, for some seconds.
     """
-    for module in (*_COMPILED, *getattr(solver, "imports", ())):
-        import_module(module)
+    for loops in _COMPILED:
+        import_module(loops)
+    for module in getattr(solver, "imports", ()):
+        with suppress(ImportError):  # the search says so, or does without
+            import_module(module)
 
 
 def check_options(

@@ -114,6 +114,9 @@ class Auto(KernelSolver):
     def __init__(self, argument: str = "") -> None:
         self._policy = _policy(argument)
         self._thrift = _Thrift(self._policy.allowance)
+        if math.isinf(self._policy.search):
+            # Others load it when they come to need it, which is seldom.
+            self.imports = (_EXACT,)
 
     def preprocess(self, problem: BestResponse, limits: SearchLimits) -> Preprocessed:
         """Reduce the problem."""

@@ -48,7 +48,7 @@ class Cplex(Formulated):
     }
     module: ClassVar[str] = "cplex"
     distribution: ClassVar[str] = "cplex"
-    imports: ClassVar[tuple[str, ...]] = ("cplex",)
+    imports: tuple[str, ...] = ("cplex",)
     least_seconds_per_term: ClassVar[float] = 25e-6
 
     def search(

@@ -43,7 +43,7 @@ class CpSat(Formulated):
     }
     module: ClassVar[str] = "ortools"
     distribution: ClassVar[str] = "ortools"
-    imports: ClassVar[tuple[str, ...]] = ("ortools.sat.python.cp_model",)
+    imports: tuple[str, ...] = ("ortools.sat.python.cp_model",)
     least_seconds_per_term: ClassVar[float] = 25e-6
 
     def search(

@@ -48,7 +48,7 @@ class Gurobi(Formulated):
     }
     module: ClassVar[str] = "gurobipy"
     distribution: ClassVar[str] = "gurobipy"
-    imports: ClassVar[tuple[str, ...]] = ("gurobipy",)
+    imports: tuple[str, ...] = ("gurobipy",)
     least_seconds_per_term: ClassVar[float] = 15e-6
 
     def search(

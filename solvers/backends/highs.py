@@ -32,7 +32,7 @@ class Highs(Formulated):
     name: ClassVar[str] = "highs"
     module: ClassVar[str] = "scipy"
     distribution: ClassVar[str] = "scipy"
-    imports: ClassVar[tuple[str, ...]] = ("scipy.optimize",)
+    imports: tuple[str, ...] = ("scipy.optimize",)
     least_seconds_per_term: ClassVar[float] = 20e-6
 
     def search(

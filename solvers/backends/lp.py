@@ -31,7 +31,7 @@ class Lp(KernelSolver):
     )
     module: ClassVar[str] = "scipy"
     distribution: ClassVar[str] = "scipy"
-    imports: ClassVar[tuple[str, ...]] = ("scipy.optimize",)
+    imports: tuple[str, ...] = ("scipy.optimize",)
 
     def search(
         self, kernel: BestResponse, limits: SearchLimits, start: NDArray[np.uint8] | None

@@ -56,7 +56,7 @@ class Scip(Formulated):
     }
     module: ClassVar[str] = "pyscipopt"
     distribution: ClassVar[str] = "pyscipopt"
-    imports: ClassVar[tuple[str, ...]] = ("pyscipopt",)
+    imports: tuple[str, ...] = ("pyscipopt",)
     least_seconds_per_term: ClassVar[float] = 60e-6
 
     def search(
