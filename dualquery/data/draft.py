@@ -101,10 +101,7 @@ def draft_table_schema(source: TableSource, columns: ColumnChoice | None = None)
 def draft_item_schema(source: ItemSource) -> ItemSchema:
     """Return the schema of a source of items: those its format fixes, else those that occur.
 
-    Raises
-    ------
-    BadInputError
-        If no item occurs.
+    Raises `BadInputError` if none does, or far too many do.
     """
     width = source.width()
     if width is not None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import combinations, product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 Interval = tuple[int, int]
 """First and last value, both inside."""
+
+Ints: TypeAlias = NDArray[np.int32]
 
 
 class RangeQueries(QueryFamily):
@@ -69,13 +71,7 @@ class RangeQueries(QueryFamily):
                 first[number, place], last[number, place] = box[column]
         self._set(domain, columns, first, last)
 
-    def _set(
-        self,
-        domain: Domain,
-        columns: NDArray[np.int32],
-        first: NDArray[np.int32],
-        last: NDArray[np.int32],
-    ) -> None:
+    def _set(self, domain: Domain, columns: Ints, first: Ints, last: Ints) -> None:
         """Take arrays of shape ``(m, k)``, increasing columns, all padded with -1."""
         if 0 in columns.shape:
             raise BadInputError("ranges need at least one box of at least one column")
@@ -98,13 +94,7 @@ class RangeQueries(QueryFamily):
         self.description: Mapping[str, Any] = {"kind": "ranges", "way": self.way}
 
     @classmethod
-    def of_arrays(
-        cls,
-        domain: Domain,
-        columns: NDArray[np.int32],
-        first: NDArray[np.int32],
-        last: NDArray[np.int32],
-    ) -> RangeQueries:
+    def of_arrays(cls, domain: Domain, columns: Ints, first: Ints, last: Ints) -> RangeQueries:
         """Return boxes from arrays of shape ``(m, k)``, padded with -1 (see the class)."""
         made = RangeQueries.__new__(RangeQueries)
         made._set(domain, columns, first, last)
@@ -311,11 +301,8 @@ def _intervals(size: int, kind: str) -> NDArray[np.int64]:
 
 
 def _cells_of_boxes(
-    domain: Domain,
-    columns: NDArray[np.int32],
-    first: NDArray[np.int32],
-    last: NDArray[np.int64] | NDArray[np.int32],
-) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    domain: Domain, columns: Ints, first: Ints, last: NDArray[np.int64] | Ints
+) -> tuple[Ints, NDArray[np.int64]]:
     """Return all cells of all boxes as conjunctions, and the box of each.
 
     The cells of a box follow each other in C order; boxes keep their order.

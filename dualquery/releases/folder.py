@@ -220,10 +220,7 @@ def trace_table(trace: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
 def reserve(path: str | Path) -> Iterator[ReservedFolder]:
     """Claim a place for a release; whatever happens, no half-written folder is left.
 
-    Raises
-    ------
-    BadInputError
-        If the folder exists or cannot be made.
+    Raises `BadInputError` if the folder exists or cannot be made.
     """
     target = Path(path)
     with contextlib.ExitStack() as undo:

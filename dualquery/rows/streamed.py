@@ -72,18 +72,15 @@ class StreamedRows:
 
 
 def stream_rows(source: Source, schema: TableSchema | ItemSchema) -> StreamedRows:
-    """Return the rows of a source, counted, which is a pass unless the source states their number.
-
-    Raises
-    ------
-    BadInputError
-        If the source is damaged, or lacks a column of the schema.
-    """
+    """Return the rows of a source, counted (see `count_rows`)."""
     return StreamedRows(source, schema, count_rows(source, schema))
 
 
 def count_rows(source: Source, schema: TableSchema | ItemSchema) -> int:
-    """Return the number of rows, without encoding them unless the schema leaves some out."""
+    """Return the number of rows, without encoding them unless the schema leaves some out.
+
+    That is a pass unless the source states it. Raises `BadInputError` if the source is damaged.
+    """
     if drops_rows(schema):
         return sum(len(rows.indptr) - 1 for rows in encoded_blocks(source, schema))
     if isinstance(source, SizedSource):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import time
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,7 @@ from dualquery.runtime.resources import mebibytes
 _log = logging.getLogger("dualquery.explain")
 
 
+@dataclass(eq=False)
 class TimedRows:
     """Rows whose passes are reported.
 
@@ -30,38 +32,37 @@ class TimedRows:
         Where it reads them: the end of "1 MiB read from ...".
     """
 
-    def __init__(self, rows: Rows, read: int, place: str) -> None:
-        self._rows = rows
-        self._read = read
-        self._place = place
-        self._passes = 0
-        self._seconds = 0.0
+    rows: Rows
+    read: int
+    place: str
+    _passes: int = 0
+    _seconds: float = 0.0
 
     @property
     def n(self) -> int:
         """Number of rows, public."""
-        return self._rows.n
+        return self.rows.n
 
     @property
     def bits(self) -> int:
         """Number of bits of a row."""
-        return self._rows.bits
+        return self.rows.bits
 
     def total(self, statistic: RowSum, threads: int) -> NDArray[np.int64]:
         """Return a statistic of all rows (see `Rows`), and report the pass."""
         start = time.perf_counter()
-        found = self._rows.total(statistic, threads)
+        found = self.rows.total(statistic, threads)
         seconds = time.perf_counter() - start
         self._passes += 1
         self._seconds += seconds
         counted = self._counted(statistic, seconds)
-        read = f"{mebibytes(self._read)} read from {self._place}"
+        read = f"{mebibytes(self.read)} read from {self.place}"
         _log.info(f"pass {self._passes}: {counted} in {seconds:.2f} s; {read}")
         return found
 
     def report(self) -> None:
         """Report all passes together."""
-        read = f"{mebibytes(self._passes * self._read)} read from {self._place}"
+        read = f"{mebibytes(self._passes * self.read)} read from {self.place}"
         _log.info(f"passes over the rows: {self._passes}, {self._seconds:.2f} s in all; {read}")
 
     def _counted(self, statistic: RowSum, seconds: float) -> str:

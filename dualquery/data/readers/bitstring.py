@@ -22,14 +22,7 @@ _SPACE = 32
 class BitstringSource:
     """A file of cells and counts; each cell stands for as many rows as its count says.
 
-    Parameters
-    ----------
-    path, label
-        The file, and what messages call it.
-    chunk_bytes
-        How much text is held at a time.
-    block_rows
-        Most rows of a block, however large the counts are.
+    A block has at most ``block_rows`` of them, however large the counts are.
     """
 
     path: FilePath

@@ -57,7 +57,9 @@ class ConjunctionCounts:
             If the rows cannot be read to the end, or the pass does not fit into memory.
         """
         blocks = -(-rows.n // BLOCK_ROWS)
-        rewriting, reason = self._choose(blocks)
+        rewriting, reason = None, f"{blocks:,} blocks are counted sooner than queries are rewritten"
+        if blocks >= _REWRITING_BLOCKS:
+            rewriting, reason = self._rewriting
         counting = self._direct if rewriting is None else CountingPass(rewriting.positive)
         check_memory(
             counting.memory(threads),
@@ -86,11 +88,6 @@ class ConjunctionCounts:
         if _REWRITING_GAIN * positive > m:
             return None, f"the {m:,} queries come from {positive:,} positive conjunctions"
         return rewriting, f"the {m:,} queries come from only {positive:,} positive conjunctions"
-
-    def _choose(self, blocks: int) -> tuple[Rewriting | None, str]:
-        if blocks < _REWRITING_BLOCKS:
-            return None, f"{blocks:,} blocks are counted sooner than queries are rewritten"
-        return self._rewriting
 
     def _explain(self, counting: CountingPass, reason: str, rows: BlockRows, threads: int) -> None:
         """Tell the operator the choice and the estimated time before counting starts."""
