@@ -28,16 +28,11 @@ MOST_ALTERNATIVES = (1 << 26) - 1
 
 @dataclass(frozen=True, slots=True)
 class Exponential:
-    """The exponential mechanism.
-
-    Parameters
-    ----------
-    epsilon
-        Range of the draw: the log-weight of an alternative is ``epsilon / 2`` for as much score as
-        one record can make. Finite, > 0.
-    """
+    """The exponential mechanism."""
 
     epsilon: float
+    """Range of the draw: the log-weight of an alternative is ``epsilon / 2`` for as much score as
+    one record can make. Finite, > 0."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", positive("epsilon", self.epsilon))

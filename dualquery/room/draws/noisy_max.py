@@ -26,16 +26,11 @@ from dualquery.room.scores import GRID, ExactScores
 
 @dataclass(frozen=True, slots=True)
 class NoisyMax:
-    """Report noisy max.
-
-    Parameters
-    ----------
-    epsilon
-        Pure cost of the report: the noise on every score has the scale ``2 / epsilon`` times as
-        much score as one record can make. Finite, > 0.
-    """
+    """Report noisy max."""
 
     epsilon: float
+    """Pure cost of the report: the noise on every score has the scale ``2 / epsilon`` times as
+    much score as one record can make. Finite, > 0."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", positive("epsilon", self.epsilon))

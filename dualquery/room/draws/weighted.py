@@ -28,18 +28,12 @@ from dualquery.room.randomness import Randomness
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """Queries drawn from the weights: differentially private, hence public once drawn.
-
-    Parameters
-    ----------
-    queries
-        int64, shape ``(draws,)``: positions in the workload, in increasing order.
-    signs
-        int8, shape ``(draws,)``: +1 for the query itself, -1 for its complement.
-    """
+    """Queries drawn from the weights: differentially private, hence public once drawn."""
 
     queries: NDArray[np.int64]
+    """Positions in the workload, in increasing order; shape ``(draws,)``."""
     signs: NDArray[np.int8]
+    """+1 for the query itself, -1 for its complement; shape ``(draws,)``."""
 
 
 def draw_outcomes(

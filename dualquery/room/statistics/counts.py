@@ -42,15 +42,10 @@ class AllQueries:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class SomeQueries:
-    """The counts of some conjunctions, in rows.
-
-    Parameters
-    ----------
-    positions
-        Whole numbers: their positions, public. The moves are those of these queries alone.
-    """
+    """The counts of some conjunctions, in rows."""
 
     positions: NDArray[np.int64]
+    """Whole numbers, public. The moves are those of these queries alone."""
 
     def __post_init__(self) -> None:
         given = np.asarray(self.positions)
@@ -75,15 +70,10 @@ class SomeQueries:
 
 @dataclass(frozen=True, slots=True)
 class OneQuery:
-    """The count of one query, in steps: a vector of one number.
-
-    Parameters
-    ----------
-    position
-        Of the query; public.
-    """
+    """The count of one query, in steps: a vector of one number."""
 
     position: int
+    """Of the query; public."""
 
     def moves(self, queries: Statistic, neighbours: Neighbours) -> Moves:
         """Return how one count moves."""
