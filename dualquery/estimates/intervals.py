@@ -91,16 +91,7 @@ class Intervals:
     ) -> Intervals:
         """Return intervals around measurements, cut to the range of the queries.
 
-        Parameters
-        ----------
-        measured
-            float64, shape ``(m,)``: noisy answers, not yet cut to their range; NaN for none.
-        half_width
-            In the same units.
-        low, high
-            Range of the queries.
-        basis, absent_row_answer
-            As of the class.
+        ``measured`` is float64, shape ``(m,)``: noisy answers, not yet cut; NaN for none.
         """
         return Intervals(
             np.clip(measured - half_width, low, high),
@@ -112,12 +103,7 @@ class Intervals:
     def for_rows(self, rows: RowCount, low: float, high: float) -> Intervals:
         """Return the intervals of shares of the true rows, where ``rows.n`` stands in for them.
 
-        Parameters
-        ----------
-        rows
-            Where the number came from.
-        low, high
-            Range of the queries.
+        ``low .. high`` is the range of the queries.
         """
         if rows.neighbours is Neighbours.REPLACE_ONE:
             return self

@@ -96,15 +96,9 @@ SCORES = get_args(PrivateScores)
 
 
 def _errors(data: PrivateData, model: NDArray[np.float64], offset: int) -> NDArray[np.int64]:
-    queries, step = data.queries, data.queries.step
-    return error_scores(
-        data.counts,
-        model / step,
-        data.public_rows,
-        queries.low / step,
-        queries.high / step,
-        offset,
-    )
+    step = data.queries.step
+    low, high = data.queries.low / step, data.queries.high / step
+    return error_scores(data.counts, model / step, data.public_rows, low, high, offset)
 
 
 def error_scores(

@@ -61,25 +61,10 @@ def select_largest(
     spread: float,
     randomness: Randomness,
 ) -> int:
-    """Draw one query with log-weight ``epsilon * score / (2 spread)``.
+    """Draw one query with log-weight ``epsilon * score / (2 spread)``; return its position.
 
-    Parameters
-    ----------
-    scores
-        int64, shape ``(m,)``, from `dualquery.room.scores`.
-    allowed
-        bool, shape ``(m,)``: the alternatives, chosen by a public rule; None for all queries.
-    epsilon
-        Range of the draw, > 0.
-    spread
-        Rows by which a score can move between neighbours.
-    randomness
-        Source of uniform words.
-
-    Returns
-    -------
-    int
-        Position of the query.
+    Scores are int64, shape ``(m,)``, in units of 1/`GRID` row, and move by ``spread`` rows at most.
+    A public rule says which are ``allowed``; None allows all.
 
     Raises
     ------

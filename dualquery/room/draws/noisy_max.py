@@ -64,20 +64,10 @@ def report_noisy_max(
     spread: float,
     randomness: Randomness,
 ) -> int:
-    """Return the query with the largest noisy score.
+    """Return the position of the query with the largest noisy score.
 
-    Parameters
-    ----------
-    scores
-        int64, shape ``(m,)``, from `dualquery.room.scores`.
-    allowed
-        bool, shape ``(m,)``: the alternatives, chosen by a public rule; None for all queries.
-    epsilon
-        Pure guarantee, > 0.
-    spread
-        Rows by which a score can move between neighbours.
-    randomness
-        Source of the noise.
+    Scores are int64, shape ``(m,)``, in units of 1/`GRID` row, and move by ``spread`` rows at most.
+    A public rule says which are ``allowed``; None allows all.
 
     Raises
     ------

@@ -59,6 +59,7 @@ class Law(NamedTuple):
 
     scores: Scores
     sides: int
+    """2 if every query stands for its complement too, whose score is the negative; else 1."""
     largest: np.int64 | int
     """The largest score of an outcome."""
     unit: float

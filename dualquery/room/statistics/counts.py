@@ -15,10 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.privacy.events import Neighbours
-from dualquery.queries.conjunctions import Workload
 from dualquery.queries.family import Statistic
 from dualquery.room.exact import Exact, Numbers
-from dualquery.room.private_data import PrivateData
+from dualquery.room.private_data import PrivateData, as_conjunctions
 from dualquery.room.sensitivity.bounds import complemented
 from dualquery.room.sensitivity.moves import Moves, count_moves, one_count_move
 
@@ -61,17 +60,17 @@ class SomeQueries:
 
     def moves(self, queries: Statistic, neighbours: Neighbours) -> Moves:
         """Return how the counts of these queries move."""
-        return count_moves(_chosen(queries, self.positions), neighbours)
+        return count_moves(as_conjunctions(queries).take(self.positions), neighbours)
 
     def exact(self, data: PrivateData) -> Exact:
         """Return the counts, of complements where these hold on fewer records."""
-        part = _chosen(data.queries, self.positions)
+        part = data.conjunctions.take(self.positions)
         counts = _contributed(data, part, data.counts[self.positions])
         return Exact(counts, count_moves(part, data.neighbours))
 
     def published(self, noisy: Numbers, data: PrivateData) -> Numbers:
         """Return the counts that noisy ones stand for; by public facts."""
-        return _as_counts(data, _chosen(data.queries, self.positions), noisy)
+        return _as_counts(data, data.conjunctions.take(self.positions), noisy)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,12 +97,6 @@ class OneQuery:
     def published(self, noisy: Numbers, data: PrivateData) -> Numbers:  # noqa: ARG002
         """Return the noisy count as it is."""
         return noisy
-
-
-def _chosen(queries: Statistic, positions: NDArray[np.int64]) -> Workload:
-    if not isinstance(queries, Workload):
-        raise TypeError(f"conjunctions are needed, not {type(queries).__name__}")
-    return queries.take(positions)
 
 
 def _contributed(
