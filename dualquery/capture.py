@@ -19,18 +19,12 @@ FIRST_SOLVED = 2
 
 @dataclass(frozen=True, eq=False)
 class Captured:
-    """Problems of a run, and what publishing them would cost.
-
-    Parameters
-    ----------
-    problems
-        Round -> problem, ascending. They show drawn queries, so they are outputs of the run.
-    privacy
-        The guarantee of the run, or why it has none.
-    """
+    """Problems of a run, and what publishing them would cost."""
 
     problems: dict[int, BestResponse]
+    """Round -> problem, ascending. They show drawn queries, so they are outputs of the run."""
     privacy: PrivacyStatement
+    """The guarantee of the run, or why it has none."""
 
 
 def captured_rounds(

@@ -196,7 +196,13 @@ class _Values:
     def column(self) -> Column:
         """Return the column that the values suggest."""
         if self.many:
-            return self._numeric()
+            return Numeric(
+                self.name,
+                edges=tidy_edges(self.low, self.high, BUCKETS, whole=self.whole),
+                integer=self.whole,
+                missing="category" if self.missing or self.words else "error",
+                unparsable="missing" if self.words else "error",
+            )
         if not self.missing and self.boolean:
             return Binary(self.name, zero="false", one="true")
         if not self.missing and sorted(map(str.lower, self.texts)) == ["false", "true"]:
@@ -211,16 +217,6 @@ class _Values:
             missing="category" if self.missing else "error",
             # A constant column needs a second bit to be a group.
             outside="other" if constant else "error",
-        )
-
-    def _numeric(self) -> Numeric:
-        strays = self.missing or bool(self.words)
-        return Numeric(
-            self.name,
-            edges=tidy_edges(self.low, self.high, BUCKETS, whole=self.whole),
-            integer=self.whole,
-            missing="category" if strays else "error",
-            unparsable="missing" if self.words else "error",
         )
 
 

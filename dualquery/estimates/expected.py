@@ -28,19 +28,12 @@ class Estimate:
 
 @dataclass(frozen=True)
 class ExpectedError:
-    """What to expect of the released answers.
-
-    Parameters
-    ----------
-    max_error, mean_error
-        Over the queries of the workload.
-    basis
-        What the estimates rest on, in one sentence.
-    """
+    """What to expect of the released answers, over the queries of the workload."""
 
     max_error: Estimate
     mean_error: Estimate
     basis: str
+    """What the estimates rest on, in one sentence."""
 
     def text(self) -> str:
         """Return one line for a person."""
@@ -51,18 +44,9 @@ class ExpectedError:
 
 
 def noise_error(noise: str, scale: float, queries: int, spread: float) -> ExpectedError:
-    """Return the error of independent noise on every answer.
+    """Return the error of independent ``gaussian`` or ``discrete laplace`` noise on m answers.
 
-    Parameters
-    ----------
-    noise
-        ``gaussian`` or ``discrete laplace``.
-    scale
-        Scale of the noise, in units of answers.
-    queries
-        Number m of answers.
-    spread
-        Length of the range of answers, to which they are clipped.
+    Scale and ``spread``, the length of the range they are clipped to, are in units of answers.
     """
     if noise == "gaussian":
         # The Gumbel mean of the largest of m magnitudes, in standard deviations.

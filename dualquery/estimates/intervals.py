@@ -41,26 +41,16 @@ _ROWS_MISS = 0.01
 
 @dataclass(frozen=True, eq=False)
 class Intervals:
-    """One interval a query.
-
-    Parameters
-    ----------
-    lower, upper
-        float64, shape ``(m,)``, in the range of the queries; NaN where nothing was measured.
-    basis
-        A sentence for the reader: what the intervals rest on.
-    level
-        Chance, over the noise, that one of them covers.
-    absent_row_answer
-        t of the module, float64 ``(m,)`` or one for all; None where it is unknown. Used by
-        `for_rows` only.
-    """
+    """One interval a query: shape ``(m,)``, in the queries' range; NaN where none was measured."""
 
     lower: NDArray[np.float64]
     upper: NDArray[np.float64]
     basis: str
+    """A sentence for the reader: what the intervals rest on."""
     level: float = LEVEL
+    """Chance, over the noise, that one of them covers."""
     absent_row_answer: NDArray[np.float64] | float | None = None
+    """t of the module, ``(m,)`` or one for all; None where unknown. Used by `for_rows` only."""
 
     def of(self, query: int) -> tuple[float, float] | None:
         """Return the interval of a query of the workload, None if it was not measured."""
@@ -91,16 +81,7 @@ class Intervals:
     ) -> Intervals:
         """Return intervals around measurements, cut to the range of the queries.
 
-        Parameters
-        ----------
-        measured
-            float64, shape ``(m,)``: noisy answers, not yet cut to their range; NaN for none.
-        half_width
-            In the same units.
-        low, high
-            Range of the queries.
-        basis, absent_row_answer
-            As of the class.
+        ``measured`` is float64, shape ``(m,)``: noisy answers, not yet cut; NaN for none.
         """
         return Intervals(
             np.clip(measured - half_width, low, high),
@@ -112,12 +93,7 @@ class Intervals:
     def for_rows(self, rows: RowCount, low: float, high: float) -> Intervals:
         """Return the intervals of shares of the true rows, where ``rows.n`` stands in for them.
 
-        Parameters
-        ----------
-        rows
-            Where the number came from.
-        low, high
-            Range of the queries.
+        ``low .. high`` is the range of the queries.
         """
         if rows.neighbours is Neighbours.REPLACE_ONE:
             return self

@@ -17,13 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Forecast:
-    """The errors to expect of some mechanisms, and why others have no estimate.
-
-    Parameters
-    ----------
-    errors, reasons
-        By the mechanism's name; none is in both.
-    """
+    """The errors to expect of some mechanisms, and why others have no estimate; by their names."""
 
     errors: dict[str, ExpectedError] = field(default_factory=dict)
     reasons: dict[str, str] = field(default_factory=dict)
@@ -34,18 +28,8 @@ def forecast(
 ) -> Forecast:
     """Return the errors to expect at a budget. Looks at no data and spends nothing.
 
-    Every built-in mechanism is planned with its defaults, if it has a model of its error.
-
-    Parameters
-    ----------
-    task
-        What is asked, and of how many rows.
-    budget
-        All of it is for the mechanism; pure ones leave delta unspent.
-    known
-        What is known already; these mechanisms are not planned.
-    progress
-        Listens to which mechanism is planned.
+    Every built-in mechanism is planned with its defaults, if it has a model of its error and is
+    not ``known`` already. The whole budget is for it; pure ones leave delta unspent.
     """
     found = Forecast({**known.errors}, {**known.reasons})
     for name in BUILT_IN:

@@ -19,16 +19,9 @@ from dualquery.runtime.errors import BadInputError, did_you_mean
 def read_options(
     name: str, cls: type[Any], given: Mapping[str, Any], remedy: str
 ) -> dict[str, Any]:
-    """Return values for the fields of a mechanism's configuration.
+    """Return values for the fields of a mechanism's configuration, given by names or aliases.
 
-    Parameters
-    ----------
-    name, cls
-        The mechanism.
-    given
-        Its fields, or their aliases, with values; a text is read as the type of its field.
-    remedy
-        What to do about an option that it does not have, for the message.
+    A text is read as the type of its field. ``remedy`` ends the message on an unknown option.
 
     Raises
     ------

@@ -80,30 +80,20 @@ DetailsT_co = TypeVar("DetailsT_co", bound=Details, covariant=True)
 
 @dataclass(frozen=True)
 class Plan(Generic[DetailsT_co]):
-    """A mechanism's decision, made before any private value is read.
-
-    Parameters
-    ----------
-    schedule
-        The private events to come; the guarantee is computed for exactly these.
-    accountant
-        Name of the accountant that priced the schedule.
-    details
-        The mechanism's own part of the decision.
-    remark
-        One line for the person who waits for the run, if the decision needs one.
-    needs_answers
-        Whether the run draws on the queries' own exact answers; if not, they are not counted.
-    mechanism
-        Name of the mechanism that runs, where it is not the one that was asked.
-    """
+    """A mechanism's decision, made before any private value is read."""
 
     schedule: Schedule
+    """The private events to come; the guarantee is computed for exactly these."""
     accountant: str
+    """Name of the accountant that priced the schedule."""
     details: DetailsT_co
+    """The mechanism's own part of the decision."""
     remark: str = ""
+    """One line for the person who waits for the run, if the decision needs one."""
     needs_answers: bool = True
+    """Whether the run draws on the queries' own exact answers; if not, they are not counted."""
     mechanism: str = ""
+    """Name of the mechanism that runs, where it is not the one that was asked."""
 
     @property
     def parameters(self) -> Mapping[str, Any]:
@@ -113,27 +103,18 @@ class Plan(Generic[DetailsT_co]):
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What a mechanism gives back. All of it is differentially private or public.
-
-    Parameters
-    ----------
-    answers
-        float64, shape ``(m,)``, in the range of the queries: an answer for every one.
-    records
-        uint8, shape ``(r, d)``: synthetic records; None for a mechanism that makes none.
-    trace
-        One JSON-able line for each round of a game, or trial of a fit.
-    solver
-        Totals over the rounds' best responses, if there were any.
-    intervals
-        Where the true answers lie, as far as noise tells; None if no answer was measured.
-    """
+    """What a mechanism gives back. All of it is differentially private or public."""
 
     answers: NDArray[np.float64]
+    """An answer for every query, in the queries' range: shape ``(m,)``."""
     records: NDArray[np.uint8] | None = None
+    """Synthetic records, shape ``(r, d)``; None for a mechanism that makes none."""
     trace: tuple[Mapping[str, Any], ...] = ()
+    """One JSON-able line for each round of a game, or trial of a fit."""
     solver: Mapping[str, Any] = field(default_factory=dict)
+    """Totals over the rounds' best responses, if there were any."""
     intervals: Intervals | None = None
+    """Where the true answers lie, as far as noise tells; None if no answer was measured."""
 
 
 @dataclass(frozen=True)

@@ -23,21 +23,13 @@ EVERY_RECORD = 1024
 
 @dataclass(frozen=True)
 class Declaration:
-    """What is known of the range, grid and spread that a family declares.
-
-    Parameters
-    ----------
-    family
-        Name of the family.
-    tried
-        Number of public records that it was tried on.
-    complete
-        Whether these are all legal records, so that the declaration is true of every row.
-    """
+    """What is known of the range, grid and spread that a family declares."""
 
     family: str
     tried: int
+    """Number of public records that it was tried on."""
     complete: bool
+    """Whether these are all legal records, so that the declaration is true of every row."""
 
     @property
     def condition(self) -> str:

@@ -18,21 +18,13 @@ Numbers = NDArray[np.int64] | NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Exact:
-    """What a statistic is on the private rows. Never leaves the room.
-
-    Parameters
-    ----------
-    numbers
-        int64, any shape.
-    moves
-        How far ``numbers / scales`` moves between neighbours.
-    scales
-        What the scale of the noise is multiplied by: a number for all, or float64, one a number.
-    """
+    """What a statistic is on the private rows. Never leaves the room."""
 
     numbers: NDArray[np.int64]
     moves: Moves
+    """How far ``numbers / scales`` moves between neighbours."""
     scales: float | NDArray[np.float64] = 1.0
+    """What the scale of the noise is multiplied by: a number for all, or one a number."""
 
     def noisy(
         self, scale: float, draw: Callable[[NDArray[np.int64], float], NDArray[Any]]

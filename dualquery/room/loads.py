@@ -31,15 +31,7 @@ _KICK = 3
 
 @dataclass(frozen=True, eq=False)
 class Loads:
-    """Weighted features, as far as their indicators go.
-
-    Parameters
-    ----------
-    features
-        The features.
-    weights
-        float64, shape ``(f,)``, at least 0.
-    """
+    """Weighted features, as far as their indicators go; weights are float64 ``(f,)``, >= 0."""
 
     features: Features
     weights: NDArray[np.float64]
@@ -125,12 +117,7 @@ class Loads:
 class LightCounts:
     """The statistic of the features' monomials over rows, heavy rows left out.
 
-    Parameters
-    ----------
-    loads
-        The features and their weights.
-    limit
-        Rows of a larger load have none of their indicators counted; None to count all rows.
+    Rows of a load above the limit have none of their indicators counted; None counts all rows.
     """
 
     loads: Loads

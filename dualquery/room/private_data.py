@@ -86,11 +86,16 @@ class PrivateData:
     @property
     def conjunctions(self) -> Workload:
         """The queries, which must be conjunctions."""
-        if not isinstance(self.queries, Workload):
-            raise TypeError(f"conjunctions are needed, not {type(self.queries).__name__}")
-        return self.queries
+        return as_conjunctions(self.queries)
 
     @cached_property
     def cuboids(self) -> Cuboids:
         """The cells of marginals among the queries, checked to exclude each other."""
         return Cuboids.of(self.queries)
+
+
+def as_conjunctions(queries: Statistic) -> Workload:
+    """Return the queries; `TypeError` unless they are conjunctions."""
+    if not isinstance(queries, Workload):
+        raise TypeError(f"conjunctions are needed, not {type(queries).__name__}")
+    return queries

@@ -37,21 +37,13 @@ _FEWEST_SCALES = 2.0
 
 @dataclass(frozen=True)
 class RowCount:
-    """The public number of rows, and what it cost.
-
-    Parameters
-    ----------
-    n
-        The number that everything public uses, >= 2.
-    neighbours
-        Under which relation.
-    epsilon
-        Spent on it; 0 if it is known or assumed.
-    """
+    """The public number of rows, and what it cost."""
 
     n: int
+    """The number that everything public uses, >= 2."""
     neighbours: Neighbours = Neighbours.REPLACE_ONE
     epsilon: float = 0.0
+    """Spent on it; 0 if it is known or assumed."""
 
     def rest(self, epsilon: float) -> float:
         """Return the epsilon that is left for the run."""

@@ -30,31 +30,20 @@ GRID = 1024
 
 @dataclass(frozen=True, eq=False)
 class ExactScores:
-    """Scores on their way to a selection. Private.
-
-    Parameters
-    ----------
-    values
-        int64, shape ``(alternatives,)``, in units of 1/`GRID` row, at least 0.
-    move
-        Rows by which each of them moves at most between neighbours, up or down.
-    """
+    """Scores on their way to a selection. Private."""
 
     values: NDArray[np.int64]
+    """Shape ``(alternatives,)``, in units of 1/`GRID` row, at least 0."""
     move: float
+    """Rows by which each of them moves at most between neighbours, up or down."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class WorstQuery:
-    """Each query by the error of a public model.
-
-    Parameters
-    ----------
-    model
-        float64, shape ``(m,)``: the model's answers.
-    """
+    """Each query by the error of a public model."""
 
     model: NDArray[np.float64]
+    """The model's answers: float64, shape ``(m,)``."""
 
     def exact(self, data: PrivateData) -> ExactScores:
         """Return the errors in steps of the queries, centred where n is private."""
@@ -71,14 +60,10 @@ class WorstCuboid:
     The score of a cuboid is the sum of its cells' absolute errors less the number of its cells
     (Hardt, Ligett and McSherry 2012, section 3.3). The cells' counts move by 2 in all when a record
     is replaced (1 when one is added or removed), and so does the score.
-
-    Parameters
-    ----------
-    model
-        float64, shape ``(m,)``: the model's answers to all queries.
     """
 
     model: NDArray[np.float64]
+    """The model's answers to all queries: float64, shape ``(m,)``."""
 
     def exact(self, data: PrivateData) -> ExactScores:
         """Return the scores, all raised by the largest number of cells: none is negative."""
@@ -96,15 +81,9 @@ SCORES = get_args(PrivateScores)
 
 
 def _errors(data: PrivateData, model: NDArray[np.float64], offset: int) -> NDArray[np.int64]:
-    queries, step = data.queries, data.queries.step
-    return error_scores(
-        data.counts,
-        model / step,
-        data.public_rows,
-        queries.low / step,
-        queries.high / step,
-        offset,
-    )
+    step = data.queries.step
+    low, high = data.queries.low / step, data.queries.high / step
+    return error_scores(data.counts, model / step, data.public_rows, low, high, offset)
 
 
 def error_scores(

@@ -66,17 +66,7 @@ class QueryWeights:
     def centred(
         counts: NDArray[np.int64], rows: int, public_rows: int, step: float
     ) -> QueryWeights:
-        """Return the weights for neighbours by adding or removing a row.
-
-        Parameters
-        ----------
-        counts, step
-            As of the class.
-        rows
-            The true number of rows, private.
-        public_rows
-            N.
-        """
+        """Return the weights for neighbours by adding or removing one of the private ``rows``."""
         doubled = 2 * np.asarray(counts, np.int64) + (public_rows - rows)
         return QueryWeights(doubled, 2 * public_rows, step)
 
@@ -90,12 +80,7 @@ class QueryWeights:
         return 2.0 * self._step * self._rounds / self._n
 
     def update(self, truth: NDArray[np.uint8]) -> None:
-        """Move every weight by one round.
-
-        Parameters
-        ----------
-        truth
-            uint8, shape ``(m,)``: value of every query on the round's record.
+        """Move every weight by one round, by the queries' values on its record: uint8, ``(m,)``.
 
         Raises
         ------

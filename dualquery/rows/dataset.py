@@ -111,13 +111,7 @@ def dataset(rows: R, schema: TableSchema | ItemSchema, source: Source) -> Datase
 
 
 def read(source: Source, schema: TableSchema | ItemSchema) -> Records:
-    """Read all rows of a source into memory.
-
-    Raises
-    ------
-    BadInputError
-        As `load`.
-    """
+    """Read all rows of a source into memory (see `load`)."""
     uncut = schema.max_ones_per_row is None
     if isinstance(source, RecordsSource) and isinstance(schema, ItemSchema) and uncut:
         return source.records(schema)

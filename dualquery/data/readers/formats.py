@@ -167,10 +167,7 @@ def _object(data: Any) -> Source:
 def _parquet_parts(path: str, text: str) -> list[Path]:
     """Return the parquet files of a folder, or those that a pattern means; in order, or none.
 
-    Raises
-    ------
-    BadInputError
-        If the folder has subfolders named ``COLUMN=VALUE``, whose values the files lack.
+    A folder with subfolders named ``COLUMN=VALUE`` is refused: its files lack these values.
     """
     folder, pattern = Path(path), "*.parquet"
     if not folder.is_dir():

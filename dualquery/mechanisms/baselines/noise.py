@@ -57,15 +57,7 @@ class PricedNoise:
 
 @dataclass(frozen=True)
 class NoisyCounts(Details):
-    """One noisy measurement of the queries' counts.
-
-    Parameters
-    ----------
-    noise
-        Its noise.
-    neighbours, moves
-        What neighbouring tables differ in, and how far the counts move between them.
-    """
+    """One noisy measurement of the queries' counts, and how far these move between neighbours."""
 
     noise: Noise
     neighbours: Neighbours

@@ -65,22 +65,9 @@ def sample_records(
     count: int,
     generator: np.random.Generator,
 ) -> NDArray[np.uint8]:
-    """Draw legal records with independent columns.
+    """Draw legal records with independent columns: uint8, shape ``(count, d)``.
 
-    Parameters
-    ----------
-    domain
-        The columns.
-    probabilities
-        float64, shape ``(d,)``: as in `product_answers`.
-    count
-        Number of records.
-    generator
-        Source of randomness; nothing private depends on it.
-
-    Returns
-    -------
-    uint8 array, shape ``(count, d)``.
+    Probabilities are as in `product_answers`. Nothing private depends on the randomness.
     """
     records = np.zeros((count, domain.bits), dtype=np.uint8)
     binary = domain.offsets[:-1][domain.sizes == 1]

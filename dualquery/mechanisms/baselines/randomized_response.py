@@ -86,9 +86,8 @@ def largest_report_epsilon(columns: int, budget: Budget) -> float:
     """
 
     def fits(epsilon: float) -> bool:
-        return (
-            best(_reports(columns, epsilon), budget.delta, budget.accountant)[1] <= budget.epsilon
-        )
+        _, cost = best(_reports(columns, epsilon), budget.delta, budget.accountant)
+        return cost <= budget.epsilon
 
     # The plain sum leaves room for its rounding, and is what every other way improves on.
     low = min(budget.epsilon / columns, _LARGEST_EPSILON) * (1.0 - 1e-11)
@@ -118,22 +117,9 @@ def _reports(columns: int, epsilon: float) -> Schedule:
 def correct(
     workload: Workload, subqueries: Subqueries, shares: NDArray[np.float64], epsilon: float
 ) -> NDArray[np.float64]:
-    """Return unbiased answers from the reports' shares.
+    """Return unbiased answers, float64 ``(m,)``, not necessarily in [0, 1].
 
-    Parameters
-    ----------
-    workload
-        m queries.
-    subqueries
-        Their `Subqueries`.
-    shares
-        float64, shape ``(len(subqueries.workload),)``: reports that satisfy each conjunction.
-    epsilon
-        Cost of the report of one column.
-
-    Returns
-    -------
-    float64, shape ``(m,)``: not necessarily in [0, 1].
+    ``shares`` are those of the reports that satisfy each of the subqueries' conjunctions, float64.
     """
     domain, literals = workload.domain, workload.literals
     present = literals >= 0

@@ -48,14 +48,8 @@ def game_error(task: Task, schedule: Schedule) -> ExpectedError:
 def game_bytes(queries: Queries, game: GameSchedule, remembered: int, *, fitted: bool) -> int:
     """Return the bytes of RAM that a game takes besides the rows.
 
-    Parameters
-    ----------
-    queries, game
-        What is played about, and how long.
-    remembered
-        Rounds whose draws a best response looks at.
-    fitted
-        Whether the records' shares are fitted.
+    A best response looks at the draws of ``remembered`` rounds; ``fitted`` tells whether the
+    records' shares are fitted.
     """
     bits, rounds = queries.domain.bits, game.rounds
     records = rounds * (len(queries) // 8 + 3 * bits)

@@ -162,18 +162,8 @@ def in_shares(records: NDArray[np.uint8], shares: Float64) -> NDArray[np.uint8]:
     """Return records repeated in proportion to their shares.
 
     The copies of any run of records are off by at most one in all: rounding each share on its own
-    errs ten times as much on the answers.
-
-    Parameters
-    ----------
-    records
-        uint8, shape ``(T, d)``.
-    shares
-        float64, shape ``(T,)``, of sum 1.
-
-    Returns
-    -------
-    uint8, shape ``(r, d)``; r is about ``REPEATS`` T, less where records are wide.
+    errs ten times as much on the answers. Of T records there are about ``REPEATS`` T copies, less
+    where records are wide.
     """
     rounds, bits = records.shape
     total = max(rounds, min(REPEATS * rounds, MOST_CELLS // bits))

@@ -51,10 +51,7 @@ class ConjunctionCounts:
     def __call__(self, rows: BlockRows, threads: int, /) -> NDArray[np.int64]:
         """Count in some rows: int64, shape ``(m,)``.
 
-        Raises
-        ------
-        BadInputError
-            If the rows cannot be read to the end, or the pass does not fit into memory.
+        Raises `BadInputError` if they cannot be read to the end, or the pass needs too much memory.
         """
         blocks = -(-rows.n // BLOCK_ROWS)
         rewriting, reason = None, f"{blocks:,} blocks are counted sooner than queries are rewritten"

@@ -100,15 +100,7 @@ class SmallDatabases:
         return rows_of_values(np.stack(values, axis=1), domain)
 
     def scores(self, counts: NDArray[np.int64], n: int) -> NDArray[np.int64]:
-        """Return the score of every database. Private.
-
-        Parameters
-        ----------
-        counts
-            int64, shape ``(m,)``: rows that satisfy each query.
-        n
-            Number of rows.
-        """
+        """Return the score of every database, by the queries' counts on n rows. Private."""
         from dualquery.room.draws.databases_kernels import score_databases
 
         scores = np.empty(len(self), np.int64)
@@ -120,21 +112,7 @@ class SmallDatabases:
     def select(
         self, counts: NDArray[np.int64], n: int, epsilon: float, randomness: Randomness
     ) -> NDArray[np.uint8]:
-        """Draw a database with log-weight ``epsilon / 2`` a row of its largest error.
-
-        Parameters
-        ----------
-        counts, n
-            As for `scores`.
-        epsilon
-            Range of the draw, > 0.
-        randomness
-            Source of uniform words.
-
-        Returns
-        -------
-        uint8, shape ``(size, bits)``.
-        """
+        """Draw a database, uint8 ``(size, bits)``: log-weight -``epsilon / 2`` a row of error."""
         scores = self.scores(counts, n)
         unit = epsilon / (2 * self.size)
         drawn = draw_outcomes(scores, 1, int(scores.max()), unit, 1, randomness)
@@ -144,25 +122,7 @@ class SmallDatabases:
 def select_database(
     data: PrivateData, size: int, epsilon: float, ledger: Ledger, source: Randomness
 ) -> NDArray[np.uint8]:
-    """Charge for the draw of a database of a given size, and draw it.
-
-    Parameters
-    ----------
-    data
-        The private rows and their queries, which must be conjunctions.
-    size
-        Records of the database, >= 1.
-    epsilon
-        Range of the draw, > 0.
-    ledger
-        What the draw is charged to.
-    source
-        Source of uniform words.
-
-    Returns
-    -------
-    uint8, shape ``(size, bits)``.
-    """
+    """Charge for the draw of a database, and draw it: see `Curator.select_database`."""
     epsilon = positive("epsilon", epsilon)
     if size < 1:
         raise ValueError(f"size is {size}; at least 1 record is needed")

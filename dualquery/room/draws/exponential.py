@@ -28,16 +28,11 @@ MOST_ALTERNATIVES = (1 << 26) - 1
 
 @dataclass(frozen=True, slots=True)
 class Exponential:
-    """The exponential mechanism.
-
-    Parameters
-    ----------
-    epsilon
-        Range of the draw: the log-weight of an alternative is ``epsilon / 2`` for as much score as
-        one record can make. Finite, > 0.
-    """
+    """The exponential mechanism."""
 
     epsilon: float
+    """Range of the draw: the log-weight of an alternative is ``epsilon / 2`` for as much score as
+    one record can make. Finite, > 0."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", positive("epsilon", self.epsilon))
@@ -61,25 +56,10 @@ def select_largest(
     spread: float,
     randomness: Randomness,
 ) -> int:
-    """Draw one query with log-weight ``epsilon * score / (2 spread)``.
+    """Draw one query with log-weight ``epsilon * score / (2 spread)``; return its position.
 
-    Parameters
-    ----------
-    scores
-        int64, shape ``(m,)``, from `dualquery.room.scores`.
-    allowed
-        bool, shape ``(m,)``: the alternatives, chosen by a public rule; None for all queries.
-    epsilon
-        Range of the draw, > 0.
-    spread
-        Rows by which a score can move between neighbours.
-    randomness
-        Source of uniform words.
-
-    Returns
-    -------
-    int
-        Position of the query.
+    Scores are int64, shape ``(m,)``, in units of 1/`GRID` row, and move by ``spread`` rows at most.
+    A public rule says which are ``allowed``; None allows all.
 
     Raises
     ------

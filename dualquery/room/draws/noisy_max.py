@@ -26,16 +26,11 @@ from dualquery.room.scores import GRID, ExactScores
 
 @dataclass(frozen=True, slots=True)
 class NoisyMax:
-    """Report noisy max.
-
-    Parameters
-    ----------
-    epsilon
-        Pure cost of the report: the noise on every score has the scale ``2 / epsilon`` times as
-        much score as one record can make. Finite, > 0.
-    """
+    """Report noisy max."""
 
     epsilon: float
+    """Pure cost of the report: the noise on every score has the scale ``2 / epsilon`` times as
+    much score as one record can make. Finite, > 0."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", positive("epsilon", self.epsilon))
@@ -64,20 +59,10 @@ def report_noisy_max(
     spread: float,
     randomness: Randomness,
 ) -> int:
-    """Return the query with the largest noisy score.
+    """Return the position of the query with the largest noisy score.
 
-    Parameters
-    ----------
-    scores
-        int64, shape ``(m,)``, from `dualquery.room.scores`.
-    allowed
-        bool, shape ``(m,)``: the alternatives, chosen by a public rule; None for all queries.
-    epsilon
-        Pure guarantee, > 0.
-    spread
-        Rows by which a score can move between neighbours.
-    randomness
-        Source of the noise.
+    Scores are int64, shape ``(m,)``, in units of 1/`GRID` row, and move by ``spread`` rows at most.
+    A public rule says which are ``allowed``; None allows all.
 
     Raises
     ------

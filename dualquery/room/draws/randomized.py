@@ -64,17 +64,6 @@ def count_reports(
 ) -> NDArray[np.int64]:
     """Charge for a report of every asked column, and count the reports that satisfy each query.
 
-    Parameters
-    ----------
-    data
-        The private rows and their queries, which must be conjunctions.
-    epsilon
-        Pure cost of the report of one column, > 0.
-    ledger
-        What the reports are charged to.
-    source
-        Source of words.
-
     Raises
     ------
     BadInputError
@@ -90,17 +79,7 @@ def count_reports(
 
 
 class RandomizedCounts(LocalRowSum):
-    """The statistic of how many rows' reports satisfy each query.
-
-    Parameters
-    ----------
-    workload
-        The queries; columns that none looks at are not reported.
-    epsilon
-        Cost of the report of one column.
-    randomness
-        Source of words.
-    """
+    """The statistic of how many rows' reports satisfy each query; ``epsilon`` is for one column."""
 
     def __init__(self, workload: Workload, epsilon: float, randomness: Randomness) -> None:
         self._workload = workload
@@ -132,24 +111,9 @@ def randomize(
     epsilon: float,
     randomness: Randomness,
 ) -> NDArray[np.uint8]:
-    """Return what legal records report.
+    """Return what legal records report: legal records, uint8 ``(r, bits)`` as the rows.
 
-    Parameters
-    ----------
-    rows
-        uint8, shape ``(r, bits)``.
-    domain
-        The columns.
-    columns
-        int64: the columns that are reported; the others come out as their first value.
-    epsilon
-        Cost of the report of one column.
-    randomness
-        Source of words: one a report.
-
-    Returns
-    -------
-    uint8, shape ``(r, bits)``: legal records.
+    Columns that are not reported come out as their first value. A report takes one word.
     """
     true = column_values(rows, domain)
     sizes = axis_sizes(domain)

@@ -28,18 +28,12 @@ from dualquery.room.randomness import Randomness
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """Queries drawn from the weights: differentially private, hence public once drawn.
-
-    Parameters
-    ----------
-    queries
-        int64, shape ``(draws,)``: positions in the workload, in increasing order.
-    signs
-        int8, shape ``(draws,)``: +1 for the query itself, -1 for its complement.
-    """
+    """Queries drawn from the weights: differentially private, hence public once drawn."""
 
     queries: NDArray[np.int64]
+    """Positions in the workload, in increasing order; shape ``(draws,)``."""
     signs: NDArray[np.int8]
+    """+1 for the query itself, -1 for its complement; shape ``(draws,)``."""
 
 
 def draw_outcomes(
@@ -52,20 +46,7 @@ def draw_outcomes(
 ) -> Sample:
     """Draw outcomes independently, each with probability proportional to its integer weight.
 
-    Parameters
-    ----------
-    scores
-        Score of every query, exact: int64, shape ``(m,)``, or those of a game.
-    sides
-        2 if every query stands for its complement too, whose score is the negative; else 1.
-    largest
-        Largest score of an outcome.
-    unit
-        Log-weight of one unit of score; > 0.
-    draws
-        How many draws.
-    randomness
-        Source of uniform words.
+    The weights are those of `Law`: with ``sides`` 2 every query stands for its complement too.
     """
     blocks = -(-kernels.count_of(scores) // kernels.BLOCK)
     law = kernels.Law(scores, sides, int(largest), float(unit))
@@ -84,20 +65,7 @@ def uniform_below(high: int, low: int, count: int, randomness: Randomness) -> ke
     """Return exact uniform integers below ``high * 2^42 + low``, sorted, as pairs of limbs.
 
     Bits beyond the bound's length are dropped and values not below it are drawn again, so no value
-    is favoured; at least half of the proposals are kept.
-
-    Parameters
-    ----------
-    high, low
-        Limbs of the bound; ``low < 2^42`` and ``high >= 1``.
-    count
-        How many integers.
-    randomness
-        Source of uniform words.
-
-    Returns
-    -------
-    Arrays of shape ``(count,)``.
+    is favoured; at least half of the proposals are kept. ``low < 2^42`` and ``high >= 1``.
     """
     if high < 1:
         raise ValueError(f"the bound's high limb is {high}; at least 1 is needed")

@@ -30,24 +30,16 @@ BLOCK = 64
 
 
 class GameScores(NamedTuple):
-    """Scores ``rounds * counts - n * hits`` of queries after some rounds of the game.
-
-    Parameters
-    ----------
-    counts
-        int64, shape ``(m,)``: number of rows that satisfy each query, exact.
-    hits
-        int32, shape ``(m,)``: number of past records that do.
-    rounds
-        Number of past records.
-    n
-        Number of rows.
-    """
+    """Scores ``rounds * counts - n * hits`` of queries after some rounds of the game."""
 
     counts: NDArray[np.int64]
+    """Number of rows that satisfy each query, exact; shape ``(m,)``."""
     hits: NDArray[np.int32]
+    """Number of past records that do; shape ``(m,)``."""
     rounds: int
+    """Number of past records."""
     n: int
+    """Number of rows."""
 
 
 Scores: TypeAlias = NDArray[np.int64] | GameScores
@@ -59,6 +51,7 @@ class Law(NamedTuple):
 
     scores: Scores
     sides: int
+    """2 if every query stands for its complement too, whose score is the negative; else 1."""
     largest: np.int64 | int
     """The largest score of an outcome."""
     unit: float

@@ -71,15 +71,10 @@ LARGEST_SCALE = 2.0**40
 
 @dataclass(frozen=True, slots=True)
 class Gaussian:
-    """Independent Gaussian noise on every number.
-
-    Parameters
-    ----------
-    scale
-        Standard deviation, in the unit of the numbers; finite, > 0.
-    """
+    """Independent Gaussian noise on every number."""
 
     scale: float
+    """Standard deviation, in the unit of the numbers; finite, > 0."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "scale", positive("scale", self.scale))

@@ -19,15 +19,10 @@ from dualquery.room.randomness import Randomness
 
 @dataclass(frozen=True, slots=True)
 class Laplace:
-    """Independent discrete Laplace noise on every number.
-
-    Parameters
-    ----------
-    scale
-        s, in the unit of the numbers; finite, > 0.
-    """
+    """Independent discrete Laplace noise on every number."""
 
     scale: float
+    """s, in the unit of the numbers; finite, > 0."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "scale", positive("scale", self.scale))

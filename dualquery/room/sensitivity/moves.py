@@ -30,24 +30,16 @@ from dualquery.room.sensitivity.parities import parities_apart
 
 @dataclass(frozen=True)
 class Moves:
-    """How far a vector of numbers moves between neighbours.
-
-    Parameters
-    ----------
-    l1
-        Largest sum of the absolute moves of its entries; infinite where none is proven.
-    l2
-        Largest Euclidean length of its move.
-    entries
-        Most entries that move, where `l1` and `l2` follow from it; else 0.
-    proof
-        The argument that proves the number of entries.
-    """
+    """How far a vector of numbers moves between neighbours."""
 
     l1: float
+    """Largest sum of the absolute moves of its entries; infinite where none is proven."""
     l2: float
+    """Largest Euclidean length of its move."""
     entries: int = 0
+    """Most entries that move, where `l1` and `l2` follow from it; else 0."""
     proof: str = ""
+    """The argument that proves the number of entries."""
 
     @staticmethod
     def of_entries(entries: int, each: float, proof: str = "") -> Moves:

@@ -21,15 +21,7 @@ def few_ones_bound(workload: Workload, most: int, records: int = 2) -> int:
     """Bound the differing queries when every legal record has at most ``most`` ones.
 
     For m positive queries of p different bits each, none repeated, this is min(m, 2 C(most, p)).
-
-    Parameters
-    ----------
-    workload
-        Conjunctions over binary columns.
-    most
-        Ones of a record, at least 1.
-    records
-        Two, or one for what one record contributes (see `bounds`).
+    Columns are binary. With one of ``records`` it bounds what a record contributes (see `bounds`).
     """
     literals = workload.literals
     wanted = np.sort(np.where((literals >= 0) & (literals & 1 == 0), literals, -1), axis=1)

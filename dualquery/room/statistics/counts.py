@@ -15,10 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.privacy.events import Neighbours
-from dualquery.queries.conjunctions import Workload
 from dualquery.queries.family import Statistic
 from dualquery.room.exact import Exact, Numbers
-from dualquery.room.private_data import PrivateData
+from dualquery.room.private_data import PrivateData, as_conjunctions
 from dualquery.room.sensitivity.bounds import complemented
 from dualquery.room.sensitivity.moves import Moves, count_moves, one_count_move
 
@@ -43,15 +42,10 @@ class AllQueries:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class SomeQueries:
-    """The counts of some conjunctions, in rows.
-
-    Parameters
-    ----------
-    positions
-        Whole numbers: their positions, public. The moves are those of these queries alone.
-    """
+    """The counts of some conjunctions, in rows."""
 
     positions: NDArray[np.int64]
+    """Whole numbers, public. The moves are those of these queries alone."""
 
     def __post_init__(self) -> None:
         given = np.asarray(self.positions)
@@ -61,30 +55,25 @@ class SomeQueries:
 
     def moves(self, queries: Statistic, neighbours: Neighbours) -> Moves:
         """Return how the counts of these queries move."""
-        return count_moves(_chosen(queries, self.positions), neighbours)
+        return count_moves(as_conjunctions(queries).take(self.positions), neighbours)
 
     def exact(self, data: PrivateData) -> Exact:
         """Return the counts, of complements where these hold on fewer records."""
-        part = _chosen(data.queries, self.positions)
+        part = data.conjunctions.take(self.positions)
         counts = _contributed(data, part, data.counts[self.positions])
         return Exact(counts, count_moves(part, data.neighbours))
 
     def published(self, noisy: Numbers, data: PrivateData) -> Numbers:
         """Return the counts that noisy ones stand for; by public facts."""
-        return _as_counts(data, _chosen(data.queries, self.positions), noisy)
+        return _as_counts(data, data.conjunctions.take(self.positions), noisy)
 
 
 @dataclass(frozen=True, slots=True)
 class OneQuery:
-    """The count of one query, in steps: a vector of one number.
-
-    Parameters
-    ----------
-    position
-        Of the query; public.
-    """
+    """The count of one query, in steps: a vector of one number."""
 
     position: int
+    """Of the query; public."""
 
     def moves(self, queries: Statistic, neighbours: Neighbours) -> Moves:
         """Return how one count moves."""
@@ -98,12 +87,6 @@ class OneQuery:
     def published(self, noisy: Numbers, data: PrivateData) -> Numbers:  # noqa: ARG002
         """Return the noisy count as it is."""
         return noisy
-
-
-def _chosen(queries: Statistic, positions: NDArray[np.int64]) -> Workload:
-    if not isinstance(queries, Workload):
-        raise TypeError(f"conjunctions are needed, not {type(queries).__name__}")
-    return queries.take(positions)
 
 
 def _contributed(

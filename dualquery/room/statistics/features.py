@@ -23,14 +23,10 @@ class FeatureSums:
     """The sums of features; rows above the strategy's limit are left out.
 
     They take another pass over the rows.
-
-    Parameters
-    ----------
-    strategy
-        The features, the scales of their noise up to a factor, and the limit, all public.
     """
 
     strategy: Strategy
+    """The features, the scales of their noise up to a factor, and the limit, all public."""
 
     def moves(self, queries: Statistic, neighbours: Neighbours) -> Moves:
         """Return how the sums over their scales move."""

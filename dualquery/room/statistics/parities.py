@@ -11,11 +11,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dualquery.privacy.events import Neighbours
-from dualquery.queries.conjunctions import Workload
 from dualquery.queries.family import Statistic
 from dualquery.queries.forms.fourier import odd_counts
 from dualquery.room.exact import Exact, Numbers
-from dualquery.room.private_data import PrivateData
+from dualquery.room.private_data import PrivateData, as_conjunctions
 from dualquery.room.sensitivity.moves import Moves, parity_moves
 
 
@@ -28,9 +27,7 @@ class Parities:
 
     def moves(self, queries: Statistic, neighbours: Neighbours) -> Moves:
         """Return how the numbers move, in rows."""
-        if not isinstance(queries, Workload):
-            raise TypeError(f"conjunctions are needed, not {type(queries).__name__}")
-        return parity_moves(queries, neighbours)
+        return parity_moves(as_conjunctions(queries), neighbours)
 
     def exact(self, data: PrivateData) -> Exact:
         """Return the numbers of rows, or twice these and the excess of the public number."""

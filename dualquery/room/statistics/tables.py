@@ -38,15 +38,10 @@ class _Table:
 
 @dataclass(frozen=True, slots=True)
 class OneCuboid(_Table):
-    """The counts of a cuboid's queries, in rows.
-
-    Parameters
-    ----------
-    number
-        Of the cuboid, by `dualquery.queries.forms.cuboids.Cuboids.of` the queries; public.
-    """
+    """The counts of a cuboid's queries, in rows."""
 
     number: int
+    """Of the cuboid, by `dualquery.queries.forms.cuboids.Cuboids.of` the queries; public."""
 
     def exact(self, data: PrivateData) -> Exact:
         """Return the counts of the cells."""
@@ -59,14 +54,10 @@ class QueryTable(_Table):
     """The rows in every cell of a query's table (`dualquery.queries.conjunctions`).
 
     They take another pass over the rows.
-
-    Parameters
-    ----------
-    position
-        Of the query; public.
     """
 
     position: int
+    """Of the query; public."""
 
     def exact(self, data: PrivateData) -> Exact:
         """Return the counts of the cells."""
