@@ -224,8 +224,8 @@ def declarations(queries: Queries, statistics: Statistic) -> tuple[Declaration, 
             continue
         if isinstance(each, Workload | Disjunctions):
             raise BadInputError(
-                f"{type(each).__name__} derives from conjunctions, whose sensitivity is proven from "
-                "their literals; make it a family of its own"
+                f"{type(each).__name__} derives from conjunctions, whose sensitivity is proven "
+                "from their literals; make it a family of its own"
             )
         if not isinstance(each, Queries):
             raise BadInputError(
