@@ -154,7 +154,7 @@ def test_a_family_of_the_users_own(tmp_path) -> None:
     assert any("GradePoints are declared by their author" in note for note in made.notes)
     with pytest.raises(BadInputError, match="use the mechanism mwem"):
         release(queries, "dualquery")
-    with pytest.raises(BadInputError, match="'grade points' are a user's own"):
+    with pytest.raises(BadInputError, match="'grade points' are not built in"):
         dualquery.load_release(made.save(tmp_path / "made"))
 
 
