@@ -19,19 +19,6 @@ from dualquery.rows.protocol import Rows, RowSum
 class PrivateData:
     """The rows, the queries and their counts. Private: made by the curator, and never leaves it.
 
-    Parameters
-    ----------
-    rows
-        The private rows.
-    queries
-        The queries whose counts are held.
-    neighbours
-        What neighbouring tables differ in.
-    public_rows
-        The number of rows N that everything public uses: the true one where it is public.
-    threads
-        Threads for a pass over the rows.
-
     Raises
     ------
     ValueError
@@ -43,6 +30,7 @@ class PrivateData:
     queries: Statistic
     neighbours: Neighbours
     public_rows: int
+    """The number of rows N that everything public uses: the true one where it is public."""
     threads: int = 1
 
     def __post_init__(self) -> None:
