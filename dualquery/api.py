@@ -143,9 +143,12 @@ def release(
                 workload = _own_workload(queries, data.schema)
             else:
                 workload = request.build(data.schema, count.n)
-            declared = declarations(configured, workload)
+            statistics = configured.statistics(workload)
+            declared = declarations(workload, statistics)
         task = Task(workload, count.n)
-        terms = Terms(budget, count, declared, asked_epsilon=epsilon, stated_rows=rows, seed=seed)
+        terms = Terms(
+            budget, count, statistics, declared, asked_epsilon=epsilon, stated_rows=rows, seed=seed
+        )
         return make_release(data, task, configured, terms, notes, cores, progress, created)
 
 

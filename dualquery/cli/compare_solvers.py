@@ -140,11 +140,10 @@ def compare_solvers(
                     "python": platform.python_version(), "system": platform.platform(),
                     "processors": os.cpu_count()}  # fmt: skip
         content = report(problems, measurements, solver_timeout, settings)
-        write_report(target, content)
-        _write_problems(target, problems)
-        pictures = _write_plots(target, measurements)
-        if privacy is not None:
-            _write_privacy(target, privacy, public=is_public(asked[0]))
+        with _stated(target, privacy, public=is_public(asked[0])):
+            write_report(target, content)
+            _write_problems(target, problems)
+            pictures = _write_plots(target, measurements)
     content["out"] = str(target)
     if privacy is not None:
         content["privacy"] = privacy.to_dict()
@@ -215,17 +214,24 @@ def _drawn_problems(
     return named, captured.privacy
 
 
-def _write_privacy(folder: Path, privacy: PrivacyStatement, *, public: bool) -> None:
-    """State the guarantee of the run beside its files; without one, every file's name says so.
+@contextmanager
+def _stated(folder: Path, privacy: PrivacyStatement | None, *, public: bool) -> Iterator[None]:
+    """State the guarantee of the run before its files; without one, every file's name says so.
 
-    A ``public`` table is of nobody, so there is nothing to protect.
+    Problems from files have no run (None), and a ``public`` table is of nobody: then there is
+    nothing to protect.
     """
-    if not privacy.private and not public:
-        for file in [each for each in folder.rglob("*") if each.is_file()]:
-            file.rename(file.with_name(f"{_NOT_PRIVATE}{file.name}"))
-    content = {**privacy.to_dict(), "text": privacy.text(), "public_table": public}
-    text = json.dumps(content, indent=2, ensure_ascii=False)
-    (folder / "privacy.json").write_text(text + "\n", encoding="utf-8")
+    if privacy is not None:
+        content = {**privacy.to_dict(), "text": privacy.text(), "public_table": public}
+        text = json.dumps(content, indent=2, ensure_ascii=False)
+        (folder / "privacy.json").write_text(text + "\n", encoding="utf-8")
+    try:
+        yield
+    finally:
+        if privacy is not None and not privacy.private and not public:
+            for file in [each for each in folder.rglob("*") if each.is_file()]:
+                if file.name != "privacy.json":
+                    file.rename(file.with_name(f"{_NOT_PRIVATE}{file.name}"))
 
 
 def _round_numbers(at: str) -> list[int]:

@@ -223,13 +223,28 @@ class GameSchedule:
         )
 
 
+_EVENTS = (SampledQueries, GaussianNoise, LaplaceNoise, RandomizedReport)
+
 Schedule = GameSchedule | tuple[Event, ...]
 """A whole run: DualQuery's own parameters, or any tuple of events in their order."""
 
 
 def events_of(schedule: Schedule) -> tuple[Event, ...]:
-    """Return the events of ``schedule`` in their order."""
-    return schedule if isinstance(schedule, tuple) else schedule.events()
+    """Return the events of ``schedule`` in their order.
+
+    Raises
+    ------
+    TypeError
+        If the schedule or an event is of a derived type, which could be priced as one thing and
+        charged as another.
+    """
+    if type(schedule) not in (tuple, GameSchedule):
+        raise TypeError(f"{type(schedule).__name__} is no schedule: give a tuple of events")
+    events = schedule if isinstance(schedule, tuple) else schedule.events()
+    for event in events:
+        if type(event) not in _EVENTS:
+            raise TypeError(f"{type(event).__name__} is no event that an accountant knows")
+    return events
 
 
 def pure_epsilon(event: Event) -> float:

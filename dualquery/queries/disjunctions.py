@@ -35,9 +35,21 @@ class Disjunctions:
     indptr: NDArray[np.int64]
 
     def __post_init__(self) -> None:
-        """Refuse a query without conjunctions."""
-        if not (np.diff(self.indptr) > 0).all():
-            raise ValueError("every query is the sum of at least one conjunction")
+        """Refuse a query without conjunctions, and conjunctions without a query."""
+        indptr = self.indptr
+        if not (
+            isinstance(indptr, np.ndarray)
+            and indptr.ndim == 1
+            and indptr.dtype.kind in "iu"
+            and len(indptr) > 1
+            and indptr[0] == 0
+            and indptr[-1] == len(self.conjunctions)
+            and (indptr[1:] > indptr[:-1]).all()
+        ):
+            raise ValueError(
+                "every query is the sum of at least one conjunction, and every conjunction is part "
+                "of one query"
+            )
 
     low = 0.0
     high = 1.0

@@ -10,8 +10,9 @@ from dualquery.mechanisms.protocol import Budget, Mechanism, Outcome, Plan, Sess
 from dualquery.privacy.accountants.choice import best
 from dualquery.privacy.events import Neighbours, events_of
 from dualquery.privacy.statement import PrivacyStatement
+from dualquery.queries.conjunctions import Workload
 from dualquery.queries.disjunctions import Disjunctions
-from dualquery.queries.family import Queries
+from dualquery.queries.family import Queries, Statistic
 from dualquery.queries.stored import BUILT_IN
 from dualquery.releases.folder import Release
 from dualquery.room.assumptions import numerical_assumptions
@@ -43,6 +44,8 @@ class Terms:
         What the mechanism may spend.
     count
         The public number of rows, and what it cost.
+    statistics
+        What the mechanism asks the room to hold: asked once, tried and held.
     declarations
         What families of queries declare that the room has not proven (see `declarations`).
     asked_epsilon
@@ -55,6 +58,7 @@ class Terms:
 
     budget: Budget
     count: RowCount
+    statistics: Statistic
     declarations: tuple[Declaration, ...]
     asked_epsilon: float
     stated_rows: int | None = None
@@ -76,7 +80,7 @@ def make_release(
     progress.phase("planning")
     with count.cost_told():
         plan = mechanism.plan(task, budget)
-    condition = " and ".join(filter(None, (each.condition for each in terms.declarations)))
+    condition = " and ".join(each.condition for each in terms.declarations)
     privacy = statement(plan, budget, data, seed, count, condition or None)
     notes = (*notes, *(each.remark for each in terms.declarations))
     if plan.remark:
@@ -84,7 +88,9 @@ def make_release(
     expected = mechanism.expected_error(task, plan)
     if expected is not None:
         progress.note(expected.text())
-    outcome = run(data, task, mechanism, plan, seed, threads, progress, budget.neighbours)
+    outcome = run(
+        data, task, mechanism, plan, seed, threads, progress, budget.neighbours, terms.statistics
+    )
     intervals = outcome.intervals
     if intervals is not None:
         intervals = intervals.for_rows(count, task.queries.low, task.queries.high)
@@ -125,9 +131,14 @@ def run(
     threads: int,
     progress: Progress = NO_PROGRESS,
     neighbours: Neighbours = Neighbours.REPLACE_ONE,
+    statistics: Statistic | None = None,
 ) -> Outcome:
-    """Let the private room read the rows, and the mechanism run on it."""
-    statistics = mechanism.statistics(task.queries)
+    """Let the private room read the rows, and the mechanism run on it.
+
+    The room holds ``statistics``; None for what the mechanism asks for.
+    """
+    if statistics is None:
+        statistics = mechanism.statistics(task.queries)
     # Sensitivities depend on which records are legal, so on the schema's own columns.
     if not statistics.domain.covers(data.schema.domain):
         raise RuntimeError(f"{mechanism.name} asks about columns that are not the schema's")
@@ -198,23 +209,28 @@ def statement(
     )
 
 
-def declarations(mechanism: Mechanism[Any], queries: Queries) -> tuple[Declaration, ...]:
+def declarations(queries: Queries, statistics: Statistic) -> tuple[Declaration, ...]:
     """Try what the room has no proof of: a user's queries, and what a mechanism asks to hold.
 
     Raises
     ------
     BadInputError
-        If a family is not what it declares, or a mechanism's statistics are no family of queries.
+        If a family is not what it declares, derives from conjunctions, or is no family at all.
     """
-    held = {id(each): each for each in (queries, mechanism.statistics(queries))}
+    held = {id(each): each for each in (queries, statistics)}
     found = []
     for each in held.values():
         if type(each) in PROVEN:
             continue
+        if isinstance(each, Workload | Disjunctions):
+            raise BadInputError(
+                f"{type(each).__name__} derives from conjunctions, whose sensitivity is proven "
+                "from their literals; make it a family of its own"
+            )
         if not isinstance(each, Queries):
             raise BadInputError(
-                f"{mechanism.name} asks the private room to hold {type(each).__name__}, which is "
-                "no family of queries, so its sensitivity cannot be tried on public records"
+                f"the mechanism asks the private room to hold {type(each).__name__}, which is no "
+                "family of queries, so its sensitivity cannot be tried on public records"
             )
         found.append(check_declared(each))
     return tuple(found)

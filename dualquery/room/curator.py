@@ -34,7 +34,6 @@ from dualquery.room.draws.noisy_max import NoisyMax
 from dualquery.room.draws.randomized import count_reports
 from dualquery.room.draws.weighted import Sample
 from dualquery.room.exact import Numbers, positive
-from dualquery.room.exclusive import require_exclusive
 from dualquery.room.ledger import Ledger
 from dualquery.room.noise.gaussian import Gaussian
 from dualquery.room.noise.laplace import Laplace
@@ -166,9 +165,7 @@ class Curator:
     def begin_game(self, step: float) -> None:
         """Start multiplicative weights over the queries, uniform, with learning rate ``step``."""
         step = positive("step", step)
-        data, queries = self._data, self._played
-        if isinstance(queries, Disjunctions):
-            require_exclusive(queries)
+        data, _ = self._data, self._played
         if data.replaces:
             self._weights = QueryWeights(data.counts, data.public_rows, step)
         else:

@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 
 from dualquery.privacy.events import Neighbours
 from dualquery.queries.conjunctions import Workload
+from dualquery.queries.disjunctions import Disjunctions
 from dualquery.queries.family import Statistic
 from dualquery.queries.forms.cuboids import Cuboids
+from dualquery.room.exclusive import require_exclusive
 from dualquery.rows.protocol import Rows, RowSum
 
 
@@ -21,6 +23,9 @@ class PrivateData:
 
     Raises
     ------
+    TypeError, BadInputError
+        If the queries derive from conjunctions, or are sums of conjunctions that are not proven to
+        exclude each other.
     ValueError
         If the number of rows is public and another one, or the rows are not those of the queries'
         domain.
@@ -36,7 +41,14 @@ class PrivateData:
     def __post_init__(self) -> None:
         if self.replaces and self.public_rows != self.rows.n:
             raise ValueError(f"there are {self.rows.n} rows, not {self.public_rows}")
-        bits = self.queries.domain.bits
+        queries = self.queries
+        if isinstance(queries, Workload | Disjunctions):
+            # Their sensitivity is proven from their literals: a subclass may count otherwise.
+            if type(queries) not in (Workload, Disjunctions):
+                raise TypeError(f"{type(queries).__name__} may not derive from conjunctions")
+            if isinstance(queries, Disjunctions):
+                require_exclusive(queries)
+        bits = queries.domain.bits
         if self.rows.bits != bits:
             raise ValueError(f"rows of {bits} bits expected, not {self.rows.bits}")
 

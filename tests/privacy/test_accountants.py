@@ -299,3 +299,28 @@ def test_tiny_costs_have_a_delta(width: float) -> None:
     schedule = (SampledQueries(width, 1),)
     single_draw = math.expm1(-width / 2) ** 2 / -math.expm1(-width)
     assert single_draw <= ZcdpAccountant().delta(schedule, 0.0) < 10 * width
+
+
+def test_a_schedule_of_a_derived_type_is_refused() -> None:
+    """It could be priced as one thing and charged as another."""
+
+    class Longer(GameSchedule):
+        def events(self):
+            return (*super().events(), GaussianNoise(1.0, 1e-6))
+
+    class Silent(tuple):
+        __slots__ = ()
+
+        def __iter__(self):
+            return iter(())
+
+    class Cheap(GaussianNoise):
+        pass
+
+    for schedule in (
+        Longer(3, 2, 0.1, 100),
+        Silent((GaussianNoise(1.0, 1e-6),)),
+        (Cheap(1.0, 1e-6),),
+    ):
+        with pytest.raises(TypeError, match=r"is no (schedule|event)"):
+            events_of(schedule)

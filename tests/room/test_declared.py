@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -12,10 +13,18 @@ import dualquery
 from dualquery.data.domain import Domain
 from dualquery.data.schema.columns import Binary
 from dualquery.data.schema.table import TableSchema
+from dualquery.mechanisms.baselines.noisy_answers import Laplace
+from dualquery.queries.conjunctions import Workload
 from dualquery.queries.disjunctions import Disjunctions
-from dualquery.queries.family import disjunctions_of
+from dualquery.queries.family import as_records, disjunctions_of
+from dualquery.queries.literals import LiteralRows
+from dualquery.room.curator import Curator
 from dualquery.room.declared import EVERY_RECORD, RECORDS, check_declared
+from dualquery.room.randomness import randomness
+from dualquery.room.sensitivity.bounds import differing_queries
 from dualquery.runtime.errors import BadInputError
+
+DOMAIN = Domain.binary(4)
 
 
 class AnyOf:
@@ -80,7 +89,11 @@ def release(queries, mechanism="dualquery", **more):
 
 def test_a_small_domain_is_tried_in_full() -> None:
     found = check_declared(AnyOf(4))
-    assert (found.tried, found.complete, found.condition) == (16, True, None)
+    assert (found.tried, found.complete, found.condition) == (
+        16,
+        True,
+        "the counts of AnyOf adding up over rows",
+    )
     assert "all 16 legal records" in found.remark
 
 
@@ -97,7 +110,8 @@ def test_a_release_says_what_it_is_conditional_on(tmp_path) -> None:
     assert made.privacy.guarantee().startswith(opening)
     stored = dualquery.releases.folder.PrivacyStatement.from_dict(made.privacy.to_dict())
     assert stored == made.privacy
-    assert release(AnyOf(4), options={"rounds": 3}).privacy.guarantee().startswith("This release")
+    small = release(AnyOf(4), options={"rounds": 3}).privacy.guarantee()
+    assert small.startswith("Conditional on the counts of AnyOf adding up over rows, this release")
 
 
 @pytest.mark.parametrize("mechanism", ["dualquery", "gaussian"])
@@ -110,3 +124,66 @@ def test_overlapping_conjunctions_are_refused(mechanism: str) -> None:
 def test_disjunctions_are_compared_with_the_answers() -> None:
     with pytest.raises(BadInputError, match=r"disjunctions\(\) gives 0 for query 0"):
         check_declared(FirstOnly(4))
+
+
+class Weighted(Workload):
+    """Counts five times what its literals say."""
+
+    def counts(self, records, threads):
+        return 5 * super().counts(records, threads)
+
+
+def test_a_subclass_of_conjunctions_is_refused() -> None:
+    """Its sensitivity would be proven from literals that it does not count by."""
+    queries = Weighted(np.array([[0], [2]], np.int32), Domain.binary(4))
+    with pytest.raises(BadInputError, match="Weighted derives from conjunctions"):
+        release(queries, "laplace")
+    rows = as_records(np.ones((8, 4), np.uint8), queries.domain)
+    with pytest.raises(TypeError, match="Weighted may not derive from conjunctions"):
+        Curator(rows, queries, (), randomness(1))
+
+
+def test_the_room_itself_proves_that_sums_of_conjunctions_are_0_or_1() -> None:
+    queries = SumOf(4).disjunctions()
+    rows = as_records(np.ones((8, 4), np.uint8), queries.domain)
+    with pytest.raises(BadInputError, match="two may hold on one record"):
+        Curator(rows, queries, (), randomness(1))
+
+
+def test_every_conjunction_belongs_to_a_query() -> None:
+    """A last query that ends before the last conjunction would count all that follow."""
+    flags = LiteralRows(np.arange(0, 16, 2, dtype=np.int32)[:, None], Domain.binary(8))
+    with pytest.raises(ValueError, match="every conjunction is part of one query"):
+        Disjunctions(flags, np.array([0, 1]))
+
+
+@dataclass(frozen=True)
+class Lookalike(AnyOf):
+    """Equal to every other of its kind, whatever its queries are."""
+
+    domain: Domain = field(default=DOMAIN, compare=False)
+    size: int = field(default=1, compare=False)
+
+    def __len__(self) -> int:
+        return self.size
+
+
+def test_equal_families_do_not_share_a_bound() -> None:
+    """The room keeps bounds from one run to the next, but not by what a user calls equal."""
+    assert Lookalike(size=1) == Lookalike(size=8)
+    assert differing_queries(Lookalike(size=1)).count == 1
+    assert differing_queries(Lookalike(size=8)).count == 8
+
+
+def test_a_mechanism_is_asked_once_what_the_room_holds() -> None:
+    class Changing(Laplace):
+        asked = 0
+
+        def statistics(self, queries):
+            Changing.asked += 1
+            return queries
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("dualquery.api.configure", lambda name, options: Changing())
+        release(AnyOf(4), "laplace")
+    assert Changing.asked == 1

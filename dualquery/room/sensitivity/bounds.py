@@ -57,7 +57,6 @@ class Bound:
     first for the queries that the spectral bound covers, the second for the others."""
 
 
-@lru_cache(maxsize=8)
 def differing_queries(workload: Statistic, threads: int = 1) -> Bound:
     """Bound the number of queries on which two legal records can differ.
 
@@ -82,12 +81,12 @@ def differing_queries(workload: Statistic, threads: int = 1) -> Bound:
         The bound, at most the number of queries. The same on every run for the same workload, but
         for the last digits of floating point in the spectral bound, which all are valid.
     """
-    if not isinstance(workload, Workload):
+    # Exactly: a family of a user's own may say of itself what it likes, also to a cache.
+    if type(workload) is not Workload:
         return Bound(len(workload), "queries")
     return _smallest(workload, 2, threads)
 
 
-@lru_cache(maxsize=8)
 def contributing_queries(workload: Workload, threads: int = 1) -> Bound:
     """Bound the sum of f_q over all queries on one legal record: what it contributes to counts.
 
@@ -112,6 +111,7 @@ def complemented(workload: Statistic) -> NDArray[np.bool_]:
     return none
 
 
+@lru_cache(maxsize=16)
 def _smallest(workload: Workload, records: int, threads: int) -> Bound:
     """Return the smallest bound on the sum of f_q over ``records`` records, two or one."""
     conjunctions = Conjunctions.of_workload(workload)
