@@ -78,14 +78,9 @@ def mechanism_class(name: str) -> type[Any]:
 
 
 def configure(name: str | None, options: Mapping[str, Any]) -> Mechanism[Any]:
-    """Build a mechanism from option names and values; values may be text.
+    """Build a mechanism from the names (or aliases) and values of options; values may be text.
 
-    Parameters
-    ----------
-    name
-        The mechanism; None for the one that the options imply (see `implied_mechanism`).
-    options
-        Fields of its configuration, or their aliases, as given by the user.
+    A name of None stands for the mechanism that the options imply (see `implied_mechanism`).
 
     Raises
     ------

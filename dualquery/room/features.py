@@ -79,16 +79,12 @@ class Features:
 class Monomials:
     """Features as sums of positive conjunctions: a sign is ``1 - 2 b``.
 
-    Parameters
-    ----------
-    literals
-        int32, shape ``(m, k)``: distinct positive conjunctions, padded with -1.
-    owner, term, coefficient
-        int64, one a term: feature ``owner`` has ``coefficient`` times the conjunction ``term``,
-        or times 1 where ``term`` is ``len(literals)``.
+    Feature ``owner`` has ``coefficient`` times the conjunction ``term``, or times 1 where ``term``
+    is ``len(literals)``.
     """
 
     literals: NDArray[np.int32]
+    """Distinct positive conjunctions, padded with -1: shape ``(m, k)``."""
     owner: Int64
     term: Int64
     coefficient: Int64

@@ -21,19 +21,6 @@ from dualquery.rows.protocol import Rows, RowSum
 class PrivateData:
     """The rows, the queries and their counts. Private: made by the curator, and never leaves it.
 
-    Parameters
-    ----------
-    rows
-        The private rows.
-    queries
-        The queries whose counts are held.
-    neighbours
-        What neighbouring tables differ in.
-    public_rows
-        The number of rows N that everything public uses: the true one where it is public.
-    threads
-        Threads for a pass over the rows.
-
     Raises
     ------
     TypeError, BadInputError
@@ -48,6 +35,7 @@ class PrivateData:
     queries: Statistic
     neighbours: Neighbours
     public_rows: int
+    """The number of rows N that everything public uses: the true one where it is public."""
     threads: int = 1
 
     def __post_init__(self) -> None:

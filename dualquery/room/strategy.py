@@ -51,22 +51,13 @@ _LEAST_SCALE, _LARGEST_SCALE = 1e-100, 1e100
 
 @dataclass(frozen=True, eq=False)
 class Strategy:
-    """How the features are measured.
-
-    Parameters
-    ----------
-    features
-        The features.
-    scales
-        float64, shape ``(f,)``, in 1e-100 .. 1e100: standard deviations of their noise, up to a
-        common factor.
-    limit
-        Rows whose load is above it are left out; None if that cannot be.
-    """
+    """How the features are measured."""
 
     features: Features
     scales: NDArray[np.float64]
+    """Standard deviations of their noise, up to a common factor: ``(f,)``, in 1e-100 .. 1e100."""
     limit: float | None
+    """Rows whose load is above it are left out; None if that cannot be."""
 
     def __post_init__(self) -> None:
         scales = self.scales

@@ -37,14 +37,7 @@ MOST_COMPARISONS = 1 << 31
 
 @dataclass(frozen=True, eq=False)
 class SmallDatabases:
-    """All databases of a few legal records, numbered. Public.
-
-    Parameters
-    ----------
-    workload
-        The queries that they are judged by, and their domain.
-    size
-        Records of a database, >= 1.
+    """All databases of ``size`` legal records, judged by a workload, numbered. Public.
 
     Raises
     ------

@@ -46,21 +46,15 @@ from dualquery.room.sensitivity.pairwise import MOST_VALUES, pairwise_bound
 
 @dataclass(frozen=True)
 class Bound:
-    """A proven bound on the queries that differ between two legal records, or hold on one.
-
-    Parameters
-    ----------
-    count
-        Queries, at least 0. The counts of all queries (under add-remove those of f_q) have L1
-        sensitivity at most ``count`` and L2 sensitivity at most ``sqrt(count)``.
-    method
-        The argument that proves it: ``"queries"`` (there are no more), ``"column sets"``,
-        ``"pairwise"``, ``"spectral"``, ``"few ones"``; or two of them with `` + `` between: the
-        first for the queries that the spectral bound covers, the second for the others.
-    """
+    """A proven bound on the queries that differ between two legal records, or hold on one."""
 
     count: int
+    """Queries, at least 0. The counts of all queries (under add-remove those of f_q) have L1
+    sensitivity at most ``count`` and L2 sensitivity at most ``sqrt(count)``."""
     method: str
+    """The argument that proves it: ``"queries"`` (there are no more), ``"column sets"``,
+    ``"pairwise"``, ``"spectral"``, ``"few ones"``; or two of them with `` + `` between: the
+    first for the queries that the spectral bound covers, the second for the others."""
 
 
 def differing_queries(workload: Statistic, threads: int = 1) -> Bound:

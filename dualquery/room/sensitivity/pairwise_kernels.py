@@ -19,19 +19,10 @@ def pass_messages(
     passing for energy minimization", PAMI 2006) in integers: any integer messages give a valid
     bound, so rounding a share down costs tightness only.
 
-    Parameters
-    ----------
-    pairwise
-        shape ``(values, values)``, symmetric; the block of a column with itself is not read.
-    unary
-        shape ``(values,)``.
-    offsets
-        shape ``(columns + 1,)``: column ``c`` has the values ``offsets[c] .. offsets[c + 1] - 1``.
-    messages
-        shape ``(columns, values)``, changed in place: ``messages[b, v]`` is what the table of the
-        pair of columns ``b`` and that of ``v`` has given to the value ``v``.
-    sweeps
-        forward passes, each followed by a backward pass.
+    Tables and ``offsets`` are those of `PairwiseModel` and `Conjunctions`; the pairwise block of a
+    column with itself is not read. ``messages[b, v]``, changed in place, is what the table of the
+    pair of columns ``b`` and that of ``v`` has given to the value ``v``. A sweep is a forward pass
+    and a backward pass.
     """
     columns = len(offsets) - 1
     largest = 0
