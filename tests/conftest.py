@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("dualquery", "mwem", "solvers")
@@ -15,6 +16,11 @@ PACKAGES = ("dualquery", "mwem", "solvers")
 # and they take cores from other workers. It must be said before NumPy is imported.
 for _variable in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_variable, "1")
+
+
+# On a busy machine a first example may take long: no test asserts a time.
+settings.register_profile("dualquery", deadline=None)
+settings.load_profile("dualquery")
 
 
 def pytest_configure(config: pytest.Config) -> None:

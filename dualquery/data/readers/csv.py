@@ -8,13 +8,14 @@ import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, BinaryIO, Protocol, cast
-
-import polars as pl
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, cast
 
 from dualquery.data.opening import FilePath, open_bytes, reading_errors
 from dualquery.data.readers.python_objects import check_names
 from dualquery.runtime.errors import BadInputError
+
+if TYPE_CHECKING:
+    import polars as pl
 
 BLOCK_BYTES = 1 << 22
 _OTHER_SEPARATORS = {";": "semicolons", "\t": "tabs"}
@@ -79,6 +80,7 @@ class CsvSource:
 
     def frames(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
         """Yield the rows of some columns block by block, all String."""
+        import polars as pl
         import pyarrow as pa
         import pyarrow.csv as pa_csv
 

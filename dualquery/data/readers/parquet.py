@@ -9,14 +9,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any, ClassVar
-
-import polars as pl
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from dualquery.data.opening import FilePath, open_bytes
 from dualquery.data.readers.python_objects import BLOCK_ROWS, check_names, rows_of_frames
 from dualquery.data.readers.source import ItemRows
 from dualquery.runtime.errors import BadInputError
+
+if TYPE_CHECKING:
+    import polars as pl
 
 _PARQUET_MAGIC = b"PAR1"
 
@@ -39,6 +40,8 @@ class _ParquetFile:
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pl.DataFrame]:
         """Yield the rows of some columns block by block, with their types."""
+        import polars as pl
+
         names = None if columns is None else list(columns)
         with self.open() as file:
             for batch in file.iter_batches(self.block_rows, columns=names, use_threads=False):

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from dualquery.data.readers.source import ItemRows
 from dualquery.runtime.errors import BadInputError
+
+if TYPE_CHECKING:
+    import polars as pl
 
 BLOCK_ROWS = 1 << 16
 _BLOCK_CELLS = 1 << 24
@@ -114,6 +116,8 @@ class FrameSource:
 
     def frames(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
         """Yield the rows of some columns block by block."""
+        import polars as pl
+
         # Not `select`: it would take a column named "*" for all of them.
         chosen = pl.DataFrame([self.frame.get_column(name) for name in columns])
         yield from chosen.iter_slices(self.block_rows)
@@ -138,6 +142,8 @@ class ListFrameSource:
 
 def frame_source(frame: pl.DataFrame, label: str) -> FrameSource | ListFrameSource:
     """Return a Polars table as a source: the long form if its only column holds lists."""
+    import polars as pl
+
     if frame.width == 1 and frame.dtypes[0] == pl.List:
         return ListFrameSource(frame, label)
     return FrameSource(frame, label)
@@ -159,6 +165,8 @@ def rows_of_frames(frames: Iterable[pl.DataFrame], label: str) -> Iterator[ItemR
 
 def _rows_of_lists(lists: pl.Series, label: str, first_row: int) -> ItemRows:
     """Return rows given as a series of lists; ``label`` and ``first_row`` say where a fault is."""
+    import polars as pl
+
     lengths = lists.list.len().fill_null(0).to_numpy()
     indptr = np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))
     inner = lists.dtype.inner if isinstance(lists.dtype, pl.List) else None
@@ -186,6 +194,7 @@ def frame_of_pandas(table: Any, label: str) -> FrameSource:
     BadInputError
         If two columns have the same name, or a column mixes types that no table format holds.
     """
+    import polars as pl
     import pyarrow as pa
 
     names = [str(name) for name in table.columns]
