@@ -256,4 +256,4 @@ def _fault(column: Column, value: object, code: int) -> str:
         )
     known = suggest(str(value), list(column.codes))
     fix = "" if isinstance(column, Binary) else ", or set outside to other"
-    return f"{value!r} is not in the schema ({known}); correct it, declare it{fix}"
+    return f"{value!r} is not in the schema ({known}); correct it, or declare it{fix}"
