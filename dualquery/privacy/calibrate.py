@@ -34,6 +34,9 @@ _LARGEST_COUNT = 10**6
 _SECANT_CALLS = 12
 """A search bisects after this many calls."""
 
+_HALVINGS = 40
+"""Of an interval, at most."""
+
 S = TypeVar("S", bound=Schedule)
 
 
@@ -192,6 +195,31 @@ def calibrate_game(
             "rounds", lambda value: replace(least, rounds=int(value)), 2, guess, whole=True
         )
     return calibrate(family, epsilon, delta, accountant)
+
+
+def bisect_largest(fits: Callable[[float], bool], low: float, high: float, most: float) -> float:
+    """Return the largest number up to ``most`` that fits, to one part in 10^9, from below.
+
+    Parameters
+    ----------
+    fits
+        Whether a number fits; it holds for none above one for which it does not hold.
+    low
+        A number that fits, or 0.
+    high
+        Where the search begins, above ``low``; it is doubled while it fits.
+    most
+        Nothing above is tried.
+    """
+    while high <= most and fits(high):
+        low, high = high, 2.0 * high
+    high = min(high, most)
+    for _ in range(_HALVINGS):
+        if high - low <= 1e-9 * high:
+            break
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return low
 
 
 def laplace_scale(epsilon: float, l1_sensitivity: float) -> float:

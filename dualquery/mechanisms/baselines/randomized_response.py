@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from dualquery.data.cells import axis_sizes
 from dualquery.mechanisms.protocol import Budget, Details, Mechanism, Outcome, Plan, Session, Task
 from dualquery.privacy.accountants.choice import best
+from dualquery.privacy.calibrate import bisect_largest
 from dualquery.privacy.events import Neighbours, RandomizedReport, Schedule
 from dualquery.queries.conjunctions import Workload, require_conjunctions
 from dualquery.queries.family import Queries
@@ -30,7 +31,6 @@ from dualquery.room.curator import Curator
 from dualquery.room.draws.randomized import WORDS, asked_columns, steps_of
 from dualquery.runtime.errors import BadInputError
 
-_HALVINGS = 40
 _LARGEST_EPSILON = 40.0
 """Above this a report of 64 random bits is all but the truth."""
 
@@ -91,17 +91,8 @@ def largest_report_epsilon(columns: int, budget: Budget) -> float:
 
     # The plain sum leaves room for its rounding, and is what every other way improves on.
     low = min(budget.epsilon / columns, _LARGEST_EPSILON) * (1.0 - 1e-11)
-    if not fits(low):
-        low = 0.0
-    high = 2.0 * max(low, budget.epsilon / columns)
-    while high <= _LARGEST_EPSILON and fits(high):
-        low, high = high, 2.0 * high
-    high = min(high, _LARGEST_EPSILON)
-    for _ in range(_HALVINGS):
-        if high - low <= 1e-9 * high:
-            break
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if fits(middle) else (low, middle)
+    high = 2.0 * budget.epsilon / columns
+    low = bisect_largest(fits, low if fits(low) else 0.0, high, _LARGEST_EPSILON)
     if low == 0.0:
         raise BadInputError(
             f"epsilon {budget.epsilon:g} for reports of {columns} columns does not fit with "
