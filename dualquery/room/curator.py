@@ -165,7 +165,8 @@ class Curator:
     def begin_game(self, step: float) -> None:
         """Start multiplicative weights over the queries, uniform, with learning rate ``step``."""
         step = positive("step", step)
-        data, _ = self._data, self._played
+        _ = self._played  # refuses queries that the game is not played with
+        data = self._data
         if data.replaces:
             self._weights = QueryWeights(data.counts, data.public_rows, step)
         else:
