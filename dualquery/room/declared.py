@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from numbers import Integral
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,7 +71,7 @@ def require_grid(queries: Statistic) -> None:
             f"{name}: the range is {queries.low} to {queries.high}; two finite numbers are needed, "
             "the lower one first"
         )
-    if not isinstance(spread, Integral) or spread < 1:
+    if not (1 <= spread < math.inf and spread == int(spread)):
         raise BadInputError(f"{name}: the spread is {spread}; a whole number from 1 on is needed")
 
 
