@@ -174,7 +174,7 @@ def price(plan: Plan[Any], budget: Budget) -> Price:
         If the schedule costs more than the budget: a fault of the mechanism.
     """
     accountant, cost = best(plan.schedule, budget.delta, plan.accountant)
-    if cost > budget.epsilon:
+    if not cost <= budget.epsilon:  # a cost of NaN proves nothing
         raise RuntimeError(
             f"the plan costs epsilon {cost:g} by {accountant.name}, above {budget.epsilon:g}"
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -46,12 +47,14 @@ class Ledger:
     The guarantee of a release belongs to its schedule, a sequence of events fixed before any
     private value is read. A charge is allowed when the next scheduled event covers it; anything
     else is a fault of the mechanism and is refused before the draw, so a release can never have
-    cost more than it states. Nothing is ever given back.
+    cost more than it states. Nothing is ever given back. A forked process has a copy of all this,
+    which would be spent a second time: it may charge nothing.
     """
 
     def __init__(self, schedule: Schedule) -> None:
         self._schedule = events_of(schedule)
         self._grounds: list[Ground] = []
+        self._process = os.getpid()
 
     @property
     def spent(self) -> int:
@@ -69,8 +72,11 @@ class Ledger:
         Raises
         ------
         RuntimeError
-            If the schedule is used up or its next event does not cover this one.
+            If the schedule is used up, its next event does not cover this one, or this is a forked
+            process.
         """
+        if os.getpid() != self._process:
+            raise RuntimeError("a forked process may not charge: this ledger is a copy")
         if self.spent == len(self._schedule):
             raise RuntimeError(f"the budget is spent: {event} is not on the schedule")
         planned = self._schedule[self.spent]
