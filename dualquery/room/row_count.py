@@ -17,7 +17,7 @@ This module is part of the private room: it reads the number of rows.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -100,7 +100,12 @@ class RowCount:
         )
 
 
-def buy_row_count(records: Rows, epsilon: float, seed: int | None) -> RowCount:
+def buy_row_count(
+    records: Rows,
+    epsilon: float,
+    seed: int | None,
+    pay: Callable[[LaplaceNoise], None] = lambda _: None,
+) -> RowCount:
     """Release a noisy number of rows for a share of a whole epsilon.
 
     Parameters
@@ -111,6 +116,8 @@ def buy_row_count(records: Rows, epsilon: float, seed: int | None) -> RowCount:
         Of the whole release, > 0.
     seed
         As for `dualquery.room.randomness.randomness`.
+    pay
+        Called with the event before it is drawn; what it raises keeps it from being drawn.
 
     Raises
     ------
@@ -121,6 +128,7 @@ def buy_row_count(records: Rows, epsilon: float, seed: int | None) -> RowCount:
     scale = laplace_scale(share, 1.0)
     ground = Ground(__name__, "number of rows", 1.0, scale, "definition")
     Ledger((LaplaceNoise(share),)).charge(LaplaceNoise(1.0 / scale), ground)
+    pay(LaplaceNoise(share))
     # A seeded run draws its other noise from the seed itself.
     source = randomness(None if seed is None else seed + 2**64)
     noisy = records.n + int(source.discrete_laplace(scale, 1)[0])
