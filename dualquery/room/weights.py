@@ -105,5 +105,9 @@ class QueryWeights:
 
 def sample_queries(weights: QueryWeights, draws: int, ledger: Ledger, source: Randomness) -> Sample:
     """Charge for ``draws`` draws, each an exponential mechanism of bounded range; make them."""
-    ledger.charge(SampledQueries(weights.range + RANGE_SLACK, draws))
-    return weights.sample(draws, source)
+    outcomes = ledger.draw(
+        SampledQueries(weights.range + RANGE_SLACK, draws),
+        lambda: weights.sample(draws, source).outcomes,
+        (draws,),
+    )
+    return Sample.of(outcomes)

@@ -148,7 +148,7 @@ def test_the_room_gives_out_no_counts() -> None:
     room = curator(GameSchedule(rounds=2, samples=1, step=0.1, n=3))
     public = [name for name in dir(room) if not name.startswith("_")]
     assert sorted(public) == [
-        "begin_game", "evaluate", "log_errors", "measure", "randomize", "reweight",
+        "begin_game", "cut_short", "evaluate", "log_errors", "measure", "randomize", "reweight",
         "sample_queries", "select", "select_database",
     ]  # fmt: skip
     assert all(callable(getattr(room, name)) for name in public)

@@ -121,8 +121,11 @@ def select_database(
         raise ValueError(f"size is {size}; at least 1 record is needed")
     databases = SmallDatabases(data.conjunctions, size)
     counts = data.counts
-    ledger.charge(SampledQueries(epsilon + RANGE_SLACK, 1))
-    return databases.select(counts, data.public_rows, epsilon, source)
+    return ledger.draw(
+        SampledQueries(epsilon + RANGE_SLACK, 1),
+        lambda: databases.select(counts, data.public_rows, epsilon, source),
+        (size, databases.workload.domain.bits),
+    )
 
 
 def count_databases(cells: int, size: int) -> int:

@@ -45,8 +45,12 @@ class Exponential:
         source: Randomness,
     ) -> int:
         """Charge for the draw, and return the position of the alternative that is drawn."""
-        ledger.charge(SampledQueries(self.epsilon + RANGE_SLACK, 1))
-        return select_largest(scores.values, allowed, self.epsilon, scores.move, source)
+
+        def drawn() -> NDArray[np.int64]:
+            place = select_largest(scores.values, allowed, self.epsilon, scores.move, source)
+            return np.array(place)
+
+        return int(ledger.draw(SampledQueries(self.epsilon + RANGE_SLACK, 1), drawn, shape=()))
 
 
 def select_largest(

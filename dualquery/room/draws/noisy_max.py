@@ -43,8 +43,12 @@ class NoisyMax:
         source: Randomness,
     ) -> int:
         """Charge for the report, and return the position of the alternative that is reported."""
-        ledger.charge(LaplaceNoise(self.epsilon))
-        return report_noisy_max(scores.values, allowed, self.epsilon, scores.move, source)
+
+        def drawn() -> NDArray[np.int64]:
+            place = report_noisy_max(scores.values, allowed, self.epsilon, scores.move, source)
+            return np.array(place)
+
+        return int(ledger.draw(LaplaceNoise(self.epsilon), drawn, shape=()))
 
 
 def noisy_max_scale(epsilon: float, spread: float) -> float:

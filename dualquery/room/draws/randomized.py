@@ -73,9 +73,12 @@ def count_reports(
     if not data.replaces:
         raise BadInputError("randomized response gives away the number of reports")
     queries = data.conjunctions
-    for _ in asked_columns(queries):
-        ledger.charge(RandomizedReport(epsilon))
-    return data.total(RandomizedCounts(queries, epsilon, source))
+    return ledger.draw(
+        RandomizedReport(epsilon),
+        lambda: data.total(RandomizedCounts(queries, epsilon, source)),
+        (len(queries),),
+        times=len(asked_columns(queries)),
+    )
 
 
 class RandomizedCounts(LocalRowSum):

@@ -81,8 +81,12 @@ class Gaussian:
 
     def measure(self, exact: Exact, ledger: Ledger, source: Randomness) -> Numbers:
         """Charge for the noise, draw it, and return the noisy numbers: float64."""
-        ledger.charge(GaussianNoise(exact.moves.l2, self.scale))
-        return exact.noisy(self.scale, lambda numbers, scale: add_gaussian(numbers, scale, source))
+
+        def noisy() -> Numbers:
+            return exact.noisy(self.scale, lambda given, scale: add_gaussian(given, scale, source))
+
+        event = GaussianNoise(exact.moves.l2, self.scale)
+        return ledger.draw(event, noisy, exact.numbers.shape)
 
 
 def add_gaussian(

@@ -11,6 +11,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from dualquery.privacy.events import LaplaceNoise
 from dualquery.room.exact import Exact, Numbers, positive
 from dualquery.room.ledger import Ledger
@@ -29,10 +32,9 @@ class Laplace:
 
     def measure(self, exact: Exact, ledger: Ledger, source: Randomness) -> Numbers:
         """Charge for the noise, draw it, and return the noisy numbers: int64."""
-        ledger.charge(LaplaceNoise(exact.moves.l1 / self.scale))
-        return exact.noisy(
-            self.scale,
-            lambda numbers, scale: (
-                numbers + source.discrete_laplace(scale, numbers.size).reshape(numbers.shape)
-            ),
-        )
+
+        def add(numbers: NDArray[np.int64], scale: float) -> NDArray[np.int64]:
+            return numbers + source.discrete_laplace(scale, numbers.size).reshape(numbers.shape)
+
+        event = LaplaceNoise(exact.moves.l1 / self.scale)
+        return ledger.draw(event, lambda: exact.noisy(self.scale, add), exact.numbers.shape)
