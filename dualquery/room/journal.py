@@ -22,6 +22,7 @@ from typing import Any, Protocol
 from numpy.typing import NDArray
 
 from dualquery.privacy.events import Event
+from dualquery.room.ground import Ground
 
 Public = Mapping[str, Any]
 """A public value: texts, numbers, None, lists of these, and arrays, by name."""
@@ -33,6 +34,8 @@ class Recorded:
 
     events: tuple[Event, ...]
     """What it was charged as."""
+    ground: Ground
+    """Why that covers it."""
     result: NDArray[Any] | None
     """What came of it; None if it was lost."""
 
@@ -48,7 +51,7 @@ class Journal(Protocol):
         """Pass the draw that `recorded` returned."""
         ...
 
-    def begin(self, events: tuple[Event, ...]) -> None:
+    def begin(self, events: tuple[Event, ...], ground: Ground) -> None:
         """Keep that a draw is about to be made. It is on the disk when this returns."""
         ...
 
@@ -93,7 +96,7 @@ class NoJournal:
     def take(self) -> None:
         """Never called: there is nothing to pass."""
 
-    def begin(self, events: tuple[Event, ...]) -> None:
+    def begin(self, events: tuple[Event, ...], ground: Ground) -> None:
         """Ignore it."""
 
     def end(self, result: NDArray[Any]) -> None:

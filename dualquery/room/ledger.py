@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -19,6 +20,7 @@ from dualquery.privacy.events import (
     Schedule,
     events_of,
 )
+from dualquery.room.ground import Ground
 from dualquery.room.journal import NO_JOURNAL, Journal
 from dualquery.runtime.errors import BadInputError
 
@@ -29,7 +31,8 @@ class Ledger:
     The guarantee of a release belongs to its schedule, a sequence of events fixed before any
     private value is read. A charge is allowed when the next scheduled event covers it; anything
     else is a fault of the mechanism and is refused before the draw, so a release can never have
-    cost more than it states. Nothing is ever given back.
+    cost more than it states. Nothing is ever given back. A forked process has a copy of all this,
+    which would be spent a second time: it may charge nothing.
 
     Draws that the journal has from an earlier attempt are charged again here, and not made again.
     Those that were lost are spent: what is asked for afterwards is charged to the next scheduled
@@ -39,19 +42,25 @@ class Ledger:
     def __init__(self, schedule: Schedule, journal: Journal = NO_JOURNAL) -> None:
         self._schedule = events_of(schedule)
         self._journal = journal
-        self._spent = 0
+        self._grounds: list[Ground | None] = []
+        self._process = os.getpid()
         self._lost = 0
         self._pass_lost()
 
     @property
     def spent(self) -> int:
         """Number of scheduled events already charged."""
-        return self._spent
+        return len(self._grounds)
+
+    @property
+    def grounds(self) -> tuple[Ground | None, ...]:
+        """The ground of every charge, in the order of the schedule's events; None if not drawn."""
+        return tuple(self._grounds)
 
     @property
     def left(self) -> int:
         """Number of scheduled events not yet charged."""
-        return len(self._schedule) - self._spent
+        return len(self._schedule) - self.spent
 
     @property
     def lost(self) -> int:
@@ -61,6 +70,7 @@ class Ledger:
     def draw(
         self,
         event: Event,
+        ground: Ground,
         make: Callable[[], NDArray[Any]],
         shape: tuple[int, ...],
         times: int = 1,
@@ -71,6 +81,8 @@ class Ledger:
         ----------
         event, times
             What the draw is charged as, and how many times.
+        ground
+            Why that covers it.
         make
             Draws. Called after the charge, at most once.
         shape
@@ -93,38 +105,41 @@ class Ledger:
                     f"the checkpoint is of another run: {_told(recorded.events)} was drawn where "
                     f"this run asks for {_told(events)}"
                 )
-            self._enter(events)
+            self._enter(events, ground)
             self._journal.take()
             self._pass_lost()
             return result
-        self._enter(events)
-        self._journal.begin(events)
+        self._enter(events, ground)
+        self._journal.begin(events, ground)
         result = make()
         self._journal.end(result)
         return result
 
-    def _enter(self, events: tuple[Event, ...]) -> None:
+    def _enter(self, events: tuple[Event, ...], ground: Ground) -> None:
         for event in events:
-            self.charge(event)
+            self.charge(event, ground)
 
     def _pass_lost(self) -> None:
         """Charge the lost draws that come next in the journal, if they are of this schedule."""
         while self.left and (recorded := self._journal.recorded()) and recorded.result is None:
-            self._enter(recorded.events)
+            self._enter(recorded.events, recorded.ground)
             self._lost += len(recorded.events)
             self._journal.take()
 
-    def charge(self, event: Event) -> None:
-        """Enter an event that is about to happen.
+    def charge(self, event: Event, ground: Ground) -> None:
+        """Enter an event that is about to happen, and why it covers what will be drawn.
 
         Raises
         ------
         RuntimeError
-            If the schedule is used up or its next event does not cover this one.
+            If the schedule is used up, its next event does not cover this one, or this is a forked
+            process.
         """
+        if os.getpid() != self._process:
+            raise RuntimeError("a forked process may not charge: this ledger is a copy")
         if self._lost:
-            while self.left and not covers(self._schedule[self._spent], event):
-                self._spent += 1
+            while self.left and not covers(self._schedule[self.spent], event):
+                self._grounds.append(None)
             if not self.left:
                 raise BadInputError(
                     f"{event} cannot be drawn: the run was interrupted in the middle of a private "
@@ -133,10 +148,10 @@ class Ledger:
                 )
         if not self.left:
             raise RuntimeError(f"the budget is spent: {event} is not on the schedule")
-        planned = self._schedule[self._spent]
+        planned = self._schedule[self.spent]
         if not covers(planned, event):
             raise RuntimeError(f"{event} would cost more than the scheduled {planned}")
-        self._spent += 1
+        self._grounds.append(ground)
 
 
 def covers(planned: Event, event: Event) -> bool:

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 
 from dualquery.privacy.calibrate import laplace_scale
 from dualquery.privacy.events import Event, LaplaceNoise, Neighbours
+from dualquery.room.ground import Ground
 from dualquery.room.journal import NO_JOURNAL, Journal
 from dualquery.room.ledger import Ledger
 from dualquery.room.randomness import randomness
@@ -124,11 +125,15 @@ def buy_row_count(
     """
     share = COUNT_SHARE * epsilon
     scale = laplace_scale(share, 1.0)
+    ground = Ground(__name__, "number of rows", 1.0, scale, "definition")
     # A seeded run draws its other noise from the seed itself.
     source = randomness(None if seed is None else seed + 2**64)
     ledger = Ledger((LaplaceNoise(share),), journal)
     drawn = ledger.draw(
-        LaplaceNoise(1.0 / scale), lambda: records.n + source.discrete_laplace(scale, 1), (1,)
+        LaplaceNoise(1.0 / scale),
+        ground,
+        lambda: records.n + source.discrete_laplace(scale, 1),
+        (1,),
     )
     noisy = int(drawn[0])
     fewest = max(2, math.ceil(_FEWEST_SCALES * scale))
