@@ -9,7 +9,6 @@ import numpy as np
 
 from dualquery.mechanisms.baselines.product import (
     product_answers,
-    sample_records,
     uniform_probabilities,
 )
 from dualquery.mechanisms.options import check_whole
@@ -51,10 +50,12 @@ class Uniform(Mechanism[Records]):
         """Evaluate the workload on the uniform distribution and draw records from it."""
         domain = task.workload.domain
         probabilities = uniform_probabilities(domain)
+        model = ProductMixture.single(domain, probabilities)
         generator = np.random.default_rng(session.public_seed)
         return Outcome(
             answers=product_answers(task.workload, probabilities),
-            records=sample_records(domain, probabilities, plan.details.records, generator),
+            records=model.sample(plan.details.records, generator),
+            model=model,
         )
 
 
