@@ -133,8 +133,7 @@ class Measurements:
                 conjunctions.literals[places], values, deviations, noise, absent=absent
             )
         nothing = np.full((len(places), 1), -1, np.int32)
-        found = _of_codes(nothing, nothing >= 0, values, deviations, noise, absent, "", places)
-        return found
+        return _of_codes(nothing, nothing >= 0, values, deviations, noise, absent, "", places)
 
     @staticmethod
     def joined(parts: Sequence[Measurements]) -> Measurements:
@@ -142,11 +141,12 @@ class Measurements:
         lengths = np.concatenate([np.diff(part.starts) for part in parts])
         (noise,) = {part.noise for part in parts}
         return Measurements(
-            np.concatenate(([0], np.cumsum(lengths))),
-            *(
-                np.concatenate([getattr(part, name) for part in parts])
-                for name in ("factors", "queries", "values", "deviations", "absent")
-            ),
+            starts=np.concatenate(([0], np.cumsum(lengths))),
+            factors=np.concatenate([part.factors for part in parts]),
+            queries=np.concatenate([part.queries for part in parts]),
+            values=np.concatenate([part.values for part in parts]),
+            deviations=np.concatenate([part.deviations for part in parts]),
+            absent=np.concatenate([part.absent for part in parts]),
             noise=noise,
             note="; ".join(dict.fromkeys(part.note for part in parts if part.note)),
         )

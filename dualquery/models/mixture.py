@@ -70,14 +70,12 @@ class ProductMixture:
 
         Each component gets its share of the records, to the nearest whole number, and each value of
         a column its share of the component's. What rounding leaves is carried over to the next
-        component, so that a value's number in any first components is off by less than 2. Which of a
-        component's records get which value is random.
+        component, so that a value's number in any first components is off by less than 2. Which of
+        a component's records get which value is random.
         """
         sizes = apportion(self.weights, count)
         counts = np.empty(self.chances.shape, np.int64)
-        kernels.round_values(
-            self.domain.offsets, np.ascontiguousarray(self.chances), sizes, counts
-        )
+        kernels.round_values(self.domain.offsets, np.ascontiguousarray(self.chances), sizes, counts)
         records = np.zeros((count, self.domain.bits), np.uint8)
         order = generator.permutation(count)
         word = np.uint64(generator.integers(2**64, dtype=np.uint64))

@@ -145,7 +145,7 @@ def round_values(offsets: Array, chances: Array, sizes: Array, counts: Array) ->
 @njit(int64(uint64, int64), nogil=True, cache=True, inline="always")
 def _below(word: np.uint64, bound: int) -> int:
     """Return a whole number from 0 to ``bound - 1``, ``bound`` at most 2^32."""
-    return np.int64(((word >> np.uint64(32)) * np.uint64(bound)) >> np.uint64(32))
+    return int(((word >> np.uint64(32)) * np.uint64(bound)) >> np.uint64(32))
 
 
 @kernel(

@@ -19,9 +19,9 @@ KINDS: Mapping[str, str] = {
 """Modules and classes of the models that can be stored, by their kind."""
 
 
-def storable(model: Model | None) -> bool:
-    """Return whether there is a model, and it is one that `read_model` reads."""
-    return model is not None and model.kind in KINDS
+def storable(model: Model) -> bool:
+    """Return whether a model is one that `read_model` reads."""
+    return model.kind in KINDS
 
 
 def write_model(model: Model, path: Path) -> None:

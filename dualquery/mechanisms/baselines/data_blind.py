@@ -13,6 +13,7 @@ from dualquery.mechanisms.baselines.product import (
 )
 from dualquery.mechanisms.options import check_whole
 from dualquery.mechanisms.protocol import Budget, Details, Mechanism, Outcome, Plan, Session, Task
+from dualquery.models.mixture import ProductMixture
 from dualquery.queries.conjunctions import Workload, require_conjunctions
 from dualquery.queries.family import Queries
 from dualquery.room.curator import Curator

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from dualquery.data.domain import Domain
 from dualquery.queries.conjunctions import Workload
 
+
 def product_answers(workload: Workload, probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the probability of every conjunction when columns are independent.
 
