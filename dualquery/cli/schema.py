@@ -10,6 +10,7 @@ import typer
 from dualquery.cli.options import Quiet
 from dualquery.cli.terminal import Terminal
 from dualquery.runtime.errors import BadInputError
+from dualquery.runtime.escaping import terminal_text
 
 
 def schema(
@@ -44,13 +45,15 @@ def schema(
         progress.phase("reading the table")
         drafted = choose_schema(source_of(table), None, columns)
     if out is None:
-        typer.echo(format_schema(drafted), nl=False)
+        typer.echo(terminal_text(format_schema(drafted)), nl=False)
         return
     write_schema(drafted, out)
+    from rich.markup import escape
+
     state = (
         "declared already" if drafted.declared else 'a draft: check it, then set "declared": true'
     )
     terminal.console.print(
         f"{len(drafted.column_names):,} columns, {drafted.domain.bits:,} bits: {state}; "
-        f"written to [bold]{out}[/bold]"
+        f"written to [bold]{escape(str(out))}[/bold]"
     )

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from dualquery.queries.conjunctions import Workload
     from dualquery.queries.family import Queries, Statistic
     from dualquery.room.curator import Curator
+    from dualquery.room.ledger import Ground
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,6 +122,8 @@ class Outcome:
     """The noisy numbers that all else was made of, if there are any."""
     model: Model | None = None
     """The distribution that records come from, if one was fitted."""
+    grounds: tuple[Ground, ...] = ()
+    """Why each charged event covers what was drawn. The room says so: leave it out."""
 
 
 @dataclass(frozen=True)
