@@ -35,7 +35,7 @@ from dualquery.room.draws.noisy_max import NoisyMax
 from dualquery.room.draws.randomized import count_reports
 from dualquery.room.draws.weighted import Sample
 from dualquery.room.exact import Numbers, positive
-from dualquery.room.ledger import Ledger
+from dualquery.room.ledger import Ground, Ledger
 from dualquery.room.noise.gaussian import Gaussian
 from dualquery.room.noise.laplace import Laplace
 from dualquery.room.private_data import PrivateData
@@ -98,6 +98,10 @@ class Curator:
         # One verb at a time: nothing changes between a charge and its draw. A lock cannot be copied
         # or pickled either, so there is no second ledger.
         self._turn = threading.Lock()
+
+    def grounds(self) -> tuple[Ground, ...]:
+        """Return why each charged event covers what was drawn; public."""
+        return self._ledger.grounds
 
     def evaluate(self) -> None:
         """Count the queries now, in one pass over the rows; nothing comes out.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from fractions import Fraction
 
 from dualquery.privacy.events import (
@@ -13,6 +14,31 @@ from dualquery.privacy.events import (
     Schedule,
     events_of,
 )
+
+
+@dataclass(frozen=True)
+class Ground:
+    """Why an event covers what is drawn. Public: it goes into the release's proof record.
+
+    Parameters
+    ----------
+    lemma
+        Module of the room whose docstring proves the charge.
+    statistic
+        What is measured, or what a draw is made from.
+    sensitivity
+        How far that moves between neighbours, in the norm and the unit of the lemma.
+    scale
+        Of the noise, in the same unit; None for a draw without noise on numbers.
+    proof
+        The argument that proves the sensitivity.
+    """
+
+    lemma: str
+    statistic: str
+    sensitivity: float
+    scale: float | None = None
+    proof: str = ""
 
 
 class Ledger:
@@ -27,16 +53,21 @@ class Ledger:
 
     def __init__(self, schedule: Schedule) -> None:
         self._schedule = events_of(schedule)
-        self._spent = 0
+        self._grounds: list[Ground] = []
         self._process = os.getpid()
 
     @property
     def spent(self) -> int:
         """Number of scheduled events already charged."""
-        return self._spent
+        return len(self._grounds)
 
-    def charge(self, event: Event) -> None:
-        """Enter an event that is about to happen.
+    @property
+    def grounds(self) -> tuple[Ground, ...]:
+        """The ground of every charge, in the order of the schedule's events."""
+        return tuple(self._grounds)
+
+    def charge(self, event: Event, ground: Ground) -> None:
+        """Enter an event that is about to happen, and why it covers what will be drawn.
 
         Raises
         ------
@@ -46,12 +77,12 @@ class Ledger:
         """
         if os.getpid() != self._process:
             raise RuntimeError("a forked process may not charge: this ledger is a copy")
-        if self._spent == len(self._schedule):
+        if self.spent == len(self._schedule):
             raise RuntimeError(f"the budget is spent: {event} is not on the schedule")
-        planned = self._schedule[self._spent]
+        planned = self._schedule[self.spent]
         if not covers(planned, event):
             raise RuntimeError(f"{event} would cost more than the scheduled {planned}")
-        self._spent += 1
+        self._grounds.append(ground)
 
 
 def covers(planned: Event, event: Event) -> bool:

@@ -36,7 +36,7 @@ class FeatureSums:
         """Return the sums."""
         strategy = self._remade(data.queries, data.neighbours)
         sums = strategy.sums(data.rows, data.threads)
-        return Exact(sums, _moves(strategy), strategy.scales)
+        return Exact(type(self).__name__, sums, _moves(strategy), strategy.scales)
 
     def published(self, noisy: Numbers, data: PrivateData) -> Numbers:  # noqa: ARG002
         """Return the noisy sums as they are."""
@@ -52,4 +52,4 @@ class FeatureSums:
 
 
 def _moves(strategy: Strategy) -> Moves:
-    return Moves(math.inf, strategy.sensitivity)
+    return Moves(math.inf, strategy.sensitivity, proof="dualquery.room.strategy")
