@@ -208,7 +208,8 @@ def release(
     if given["quiet"] and not made.privacy.private:
         typer.echo(made.privacy.guarantee(), err=True)
     summary = made.summary()
-    terminal.emit({"release": str(target), **{k: v for k, v in summary.items() if k != "schema"}})
+    shown = {key: value for key, value in summary.items() if key not in ("schema", "proof")}
+    terminal.emit({"release": str(target), **shown})
     if not terminal.machine:
         show(terminal, made, target, verbose=given["verbose"])
 

@@ -16,7 +16,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from dualquery.privacy.statement import PrivacyStatement
 from dualquery.releases.answering import answer_queries
+from dualquery.releases.seal import sealed, unsealed
 from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
@@ -33,7 +34,8 @@ if TYPE_CHECKING:
     from dualquery.estimates.intervals import Intervals
     from dualquery.queries.family import Queries
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
+"""2: with a proof record. Folders of format 1 are read, and have none."""
 FILES = ("release.json", "answers.parquet", "trace.parquet")
 SYNTHETIC = "synthetic.parquet"
 
@@ -75,6 +77,9 @@ class Release:
         Versions of this package and of the libraries that matter to the result.
     created
         UTC time, ISO 8601.
+    proof
+        What the guarantee follows from (see `dualquery.releases.proof`), without the digests that
+        tie the files of a folder to each other; empty for a release of format 1.
     """
 
     mechanism: str
@@ -92,6 +97,7 @@ class Release:
     notes: tuple[str, ...]
     versions: Mapping[str, str]
     created: str
+    proof: Mapping[str, Any] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         records = 0 if self.records is None else len(self.records)
@@ -160,6 +166,7 @@ class Release:
             "versions": dict(self.versions),
             "created": self.created,
             "schema": self.schema.to_dict(),
+            "proof": dict(self.proof),
         }
 
     def save(self, path: str | Path) -> Path:
@@ -193,7 +200,8 @@ class ReservedFolder:
             synthetic = release.synthetic
             if synthetic is not None:
                 synthetic.write_parquet(self._hidden / SYNTHETIC)
-            text = json.dumps(release.summary(), indent=2, allow_nan=False) + "\n"
+            whole = sealed(release.summary(), self._hidden)
+            text = json.dumps(whole, indent=2, allow_nan=False) + "\n"
             (self._hidden / "release.json").write_text(text, encoding="utf-8")
             for file in self._hidden.iterdir():
                 with file.open("rb+") as handle:
@@ -335,6 +343,7 @@ def _read(folder: Path) -> Release:
         notes=tuple(stored["notes"]),
         versions=stored["versions"],
         created=stored["created"],
+        proof=unsealed(stored["proof"]) if version >= 2 else {},
     )
 
 
