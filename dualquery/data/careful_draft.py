@@ -20,7 +20,9 @@ from dualquery.data.encode import missing_mask, to_numbers
 from dualquery.data.readers.source import TableSource
 from dualquery.data.schema.column_choice import ColumnChoice
 from dualquery.data.schema.columns import Binary, Categorical, Column, Numeric
+from dualquery.data.schema.dates import Dates, Period
 from dualquery.data.schema.table import TableSchema
+from dualquery.data.seen_dates import SeenMoments
 from dualquery.data.seen_values import (
     FEWEST_NAMES,
     MAX_CATEGORIES,
@@ -59,13 +61,13 @@ class DraftedColumn:
         The column's name.
     column
         The proposal; None to leave the column out.
-    from_data
+    remark
         What of it was taken from the data, for the user to check; or why it is left out.
     """
 
     name: str
     column: Column | None
-    from_data: str
+    remark: str
 
 
 @dataclass(frozen=True)
@@ -103,7 +105,7 @@ def careful_draft(source: TableSource, columns: ColumnChoice | None = None) -> D
     drafted = tuple(profile.draft() for profile in seen.values())
     kept = tuple(each.column for each in drafted if each.column is not None)
     if not kept:
-        reasons = "; ".join(f"{each.name!r}: {each.from_data}" for each in drafted)
+        reasons = "; ".join(f"{each.name!r}: {each.remark}" for each in drafted)
         raise BadInputError(f"{source.label}: no column can be kept ({reasons})")
     markers = set().union(*(profile.markers for profile in seen.values()))
     schema = TableSchema(
@@ -127,6 +129,7 @@ class Profile:
         self._sample: list[NDArray[np.float64]] = []
         self._stride = 1
         self._codes = False
+        self._moments = SeenMoments()
         self._rising = True
         self._last = -np.inf
 
@@ -137,6 +140,7 @@ class Profile:
             return
         texts = values.dtype == pl.String
         present = values.filter(pl.Series(~missing_mask(values, MARKERS)))
+        self._moments.add(present)
         if texts:
             found = values.filter(values.is_in(MARKERS)).unique().to_list()
             self.markers.update(found)
@@ -148,12 +152,42 @@ class Profile:
 
     def draft(self) -> DraftedColumn:
         """Return what the values suggest."""
+        dates = self._dates()
+        if dates is not None:
+            return dates
         reason = self._left_out()
         if reason:
             return DraftedColumn(self.name, None, reason)
         if not self._uncounted and len(self._counts) <= MAX_CATEGORIES:
             return self._few()
         return self._frequent() if self._is_text() else self._buckets()
+
+    def _dates(self) -> DraftedColumn | None:
+        """Propose years, months or days, whichever are about as many as buckets of numbers."""
+        found = self._moments.found()
+        if found is None:
+            return None
+        pattern, first, last = found
+        low, high = first.date(), last.date()
+        days = (high - low).days
+        by: Period = "year" if days > 4 * 366 else "month" if days > 62 else "day"
+        remark = "its first and last date"
+        if pattern is not None and self._moments.several:
+            remark += f", read as {pattern}: the day and the month may be the other way round"
+        if low == high:
+            return DraftedColumn(self.name, None, "one date only")
+        if by != "day":
+            low = low.replace(day=1) if by == "month" else low.replace(month=1, day=1)
+        column = Dates(
+            self.name,
+            by,
+            first=low.isoformat(),
+            last=high.isoformat(),
+            format=pattern,
+            missing="category" if self._seen.missing else "error",
+            outside="clip",
+        )
+        return DraftedColumn(self.name, column, remark + self._missing_remark())
 
     def _is_text(self) -> bool:
         """Return whether the many values are names or codes, not numbers."""
@@ -163,21 +197,19 @@ class Profile:
         """Return why the column should stay out; the empty text if it should not."""
         seen = self._seen
         if seen.refused is not None and seen.refused.startswith("type "):
-            return f"left out: {seen.refused}"
-        if seen.refused is not None and "dates" in seen.refused:
-            return "left out: dates; make a year, a month or an age of them to keep them"
+            return f"{seen.refused}"
         if self._is_text() and self._uncounted:
-            return f"left out: more than {KEPT_TEXTS:,} different texts"
+            return f"more than {KEPT_TEXTS:,} different texts"
         if (
             self._is_text()
             and len(self._counts) >= FEWEST_NAMES
             and self._counts["count"].max() == 1
         ):
-            return "left out: every value is different, as in names of rows"
+            return "every value is different, as in names of rows"
         if not self._is_text() and seen.many and seen.whole and self._numbers_rows():
-            return "left out: whole numbers that never repeat, as in names of rows"
+            return "whole numbers that never repeat, as in names of rows"
         if seen.many and seen.low == seen.high:
-            return "left out: many texts for one number"
+            return "many texts for one number"
         return ""
 
     def _numbers_rows(self) -> bool:
@@ -199,11 +231,11 @@ class Profile:
         if not seen.missing and not seen.boolean and len(seen.texts) == len(texts) == 2:
             for zero, one in _OPPOSITES:
                 if texts.keys() == {zero, one}:
-                    column = Binary(self.name, zero=texts[zero], one=texts[one])
-                    return DraftedColumn(self.name, column, "its two values")
+                    named = Binary(self.name, zero=texts[zero], one=texts[one])
+                    return DraftedColumn(self.name, named, "its two values")
         column = plain_column(replace(seen, many=False))
         if isinstance(column, Binary):
-            return DraftedColumn(self.name, column, "its two values" if seen.texts else "nothing")
+            return DraftedColumn(self.name, column, "its two values")
         remark = f"its {len(seen.texts)} values"
         if len(seen.texts) < 2:
             remark = "one value only: leave it out if it cannot differ"
