@@ -145,6 +145,8 @@ def _without_slivers(
     edges: list[Fraction], own: set[Fraction], ordered: NDArray[np.float64], least: float
 ) -> list[Fraction]:
     """Drop the edges, but those of ``own``, that leave fewer than ``least`` values beside them."""
+    if not edges:
+        return []
     before = np.searchsorted(ordered, np.array(list(map(float, edges))))
     kept: list[Fraction] = []
     start = 0
