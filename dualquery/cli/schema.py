@@ -11,6 +11,7 @@ import typer
 from dualquery.cli.options import Quiet
 from dualquery.cli.terminal import Terminal
 from dualquery.runtime.errors import BadInputError
+from dualquery.runtime.escaping import terminal_text
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -64,15 +65,17 @@ def schema(
     if remarks:
         terminal.console.print(_explained(remarks))
     if out is None:
-        typer.echo(format_schema(drafted), nl=False)
+        typer.echo(terminal_text(format_schema(drafted)), nl=False)
         return
     write_schema(drafted, out)
+    from rich.markup import escape
+
     state = (
         "declared already" if drafted.declared else 'a draft: check it, then set "declared": true'
     )
     terminal.console.print(
         f"{len(drafted.column_names):,} columns, {drafted.domain.bits:,} bits: {state}; "
-        f"written to [bold]{out}[/bold]"
+        f"written to [bold]{escape(str(out))}[/bold]"
     )
 
 

@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 
 from dualquery.estimates.expected import Estimate, ExpectedError
 from dualquery.estimates.intervals import LEVEL, Intervals
+from dualquery.estimates.measurements import Measurements
 from dualquery.mechanisms.matrix.departures import Departures
 from dualquery.mechanisms.matrix.expansion import Expansion, literals_of
 from dualquery.mechanisms.matrix.mixture import Mixture, MixtureFit
@@ -196,8 +197,8 @@ class Staged(Mechanism[TwoStages]):
         features = planned.expansion.features
         singles = _singles(features)
         columns = _alike(features, singles)
-        noisy = _means(curator, columns, planned.scale, n)
-        first = SharesStage.of(features, singles, noisy, planned.scale / n)
+        looked = _means(curator, columns, planned.scale, n)
+        first = SharesStage.of(features, singles, looked, planned.scale / n)
         shares, uncertain = first.posterior()
 
         expected = _expected(features, singles, shares, uncertain)
@@ -217,7 +218,7 @@ class Staged(Mechanism[TwoStages]):
         departures = Departures(features, means, expected)
         model = departures.shrunk(products, noisy[~single], scale / n)
         generator = np.random.default_rng(session.public_seed)
-        mixture = _mixture(features, model, products, generator, session)
+        mixture = _mixture(features, model, products, generator, session).model()
         return Outcome(
             answers=np.clip(planned.expansion.answers(model), 0.0, 1.0),
             records=mixture.sample(planned.records, generator),
@@ -226,6 +227,13 @@ class Staged(Mechanism[TwoStages]):
                 {"stage": 2, "columns": int(single.sum()), "products": len(products)},
             ),
             intervals=_intervals(task.workload, features, (first, second), planned.neighbours),
+            measurements=Measurements.joined(
+                (
+                    Measurements.of_features(columns.features, looked, planned.scale / n),
+                    Measurements.of_features(strategy.features, noisy, scale / n),
+                )
+            ),
+            model=mixture,
         )
 
 

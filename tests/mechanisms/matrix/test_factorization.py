@@ -315,7 +315,7 @@ def test_mixture_recovers_what_it_is_fitted_to(domain: Domain) -> None:
     )
     mixture = fit.run(np.random.default_rng(2), threads=2)
     assert np.abs(mixture.means(ProductTerms.of_features(features)) - truth).max() < 0.02
-    sample = mixture.sample(20_000, generator)
+    sample = mixture.model().sample(20_000, generator)
     assert {tuple(row) for row in sample} <= {tuple(row) for row in records}
     # Standard errors are below 0.008; 5 of them.
     assert np.abs(values_on(features, sample).mean(axis=0) - truth).max() < 0.02 + 0.04
