@@ -197,7 +197,7 @@ class BudgetRequest:
             return RowCount(records.n)
         if self.rows is not None:
             return RowCount(self.rows, relation)
-        return buy_row_count(records, self.epsilon, seed, pay)
+        return buy_row_count(records, self.epsilon, seed, pay=pay)
 
     def resolve(self, mechanism: Mechanism[Any], rows: RowCount) -> tuple[Budget, tuple[str, ...]]:
         """Return the budget of the mechanism and remarks on it.
