@@ -50,7 +50,7 @@ def test_random_charges_never_exceed(make: Make, asked) -> None:
                 charged(file, cost)
                 paid.append(cost)
             except BadInputError as refused:
-                assert "has no room" in str(refused)
+                assert "has no room" in str(refused)  # noqa: PT017  # some are paid, some not
         account = file.read()
         assert account.costs == paid
         assert account.terms.filter.allows(paid)

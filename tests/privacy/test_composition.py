@@ -101,7 +101,7 @@ def test_an_adversary_of_two_releases_by_enumeration(composition) -> None:
     for first in offers:
         if not chosen.allows([first[2]]):
             continue
-        answers = [*laws[first[0]](first[1], 0)] + [*laws[first[0]](first[1], 1)]
+        answers = [*laws[first[0]](first[1], 0), *laws[first[0]](first[1], 1)]
         answers = sorted(set(answers))
         seconds = [None, *(each for each in offers if chosen.allows([first[2], each[2]]))]
         for plan in itertools.product(seconds, repeat=len(answers)):
