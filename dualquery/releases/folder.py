@@ -156,6 +156,36 @@ class Release:
         (found,) = answer_queries(self, [query])
         return float(found["answer"])
 
+    def sample(self, n: int, *, seed: int | None = None) -> pl.DataFrame:
+        """Return ``n`` new rows in the user's columns; costs no privacy, however many.
+
+        They are the model rounded to n records, in random order. A release that keeps no model
+        repeats its own records, each equally often but for a random remainder.
+
+        Parameters
+        ----------
+        n
+            At least 0.
+        seed
+            Makes the rows reproducible. Public.
+
+        Raises
+        ------
+        BadInputError
+            If n is negative or so many do not fit into memory, or the release has neither a model
+            nor records.
+        """
+        from dualquery.releases.sampling import sampled_blocks
+        from dualquery.runtime.resources import check_memory
+
+        check_memory(
+            2 * max(n, 0) * self.schema.domain.bits,
+            f"{n:,} records of {self.schema.domain.bits:,} bits",
+            "draw fewer, or write them to a file: dualquery sample",
+        )
+        blocks = sampled_blocks(self, n, np.random.default_rng(seed))
+        return pl.concat([self.schema.decode(block) for block in blocks])
+
     def summary(self) -> dict[str, Any]:
         """Return what ``release.json`` holds: JSON-able, all public."""
         return {

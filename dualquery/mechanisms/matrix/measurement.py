@@ -112,7 +112,6 @@ class FeatureMeasurement:
 
     expansion: Expansion
     strategy: Strategy
-    neighbours: Neighbours
 
     of_queries = False
 
@@ -126,10 +125,10 @@ class FeatureMeasurement:
         """By kind of feature."""
         return self.strategy.scales
 
-    @cached_property
+    @property
     def sensitivity(self) -> float:
-        """See `strategy`."""
-        return self.strategy.sensitivity(self.neighbours)
+        """See `dualquery.room.strategy`."""
+        return self.strategy.sensitivity
 
     @cached_property
     def mean_deviation(self) -> float:
@@ -261,7 +260,7 @@ def choose_measurement(
     expansion = Expansion.of(workload)
     if not len(expansion.features):
         return queries  # no legal record satisfies any of them
-    features = FeatureMeasurement(expansion, plan_strategy(expansion, neighbours), neighbours)
+    features = FeatureMeasurement(expansion, plan_strategy(expansion, neighbours))
     noise = features.sensitivity * features.mean_deviation
     allowed = _MORE_NOISE if fitted and not _are_whole_marginals(workload) else 1.0
     return features if noise <= allowed * queries.sensitivity else queries
