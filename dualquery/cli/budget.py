@@ -34,11 +34,26 @@ class _PlanByDefault(TyperGroup):
         return super().parse_args(context, arguments)
 
 
-budget = typer.Typer(
-    cls=_PlanByDefault,
-    help="Make and read budget files; plan what a budget buys.",
-    rich_markup_mode="rich",
-)
+budget = typer.Typer(cls=_PlanByDefault, rich_markup_mode="rich")
+
+
+@budget.callback()
+def about() -> None:
+    """Make and read budget files; plan what a budget buys.
+
+    A budget file holds all releases of one data set within one epsilon and delta. "plan" looks at
+    no file and no data; its options may also be given without its name.
+
+    Examples:
+
+      dualquery budget init survey.budget --epsilon 2 --delta 1e-6
+
+      dualquery budget show survey.budget
+
+      dualquery budget plan -n 30162 --epsilon 1 --schema adult
+    """
+
+
 budget.command()(plan)
 
 
