@@ -6,7 +6,6 @@ The schema knows where a column starts within the record.
 
 from __future__ import annotations
 
-import difflib
 import itertools
 import math
 import re
@@ -18,7 +17,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.runtime.errors import BadInputError
+from dualquery.runtime.errors import BadInputError, close_names
 
 MISSING_LABEL = "(missing)"
 OTHER_LABEL = "(other)"
@@ -360,7 +359,7 @@ def suggest(found: str, known: Sequence[str], otherwise: str | None = None) -> s
     otherwise
         What to say when nothing known is close; None lists the first few.
     """
-    close = difflib.get_close_matches(found, known, n=3, cutoff=0.6)
+    close = close_names(found, known, 3)
     if close:
         return "did you mean " + " or ".join(map(repr, close)) + "?"
     if otherwise is not None:
