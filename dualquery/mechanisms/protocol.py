@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from dualquery.queries.conjunctions import Workload
     from dualquery.queries.family import Queries, Statistic
     from dualquery.room.curator import Curator
+    from dualquery.room.ledger import Ground
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,6 +116,8 @@ class Outcome:
     """Totals over the rounds' best responses, if there were any."""
     intervals: Intervals | None = None
     """Where the true answers lie, as far as noise tells; None if no answer was measured."""
+    grounds: tuple[Ground, ...] = ()
+    """Why each charged event covers what was drawn. The room says so: leave it out."""
 
 
 @dataclass(frozen=True)

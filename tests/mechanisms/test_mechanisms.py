@@ -16,6 +16,7 @@ from dualquery.privacy.accountants.choice import ACCOUNTANTS, best
 from dualquery.privacy.events import GaussianNoise, Neighbours, events_of
 from dualquery.releases.making import run, statement
 from dualquery.room.curator import Curator
+from dualquery.room.ledger import Ground
 from dualquery.room.randomness import SeededRandomness, SystemRandomness
 from dualquery.runtime.errors import BadInputError
 from tests.tables import SCHEMA, dataset, legal, random_records, task
@@ -269,7 +270,9 @@ def test_ledger_is_used_up_exactly(case: Case, mechanism) -> None:
     assert curator._ledger.spent == len(events)
     assert len(events) > 0 or case.name in LOOKS_AT_NOTHING
     with pytest.raises(RuntimeError, match="the budget is spent"):
-        curator._ledger.charge(events[-1] if events else GaussianNoise(1.0, 1.0))
+        curator._ledger.charge(
+            events[-1] if events else GaussianNoise(1.0, 1.0), Ground("a test", "counts", 1.0)
+        )
 
 
 def test_a_curator_with_less_to_spend_stops_the_run(case: Case, mechanism) -> None:

@@ -36,7 +36,7 @@ class FeatureSums:
         """Return the sums."""
         strategy = self._remade(data.queries)
         sums = strategy.sums(data.rows, data.threads)
-        return Exact(sums, _moves(strategy, data.neighbours), strategy.scales)
+        return Exact(type(self).__name__, sums, _moves(strategy, data.neighbours), strategy.scales)
 
     def published(self, noisy: Numbers, data: PrivateData) -> Numbers:  # noqa: ARG002
         """Return the noisy sums as they are."""
@@ -50,4 +50,4 @@ class FeatureSums:
 
 
 def _moves(strategy: Strategy, neighbours: Neighbours) -> Moves:
-    return Moves(math.inf, strategy.sensitivity(neighbours))
+    return Moves(math.inf, strategy.sensitivity(neighbours), proof="dualquery.room.strategy")
