@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import BinaryIO, TypeAlias, cast
 
 from dualquery.runtime.errors import BadInputError
+from dualquery.runtime.reading import read_at_most
 from dualquery.runtime.resources import mebibytes
 
 FilePath: TypeAlias = Path | Traversable
@@ -79,8 +80,8 @@ def reading_errors(label: str) -> Iterator[None]:
 def read_whole(stream: BinaryIO, label: str, largest: int) -> bytes:
     """Return what is left of a stream; raise `BadInputError` if that is more than ``largest``."""
     with reading_errors(label):
-        content = stream.read(largest + 1)
-    if len(content) > largest:
+        content = read_at_most(stream, largest)
+    if content is None:
         raise BadInputError(f"{label}: more than {mebibytes(largest)}, the most that is read whole")
     return content
 

@@ -14,6 +14,7 @@ import tempfile
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -172,16 +173,17 @@ class CountsFile:
 
 
 def _checked(
-    literals: NDArray[np.generic], counts: NDArray[np.generic]
+    literals: NDArray[Any], counts: NDArray[Any]
 ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     """Return the stored arrays; raise `ValueError` if they are not conjunctions and counts."""
     if (
-        (literals.dtype, literals.ndim) != (np.int32, 2)
-        or (counts.dtype, counts.ndim) != (np.int64, 1)
+        literals.dtype != np.int32
+        or counts.dtype != np.int64
+        or (literals.ndim, counts.ndim) != (2, 1)
         or len(literals) != len(counts)
         or np.any(counts < 0)
     ):
         raise ValueError(
             f"{literals.dtype} of shape {literals.shape} and {counts.dtype} of shape {counts.shape}"
         )
-    return literals, counts  # type: ignore[return-value]
+    return literals, counts

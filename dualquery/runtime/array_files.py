@@ -13,7 +13,7 @@ import re
 import zipfile
 import zlib
 from collections.abc import Mapping
-from typing import BinaryIO
+from typing import Any, BinaryIO, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +33,7 @@ _MOST_ARRAYS = 100
 _PIECE = 1 << 20
 
 
-def read_arrays(stream: BinaryIO, largest: int) -> Mapping[str, NDArray[np.generic]]:
+def read_arrays(stream: BinaryIO, largest: int) -> Mapping[str, NDArray[Any]]:
     """Return the arrays of an ``.npz`` file by name: numbers, truth values and texts.
 
     Parameters
@@ -74,7 +74,7 @@ def read_arrays(stream: BinaryIO, largest: int) -> Mapping[str, NDArray[np.gener
         raise BadInputError(f"a damaged file of NumPy arrays ({fault})") from None
 
 
-def _read(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> NDArray[np.generic]:
+def _read(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> NDArray[Any]:
     """Return one array."""
     with archive.open(info) as member:
         start = member.read(8)
@@ -103,8 +103,8 @@ def _read(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> NDArray[np.generic
             raise BadInputError(f"{info.filename!r} ends in the middle")
     if not _is_plain(content, kind):
         raise BadInputError(f"{info.filename!r} holds what is no {kind}")
-    order = "F" if found["order"] == b"True" else "C"
-    return content.view(kind).reshape(shape, order=order)  # type: ignore[arg-type]
+    order: Literal["F", "C"] = "F" if found["order"] == b"True" else "C"
+    return content.view(kind).reshape(shape, order=order)
 
 
 def _kind(text: str, name: str) -> np.dtype[np.generic]:

@@ -18,6 +18,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from dualquery.runtime.errors import BadInputError
+from dualquery.runtime.reading import read_at_most
 
 LARGEST = 1 << 26
 """Bytes of a document: a schema of a million columns takes that many."""
@@ -42,10 +43,10 @@ def read_text(path: Path | Traversable) -> str:
     """Return the text of a document; raises `BadInputError` as `read_document`."""
     try:
         with path.open("rb") as stream:
-            content = stream.read(LARGEST + 1)
+            content = read_at_most(stream, LARGEST)
     except OSError as fault:
         raise BadInputError(f"cannot be read ({fault.strerror})") from None
-    if len(content) > LARGEST:
+    if content is None:
         raise BadInputError(f"larger than {LARGEST:,} bytes, the most that is read")
     try:
         return content.decode("utf-8-sig")
