@@ -16,15 +16,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.privacy.events import Neighbours, Schedule
+from dualquery.room.journal import NO_JOURNAL, Journal, Public
 from dualquery.runtime.progress import NO_PROGRESS
 
 if TYPE_CHECKING:
     from dualquery.estimates.expected import ExpectedError
     from dualquery.estimates.intervals import Intervals
+    from dualquery.estimates.measurements import Measurements
+    from dualquery.models.protocol import Model
     from dualquery.queries.conjunctions import Workload
     from dualquery.queries.family import Queries, Statistic
     from dualquery.room.curator import Curator
-    from dualquery.room.ledger import Ground
+    from dualquery.room.ground import Ground
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,7 +119,11 @@ class Outcome:
     """Totals over the rounds' best responses, if there were any."""
     intervals: Intervals | None = None
     """Where the true answers lie, as far as noise tells; None if no answer was measured."""
-    grounds: tuple[Ground, ...] = ()
+    measurements: Measurements | None = None
+    """The noisy numbers that all else was made of, if there are any."""
+    model: Model | None = None
+    """The distribution that records come from, if one was fitted."""
+    grounds: tuple[Ground | None, ...] = ()
     """Why each charged event covers what was drawn. The room says so: leave it out."""
 
 
@@ -127,6 +134,17 @@ class Session:
     threads: int = 1
     public_seed: int | None = None
     progress: Callable[[int, int], None] = NO_PROGRESS.step
+    journal: Journal = NO_JOURNAL
+
+    def recall(
+        self, name: str, compute: Callable[[], Public], instead: Callable[[], Public]
+    ) -> Public:
+        """Return a public value that later draws depend on: see `Journal.recall`.
+
+        For what is expensive, or different each time, such as a search with a time limit. What
+        follows from draws and from `public_seed` alone need not be kept.
+        """
+        return self.journal.recall(name, compute, instead)
 
 
 class Mechanism(Protocol[DetailsT]):

@@ -118,6 +118,8 @@ def make_release(
         trace=outcome.trace,
         solver=outcome.solver,
         intervals=intervals,
+        measurements=outcome.measurements,
+        model=outcome.model,
         notes=(*data.notes, *notes),
         versions=versions(),
         created=created.isoformat(timespec="seconds"),

@@ -16,9 +16,10 @@ from dualquery.privacy.accountants.choice import ACCOUNTANTS, best
 from dualquery.privacy.events import GaussianNoise, Neighbours, events_of
 from dualquery.releases.making import run, statement
 from dualquery.room.curator import Curator
-from dualquery.room.ledger import Ground
+from dualquery.room.ground import Ground
 from dualquery.room.randomness import SeededRandomness, SystemRandomness
 from dualquery.runtime.errors import BadInputError
+from tests.measured import functionals
 from tests.tables import SCHEMA, dataset, legal, random_records, task
 
 DUALQUERY_TRACE = frozenset(
@@ -37,6 +38,8 @@ SAMPLED_TRACE = frozenset(
 )
 MATRIX_TRACE = frozenset({"pull", "error", "chosen"})
 LOOKS_AT_NOTHING = frozenset({"uniform", "zero"})
+UNMEASURED = LOOKS_AT_NOTHING | {"dualquery", "smalldb", "randomized-response"}
+"""Mechanisms whose release has no measurements: they draw queries, records or reports."""
 ALL_ACCOUNTANTS = frozenset({"paper", "advanced", "zcdp", "exact"})
 
 
@@ -172,6 +175,21 @@ def assert_same(one: Outcome, other: Outcome) -> None:
     if one.records is not None:
         np.testing.assert_array_equal(one.records, other.records)
     assert [*map(without_timings, one.trace)] == [*map(without_timings, other.trace)]
+
+
+def test_kept_measurements_are_the_truth_plus_the_noise_that_they_state(case, mechanism) -> None:
+    """Mean squares of normed errors: a chi-squared or so, within 5 of its standard deviations."""
+    work = task()
+    outcome = carry_out(mechanism, work, mechanism.plan(work, BUDGET))
+    kept = outcome.measurements
+    if kept is None:
+        assert case.name in UNMEASURED
+        return
+    truth = functionals(kept, rows(1)).mean(axis=1)
+    norms = (kept.values - truth) / kept.deviations
+    # Laplace noise has the kurtosis 6, so its squares vary more.
+    each = 2.0 if kept.noise == "gaussian" else 5.0
+    assert abs((norms**2).mean() - 1.0) < 5.0 * np.sqrt(each / len(kept))
 
 
 def test_every_built_in_mechanism_is_in_this_suite() -> None:

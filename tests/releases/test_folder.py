@@ -151,7 +151,8 @@ def test_each_file_has_its_digest_and_a_saved_copy_computes_them_anew(made, tmp_
 
 SUMMARY = {
     "format_version", "mechanism", "parameters", "options", "privacy", "rows", "bits", "queries",
-    "way", "workload", "synthetic_records", "solver", "intervals", "notes", "versions",
+    "way", "workload", "synthetic_records", "solver", "intervals", "measurements", "model", "notes",
+    "versions",
     "created", "schema", "proof",
 }  # fmt: skip
 """Every key of release.json. Each is public; add one here only if it is, too."""
