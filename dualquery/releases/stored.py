@@ -71,7 +71,9 @@ def read_record(folder: Path, newest: int) -> dict[str, Any]:
     """
     stored = read_document(folder / "release.json")
     if not isinstance(stored, dict):
-        raise BadInputError(f"release.json holds {type(stored).__name__}, not a record")
+        raise BadInputError(
+            f"damaged release: release.json holds {type(stored).__name__}, not a record"
+        )
     _check(stored, {"format_version": _COUNT})
     if stored["format_version"] > newest:
         raise BadInputError(
@@ -81,21 +83,29 @@ def read_record(folder: Path, newest: int) -> dict[str, Any]:
     _check(stored, _RECORD)
     privacy = stored["privacy"]
     if not isinstance(privacy.get("private"), bool):
-        raise BadInputError("release.json: privacy does not say whether the release is private")
+        raise BadInputError(
+            "damaged release: release.json: privacy does not say whether the release is private"
+        )
     _check(privacy, _PRIVATE if privacy["private"] else _NOT_PRIVATE)
     if not isinstance(privacy.get("condition"), str | None):
-        raise BadInputError("release.json: the condition of the guarantee is no text")
+        raise BadInputError(
+            "damaged release: release.json: the condition of the guarantee is no text"
+        )
     if stored.get("intervals") is not None:
         _check({"intervals": stored["intervals"]}, {"intervals": dict})
         _check(stored["intervals"], _INTERVALS)
         if not 0 < stored["intervals"]["level"] < 1:
-            raise BadInputError("release.json: the level of the intervals is not in (0, 1)")
+            raise BadInputError(
+                "damaged release: release.json: the level of the intervals is not in (0, 1)"
+            )
     if not all(isinstance(text, str) for text in stored["versions"].values()):
-        raise BadInputError("release.json: a version is no text")
+        raise BadInputError("damaged release: release.json: a version is no text")
     try:
         datetime.datetime.fromisoformat(stored["created"])
     except ValueError:
-        raise BadInputError(f"release.json: created is {stored['created']!r}, no time") from None
+        raise BadInputError(
+            f"damaged release: release.json: created is {stored['created']!r}, no time"
+        ) from None
     return stored
 
 
@@ -103,7 +113,7 @@ def _check(fields: Mapping[str, Any], kinds: Mapping[str, Any]) -> None:
     """Raise `BadInputError` unless each of some keys is there and of its kind."""
     for key, kind in kinds.items():
         if key not in fields:
-            raise BadInputError(f"release.json lacks {key!r}")
+            raise BadInputError(f"damaged release: release.json lacks {key!r}")
         value = fields[key]
         if kind is _COUNT:
             fits = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63
@@ -115,7 +125,9 @@ def _check(fields: Mapping[str, Any], kinds: Mapping[str, Any]) -> None:
             fits = isinstance(value, kind)
         if not fits:
             wanted = kind if isinstance(kind, str) else kind.__name__
-            raise BadInputError(f"release.json: {key} is {str(value)[:60]!r}; {wanted} is expected")
+            raise BadInputError(
+                f"damaged release: release.json: {key} is {str(value)[:60]!r}; {wanted} is expected"
+            )
 
 
 def read_table(path: Path) -> pl.DataFrame:
