@@ -38,7 +38,7 @@ _data, _workload, _mechanism, _budget, _run = (
 
 PASSED_ON = (
     "schema", "columns", "max_ones_per_row", "mechanism", "epsilon", "delta", "neighbours", "rows",
-    "accountant", "budget", "seed", "threads",
+    "accountant", "budget", "seed", "threads", "show_private_errors",
 )  # fmt: skip
 """Options that `dualquery.release` takes under the same names, as they are."""
 
@@ -143,6 +143,13 @@ def release(
     scheduler: Scheduler = None,
     answers_cache: AnswersCache = None,
     explain: Explain = False,
+    show_private_errors: Annotated[
+        bool,
+        _run(
+            "--show-private-errors",
+            help="Show the TRUE errors of the answers on stderr: for you only, NOT PRIVATE.",
+        ),
+    ] = False,
     threads: Threads = None,
     out: Annotated[Path | None, _run(help="Folder to make; default: release-<UTC time>.")] = None,
     config: Annotated[Path | None, _run(help="TOML file with these options; see above.")] = None,
@@ -178,6 +185,8 @@ def release(
       option = {free = "coins", burn_in = 0}
     """
     given = apply_config(context, config)
+    if given["show_private_errors"] and given["quiet"]:
+        raise BadInputError("--show-private-errors has something to say; leave --quiet out")
     terminal = Terminal(machine=given["as_json"], quiet=given["quiet"])
     start_logging(verbose=given["verbose"], quiet=given["quiet"], explain=given["explain"])
     set_threads(given["threads"])
