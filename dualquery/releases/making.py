@@ -16,6 +16,7 @@ from dualquery.queries.family import Queries, Statistic
 from dualquery.queries.stored import BUILT_IN
 from dualquery.releases.folder import Release
 from dualquery.releases.proof import Price, proof_record
+from dualquery.releases.sampling import finished_records
 from dualquery.room.assumptions import numerical_assumptions
 from dualquery.room.curator import Curator
 from dualquery.room.declared import Declaration, check_declared
@@ -55,6 +56,8 @@ class Terms:
         The number of rows that the user stated, if any.
     seed
         Of an experiment that is not private; None for a release.
+    records
+        Number of synthetic records that the user asked for; None for the mechanism's.
     """
 
     budget: Budget
@@ -64,6 +67,7 @@ class Terms:
     asked_epsilon: float
     stated_rows: int | None = None
     seed: int | None = None
+    records: int | None = None
 
 
 def make_release(
@@ -93,6 +97,7 @@ def make_release(
     outcome = run(
         data, task, mechanism, plan, seed, threads, progress, budget.neighbours, terms.statistics
     )
+    records, remark = finished_records(outcome, terms.records, task.n, seed)
     intervals = outcome.intervals
     if intervals is not None:
         intervals = intervals.for_rows(count, task.queries.low, task.queries.high)
@@ -114,13 +119,13 @@ def make_release(
         n=count.n,
         workload=task.queries,
         answers=outcome.answers,
-        records=outcome.records,
+        records=records,
         trace=outcome.trace,
         solver=outcome.solver,
         intervals=intervals,
         measurements=outcome.measurements,
         model=outcome.model,
-        notes=(*data.notes, *notes),
+        notes=(*data.notes, *notes, *remark),
         versions=versions(),
         created=created.isoformat(timespec="seconds"),
         proof=proof_record(plan.schedule, outcome.grounds, priced, count, data.schema, privacy),
