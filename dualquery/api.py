@@ -52,6 +52,7 @@ def release(
     seed: int | None = None,
     engine: Engine | str = "auto",
     threads: int | None = None,
+    show_private_errors: bool = False,
     progress: Progress = NO_PROGRESS,
 ) -> Release:
     """Answer a workload about a private table, and make synthetic records, under privacy.
@@ -90,6 +91,9 @@ def release(
         takes ``stream`` for files that do not fit into memory. Results do not depend on it.
     threads
         Threads for all parts; None for one a core. Results do not depend on it.
+    show_private_errors
+        True to log the true errors of the answers, for yourself only. What you choose after seeing
+        them is not covered by the guarantee, and the release says that they were shown.
     progress
         Listens to phases and rounds.
 
@@ -157,15 +161,9 @@ def release(
             declared = declarations(workload, statistics)
         task = Task(workload, count.n)
         terms = Terms(
-            budget,
-            count,
-            statistics,
-            declared,
-            asked_epsilon=epsilon,
-            stated_rows=rows,
-            seed=seed,
-            records=records,
-        )
+            budget, count, statistics, declared, asked_epsilon=epsilon, stated_rows=rows, seed=seed,
+            show_private_errors=show_private_errors, records=records,
+        )  # fmt: skip
         return make_release(data, task, configured, terms, notes, cores, progress, created)
 
 

@@ -61,9 +61,6 @@ class MwemOptions:
     records: int | None = None
     """Number of synthetic records; None for one a private row, up to `default_records`."""
 
-    verbose: bool = False
-    """Log the true errors of every iteration for the operator. The log is NOT PRIVATE."""
-
     def __post_init__(self) -> None:
         check_whole(self, "iterations", "repetitions", "records")
         shares = "init_budget", "noisy_max_budget"

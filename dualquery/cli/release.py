@@ -38,7 +38,7 @@ _data, _workload, _mechanism, _budget, _run = (
 
 PASSED_ON = (
     "schema", "columns", "max_ones_per_row", "mechanism", "records", "epsilon", "delta",
-    "neighbours", "rows", "accountant", "seed", "threads",
+    "neighbours", "rows", "accountant", "seed", "threads", "show_private_errors",
 )  # fmt: skip
 """Options that `dualquery.release` takes under the same names, as they are."""
 
@@ -142,6 +142,13 @@ def release(
     scheduler: Scheduler = None,
     answers_cache: AnswersCache = None,
     explain: Explain = False,
+    show_private_errors: Annotated[
+        bool,
+        _run(
+            "--show-private-errors",
+            help="Show the TRUE errors of the answers on stderr: for you only, NOT PRIVATE.",
+        ),
+    ] = False,
     threads: Threads = None,
     out: Annotated[Path | None, _run(help="Folder to make; default: release-<UTC time>.")] = None,
     config: Annotated[Path | None, _run(help="TOML file with these options; see above.")] = None,
@@ -177,6 +184,8 @@ def release(
       option = {free = "coins", burn_in = 0}
     """
     given = apply_config(context, config)
+    if given["show_private_errors"] and given["quiet"]:
+        raise BadInputError("--show-private-errors has something to say; leave --quiet out")
     terminal = Terminal(machine=given["as_json"], quiet=given["quiet"])
     start_logging(verbose=given["verbose"], quiet=given["quiet"], explain=given["explain"])
     set_threads(given["threads"])
@@ -274,7 +283,9 @@ def parse_queries(text: str | int) -> int | str:
     try:
         return int(str(text).replace("_", ""))
     except ValueError:
-        if text == "all" or Path(str(text)).is_file():
+        from dualquery.data.opening import is_file
+
+        if text == "all" or is_file(Path(str(text))):
             return str(text)
         raise BadInputError(
             f"--queries is {text!r}, and there is no such file; give a number, 'all', or the path "

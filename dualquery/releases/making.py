@@ -20,6 +20,7 @@ from dualquery.releases.sampling import finished_records
 from dualquery.room.assumptions import numerical_assumptions
 from dualquery.room.curator import Curator
 from dualquery.room.declared import Declaration, check_declared
+from dualquery.room.private_errors import SEEN
 from dualquery.room.randomness import randomness
 from dualquery.room.row_count import RowCount
 from dualquery.runtime.errors import BadInputError
@@ -58,6 +59,8 @@ class Terms:
         Of an experiment that is not private; None for a release.
     records
         Number of synthetic records that the user asked for; None for the mechanism's.
+    show_private_errors
+        The operator's explicit word to log true errors (`dualquery.room.private_errors`).
     """
 
     budget: Budget
@@ -68,6 +71,7 @@ class Terms:
     stated_rows: int | None = None
     seed: int | None = None
     records: int | None = None
+    show_private_errors: bool = False
 
 
 def make_release(
@@ -89,14 +93,17 @@ def make_release(
     priced = price(plan, budget)
     privacy = statement(plan, budget, data, seed, count, condition or None, priced)
     notes = (*notes, *(each.remark for each in terms.declarations))
+    if terms.show_private_errors:
+        notes = (*notes, SEEN)
     if plan.remark:
         progress.note(plan.remark)
     expected = mechanism.expected_error(task, plan)
     if expected is not None:
         progress.note(expected.text())
     outcome = run(
-        data, task, mechanism, plan, seed, threads, progress, budget.neighbours, terms.statistics
-    )
+        data, task, mechanism, plan, seed, threads, progress, budget.neighbours, terms.statistics,
+        show_private_errors=terms.show_private_errors,
+    )  # fmt: skip
     records, remark = finished_records(outcome, terms.records, task.n, seed)
     intervals = outcome.intervals
     if intervals is not None:
@@ -142,10 +149,13 @@ def run(
     progress: Progress = NO_PROGRESS,
     neighbours: Neighbours = Neighbours.REPLACE_ONE,
     statistics: Statistic | None = None,
+    *,
+    show_private_errors: bool = False,
 ) -> Outcome:
     """Let the private room read the rows, and the mechanism run on it.
 
-    The room holds ``statistics``; None for what the mechanism asks for.
+    The room holds ``statistics``; None for what the mechanism asks for. The operator's log shows
+    true errors on ``show_private_errors`` only.
     """
     if statistics is None:
         statistics = mechanism.statistics(task.queries)
@@ -160,13 +170,16 @@ def run(
         threads=threads,
         neighbours=neighbours,
         public_rows=task.n,
+        show_private_errors=show_private_errors,
     )
     if plan.needs_answers:
         progress.phase("evaluating the queries")
         curator.evaluate()
     progress.phase(f"running {plan.mechanism or mechanism.name}")
     session = Session(threads=threads, public_seed=seed, progress=progress.step)
-    return replace(mechanism.run(task, plan, curator, session), grounds=curator.grounds())
+    outcome = mechanism.run(task, plan, curator, session)
+    curator.log_errors(outcome.answers, "the released answers", task.queries)
+    return replace(outcome, grounds=curator.grounds())
 
 
 def price(plan: Plan[Any], budget: Budget) -> Price:

@@ -14,12 +14,12 @@ Its verbs:
   (`dualquery.room.weights`);
 - `Curator.select_database`: a small database (`dualquery.room.draws.databases`);
 - `Curator.randomize`: randomized reports of all records (`dualquery.room.draws.randomized`);
-- `Curator.evaluate` and `Curator.log_errors`, which give out nothing.
+- `Curator.evaluate`, which gives out nothing, and `Curator.log_errors`, which gives out nothing but
+  on the operator's explicit word (`dualquery.room.private_errors`).
 """
 
 from __future__ import annotations
 
-import logging
 import threading
 
 import numpy as np
@@ -35,17 +35,18 @@ from dualquery.room.draws.noisy_max import NoisyMax
 from dualquery.room.draws.randomized import count_reports
 from dualquery.room.draws.weighted import Sample
 from dualquery.room.exact import Numbers, positive
-from dualquery.room.ledger import Ground, Ledger
+from dualquery.room.ground import Ground
+from dualquery.room.journal import NO_JOURNAL, Journal
+from dualquery.room.ledger import Ledger
 from dualquery.room.noise.gaussian import Gaussian
 from dualquery.room.noise.laplace import Laplace
 from dualquery.room.private_data import PrivateData
+from dualquery.room.private_errors import ErrorGate
 from dualquery.room.randomness import Randomness
 from dualquery.room.scores import SCORES, PrivateScores
 from dualquery.room.statistics import STATISTICS, PrivateStatistic
 from dualquery.room.weights import QueryWeights, sample_queries
 from dualquery.rows.protocol import Rows
-
-_log = logging.getLogger(__name__)
 
 
 class Curator:
@@ -69,6 +70,10 @@ class Curator:
         What neighbouring tables differ in.
     public_rows
         With `Neighbours.ADD_REMOVE`: the public number that stands in for the number of rows.
+    journal
+        Keeps what is drawn, and gives it back to a run that goes on (`dualquery.room.journal`).
+    show_private_errors
+        The operator's explicit word that `log_errors` may log; nothing private is logged else.
 
     Raises
     ------
@@ -87,21 +92,31 @@ class Curator:
         threads: int = 1,
         neighbours: Neighbours = Neighbours.REPLACE_ONE,
         public_rows: int | None = None,
+        journal: Journal = NO_JOURNAL,
+        show_private_errors: bool = False,
     ) -> None:
         if public_rows is None and neighbours is not Neighbours.REPLACE_ONE:
             raise ValueError("a public number of rows is needed where the true one is private")
         rows = records.n if public_rows is None else public_rows
         self._data = PrivateData(records, workload, neighbours, rows, threads)
-        self._ledger = Ledger(schedule)
+        self._ledger = Ledger(schedule, journal)
         self._randomness = randomness
         self._weights: QueryWeights | None = None
+        self._gate = ErrorGate(show_private_errors)
         # One verb at a time: nothing changes between a charge and its draw. A lock cannot be copied
         # or pickled either, so there is no second ledger.
         self._turn = threading.Lock()
 
-    def grounds(self) -> tuple[Ground, ...]:
-        """Return why each charged event covers what was drawn; public."""
+    def grounds(self) -> tuple[Ground | None, ...]:
+        """Return why each charged event covers what was drawn, None if nothing was; public."""
         return self._ledger.grounds
+
+    def cut_short(self, draws: int = 1) -> bool:
+        """Return whether draws that an interruption lost leave fewer than ``draws``. Public.
+
+        A mechanism of many rounds asks it before each, and makes do with those it has played.
+        """
+        return self._ledger.lost > 0 and self._ledger.left < draws
 
     def evaluate(self) -> None:
         """Count the queries now, in one pass over the rows; nothing comes out.
@@ -230,16 +245,22 @@ class Curator:
         with self._turn:
             return count_reports(self._data, epsilon, self._ledger, self._randomness)
 
-    def log_errors(self, model: NDArray[np.float64], label: str) -> None:
-        """Show a model's true errors to the operator, by the log. Not private; returns nothing."""
-        data = self._data
-        off = np.abs(model - data.counts * (data.queries.step / data.public_rows))
-        _log.warning(
-            "NOT PRIVATE, for the operator only: %s: max error %.4f, mean error %.4f",
-            label,
-            off.max(),
-            off.mean(),
-        )
+    def log_errors(
+        self, model: NDArray[np.float64], label: str, queries: Statistic | None = None
+    ) -> None:
+        """Show a model's true errors in the operator's log if the operator asked; return nothing.
+
+        Parameters
+        ----------
+        model
+            float64, shape ``(m,)``: answers.
+        label
+            What they are; public.
+        queries
+            What they answer; None for the held queries.
+        """
+        with self._turn:
+            self._gate.show(self._data, model, label, queries)
 
     @property
     def _played(self) -> Workload | Disjunctions:
