@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dualquery.mechanisms.protocol import Task
-from dualquery.mechanisms.registry import configure
+from dualquery.mechanisms.registry import configure, with_records
 from dualquery.privacy.events import Neighbours
 from dualquery.releases.making import Terms, declarations, make_release
 from dualquery.releases.payment import Payment
@@ -19,7 +19,7 @@ from dualquery.room.randomness import check_seed
 from dualquery.room.row_count import COUNT_SHARE, RowCount
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.progress import NO_PROGRESS, Progress
-from dualquery.runtime.resources import thread_count
+from dualquery.runtime.resources import check_memory, thread_count
 
 if TYPE_CHECKING:
     from dualquery.budgets.budget_file import BudgetFile
@@ -45,6 +45,7 @@ def release(
     max_cells: int | None = None,
     mechanism: str | None = None,
     options: Mapping[str, Any] | None = None,
+    records: int | None = None,
     epsilon: float = 1.0,
     delta: float | None = None,
     neighbours: str = "replace-one",
@@ -78,6 +79,9 @@ def release(
     mechanism, options
         The mechanism's name, and values for the fields of its configuration. None for ``auto``,
         which chooses from public facts; with options, for the mechanism ``dualquery``.
+    records
+        Number of synthetic records; None for one a row, up to limits that the release states. A
+        mechanism that fits no distribution repeats its own records.
     epsilon, delta, neighbours, accountant
         The budget. ``delta`` defaults to 1/n^2 (0 for mechanisms of pure epsilon).
     rows
@@ -124,7 +128,7 @@ def release(
     wanted = BudgetRequest(
         epsilon=epsilon, delta=delta, accountant=accountant, neighbours=neighbours, rows=rows
     )
-    configured = configure(mechanism, options or {})
+    configured = with_records(configure(mechanism, options or {}), records)
     wanted.require_delta(configured)
     if mechanism is None and options:
         progress.note(
@@ -153,6 +157,12 @@ def release(
         count = wanted.count_rows(
             data.records, seed, lambda event: payment.pay_first(event, *whole)
         )
+        if records is not None:
+            check_memory(
+                2 * records * data.schema.domain.bits,
+                f"{records:,} records of {data.schema.domain.bits:,} bits",
+                "release fewer; dualquery sample draws any number from the release afterwards",
+            )
         with count.cost_told():
             share, notes = wanted.resolve(configured, count)
             progress.phase("making the workload")
@@ -165,7 +175,7 @@ def release(
         task = Task(workload, count.n)
         terms = Terms(
             share, count, statistics, declared, asked_epsilon=epsilon, stated_rows=rows, seed=seed,
-            payment=payment, show_private_errors=show_private_errors,
+            records=records, show_private_errors=show_private_errors, payment=payment,
         )  # fmt: skip
         return make_release(data, task, configured, terms, notes, cores, progress, created)
 

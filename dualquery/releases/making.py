@@ -17,6 +17,7 @@ from dualquery.queries.stored import BUILT_IN
 from dualquery.releases.folder import Release
 from dualquery.releases.payment import NO_PAYMENT, Payment
 from dualquery.releases.proof import Price, proof_record
+from dualquery.releases.sampling import finished_records
 from dualquery.room.assumptions import numerical_assumptions
 from dualquery.room.curator import Curator
 from dualquery.room.declared import Declaration, check_declared
@@ -57,6 +58,8 @@ class Terms:
         The number of rows that the user stated, if any.
     seed
         Of an experiment that is not private; None for a release.
+    records
+        Number of synthetic records that the user asked for; None for the mechanism's.
     show_private_errors
         The operator's explicit word to log true errors (`dualquery.room.private_errors`).
     payment
@@ -70,6 +73,7 @@ class Terms:
     asked_epsilon: float
     stated_rows: int | None = None
     seed: int | None = None
+    records: int | None = None
     show_private_errors: bool = False
     payment: Payment = NO_PAYMENT
 
@@ -109,6 +113,7 @@ def make_release(
         show_private_errors=terms.show_private_errors,
     )  # fmt: skip
     terms.payment.finish()
+    records, remark = finished_records(outcome, terms.records, task.n, seed)
     intervals = outcome.intervals
     if intervals is not None:
         intervals = intervals.for_rows(count, task.queries.low, task.queries.high)
@@ -131,13 +136,13 @@ def make_release(
         n=count.n,
         workload=task.queries,
         answers=outcome.answers,
-        records=outcome.records,
+        records=records,
         trace=outcome.trace,
         solver=outcome.solver,
         intervals=intervals,
         measurements=outcome.measurements,
         model=outcome.model,
-        notes=(*data.notes, *notes),
+        notes=(*data.notes, *notes, *remark),
         versions=versions(),
         created=created.isoformat(timespec="seconds"),
         proof=proof_record(plan.schedule, outcome.grounds, priced, count, data.schema, privacy),
