@@ -360,7 +360,10 @@ def suggest(found: str, known: Sequence[str], otherwise: str | None = None) -> s
     otherwise
         What to say when nothing known is close; None lists the first few.
     """
+    folded = {name.casefold(): name for name in reversed(known)}
     close = difflib.get_close_matches(found, known, n=3, cutoff=0.6)
+    if (same := folded.get(found.casefold())) is not None:  # close, whatever its letters' case
+        close = [same]
     if close:
         return "did you mean " + " or ".join(map(repr, close)) + "?"
     if otherwise is not None:
