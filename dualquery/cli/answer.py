@@ -9,6 +9,7 @@ import typer
 
 from dualquery.cli.options import Json
 from dualquery.cli.terminal import Terminal
+from dualquery.runtime.escaping import terminal_line
 
 
 def answer(
@@ -37,7 +38,7 @@ def answer(
     terminal.emit({"answers": found})
     if not as_json:
         for line in found:
-            asked, answered = line["query"], line["answered"]
+            asked, answered = terminal_line(line["query"]), terminal_line(line["answered"])
             shown = asked if asked == answered else f"{asked}\tanswered: {answered}"
             if line["interval"]:
                 low, high = line["interval"]
@@ -50,4 +51,4 @@ def answer(
                 err=True,
             )
         for basis in sorted({line["basis"] for line in found if line["basis"]}):
-            typer.echo(f"intervals: {basis}", err=True)
+            typer.echo(f"intervals: {terminal_line(basis)}", err=True)

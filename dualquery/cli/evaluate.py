@@ -43,6 +43,7 @@ def evaluate(
     start_logging(verbose=verbose, quiet=quiet, explain=explain)
     set_threads(threads)
 
+    from rich.markup import escape
     from rich.table import Table
 
     with terminal.progress() as progress:
@@ -63,9 +64,9 @@ def evaluate(
     guarantee = f"epsilon {found['epsilon']:g}, delta {found['delta']:.3g}, {found['neighbours']}"
     if not found["private"]:
         guarantee = f"the release is NOT private; baselines at {guarantee}"
-    console.print(f"{found['queries']:,} queries on {found['rows']:,} rows; {guarantee}")
+    console.print(f"{found['queries']:,} queries on {found['rows']:,} rows; {escape(guarantee)}")
     lines = Table("answers from", "max error", "mean error")
-    mechanism, synthetic = f"[bold]{found['mechanism']}[/bold]", found["synthetic"]
+    mechanism, synthetic = f"[bold]{escape(found['mechanism'])}[/bold]", found["synthetic"]
     if synthetic == {key: found[key] for key in ("max_error", "mean_error")}:
         rows = [(f"{mechanism} (release and synthetic records)", found)]
     else:

@@ -24,6 +24,7 @@ from dualquery.cli.options import (
 from dualquery.cli.terminal import Terminal, set_threads, start_logging
 from dualquery.mechanisms.registry import BUILT_IN, check_mechanism, implied_mechanism
 from dualquery.runtime.errors import BadInputError
+from dualquery.runtime.escaping import terminal_line
 
 if TYPE_CHECKING:
     from dualquery.releases.folder import Release
@@ -206,9 +207,10 @@ def release(
         progress.phase("writing the release")
         folder.write(made)
     if given["quiet"] and not made.privacy.private:
-        typer.echo(made.privacy.guarantee(), err=True)
+        typer.echo(terminal_line(made.privacy.guarantee()), err=True)
     summary = made.summary()
-    terminal.emit({"release": str(target), **{k: v for k, v in summary.items() if k != "schema"}})
+    shown = {key: value for key, value in summary.items() if key not in ("schema", "proof")}
+    terminal.emit({"release": str(target), **shown})
     if not terminal.machine:
         show(terminal, made, target, verbose=given["verbose"])
 

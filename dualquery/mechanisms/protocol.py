@@ -21,9 +21,12 @@ from dualquery.runtime.progress import NO_PROGRESS
 if TYPE_CHECKING:
     from dualquery.estimates.expected import ExpectedError
     from dualquery.estimates.intervals import Intervals
+    from dualquery.estimates.measurements import Measurements
+    from dualquery.models.protocol import Model
     from dualquery.queries.conjunctions import Workload
     from dualquery.queries.family import Queries, Statistic
     from dualquery.room.curator import Curator
+    from dualquery.room.ledger import Ground
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,6 +118,12 @@ class Outcome:
     """Totals over the rounds' best responses, if there were any."""
     intervals: Intervals | None = None
     """Where the true answers lie, as far as noise tells; None if no answer was measured."""
+    measurements: Measurements | None = None
+    """The noisy numbers that all else was made of, if there are any."""
+    model: Model | None = None
+    """The distribution that records come from, if one was fitted."""
+    grounds: tuple[Ground, ...] = ()
+    """Why each charged event covers what was drawn. The room says so: leave it out."""
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,8 @@
 
 ``release.json`` says what was done and what it guarantees; ``synthetic.parquet`` holds the records
 in the user's columns, ``answers.parquet`` the workload with an answer for every query,
-``trace.parquet`` one line a round or trial. Nothing that was computed from private rows is in it
+``trace.parquet`` one line a round or trial, ``measurements.parquet`` and ``model.npz`` what was
+measured and fitted, if anything was. Nothing that was computed from private rows is in it
 beyond what the mechanism released.
 """
 
@@ -16,7 +17,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,14 +27,19 @@ from numpy.typing import NDArray
 
 from dualquery.privacy.statement import PrivacyStatement
 from dualquery.releases.answering import answer_queries
+from dualquery.releases.kept import describe_kept, read_kept, write_kept
+from dualquery.releases.seal import sealed, unsealed
 from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
     from dualquery.data.schema.protocol import Schema
     from dualquery.estimates.intervals import Intervals
+    from dualquery.estimates.measurements import Measurements
+    from dualquery.models.protocol import Model
     from dualquery.queries.family import Queries
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
+"""2: with a proof record, measurements and model. Folders of format 1 are read, and have none."""
 FILES = ("release.json", "answers.parquet", "trace.parquet")
 SYNTHETIC = "synthetic.parquet"
 
@@ -75,6 +81,13 @@ class Release:
         Versions of this package and of the libraries that matter to the result.
     created
         UTC time, ISO 8601.
+    measurements
+        The noisy numbers that all else was made of; None where there are none, and for format 1.
+    model
+        The fitted distribution, to be asked and drawn from at no cost; None likewise.
+    proof
+        What the guarantee follows from (see `dualquery.releases.proof`), without the digests that
+        tie the files of a folder to each other; empty for a release of format 1.
     """
 
     mechanism: str
@@ -92,6 +105,9 @@ class Release:
     notes: tuple[str, ...]
     versions: Mapping[str, str]
     created: str
+    measurements: Measurements | None = None
+    model: Model | None = None
+    proof: Mapping[str, Any] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         records = 0 if self.records is None else len(self.records)
@@ -140,6 +156,36 @@ class Release:
         (found,) = answer_queries(self, [query])
         return float(found["answer"])
 
+    def sample(self, n: int, *, seed: int | None = None) -> pl.DataFrame:
+        """Return ``n`` new rows in the user's columns; costs no privacy, however many.
+
+        They are the model rounded to n records, in random order. A release that keeps no model
+        repeats its own records, each equally often but for a random remainder.
+
+        Parameters
+        ----------
+        n
+            At least 0.
+        seed
+            Makes the rows reproducible. Public.
+
+        Raises
+        ------
+        BadInputError
+            If n is negative or so many do not fit into memory, or the release has neither a model
+            nor records.
+        """
+        from dualquery.releases.sampling import sampled_blocks
+        from dualquery.runtime.resources import check_memory
+
+        check_memory(
+            2 * max(n, 0) * self.schema.domain.bits,
+            f"{n:,} records of {self.schema.domain.bits:,} bits",
+            "draw fewer, or write them to a file: dualquery sample",
+        )
+        blocks = sampled_blocks(self, n, np.random.default_rng(seed))
+        return pl.concat([self.schema.decode(block) for block in blocks])
+
     def summary(self) -> dict[str, Any]:
         """Return what ``release.json`` holds: JSON-able, all public."""
         return {
@@ -156,10 +202,12 @@ class Release:
             "synthetic_records": 0 if self.records is None else len(self.records),
             "solver": dict(self.solver),
             "intervals": None if self.intervals is None else self.intervals.describe(),
+            **describe_kept(self.measurements, self.model),
             "notes": list(self.notes),
             "versions": dict(self.versions),
             "created": self.created,
             "schema": self.schema.to_dict(),
+            "proof": dict(self.proof),
         }
 
     def save(self, path: str | Path) -> Path:
@@ -193,7 +241,9 @@ class ReservedFolder:
             synthetic = release.synthetic
             if synthetic is not None:
                 synthetic.write_parquet(self._hidden / SYNTHETIC)
-            text = json.dumps(release.summary(), indent=2, allow_nan=False) + "\n"
+            write_kept(release.measurements, release.model, self._hidden)
+            whole = sealed(release.summary(), self._hidden)
+            text = json.dumps(whole, indent=2, allow_nan=False) + "\n"
             (self._hidden / "release.json").write_text(text, encoding="utf-8")
             for file in self._hidden.iterdir():
                 with file.open("rb+") as handle:
@@ -317,6 +367,7 @@ def _read(folder: Path) -> Release:
             f"{found[0]:,} answers and {found[1]:,} records found, but release.json speaks of "
             f"{stored['queries']:,} and {stored['synthetic_records']:,}; copy the release again"
         )
+    measurements, model = read_kept(folder, stored, schema.domain) if version >= 2 else (None, None)
     return Release(
         mechanism=stored["mechanism"],
         parameters=stored["parameters"],
@@ -335,6 +386,9 @@ def _read(folder: Path) -> Release:
         notes=tuple(stored["notes"]),
         versions=stored["versions"],
         created=stored["created"],
+        measurements=measurements,
+        model=model,
+        proof=unsealed(stored["proof"]) if version >= 2 else {},
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from dualquery.mechanisms.protocol import Budget, Mechanism, Outcome, Plan, Session, Task
@@ -15,6 +15,7 @@ from dualquery.queries.disjunctions import Disjunctions
 from dualquery.queries.family import Queries, Statistic
 from dualquery.queries.stored import BUILT_IN
 from dualquery.releases.folder import Release
+from dualquery.releases.proof import Price, proof_record
 from dualquery.room.assumptions import numerical_assumptions
 from dualquery.room.curator import Curator
 from dualquery.room.declared import Declaration, check_declared
@@ -81,7 +82,8 @@ def make_release(
     with count.cost_told():
         plan = mechanism.plan(task, budget)
     condition = " and ".join(each.condition for each in terms.declarations)
-    privacy = statement(plan, budget, data, seed, count, condition or None)
+    priced = price(plan, budget)
+    privacy = statement(plan, budget, data, seed, count, condition or None, priced)
     notes = (*notes, *(each.remark for each in terms.declarations))
     if plan.remark:
         progress.note(plan.remark)
@@ -116,9 +118,12 @@ def make_release(
         trace=outcome.trace,
         solver=outcome.solver,
         intervals=intervals,
+        measurements=outcome.measurements,
+        model=outcome.model,
         notes=(*data.notes, *notes),
         versions=versions(),
         created=created.isoformat(timespec="seconds"),
+        proof=proof_record(plan.schedule, outcome.grounds, priced, count, data.schema, privacy),
     )
 
 
@@ -156,7 +161,26 @@ def run(
         curator.evaluate()
     progress.phase(f"running {plan.mechanism or mechanism.name}")
     session = Session(threads=threads, public_seed=seed, progress=progress.step)
-    return mechanism.run(task, plan, curator, session)
+    return replace(mechanism.run(task, plan, curator, session), grounds=curator.grounds())
+
+
+def price(plan: Plan[Any], budget: Budget) -> Price:
+    """Price a plan's schedule.
+
+    Whoever made the plan, it is priced here again, so that no mechanism can state a guarantee that
+    its schedule does not have.
+
+    Raises
+    ------
+    RuntimeError
+        If the schedule costs more than the budget: a fault of the mechanism.
+    """
+    accountant, cost = best(plan.schedule, budget.delta, plan.accountant)
+    if not cost <= budget.epsilon:  # a cost of NaN proves nothing
+        raise RuntimeError(
+            f"the plan costs epsilon {cost:g} by {accountant.name}, above {budget.epsilon:g}"
+        )
+    return Price(accountant.name, accountant.assumptions, cost, budget.delta)
 
 
 def statement(
@@ -166,24 +190,18 @@ def statement(
     seed: int | None,
     count: RowCount | None = None,
     condition: str | None = None,
+    priced: Price | None = None,
 ) -> PrivacyStatement:
-    """Price the plan's schedule; state the guarantee of the release, or why it has none.
+    """Price the plan's schedule (None: here); state the guarantee, or why there is none.
 
     To the budget comes what the number of rows cost (None: nothing, it is public).
-
-    The plan is priced here again, whoever made it, so that no mechanism can state a guarantee
-    that its schedule does not have.
 
     Raises
     ------
     RuntimeError
         If the schedule costs more than the budget: a fault of the mechanism.
     """
-    accountant, cost = best(plan.schedule, budget.delta, plan.accountant)
-    if cost > budget.epsilon:
-        raise RuntimeError(
-            f"the plan costs epsilon {cost:g} by {accountant.name}, above {budget.epsilon:g}"
-        )
+    priced = price(plan, budget) if priced is None else priced
     reasons = []
     if seed is not None:
         reasons.append("a seed was given, so the noise can be undone")
@@ -201,8 +219,8 @@ def statement(
         private=True,
         epsilon=rows.epsilon + (budget.epsilon if looked else 0.0),
         delta=budget.delta if looked else 0.0,
-        accountant=accountant.name,
-        assumptions=(accountant.assumptions if looked else _UNSEEN, *rows.assumptions, *data.notes),
+        accountant=priced.accountant,
+        assumptions=(priced.assumptions if looked else _UNSEEN, *rows.assumptions, *data.notes),
         numerical_assumptions=numerical_assumptions((*rows.events, *events_of(plan.schedule))),
         neighbours=rows.relation,
         condition=condition,

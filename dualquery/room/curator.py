@@ -20,6 +20,7 @@ Its verbs:
 from __future__ import annotations
 
 import logging
+import threading
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +35,7 @@ from dualquery.room.draws.noisy_max import NoisyMax
 from dualquery.room.draws.randomized import count_reports
 from dualquery.room.draws.weighted import Sample
 from dualquery.room.exact import Numbers, positive
-from dualquery.room.ledger import Ledger
+from dualquery.room.ledger import Ground, Ledger
 from dualquery.room.noise.gaussian import Gaussian
 from dualquery.room.noise.laplace import Laplace
 from dualquery.room.private_data import PrivateData
@@ -94,6 +95,13 @@ class Curator:
         self._ledger = Ledger(schedule)
         self._randomness = randomness
         self._weights: QueryWeights | None = None
+        # One verb at a time: nothing changes between a charge and its draw. A lock cannot be copied
+        # or pickled either, so there is no second ledger.
+        self._turn = threading.Lock()
+
+    def grounds(self) -> tuple[Ground, ...]:
+        """Return why each charged event covers what was drawn; public."""
+        return self._ledger.grounds
 
     def evaluate(self) -> None:
         """Count the queries now, in one pass over the rows; nothing comes out.
@@ -103,7 +111,8 @@ class Curator:
         BadInputError
             If the rows cannot be read to the end, or the pass does not fit into memory.
         """
-        _ = self._data.counts
+        with self._turn:
+            _ = self._data.counts
 
     def measure(self, statistic: PrivateStatistic, noise: Gaussian | Laplace) -> Numbers:
         """Return a statistic of the private rows with noise; charged.
@@ -129,9 +138,11 @@ class Curator:
         """
         _require("statistic", statistic, STATISTICS)
         _require("noise", noise, (Gaussian, Laplace))
-        # Counted before the charge: a source may fail.
-        exact = statistic.exact(self._data)
-        return statistic.published(noise.measure(exact, self._ledger, self._randomness), self._data)
+        with self._turn:
+            # Counted before the charge: a source may fail.
+            exact = statistic.exact(self._data)
+            noisy = noise.measure(exact, self._ledger, self._randomness)
+            return statistic.published(noisy, self._data)
 
     def select(
         self,
@@ -159,19 +170,20 @@ class Curator:
         """
         _require("scores", scores, SCORES)
         _require("choice", choice, (Exponential, NoisyMax))
-        exact = scores.exact(self._data)
-        return choice.select(exact, allowed, self._ledger, self._randomness)
+        with self._turn:
+            exact = scores.exact(self._data)
+            return choice.select(exact, allowed, self._ledger, self._randomness)
 
     def begin_game(self, step: float) -> None:
         """Start multiplicative weights over the queries, uniform, with learning rate ``step``."""
         step = positive("step", step)
         _ = self._played  # refuses queries that the game is not played with
-        data = self._data
-        if data.replaces:
-            self._weights = QueryWeights(data.counts, data.public_rows, step)
-        else:
-            rows = data.rows.n
-            self._weights = QueryWeights.centred(data.counts, rows, data.public_rows, step)
+        data, n = self._data, self._data.public_rows
+        with self._turn:
+            if data.replaces:
+                self._weights = QueryWeights(data.counts, n, step)
+            else:
+                self._weights = QueryWeights.centred(data.counts, data.rows.n, n, step)
 
     def reweight(self, record: NDArray[np.uint8]) -> None:
         """Raise the weights of queries that a public record under-serves; nothing comes out.
@@ -181,11 +193,13 @@ class Curator:
         record
             uint8, shape ``(d,)``: the round's best response.
         """
-        self._game.update(self._played.on_record(record))
+        with self._turn:
+            self._game.update(self._played.on_record(record))
 
     def sample_queries(self, draws: int) -> Sample:
         """Draw a number of queries from the weights, independently; charged."""
-        return sample_queries(self._game, draws, self._ledger, self._randomness)
+        with self._turn:
+            return sample_queries(self._game, draws, self._ledger, self._randomness)
 
     def select_database(self, size: int, epsilon: float) -> NDArray[np.uint8]:
         """Return a database of a given size that answers the workload well; charged.
@@ -201,7 +215,8 @@ class Curator:
         -------
         uint8, shape ``(size, bits)``.
         """
-        return select_database(self._data, size, epsilon, self._ledger, self._randomness)
+        with self._turn:
+            return select_database(self._data, size, epsilon, self._ledger, self._randomness)
 
     def randomize(self, epsilon: float) -> NDArray[np.int64]:
         """Return in how many records' randomized reports each query holds; charged.
@@ -212,7 +227,8 @@ class Curator:
             Pure cost of a record's report of one column, > 0; each column that a query looks at is
             reported.
         """
-        return count_reports(self._data, epsilon, self._ledger, self._randomness)
+        with self._turn:
+            return count_reports(self._data, epsilon, self._ledger, self._randomness)
 
     def log_errors(self, model: NDArray[np.float64], label: str) -> None:
         """Show a model's true errors to the operator, by the log. Not private; returns nothing."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from dataclasses import dataclass
 from fractions import Fraction
 
 from dualquery.privacy.events import (
@@ -14,38 +16,73 @@ from dualquery.privacy.events import (
 )
 
 
+@dataclass(frozen=True)
+class Ground:
+    """Why an event covers what is drawn. Public: it goes into the release's proof record.
+
+    Parameters
+    ----------
+    lemma
+        Module of the room whose docstring proves the charge.
+    statistic
+        What is measured, or what a draw is made from.
+    sensitivity
+        How far that moves between neighbours, in the norm and the unit of the lemma.
+    scale
+        Of the noise, in the same unit; None for a draw without noise on numbers.
+    proof
+        The argument that proves the sensitivity.
+    """
+
+    lemma: str
+    statistic: str
+    sensitivity: float
+    scale: float | None = None
+    proof: str = ""
+
+
 class Ledger:
     """Checks each charge against the schedule that the guarantee was computed for.
 
     The guarantee of a release belongs to its schedule, a sequence of events fixed before any
     private value is read. A charge is allowed when the next scheduled event covers it; anything
     else is a fault of the mechanism and is refused before the draw, so a release can never have
-    cost more than it states. Nothing is ever given back.
+    cost more than it states. Nothing is ever given back. A forked process has a copy of all this,
+    which would be spent a second time: it may charge nothing.
     """
 
     def __init__(self, schedule: Schedule) -> None:
         self._schedule = events_of(schedule)
-        self._spent = 0
+        self._grounds: list[Ground] = []
+        self._process = os.getpid()
 
     @property
     def spent(self) -> int:
         """Number of scheduled events already charged."""
-        return self._spent
+        return len(self._grounds)
 
-    def charge(self, event: Event) -> None:
-        """Enter an event that is about to happen.
+    @property
+    def grounds(self) -> tuple[Ground, ...]:
+        """The ground of every charge, in the order of the schedule's events."""
+        return tuple(self._grounds)
+
+    def charge(self, event: Event, ground: Ground) -> None:
+        """Enter an event that is about to happen, and why it covers what will be drawn.
 
         Raises
         ------
         RuntimeError
-            If the schedule is used up or its next event does not cover this one.
+            If the schedule is used up, its next event does not cover this one, or this is a forked
+            process.
         """
-        if self._spent == len(self._schedule):
+        if os.getpid() != self._process:
+            raise RuntimeError("a forked process may not charge: this ledger is a copy")
+        if self.spent == len(self._schedule):
             raise RuntimeError(f"the budget is spent: {event} is not on the schedule")
-        planned = self._schedule[self._spent]
+        planned = self._schedule[self.spent]
         if not covers(planned, event):
             raise RuntimeError(f"{event} would cost more than the scheduled {planned}")
-        self._spent += 1
+        self._grounds.append(ground)
 
 
 def covers(planned: Event, event: Event) -> bool:

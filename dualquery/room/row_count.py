@@ -23,7 +23,7 @@ from dataclasses import dataclass
 
 from dualquery.privacy.calibrate import laplace_scale
 from dualquery.privacy.events import Event, LaplaceNoise, Neighbours
-from dualquery.room.ledger import Ledger
+from dualquery.room.ledger import Ground, Ledger
 from dualquery.room.randomness import randomness
 from dualquery.rows.protocol import Rows
 from dualquery.runtime.errors import BadInputError
@@ -119,7 +119,8 @@ def buy_row_count(records: Rows, epsilon: float, seed: int | None) -> RowCount:
     """
     share = COUNT_SHARE * epsilon
     scale = laplace_scale(share, 1.0)
-    Ledger((LaplaceNoise(share),)).charge(LaplaceNoise(1.0 / scale))
+    ground = Ground(__name__, "number of rows", 1.0, scale, "definition")
+    Ledger((LaplaceNoise(share),)).charge(LaplaceNoise(1.0 / scale), ground)
     # A seeded run draws its other noise from the seed itself.
     source = randomness(None if seed is None else seed + 2**64)
     noisy = records.n + int(source.discrete_laplace(scale, 1)[0])

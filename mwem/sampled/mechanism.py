@@ -43,7 +43,7 @@ from dualquery.room.sensitivity.moves import table_moves
 from dualquery.room.statistics import AllQueries, SomeQueries
 from dualquery.runtime.errors import BadInputError
 from mwem.sampled.family import SampledFamily
-from mwem.sampled.intervals import table_intervals
+from mwem.sampled.intervals import kept_measurements, table_intervals
 from mwem.sampled.layout import Layout
 from mwem.sampled.measurements import Measurements
 from mwem.sampled.rounds import play, refine
@@ -194,6 +194,7 @@ class MwemSampled(Mechanism[SampledDetails]):
             trace=tuple(trace),
             solver={"last_residual": last.residual},
             intervals=table_intervals(trace, workload, n, spending),
+            measurements=kept_measurements(layout.bits, counts, trace, workload, n, spending),
         )
 
 

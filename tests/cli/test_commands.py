@@ -19,10 +19,10 @@ from dualquery.cli.main import app
 ROOT = Path(__file__).resolve().parents[2]
 RELEASE_KEYS = {
     "release", "format_version", "mechanism", "parameters", "options", "privacy", "rows", "bits",
-    "queries", "way", "workload", "synthetic_records", "solver", "intervals", "notes",
-    "versions", "created",
+    "queries", "way", "workload", "synthetic_records", "solver", "intervals", "measurements",
+    "model", "notes", "versions", "created",
 }  # fmt: skip
-COMMANDS = ["release", "evaluate", "answer", "budget", "solvers", "schema"]
+COMMANDS = ["release", "evaluate", "answer", "sample", "budget", "solvers", "schema"]
 
 
 def names(folder: Path) -> set[str]:
@@ -48,7 +48,8 @@ def test_release_json_is_one_object_with_listed_keys(dualquery, small, here) -> 
     assert done.json.keys() == RELEASE_KEYS
     assert done.json["release"] == "mine"
     stored = json.loads((here / "mine" / "release.json").read_text())
-    assert {**done.json, "schema": stored["schema"]} == {"release": "mine", **stored}
+    unseen = {key: stored[key] for key in ("schema", "proof")}
+    assert {**done.json, **unseen} == {"release": "mine", **stored}
 
 
 @pytest.mark.parametrize("order", [["--json", "--quiet"], ["-q", "--json"]])
@@ -409,6 +410,20 @@ def test_answer_from_the_workload_and_from_the_records(dualquery, released) -> N
     shown = dualquery("answer", released, known)
     assert "nothing is known" not in shown.err
     assert shown.out.splitlines() == [f"{made.answers[0]:.6f}\treleased\t{known}"]
+
+
+def test_sample_draws_records_and_says_from_what(dualquery, released, small, here) -> None:
+    done = dualquery("sample", released, "--records", 700, "--out", "rows.csv", "--json")
+    assert done.json == {"records": 700, "source": "records", "out": "rows.csv"}
+    assert pl.read_csv(here / "rows.csv").height == 700
+    shown = dualquery("sample", released, "--records", 5, "--out", "few.parquet", "--seed", 1)
+    assert "which repeat: no model" in shown.out
+    assert dualquery("release", *small[1:4], "--mechanism", "independent", "--out", "own").code == 0
+    shown = dualquery("sample", "own", "--records", 5, "--out", "more.parquet")
+    assert "5 records from the model" in shown.out
+    again = dualquery("sample", "own", "--records", 5, "--out", "more.parquet")
+    assert again.code == 2
+    assert "exists already" in again.last
 
 
 def test_a_release_that_is_not_private_says_so_even_quietly(dualquery, small, here) -> None:

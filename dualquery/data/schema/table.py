@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.data.domain import Domain
+from dualquery.data.schema.checks import OTHER_LABEL
 from dualquery.data.schema.column_choice import ColumnChoice, select_columns
 from dualquery.data.schema.columns import (
-    OTHER_LABEL,
     Binary,
     Categorical,
     Column,

@@ -9,11 +9,11 @@ import numpy as np
 
 from dualquery.mechanisms.baselines.product import (
     product_answers,
-    sample_records,
     uniform_probabilities,
 )
 from dualquery.mechanisms.options import check_whole
 from dualquery.mechanisms.protocol import Budget, Details, Mechanism, Outcome, Plan, Session, Task
+from dualquery.models.mixture import ProductMixture
 from dualquery.queries.conjunctions import Workload, require_conjunctions
 from dualquery.queries.family import Queries
 from dualquery.room.curator import Curator
@@ -51,10 +51,12 @@ class Uniform(Mechanism[Records]):
         """Evaluate the workload on the uniform distribution and draw records from it."""
         domain = task.workload.domain
         probabilities = uniform_probabilities(domain)
+        model = ProductMixture.single(domain, probabilities)
         generator = np.random.default_rng(session.public_seed)
         return Outcome(
             answers=product_answers(task.workload, probabilities),
-            records=sample_records(domain, probabilities, plan.details.records, generator),
+            records=model.sample(plan.details.records, generator),
+            model=model,
         )
 
 

@@ -11,10 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.data.domain import Domain
+from dualquery.estimates.measurements import Measurements
 from dualquery.mechanisms.baselines.noise import NoisyCounts, plan_noisy_counts
-from dualquery.mechanisms.baselines.product import product_answers, sample_records
+from dualquery.mechanisms.baselines.product import product_answers
 from dualquery.mechanisms.options import check_whole
 from dualquery.mechanisms.protocol import Budget, Details, Mechanism, Outcome, Plan, Session, Task
+from dualquery.models.mixture import ProductMixture
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.family import Queries
 from dualquery.room.curator import Curator
@@ -59,12 +61,18 @@ class Independent(Mechanism[NoisyColumns]):
     ) -> Outcome:
         """Measure, make every column a distribution, and multiply."""
         domain = task.workload.domain
-        shares = plan.details.bits.noise.measure(curator) / task.n
+        noise, bits = plan.details.bits.noise, one_way(domain)
+        shares = noise.measure(curator) / task.n
         probabilities = to_distributions(domain, shares)
+        model = ProductMixture.single(domain, probabilities)
         generator = np.random.default_rng(session.public_seed)
         return Outcome(
             answers=product_answers(task.workload, probabilities),
-            records=sample_records(domain, probabilities, plan.details.records, generator),
+            records=model.sample(plan.details.records, generator),
+            measurements=Measurements.of_literals(
+                bits.literals, shares, noise.deviation / task.n, noise.kind
+            ),
+            model=model,
         )
 
 

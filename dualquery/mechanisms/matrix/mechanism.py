@@ -198,8 +198,11 @@ class Matrix(Mechanism[MeasureAndFit]):
             measured.basis,
             measured.absent_row_answer,
         )
+        kept = measured.kept(noisy, deviations)
         if chosen.components == 0:
-            return Outcome(answers=np.clip(unbiased, 0.0, 1.0), intervals=intervals)
+            return Outcome(
+                answers=np.clip(unbiased, 0.0, 1.0), intervals=intervals, measurements=kept
+            )
         generator = np.random.default_rng(session.public_seed)
         fit = MixtureFit(
             measured.products,
@@ -217,15 +220,18 @@ class Matrix(Mechanism[MeasureAndFit]):
         if tried:
             fit = replace(fit, pull=choose_trial(tried).pull)
         mixture = fit.run(generator, session.threads, part_of(session.progress, before, steps))
-        model = measured.answers(mixture.means(measured.products))
+        fitted = measured.answers(mixture.means(measured.products))
+        model = mixture.model()
         return Outcome(
-            answers=move_near(model, unbiased, spread),
-            records=mixture.sample(chosen.records, generator),
+            answers=move_near(fitted, unbiased, spread),
+            records=model.sample(chosen.records, generator),
             trace=tuple(
                 {"pull": trial.pull, "error": trial.error, "chosen": trial.pull == fit.pull}
                 for trial in tried
             ),
             intervals=intervals,
+            measurements=kept,
+            model=model,
         )
 
     def _components(self, signal: float, bits: int) -> int:

@@ -18,7 +18,7 @@ from dualquery.privacy.events import RANGE_SLACK, SampledQueries
 from dualquery.room.draws import weighted_kernels as kernels
 from dualquery.room.draws.weighted import draw_outcomes
 from dualquery.room.exact import positive
-from dualquery.room.ledger import Ledger
+from dualquery.room.ledger import Ground, Ledger
 from dualquery.room.randomness import Randomness
 from dualquery.room.scores import GRID, ExactScores
 
@@ -45,7 +45,8 @@ class Exponential:
         source: Randomness,
     ) -> int:
         """Charge for the draw, and return the position of the alternative that is drawn."""
-        ledger.charge(SampledQueries(self.epsilon + RANGE_SLACK, 1))
+        ground = Ground(__name__, scores.statistic, scores.move, proof="dualquery.room.scores")
+        ledger.charge(SampledQueries(self.epsilon + RANGE_SLACK, 1), ground)
         return select_largest(scores.values, allowed, self.epsilon, scores.move, source)
 
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from dualquery.privacy.calibrate import laplace_scale
 from dualquery.privacy.events import LaplaceNoise
 from dualquery.room.exact import positive
-from dualquery.room.ledger import Ledger
+from dualquery.room.ledger import Ground, Ledger
 from dualquery.room.randomness import Randomness
 from dualquery.room.scores import GRID, ExactScores
 
@@ -43,7 +43,9 @@ class NoisyMax:
         source: Randomness,
     ) -> int:
         """Charge for the report, and return the position of the alternative that is reported."""
-        ledger.charge(LaplaceNoise(self.epsilon))
+        scale = noisy_max_scale(self.epsilon, scores.move) / GRID
+        ground = Ground(__name__, scores.statistic, scores.move, scale, "dualquery.room.scores")
+        ledger.charge(LaplaceNoise(self.epsilon), ground)
         return report_noisy_max(scores.values, allowed, self.epsilon, scores.move, source)
 
 

@@ -55,7 +55,7 @@ from numpy.typing import NDArray
 
 from dualquery.privacy.events import GaussianNoise
 from dualquery.room.exact import Exact, Numbers, positive
-from dualquery.room.ledger import Ledger
+from dualquery.room.ledger import Ground, Ledger
 from dualquery.room.randomness import Randomness
 from dualquery.runtime.errors import BadInputError
 
@@ -81,7 +81,9 @@ class Gaussian:
 
     def measure(self, exact: Exact, ledger: Ledger, source: Randomness) -> Numbers:
         """Charge for the noise, draw it, and return the noisy numbers: float64."""
-        ledger.charge(GaussianNoise(exact.moves.l2, self.scale))
+        moves = exact.moves
+        ground = Ground(__name__, exact.statistic, moves.l2, self.scale, moves.proof)
+        ledger.charge(GaussianNoise(moves.l2, self.scale), ground)
         return exact.noisy(self.scale, lambda numbers, scale: add_gaussian(numbers, scale, source))
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from dualquery.privacy.events import LaplaceNoise
 from dualquery.room.exact import Exact, Numbers, positive
-from dualquery.room.ledger import Ledger
+from dualquery.room.ledger import Ground, Ledger
 from dualquery.room.randomness import Randomness
 
 
@@ -29,7 +29,9 @@ class Laplace:
 
     def measure(self, exact: Exact, ledger: Ledger, source: Randomness) -> Numbers:
         """Charge for the noise, draw it, and return the noisy numbers: int64."""
-        ledger.charge(LaplaceNoise(exact.moves.l1 / self.scale))
+        moves = exact.moves
+        ground = Ground(__name__, exact.statistic, moves.l1, self.scale, moves.proof)
+        ledger.charge(LaplaceNoise(moves.l1 / self.scale), ground)
         return exact.noisy(
             self.scale,
             lambda numbers, scale: (
