@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.data.schema.columns import Binary, Column
-from dualquery.questions.boxes import Box, boxes_of
+from dualquery.questions.boxes import MOST_LITERALS, Box, boxes_of
 from dualquery.questions.columns import (
     Allowed,
     allowed_by,
@@ -60,8 +60,9 @@ class Asked:
         Whether the answer is a number of rows, or a sum over them: n times the average.
     range
         Least and largest answer that there can be, before it is multiplied by n.
-    boxes
-        Of a share or count: the condition, joined with what is given.
+    conjunctions
+        Of a share or count without ``given``: literal codes, int32, increasing, of conjunctions
+        that say the same. The first is what was written, if that is one; empty if there is none.
     remark
         What a reader must know of the buckets that are cut; may be empty.
     """
@@ -72,7 +73,7 @@ class Asked:
     denominator: Bounds | None
     of_rows: bool
     range: tuple[float, float]
-    boxes: tuple[Box, ...]
+    conjunctions: tuple[NDArray[np.int32], ...]
     remark: str
 
 
@@ -123,8 +124,14 @@ class _Compiler:
 
     def __init__(self, question: Question, schema: Schema) -> None:
         self.domain = schema.domain
+        literals = [*_literals(question.condition), *_literals(question.given)]
+        if len(literals) > MOST_LITERALS:
+            raise BadInputError(
+                f"a question of {len(literals)} conditions; at most {MOST_LITERALS} are possible, "
+                "a list of values behind 'in' counting as one"
+            )
         self.allowed: dict[Literals, tuple[int, Column, Allowed]] = {}
-        for literal in (*_literals(question.condition), *_literals(question.given)):
+        for literal in literals:
             number, column = _column(schema, literal.column)
             self.allowed[literal] = number, column, allowed_by(literal, column)
         columns = {number: column for number, column, _ in self.allowed.values()}
@@ -154,8 +161,11 @@ class _Compiler:
             )
         if asked.measure in (SHARE, COUNT):
             both = self._boxes(asked.condition, asked.given)
-            given = None if asked.given is None else self._indicator(self._boxes(asked.given))
-            return self._asked(self._indicator(both), given, (0.0, 1.0), boxes=both)
+            if asked.given is None:
+                found = self._conjunctions(both)
+                return self._asked(self._indicator(both), None, (0.0, 1.0), conjunctions=found)
+            given = self._indicator(self._boxes(asked.given))
+            return self._asked(self._indicator(both), given, (0.0, 1.0))
         if asked.measure == QUANTILE:
             return self._quantile()
         boxes = self._boxes(asked.given)
@@ -180,7 +190,7 @@ class _Compiler:
         range: tuple[float, float],
         *,
         of_rows: bool | None = None,
-        boxes: list[Box] | None = None,
+        conjunctions: tuple[NDArray[np.int32], ...] = (),
         remark: str = "",
     ) -> Asked:
         return Asked(
@@ -190,7 +200,7 @@ class _Compiler:
             denominator=denominator,
             of_rows=self.asks.measure == COUNT if of_rows is None else of_rows,
             range=range,
-            boxes=tuple(boxes or ()),
+            conjunctions=conjunctions,
             remark="; ".join(filter(None, (self.remark, remark))),
         )
 
@@ -225,6 +235,52 @@ class _Compiler:
         }
         joined = present[0] if len(present) == 1 else And(present)
         return boxes_of(joined, pieces, self.whole)
+
+    def _conjunctions(self, boxes: list[Box]) -> tuple[NDArray[np.int32], ...]:
+        """Return the literals of the condition as written, and of its only box, where there are."""
+        written, only = self._written(self.asks.condition), self._of_box(boxes)
+        found = (sorted(set(codes)) for codes in (written, only) if codes)
+        return tuple(np.array(codes, np.int32) for codes in found)
+
+    def _written(self, condition: Condition | None) -> list[int] | None:
+        """Return the codes of a conjunction of literals; None if the condition is no such thing."""
+        match condition:
+            case And(operands):
+                parts = [self._written(each) for each in operands]
+                return None if None in parts else [code for part in parts for code in part or ()]
+            case Not(Flag() as flag):
+                return [code ^ 1 for code in self._written(flag) or ()]
+            case Flag() | Comparison(_, "=" | "!=", _):
+                number, _, allowed = self.allowed[condition]
+                negated = isinstance(condition, Comparison) and condition.relation == "!="
+                if not isinstance(allowed, frozenset):
+                    return None
+                every = frozenset(self.pieces[number].value.tolist())
+                (value,) = every - allowed if negated else allowed
+                return [self._code(number, value) ^ negated]
+            case _:
+                return None
+
+    def _of_box(self, boxes: list[Box]) -> list[int] | None:
+        """Return the codes of a condition of one box with one value, or all but one, a column."""
+        if len(boxes) != 1:
+            return None
+        found = []
+        for number, allowed in boxes[0].items():
+            pieces = self.pieces[number]
+            negated = allowed.bit_count() > 1
+            one = pieces.every & ~allowed if negated else allowed
+            value = int(pieces.value[one.bit_length() - 1])
+            if one.bit_count() > 1 or np.count_nonzero(pieces.value == value) > 1:
+                return None
+            found.append(self._code(number, value) ^ negated)
+        return found
+
+    def _code(self, number: int, value: int) -> int:
+        """Return the code of a positive literal: a column has a value."""
+        first = int(self.domain.offsets[number])
+        binary = self.domain.sizes[number] == 1
+        return 2 * first + (value == 0) if binary else 2 * (first + value)
 
     def _with_number(self, boxes: list[Box]) -> list[Box]:
         """Return the parts of boxes in which the target is a number."""

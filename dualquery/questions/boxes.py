@@ -16,6 +16,9 @@ from dualquery.runtime.errors import BadInputError
 Box: TypeAlias = Mapping[int, int]
 """Allowed pieces by the number of the column: never none, never all."""
 
+MOST_LITERALS = 100
+"""Of one question."""
+
 MOST_BOXES = 2_000
 """Of one condition. Beyond it, conditions take long and their answers say little."""
 

@@ -13,12 +13,13 @@ import math
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.data.schema.columns import Binary, Column, Numeric, find_bit
+from dualquery.data.schema.columns import Binary, Categorical, Column, Numeric, find_bit
+from dualquery.data.schema.dates import Dates
 from dualquery.questions.syntax import Among, Between, Comparison, Flag, Literals
 from dualquery.runtime.errors import BadInputError
 
@@ -112,7 +113,8 @@ class Pieces:
 def pieces_of(column: Column, literals: Iterable[Allowed]) -> Pieces:
     """Return the pieces that tell apart what literals allow of a column."""
     if not isinstance(column, Numeric):
-        low, mean, high = _text_numbers(column) or np.full((3, values_of(column)), np.nan)
+        known = None if isinstance(column, Dates) else _text_numbers(column)
+        low, mean, high = known or np.full((3, values_of(column)), np.nan)
         return Pieces(np.arange(len(low)), np.ones(len(low)), low, mean, high)
     spans = [span for each in literals if isinstance(each, tuple) for span in each]
     cuts = sorted({end for span in spans for end in (span.low, span.high)})
@@ -188,6 +190,11 @@ def require_numbers(column: Column, what: str) -> None:
     BadInputError
         If values of the column are not numbers.
     """
+    if isinstance(column, Dates):
+        raise BadInputError(
+            f"column {column.name!r} holds dates, so it has no {what} here; ask for the shares of "
+            "its periods"
+        )
     if not isinstance(column, Numeric) and _text_numbers(column) is None:
         shown = next(text for texts in _texts(column) for text in texts if _finite(text) is None)
         raise BadInputError(
@@ -236,13 +243,17 @@ def _between(column: Column, low: str, high: str) -> Allowed:
 
 
 def _ordered(column: Column, relation: str, number: float) -> Allowed:
-    """Return the numbers before or behind a number."""
+    """Return the numbers before or behind a number; of dates, periods by their place."""
     if isinstance(column, Numeric):
         at = number
         if column.integer:
             at = math.floor(number) + 1 if relation in ("<=", ">") else math.ceil(number)
         low, high = (-math.inf, at) if relation in ("<", "<=") else (at, math.inf)
         return (Span(low, high),)
+    if isinstance(column, Dates):
+        return frozenset(
+            place for place in range(column.buckets) if _holds(relation, place, number)
+        )
     require_numbers(column, "order")
     numbers = _text_numbers(column)
     assert numbers is not None
@@ -256,7 +267,7 @@ def _ordered(column: Column, relation: str, number: float) -> Allowed:
     return frozenset(np.flatnonzero(ends[0]).tolist())
 
 
-def _holds(relation: str, numbers: Float64, number: float) -> NDArray[np.bool_]:
+def _holds(relation: str, numbers: Any, number: float) -> NDArray[np.bool_]:
     compare = {"<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal}
     found: NDArray[np.bool_] = compare[relation](numbers, number)
     return found
@@ -283,14 +294,11 @@ def _buckets(column: Numeric) -> Iterator[tuple[float, float]]:
             yield math.ceil(start), math.ceil(stop)
 
 
-def _texts(column: Column) -> tuple[tuple[str, ...], ...]:
-    if isinstance(column, Binary):
-        return (column.zero,), (column.one,)
-    assert not isinstance(column, Numeric)
-    return column.values
+def _texts(column: Binary | Categorical) -> tuple[tuple[str, ...], ...]:
+    return column.values if isinstance(column, Categorical) else ((column.zero,), (column.one,))
 
 
-def _text_numbers(column: Column) -> tuple[Float64, Float64, Float64] | None:
+def _text_numbers(column: Binary | Categorical) -> tuple[Float64, Float64, Float64] | None:
     """Return the least, mean and largest number of each value of texts; None if some is no number.
 
     "(other)" and "(missing)" are NaN.
@@ -306,6 +314,11 @@ def _text_numbers(column: Column) -> tuple[Float64, Float64, Float64] | None:
 
 
 def _number(column: Column, text: str) -> float:
+    """Return the number that a column is compared with; of dates, the place of the period."""
+    if isinstance(column, Dates):
+        bit, _ = find_bit(column, text)
+        if bit < column.buckets:
+            return bit
     found = _finite(text)
     if found is None:
         raise BadInputError(

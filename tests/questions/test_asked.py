@@ -244,13 +244,32 @@ def test_a_condition_of_too_many_cases_is_refused() -> None:
     with pytest.raises(BadInputError, match="more than 2,000 cases"):
         ask(read_question(text, schema), schema)
     wide = " or ".join(map(str, range(60)))
-    assert len(ask(read_question(wide, schema), schema).boxes) <= 60
+    assert len(ask(read_question(wide, schema), schema).numerator.likely.terms) == 60
+    with pytest.raises(BadInputError, match="a question of 101 conditions; at most 100"):
+        ask(read_question(" or ".join(["1"] * 101), schema), schema)
 
 
 def test_contradictions_have_no_boxes() -> None:
     asked = ask(read_question("flag & !flag", SCHEMA), SCHEMA)
-    assert asked.boxes == ()
+    assert asked.numerator.likely.terms == ()
     assert not asked.numerator.likely.on_values(EVERY).any()
     whole = ask(Question("share", Or((Flag("flag"), Not(Flag("flag"))))), SCHEMA)
-    assert whole.boxes == ({},)
+    assert whole.numerator.likely.terms == ({},)
     assert math.isclose(whole.numerator.likely.conjunctions()[2], 1.0)
+
+
+@pytest.mark.parametrize(
+    ("text", "codes"),
+    [
+        ("flag & sex=Female & age=3", [[2, 16, 20], [2, 16, 20]]),
+        ("sex!=Female", [[21], [18]]),
+        ("edu in (3) & not flag", [[10, 17]]),
+        ("not edu=10 or edu=10 & edu=1", [[13]]),
+        ("age between 0 and 2", [[0]]),
+        ("age between 0 and 1", []),
+        ("flag or sex=Male", []),
+    ],
+)
+def test_conjunctions_are_recognised(text: str, codes: list[list[int]]) -> None:
+    found = ask(read_question(text, SCHEMA), SCHEMA).conjunctions
+    assert [each.tolist() for each in found] == codes
