@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.privacy.events import Neighbours, Schedule
+from dualquery.room.journal import NO_JOURNAL, Journal, Public
 from dualquery.runtime.progress import NO_PROGRESS
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from dualquery.queries.conjunctions import Workload
     from dualquery.queries.family import Queries, Statistic
     from dualquery.room.curator import Curator
-    from dualquery.room.ledger import Ground
+    from dualquery.room.ground import Ground
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +123,7 @@ class Outcome:
     """The noisy numbers that all else was made of, if there are any."""
     model: Model | None = None
     """The distribution that records come from, if one was fitted."""
-    grounds: tuple[Ground, ...] = ()
+    grounds: tuple[Ground | None, ...] = ()
     """Why each charged event covers what was drawn. The room says so: leave it out."""
 
 
@@ -133,6 +134,17 @@ class Session:
     threads: int = 1
     public_seed: int | None = None
     progress: Callable[[int, int], None] = NO_PROGRESS.step
+    journal: Journal = NO_JOURNAL
+
+    def recall(
+        self, name: str, compute: Callable[[], Public], instead: Callable[[], Public]
+    ) -> Public:
+        """Return a public value that later draws depend on: see `Journal.recall`.
+
+        For what is expensive, or different each time, such as a search with a time limit. What
+        follows from draws and from `public_seed` alone need not be kept.
+        """
+        return self.journal.recall(name, compute, instead)
 
 
 class Mechanism(Protocol[DetailsT]):

@@ -24,7 +24,7 @@ from dualquery.privacy.events import (
 if TYPE_CHECKING:
     from dualquery.data.schema.protocol import Schema
     from dualquery.privacy.statement import PrivacyStatement
-    from dualquery.room.ledger import Ground
+    from dualquery.room.ground import Ground
     from dualquery.room.row_count import RowCount
 
 _LONGEST_PERIOD = 4
@@ -57,7 +57,7 @@ class Price:
 
 def proof_record(
     schedule: Schedule,
-    grounds: Sequence[Ground],
+    grounds: Sequence[Ground | None],
     price: Price,
     rows: RowCount,
     schema: Schema,
@@ -70,7 +70,8 @@ def proof_record(
     schedule
         The events that the guarantee was computed for.
     grounds
-        Of the events that were charged, the first ones of the schedule.
+        Of the events that were charged, the first ones of the schedule; None for one that was
+        passed over.
     price
         What the schedule costs, by which accountant.
     rows
@@ -140,11 +141,12 @@ def _repeats(entries: Sequence[Entry], at: int, period: int) -> int:
     return times
 
 
-def _game(schedule: GameSchedule, grounds: Sequence[Ground]) -> list[dict[str, Any]]:
+def _game(schedule: GameSchedule, grounds: Sequence[Ground | None]) -> list[dict[str, Any]]:
     """Return a game as one entry: round t is one event, whose range grows with t."""
     alike = set(grounds)
     if len(alike) > 1:
         return runs(_entries(schedule.events(), grounds))
+    first = grounds[0] if grounds else None
     event = {
         "kind": "game",
         "rounds": schedule.rounds,
@@ -153,12 +155,12 @@ def _game(schedule: GameSchedule, grounds: Sequence[Ground]) -> list[dict[str, A
         "rows": schedule.n,
         "neighbours": schedule.neighbours.value,
         "drawn": len(grounds),
-        "ground": asdict(grounds[0]) if grounds else None,
+        "ground": None if first is None else asdict(first),
     }
     return [{"times": 1, "events": [event]}]
 
 
-def _entries(schedule: Schedule, grounds: Sequence[Ground]) -> list[Entry]:
+def _entries(schedule: Schedule, grounds: Sequence[Ground | None]) -> list[Entry]:
     events = events_of(schedule)
     drawn: list[Ground | None] = [*grounds, *[None] * (len(events) - len(grounds))]
     return [

@@ -35,7 +35,9 @@ from dualquery.room.draws.noisy_max import NoisyMax
 from dualquery.room.draws.randomized import count_reports
 from dualquery.room.draws.weighted import Sample
 from dualquery.room.exact import Numbers, positive
-from dualquery.room.ledger import Ground, Ledger
+from dualquery.room.ground import Ground
+from dualquery.room.journal import NO_JOURNAL, Journal
+from dualquery.room.ledger import Ledger
 from dualquery.room.noise.gaussian import Gaussian
 from dualquery.room.noise.laplace import Laplace
 from dualquery.room.private_data import PrivateData
@@ -69,6 +71,8 @@ class Curator:
         What neighbouring tables differ in.
     public_rows
         With `Neighbours.ADD_REMOVE`: the public number that stands in for the number of rows.
+    journal
+        Keeps what is drawn, and gives it back to a run that goes on (`dualquery.room.journal`).
 
     Raises
     ------
@@ -87,21 +91,29 @@ class Curator:
         threads: int = 1,
         neighbours: Neighbours = Neighbours.REPLACE_ONE,
         public_rows: int | None = None,
+        journal: Journal = NO_JOURNAL,
     ) -> None:
         if public_rows is None and neighbours is not Neighbours.REPLACE_ONE:
             raise ValueError("a public number of rows is needed where the true one is private")
         rows = records.n if public_rows is None else public_rows
         self._data = PrivateData(records, workload, neighbours, rows, threads)
-        self._ledger = Ledger(schedule)
+        self._ledger = Ledger(schedule, journal)
         self._randomness = randomness
         self._weights: QueryWeights | None = None
         # One verb at a time: nothing changes between a charge and its draw. A lock cannot be copied
         # or pickled either, so there is no second ledger.
         self._turn = threading.Lock()
 
-    def grounds(self) -> tuple[Ground, ...]:
-        """Return why each charged event covers what was drawn; public."""
+    def grounds(self) -> tuple[Ground | None, ...]:
+        """Return why each charged event covers what was drawn, None if nothing was; public."""
         return self._ledger.grounds
+
+    def cut_short(self, draws: int = 1) -> bool:
+        """Return whether draws that an interruption lost leave fewer than ``draws``. Public.
+
+        A mechanism of many rounds asks it before each, and makes do with those it has played.
+        """
+        return self._ledger.lost > 0 and self._ledger.left < draws
 
     def evaluate(self) -> None:
         """Count the queries now, in one pass over the rows; nothing comes out.

@@ -23,7 +23,9 @@ from dataclasses import dataclass
 
 from dualquery.privacy.calibrate import laplace_scale
 from dualquery.privacy.events import Event, LaplaceNoise, Neighbours
-from dualquery.room.ledger import Ground, Ledger
+from dualquery.room.ground import Ground
+from dualquery.room.journal import NO_JOURNAL, Journal
+from dualquery.room.ledger import Ledger
 from dualquery.room.randomness import randomness
 from dualquery.rows.protocol import Rows
 from dualquery.runtime.errors import BadInputError
@@ -100,7 +102,9 @@ class RowCount:
         )
 
 
-def buy_row_count(records: Rows, epsilon: float, seed: int | None) -> RowCount:
+def buy_row_count(
+    records: Rows, epsilon: float, seed: int | None, journal: Journal = NO_JOURNAL
+) -> RowCount:
     """Release a noisy number of rows for a share of a whole epsilon.
 
     Parameters
@@ -111,6 +115,8 @@ def buy_row_count(records: Rows, epsilon: float, seed: int | None) -> RowCount:
         Of the whole release, > 0.
     seed
         As for `dualquery.room.randomness.randomness`.
+    journal
+        Keeps the draw, or has it from an earlier attempt.
 
     Raises
     ------
@@ -120,10 +126,16 @@ def buy_row_count(records: Rows, epsilon: float, seed: int | None) -> RowCount:
     share = COUNT_SHARE * epsilon
     scale = laplace_scale(share, 1.0)
     ground = Ground(__name__, "number of rows", 1.0, scale, "definition")
-    Ledger((LaplaceNoise(share),)).charge(LaplaceNoise(1.0 / scale), ground)
     # A seeded run draws its other noise from the seed itself.
     source = randomness(None if seed is None else seed + 2**64)
-    noisy = records.n + int(source.discrete_laplace(scale, 1)[0])
+    ledger = Ledger((LaplaceNoise(share),), journal)
+    drawn = ledger.draw(
+        LaplaceNoise(1.0 / scale),
+        ground,
+        lambda: records.n + source.discrete_laplace(scale, 1),
+        (1,),
+    )
+    noisy = int(drawn[0])
     fewest = max(2, math.ceil(_FEWEST_SCALES * scale))
     if noisy < fewest:
         raise BadInputError(

@@ -10,10 +10,10 @@ from dualquery.runtime.errors import BadInputError
 
 
 def state_folder() -> Path:
-    """Return the folder, which need not exist yet.
+    r"""Return the folder, which need not exist yet.
 
     ``$XDG_STATE_HOME/dualquery`` wherever that variable is an absolute path. Else
-    ``%LOCALAPPDATA%\\dualquery`` on Windows, ``~/Library/Application Support/dualquery`` on macOS
+    ``%LOCALAPPDATA%\dualquery`` on Windows, ``~/Library/Application Support/dualquery`` on macOS
     and ``~/.local/state/dualquery`` elsewhere.
 
     Raises

@@ -16,7 +16,7 @@ from dualquery.privacy.accountants.choice import ACCOUNTANTS, best
 from dualquery.privacy.events import GaussianNoise, Neighbours, events_of
 from dualquery.releases.making import run, statement
 from dualquery.room.curator import Curator
-from dualquery.room.ledger import Ground
+from dualquery.room.ground import Ground
 from dualquery.room.randomness import SeededRandomness, SystemRandomness
 from dualquery.runtime.errors import BadInputError
 from tests.measured import functionals

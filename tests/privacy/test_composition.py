@@ -101,8 +101,8 @@ def test_an_adversary_of_two_releases_by_enumeration(composition) -> None:
     for first in offers:
         if not chosen.allows([first[2]]):
             continue
-        answers = [*laws[first[0]](first[1], 0)] + [*laws[first[0]](first[1], 1)]
-        answers = sorted(set(answers))
+        law_of = laws[first[0]]
+        answers = sorted({*law_of(first[1], 0), *law_of(first[1], 1)})
         seconds = [None, *(each for each in offers if chosen.allows([first[2], each[2]]))]
         for plan in itertools.product(seconds, repeat=len(answers)):
             after = dict(zip(answers, plan, strict=True))

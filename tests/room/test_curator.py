@@ -29,7 +29,8 @@ from dualquery.room.assumptions import numerical_assumptions
 from dualquery.room.curator import Curator
 from dualquery.room.draws import weighted_kernels as kernels
 from dualquery.room.draws.exponential import Exponential
-from dualquery.room.ledger import Ground, Ledger, covers
+from dualquery.room.ground import Ground
+from dualquery.room.ledger import Ledger, covers
 from dualquery.room.noise.gaussian import Gaussian
 from dualquery.room.noise.laplace import Laplace
 from dualquery.room.randomness import SeededRandomness
@@ -150,8 +151,8 @@ def test_the_room_gives_out_no_counts() -> None:
     room = curator(GameSchedule(rounds=2, samples=1, step=0.1, n=3))
     public = [name for name in dir(room) if not name.startswith("_")]
     assert sorted(public) == [
-        "begin_game", "evaluate", "grounds", "log_errors", "measure", "randomize", "reweight",
-        "sample_queries", "select", "select_database",
+        "begin_game", "cut_short", "evaluate", "grounds", "log_errors", "measure", "randomize",
+        "reweight", "sample_queries", "select", "select_database",
     ]  # fmt: skip
     assert all(callable(getattr(room, name)) for name in public)
 

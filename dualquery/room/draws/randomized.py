@@ -19,7 +19,8 @@ from dualquery.data.domain import Domain
 from dualquery.privacy.events import RandomizedReport
 from dualquery.queries.conjunctions import Workload
 from dualquery.room.exact import positive
-from dualquery.room.ledger import Ground, Ledger
+from dualquery.room.ground import Ground
+from dualquery.room.ledger import Ledger
 from dualquery.room.private_data import PrivateData
 from dualquery.room.randomness import Randomness
 from dualquery.rows.packed import RecordsBuilder
@@ -74,9 +75,13 @@ def count_reports(
         raise BadInputError("randomized response gives away the number of reports")
     queries = data.conjunctions
     ground = Ground(__name__, "one column of every record", 1.0, proof="one report a record")
-    for _ in asked_columns(queries):
-        ledger.charge(RandomizedReport(epsilon), ground)
-    return data.total(RandomizedCounts(queries, epsilon, source))
+    return ledger.draw(
+        RandomizedReport(epsilon),
+        ground,
+        lambda: data.total(RandomizedCounts(queries, epsilon, source)),
+        (len(queries),),
+        times=len(asked_columns(queries)),
+    )
 
 
 class RandomizedCounts(LocalRowSum):

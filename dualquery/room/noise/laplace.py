@@ -10,10 +10,15 @@ inequality. Both noise and numbers are integers, and the draw is exact
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
 
 from dualquery.privacy.events import LaplaceNoise
 from dualquery.room.exact import Exact, Numbers, positive
-from dualquery.room.ledger import Ground, Ledger
+from dualquery.room.ground import Ground
+from dualquery.room.ledger import Ledger
 from dualquery.room.randomness import Randomness
 
 
@@ -31,10 +36,10 @@ class Laplace:
         """Charge for the noise, draw it, and return the noisy numbers: int64."""
         moves = exact.moves
         ground = Ground(__name__, exact.statistic, moves.l1, self.scale, moves.proof)
-        ledger.charge(LaplaceNoise(moves.l1 / self.scale), ground)
-        return exact.noisy(
-            self.scale,
-            lambda numbers, scale: (
-                numbers + source.discrete_laplace(scale, numbers.size).reshape(numbers.shape)
-            ),
-        )
+
+        def add(numbers: NDArray[np.int64], scale: float) -> NDArray[np.int64]:
+            return numbers + source.discrete_laplace(scale, numbers.size).reshape(numbers.shape)
+
+        event = LaplaceNoise(moves.l1 / self.scale)
+        noisy = partial(exact.noisy, self.scale, add)
+        return ledger.draw(event, ground, noisy, exact.numbers.shape)
