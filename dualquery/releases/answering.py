@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,7 +17,9 @@ from dualquery.releases.knowledge import Knowledge, Known, Limits
 from dualquery.runtime.errors import BadInputError
 
 
-def answer_queries(release: Known, queries: Sequence[str]) -> list[dict[str, Any]]:
+def answer_queries(
+    release: Known, queries: Sequence[str], place: Callable[[int], str] | None = None
+) -> list[dict[str, Any]]:
     """Answer questions given as text.
 
     Parameters
@@ -27,6 +29,8 @@ def answer_queries(release: Known, queries: Sequence[str]) -> list[dict[str, Any
     queries
         Questions over the release's schema, as `dualquery.questions.grammar` says: conjunctions
         such as ``age=30-35 & sex!=Female``, ranges, ``or``, means, quantiles, ``given``.
+    place
+        How messages call entry i; None for what says enough for a question by itself.
 
     Returns
     -------
@@ -46,13 +50,13 @@ def answer_queries(release: Known, queries: Sequence[str]) -> list[dict[str, Any
     """
     knowledge = Knowledge(release)
     found = []
-    for text in queries:
+    for number, text in enumerate(queries):
         try:
             found.append({"query": text, **_answer(knowledge, text)})
         except BadInputError as error:
-            if len(queries) == 1:
+            if place is None:
                 raise
-            raise BadInputError(f"question {len(found) + 1}: {error}") from None
+            raise BadInputError(f"{place(number)}: {error}") from None
     return found
 
 
