@@ -593,6 +593,7 @@ def test_version_help_and_no_command(dualquery) -> None:
 
 def test_every_command_is_tested_here() -> None:
     found = {command.name or command.callback.__name__ for command in app.registered_commands}
+    found |= {group.name for group in app.registered_groups}
     assert found >= {*COMMANDS}
 
 
