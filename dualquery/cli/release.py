@@ -37,8 +37,8 @@ _data, _workload, _mechanism, _budget, _run = (
 )
 
 PASSED_ON = (
-    "schema", "columns", "max_ones_per_row", "mechanism", "epsilon", "delta", "neighbours", "rows",
-    "accountant", "seed", "threads", "show_private_errors",
+    "schema", "columns", "max_ones_per_row", "mechanism", "records", "epsilon", "delta",
+    "neighbours", "rows", "accountant", "budget", "seed", "threads", "show_private_errors",
 )  # fmt: skip
 """Options that `dualquery.release` takes under the same names, as they are."""
 
@@ -100,6 +100,10 @@ def release(
             metavar="KEY=VALUE",
         ),
     ] = None,
+    records: Annotated[
+        int | None,
+        _mechanism(help="Synthetic records; default: one a row, 1,000,000 at most.", min=1),
+    ] = None,
     rounds: Annotated[
         int | None, _mechanism("--rounds", "--iterations", help="Rounds of the game (T).")
     ] = None,
@@ -129,8 +133,13 @@ def release(
         _budget(help="With add-remove: a public number in place of n; default: a noisy one."),
     ] = None,
     accountant: Annotated[
-        str, _budget(help="auto (the smallest valid bound), or one that 'dualquery budget' lists.")
+        str,
+        _budget(help="auto (the smallest valid bound), or one that 'dualquery budget plan' lists."),
     ] = "auto",
+    budget: Annotated[
+        Path | None,
+        _budget(help="A budget file to charge (dualquery budget init makes one)."),
+    ] = None,
     seed: Annotated[
         int | None, _run(help="Makes the run reproducible, and the release NOT private.")
     ] = None,
