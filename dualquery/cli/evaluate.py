@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from dualquery.cli.figures import share
+from dualquery.runtime.figures import share
 from dualquery.cli.options import (
     AnswersCache,
     EngineName,

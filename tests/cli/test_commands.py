@@ -842,6 +842,6 @@ def test_config_names_the_mechanism_or_implies_it(dualquery, files, tmp_path) ->
     ],
 )
 def test_a_small_share_is_never_shown_as_none(value: float, shown: str) -> None:
-    from dualquery.cli.figures import share
+    from dualquery.runtime.figures import share
 
     assert share(value) == shown

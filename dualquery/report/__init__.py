@@ -1,0 +1,1 @@
+"""One page about a release, for people: what it protects, what it says, how far to trust it."""
