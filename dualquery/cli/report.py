@@ -43,7 +43,7 @@ def report(
         from dualquery.releases.evaluation import compare
         from dualquery.releases.folder import load_release
         from dualquery.report.page import report as page_of
-        from dualquery.runtime.whole_files import write_whole
+        from dualquery.runtime.whole_files import whole_file
 
         progress.phase("reading the release")
         loaded = load_release(release)
@@ -52,7 +52,8 @@ def report(
             compared = compare(loaded, table, threads=threads, progress=progress)
         progress.phase("making the page")
         text = page_of(loaded, compared)
-        write_whole(out, text)
+        with whole_file(out) as part:
+            part.write_text(text, encoding="utf-8")
     private = loaded.privacy.private and compared is None
     state = "" if private else "; NOT PRIVATE, for the holder of the table only"
     terminal.console.print(f"Written to [bold]{out}[/bold] ({len(text) / 1e6:.1f} MB){state}")

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from dualquery.estimates.intervals import gaussian_half_width
+from dualquery.privacy.events import Neighbours
 from dualquery.queries.conjunctions import conjunctions_of
 
 if TYPE_CHECKING:
@@ -43,6 +45,7 @@ def shares(release: Release) -> Shares:
         share = np.asarray(release.model.answers(every), np.float64)
     elif release.records is not None:
         share = release.records.mean(axis=0, dtype=np.float64)
+    _measured(release, low, high)
     conjunctions = conjunctions_of(release.workload)
     if conjunctions is not None:
         literals = conjunctions.literals
@@ -56,6 +59,34 @@ def shares(release: Release) -> Shares:
             low[code >> 1] = np.where(negated, 1 - upper, lower)
             high[code >> 1] = np.where(negated, 1 - lower, upper)
     return Shares(share, low, high)
+
+
+def _measured(release: Release, low: Float64, high: Float64) -> None:
+    """Put in the intervals of bits that were measured by themselves, with Gaussian noise.
+
+    Where the number of rows is private, a measured share is one of another number, and none is put
+    in.
+    """
+    kept = release.measurements
+    replaced = release.options["neighbours"] == Neighbours.REPLACE_ONE.value
+    if kept is None or kept.noise != "gaussian" or not replaced:
+        return
+    alone = np.flatnonzero(np.diff(kept.starts) == 1)
+    code = kept.factors[kept.starts[alone]]
+    value, reach = kept.values[alone], gaussian_half_width(1.0) * kept.deviations[alone]
+    # A sign is 1 where the bit is 0 and -1 where it is 1.
+    sign = code < 0
+    bit = np.where(sign, -code - 1, code >> 1)
+    share = np.where(sign | (code & 1 == 1), 1 - value, value)
+    share = np.where(sign, share / 2, share)
+    reach = np.where(sign, reach / 2, reach)
+    low[bit] = np.clip(share - reach, 0, 1)
+    high[bit] = np.clip(share + reach, 0, 1)
+    # Of a column of two values, one says all of the other.
+    for start in release.schema.domain.offsets[:-1][release.schema.domain.sizes == 2]:
+        one, other = (start, start + 1) if np.isnan(low[start + 1]) else (start + 1, start)
+        if np.isnan(low[other]):
+            low[other], high[other] = 1 - high[one], 1 - low[one]
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +129,7 @@ def pairs(release: Release, known: Shares) -> Pairs | None:
         return None
     domain = release.schema.domain
     frequent = np.argsort(-np.nan_to_num(known.share), kind="stable")[:MOST_BITS]
-    columns = np.unique(domain.column_of_bit[frequent])
+    columns = np.unique(domain.column_of_bit[frequent]).astype(np.int64)
     bits = np.flatnonzero(np.isin(domain.column_of_bit, columns))
     if len(bits) > 2 * MOST_BITS:
         return None
@@ -126,7 +157,8 @@ def _chi_squares(together: Float64, share: Float64, single: NDArray[np.bool_]) -
     off = (together - np.outer(share, share)) ** 2
     spread = np.where(single, share * (1 - share), share)
     bottom = np.outer(spread, spread)
-    return np.divide(off, bottom, out=np.zeros_like(off), where=bottom > 1e-12)
+    added: Float64 = np.divide(off, bottom, out=np.zeros_like(off), where=bottom > 1e-12)
+    return added
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import numpy as np
 from dualquery.data.schema.table import TableSchema
 from dualquery.report.facts import Pairs, Shares, listed, widths
 from dualquery.report.markup import Html, data, element, joined, table
-from dualquery.runtime.figures import share
+from dualquery.runtime.figures import percent, share
 
 if TYPE_CHECKING:
     from dualquery.releases.comparison import Comparison
@@ -54,11 +54,11 @@ def guarantee(release: Release) -> Html:
     if privacy.delta:
         beyond = f", but for outcomes with a chance of {privacy.delta:.2g} in all"
     words = [
-        f"Each row of the table is protected. Had any one row been {one}, everything on this page "
-        f"would have come out about as likely: at most {times:.3g} times as likely, or as unlikely"
+        f"Each row of the table is protected. Had any one row been {one}, everything in the "
+        f"release would have come out about as likely: at most {times:.3g} times as likely, or as unlikely"
         f"{beyond}.",
         f"Somebody who knows all other rows, and thinks a fact about one row as likely as not, can "
-        f"be at most {math.ceil(1000 * sure) / 10:g}% sure of it after reading this.",
+        f"be at most {math.ceil(1000 * sure) / 10:g}% sure of it after reading the release.",
         "Not protected: what is true of many rows at once, and a person with several rows beyond "
         "one of them. Other releases from the same table add up with this one.",
     ]
@@ -129,7 +129,7 @@ def errors_to_expect(release: Release) -> Html:
                 ("conditions", "queries", "with an interval", "median", "longest"),
                 rows,
             ),
-            element("p", f"Intervals rest on {release.intervals.basis}.", class_="soft"),
+            element("p", f"Basis of the intervals: {release.intervals.basis}.", class_="soft"),
         ]
     )
 
@@ -170,8 +170,8 @@ def _distribution(name: str, labels: Sequence[str], bits: Sequence[int], known: 
     for label, bit in zip(labels, bits, strict=True):
         value = float(known.share[bit])
         low, high = float(known.low[bit]), float(known.high[bit])
-        text = "not known" if math.isnan(value) else f"{value:.1%}"
-        reach = "" if math.isnan(low) else f"{low:.1%} to {high:.1%}"
+        text = "not known" if math.isnan(value) else percent(value)
+        reach = "" if math.isnan(low) else f"{percent(low)} to {percent(high)}"
         cells = [
             element("th", label.removeprefix(cut), scope="row"),
             element("td", _bar(value, low, high), class_="drawn"),
