@@ -45,7 +45,6 @@ for command in (
     answer,
     sample,
     report,
-    budget,
     schema,
     solvers,
     solve,
@@ -53,6 +52,7 @@ for command in (
     compare_solvers,
 ):
     app.command()(command)
+app.add_typer(budget, name="budget")
 
 
 @app.callback()
@@ -79,6 +79,7 @@ def main(arguments: list[str] | None = None) -> int:
         Without the program's name; None for those of the process.
     """
     known = {command.name for command in app.registered_commands}
+    known |= {group.name for group in app.registered_groups}
     for entry in entry_points(group=ENTRY_POINTS):
         if entry.name not in known:
             app.command(name=entry.name)(_third_party(entry))

@@ -55,8 +55,8 @@ def guarantee(release: Release) -> Html:
         beyond = f", but for outcomes with a chance of {privacy.delta:.2g} in all"
     words = [
         f"Each row of the table is protected. Had any one row been {one}, everything in the "
-        f"release would have come out about as likely: at most {times:.3g} times as likely, or as unlikely"
-        f"{beyond}.",
+        f"release would have come out about as likely: at most {times:.3g} times as likely, or "
+        f"as unlikely{beyond}.",
         f"Somebody who knows all other rows, and thinks a fact about one row as likely as not, can "
         f"be at most {math.ceil(1000 * sure) / 10:g}% sure of it after reading the release.",
         "Not protected: what is true of many rows at once, and a person with several rows beyond "

@@ -22,7 +22,7 @@ RELEASE_KEYS = {
     "queries", "way", "workload", "synthetic_records", "solver", "intervals", "measurements",
     "model", "notes", "versions", "created",
 }  # fmt: skip
-COMMANDS = ["release", "evaluate", "answer", "sample", "budget", "solvers", "schema"]
+COMMANDS = ["release", "evaluate", "answer", "sample", "report", "budget", "solvers", "schema"]
 
 
 def names(folder: Path) -> set[str]:
@@ -566,6 +566,7 @@ def test_version_help_and_no_command(dualquery) -> None:
 
 def test_every_command_is_tested_here() -> None:
     found = {command.name or command.callback.__name__ for command in app.registered_commands}
+    found |= {group.name for group in app.registered_groups}
     assert found >= {*COMMANDS}
 
 
