@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
+
 from tests.cli.test_bad_input import assert_refused
+
+
+@pytest.fixture
+def released(dualquery, small, tmp_path) -> Path:
+    assert dualquery(*small, "--out", tmp_path / "out").code == 0
+    return tmp_path / "out"
 
 
 def test_report_writes_a_page(dualquery, released, files, tmp_path) -> None:
