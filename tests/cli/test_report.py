@@ -34,7 +34,7 @@ def test_report_refuses_bad_places(dualquery, released, here, tmp_path) -> None:
     assert_refused(dualquery("report", released, "--out", inside), here, "in the release's folder")
     nowhere = tmp_path / "no" / "r.html"
     assert_refused(dualquery("report", released, "--out", nowhere), here, "cannot be written")
-    other = tmp_path / "o.html"
+    other = tmp_path.parent / f"{tmp_path.name}.html"
     assert_refused(dualquery("report", tmp_path, "--out", other), here, "not a release folder")
     assert taken.read_text() == "mine"
     assert not other.exists()
