@@ -118,6 +118,8 @@ class BudgetFile:
                     (terms.id, chosen.epsilon, chosen.delta, composition.value, neighbours.value,
                      unit, terms.created),
                 )  # fmt: skip
+            with Seen.opened() as seen:
+                seen.record(Account(terms, []))
         except BaseException:
             place.unlink(missing_ok=True)
             raise
