@@ -829,3 +829,19 @@ def test_config_names_the_mechanism_or_implies_it(dualquery, files, tmp_path) ->
     assert done.json["mechanism"] == "dualquery"
     named = config(tmp_path, text + "mechanism = 'auto'\nrounds = 5\n")
     assert "'auto' has no option 'rounds'" in dualquery(*base, named, "--out", "named").last
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (0.0, "0.0000"),
+        (0.25, "0.2500"),
+        (0.001, "0.0010"),
+        (0.00017, "0.00017"),
+        (1e-12, "1.0e-12"),
+    ],
+)
+def test_a_small_share_is_never_shown_as_none(value: float, shown: str) -> None:
+    from dualquery.cli.figures import share
+
+    assert share(value) == shown
