@@ -8,7 +8,6 @@ by the next run beside it, unless something was drawn: that was paid for, and ca
 
 from __future__ import annotations
 
-import errno
 import os
 import shutil
 from collections.abc import Iterator
@@ -45,13 +44,31 @@ class Unfinished:
     def __init__(self, path: Path, lock: IO[bytes], *, no_other_copy: bool = False) -> None:
         self.path = path
         self._lock = lock
+        self._no_other_copy = no_other_copy
+        self._checkpoint: Checkpoint | None = None
         self._space = 0
-        self.checkpoint = Checkpoint(
-            path / JOURNAL, on_full=self.give_space, no_other_copy=no_other_copy
-        )
-        sync_folder(path)
-        sync_folder(path.parent)
-        self.hold_space(LEAST_SPACE)
+
+    @property
+    def checkpoint(self) -> Checkpoint:
+        """The checkpoint, made or read when it is first asked for.
+
+        Raises
+        ------
+        BadInputError
+            If it is damaged, or cannot be made.
+        """
+        if self._checkpoint is None:
+            self._checkpoint = Checkpoint(
+                self.path / JOURNAL, on_full=self.give_space, no_other_copy=self._no_other_copy
+            )
+            sync_folder(self.path)
+            sync_folder(self.path.parent)
+        return self._checkpoint
+
+    @property
+    def drawn(self) -> bool:
+        """Whether a private draw began."""
+        return self._checkpoint is not None and self._checkpoint.draws > 0
 
     @property
     def release(self) -> Path:
@@ -63,24 +80,18 @@ class Unfinished:
 
         Raises
         ------
-        BadInputError
+        OSError
             If the disk refuses them.
         """
         piece = os.urandom(_PIECE)  # what a file system cannot compress
         try:
-            with (self.path / SPACE).open("ab") as file:
+            with (self.path / SPACE).open("ab", buffering=0) as file:
                 while self._space < size:
                     self._space += file.write(piece)
-                file.flush()
                 os.fsync(file.fileno())
-        except OSError as error:
+        except OSError:
             self.give_space()
-            full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-            reason = "no room for it" if full else error.strerror
-            raise BadInputError(
-                f"cannot write the release, of about {max(size >> 20, 1):,} MiB, beside "
-                f"{self.path}: {reason}; make room, or name another place with --out"
-            ) from error
+            raise
 
     def give_space(self) -> bool:
         """Give the held bytes back; tell whether there were any."""
@@ -100,7 +111,8 @@ class Unfinished:
 
     def close(self, *, keep: bool) -> None:
         """Let the folder go, and remove it unless it is to be kept."""
-        self.checkpoint.close()
+        if self._checkpoint is not None:
+            self._checkpoint.close()
         self.give_space()
         if keep:
             shutil.rmtree(self.release, ignore_errors=True)
@@ -153,8 +165,9 @@ def take_over(path: Path, *, no_other_copy: bool) -> Iterator[Unfinished]:
     lock = _claimed(path)
     if lock is None:
         raise BadInputError(f"another process goes on with {path}: wait for it, or stop it")
+    unfinished = Unfinished(path, lock, no_other_copy=no_other_copy)
     try:
-        unfinished = Unfinished(path, lock, no_other_copy=no_other_copy)
+        _ = unfinished.checkpoint
     except BaseException:
         lock.close()
         raise
@@ -167,7 +180,7 @@ def _block(unfinished: Unfinished) -> Iterator[Unfinished]:
     try:
         yield unfinished
     except BaseException as error:
-        drawn = unfinished.checkpoint.draws > 0
+        drawn = unfinished.drawn
         unfinished.close(keep=drawn)
         if drawn and isinstance(error, KeyboardInterrupt):
             raise InterruptedRun(unfinished.told()) from error
@@ -220,18 +233,21 @@ def _sweep(parent: Path) -> None:
 
 
 def _claimed(path: Path) -> IO[bytes] | None:
-    """Return the folder's lock file, locked by this process; None if it cannot have it."""
+    """Return the folder's lock file, locked by this process; None if another one has it."""
     try:
         handle = os.open(path / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
-    except OSError:
+    except FileNotFoundError:  # the folder was removed meanwhile
         return None
     lock = os.fdopen(handle, "r+b", buffering=0)
     try:
-        # Whoever had it before may have removed it meanwhile.
+        # Whoever had it before may have removed it.
         if try_lock(lock) and os.path.samestat(os.fstat(handle), (path / LOCK).stat()):
             return lock
-    except OSError:
+    except FileNotFoundError:
         pass
+    except BaseException:
+        lock.close()
+        raise
     lock.close()
     return None
 

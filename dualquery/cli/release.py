@@ -183,7 +183,7 @@ def release(
         return
     workload = check_options(given)
 
-    from dualquery.releases.folder import reserve
+    from dualquery.releases.reservation import reserve
 
     target = given["out"] or Path(default_name())
     with reserve(target) as folder, terminal.progress() as progress:

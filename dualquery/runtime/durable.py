@@ -1,4 +1,4 @@
-"""What of the disk a run relies on: locks that end with their process, and names that are synced."""
+"""What a run relies on of the disk: locks that end with their process, names that are synced."""
 
 from __future__ import annotations
 
