@@ -270,7 +270,9 @@ def parse_queries(text: str | int) -> int | str:
     try:
         return int(str(text).replace("_", ""))
     except ValueError:
-        if text == "all" or Path(str(text)).is_file():
+        from dualquery.data.opening import is_file
+
+        if text == "all" or is_file(Path(str(text))):
             return str(text)
         raise BadInputError(
             f"--queries is {text!r}, and there is no such file; give a number, 'all', or the path "

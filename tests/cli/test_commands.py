@@ -313,7 +313,7 @@ def test_the_command_line_wins_over_the_config(dualquery, small, tmp_path) -> No
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("epsilon = ", "is not valid TOML"),
+        ("epsilon = ", "not valid TOML"),
         ("colour = 1", "unknown option 'colour'"),
         ("epsilom = 1", "unknown option 'epsilom'; did you mean 'epsilon'?"),
         ("workload_sed = 1", "did you mean 'workload-seed'?"),
