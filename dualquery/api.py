@@ -13,6 +13,7 @@ from dualquery.mechanisms.protocol import Task
 from dualquery.mechanisms.registry import configure
 from dualquery.privacy.events import Neighbours
 from dualquery.releases.making import Terms, declarations, make_release
+from dualquery.releases.payment import Payment
 from dualquery.requests import BudgetRequest
 from dualquery.room.randomness import check_seed
 from dualquery.room.row_count import COUNT_SHARE, RowCount
@@ -21,6 +22,7 @@ from dualquery.runtime.progress import NO_PROGRESS, Progress
 from dualquery.runtime.resources import thread_count
 
 if TYPE_CHECKING:
+    from dualquery.budgets.budget_file import BudgetFile
     from dualquery.data.schema.protocol import Schema
     from dualquery.estimates.expected import ExpectedError
     from dualquery.queries.family import Queries
@@ -48,6 +50,7 @@ def release(
     neighbours: str = "replace-one",
     rows: int | None = None,
     accountant: str = "auto",
+    budget: str | Path | BudgetFile | None = None,
     seed: int | None = None,
     engine: Engine | str = "auto",
     threads: int | None = None,
@@ -79,6 +82,10 @@ def release(
     rows
         With ``neighbours="add-remove"``, where the number of rows is private: a public number to
         use instead. None buys a noisy one with a twenty-fifth of epsilon, and needs ``delta``.
+    budget
+        A budget file (`dualquery.BudgetFile`, or its path), which is charged before anything is
+        drawn; a release that is not private is refused then. None charges none: the guarantee adds
+        up with those of other releases about the same rows.
     seed
         For experiments only: makes the run reproducible and the release not private.
     engine
@@ -96,8 +103,8 @@ def release(
     Raises
     ------
     BadInputError
-        If anything asked for cannot be; nothing private has been drawn then, but for the noisy
-        number of rows.
+        If anything asked for cannot be, or the budget file has no room for it; nothing private has
+        been drawn then, but for the noisy number of rows.
 
     Examples
     --------
@@ -133,11 +140,17 @@ def release(
         max_cells=max_cells,
     )
     reading = engine if isinstance(engine, Engine) else Engine(name=engine)
+    relation = Neighbours.parse(neighbours)
+    payment = Payment.begin(budget, table, relation, configured.name, seed)
     progress.phase("reading the table")
     with reading.open(table, schema, columns, max_ones_per_row) as data:
-        count = wanted.count_rows(data.records, seed)
+        payment.require_declared(data.schema.declared)
+        whole = (epsilon, delta or 0.0)  # given, or 0 of a pure mechanism, if rows are bought
+        count = wanted.count_rows(
+            data.records, seed, lambda event: payment.pay_first(event, *whole)
+        )
         with count.cost_told():
-            budget, notes = wanted.resolve(configured, count)
+            share, notes = wanted.resolve(configured, count)
             progress.phase("making the workload")
             if isinstance(queries, Queries):
                 workload = _own_workload(queries, data.schema)
@@ -147,8 +160,9 @@ def release(
             declared = declarations(workload, statistics)
         task = Task(workload, count.n)
         terms = Terms(
-            budget, count, statistics, declared, asked_epsilon=epsilon, stated_rows=rows, seed=seed
-        )
+            share, count, statistics, declared, asked_epsilon=epsilon, stated_rows=rows,
+            seed=seed, payment=payment,
+        )  # fmt: skip
         return make_release(data, task, configured, terms, notes, cores, progress, created)
 
 

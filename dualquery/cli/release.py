@@ -38,7 +38,7 @@ _data, _workload, _mechanism, _budget, _run = (
 
 PASSED_ON = (
     "schema", "columns", "max_ones_per_row", "mechanism", "epsilon", "delta", "neighbours", "rows",
-    "accountant", "seed", "threads",
+    "accountant", "budget", "seed", "threads",
 )  # fmt: skip
 """Options that `dualquery.release` takes under the same names, as they are."""
 
@@ -129,8 +129,13 @@ def release(
         _budget(help="With add-remove: a public number in place of n; default: a noisy one."),
     ] = None,
     accountant: Annotated[
-        str, _budget(help="auto (the smallest valid bound), or one that 'dualquery budget' lists.")
+        str,
+        _budget(help="auto (the smallest valid bound), or one that 'dualquery budget plan' lists."),
     ] = "auto",
+    budget: Annotated[
+        Path | None,
+        _budget(help="A budget file to charge (dualquery budget init makes one)."),
+    ] = None,
     seed: Annotated[
         int | None, _run(help="Makes the run reproducible, and the release NOT private.")
     ] = None,

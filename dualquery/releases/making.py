@@ -15,6 +15,7 @@ from dualquery.queries.disjunctions import Disjunctions
 from dualquery.queries.family import Queries, Statistic
 from dualquery.queries.stored import BUILT_IN
 from dualquery.releases.folder import Release
+from dualquery.releases.payment import NO_PAYMENT, Payment
 from dualquery.releases.proof import Price, proof_record
 from dualquery.room.assumptions import numerical_assumptions
 from dualquery.room.curator import Curator
@@ -55,6 +56,8 @@ class Terms:
         The number of rows that the user stated, if any.
     seed
         Of an experiment that is not private; None for a release.
+    payment
+        What the release pays with, before it draws.
     """
 
     budget: Budget
@@ -64,6 +67,7 @@ class Terms:
     asked_epsilon: float
     stated_rows: int | None = None
     seed: int | None = None
+    payment: Payment = NO_PAYMENT
 
 
 def make_release(
@@ -90,9 +94,14 @@ def make_release(
     expected = mechanism.expected_error(task, plan)
     if expected is not None:
         progress.note(expected.text())
+    if privacy.private:
+        privacy = replace(privacy, together=terms.payment.together())
+    with count.cost_told():
+        terms.payment.pay((*count.events, *events_of(plan.schedule)), privacy)
     outcome = run(
         data, task, mechanism, plan, seed, threads, progress, budget.neighbours, terms.statistics
     )
+    terms.payment.finish()
     intervals = outcome.intervals
     if intervals is not None:
         intervals = intervals.for_rows(count, task.queries.low, task.queries.high)
@@ -107,6 +116,7 @@ def make_release(
             "neighbours": budget.neighbours.value,
             "rows": terms.stated_rows,
             "seed": seed,
+            "budget_file": terms.payment.record(),
             "mechanism": asdict(mechanism),  # type: ignore[call-overload]  # a frozen dataclass
         },
         privacy=privacy,

@@ -157,11 +157,20 @@ SUMMARY = {
     "created", "schema", "proof",
 }  # fmt: skip
 """Every key of release.json. Each is public; add one here only if it is, too."""
-OPTIONS = {"epsilon", "delta", "accountant", "neighbours", "rows", "seed", "mechanism"}
+OPTIONS = {
+    "epsilon",
+    "delta",
+    "accountant",
+    "neighbours",
+    "rows",
+    "seed",
+    "budget_file",
+    "mechanism",
+}
 SOLVER = {"rounds", "seconds", "slowest_seconds"}
 PRIVACY = {
     "private", "epsilon", "delta", "neighbours", "accountant", "assumptions",
-    "numerical_assumptions",
+    "numerical_assumptions", "together",
 }  # fmt: skip
 
 
