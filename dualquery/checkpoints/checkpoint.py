@@ -6,6 +6,7 @@ is public; exact numbers and the state of a generator never are.
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
@@ -36,6 +37,8 @@ class Checkpoint:
         The file; a new one, or that of earlier attempts.
     on_full
         Called when the disk is full; returns whether it made room.
+    hold
+        Takes so many bytes of the disk, until the release is written.
     no_other_copy
         The operator's word that it is resumed here and nowhere else.
 
@@ -50,19 +53,24 @@ class Checkpoint:
         path: Path,
         *,
         on_full: Callable[[], bool] = lambda: False,
+        hold: Callable[[int], None] = lambda _: None,
         no_other_copy: bool = False,
     ) -> None:
         self._path = path
         self.no_other_copy = no_other_copy
+        self._hold = hold
+        self.attempts = 0
+        """Number of attempts that went on from here: that of the last one, from 0 on."""
         self._lines = Lines(path, on_full)
         self._facts: dict[str, Public] = {}
         self._draws: list[Recorded] = []
         self._taken = 0
-        self._fresh = 0
+        self.fresh = 0
+        """Number of draws that began in this attempt."""
         self._public: dict[str, Public] = {}
         self._deaths: Counter[str] = Counter()
         self.complete = False
-        """Whether all was drawn and the release was written: an attempt needs to do no more."""
+        """Whether all was drawn: an attempt that goes on draws nothing."""
         if not self._lines.entries:
             self._lines.append({"checkpoint": FORMAT}, sync=True)
         try:
@@ -76,12 +84,17 @@ class Checkpoint:
     @property
     def draws(self) -> int:
         """Number of private draws that began, in all attempts."""
-        return len(self._draws) + self._fresh
+        return len(self._draws) + self.fresh
 
     @property
     def lost(self) -> int:
         """Number of draws of earlier attempts without a result."""
         return sum(each.result is None for each in self._draws)
+
+    @property
+    def resumed(self) -> bool:
+        """Whether an earlier attempt drew, and this one is to draw more."""
+        return bool(self._draws) and not self.complete
 
     @property
     def facts(self) -> Mapping[str, Public]:
@@ -92,10 +105,27 @@ class Checkpoint:
         """Close the file."""
         self._lines.close()
 
+    def make_room(self, size: int) -> None:
+        """Hold so many bytes of the disk, for the release.
+
+        Raises
+        ------
+        BadInputError
+            If the disk refuses them.
+        """
+        try:
+            self._hold(size)
+        except OSError as error:
+            raise BadInputError(
+                f"the release, of about {max(size >> 20, 1):,} MiB, cannot be written beside "
+                f"{self._path.parent}: {error.strerror}; make room, or name another --out"
+            ) from error
+
     def finish(self) -> None:
-        """Keep that all was drawn and the release was written."""
-        self._lines.append({"complete": True}, sync=True)
-        self.complete = True
+        """Keep that all was drawn; on the disk when this returns."""
+        if not self.complete:
+            self._lines.append({"complete": True}, sync=True)
+            self.complete = True
 
     def recorded(self) -> Recorded | None:
         """Return the next draw of an earlier attempt that `take` has not passed; None if none."""
@@ -107,9 +137,11 @@ class Checkpoint:
 
     def begin(self, events: tuple[Event, ...], ground: Ground) -> None:
         """Keep that a draw is about to be made; on the disk when this returns."""
+        if self.complete:
+            raise BadInputError(f"the checkpoint {self._path} is complete: nothing may be drawn")
         described = {"begin": event_to_dict(events[0]), "times": len(events)}
         self._lines.append({**described, "ground": asdict(ground)}, sync=True)
-        self._fresh += 1
+        self.fresh += 1
 
     def end(self, result: NDArray[Any]) -> None:
         """Keep what came of the draw that began last; on the disk when this returns."""
@@ -134,9 +166,10 @@ class Checkpoint:
 
     def same(self, what: str, value: Public) -> None:
         """Keep a fact about the run; refuse to go on if an earlier attempt had another."""
+        value = json.loads(json.dumps(dict(value), default=str))
         known = self._facts.get(what)
         if known is None:
-            self._lines.append({"fact": what, "value": dict(value)}, sync=True)
+            self._lines.append({"fact": what, "value": value}, sync=False)
             self._facts[what] = value
             return
         off = [
@@ -150,9 +183,10 @@ class Checkpoint:
                 "what it was made with, or make a new release"
             )
 
-    def attempt(self, number: int) -> None:
-        """Keep that another attempt goes on from here."""
-        self._lines.append({"attempt": number}, sync=True)
+    def go_on(self, attempt: int) -> None:
+        """Keep that an attempt, by its number, goes on from here."""
+        self._lines.append({"attempt": attempt}, sync=True)
+        self.attempts = attempt
 
     def _take_in(self, number: int, entry: Entry) -> None:
         """Read an entry of an earlier attempt."""
@@ -178,5 +212,7 @@ class Checkpoint:
             self._facts[entry["fact"]] = entry["value"]
         elif "complete" in entry:
             self.complete = True
-        elif "attempt" not in entry:
+        elif "attempt" in entry:
+            self.attempts = int(entry["attempt"])
+        else:
             raise ValueError("an entry of an unknown kind")

@@ -59,7 +59,10 @@ class Unfinished:
         """
         if self._checkpoint is None:
             self._checkpoint = Checkpoint(
-                self.path / JOURNAL, on_full=self.give_space, no_other_copy=self._no_other_copy
+                self.path / JOURNAL,
+                on_full=self.give_space,
+                hold=self.hold_space,
+                no_other_copy=self._no_other_copy,
             )
             sync_folder(self.path)
             sync_folder(self.path.parent)
@@ -69,6 +72,11 @@ class Unfinished:
     def drawn(self) -> bool:
         """Whether a private draw began."""
         return self._checkpoint is not None and self._checkpoint.draws > 0
+
+    @property
+    def drawn_now(self) -> bool:
+        """Whether a private draw began in this attempt."""
+        return self._checkpoint is not None and self._checkpoint.fresh > 0
 
     @property
     def release(self) -> Path:
@@ -184,7 +192,7 @@ def _block(unfinished: Unfinished) -> Iterator[Unfinished]:
         unfinished.close(keep=drawn)
         if drawn and isinstance(error, KeyboardInterrupt):
             raise InterruptedRun(unfinished.told()) from error
-        if drawn:
+        if unfinished.drawn_now:
             error.add_note(unfinished.told())
         raise
     unfinished.close(keep=False)
