@@ -240,7 +240,7 @@ def release(
             **_chosen(given, *PASSED_ON),
         )
         progress.phase("writing the release")
-        place.write(made)
+        place.write(made.write_files)
     if given["quiet"] and not made.privacy.private:
         typer.echo(terminal_line(made.privacy.guarantee()), err=True)
     summary = made.summary()

@@ -219,29 +219,28 @@ class Release:
         from dualquery.releases.reservation import reserve
 
         with reserve(path) as place:
-            place.write(self)
+            place.write(self.write_files)
         return Path(path)
 
-
-def write_files(release: Release, folder: Path) -> None:
-    """Fill a new folder with a release, and put it on the disk."""
-    folder.mkdir()
-    release.answer_table.write_parquet(folder / "answers.parquet")
-    trace_table(release.trace).write_parquet(folder / "trace.parquet")
-    synthetic = release.synthetic
-    if synthetic is not None:
-        synthetic.write_parquet(folder / SYNTHETIC)
-    write_kept(release.measurements, release.model, folder)
-    whole = sealed(release.summary(), folder)
-    text = json.dumps(whole, indent=2, allow_nan=False) + "\n"
-    (folder / "release.json").write_text(text, encoding="utf-8")
-    for file in folder.iterdir():
-        with file.open("rb+") as handle:
-            os.fsync(handle.fileno())
-    # A file's time would tell how long the passes over private rows took.
-    stamp = datetime.datetime.fromisoformat(release.created).timestamp()
-    for path in (*folder.iterdir(), folder):
-        os.utime(path, (stamp, stamp))
+    def write_files(self, folder: Path) -> None:
+        """Make a folder, fill it with the release and put it on the disk."""
+        folder.mkdir()
+        self.answer_table.write_parquet(folder / "answers.parquet")
+        trace_table(self.trace).write_parquet(folder / "trace.parquet")
+        synthetic = self.synthetic
+        if synthetic is not None:
+            synthetic.write_parquet(folder / SYNTHETIC)
+        write_kept(self.measurements, self.model, folder)
+        whole = sealed(self.summary(), folder)
+        text = json.dumps(whole, indent=2, allow_nan=False) + "\n"
+        (folder / "release.json").write_text(text, encoding="utf-8")
+        for file in folder.iterdir():
+            with file.open("rb+") as handle:
+                os.fsync(handle.fileno())
+        # A file's time would tell how long the passes over private rows took.
+        stamp = datetime.datetime.fromisoformat(self.created).timestamp()
+        for path in (*folder.iterdir(), folder):
+            os.utime(path, (stamp, stamp))
 
 
 def trace_table(trace: Sequence[Mapping[str, Any]]) -> pl.DataFrame:

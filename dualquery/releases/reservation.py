@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import errno
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dualquery.checkpoints import folder as unfinished_folder
 from dualquery.checkpoints.folder import LEAST_SPACE, SUFFIX, Unfinished
-from dualquery.releases.folder import Release, write_files
 from dualquery.runtime.durable import sync_folder
 from dualquery.runtime.errors import BadInputError
 
@@ -43,8 +42,8 @@ class Place:
         with _disk_errors(self.target):
             self._unfinished.hold_space(size)
 
-    def write(self, release: Release) -> None:
-        """Write the release, and give it its name in one step.
+    def write(self, write_files: Callable[[Path], None]) -> None:
+        """Let a release write its files (`Release.write_files`); give it its name in one step.
 
         Raises
         ------
@@ -55,7 +54,7 @@ class Place:
 
         self._unfinished.give_space()
         with _disk_errors(self.target, PolarsError):
-            write_files(release, self._unfinished.release)
+            write_files(self._unfinished.release)
             if self.target.exists():
                 raise BadInputError(
                     f"{self.target} appeared while the release was made; name another --out"

@@ -369,7 +369,7 @@ def test_a_target_that_appears_meanwhile_is_left_alone(made, tmp_path) -> None:
     with reserve(tmp_path / "out") as folder:
         (tmp_path / "out").mkdir()
         with pytest.raises(BadInputError, match="appeared while the release was made"):
-            folder.write(made)
+            folder.write(made.write_files)
     assert names(tmp_path) == {"out"}
     assert names(tmp_path / "out") == set()
 
