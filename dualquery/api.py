@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dualquery.mechanisms.protocol import Task
-from dualquery.mechanisms.registry import configure
+from dualquery.mechanisms.registry import configure, with_records
 from dualquery.privacy.events import Neighbours
 from dualquery.releases.identity import keep_questions, keep_request
 from dualquery.releases.making import Terms, declarations, make_release
@@ -21,7 +21,7 @@ from dualquery.room.randomness import check_seed
 from dualquery.room.row_count import COUNT_SHARE, RowCount
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.progress import NO_PROGRESS, Progress
-from dualquery.runtime.resources import thread_count
+from dualquery.runtime.resources import check_memory, thread_count
 
 if TYPE_CHECKING:
     from dualquery.budgets.budget_file import BudgetFile
@@ -48,6 +48,7 @@ def release(
     max_cells: int | None = None,
     mechanism: str | None = None,
     options: Mapping[str, Any] | None = None,
+    records: int | None = None,
     epsilon: float = 1.0,
     delta: float | None = None,
     neighbours: str = "replace-one",
@@ -58,6 +59,7 @@ def release(
     engine: Engine | str = "auto",
     threads: int | None = None,
     checkpoint: Checkpoint | None = None,
+    show_private_errors: bool = False,
     progress: Progress = NO_PROGRESS,
 ) -> Release:
     """Answer a workload about a private table, and make synthetic records, under privacy.
@@ -81,6 +83,9 @@ def release(
     mechanism, options
         The mechanism's name, and values for the fields of its configuration. None for ``auto``,
         which chooses from public facts; with options, for the mechanism ``dualquery``.
+    records
+        Number of synthetic records; None for one a row, up to limits that the release states. A
+        mechanism that fits no distribution repeats its own records.
     epsilon, delta, neighbours, accountant
         The budget. ``delta`` defaults to 1/n^2 (0 for mechanisms of pure epsilon).
     rows
@@ -100,6 +105,9 @@ def release(
     checkpoint
         Keeps what is drawn, or has it from an interrupted run that this one goes on with (see
         `dualquery.releases.reservation`). A run with a seed needs none: it can be made again.
+    show_private_errors
+        True to log the true errors of the answers, for yourself only. What you choose after seeing
+        them is not covered by the guarantee, and the release says that they were shown.
     progress
         Listens to phases and rounds.
 
@@ -127,7 +135,7 @@ def release(
     wanted = BudgetRequest(
         epsilon=epsilon, delta=delta, accountant=accountant, neighbours=neighbours, rows=rows
     )
-    configured = configure(mechanism, options or {})
+    configured = with_records(configure(mechanism, options or {}), records)
     wanted.require_delta(configured)
     if mechanism is None and options:
         progress.note(
@@ -150,7 +158,8 @@ def release(
     relation = Neighbours.parse(neighbours)
     journal: Journal = NO_JOURNAL
     if checkpoint is not None and seed is None:
-        keep_request(checkpoint, configured, wanted, request, table)
+        asked = {"records": records, "show_private_errors": show_private_errors}
+        keep_request(checkpoint, configured, wanted, request, table, asked)
         journal = checkpoint
     payment = Payment.begin(
         budget, table, relation, configured.name, seed, None if seed is not None else checkpoint
@@ -162,6 +171,12 @@ def release(
         count = wanted.count_rows(
             data.records, seed, lambda event: payment.pay_first(event, *whole), journal
         )
+        if records is not None:
+            check_memory(
+                2 * records * data.schema.domain.bits,
+                f"{records:,} records of {data.schema.domain.bits:,} bits",
+                "release fewer; dualquery sample draws any number from the release afterwards",
+            )
         with count.cost_told():
             share, notes = wanted.resolve(configured, count)
             progress.phase("making the workload")
@@ -174,8 +189,9 @@ def release(
             keep_questions(journal, data.schema, workload)
         task = Task(workload, count.n)
         terms = Terms(
-            share, count, statistics, declared, asked_epsilon=epsilon, stated_rows=rows,
-            seed=seed, payment=payment, journal=journal,
+            share, count, statistics, declared, asked_epsilon=epsilon, stated_rows=rows, seed=seed,
+            records=records, show_private_errors=show_private_errors, payment=payment,
+            journal=journal,
         )  # fmt: skip
         return make_release(data, task, configured, terms, notes, cores, progress, created)
 

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from dualquery.budgets.marks import mark_of
-from dualquery.room.journal import Journal
+from dualquery.room.journal import Journal, Public
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.versions import versions
 
@@ -19,7 +19,12 @@ if TYPE_CHECKING:
 
 
 def keep_request(
-    journal: Journal, mechanism: Mechanism[Any], budget: Any, workload: Any, table: object
+    journal: Journal,
+    mechanism: Mechanism[Any],
+    budget: Any,
+    workload: Any,
+    table: object,
+    others: Public,
 ) -> None:
     """Keep versions, options and which table it is; see `Journal.same`.
 
@@ -33,12 +38,15 @@ def keep_request(
         The mechanism's configuration, and what was asked for: dataclasses.
     table
         The private table, as the user gave it.
+    others
+        Options of none of these.
     """
     journal.same("program", versions())
     own: Any = mechanism
     journal.same("mechanism", {"name": mechanism.name, **asdict(own)})
     journal.same("budget request", asdict(budget))
     journal.same("workload request", asdict(workload))
+    journal.same("request", others)
     try:
         mark = mark_of(table)
     except BadInputError:  # there is no folder to keep a key in
