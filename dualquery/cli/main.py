@@ -20,6 +20,7 @@ from dualquery.cli.schema import schema
 from dualquery.cli.signals import ending_signals_interrupt
 from dualquery.cli.solve import convert, solve
 from dualquery.cli.solvers import solvers
+from dualquery.cli.table import table
 from dualquery.runtime.errors import BadInputError, InterruptedRun
 from dualquery.runtime.escaping import terminal_line
 from dualquery.runtime.versions import __version__
@@ -44,6 +45,7 @@ for command in (
     release,
     evaluate,
     answer,
+    table,
     sample,
     report,
     schema,
