@@ -4,8 +4,8 @@ Workers make real releases of a tiny table on one budget file, by the command li
 notes, before the first private draw of a release, which charge it was told is on the disk; so a
 draw without its charge would be seen even if no answer of it got out.
 
-`rounds_of_kills` starts workers, kills them with SIGKILL and looks at what is left. To look at more,
-give it an ``after``: it is called with the folder once the workers of a round are dead.
+`rounds_of_kills` starts workers, kills them with SIGKILL and looks at what is left. To look at
+more, give it an ``after``: it is called with the folder once the workers of a round are dead.
 """
 
 from __future__ import annotations
