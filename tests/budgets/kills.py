@@ -174,6 +174,8 @@ def look(folder: Path, tally: Tally) -> None:
     tally.charged += len(account.releases)
     answered = set()
     for out in folder.glob("out-*"):
+        if out.name.endswith(".unfinished"):
+            continue
         try:
             load_release(out)
         except ValueError:
