@@ -13,6 +13,7 @@ from dualquery.mechanisms.protocol import Task
 from dualquery.mechanisms.registry import configure, with_records
 from dualquery.privacy.events import Neighbours
 from dualquery.releases.making import Terms, declarations, make_release
+from dualquery.releases.polish import check_polish
 from dualquery.requests import BudgetRequest
 from dualquery.room.randomness import check_seed
 from dualquery.room.row_count import COUNT_SHARE, RowCount
@@ -44,6 +45,7 @@ def release(
     mechanism: str | None = None,
     options: Mapping[str, Any] | None = None,
     records: int | None = None,
+    polish: float | None = None,
     epsilon: float = 1.0,
     delta: float | None = None,
     neighbours: str = "replace-one",
@@ -79,6 +81,10 @@ def release(
     records
         Number of synthetic records; None for one a row, up to limits that the release states. A
         mechanism that fits no distribution repeats its own records.
+    polish
+        Seconds for which the records are brought nearer to the released answers, of conjunctions of
+        at most 3 literals (`dualquery.releases.polish`); None for not at all. How far it gets
+        depends on the machine, so a seed does not repeat the records then.
     epsilon, delta, neighbours, accountant
         The budget. ``delta`` defaults to 1/n^2 (0 for mechanisms of pure epsilon).
     rows
@@ -121,7 +127,7 @@ def release(
     wanted = BudgetRequest(
         epsilon=epsilon, delta=delta, accountant=accountant, neighbours=neighbours, rows=rows
     )
-    configured = with_records(configure(mechanism, options or {}), records)
+    configured = with_records(configure(mechanism, options or {}), records, polish=polish)
     wanted.require_delta(configured)
     if mechanism is None and options:
         progress.note(
@@ -157,12 +163,14 @@ def release(
                 workload = _own_workload(queries, data.schema)
             else:
                 workload = request.build(data.schema, count.n)
+            if polish is not None:
+                check_polish(workload, polish)
             statistics = configured.statistics(workload)
             declared = declarations(workload, statistics)
         task = Task(workload, count.n)
         terms = Terms(
             budget, count, statistics, declared, asked_epsilon=epsilon, stated_rows=rows, seed=seed,
-            show_private_errors=show_private_errors, records=records,
+            show_private_errors=show_private_errors, records=records, polish=polish,
         )  # fmt: skip
         return make_release(data, task, configured, terms, notes, cores, progress, created)
 

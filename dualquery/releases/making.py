@@ -6,6 +6,8 @@ import datetime
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from dualquery.mechanisms.protocol import Budget, Mechanism, Outcome, Plan, Session, Task
 from dualquery.privacy.accountants.choice import best
 from dualquery.privacy.events import Neighbours, events_of
@@ -15,6 +17,7 @@ from dualquery.queries.disjunctions import Disjunctions
 from dualquery.queries.family import Queries, Statistic
 from dualquery.queries.stored import BUILT_IN
 from dualquery.releases.folder import Release
+from dualquery.releases.polish import check_polish, polished
 from dualquery.releases.proof import Price, proof_record
 from dualquery.releases.sampling import finished_records
 from dualquery.room.assumptions import numerical_assumptions
@@ -59,6 +62,8 @@ class Terms:
         Of an experiment that is not private; None for a release.
     records
         Number of synthetic records that the user asked for; None for the mechanism's.
+    polish
+        Seconds for which records are improved (`dualquery.releases.polish`); None for not at all.
     show_private_errors
         The operator's explicit word to log true errors (`dualquery.room.private_errors`).
     """
@@ -71,6 +76,7 @@ class Terms:
     stated_rows: int | None = None
     seed: int | None = None
     records: int | None = None
+    polish: float | None = None
     show_private_errors: bool = False
 
 
@@ -105,6 +111,13 @@ def make_release(
         show_private_errors=terms.show_private_errors,
     )  # fmt: skip
     records, remark = finished_records(outcome, terms.records, task.n, seed)
+    if records is not None and terms.polish is not None:
+        progress.phase("polishing the records")
+        generator = np.random.default_rng(seed)
+        workload = check_polish(task.queries, terms.polish)
+        records = polished(
+            records, workload, outcome.answers, terms.polish, generator, progress.step
+        )
     intervals = outcome.intervals
     if intervals is not None:
         intervals = intervals.for_rows(count, task.queries.low, task.queries.high)
@@ -119,6 +132,8 @@ def make_release(
             "neighbours": budget.neighbours.value,
             "rows": terms.stated_rows,
             "seed": seed,
+            "records": terms.records,
+            "polish": terms.polish,
             "mechanism": asdict(mechanism),  # type: ignore[call-overload]  # a frozen dataclass
         },
         privacy=privacy,

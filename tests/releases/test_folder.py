@@ -156,7 +156,10 @@ SUMMARY = {
     "created", "schema", "proof",
 }  # fmt: skip
 """Every key of release.json. Each is public; add one here only if it is, too."""
-OPTIONS = {"epsilon", "delta", "accountant", "neighbours", "rows", "seed", "mechanism"}
+OPTIONS = {
+    "epsilon", "delta", "accountant", "neighbours", "rows", "seed", "records", "polish",
+    "mechanism",
+}  # fmt: skip
 SOLVER = {"rounds", "seconds", "slowest_seconds"}
 PRIVACY = {
     "private", "epsilon", "delta", "neighbours", "accountant", "assumptions",
