@@ -12,9 +12,12 @@ import numpy as np
 from dualquery.mechanisms.protocol import Task
 from dualquery.mechanisms.registry import configure, with_records
 from dualquery.privacy.events import Neighbours
+from dualquery.releases.identity import keep_questions, keep_request
 from dualquery.releases.making import Terms, declarations, make_release
+from dualquery.releases.payment import Payment
 from dualquery.releases.polish import check_polish
 from dualquery.requests import BudgetRequest
+from dualquery.room.journal import NO_JOURNAL, Journal
 from dualquery.room.randomness import check_seed
 from dualquery.room.row_count import COUNT_SHARE, RowCount
 from dualquery.runtime.errors import BadInputError
@@ -22,6 +25,8 @@ from dualquery.runtime.progress import NO_PROGRESS, Progress
 from dualquery.runtime.resources import check_memory, thread_count
 
 if TYPE_CHECKING:
+    from dualquery.budgets.budget_file import BudgetFile
+    from dualquery.checkpoints.checkpoint import Checkpoint
     from dualquery.data.schema.protocol import Schema
     from dualquery.estimates.expected import ExpectedError
     from dualquery.queries.family import Queries
@@ -51,9 +56,11 @@ def release(
     neighbours: str = "replace-one",
     rows: int | None = None,
     accountant: str = "auto",
+    budget: str | Path | BudgetFile | None = None,
     seed: int | None = None,
     engine: Engine | str = "auto",
     threads: int | None = None,
+    checkpoint: Checkpoint | None = None,
     show_private_errors: bool = False,
     progress: Progress = NO_PROGRESS,
 ) -> Release:
@@ -90,6 +97,10 @@ def release(
     rows
         With ``neighbours="add-remove"``, where the number of rows is private: a public number to
         use instead. None buys a noisy one with a twenty-fifth of epsilon, and needs ``delta``.
+    budget
+        A budget file (`dualquery.BudgetFile`, or its path), which is charged before anything is
+        drawn; a release that is not private is refused then. None charges none: the guarantee adds
+        up with those of other releases about the same rows.
     seed
         For experiments only: makes the run reproducible and the release not private.
     engine
@@ -97,6 +108,9 @@ def release(
         takes ``stream`` for files that do not fit into memory. Results do not depend on it.
     threads
         Threads for all parts; None for one a core. Results do not depend on it.
+    checkpoint
+        Keeps what is drawn, or has it from an interrupted run that this one goes on with (see
+        `dualquery.releases.reservation`). A run with a seed needs none: it can be made again.
     show_private_errors
         True to log the true errors of the answers, for yourself only. What you choose after seeing
         them is not covered by the guarantee, and the release says that they were shown.
@@ -110,8 +124,8 @@ def release(
     Raises
     ------
     BadInputError
-        If anything asked for cannot be; nothing private has been drawn then, but for the noisy
-        number of rows.
+        If anything asked for cannot be, or the budget file has no room for it; nothing private has
+        been drawn then, but for the noisy number of rows.
 
     Examples
     --------
@@ -147,9 +161,26 @@ def release(
         max_cells=max_cells,
     )
     reading = engine if isinstance(engine, Engine) else Engine(name=engine)
+    relation = Neighbours.parse(neighbours)
+    journal: Journal = NO_JOURNAL
+    if checkpoint is not None and seed is None:
+        asked = {
+            "records": records,
+            "polish": polish,
+            "show_private_errors": show_private_errors,
+        }
+        keep_request(checkpoint, configured, wanted, request, table, asked)
+        journal = checkpoint
+    payment = Payment.begin(
+        budget, table, relation, configured.name, seed, None if seed is not None else checkpoint
+    )
     progress.phase("reading the table")
     with reading.open(table, schema, columns, max_ones_per_row) as data:
-        count = wanted.count_rows(data.records, seed)
+        payment.require_declared(data.schema.declared)
+        whole = (epsilon, delta or 0.0)  # given, or 0 of a pure mechanism, if rows are bought
+        count = wanted.count_rows(
+            data.records, seed, lambda event: payment.pay_first(event, *whole), journal
+        )
         if records is not None:
             check_memory(
                 2 * records * data.schema.domain.bits,
@@ -157,7 +188,7 @@ def release(
                 "release fewer; dualquery sample draws any number from the release afterwards",
             )
         with count.cost_told():
-            budget, notes = wanted.resolve(configured, count)
+            share, notes = wanted.resolve(configured, count)
             progress.phase("making the workload")
             if isinstance(queries, Queries):
                 workload = _own_workload(queries, data.schema)
@@ -167,10 +198,12 @@ def release(
                 check_polish(workload, polish)
             statistics = configured.statistics(workload)
             declared = declarations(workload, statistics)
+            keep_questions(journal, data.schema, workload)
         task = Task(workload, count.n)
         terms = Terms(
-            budget, count, statistics, declared, asked_epsilon=epsilon, stated_rows=rows, seed=seed,
-            show_private_errors=show_private_errors, records=records, polish=polish,
+            share, count, statistics, declared, asked_epsilon=epsilon, stated_rows=rows, seed=seed,
+            records=records, polish=polish, show_private_errors=show_private_errors,
+            payment=payment, journal=journal,
         )  # fmt: skip
         return make_release(data, task, configured, terms, notes, cores, progress, created)
 
