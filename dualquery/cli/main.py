@@ -18,6 +18,7 @@ from dualquery.cli.sample import sample
 from dualquery.cli.schema import schema
 from dualquery.cli.solve import convert, solve
 from dualquery.cli.solvers import solvers
+from dualquery.cli.verify import sign, verify
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.escaping import terminal_line
 from dualquery.runtime.versions import __version__
@@ -49,6 +50,8 @@ for command in (
     solve,
     convert,
     compare_solvers,
+    verify,
+    sign,
 ):
     app.command()(command)
 
