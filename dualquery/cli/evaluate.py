@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from dualquery.cli.figures import share
 from dualquery.cli.options import (
     AnswersCache,
     EngineName,
@@ -18,6 +20,9 @@ from dualquery.cli.options import (
     Verbose,
 )
 from dualquery.cli.terminal import Terminal, set_threads, start_logging
+
+_NAMED = 5
+"""Columns and queries that the terminal shows; ``--json`` has more."""
 
 
 def evaluate(
@@ -45,6 +50,7 @@ def evaluate(
 
     from rich.markup import escape
     from rich.table import Table
+    from rich.text import Text
 
     with terminal.progress() as progress:
         from dualquery.releases.evaluation import evaluate as run_evaluation
@@ -78,5 +84,24 @@ def evaluate(
         for name, line in found["baselines"].items()
     ]
     for name, line in rows:
-        lines.add_row(name, f"{line['max_error']:.4f}", f"{line['mean_error']:.5f}")
+        lines.add_row(name, *_errors(line))
     console.print(lines)
+    if len(found["by_literals"]) > 1:
+        sizes = Table("literals", "queries", "max error", "mean error")
+        for line in found["by_literals"]:
+            sizes.add_row(f"{line['literals']}", f"{line['queries']:,}", *_errors(line))
+        console.print(sizes)
+    if found["by_column"]:
+        columns = Table("queries about", "queries", "max error", "mean error")
+        for line in found["by_column"][:_NAMED]:
+            columns.add_row(Text(line["column"]), f"{line['queries']:,}", *_errors(line))
+        console.print(columns)
+    queries = Table("furthest from the truth", "answer", "truth", "error")
+    for line in found["worst"][:_NAMED]:
+        figures = (share(line[key]) for key in ("answer", "truth", "error"))
+        queries.add_row(Text(line["query"]), *figures)
+    console.print(queries)
+
+
+def _errors(line: Mapping[str, float]) -> tuple[str, str]:
+    return share(line["max_error"]), share(line["mean_error"])

@@ -44,7 +44,6 @@ for command in (
     evaluate,
     answer,
     sample,
-    budget,
     schema,
     solvers,
     solve,
@@ -54,6 +53,7 @@ for command in (
     sign,
 ):
     app.command()(command)
+app.add_typer(budget, name="budget")
 
 
 @app.callback()
@@ -80,6 +80,7 @@ def main(arguments: list[str] | None = None) -> int:
         Without the program's name; None for those of the process.
     """
     known = {command.name for command in app.registered_commands}
+    known |= {group.name for group in app.registered_groups}
     for entry in entry_points(group=ENTRY_POINTS):
         if entry.name not in known:
             app.command(name=entry.name)(_third_party(entry))

@@ -13,6 +13,7 @@ import contextlib
 import datetime
 import errno
 import json
+import math
 import os
 import shutil
 import tempfile
@@ -29,7 +30,9 @@ from dualquery.privacy.statement import PrivacyStatement
 from dualquery.releases.answering import answer_queries
 from dualquery.releases.kept import describe_kept, read_kept, write_kept
 from dualquery.releases.seal import sealed, unsealed
+from dualquery.releases.stored import check_files, numbers_of, read_record, read_table
 from dualquery.runtime.errors import BadInputError
+from dualquery.runtime.resources import check_memory
 
 if TYPE_CHECKING:
     from dualquery.data.schema.protocol import Schema
@@ -142,19 +145,24 @@ class Release:
         ).with_columns(pl.col("interval_low", "interval_high").fill_nan(None))
 
     def answer(self, query: str) -> float:
-        """Return the answer of one conjunction given as text, such as ``age=30-35 & sex!=Female``.
+        """Return the answer of one question, such as ``age=18-64 & sex!=Female`` or ``mean(age)``.
 
-        The released answer if the workload has the query, else that of the synthetic records, with
-        no promise of its error; `dualquery.releases.answering.answer_queries` says which. Asking
-        costs no privacy.
+        The released answer if the workload has the query, else that of the model or the synthetic
+        records; `dualquery.releases.answering.answer_queries` says which, how far off it may be,
+        and what a question is. Asking costs no privacy.
+
+        Returns
+        -------
+        A share of the rows, a number of rows, or a number of the column's; NaN where the rows that
+        the question is about are none.
 
         Raises
         ------
         BadInputError
-            If the query cannot be read, or is neither in the workload nor are there records.
+            If the question cannot be read, or there is nothing to answer it from.
         """
         (found,) = answer_queries(self, [query])
-        return float(found["answer"])
+        return math.nan if found["answer"] is None else float(found["answer"])
 
     def sample(self, n: int, *, seed: int | None = None) -> pl.DataFrame:
         """Return ``n`` new rows in the user's columns; costs no privacy, however many.
@@ -323,9 +331,7 @@ def load_release(path: str | Path) -> Release:
         If it is not a release, is incomplete or was written by a newer version.
     """
     folder = Path(path)
-    missing = [name for name in FILES if not (folder / name).is_file()]
-    if missing:
-        raise BadInputError(f"{folder} is not a release folder: {missing[0]} is missing")
+    check_files(folder, FILES)
     try:
         return _read(folder)
     except BadInputError as error:
@@ -342,26 +348,25 @@ _MALFORMED = (ValueError, KeyError, TypeError, AttributeError)
 
 
 def _read(folder: Path) -> Release:
-    from dualquery.data.readers.formats import parse_source
+    from dualquery.data.readers.parquet import open_parquet
     from dualquery.data.schema.files import schema_from_dict
     from dualquery.queries.stored import queries_of_table
     from dualquery.rows.dataset import load
 
-    stored = json.loads((folder / "release.json").read_text(encoding="utf-8"))
+    stored = read_record(folder, FORMAT_VERSION)
     version = stored["format_version"]
-    if version > FORMAT_VERSION:
-        raise BadInputError(
-            f"format {version} is newer than {FORMAT_VERSION}, the newest that this version reads: "
-            "upgrade dualquery"
-        )
     schema = schema_from_dict(stored["schema"])
-    answers = pl.read_parquet(folder / "answers.parquet")
-    records = None
-    if stored["synthetic_records"]:
+    answers = read_table(folder / "answers.parquet")
+    records, count = None, 0
+    if stated := stored["synthetic_records"]:
+        check_files(folder, (SYNTHETIC,))
         uncut = schema.with_max_ones(None)
-        synthetic = load(parse_source(f"parquet:{folder / SYNTHETIC}"), uncut).records
-        records = synthetic.dense_rows(0, synthetic.n)
-    found = (len(answers), 0 if records is None else len(records))
+        check_memory(stated * schema.domain.bits, "the synthetic records", "take a larger machine")
+        source = open_parquet(folder / SYNTHETIC, SYNTHETIC)
+        count = source.row_count()
+        if count == stated:
+            records = load(source, uncut).records.dense_rows(0, count)
+    found = (len(answers), count)
     if found != (stored["queries"], stored["synthetic_records"]):
         raise BadInputError(
             f"{found[0]:,} answers and {found[1]:,} records found, but release.json speaks of "
@@ -378,9 +383,9 @@ def _read(folder: Path) -> Release:
         workload=queries_of_table(
             {s.name: s for s in answers}, schema.domain, dict(stored["workload"])
         ),
-        answers=answers["answer"].to_numpy(),
+        answers=numbers_of(answers, "answer"),
         records=records,
-        trace=tuple(pl.read_parquet(folder / "trace.parquet").to_dicts()),
+        trace=tuple(read_table(folder / "trace.parquet").to_dicts()),
         solver=stored["solver"],
         intervals=_intervals(stored["intervals"], answers),
         notes=tuple(stored["notes"]),
@@ -399,6 +404,6 @@ def _intervals(stored: Mapping[str, Any] | None, answers: pl.DataFrame) -> Inter
     if stored is None:
         return None
     lower, upper = (
-        answers[name].fill_null(np.nan).to_numpy() for name in ("interval_low", "interval_high")
+        numbers_of(answers, name, missing=True) for name in ("interval_low", "interval_high")
     )
     return Intervals(lower, upper, stored["basis"], stored["level"])

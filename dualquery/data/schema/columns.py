@@ -6,7 +6,6 @@ The schema knows where a column starts within the record.
 
 from __future__ import annotations
 
-import difflib
 import itertools
 import math
 import re
@@ -26,7 +25,7 @@ from dualquery.data.schema.checks import (
     check_name,
 )
 from dualquery.data.schema.dates import Dates
-from dualquery.runtime.errors import BadInputError
+from dualquery.runtime.errors import BadInputError, close_names
 
 
 @dataclass(frozen=True)
@@ -367,7 +366,9 @@ def suggest(found: str, known: Sequence[str], otherwise: str | None = None) -> s
     otherwise
         What to say when nothing known is close; None lists the first few.
     """
-    close = difflib.get_close_matches(found, known, n=3, cutoff=0.6)
+    folded = {name.casefold(): name for name in reversed(known)}
+    same = folded.get(found.casefold())  # close, whatever its letters' case
+    close = close_names(found, known, 3) if same is None else [same]
     if close:
         return "did you mean " + " or ".join(map(repr, close)) + "?"
     if otherwise is not None:
