@@ -140,5 +140,5 @@ def _tables(stored: dict[str, Any], folder: Path) -> Iterator[str]:
         if events[0]["kind"] == "gaussian":
             half = NormalDist().inv_cdf((1 + intervals["level"]) / 2) * ground["scale"]
         width = (high - low)[(low > 0) & (high < 1)]
-        if "literals" in table.column_names and not np.allclose(width, 2 * half / stored["rows"]):
+        if "literal_1" in table.column_names and not np.allclose(width, 2 * half / stored["rows"]):
             yield "the intervals have another width than the noise gives them"

@@ -10,9 +10,9 @@ noise alone by dp-accounting, other ``exact`` events by `_recursion`, the closed
 Theorem III.3) and ``paper`` (Gaboardi et al. 2014, Theorem 4.1) as they are printed.
 
 **Confirmed** means: with e the epsilon of the record's accountant, the events are proven here to be
-(e (1 + t), delta)-private. For closed forms t is rounding; for ``exact`` it is 0.75%, since this check
-and the program are two upper bounds that round differently. The epsilon which the release states is
-at least e plus what the number of rows has cost, without any tolerance.
+(e (1 + t), delta)-private. For closed forms t is rounding; for ``exact`` it is 0.75%, since this
+check and the program are two upper bounds that round differently. The epsilon which the release
+states is at least e plus what the number of rows has cost, without any tolerance.
 
 **Not checked**: the proofs of sensitivities, whether the program did what it says, and who wrote
 the folder. Who edits a folder can compute its digests anew; a signature shows that.
@@ -243,7 +243,7 @@ def _recursion(events: list[Event], rho: float, pure: float, delta: float) -> fl
 
 def _cuts(events: int, draws: int) -> Floats:
     """Return where [0, 1], the places of t, is cut: finely in the middle, where t costs most."""
-    excess, longest = min(0.02, max(0.002, 2e-5 * events)), max(0.003, 0.003 * (draws / 200) ** 0.5)
+    excess, longest = min(0.01, max(0.002, 1e-5 * events)), max(0.003, 0.001 * draws**0.5)
     right = [(math.sqrt(1 + excess) - 1) / 2]
     while right[-1] < 0.5:
         x = right[-1]
