@@ -14,6 +14,7 @@ from dualquery.cli.budget import budget
 from dualquery.cli.compare_solvers import compare_solvers
 from dualquery.cli.evaluate import evaluate
 from dualquery.cli.release import release
+from dualquery.cli.report import report
 from dualquery.cli.sample import sample
 from dualquery.cli.schema import schema
 from dualquery.cli.solve import convert, solve
@@ -44,6 +45,7 @@ for command in (
     evaluate,
     answer,
     sample,
+    report,
     schema,
     solvers,
     solve,

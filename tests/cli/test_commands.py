@@ -22,7 +22,7 @@ RELEASE_KEYS = {
     "queries", "way", "workload", "synthetic_records", "solver", "intervals", "measurements",
     "model", "notes", "versions", "created",
 }  # fmt: skip
-COMMANDS = ["release", "evaluate", "answer", "sample", "budget", "solvers", "schema"]
+COMMANDS = ["release", "evaluate", "answer", "sample", "report", "budget", "solvers", "schema"]
 
 
 def names(folder: Path) -> set[str]:
@@ -870,6 +870,6 @@ def test_config_names_the_mechanism_or_implies_it(dualquery, files, tmp_path) ->
     ],
 )
 def test_a_small_share_is_never_shown_as_none(value: float, shown: str) -> None:
-    from dualquery.cli.figures import share
+    from dualquery.runtime.figures import share
 
     assert share(value) == shown
