@@ -6,9 +6,8 @@ import inspect
 import warnings
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from dualquery.api import release
+from dualquery.releases.sampling import source_of_records
 from dualquery.runtime.errors import BadInputError, did_you_mean
 
 if TYPE_CHECKING:
@@ -20,9 +19,8 @@ if TYPE_CHECKING:
 class Synthesizer:
     """Makes synthetic rows from a private table.
 
-    The mechanism makes a limited number of records (by default one a private row, 10,000 at most);
-    `sample` repeats them, so its rows are no new combinations, and shares in them are multiples of
-    one by that number.
+    Rows are drawn from the model that the release keeps. A mechanism that fits none, such as
+    ``dualquery``, makes a limited number of records instead, and `sample` repeats these.
 
     Parameters
     ----------
@@ -62,11 +60,7 @@ class Synthesizer:
         if not made.privacy.private:
             warnings.warn(made.privacy.text(), stacklevel=2)
         self._release = made  # whatever comes now, it is paid for
-        if made.records is None:
-            raise BadInputError(
-                f"mechanism {made.mechanism!r} makes no synthetic records; its answers are in the "
-                "property release"
-            )
+        source_of_records(made)
         return self
 
     @property
@@ -77,20 +71,8 @@ class Synthesizer:
         return self._release
 
     def sample(self, n: int, *, seed: int | None = None) -> pl.DataFrame:
-        """Return ``n`` rows in the user's columns, drawn evenly from the synthetic records.
-
-        Each record is taken equally often, but for a random remainder, in random order: rows
-        repeat as soon as ``n`` exceeds the number of records.
-        """
-        made = self.release
-        if n < 0 or made.records is None:
-            raise BadInputError(f"cannot sample {n} rows; ask for 0 or more")
-        generator = np.random.default_rng(seed)
-        records = len(made.records)
-        whole = np.repeat(np.arange(records), n // records)
-        rest = generator.choice(records, size=n % records, replace=False)
-        chosen = generator.permutation(np.concatenate([whole, rest]))
-        return made.schema.decode(made.records[chosen])
+        """Return ``n`` rows in the user's columns: see `Release.sample`."""
+        return self.release.sample(n, seed=seed)
 
     def fit_sample(self, table: Any, n: int | None = None) -> pl.DataFrame:
         """Fit and sample, by default as many rows as the release says that the table has."""

@@ -145,7 +145,7 @@ def fitted_table(
     all of them, and its fit is by multiplicative weights.
     """
     from mwem import Barak, Mwem
-    from mwem.barak import Cells, measured_coefficients
+    from mwem.barak import Cells, noisy_coefficients
     from mwem.representations import Histogram as FittedHistogram
 
     domain, n, budget = study.data.schema.domain, study.data.n, Budget(epsilon, 0.0)
@@ -159,7 +159,8 @@ def fitted_table(
             all_marginals(domain, way),
         )
         plan, sets = barak.plan(Task(workload, n), budget), barak.statistics(workload)
-        measured = measured_coefficients(n, plan.details.noise, curator(sets, plan))
+        noisy = noisy_coefficients(n, plan.details.noise, curator(sets, plan))
+        measured = np.clip(noisy, -1.0, 1.0)
         return Cells(sets).multiply_weights(measured, method.passes).reshape(axis_sizes(domain))
     mwem = Mwem(
         iterations=method.iterations,

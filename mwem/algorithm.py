@@ -26,6 +26,9 @@ from mwem.questions import Questions
 from mwem.representations import Representation
 from mwem.spending import Spending
 
+_DRAWS = 2
+"""Private draws of an iteration: a selection and a measurement."""
+
 _UNIFORM_SHARE = 0.01
 """Share of the uniform distribution in a noisy start: no cell is given up for a noisy zero."""
 
@@ -63,13 +66,16 @@ def multiply_weights(
     measured_already = np.zeros(len(asked), dtype=np.bool_)
     answers = queries.scale * distribution.answers()
     for number in range(1, options.iterations + 1):
-        output.before_update(answers, distribution)
-        if options.verbose:
-            curator.log_errors(answers, f"before iteration {number}")
+        if curator.cut_short(_DRAWS):
+            break
+        curator.log_errors(answers, f"before iteration {number}")
         candidates = ~measured_already & asked.admitted(fitting(distribution, queries, options))
         require_candidates(candidates, number, options)
 
         question = asked.select(curator, spending, answers, candidates)
+        if curator.cut_short():
+            break
+        output.before_update(answers, distribution)
         measured, noisy = asked.measure(curator, spending, question, output.n)
         started = time.perf_counter()
         multiply(distribution, queries, measured, noisy, options.repetitions)
@@ -86,8 +92,7 @@ def multiply_weights(
         measured_already[question] = True
         answers = queries.scale * distribution.answers()
         progress(number, options.iterations)
-    if options.verbose:
-        curator.log_errors(answers, f"after iteration {options.iterations}")
+    curator.log_errors(answers, f"after iteration {options.iterations}")
     output.after_last(answers, distribution)
     return trace
 

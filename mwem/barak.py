@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from dualquery.data.cells import axis_sizes, cells_of, rows_of_values
 from dualquery.data.domain import Domain
+from dualquery.estimates.measurements import Measurements
 from dualquery.mechanisms.baselines.noise import Noise, price_noise
 from dualquery.mechanisms.options import check_choice, check_whole
 from dualquery.mechanisms.protocol import (
@@ -104,11 +105,16 @@ class Barak(Mechanism[BarakDetails]):
     """Passes of multiplicative weights over all coefficients."""
 
     records: int | None = None
-    """Number of synthetic records; None for one a private row, 10,000 at most."""
+    """Number of synthetic records; None for one a private row, up to `default_records`."""
 
     def __post_init__(self) -> None:
         check_choice(self, "fit")
         check_whole(self, "repetitions", "records")
+
+    @property
+    def makes_records(self) -> bool:
+        """Only a table gives records; ``auto`` may find none."""
+        return self.fit != "none"
 
     def statistics(self, queries: Queries) -> Workload:
         """Hold the counts that the coefficients are made of."""
@@ -127,7 +133,7 @@ class Barak(Mechanism[BarakDetails]):
                 fit=choose_fit(self.fit, sets.workload),
                 repetitions=self.repetitions,
                 moving_parities=moves.entries,
-                records=self.records or default_records(task.n),
+                records=self.records or default_records(task.n, task.queries.domain),
                 noise=priced.noise,
             ),
         )
@@ -137,10 +143,17 @@ class Barak(Mechanism[BarakDetails]):
     ) -> Outcome:
         """Measure the coefficients, fit a table, and answer from its coefficients."""
         chosen, sets = plan.details, plan.details.sets
-        measured = measured_coefficients(task.n, chosen.noise, curator)
+        noisy = noisy_coefficients(task.n, chosen.noise, curator)
+        kept = Measurements.of_signs(
+            _bits_of(sets.workload),
+            noisy,
+            2.0 * chosen.noise.deviation / task.n,
+            chosen.noise.kind,
+        )
+        measured = np.clip(noisy, -1.0, 1.0)
         if chosen.fit == "none":
             answers = answers_of(task.workload, sets, measured)
-            return Outcome(answers=np.clip(answers, 0.0, 1.0))
+            return Outcome(answers=np.clip(answers, 0.0, 1.0), measurements=kept)
         cells = Cells(sets.workload)
         if chosen.fit == "program":
             shares = cells.nearest(measured)
@@ -153,11 +166,17 @@ class Barak(Mechanism[BarakDetails]):
         return Outcome(
             answers=np.clip(answers, 0.0, 1.0),
             records=sampled_table(table, domain, chosen.records, generator),
+            measurements=kept,
         )
 
 
-def measured_coefficients(n: int, noise: Noise, curator: Curator) -> NDArray[np.float64]:
-    """Return the noisy Fourier coefficients in [-1, 1]; float64, one a set; charged.
+def _bits_of(sets: Workload) -> NDArray[np.int32]:
+    """Return the bits of positive conjunctions, padded with -1."""
+    return np.where(sets.literals >= 0, sets.literals >> 1, np.int32(-1))
+
+
+def noisy_coefficients(n: int, noise: Noise, curator: Curator) -> NDArray[np.float64]:
+    """Return the noisy Fourier coefficients, not cut to [-1, 1]; float64, one a set; charged.
 
     Parameters
     ----------
@@ -168,7 +187,8 @@ def measured_coefficients(n: int, noise: Noise, curator: Curator) -> NDArray[np.
     curator
         Holds the counts that `Barak.statistics` asks for.
     """
-    return np.clip(1.0 - 2.0 * noise.measure(curator, Parities()) / n, -1.0, 1.0)
+    coefficients: NDArray[np.float64] = 1.0 - 2.0 * noise.measure(curator, Parities()) / n
+    return coefficients
 
 
 def choose_fit(fit: Fit, sets: Workload) -> Fit:

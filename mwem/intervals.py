@@ -1,13 +1,15 @@
-"""Intervals of the queries that a run measured, from the noise of their first measurements."""
+"""What a run measured: the numbers as a release keeps them, and intervals from their noise."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from dualquery.estimates.intervals import Intervals, gaussian_half_width, laplace_half_width
+from dualquery.estimates.measurements import Measurements, laplace_deviation
 from dualquery.queries.family import Queries
 from mwem.spending import Spending
 
@@ -15,6 +17,34 @@ _BASIS = (
     "from the noise of the query's own measurement, each on its own; the released answer is fitted "
     "to all measurements and may lie outside; a query that was not measured has no interval"
 )
+
+
+def kept_measurements(
+    trace: Sequence[Mapping[str, Any]], queries: Queries, n: int, spending: Spending
+) -> Measurements:
+    """Return what a trace measured; parameters as of `measured_intervals`.
+
+    Cells of a whole marginal were brought to add up to the public n. Together with that rule they
+    say as much as before, so their noise is stated as it was drawn, independent.
+    """
+    places = [np.atleast_1d(line.get("queries", line.get("query"))) for line in trace]
+    values = [np.atleast_1d(line["measured"]) for line in trace]
+    scale = spending.measure_scale
+    absent = _absent_row_answer(trace)
+    deviation = scale if spending.gaussian else laplace_deviation(scale)
+    return Measurements.of_queries(
+        queries,
+        np.concatenate(places),
+        np.concatenate(values).astype(np.float64),
+        deviation * queries.step / n,
+        "gaussian" if spending.gaussian else "discrete laplace",
+        math.nan if absent is None else absent,
+    )
+
+
+def _absent_row_answer(trace: Sequence[Mapping[str, Any]]) -> float | None:
+    """Return what a row that is not there counts; what cells are shifted by is not a count's."""
+    return None if any("queries" in line for line in trace) else 0.0
 
 
 def measured_intervals(
@@ -36,10 +66,13 @@ def measured_intervals(
     measured = np.full(len(queries), np.nan)
     for line in reversed(trace):
         measured[line["queries"] if "queries" in line else line["query"]] = line["measured"]
-    # What cells of a whole marginal are shifted by is not a count's.
-    absent_row_answer = None if any("queries" in line for line in trace) else 0.0
     half_width = gaussian_half_width if spending.gaussian else laplace_half_width
     steps = half_width(spending.measure_scale)
     return Intervals.around(
-        measured, steps * queries.step / n, queries.low, queries.high, _BASIS, absent_row_answer
+        measured,
+        steps * queries.step / n,
+        queries.low,
+        queries.high,
+        _BASIS,
+        _absent_row_answer(trace),
     )

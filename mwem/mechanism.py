@@ -31,7 +31,7 @@ from dualquery.queries.products import Products
 from dualquery.room.curator import Curator
 from dualquery.runtime.errors import BadInputError
 from mwem.algorithm import multiply_weights, noisy_start
-from mwem.intervals import measured_intervals
+from mwem.intervals import kept_measurements, measured_intervals
 from mwem.options import MwemOptions
 from mwem.output import Output
 from mwem.questions import Questions, questions_of
@@ -118,7 +118,7 @@ class Mwem(MwemOptions, Mechanism[MwemDetails]):
                     self.memory,
                     self.noisy_init,
                 ),
-                records=self.records or default_records(task.n),
+                records=self.records or default_records(task.n, task.queries.domain),
                 spending=spending,
             ),
         )
@@ -162,6 +162,7 @@ class Mwem(MwemOptions, Mechanism[MwemDetails]):
             records=records_of_values(output.values, task.queries.domain),
             trace=tuple(trace),
             intervals=measured_intervals(trace, task.queries, task.n, spending),
+            measurements=kept_measurements(trace, task.queries, task.n, spending),
         )
         return outcome, distribution
 

@@ -62,9 +62,13 @@ class Output:
 
     def after_last(self, answers: NDArray[np.float64], distribution: Representation) -> None:
         """Take in the distribution after the last update."""
-        if not self._average:
+        played = len(self._values)
+        if played == 0:
             self._sum = answers * self._iterations
             self._values.append(distribution.sample(self._records, self._generator))
+        elif played < self._iterations:  # an interruption cost some
+            self._sum = self._sum * (self._iterations / played)
+            self._values.append(distribution.sample(sum(self._counts), self._generator))
 
     @property
     def answers(self) -> NDArray[np.float64]:

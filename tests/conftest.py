@@ -46,3 +46,11 @@ def _kernel_modules() -> list[str]:
     files = [file for name in PACKAGES for file in (ROOT / name).rglob("*kernels.py")]
     files.sort(key=lambda file: (-file.stat().st_size, file))
     return [".".join(file.relative_to(ROOT).with_suffix("").parts) for file in files]
+
+
+@pytest.fixture(autouse=True)
+def state(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A state folder of its own for each test: none may touch the user's."""
+    folder = tmp_path_factory.mktemp("state")
+    monkeypatch.setenv("XDG_STATE_HOME", str(folder))
+    return folder

@@ -66,7 +66,7 @@ def test_an_option_that_release_lacks_is_named_at_once() -> None:
 
 
 def test_negative_counts(fitted) -> None:
-    with pytest.raises(BadInputError, match="cannot sample -1 rows"):
+    with pytest.raises(BadInputError, match="cannot draw -1 records"):
         fitted.sample(-1)
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from dualquery.cli.figures import share
 from dualquery.cli.options import (
     AnswersCache,
     EngineName,
@@ -18,6 +20,9 @@ from dualquery.cli.options import (
     Verbose,
 )
 from dualquery.cli.terminal import Terminal, set_threads, start_logging
+
+_NAMED = 5
+"""Columns and queries that the terminal shows; ``--json`` has more."""
 
 
 def evaluate(
@@ -43,7 +48,9 @@ def evaluate(
     start_logging(verbose=verbose, quiet=quiet, explain=explain)
     set_threads(threads)
 
+    from rich.markup import escape
     from rich.table import Table
+    from rich.text import Text
 
     with terminal.progress() as progress:
         from dualquery.releases.evaluation import evaluate as run_evaluation
@@ -63,9 +70,9 @@ def evaluate(
     guarantee = f"epsilon {found['epsilon']:g}, delta {found['delta']:.3g}, {found['neighbours']}"
     if not found["private"]:
         guarantee = f"the release is NOT private; baselines at {guarantee}"
-    console.print(f"{found['queries']:,} queries on {found['rows']:,} rows; {guarantee}")
+    console.print(f"{found['queries']:,} queries on {found['rows']:,} rows; {escape(guarantee)}")
     lines = Table("answers from", "max error", "mean error")
-    mechanism, synthetic = f"[bold]{found['mechanism']}[/bold]", found["synthetic"]
+    mechanism, synthetic = f"[bold]{escape(found['mechanism'])}[/bold]", found["synthetic"]
     if synthetic == {key: found[key] for key in ("max_error", "mean_error")}:
         rows = [(f"{mechanism} (release and synthetic records)", found)]
     else:
@@ -77,5 +84,24 @@ def evaluate(
         for name, line in found["baselines"].items()
     ]
     for name, line in rows:
-        lines.add_row(name, f"{line['max_error']:.4f}", f"{line['mean_error']:.5f}")
+        lines.add_row(name, *_errors(line))
     console.print(lines)
+    if len(found["by_literals"]) > 1:
+        sizes = Table("literals", "queries", "max error", "mean error")
+        for line in found["by_literals"]:
+            sizes.add_row(f"{line['literals']}", f"{line['queries']:,}", *_errors(line))
+        console.print(sizes)
+    if found["by_column"]:
+        columns = Table("queries about", "queries", "max error", "mean error")
+        for line in found["by_column"][:_NAMED]:
+            columns.add_row(Text(line["column"]), f"{line['queries']:,}", *_errors(line))
+        console.print(columns)
+    queries = Table("furthest from the truth", "answer", "truth", "error")
+    for line in found["worst"][:_NAMED]:
+        figures = (share(line[key]) for key in ("answer", "truth", "error"))
+        queries.add_row(Text(line["query"]), *figures)
+    console.print(queries)
+
+
+def _errors(line: Mapping[str, float]) -> tuple[str, str]:
+    return share(line["max_error"]), share(line["mean_error"])

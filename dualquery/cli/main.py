@@ -14,14 +14,19 @@ from dualquery.cli.budget import budget
 from dualquery.cli.compare_solvers import compare_solvers
 from dualquery.cli.evaluate import evaluate
 from dualquery.cli.release import release
+from dualquery.cli.sample import sample
 from dualquery.cli.schema import schema
 from dualquery.cli.solve import convert, solve
 from dualquery.cli.solvers import solvers
 from dualquery.runtime.errors import BadInputError
+from dualquery.runtime.escaping import terminal_line
 from dualquery.runtime.versions import __version__
 
 DONE, FAULT, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 ENTRY_POINTS = "dualquery.commands"
+_LONGEST_MESSAGE = 4000
+"""Characters of an error that are printed: a cell or a name that it quotes may be megabytes."""
+
 USAGE_ERROR: type[Any] = typer.BadParameter.__mro__[2]
 """Click's base of all usage errors, through Typer, which may carry a Click of its own."""
 
@@ -37,7 +42,7 @@ for command in (
     release,
     evaluate,
     answer,
-    budget,
+    sample,
     schema,
     solvers,
     solve,
@@ -45,6 +50,7 @@ for command in (
     compare_solvers,
 ):
     app.command()(command)
+app.add_typer(budget, name="budget")
 
 
 @app.callback()
@@ -71,6 +77,7 @@ def main(arguments: list[str] | None = None) -> int:
         Without the program's name; None for those of the process.
     """
     known = {command.name for command in app.registered_commands}
+    known |= {group.name for group in app.registered_groups}
     for entry in entry_points(group=ENTRY_POINTS):
         if entry.name not in known:
             app.command(name=entry.name)(_third_party(entry))
@@ -140,5 +147,8 @@ def _explain(error: BaseException, kept: str, *, verbose: bool) -> int:
 
 def _stop(message: str, code: int) -> int:
     """Print the last line of a failed command."""
-    print(f"error: {' '.join(message.split())}", file=sys.stderr)
+    line = " ".join(message.split())
+    if len(line) > _LONGEST_MESSAGE:
+        line = f"{line[:_LONGEST_MESSAGE]} ... ({len(line):,} characters)"
+    print(f"error: {terminal_line(line)}", file=sys.stderr)
     return code

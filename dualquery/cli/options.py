@@ -6,12 +6,12 @@ a mechanism, by the types that they declare.
 
 from __future__ import annotations
 
-import tomllib
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
 import typer
 
+from dualquery.runtime.documents import parse_toml, read_text
 from dualquery.runtime.errors import BadInputError, did_you_mean
 
 RUN = "Run and output"
@@ -72,11 +72,9 @@ def apply_config(context: typer.Context, path: Path | None) -> dict[str, Any]:
     if path is None:
         return values
     try:
-        stored = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise BadInputError(f"--config {path}: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise BadInputError(f"--config {path} is not valid TOML: {error}") from error
+        stored = parse_toml(read_text(path))
+    except BadInputError as error:
+        raise BadInputError(f"--config {path}: {error}") from None
     parameters = {parameter.name: parameter for parameter in context.command.params}
     aliases = {"iterations": "rounds", "json": "as_json", "o": "option", "options": "option"}
     for key, value in stored.items():

@@ -24,6 +24,7 @@ from dualquery.cli.options import (
 from dualquery.cli.terminal import Terminal, set_threads, start_logging
 from dualquery.mechanisms.registry import BUILT_IN, check_mechanism, implied_mechanism
 from dualquery.runtime.errors import BadInputError
+from dualquery.runtime.escaping import terminal_line
 
 if TYPE_CHECKING:
     from dualquery.releases.folder import Release
@@ -36,8 +37,8 @@ _data, _workload, _mechanism, _budget, _run = (
 )
 
 PASSED_ON = (
-    "schema", "columns", "max_ones_per_row", "mechanism", "epsilon", "delta", "neighbours", "rows",
-    "accountant", "seed", "threads",
+    "schema", "columns", "max_ones_per_row", "mechanism", "records", "epsilon", "delta",
+    "neighbours", "rows", "accountant", "budget", "seed", "threads", "show_private_errors",
 )  # fmt: skip
 """Options that `dualquery.release` takes under the same names, as they are."""
 
@@ -99,6 +100,10 @@ def release(
             metavar="KEY=VALUE",
         ),
     ] = None,
+    records: Annotated[
+        int | None,
+        _mechanism(help="Synthetic records; default: one a row, 1,000,000 at most.", min=1),
+    ] = None,
     rounds: Annotated[
         int | None, _mechanism("--rounds", "--iterations", help="Rounds of the game (T).")
     ] = None,
@@ -128,8 +133,13 @@ def release(
         _budget(help="With add-remove: a public number in place of n; default: a noisy one."),
     ] = None,
     accountant: Annotated[
-        str, _budget(help="auto (the smallest valid bound), or one that 'dualquery budget' lists.")
+        str,
+        _budget(help="auto (the smallest valid bound), or one that 'dualquery budget plan' lists."),
     ] = "auto",
+    budget: Annotated[
+        Path | None,
+        _budget(help="A budget file to charge (dualquery budget init makes one)."),
+    ] = None,
     seed: Annotated[
         int | None, _run(help="Makes the run reproducible, and the release NOT private.")
     ] = None,
@@ -137,6 +147,13 @@ def release(
     scheduler: Scheduler = None,
     answers_cache: AnswersCache = None,
     explain: Explain = False,
+    show_private_errors: Annotated[
+        bool,
+        _run(
+            "--show-private-errors",
+            help="Show the TRUE errors of the answers on stderr: for you only, NOT PRIVATE.",
+        ),
+    ] = False,
     threads: Threads = None,
     out: Annotated[Path | None, _run(help="Folder to make; default: release-<UTC time>.")] = None,
     config: Annotated[Path | None, _run(help="TOML file with these options; see above.")] = None,
@@ -172,6 +189,8 @@ def release(
       option = {free = "coins", burn_in = 0}
     """
     given = apply_config(context, config)
+    if given["show_private_errors"] and given["quiet"]:
+        raise BadInputError("--show-private-errors has something to say; leave --quiet out")
     terminal = Terminal(machine=given["as_json"], quiet=given["quiet"])
     start_logging(verbose=given["verbose"], quiet=given["quiet"], explain=given["explain"])
     set_threads(given["threads"])
@@ -206,9 +225,10 @@ def release(
         progress.phase("writing the release")
         folder.write(made)
     if given["quiet"] and not made.privacy.private:
-        typer.echo(made.privacy.guarantee(), err=True)
+        typer.echo(terminal_line(made.privacy.guarantee()), err=True)
     summary = made.summary()
-    terminal.emit({"release": str(target), **{k: v for k, v in summary.items() if k != "schema"}})
+    shown = {key: value for key, value in summary.items() if key not in ("schema", "proof")}
+    terminal.emit({"release": str(target), **shown})
     if not terminal.machine:
         show(terminal, made, target, verbose=given["verbose"])
 
@@ -268,7 +288,9 @@ def parse_queries(text: str | int) -> int | str:
     try:
         return int(str(text).replace("_", ""))
     except ValueError:
-        if text == "all" or Path(str(text)).is_file():
+        from dualquery.data.opening import is_file
+
+        if text == "all" or is_file(Path(str(text))):
             return str(text)
         raise BadInputError(
             f"--queries is {text!r}, and there is no such file; give a number, 'all', or the path "

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dualquery.cli.options import Quiet
 from dualquery.cli.terminal import Terminal
 from dualquery.runtime.errors import BadInputError
+from dualquery.runtime.escaping import terminal_text
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from dualquery.data.careful_draft import DraftedColumn
+    from dualquery.data.schema.items import ItemSchema
+    from dualquery.data.schema.table import TableSchema
 
 
 def schema(
@@ -25,32 +34,61 @@ def schema(
     """Draft a schema from a table, for you to check.
 
     The draft takes categories and buckets from the data and says "declared":
-    false, so a release with it is not private. Check that nothing in it is
-    known from the private table alone, then set "declared": true in the file
-    and hand it to --schema.
+    false, so a release with it is not private. It says of every column what it
+    took from the data. Check that nothing in it is known from the private table
+    alone, then set "declared": true in the file and hand it to --schema.
 
     Example:
 
       dualquery schema survey.csv --out survey.json
     """
-    terminal = Terminal(quiet=quiet)
+    terminal = Terminal(machine=out is None, quiet=quiet)
     if out is not None and out.exists():
         raise BadInputError(f"{out} exists already; name another file with --out")
     with terminal.progress() as progress:
         from dualquery.data.blocks import choose_schema
+        from dualquery.data.careful_draft import careful_draft
         from dualquery.data.readers.formats import source_of
+        from dualquery.data.readers.source import TableSource
         from dualquery.data.schema.files import format_schema, write_schema
 
+        drafted: TableSchema | ItemSchema
         progress.phase("reading the table")
-        drafted = choose_schema(source_of(table), None, columns)
+        source = source_of(table)
+        if isinstance(source, TableSource) and source.implied_schema is None:
+            draft = careful_draft(source, columns)
+            drafted = draft.schema
+            remarks = draft.columns
+        else:
+            drafted = choose_schema(source, None, columns)
+            remarks = ()
+    if remarks:
+        terminal.console.print(_explained(remarks))
     if out is None:
-        typer.echo(format_schema(drafted), nl=False)
+        typer.echo(terminal_text(format_schema(drafted)), nl=False)
         return
     write_schema(drafted, out)
+    from rich.markup import escape
+
     state = (
         "declared already" if drafted.declared else 'a draft: check it, then set "declared": true'
     )
     terminal.console.print(
         f"{len(drafted.column_names):,} columns, {drafted.domain.bits:,} bits: {state}; "
-        f"written to [bold]{out}[/bold]"
+        f"written to [bold]{escape(str(out))}[/bold]"
     )
+
+
+def _explained(columns: Sequence[DraftedColumn]) -> Table:
+    """Return what is proposed for every column, and what of it is to be checked."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table("column", "kept as", "taken from the data: check it", box=None)
+    for each in columns:
+        kept = "left out"
+        if each.column is not None:
+            kept = type(each.column).__name__.lower()
+            kept += "" if each.column.bits == 1 else f", {each.column.bits} bits"
+        table.add_row(Text(each.name), kept, Text(each.remark))
+    return table

@@ -13,6 +13,7 @@ import typer
 from dualquery.cli.options import Json, Quiet, Verbose
 from dualquery.cli.terminal import Terminal, set_threads, start_logging
 from dualquery.runtime.errors import BadInputError
+from dualquery.runtime.escaping import terminal_line
 
 if TYPE_CHECKING:
     import numpy as np
@@ -196,5 +197,5 @@ def convert(
     read = read_instance(source)
     write_instance(target, read.problem)
     for line in read.found:
-        typer.echo(f"found in {source}: {line}", err=True)
-    typer.echo(f"written to {target}")
+        typer.echo(f"found in {terminal_line(str(source))}: {line}", err=True)
+    typer.echo(f"written to {terminal_line(str(target))}")

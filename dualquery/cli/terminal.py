@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import sys
@@ -10,6 +9,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from dualquery.runtime.escaping import terminal_json, terminal_text
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -45,16 +46,15 @@ class Terminal:
     @property
     def console(self) -> Console:
         """Where people read: stdout, or stderr when stdout belongs to a machine."""
-        from rich.console import Console
+        from dualquery.cli.console import PlainConsole
 
-        return Console(stderr=self.machine, quiet=self.quiet, highlight=False)
+        return PlainConsole(stderr=self.machine, quiet=self.quiet, highlight=False)
 
     def emit(self, value: Any) -> None:
         """Print one JSON object on stdout when a machine asked for it."""
         if self.machine:
             readable = "utf" in (sys.stdout.encoding or "").lower()
-            json.dump(value, sys.stdout, indent=2, allow_nan=False, ensure_ascii=not readable)
-            sys.stdout.write("\n")
+            print(terminal_json(value, ascii_only=not readable))
 
     @contextmanager
     def live(self) -> Iterator[Callable[[RenderableType], None]]:
@@ -74,7 +74,6 @@ class Terminal:
 
         The first phase is the loading of what is heavy: import it inside the block.
         """
-        from rich.console import Console
         from rich.progress import (
             BarColumn,
             MofNCompleteColumn,
@@ -83,6 +82,8 @@ class Terminal:
             TimeRemainingColumn,
         )
         from rich.progress import Progress as Bar
+
+        from dualquery.cli.console import PlainConsole
 
         if self.quiet or not sys.stderr.isatty():
             lines = _Lines(self.quiet)
@@ -95,7 +96,7 @@ class Terminal:
             BarColumn(bar_width=30),
             MofNCompleteColumn(),
             TimeRemainingColumn(),
-            console=Console(stderr=True),
+            console=PlainConsole(stderr=True),
             transient=True,
         )
         with bar:
@@ -136,13 +137,22 @@ class _Lines:
 
     def note(self, text: str) -> None:
         if not self._quiet:
-            print(text, file=sys.stderr, flush=True)
+            print(terminal_text(text), file=sys.stderr, flush=True)
+
+
+class _PlainLog(logging.Formatter):
+    """Lines of the log, in which names of columns and files may stand."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return terminal_text(super().format(record))
 
 
 def start_logging(*, verbose: bool, quiet: bool, explain: bool = False) -> None:
     """Send the log to stderr: warnings as a rule, everything if verbose, errors only if quiet."""
     level = logging.ERROR if quiet else logging.DEBUG if verbose else logging.WARNING
-    logging.basicConfig(stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s")
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_PlainLog("%(levelname)s %(name)s: %(message)s"))
+    logging.basicConfig(handlers=[handler])
     for package in PACKAGES:
         logging.getLogger(package).setLevel(level)
     # It tells times of passes over private rows: only if asked for.

@@ -11,10 +11,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from dualquery.data.careful_draft import careful_draft
     from dualquery.data.domain import Domain
     from dualquery.data.draft import draft_item_schema, draft_table_schema
     from dualquery.data.readers.formats import FORMATS, parse_source, source_of
     from dualquery.data.schema.columns import Binary, Categorical, Numeric
+    from dualquery.data.schema.dates import Dates
     from dualquery.data.schema.files import load_schema, schema_from_dict, write_schema
     from dualquery.data.schema.items import ItemSchema
     from dualquery.data.schema.protocol import Schema
@@ -25,6 +27,7 @@ __all__ = [
     "Binary",
     "Categorical",
     "Dataset",
+    "Dates",
     "Domain",
     "ItemSchema",
     "Numeric",
@@ -33,6 +36,7 @@ __all__ = [
     "Schema",
     "TableSchema",
     "biased",
+    "careful_draft",
     "draft_item_schema",
     "draft_table_schema",
     "load_schema",
@@ -44,6 +48,8 @@ __all__ = [
 
 _NAMES = {
     "data.readers.formats": ("FORMATS", "parse_source", "source_of"),
+    "data.careful_draft": ("careful_draft",),
+    "data.schema.dates": ("Dates",),
     "data.schema.columns": ("Binary", "Categorical", "Numeric"),
     "rows.dataset": ("Dataset",),
     "data.domain": ("Domain",),

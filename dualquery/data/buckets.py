@@ -1,10 +1,13 @@
-"""Equal buckets whose edges are easy to read."""
+"""Buckets whose edges are easy to read: of equal width, or of about equal numbers of values."""
 
 from __future__ import annotations
 
 import itertools
 import math
 from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
 
 _MANTISSAS = tuple(map(Fraction, ("1", "1.2", "1.5", "2", "2.5", "3", "4", "5", "6", "8")))
 
@@ -52,3 +55,137 @@ def _floats(edges: list[Fraction], low: Fraction, high: Fraction) -> tuple[float
     except OverflowError:
         buckets = len(edges) - 1
         return tuple(float(low + (high - low) * i / buckets) for i in range(buckets + 1))
+
+
+_HEAVY = 0.25
+"""Buckets of equal width serve as long as none of them holds more of the values than this."""
+
+_LIGHT = 0.25
+"""A bucket that is not worth its edges holds less than this part of an average one."""
+
+
+def fitting_edges(
+    values: NDArray[np.float64], low: float, high: float, buckets: int, *, whole: bool
+) -> tuple[float, ...]:
+    """Return tidy edges of buckets that suit how values lie: none holds most of them.
+
+    Buckets of 1, 2 or 5 times a power of ten where they serve. Else a value that is by itself as
+    frequent as an average bucket gets a bucket of its own, and the rest is cut at numbers of few
+    digits near its quantiles.
+
+    Parameters
+    ----------
+    values
+        float64, finite: the values, or a sample of them; at least one.
+    low, high
+        The range of all values; finite, and ``low < high``.
+    buckets
+        About how many; at least 2.
+    whole
+        Whether the values are whole numbers.
+
+    Returns
+    -------
+    At least 3 numbers, strictly increasing, the first at most ``low`` and the last at least
+    ``high``; with ``whole``, whole numbers. There are at most ``3 * buckets`` buckets.
+    """
+    equal = _round_edges(low, high, buckets, whole=whole)
+    shares = np.histogram(values, np.array(equal))[0] / len(values)
+    if shares.max() <= _HEAVY:
+        return equal
+    ordered = np.sort(values)
+    distinct, counts = np.unique(ordered, return_counts=True)
+    atom = counts * buckets >= len(values)
+    own: set[Fraction] = set()
+    for place in np.flatnonzero(atom):
+        own |= set(_around(distinct, int(place), high, whole))
+    rest = ordered[~np.isin(ordered, distinct[atom])]
+    cuts = max(buckets - int(atom.sum()), 2)
+    between: set[Fraction] = set()
+    if len(rest):
+        ends = np.quantile(rest, np.arange(2 * cuts + 1) / (2 * cuts), method="nearest")
+        for left, right in zip(ends[1:-1:2].tolist(), ends[2:-1:2].tolist(), strict=False):
+            if left < right:
+                between.add(simplest(Fraction(left), Fraction(right), whole=whole))
+    first, last = Fraction(low), Fraction(high)
+    inner = [edge for edge in sorted(own | between) if first < edge < last]
+    inner = _without_slivers(inner, own, rest, len(rest) * _LIGHT / cuts)
+    if not inner:
+        return equal
+    below = simplest(first - (inner[0] - first), first, whole=whole)
+    above = simplest(last, last + (last - inner[-1]), whole=whole)
+    tidy = sorted(set(map(float, (below, *inner, above))))
+    return tuple(tidy) if len(tidy) > 2 else equal
+
+
+def _round_edges(low: float, high: float, buckets: int, *, whole: bool) -> tuple[float, ...]:
+    """Return the edges of buckets 1, 2 or 5 times a power of ten wide, half as many again at most.
+
+    Where floating-point numbers cannot tell such edges apart, those of `tidy_edges`.
+    """
+    first, last = Fraction(low), Fraction(high)
+    exact = (last - first) / (buckets * 3 // 2)
+    power = math.floor(math.log10(exact.numerator) - math.log10(exact.denominator)) - 1
+    for exponent in itertools.count(max(power, 0) if whole else power):
+        for mantissa in (1, 2, 5):
+            width = mantissa * Fraction(10) ** exponent
+            if width < exact:
+                continue
+            start, stop = math.floor(first / width), math.ceil(last / width)
+            edges = _floats(
+                [i * width for i in range(start, max(stop, start + 2) + 1)], first, last
+            )
+            if len(set(edges)) == len(edges):
+                return edges
+            return tidy_edges(low, high, buckets, whole=whole)
+    raise AssertionError("widths grow without end")
+
+
+def _without_slivers(
+    edges: list[Fraction], own: set[Fraction], ordered: NDArray[np.float64], least: float
+) -> list[Fraction]:
+    """Drop the edges, but those of ``own``, that leave fewer than ``least`` values beside them."""
+    if not edges:
+        return []
+    before = np.searchsorted(ordered, np.array(list(map(float, edges))))
+    kept: list[Fraction] = []
+    start = 0
+    for edge, place, end in zip(edges, before, [*before[1:], len(ordered)], strict=True):
+        if edge in own or min(place - start, end - place) >= least:
+            kept.append(edge)
+            start = place
+    return kept
+
+
+def _around(
+    distinct: NDArray[np.float64], place: int, high: float, whole: bool
+) -> tuple[Fraction, Fraction]:
+    """Return the edges of a bucket that holds one of the distinct values and no other."""
+    value = Fraction(distinct[place])
+    if whole:
+        return value, value + 1
+    above = Fraction(distinct[place + 1]) if place + 1 < len(distinct) else Fraction(high)
+    if above <= value:
+        return value, value
+    return value, simplest((value + above) / 2, above, whole=False)
+
+
+def simplest(low: Fraction, high: Fraction, *, whole: bool) -> Fraction:
+    """Return the number of the fewest digits in a closed range, 0 if it can be.
+
+    Of several, one with a multiple of 5 at the end, then the nearest to the middle. With ``whole``
+    and no whole number in the range, the next one above it.
+    """
+    if low <= 0 <= high:
+        return Fraction(0)
+    largest = max(abs(low), abs(high))
+    power = math.floor(math.log10(largest.numerator) - math.log10(largest.denominator)) + 1
+    for exponent in itertools.count(power, -1):
+        for mantissa in (5, 1):
+            step = mantissa * Fraction(10) ** exponent
+            if whole and step < 1:
+                return Fraction(math.ceil(low))
+            first, last = math.ceil(low / step), math.floor(high / step)
+            if first <= last:
+                return min(max(round((low + high) / 2 / step), first), last) * step
+    raise AssertionError("steps shrink without end")

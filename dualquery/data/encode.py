@@ -11,7 +11,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from dualquery.data.readers.source import ItemRows
+from dualquery.data.schema import dates
 from dualquery.data.schema.columns import Binary, Categorical, Column, Numeric, suggest
+from dualquery.data.schema.dates import Dates
 from dualquery.data.schema.items import ItemSchema
 from dualquery.data.schema.table import TableSchema
 from dualquery.runtime.errors import BadInputError
@@ -137,6 +139,8 @@ def local_codes(
     missing = missing_mask(values, missing_values)
     if isinstance(column, Numeric):
         codes = _bucket_codes(column, values, missing)
+    elif isinstance(column, Dates):
+        codes = _date_codes(column, values, missing)
     else:
         codes = _named_codes(column.codes, values)
         if isinstance(column, Categorical) and column.other_bit is not None:
@@ -199,6 +203,14 @@ def _bucket_codes(
     return codes
 
 
+def _date_codes(column: Dates, values: pl.Series, missing: NDArray[np.bool_]) -> NDArray[np.int32]:
+    codes = column.bits_of(values)
+    unreadable = (codes == dates.UNREADABLE) & ~missing
+    codes[codes == dates.BEYOND] = OUTSIDE
+    codes[unreadable] = UNPARSABLE if column.unparsable == "error" else MISSING
+    return codes
+
+
 def _named_codes(codes: Mapping[str, int], values: pl.Series) -> NDArray[np.int32]:
     """Return the code of each value's text.
 
@@ -246,13 +258,21 @@ def _fault(column: Column, value: object, code: int) -> str:
         )
         return f"the value is missing ({value!r}); {fix}"
     if code == UNPARSABLE:
-        whole = isinstance(column, Numeric) and column.integer
         fix = "correct it, or set unparsable to missing in the schema"
+        if isinstance(column, Dates):
+            form = "ISO 8601, such as 2014-01-31" if column.format is None else column.format
+            return f"{value!r} is not a date written as {form}; {fix}, or give its format"
+        whole = isinstance(column, Numeric) and column.integer
         return f"{value!r} is not {'a whole number' if whole else 'a number'}; {fix}"
     if isinstance(column, Numeric):
         return (
             f"{value!r} is outside the schema's range, {column.edges[0]:g} to "
             f"{column.edges[-1]:g}; correct it, widen the edges, or set outside to clip"
+        )
+    if isinstance(column, Dates):
+        return (
+            f"{value!r} is outside the schema's range, {column.first} to {column.last}; correct "
+            "it, widen the range, or set outside to clip"
         )
     known = suggest(str(value), list(column.codes))
     fix = "" if isinstance(column, Binary) else ", or set outside to other"

@@ -1,4 +1,8 @@
-"""Read files as bytes: unzip gzip, cut chunks at line ends, turn faults into clear errors."""
+"""Read files as bytes: unzip gzip, cut chunks at line ends, turn faults into clear errors.
+
+A gzipped file of a few megabytes may hold gigabytes, and one line may be all of them. So files are
+read in pieces, a line has at most `LONGEST_LINE` bytes, and what is read whole has a limit.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +16,16 @@ from pathlib import Path
 from typing import BinaryIO, TypeAlias, cast
 
 from dualquery.runtime.errors import BadInputError
+from dualquery.runtime.reading import read_at_most
+from dualquery.runtime.resources import mebibytes
 
 FilePath: TypeAlias = Path | Traversable
 """A file on disk, or one inside the package."""
 
 CHUNK_BYTES = 1 << 22
+LONGEST_LINE = 1 << 24
+"""Bytes of a line: a row of millions of items. Parsing takes about 30 times as many."""
+
 _GZIP_MAGIC = b"\x1f\x8b"
 
 
@@ -45,6 +54,14 @@ def open_bytes(path: FilePath, label: str) -> Iterator[BinaryIO]:
             yield cast(BinaryIO, buffered)
 
 
+def is_file(path: Path) -> bool:
+    """Return whether there is a file; `BadInputError` if no file can have the name, or be seen."""
+    try:
+        return path.is_file()
+    except OSError as fault:
+        raise BadInputError(f"{path}: {fault.strerror}") from None
+
+
 @contextlib.contextmanager
 def reading_errors(label: str) -> Iterator[None]:
     """Turn the faults of reading a file into `BadInputError`."""
@@ -60,21 +77,39 @@ def reading_errors(label: str) -> Iterator[None]:
         raise BadInputError(f"{label}: cannot be read ({fault.strerror or fault})") from None
 
 
+def read_whole(stream: BinaryIO, label: str, largest: int) -> bytes:
+    """Return what is left of a stream; raise `BadInputError` if that is more than ``largest``."""
+    with reading_errors(label):
+        content = read_at_most(stream, largest)
+    if content is None:
+        raise BadInputError(f"{label}: more than {mebibytes(largest)}, the most that is read whole")
+    return content
+
+
 def line_chunks(path: FilePath, label: str, chunk_bytes: int) -> Iterator[tuple[int, bytes]]:
     """Yield chunks of whole lines, each with the 1-based number of its first line.
 
-    Every chunk ends with a line feed: one is added if the file's last line lacks it.
+    Every chunk ends with a line feed: one is added if the file's last line lacks it. Raises
+    `BadInputError` as `open_bytes`, and if a line is longer than `LONGEST_LINE`.
     """
     first_line = 1
     carried: list[bytes] = []
+    length = 0
     with open_bytes(path, label) as stream:
         while block := stream.read(chunk_bytes):
             cut = block.rfind(b"\n") + 1
+            length += len(block)
             if not cut:
                 carried.append(block)
+                if length > LONGEST_LINE:
+                    raise BadInputError(
+                        f"{label}: line {first_line} has more than {LONGEST_LINE:,} bytes, the "
+                        "most of a row; is this a file of this format?"
+                    )
                 continue
             chunk = b"".join([*carried, block[:cut]])
             carried = [block[cut:]]
+            length = len(block) - cut
             yield first_line, chunk
             first_line += chunk.count(b"\n")
     if rest := b"".join(carried):

@@ -16,14 +16,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.privacy.events import Neighbours, Schedule
+from dualquery.room.journal import NO_JOURNAL, Journal, Public
 from dualquery.runtime.progress import NO_PROGRESS
 
 if TYPE_CHECKING:
+    from dualquery.data.domain import Domain
     from dualquery.estimates.expected import ExpectedError
     from dualquery.estimates.intervals import Intervals
+    from dualquery.estimates.measurements import Measurements
+    from dualquery.models.protocol import Model
     from dualquery.queries.conjunctions import Workload
     from dualquery.queries.family import Queries, Statistic
     from dualquery.room.curator import Curator
+    from dualquery.room.ground import Ground
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,12 +46,17 @@ class Task:
         return require_conjunctions(self.queries)
 
 
-def default_records(n: int) -> int:
+MOST_RECORDS = 1_000_000
+MOST_CELLS = 250_000_000
+"""Records, and records times bits, that a release has unless the user asks for more."""
+
+
+def default_records(n: int, domain: Domain) -> int:
     """Return how many synthetic records a model gives when the user does not say.
 
-    One a private row (their number is public), but no more than a person would read through.
+    One a private row (their number ``n`` is public), up to limits that look at public facts only.
     """
-    return min(n, 10_000)
+    return max(1, min(n, MOST_RECORDS, MOST_CELLS // domain.bits))
 
 
 @dataclass(frozen=True)
@@ -115,6 +125,12 @@ class Outcome:
     """Totals over the rounds' best responses, if there were any."""
     intervals: Intervals | None = None
     """Where the true answers lie, as far as noise tells; None if no answer was measured."""
+    measurements: Measurements | None = None
+    """The noisy numbers that all else was made of, if there are any."""
+    model: Model | None = None
+    """The distribution that records come from, if one was fitted."""
+    grounds: tuple[Ground | None, ...] = ()
+    """Why each charged event covers what was drawn. The room says so: leave it out."""
 
 
 @dataclass(frozen=True)
@@ -124,13 +140,24 @@ class Session:
     threads: int = 1
     public_seed: int | None = None
     progress: Callable[[int, int], None] = NO_PROGRESS.step
+    journal: Journal = NO_JOURNAL
+
+    def recall(
+        self, name: str, compute: Callable[[], Public], instead: Callable[[], Public]
+    ) -> Public:
+        """Return a public value that later draws depend on: see `Journal.recall`.
+
+        For what is expensive, or different each time, such as a search with a time limit. What
+        follows from draws and from `public_seed` alone need not be kept.
+        """
+        return self.journal.recall(name, compute, instead)
 
 
 class Mechanism(Protocol[DetailsT]):
     """The protocol. Implementations are frozen dataclasses; their fields are the user's options.
 
-    Inherit from it for the defaults of what is optional: ``aliases``, ``statistics`` and
-    ``expected_error``.
+    Inherit from it for the defaults of what is optional: ``aliases``, ``makes_records``,
+    ``statistics`` and ``expected_error``.
     """
 
     name: ClassVar[str]
@@ -138,6 +165,11 @@ class Mechanism(Protocol[DetailsT]):
     """Whether delta is 0 unless the user gives one."""
     aliases: ClassVar[Mapping[str, str]] = {}
     """Other names of options: the name that users may write, and the field's."""
+
+    @property
+    def makes_records(self) -> bool:
+        """Whether a run gives records; by default it does."""
+        return True
 
     def statistics(self, queries: Queries) -> Statistic:
         """Return the queries whose exact answers the curator must hold; by default, those given."""

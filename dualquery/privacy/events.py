@@ -291,5 +291,5 @@ def require_positive(what: str, value: float) -> None:
 
 
 def _require_count(what: str, value: int) -> None:
-    if value < 1:
+    if not value >= 1:  # NaN is refused, too
         raise BadInputError(f"{what.capitalize()} is {value}; a whole number >= 1 is needed.")

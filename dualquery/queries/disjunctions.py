@@ -50,6 +50,9 @@ class Disjunctions:
                 "every query is the sum of at least one conjunction, and every conjunction is part "
                 "of one query"
             )
+        own = indptr.astype(np.int64)
+        own.flags.writeable = False  # what is proven of them must stay so
+        object.__setattr__(self, "indptr", own)
 
     low = 0.0
     high = 1.0

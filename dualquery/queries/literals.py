@@ -68,6 +68,7 @@ class LiteralRows:
             lambda q: rows[q],
         )
         rows = np.ascontiguousarray(rows[:, (rows >= 0).any(axis=0)])
+        rows.flags.writeable = False  # bounds are proven once, and kept
         object.__setattr__(self, "literals", rows)
 
     def __len__(self) -> int:

@@ -10,15 +10,15 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dualquery.mechanisms.protocol import Budget, Task
 from dualquery.mechanisms.registry import configure
 from dualquery.privacy.events import Neighbours
+from dualquery.releases.comparison import Comparison, Errors
 from dualquery.room.randomness import check_seed
 from dualquery.room.row_count import COUNT_SHARE, RowCount
 from dualquery.runtime.progress import NO_PROGRESS, Progress
@@ -34,29 +34,9 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-WARNING = "NOT PRIVATE: computed from the exact answers; for the holder of the table only"
 FAR_OFF = 0.05
 """Share of the rows by which a stated or noisy number of them may be off without a remark."""
 BASELINES = ("zero", "uniform", "independent", "gaussian")
-
-
-@dataclass(frozen=True)
-class Errors:
-    """Distances between released and exact answers, both shares of the rows in [0, 1]."""
-
-    max_error: float
-    mean_error: float
-    rmse: float
-
-    @staticmethod
-    def between(answers: NDArray[np.float64], truth: NDArray[np.float64]) -> Errors:
-        """Compare two float64 arrays of shape ``(m,)``."""
-        off = np.abs(answers - truth)
-        return Errors(float(off.max()), float(off.mean()), float(np.sqrt(np.mean(off**2))))
-
-    def brief(self) -> dict[str, float]:
-        """Return the two errors that every line of a comparison shows."""
-        return {"max_error": self.max_error, "mean_error": self.mean_error}
 
 
 def evaluate(
@@ -69,6 +49,41 @@ def evaluate(
     progress: Progress = NO_PROGRESS,
 ) -> dict[str, Any]:
     """Compare a release with its table. The result is **not private**.
+
+    Parameters
+    ----------
+    release, table, engine, threads, seed, progress
+        As for `compare`.
+
+    Returns
+    -------
+    dict
+        ``max_error``, ``mean_error``, ``rmse`` of the released answers; ``synthetic`` for the
+        records' own answers (None without records); ``baselines``; ``by_literals``; the columns
+        and the queries with the largest errors, ``by_column`` and ``worst``; the budget that was
+        asked for, that of the baselines, and whether the release is ``private`` at all; the rows of
+        the table and of the release; a warning.
+
+    Raises
+    ------
+    BadInputError
+        If the release or the table cannot be read or do not fit each other.
+    """
+    return compare(
+        release, table, engine=engine, threads=threads, seed=seed, progress=progress
+    ).to_dict()
+
+
+def compare(
+    release: Release | str | Path,
+    table: Any,
+    *,
+    engine: Engine | str = "auto",
+    threads: int | None = None,
+    seed: int = 0,
+    progress: Progress = NO_PROGRESS,
+) -> Comparison:
+    """Count the exact answers, and run the baselines. The result is **not private**.
 
     Parameters
     ----------
@@ -87,12 +102,8 @@ def evaluate(
 
     Returns
     -------
-    dict
-        ``max_error``, ``mean_error``, ``rmse`` of the released answers; ``synthetic`` for the
-        records' own answers (None without records); ``baselines``; the budget that was asked for,
-        that of the baselines, and whether the release is ``private`` at all; the rows of the
-        table and of the release; a warning. Numbers of rows that do not fit each other are logged
-        as a warning.
+    The release beside its table. Numbers of rows that do not fit each other are logged as a
+    warning.
 
     Raises
     ------
@@ -128,7 +139,7 @@ def _compare(
     cores: int,
     seed: int,
     progress: Progress,
-) -> dict[str, Any]:
+) -> Comparison:
     """Compare a release, made from the rows of ``data``, with those of its ``whole`` table."""
     from dualquery.queries.conjunctions import conjunctions_of
     from dualquery.queries.counting.planner import ConjunctionCounts
@@ -174,29 +185,12 @@ def _compare(
     synthetic = None
     if loaded.records is not None:
         answers = workload.answers_on(loaded.records, threads=cores)
-        synthetic = Errors.between(answers, truth).brief()
+        synthetic = Errors.between(answers, truth)
 
-    baselines: dict[str, Any] = {}
+    baselines: dict[str, Errors] = {}
     for name, mechanism in mechanisms.items():
         progress.phase(f"baseline {name}")
         plan = mechanism.plan(task, budget)
         outcome = run(data, task, mechanism, plan, seed, cores, neighbours=neighbours)
-        baselines[name] = Errors.between(outcome.answers, truth).brief()
-        if mechanism.name != name:
-            baselines[name]["noise"] = mechanism.name
-    errors = Errors.between(loaded.answers, truth)
-    return {
-        "warning": WARNING,
-        **errors.brief(),
-        "rmse": errors.rmse,
-        "queries": len(workload),
-        "rows": data.n,
-        "rows_of_release": loaded.n,
-        "mechanism": loaded.chosen,
-        "private": loaded.privacy.private,
-        "epsilon": epsilon,
-        "delta": budget.delta,
-        "neighbours": budget.neighbours.value,
-        "synthetic": synthetic,
-        "baselines": baselines,
-    }
+        baselines[name] = Errors.between(outcome.answers, truth)
+    return Comparison(loaded, truth, data.n, budget, synthetic, baselines, noise)

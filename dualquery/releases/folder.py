@@ -2,7 +2,8 @@
 
 ``release.json`` says what was done and what it guarantees; ``synthetic.parquet`` holds the records
 in the user's columns, ``answers.parquet`` the workload with an answer for every query,
-``trace.parquet`` one line a round or trial. Nothing that was computed from private rows is in it
+``trace.parquet`` one line a round or trial, ``measurements.parquet`` and ``model.npz`` what was
+measured and fitted, if anything was. Nothing that was computed from private rows is in it
 beyond what the mechanism released.
 """
 
@@ -12,11 +13,12 @@ import contextlib
 import datetime
 import errno
 import json
+import math
 import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,14 +28,21 @@ from numpy.typing import NDArray
 
 from dualquery.privacy.statement import PrivacyStatement
 from dualquery.releases.answering import answer_queries
+from dualquery.releases.kept import describe_kept, read_kept, write_kept
+from dualquery.releases.seal import sealed, unsealed
+from dualquery.releases.stored import check_files, numbers_of, read_record, read_table
 from dualquery.runtime.errors import BadInputError
+from dualquery.runtime.resources import check_memory
 
 if TYPE_CHECKING:
     from dualquery.data.schema.protocol import Schema
     from dualquery.estimates.intervals import Intervals
+    from dualquery.estimates.measurements import Measurements
+    from dualquery.models.protocol import Model
     from dualquery.queries.family import Queries
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
+"""2: with a proof record, measurements and model. Folders of format 1 are read, and have none."""
 FILES = ("release.json", "answers.parquet", "trace.parquet")
 SYNTHETIC = "synthetic.parquet"
 
@@ -75,6 +84,13 @@ class Release:
         Versions of this package and of the libraries that matter to the result.
     created
         UTC time, ISO 8601.
+    measurements
+        The noisy numbers that all else was made of; None where there are none, and for format 1.
+    model
+        The fitted distribution, to be asked and drawn from at no cost; None likewise.
+    proof
+        What the guarantee follows from (see `dualquery.releases.proof`), without the digests that
+        tie the files of a folder to each other; empty for a release of format 1.
     """
 
     mechanism: str
@@ -92,6 +108,9 @@ class Release:
     notes: tuple[str, ...]
     versions: Mapping[str, str]
     created: str
+    measurements: Measurements | None = None
+    model: Model | None = None
+    proof: Mapping[str, Any] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         records = 0 if self.records is None else len(self.records)
@@ -126,19 +145,54 @@ class Release:
         ).with_columns(pl.col("interval_low", "interval_high").fill_nan(None))
 
     def answer(self, query: str) -> float:
-        """Return the answer of one conjunction given as text, such as ``age=30-35 & sex!=Female``.
+        """Return the answer of one question, such as ``age=18-64 & sex!=Female`` or ``mean(age)``.
 
-        The released answer if the workload has the query, else that of the synthetic records, with
-        no promise of its error; `dualquery.releases.answering.answer_queries` says which. Asking
-        costs no privacy.
+        The released answer if the workload has the query, else that of the model or the synthetic
+        records; `dualquery.releases.answering.answer_queries` says which, how far off it may be,
+        and what a question is. Asking costs no privacy.
+
+        Returns
+        -------
+        A share of the rows, a number of rows, or a number of the column's; NaN where the rows that
+        the question is about are none.
 
         Raises
         ------
         BadInputError
-            If the query cannot be read, or is neither in the workload nor are there records.
+            If the question cannot be read, or there is nothing to answer it from.
         """
         (found,) = answer_queries(self, [query])
-        return float(found["answer"])
+        return math.nan if found["answer"] is None else float(found["answer"])
+
+    def sample(self, n: int, *, seed: int | None = None) -> pl.DataFrame:
+        """Return ``n`` new rows in the user's columns; costs no privacy, however many.
+
+        They are the model rounded to n records, in random order. A release that keeps no model
+        repeats its own records, each equally often but for a random remainder.
+
+        Parameters
+        ----------
+        n
+            At least 0.
+        seed
+            Makes the rows reproducible. Public.
+
+        Raises
+        ------
+        BadInputError
+            If n is negative or so many do not fit into memory, or the release has neither a model
+            nor records.
+        """
+        from dualquery.releases.sampling import sampled_blocks
+        from dualquery.runtime.resources import check_memory
+
+        check_memory(
+            2 * max(n, 0) * self.schema.domain.bits,
+            f"{n:,} records of {self.schema.domain.bits:,} bits",
+            "draw fewer, or write them to a file: dualquery sample",
+        )
+        blocks = sampled_blocks(self, n, np.random.default_rng(seed))
+        return pl.concat([self.schema.decode(block) for block in blocks])
 
     def summary(self) -> dict[str, Any]:
         """Return what ``release.json`` holds: JSON-able, all public."""
@@ -156,10 +210,12 @@ class Release:
             "synthetic_records": 0 if self.records is None else len(self.records),
             "solver": dict(self.solver),
             "intervals": None if self.intervals is None else self.intervals.describe(),
+            **describe_kept(self.measurements, self.model),
             "notes": list(self.notes),
             "versions": dict(self.versions),
             "created": self.created,
             "schema": self.schema.to_dict(),
+            "proof": dict(self.proof),
         }
 
     def save(self, path: str | Path) -> Path:
@@ -193,7 +249,9 @@ class ReservedFolder:
             synthetic = release.synthetic
             if synthetic is not None:
                 synthetic.write_parquet(self._hidden / SYNTHETIC)
-            text = json.dumps(release.summary(), indent=2, allow_nan=False) + "\n"
+            write_kept(release.measurements, release.model, self._hidden)
+            whole = sealed(release.summary(), self._hidden)
+            text = json.dumps(whole, indent=2, allow_nan=False) + "\n"
             (self._hidden / "release.json").write_text(text, encoding="utf-8")
             for file in self._hidden.iterdir():
                 with file.open("rb+") as handle:
@@ -273,9 +331,7 @@ def load_release(path: str | Path) -> Release:
         If it is not a release, is incomplete or was written by a newer version.
     """
     folder = Path(path)
-    missing = [name for name in FILES if not (folder / name).is_file()]
-    if missing:
-        raise BadInputError(f"{folder} is not a release folder: {missing[0]} is missing")
+    check_files(folder, FILES)
     try:
         return _read(folder)
     except BadInputError as error:
@@ -292,31 +348,31 @@ _MALFORMED = (ValueError, KeyError, TypeError, AttributeError)
 
 
 def _read(folder: Path) -> Release:
-    from dualquery.data.readers.formats import parse_source
+    from dualquery.data.readers.parquet import open_parquet
     from dualquery.data.schema.files import schema_from_dict
     from dualquery.queries.stored import queries_of_table
     from dualquery.rows.dataset import load
 
-    stored = json.loads((folder / "release.json").read_text(encoding="utf-8"))
+    stored = read_record(folder, FORMAT_VERSION)
     version = stored["format_version"]
-    if version > FORMAT_VERSION:
-        raise BadInputError(
-            f"format {version} is newer than {FORMAT_VERSION}, the newest that this version reads: "
-            "upgrade dualquery"
-        )
     schema = schema_from_dict(stored["schema"])
-    answers = pl.read_parquet(folder / "answers.parquet")
-    records = None
-    if stored["synthetic_records"]:
+    answers = read_table(folder / "answers.parquet")
+    records, count = None, 0
+    if stated := stored["synthetic_records"]:
+        check_files(folder, (SYNTHETIC,))
         uncut = schema.with_max_ones(None)
-        synthetic = load(parse_source(f"parquet:{folder / SYNTHETIC}"), uncut).records
-        records = synthetic.dense_rows(0, synthetic.n)
-    found = (len(answers), 0 if records is None else len(records))
+        check_memory(stated * schema.domain.bits, "the synthetic records", "take a larger machine")
+        source = open_parquet(folder / SYNTHETIC, SYNTHETIC)
+        count = source.row_count()
+        if count == stated:
+            records = load(source, uncut).records.dense_rows(0, count)
+    found = (len(answers), count)
     if found != (stored["queries"], stored["synthetic_records"]):
         raise BadInputError(
             f"{found[0]:,} answers and {found[1]:,} records found, but release.json speaks of "
             f"{stored['queries']:,} and {stored['synthetic_records']:,}; copy the release again"
         )
+    measurements, model = read_kept(folder, stored, schema.domain) if version >= 2 else (None, None)
     return Release(
         mechanism=stored["mechanism"],
         parameters=stored["parameters"],
@@ -327,14 +383,17 @@ def _read(folder: Path) -> Release:
         workload=queries_of_table(
             {s.name: s for s in answers}, schema.domain, dict(stored["workload"])
         ),
-        answers=answers["answer"].to_numpy(),
+        answers=numbers_of(answers, "answer"),
         records=records,
-        trace=tuple(pl.read_parquet(folder / "trace.parquet").to_dicts()),
+        trace=tuple(read_table(folder / "trace.parquet").to_dicts()),
         solver=stored["solver"],
         intervals=_intervals(stored["intervals"], answers),
         notes=tuple(stored["notes"]),
         versions=stored["versions"],
         created=stored["created"],
+        measurements=measurements,
+        model=model,
+        proof=unsealed(stored["proof"]) if version >= 2 else {},
     )
 
 
@@ -345,6 +404,6 @@ def _intervals(stored: Mapping[str, Any] | None, answers: pl.DataFrame) -> Inter
     if stored is None:
         return None
     lower, upper = (
-        answers[name].fill_null(np.nan).to_numpy() for name in ("interval_low", "interval_high")
+        numbers_of(answers, name, missing=True) for name in ("interval_low", "interval_high")
     )
     return Intervals(lower, upper, stored["basis"], stored["level"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from dualquery.mechanisms.protocol import Budget, Mechanism, Outcome, Plan, Session, Task
@@ -15,9 +15,13 @@ from dualquery.queries.disjunctions import Disjunctions
 from dualquery.queries.family import Queries, Statistic
 from dualquery.queries.stored import BUILT_IN
 from dualquery.releases.folder import Release
+from dualquery.releases.payment import NO_PAYMENT, Payment
+from dualquery.releases.proof import Price, proof_record
+from dualquery.releases.sampling import finished_records
 from dualquery.room.assumptions import numerical_assumptions
 from dualquery.room.curator import Curator
 from dualquery.room.declared import Declaration, check_declared
+from dualquery.room.private_errors import SEEN
 from dualquery.room.randomness import randomness
 from dualquery.room.row_count import RowCount
 from dualquery.runtime.errors import BadInputError
@@ -54,6 +58,12 @@ class Terms:
         The number of rows that the user stated, if any.
     seed
         Of an experiment that is not private; None for a release.
+    records
+        Number of synthetic records that the user asked for; None for the mechanism's.
+    show_private_errors
+        The operator's explicit word to log true errors (`dualquery.room.private_errors`).
+    payment
+        What the release pays with, before it draws.
     """
 
     budget: Budget
@@ -63,6 +73,9 @@ class Terms:
     asked_epsilon: float
     stated_rows: int | None = None
     seed: int | None = None
+    records: int | None = None
+    show_private_errors: bool = False
+    payment: Payment = NO_PAYMENT
 
 
 def make_release(
@@ -81,16 +94,26 @@ def make_release(
     with count.cost_told():
         plan = mechanism.plan(task, budget)
     condition = " and ".join(each.condition for each in terms.declarations)
-    privacy = statement(plan, budget, data, seed, count, condition or None)
+    priced = price(plan, budget)
+    privacy = statement(plan, budget, data, seed, count, condition or None, priced)
     notes = (*notes, *(each.remark for each in terms.declarations))
+    if terms.show_private_errors:
+        notes = (*notes, SEEN)
     if plan.remark:
         progress.note(plan.remark)
     expected = mechanism.expected_error(task, plan)
     if expected is not None:
         progress.note(expected.text())
+    if privacy.private:
+        privacy = replace(privacy, together=terms.payment.together())
+    with count.cost_told():
+        terms.payment.pay((*count.events, *events_of(plan.schedule)), privacy)
     outcome = run(
-        data, task, mechanism, plan, seed, threads, progress, budget.neighbours, terms.statistics
-    )
+        data, task, mechanism, plan, seed, threads, progress, budget.neighbours, terms.statistics,
+        show_private_errors=terms.show_private_errors,
+    )  # fmt: skip
+    terms.payment.finish()
+    records, remark = finished_records(outcome, terms.records, task.n, seed)
     intervals = outcome.intervals
     if intervals is not None:
         intervals = intervals.for_rows(count, task.queries.low, task.queries.high)
@@ -105,6 +128,7 @@ def make_release(
             "neighbours": budget.neighbours.value,
             "rows": terms.stated_rows,
             "seed": seed,
+            "budget_file": terms.payment.record(),
             "mechanism": asdict(mechanism),  # type: ignore[call-overload]  # a frozen dataclass
         },
         privacy=privacy,
@@ -112,13 +136,16 @@ def make_release(
         n=count.n,
         workload=task.queries,
         answers=outcome.answers,
-        records=outcome.records,
+        records=records,
         trace=outcome.trace,
         solver=outcome.solver,
         intervals=intervals,
-        notes=(*data.notes, *notes),
+        measurements=outcome.measurements,
+        model=outcome.model,
+        notes=(*data.notes, *notes, *remark),
         versions=versions(),
         created=created.isoformat(timespec="seconds"),
+        proof=proof_record(plan.schedule, outcome.grounds, priced, count, data.schema, privacy),
     )
 
 
@@ -132,10 +159,13 @@ def run(
     progress: Progress = NO_PROGRESS,
     neighbours: Neighbours = Neighbours.REPLACE_ONE,
     statistics: Statistic | None = None,
+    *,
+    show_private_errors: bool = False,
 ) -> Outcome:
     """Let the private room read the rows, and the mechanism run on it.
 
-    The room holds ``statistics``; None for what the mechanism asks for.
+    The room holds ``statistics``; None for what the mechanism asks for. The operator's log shows
+    true errors on ``show_private_errors`` only.
     """
     if statistics is None:
         statistics = mechanism.statistics(task.queries)
@@ -150,13 +180,35 @@ def run(
         threads=threads,
         neighbours=neighbours,
         public_rows=task.n,
+        show_private_errors=show_private_errors,
     )
     if plan.needs_answers:
         progress.phase("evaluating the queries")
         curator.evaluate()
     progress.phase(f"running {plan.mechanism or mechanism.name}")
     session = Session(threads=threads, public_seed=seed, progress=progress.step)
-    return mechanism.run(task, plan, curator, session)
+    outcome = mechanism.run(task, plan, curator, session)
+    curator.log_errors(outcome.answers, "the released answers", task.queries)
+    return replace(outcome, grounds=curator.grounds())
+
+
+def price(plan: Plan[Any], budget: Budget) -> Price:
+    """Price a plan's schedule.
+
+    Whoever made the plan, it is priced here again, so that no mechanism can state a guarantee that
+    its schedule does not have.
+
+    Raises
+    ------
+    RuntimeError
+        If the schedule costs more than the budget: a fault of the mechanism.
+    """
+    accountant, cost = best(plan.schedule, budget.delta, plan.accountant)
+    if not cost <= budget.epsilon:  # a cost of NaN proves nothing
+        raise RuntimeError(
+            f"the plan costs epsilon {cost:g} by {accountant.name}, above {budget.epsilon:g}"
+        )
+    return Price(accountant.name, accountant.assumptions, cost, budget.delta)
 
 
 def statement(
@@ -166,24 +218,18 @@ def statement(
     seed: int | None,
     count: RowCount | None = None,
     condition: str | None = None,
+    priced: Price | None = None,
 ) -> PrivacyStatement:
-    """Price the plan's schedule; state the guarantee of the release, or why it has none.
+    """Price the plan's schedule (None: here); state the guarantee, or why there is none.
 
     To the budget comes what the number of rows cost (None: nothing, it is public).
-
-    The plan is priced here again, whoever made it, so that no mechanism can state a guarantee
-    that its schedule does not have.
 
     Raises
     ------
     RuntimeError
         If the schedule costs more than the budget: a fault of the mechanism.
     """
-    accountant, cost = best(plan.schedule, budget.delta, plan.accountant)
-    if cost > budget.epsilon:
-        raise RuntimeError(
-            f"the plan costs epsilon {cost:g} by {accountant.name}, above {budget.epsilon:g}"
-        )
+    priced = price(plan, budget) if priced is None else priced
     reasons = []
     if seed is not None:
         reasons.append("a seed was given, so the noise can be undone")
@@ -201,8 +247,8 @@ def statement(
         private=True,
         epsilon=rows.epsilon + (budget.epsilon if looked else 0.0),
         delta=budget.delta if looked else 0.0,
-        accountant=accountant.name,
-        assumptions=(accountant.assumptions if looked else _UNSEEN, *rows.assumptions, *data.notes),
+        accountant=priced.accountant,
+        assumptions=(priced.assumptions if looked else _UNSEEN, *rows.assumptions, *data.notes),
         numerical_assumptions=numerical_assumptions((*rows.events, *events_of(plan.schedule))),
         neighbours=rows.relation,
         condition=condition,

@@ -14,12 +14,13 @@ Its verbs:
   (`dualquery.room.weights`);
 - `Curator.select_database`: a small database (`dualquery.room.draws.databases`);
 - `Curator.randomize`: randomized reports of all records (`dualquery.room.draws.randomized`);
-- `Curator.evaluate` and `Curator.log_errors`, which give out nothing.
+- `Curator.evaluate`, which gives out nothing, and `Curator.log_errors`, which gives out nothing but
+  on the operator's explicit word (`dualquery.room.private_errors`).
 """
 
 from __future__ import annotations
 
-import logging
+import threading
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,17 +35,18 @@ from dualquery.room.draws.noisy_max import NoisyMax
 from dualquery.room.draws.randomized import count_reports
 from dualquery.room.draws.weighted import Sample
 from dualquery.room.exact import Numbers, positive
+from dualquery.room.ground import Ground
+from dualquery.room.journal import NO_JOURNAL, Journal
 from dualquery.room.ledger import Ledger
 from dualquery.room.noise.gaussian import Gaussian
 from dualquery.room.noise.laplace import Laplace
 from dualquery.room.private_data import PrivateData
+from dualquery.room.private_errors import ErrorGate
 from dualquery.room.randomness import Randomness
 from dualquery.room.scores import SCORES, PrivateScores
 from dualquery.room.statistics import STATISTICS, PrivateStatistic
 from dualquery.room.weights import QueryWeights, sample_queries
 from dualquery.rows.protocol import Rows
-
-_log = logging.getLogger(__name__)
 
 
 class Curator:
@@ -68,6 +70,10 @@ class Curator:
         What neighbouring tables differ in.
     public_rows
         With `Neighbours.ADD_REMOVE`: the public number that stands in for the number of rows.
+    journal
+        Keeps what is drawn, and gives it back to a run that goes on (`dualquery.room.journal`).
+    show_private_errors
+        The operator's explicit word that `log_errors` may log; nothing private is logged else.
 
     Raises
     ------
@@ -86,14 +92,31 @@ class Curator:
         threads: int = 1,
         neighbours: Neighbours = Neighbours.REPLACE_ONE,
         public_rows: int | None = None,
+        journal: Journal = NO_JOURNAL,
+        show_private_errors: bool = False,
     ) -> None:
         if public_rows is None and neighbours is not Neighbours.REPLACE_ONE:
             raise ValueError("a public number of rows is needed where the true one is private")
         rows = records.n if public_rows is None else public_rows
         self._data = PrivateData(records, workload, neighbours, rows, threads)
-        self._ledger = Ledger(schedule)
+        self._ledger = Ledger(schedule, journal)
         self._randomness = randomness
         self._weights: QueryWeights | None = None
+        self._gate = ErrorGate(show_private_errors)
+        # One verb at a time: nothing changes between a charge and its draw. A lock cannot be copied
+        # or pickled either, so there is no second ledger.
+        self._turn = threading.Lock()
+
+    def grounds(self) -> tuple[Ground | None, ...]:
+        """Return why each charged event covers what was drawn, None if nothing was; public."""
+        return self._ledger.grounds
+
+    def cut_short(self, draws: int = 1) -> bool:
+        """Return whether draws that an interruption lost leave fewer than ``draws``. Public.
+
+        A mechanism of many rounds asks it before each, and makes do with those it has played.
+        """
+        return self._ledger.lost > 0 and self._ledger.left < draws
 
     def evaluate(self) -> None:
         """Count the queries now, in one pass over the rows; nothing comes out.
@@ -103,7 +126,8 @@ class Curator:
         BadInputError
             If the rows cannot be read to the end, or the pass does not fit into memory.
         """
-        _ = self._data.counts
+        with self._turn:
+            _ = self._data.counts
 
     def measure(self, statistic: PrivateStatistic, noise: Gaussian | Laplace) -> Numbers:
         """Return a statistic of the private rows with noise; charged.
@@ -129,9 +153,11 @@ class Curator:
         """
         _require("statistic", statistic, STATISTICS)
         _require("noise", noise, (Gaussian, Laplace))
-        # Counted before the charge: a source may fail.
-        exact = statistic.exact(self._data)
-        return statistic.published(noise.measure(exact, self._ledger, self._randomness), self._data)
+        with self._turn:
+            # Counted before the charge: a source may fail.
+            exact = statistic.exact(self._data)
+            noisy = noise.measure(exact, self._ledger, self._randomness)
+            return statistic.published(noisy, self._data)
 
     def select(
         self,
@@ -159,19 +185,20 @@ class Curator:
         """
         _require("scores", scores, SCORES)
         _require("choice", choice, (Exponential, NoisyMax))
-        exact = scores.exact(self._data)
-        return choice.select(exact, allowed, self._ledger, self._randomness)
+        with self._turn:
+            exact = scores.exact(self._data)
+            return choice.select(exact, allowed, self._ledger, self._randomness)
 
     def begin_game(self, step: float) -> None:
         """Start multiplicative weights over the queries, uniform, with learning rate ``step``."""
         step = positive("step", step)
         _ = self._played  # refuses queries that the game is not played with
-        data = self._data
-        if data.replaces:
-            self._weights = QueryWeights(data.counts, data.public_rows, step)
-        else:
-            rows = data.rows.n
-            self._weights = QueryWeights.centred(data.counts, rows, data.public_rows, step)
+        data, n = self._data, self._data.public_rows
+        with self._turn:
+            if data.replaces:
+                self._weights = QueryWeights(data.counts, n, step)
+            else:
+                self._weights = QueryWeights.centred(data.counts, data.rows.n, n, step)
 
     def reweight(self, record: NDArray[np.uint8]) -> None:
         """Raise the weights of queries that a public record under-serves; nothing comes out.
@@ -181,11 +208,13 @@ class Curator:
         record
             uint8, shape ``(d,)``: the round's best response.
         """
-        self._game.update(self._played.on_record(record))
+        with self._turn:
+            self._game.update(self._played.on_record(record))
 
     def sample_queries(self, draws: int) -> Sample:
         """Draw a number of queries from the weights, independently; charged."""
-        return sample_queries(self._game, draws, self._ledger, self._randomness)
+        with self._turn:
+            return sample_queries(self._game, draws, self._ledger, self._randomness)
 
     def select_database(self, size: int, epsilon: float) -> NDArray[np.uint8]:
         """Return a database of a given size that answers the workload well; charged.
@@ -201,7 +230,8 @@ class Curator:
         -------
         uint8, shape ``(size, bits)``.
         """
-        return select_database(self._data, size, epsilon, self._ledger, self._randomness)
+        with self._turn:
+            return select_database(self._data, size, epsilon, self._ledger, self._randomness)
 
     def randomize(self, epsilon: float) -> NDArray[np.int64]:
         """Return in how many records' randomized reports each query holds; charged.
@@ -212,18 +242,25 @@ class Curator:
             Pure cost of a record's report of one column, > 0; each column that a query looks at is
             reported.
         """
-        return count_reports(self._data, epsilon, self._ledger, self._randomness)
+        with self._turn:
+            return count_reports(self._data, epsilon, self._ledger, self._randomness)
 
-    def log_errors(self, model: NDArray[np.float64], label: str) -> None:
-        """Show a model's true errors to the operator, by the log. Not private; returns nothing."""
-        data = self._data
-        off = np.abs(model - data.counts * (data.queries.step / data.public_rows))
-        _log.warning(
-            "NOT PRIVATE, for the operator only: %s: max error %.4f, mean error %.4f",
-            label,
-            off.max(),
-            off.mean(),
-        )
+    def log_errors(
+        self, model: NDArray[np.float64], label: str, queries: Statistic | None = None
+    ) -> None:
+        """Show a model's true errors in the operator's log if the operator asked; return nothing.
+
+        Parameters
+        ----------
+        model
+            float64, shape ``(m,)``: answers.
+        label
+            What they are; public.
+        queries
+            What they answer; None for the held queries.
+        """
+        with self._turn:
+            self._gate.show(self._data, model, label, queries)
 
     @property
     def _played(self) -> Workload | Disjunctions:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 
 from dualquery.data.cells import axis_sizes, cells_of, rows_of_values
 from dualquery.data.domain import Domain
-from dualquery.queries.family import Queries, disjunctions_of, offers
+from dualquery.queries.family import Queries, Statistic, disjunctions_of, offers
 from dualquery.room.exclusive import require_exclusive
 from dualquery.rows.packed import RecordsBuilder
 from dualquery.runtime.errors import BadInputError
@@ -51,6 +52,29 @@ class Declaration:
         )
 
 
+def require_grid(queries: Statistic) -> None:
+    """Refuse a range, grid or spread that no sensitivity follows from.
+
+    A family of a user's own declares them; the room divides by the step.
+
+    Raises
+    ------
+    BadInputError
+        If the step is no power of two, the range is not finite or upside down, or the spread is no
+        whole number from 1 on.
+    """
+    name, step, spread = type(queries).__name__, queries.step, queries.spread
+    if not (0.0 < step < math.inf and math.frexp(step)[0] == 0.5):
+        raise BadInputError(f"{name}: the step is {step}; a power of two is needed")
+    if not -math.inf < queries.low <= queries.high < math.inf:
+        raise BadInputError(
+            f"{name}: the range is {queries.low} to {queries.high}; two finite numbers are needed, "
+            "the lower one first"
+        )
+    if not (1 <= spread < math.inf and spread == int(spread)):
+        raise BadInputError(f"{name}: the spread is {spread}; a whole number from 1 on is needed")
+
+
 def check_declared(queries: Queries) -> Declaration:
     """Try a family's range, grid and spread on public records.
 
@@ -61,15 +85,16 @@ def check_declared(queries: Queries) -> Declaration:
     ------
     BadInputError
         If a value lies outside ``low .. high``, off the grid, or two values of a query lie more
-        than ``spread`` steps apart; or if ``counts()`` or ``disjunctions()`` give other values.
+        than ``spread`` steps apart; or if ``counts()`` or ``disjunctions()`` give other values; and
+        as `require_grid`.
     """
+    require_grid(queries)
     records, complete = _public_records(queries.domain)
     values = np.stack([queries.answers_on(record[None]) for record in records])
     name = type(queries).__name__
-    if queries.spread < 1 or values.shape != (len(records), len(queries)):
+    if values.shape != (len(records), len(queries)):
         raise BadInputError(
-            f"{name}: the spread is {queries.spread} and a record has {values.shape[1:]} answers; "
-            f"a spread of at least 1 and {len(queries):,} answers are needed"
+            f"{name}: a record has {values.shape[1:]} answers; {len(queries):,} are needed"
         )
     steps = np.rint(values / queries.step)
     wrong = {

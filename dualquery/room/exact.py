@@ -20,6 +20,8 @@ Numbers = NDArray[np.int64] | NDArray[np.float64]
 class Exact:
     """What a statistic is on the private rows. Never leaves the room."""
 
+    statistic: str
+    """Name of the statistic."""
     numbers: NDArray[np.int64]
     moves: Moves
     """How far ``numbers / scales`` moves between neighbours."""

@@ -1,8 +1,16 @@
-"""What was promised and what has been spent: every private draw is entered before it is made."""
+"""What was promised and what has been spent: every private draw is entered before it is made.
+
+`Ledger.draw` is the one place where private draws are made: it charges, tells the journal, draws.
+"""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from fractions import Fraction
+from typing import Any
+
+from numpy.typing import NDArray
 
 from dualquery.privacy.events import (
     Event,
@@ -12,6 +20,9 @@ from dualquery.privacy.events import (
     Schedule,
     events_of,
 )
+from dualquery.room.ground import Ground
+from dualquery.room.journal import NO_JOURNAL, Journal
+from dualquery.runtime.errors import BadInputError
 
 
 class Ledger:
@@ -20,32 +31,127 @@ class Ledger:
     The guarantee of a release belongs to its schedule, a sequence of events fixed before any
     private value is read. A charge is allowed when the next scheduled event covers it; anything
     else is a fault of the mechanism and is refused before the draw, so a release can never have
-    cost more than it states. Nothing is ever given back.
+    cost more than it states. Nothing is ever given back. A forked process has a copy of all this,
+    which would be spent a second time: it may charge nothing.
+
+    Draws that the journal has from an earlier attempt are charged again here, and not made again.
+    Those that were lost are spent: what is asked for afterwards is charged to the next scheduled
+    event that covers it, and the events passed over are never drawn.
     """
 
-    def __init__(self, schedule: Schedule) -> None:
+    def __init__(self, schedule: Schedule, journal: Journal = NO_JOURNAL) -> None:
         self._schedule = events_of(schedule)
-        self._spent = 0
+        self._journal = journal
+        self._grounds: list[Ground | None] = []
+        self._process = os.getpid()
+        self._lost = 0
+        self._pass_lost()
 
     @property
     def spent(self) -> int:
         """Number of scheduled events already charged."""
-        return self._spent
+        return len(self._grounds)
 
-    def charge(self, event: Event) -> None:
-        """Enter an event that is about to happen.
+    @property
+    def grounds(self) -> tuple[Ground | None, ...]:
+        """The ground of every charge, in the order of the schedule's events; None if not drawn."""
+        return tuple(self._grounds)
+
+    @property
+    def left(self) -> int:
+        """Number of scheduled events not yet charged."""
+        return len(self._schedule) - self.spent
+
+    @property
+    def lost(self) -> int:
+        """Number of draws that began in an earlier attempt and have no result; all are charged."""
+        return self._lost
+
+    def draw(
+        self,
+        event: Event,
+        ground: Ground,
+        make: Callable[[], NDArray[Any]],
+        shape: tuple[int, ...],
+        times: int = 1,
+    ) -> NDArray[Any]:
+        """Charge for a draw and make it; or return what an earlier attempt drew.
+
+        Parameters
+        ----------
+        event, times
+            What the draw is charged as, and how many times.
+        ground
+            Why that covers it.
+        make
+            Draws. Called after the charge, at most once.
+        shape
+            Of what it returns: integers, or float64.
 
         Raises
         ------
         RuntimeError
-            If the schedule is used up or its next event does not cover this one.
+            If the schedule does not provide for the charge; nothing is drawn then.
+        BadInputError
+            If a draw was lost and the schedule has nothing in its place, or the journal is of
+            another run.
         """
-        if self._spent == len(self._schedule):
+        events = (event,) * times
+        recorded = self._journal.recorded()
+        if recorded is not None:
+            result = recorded.result
+            if recorded.events != events or result is None or result.shape != shape:
+                raise BadInputError(
+                    f"the checkpoint is of another run: {_told(recorded.events)} was drawn where "
+                    f"this run asks for {_told(events)}"
+                )
+            self._enter(events, ground)
+            self._journal.take()
+            self._pass_lost()
+            return result
+        self._enter(events, ground)
+        self._journal.begin(events, ground)
+        result = make()
+        self._journal.end(result)
+        return result
+
+    def _enter(self, events: tuple[Event, ...], ground: Ground) -> None:
+        for event in events:
+            self.charge(event, ground)
+
+    def _pass_lost(self) -> None:
+        """Charge the lost draws that come next in the journal, if they are of this schedule."""
+        while self.left and (recorded := self._journal.recorded()) and recorded.result is None:
+            self._enter(recorded.events, recorded.ground)
+            self._lost += len(recorded.events)
+            self._journal.take()
+
+    def charge(self, event: Event, ground: Ground) -> None:
+        """Enter an event that is about to happen, and why it covers what will be drawn.
+
+        Raises
+        ------
+        RuntimeError
+            If the schedule is used up, its next event does not cover this one, or this is a forked
+            process.
+        """
+        if os.getpid() != self._process:
+            raise RuntimeError("a forked process may not charge: this ledger is a copy")
+        if self._lost:
+            while self.left and not covers(self._schedule[self.spent], event):
+                self._grounds.append(None)
+            if not self.left:
+                raise BadInputError(
+                    f"{event} cannot be drawn: the run was interrupted in the middle of a private "
+                    "draw, which counts as spent, and the rest of the schedule has nothing in its "
+                    "place; what was drawn is charged, make a new release"
+                )
+        if not self.left:
             raise RuntimeError(f"the budget is spent: {event} is not on the schedule")
-        planned = self._schedule[self._spent]
+        planned = self._schedule[self.spent]
         if not covers(planned, event):
             raise RuntimeError(f"{event} would cost more than the scheduled {planned}")
-        self._spent += 1
+        self._grounds.append(ground)
 
 
 def covers(planned: Event, event: Event) -> bool:
@@ -63,3 +169,8 @@ def covers(planned: Event, event: Event) -> bool:
         ratio, most = (Fraction(e.sensitivity) / Fraction(e.scale) for e in (event, planned))
         return ratio <= most
     return False
+
+
+def _told(events: tuple[Event, ...]) -> str:
+    """Return events as text."""
+    return str(events[0]) if len(events) == 1 else f"{len(events)} times {events[0]}"

@@ -13,6 +13,7 @@ from dualquery.queries.conjunctions import Workload
 from dualquery.queries.disjunctions import Disjunctions
 from dualquery.queries.family import Statistic
 from dualquery.queries.forms.cuboids import Cuboids
+from dualquery.room.declared import require_grid
 from dualquery.room.exclusive import require_exclusive
 from dualquery.rows.protocol import Rows, RowSum
 
@@ -24,8 +25,8 @@ class PrivateData:
     Raises
     ------
     TypeError, BadInputError
-        If the queries derive from conjunctions, or are sums of conjunctions that are not proven to
-        exclude each other.
+        If the queries derive from conjunctions, are sums of conjunctions that are not proven to
+        exclude each other, or declare no grid (`dualquery.room.declared.require_grid`).
     ValueError
         If the number of rows is public and another one, or the rows are not those of the queries'
         domain.
@@ -48,6 +49,7 @@ class PrivateData:
                 raise TypeError(f"{type(queries).__name__} may not derive from conjunctions")
             if isinstance(queries, Disjunctions):
                 require_exclusive(queries)
+        require_grid(queries)
         bits = queries.domain.bits
         if self.rows.bits != bits:
             raise ValueError(f"rows of {bits} bits expected, not {self.rows.bits}")
@@ -65,7 +67,12 @@ class PrivateData:
     @cached_property
     def counts(self) -> NDArray[np.int64]:
         """The exact counts of the queries, in one pass when first asked for: int64, ``(m,)``."""
-        return self.queries.counts(self.rows, threads=self.threads)
+        counts = self.queries.counts(self.rows, threads=self.threads)
+        if counts.dtype != np.int64 or counts.shape != (len(self.queries),):
+            # What moves was proven of as many whole numbers as there are queries.
+            name = type(self.queries).__name__
+            raise TypeError(f"{name}.counts() must return one int64 for each query")
+        return counts
 
     def total(self, of: RowSum) -> NDArray[np.int64]:
         """Return a sum over the rows, exactly, in a pass of its own."""

@@ -17,12 +17,14 @@ This module is part of the private room: it reads the number of rows.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 from dualquery.privacy.calibrate import laplace_scale
 from dualquery.privacy.events import Event, LaplaceNoise, Neighbours
+from dualquery.room.ground import Ground
+from dualquery.room.journal import NO_JOURNAL, Journal
 from dualquery.room.ledger import Ledger
 from dualquery.room.randomness import randomness
 from dualquery.rows.protocol import Rows
@@ -100,7 +102,13 @@ class RowCount:
         )
 
 
-def buy_row_count(records: Rows, epsilon: float, seed: int | None) -> RowCount:
+def buy_row_count(
+    records: Rows,
+    epsilon: float,
+    seed: int | None,
+    journal: Journal = NO_JOURNAL,
+    pay: Callable[[LaplaceNoise], None] = lambda _: None,
+) -> RowCount:
     """Release a noisy number of rows for a share of a whole epsilon.
 
     Parameters
@@ -111,6 +119,10 @@ def buy_row_count(records: Rows, epsilon: float, seed: int | None) -> RowCount:
         Of the whole release, > 0.
     seed
         As for `dualquery.room.randomness.randomness`.
+    journal
+        Keeps the draw, or has it from an earlier attempt.
+    pay
+        Called with the event before it is drawn; what it raises keeps it from being drawn.
 
     Raises
     ------
@@ -119,10 +131,18 @@ def buy_row_count(records: Rows, epsilon: float, seed: int | None) -> RowCount:
     """
     share = COUNT_SHARE * epsilon
     scale = laplace_scale(share, 1.0)
-    Ledger((LaplaceNoise(share),)).charge(LaplaceNoise(1.0 / scale))
+    ground = Ground(__name__, "number of rows", 1.0, scale, "definition")
+    pay(LaplaceNoise(share))
     # A seeded run draws its other noise from the seed itself.
     source = randomness(None if seed is None else seed + 2**64)
-    noisy = records.n + int(source.discrete_laplace(scale, 1)[0])
+    ledger = Ledger((LaplaceNoise(share),), journal)
+    drawn = ledger.draw(
+        LaplaceNoise(1.0 / scale),
+        ground,
+        lambda: records.n + source.discrete_laplace(scale, 1),
+        (1,),
+    )
+    noisy = int(drawn[0])
     fewest = max(2, math.ceil(_FEWEST_SCALES * scale))
     if noisy < fewest:
         raise BadInputError(

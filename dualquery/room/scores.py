@@ -32,6 +32,8 @@ GRID = 1024
 class ExactScores:
     """Scores on their way to a selection. Private."""
 
+    statistic: str
+    """Name of the scores."""
     values: NDArray[np.int64]
     """Shape ``(alternatives,)``, in units of 1/`GRID` row, at least 0."""
     move: float
@@ -49,7 +51,9 @@ class WorstQuery:
         """Return the errors in steps of the queries, centred where n is private."""
         offset = (GRID // 2) * twice_the_middle(data.queries) * data.excess
         return ExactScores(
-            _errors(data, self.model, offset), score_move(data.queries, data.neighbours)
+            type(self).__name__,
+            _errors(data, self.model, offset),
+            score_move(data.queries, data.neighbours),
         )
 
 
@@ -70,7 +74,11 @@ class WorstCuboid:
         groups = data.cuboids
         cells = np.diff(groups.indptr)
         errors = np.add.reduceat(_errors(data, self.model, 0)[groups.members], groups.indptr[:-1])
-        return ExactScores(errors + GRID * (cells.max() - cells), table_moves(data.neighbours).l1)
+        return ExactScores(
+            type(self).__name__,
+            errors + GRID * (cells.max() - cells),
+            table_moves(data.neighbours).l1,
+        )
 
 
 PrivateScores = WorstQuery | WorstCuboid

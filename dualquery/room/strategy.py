@@ -1,4 +1,4 @@
-"""Which features get how much noise: closed forms from public quantities.
+"""How features are measured: what noise of given scales costs, proven from public quantities.
 
 Feature j gets independent Gaussian noise of standard deviation ``s_j``. With ``v_j(x)`` its value
 on a record x, replacing x by x' costs as much as sensitivity 1 and noise of scale 1 would where
@@ -6,10 +6,15 @@ on a record x, replacing x by x' costs as much as sensitivity 1 and noise of sca
     max over x, x' of  sum_j ((v_j(x) - v_j(x')) / s_j)^2                              (1)
 
 is 1: the Renyi divergences of independent noises add up (Canonne, Kamath and Steinke 2020,
-Theorem 14). `sensitivity` bounds (1):
+Theorem 14). Where x is added or removed, what x contributes takes the place of the difference:
+
+    max over x of  sum_j (v_j(x) / s_j)^2                                              (2)
+
+**Lemma, replace one.** `Strategy.sensitivity` bounds (1):
 
 - a feature of indicators is 0 or 1, and ``(a - b)^2 <= a^2 + b^2`` for these;
-- one of indicators and signs is 0, 1 or -1, and ``(a - b)^2 <= 2 a^2 + 2 b^2``;
+- one of indicators and signs is 0, 1 or -1, and ``(a - b)^2 <= 2 a^2 + 2 b^2``: two records that
+  both meet the indicators may differ in the sign, by 2;
 - so all features with indicators add at most the loads (`loads`) of x and of x', with weights
   ``1 / s^2`` and ``2 / s^2``: at most twice the largest load;
 - a feature of p signs only changes, by 2, when an odd number of its columns differ. If x and x'
@@ -17,13 +22,18 @@ Theorem 14). `sensitivity` bounds (1):
   ``K_p(a) = sum over odd i of C(a, i) C(d - a, p - i)`` features of p signs change; if records
   have at most r 1s, a is at most 2r.
 
-A row whose load is above the limit has 0 for every feature with indicators, and keeps its features
-of signs only. What a row adds to the sums is so a function of this row alone, neighbours differ in
-what one row adds, and the bounds above hold for rows of either kind: the load of one that is left
-out is 0.
+**Lemma, add or remove.** The square of a feature with indicators is 1 on a record that meets them
+all, whatever the signs, and else 0; the square of a feature of signs only is 1. So (2) *is* the
+largest load, with weights ``1 / s^2`` for features of indicators and for mixed ones alike, plus
+``1 / s^2`` for every feature of signs only. A mixed feature costs half as much here as in (1):
+there is no other record whose sign could be the opposite one. Of the features with the same columns
+a record meets the indicators of one at most, so each set of columns adds its largest weight once
+(`loads.Loads.proven`).
 
-When a row x is added or removed, ``sum_j (v_j(x) / s_j)^2`` takes the place of (1): at most the
-largest load, and ``1 / s^2`` for every feature of signs only.
+A row whose load, with the weights of the relation, is above the limit has 0 for every feature with
+indicators, and keeps its features of signs only. What a row adds to the sums is so a function of
+this row alone, neighbours differ in what one row adds, and the bounds above hold for rows of either
+kind: the load of one that is left out is 0.
 """
 
 from __future__ import annotations
@@ -56,7 +66,9 @@ class Strategy:
     features: Features
     scales: NDArray[np.float64]
     """Standard deviations of their noise, up to a common factor: ``(f,)``, in 1e-100 .. 1e100."""
-    limit: float | None
+    neighbours: Neighbours
+    """What neighbouring tables differ in: loads and sensitivity depend on it."""
+    limit: float | None = None
     """Rows whose load is above it are left out; None if that cannot be."""
 
     def __post_init__(self) -> None:
@@ -82,20 +94,22 @@ class Strategy:
     @cached_property
     def loads(self) -> Loads:
         """The features with indicators, weighted by what they cost."""
-        kinds = self.features.kinds
-        return Loads(self.features, np.where(kinds[:, 1] > 0, 2.0, 1.0) / self.scales**2)
+        mixed = self.features.kinds[:, 1] > 0
+        twice = mixed & (self.neighbours is Neighbours.REPLACE_ONE)
+        return Loads(self.features, np.where(twice, 2.0, 1.0) / self.scales**2)
 
-    def sensitivity(self, neighbours: Neighbours) -> float:
+    @cached_property
+    def sensitivity(self) -> float:
         """L2 sensitivity of the features over their scales, above 0 (see the module)."""
         largest = self._largest_load
-        if neighbours is Neighbours.REPLACE_ONE:
+        if self.neighbours is Neighbours.REPLACE_ONE:
             squared = 2.0 * largest + _signs_apart(self.features, self.scales)
         else:
             pure = self.features.kinds[:, 0] == 0
             squared = largest + float((1.0 / self.scales[pure] ** 2).sum())
         return math.sqrt(squared * rounding_room(self.features))
 
-    @cached_property
+    @property
     def _largest_load(self) -> float:
         proven = self.loads.proven()
         # A limit of lower precision must not lower the precision of the charge.

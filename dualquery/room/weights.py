@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 from dualquery.privacy.events import RANGE_SLACK, SampledQueries
 from dualquery.room.draws import weighted_kernels as kernels
 from dualquery.room.draws.weighted import Sample, draw_outcomes
+from dualquery.room.ground import Ground
 from dualquery.room.ledger import Ledger
 from dualquery.room.randomness import Randomness
 
@@ -105,5 +106,11 @@ class QueryWeights:
 
 def sample_queries(weights: QueryWeights, draws: int, ledger: Ledger, source: Randomness) -> Sample:
     """Charge for ``draws`` draws, each an exponential mechanism of bounded range; make them."""
-    ledger.charge(SampledQueries(weights.range + RANGE_SLACK, draws))
-    return weights.sample(draws, source)
+    ground = Ground(__name__, "counts of the queries, once a round", 1.0, proof="one count by 1")
+    outcomes = ledger.draw(
+        SampledQueries(weights.range + RANGE_SLACK, draws),
+        ground,
+        lambda: weights.sample(draws, source).outcomes,
+        (draws,),
+    )
+    return Sample.of(outcomes)

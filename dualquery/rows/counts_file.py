@@ -11,10 +11,10 @@ import json
 import logging
 import os
 import tempfile
-import zipfile
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ from dualquery.data.opening import FilePath
 from dualquery.data.schema.items import ItemSchema
 from dualquery.data.schema.table import TableSchema
 from dualquery.rows.repeats import first_occurrences, side_by_side
+from dualquery.runtime.array_files import read_arrays
 from dualquery.runtime.errors import BadInputError
 
 _log = logging.getLogger(__name__)
@@ -30,6 +31,9 @@ _explain = logging.getLogger("dualquery.explain")
 
 FORMAT_VERSION = 1
 _READ_BYTES = 1 << 20
+
+LARGEST = 1 << 34
+"""Bytes of a file's arrays: those of more than 500 million 3-way conjunctions."""
 
 
 def digest(files: Iterable[FilePath], schema: TableSchema | ItemSchema) -> str:
@@ -95,6 +99,11 @@ class CountsFile:
             If the file cannot be read or written.
         """
         known, counts = self._load()
+        if known.size and not -1 <= known.min() <= known.max() < codes:
+            raise BadInputError(
+                f"--answers-cache {self.path}: damaged, its conjunctions have literals that the "
+                "table has not; name another file, or delete this one"
+            )
         both = side_by_side(known, literals)
         first = first_occurrences(both, codes)
         wanted = np.arange(len(known), len(both))
@@ -115,15 +124,16 @@ class CountsFile:
         if not self.path.exists():
             return np.empty((0, 1), np.int32), np.empty(0, np.int64)
         try:
-            with np.load(self.path, allow_pickle=False) as stored:
-                version, key = int(stored["format_version"]), str(stored["key"])
-                literals, counts = stored["literals"], stored["counts"]
-        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as fault:
+            with self.path.open("rb") as stream:
+                stored = read_arrays(stream, LARGEST)
+            version, key = int(stored["format_version"]), str(stored["key"])
+            literals, counts = _checked(stored["literals"], stored["counts"])
+        except (OSError, ValueError, KeyError, TypeError) as fault:
             raise BadInputError(
-                f"--answers-cache {self.path}: not a file of answers ({type(fault).__name__}); "
-                "name another"
+                f"--answers-cache {self.path}: not a file of answers ({type(fault).__name__}: "
+                f"{fault}); name another"
             ) from None
-        if version != FORMAT_VERSION or literals.shape[:1] != counts.shape:
+        if version != FORMAT_VERSION:
             raise BadInputError(
                 f"--answers-cache {self.path}: format {version} with {len(counts)} answers to "
                 f"{len(literals)} queries, where format {FORMAT_VERSION} is known; name another"
@@ -160,3 +170,20 @@ class CountsFile:
                 f"--answers-cache {self.path}: cannot be written ({fault.strerror or fault}); the "
                 "answers were not kept, and nothing was released"
             ) from None
+
+
+def _checked(
+    literals: NDArray[Any], counts: NDArray[Any]
+) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Return the stored arrays; raise `ValueError` if they are not conjunctions and counts."""
+    if (
+        literals.dtype != np.int32
+        or counts.dtype != np.int64
+        or (literals.ndim, counts.ndim) != (2, 1)
+        or len(literals) != len(counts)
+        or np.any(counts < 0)
+    ):
+        raise ValueError(
+            f"{literals.dtype} of shape {literals.shape} and {counts.dtype} of shape {counts.shape}"
+        )
+    return literals, counts

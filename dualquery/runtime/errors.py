@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import itertools
 from collections.abc import Iterable
 
 
@@ -22,7 +23,19 @@ class LackOfMemoryError(BadInputError):
     """
 
 
+_LONGEST_NAME = 200
+_MOST_NAMES = 10_000
+"""More or longer names are not compared: that takes the product of two names' lengths each."""
+
+
+def close_names(found: str, known: Iterable[str], most: int) -> list[str]:
+    """Return the names, at most so many, that a misspelt one may have meant; the closest first."""
+    short = (name for name in known if len(name) <= _LONGEST_NAME)
+    candidates = list(itertools.islice(short, _MOST_NAMES)) if len(found) <= _LONGEST_NAME else []
+    return difflib.get_close_matches(found, candidates, n=most)
+
+
 def did_you_mean(found: str, known: Iterable[str]) -> str:
     """Return the end of a message about an unknown name: the closest known one, if any is close."""
-    close = difflib.get_close_matches(found, list(known), n=1)
+    close = close_names(found, known, 1)
     return f"; did you mean {close[0]!r}?" if close else ""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import html
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from dualquery.releases.evaluation import WARNING
+from dualquery.releases.comparison import WARNING
+from dualquery.runtime.escaping import html_text
 from dualquery.runtime.versions import versions
 from experiments.harness.recipe import Finding
 from experiments.harness.runner import Result, shown_value
@@ -44,12 +44,12 @@ show the mean over repeated runs and bands the smallest and largest run.</p>
 def page(title: str, results: Sequence[Result], left_out: Mapping[str, str], *, quick: bool) -> str:
     """Return the page of some experiments, in order, and of those that are left out and why."""
     contents = "".join(
-        f'<li><a href="#{each.recipe.name}">{html.escape(each.recipe.name)}</a>: '
-        f"{html.escape(each.recipe.title)}</li>"
+        f'<li><a href="#{each.recipe.name}">{html_text(each.recipe.name)}</a>: '
+        f"{html_text(each.recipe.title)}</li>"
         for each in results
     )
     contents += "".join(
-        f"<li>{html.escape(name)} is left out: {html.escape(reason)}</li>"
+        f"<li>{html_text(name)} is left out: {html_text(reason)}</li>"
         for name, reason in left_out.items()
     )
     note = (
@@ -64,12 +64,12 @@ def page(title: str, results: Sequence[Result], left_out: Mapping[str, str], *, 
         "<!doctype html>\n"
         '<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{html.escape(title)}</title><style>{_STYLE}</style></head><body>"
-        f"<h1>{html.escape(title)}</h1>{_INTRODUCTION}{note}"
-        f'<p class="warning">{html.escape(WARNING)}. The tables of these experiments are '
+        f"<title>{html_text(title)}</title><style>{_STYLE}</style></head><body>"
+        f"<h1>{html_text(title)}</h1>{_INTRODUCTION}{note}"
+        f'<p class="warning">{html_text(WARNING)}. The tables of these experiments are '
         "public.</p>"
         f"<nav><ol>{contents}</ol></nav>{''.join(map(_section, results))}"
-        f"<p>Made with {html.escape(stated)}.</p></body></html>\n"
+        f"<p>Made with {html_text(stated)}.</p></body></html>\n"
     )
 
 
@@ -81,31 +81,31 @@ def _section(result: Result) -> str:
     recipe = result.recipe
     pictures = "".join(
         f"<figure>{inline_svg(path, f'{recipe.name}-{name}')}"
-        f"<figcaption>{html.escape(result.caption)}</figcaption></figure>"
+        f"<figcaption>{html_text(result.caption)}</figcaption></figure>"
         for name, path in result.pictures.items()
     )
-    setting = "" if pictures else f'<p class="setting">{html.escape(result.caption)}</p>'
+    setting = "" if pictures else f'<p class="setting">{html_text(result.caption)}</p>'
     findings = "".join(map(_finding, result.findings))
     return (
-        f'<section id="{recipe.name}"><h2>{html.escape(recipe.title)}</h2>{pictures}{setting}'
+        f'<section id="{recipe.name}"><h2>{html_text(recipe.title)}</h2>{pictures}{setting}'
         f'<ul class="findings">{findings}</ul>{_table(result)}'
-        f"<p>Made by <code>{html.escape(result.command)}</code></p></section>"
+        f"<p>Made by <code>{html_text(result.command)}</code></p></section>"
     )
 
 
 def _finding(finding: Finding) -> str:
     kind = {True: "yes", False: "no", None: "open"}[finding.holds]
     return (
-        f'<li class="{kind}"><strong>Expected</strong> {html.escape(finding.expected)}; '
-        f"<strong>found</strong> {html.escape(finding.found)}.</li>"
+        f'<li class="{kind}"><strong>Expected</strong> {html_text(finding.expected)}; '
+        f"<strong>found</strong> {html_text(finding.found)}.</li>"
     )
 
 
 def _table(result: Result) -> str:
     names = [name.replace("_", " ") for name in result.summary.columns]
-    head = "".join(f"<th>{html.escape(name)}</th>" for name in names)
+    head = "".join(f"<th>{html_text(name)}</th>" for name in names)
     body = "".join(
-        "<tr>" + "".join(f"<td>{html.escape(shown_value(v))}</td>" for v in line) + "</tr>"
+        "<tr>" + "".join(f"<td>{html_text(shown_value(v))}</td>" for v in line) + "</tr>"
         for line in result.summary.iter_rows()
     )
     return f'<div class="wide"><table><thead><tr>{head}</tr></thead>{body}</table></div>'

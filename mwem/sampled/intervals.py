@@ -1,4 +1,4 @@
-"""Intervals of the queries whose table was measured, from the noise of that one measurement."""
+"""What a run measured: the tables as a release keeps them, and intervals from their noise."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dualquery.estimates.intervals import Intervals, gaussian_half_width
-from dualquery.queries.conjunctions import Workload
+from dualquery.estimates.measurements import Measurements
+from dualquery.queries.conjunctions import Workload, table_cells
 from mwem.sampled.spending import Spending
 
 _BASIS = (
@@ -16,6 +18,32 @@ _BASIS = (
     "released answer is fitted to all measurements and may lie outside; a query whose bits were "
     "not measured together has no interval"
 )
+
+
+def kept_measurements(
+    bits: NDArray[np.int32],
+    counts: NDArray[np.float64],
+    trace: Sequence[Mapping[str, Any]],
+    workload: Workload,
+    n: int,
+    spending: Spending,
+) -> Measurements:
+    """Return the single bits' noisy shares, and the cells of all tables in a trace.
+
+    Parameters
+    ----------
+    bits, counts
+        The bits measured at the start, and their noisy counts.
+    trace, workload, n, spending
+        As of `table_intervals`.
+    """
+    start = spending.start_scale / n
+    tables = [Measurements.of_literals(2 * bits[:, None], counts / n, start)]
+    for line in trace:
+        _, scale = spending.of_round(line["round"])
+        cells = table_cells(workload, line["query"])
+        tables.append(Measurements.of_literals(cells, np.asarray(line["measured"]) / n, scale / n))
+    return Measurements.joined(tables)
 
 
 def table_intervals(

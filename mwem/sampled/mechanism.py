@@ -43,7 +43,7 @@ from dualquery.room.sensitivity.moves import table_moves
 from dualquery.room.statistics import AllQueries, SomeQueries
 from dualquery.runtime.errors import BadInputError
 from mwem.sampled.family import SampledFamily
-from mwem.sampled.intervals import table_intervals
+from mwem.sampled.intervals import kept_measurements, table_intervals
 from mwem.sampled.layout import Layout
 from mwem.sampled.measurements import Measurements
 from mwem.sampled.rounds import play, refine
@@ -103,7 +103,7 @@ class MwemSampled(Mechanism[SampledDetails]):
     many."""
 
     records: int | None = None
-    """Number of synthetic records; None for one a private row, 10,000 at most."""
+    """Number of synthetic records; None for one a private row, up to `default_records`."""
 
     def __post_init__(self) -> None:
         check_whole(self, "rounds", "population", "records")
@@ -157,7 +157,7 @@ class MwemSampled(Mechanism[SampledDetails]):
             accountant=accountant.name,
             details=SampledDetails(
                 population=self.population,
-                records=self.records or default_records(task.n),
+                records=self.records or default_records(task.n, task.queries.domain),
                 moving_bits=start.entries,
                 spending=spending,
             ),
@@ -194,6 +194,7 @@ class MwemSampled(Mechanism[SampledDetails]):
             trace=tuple(trace),
             solver={"last_residual": last.residual},
             intervals=table_intervals(trace, workload, n, spending),
+            measurements=kept_measurements(layout.bits, counts, trace, workload, n, spending),
         )
 
 

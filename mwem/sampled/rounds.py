@@ -70,9 +70,13 @@ def play(
     n = measurements.n
     trace = []
     for number in range(1, spending.rounds + 1):
+        if curator.cut_short(draws=2):
+            break
         select, scale = spending.of_round(number)
         model[: len(workload)] = family.raked_answers(counting)
         query = curator.select(WorstQuery(model), Exponential(select), allowed)
+        if curator.cut_short():
+            break
         measured = curator.measure(QueryTable(query), Gaussian(scale)).astype(np.float64)
         started = time.perf_counter()
         # Queries about the same bits have the same table.

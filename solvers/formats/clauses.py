@@ -8,6 +8,7 @@ constraints are hard clauses: see :mod:`solvers.formats.decision_diagram`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -82,6 +83,7 @@ def clauses_of(
     weights: NDArray[np.int64],
     groups: Groups,
     constraints: Sequence[LinearConstraint],
+    most: float = math.inf,
 ) -> tuple[int, list[Clause], list[tuple[int, Clause]]]:
     """Return the number of variables, the hard and the soft clauses.
 
@@ -93,6 +95,8 @@ def clauses_of(
         Canonical conjunctions of two or more literals and their integer weights.
     groups, constraints
         As of the problem.
+    most
+        Of the hard clauses no more than about so many are made: what is left out is not looked for.
     """
     count = len(wishes)
 
@@ -119,6 +123,8 @@ def clauses_of(
     for group in range(len(groups)):
         hard += exactly_one_clauses((groups[group] + 1).tolist(), fresh)
     for number, constraint in enumerate(constraints):
+        if len(hard) > most:
+            break
         try:
             hard += linear_clauses(constraint, (constraint.attributes + 1).tolist(), fresh)
         except ProblemTooLargeError as error:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import gzip
 import lzma
+import zlib
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 from solvers.errors import InvalidProblemError, MalformedFileError, SolverError
 from solvers.formats.instance import Instance
@@ -13,6 +15,14 @@ from solvers.problem import BestResponse
 
 if TYPE_CHECKING:
     from solvers.formats.wcnf import ClauseFile
+
+LARGEST = 1 << 28
+"""Bytes of a file's text. Reading takes up to 30 times as many: Python's numbers and lists."""
+
+_LARGEST_DICTIONARY = 1 << 28
+"""Bytes that a file of xz may ask for; its own programs ask for 64 MiB at most."""
+
+_PIECE = 1 << 20
 
 SUFFIXES = (".wcnf", ".lp", ".mps")
 _COMPRESSIONS = (".gz", ".xz")
@@ -119,16 +129,43 @@ def _checked_suffix(path: Path) -> str:
 
 def _read_text(path: Path) -> str:
     try:
-        data = path.read_bytes()
-        if path.suffix.lower() == ".gz":
-            data = gzip.decompress(data)
-        elif path.suffix.lower() == ".xz":
-            data = lzma.decompress(data)
+        data = _content(path)
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
         raise MalformedFileError(f"{path}, line {line}: not text in UTF-8") from error
-    except (gzip.BadGzipFile, EOFError, lzma.LZMAError) as error:
+    except (gzip.BadGzipFile, EOFError, lzma.LZMAError, zlib.error) as error:
         raise MalformedFileError(f"{path} cannot be decompressed: {error}") from error
     except OSError as error:
         raise SolverError(f"{path} cannot be read: {error.strerror}") from error
+
+
+def _content(path: Path) -> bytes:
+    """Return a file's bytes, unzipped; of a bomb no more than the limit is unpacked."""
+    pieces: list[bytes] = []
+    length = 0
+    with path.open("rb") as plain:
+        for piece in _pieces(plain, path.suffix.lower()):
+            length += len(piece)
+            if length > LARGEST:
+                raise MalformedFileError(f"{path}: more than {LARGEST:,} bytes of text")
+            pieces.append(piece)
+    return b"".join(pieces)
+
+
+def _pieces(plain: BinaryIO, suffix: str) -> Iterator[bytes]:
+    """Yield the bytes of a file piece by piece."""
+    if suffix != ".xz":
+        stream = gzip.GzipFile(fileobj=plain) if suffix == ".gz" else plain
+        while piece := stream.read(_PIECE):
+            yield piece
+        return
+    left = plain.read(_PIECE)
+    while left:  # streams of xz may follow each other
+        unpacking = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_LARGEST_DICTIONARY)
+        while not unpacking.eof:
+            if unpacking.needs_input and not left:
+                raise EOFError("it ends in the middle")
+            yield unpacking.decompress(left, _PIECE)
+            left = plain.read(_PIECE) if unpacking.needs_input else b""
+        left = (unpacking.unused_data + plain.read(_PIECE)).lstrip(b"\0")  # they are padded

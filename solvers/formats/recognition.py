@@ -19,6 +19,7 @@ more, which stands for none of them.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from itertools import combinations
 from typing import NamedTuple
@@ -27,6 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.constraints import Rows
+from solvers.errors import ProblemTooLargeError
 from solvers.formats.instance import Definitions, Instance
 from solvers.formats.program import Program
 from solvers.groups import Groups
@@ -37,6 +39,9 @@ _WIDEST = 100
 
 _MOST_PASSES = 30
 """How deep definitions may be nested."""
+
+_MOST_CELLS = 2**27
+"""Largest number of literals, padding included, of the table of conjunctions."""
 
 _MOST_PAIRS = 1_000_000
 """Most pairs of columns that exclude each other which are searched for groups."""
@@ -231,6 +236,7 @@ class _Work:
                 return
             at = (defined[rows] >= 0).argmax(axis=1)
             more = table[defined[rows, at]]
+            check_cells(len(self.terms), self.terms.shape[1] + table.shape[1])
             wide = np.full((len(self.terms), self.terms.shape[1] + table.shape[1]), -1, np.int32)
             wide[:, : self.terms.shape[1]] = self.terms
             wide[rows, at] = -1
@@ -239,6 +245,7 @@ class _Work:
 
     def _add_terms(self, terms: NDArray[np.int32], weights: NDArray[np.float64]) -> None:
         width = max(self.terms.shape[1], terms.shape[1])
+        check_cells(len(self.terms) + len(terms), width)
         both = [
             np.pad(each, ((0, 0), (0, width - each.shape[1])), constant_values=-1)
             for each in (self.terms, terms)
@@ -259,11 +266,17 @@ class _Work:
             self._take(self.exactly, self._members(row), [row])
         sets, pairs = self._sets(), self._pairs()
         degree = np.bincount(np.array([*pairs], np.int64).ravel(), minlength=self.columns)
+        left = _MOST_PAIRS
         for row in np.flatnonzero(clause).tolist():
             members = np.sort(self._members(row))
+            if self.grouped[members].any():
+                continue
             if (same := sets.get(tuple(members.tolist()))) is not None:
                 self._take(self.exactly, members, [row, same])
             elif (degree[members] >= len(members) - 1).all():
+                left -= math.comb(len(members), 2)
+                if left < 0:
+                    break
                 both = [*combinations(members.tolist(), 2)]
                 if all(pair in pairs for pair in both):
                     self._take(self.exactly, members, [row, *(pairs[pair] for pair in both)])
@@ -378,6 +391,15 @@ class _Work:
         ):
             if count:
                 yield f"{count:,} {what}"
+
+
+def check_cells(rows: int, width: int) -> None:
+    """Raise `ProblemTooLargeError` if a table of conjunctions, padded, would be too large."""
+    if rows * width > _MOST_CELLS:
+        raise ProblemTooLargeError(
+            f"{rows} conjunctions or soft clauses of up to {width} literals; expected at most "
+            f"{_MOST_CELLS} literals, each counted with the longest one's length"
+        )
 
 
 def groups_of(groups: list[list[int]]) -> Groups:

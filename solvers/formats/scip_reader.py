@@ -51,7 +51,7 @@ def read_program(text: str, suffix: str, name: str) -> Program:
     """
     _check_ends(text, suffix, name)
     # SCIP knows the American spelling only, and wants right-hand sides even if all are 0.
-    known = re.sub(r"(?im)^(\s*m(?:ax|in)imi)s(e\b)", r"\1z\2", text, count=1)
+    known = re.sub(r"(?im)^([ \t]*m(?:ax|in)imi)s(e\b)", r"\1z\2", text, count=1)
     if suffix == ".mps" and not re.search(r"^RHS", known, re.MULTILINE):
         known = re.sub(r"(?m)^(?=RANGES|BOUNDS|ENDATA)", "RHS\n", known, count=1)
     model = _read(known, suffix, name)
@@ -138,7 +138,9 @@ def _explained(complaint: str, name: str) -> str:
 
 def _ordered(variables: list[Any], attributes: int | None, name: str) -> list[Any]:
     """Return variables in the order in which the file names them, our own attributes first."""
-    own = {f"x{attribute}": attribute for attribute in range(attributes or 0)}
+    # One more than there are variables is enough to miss one.
+    stated = min(attributes or 0, len(variables) + 1)
+    own = {f"x{attribute}": attribute for attribute in range(stated)}
     missing = own.keys() - {variable.name for variable in variables}
     if missing:
         raise MalformedFileError(
@@ -188,7 +190,7 @@ def _marked(text: str, name: str) -> int | None:
     found = re.search(rf"^[\\*] {MARK}(.*)$", text, re.MULTILINE)
     if found is None:
         return None
-    if not found[1].strip().isdecimal():
+    if not re.fullmatch(r" *\d{1,10} *", found[1], re.ASCII):
         raise MalformedFileError(
             f"{name}: the comment {found[0]!r} does not end with a number of attributes"
         )

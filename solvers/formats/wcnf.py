@@ -23,17 +23,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.constraints import LinearConstraint, Rows
-from solvers.errors import MalformedFileError, ProblemTooLargeError, SolverError
+from solvers.errors import MalformedFileError, SolverError
 from solvers.formats.clauses import WeightedClauses, clauses_of
 from solvers.formats.decision_diagram import Clause
 from solvers.formats.instance import Instance
 from solvers.formats.program import Program
-from solvers.formats.recognition import groups_of, recognise
+from solvers.formats.recognition import check_cells, groups_of, recognise
 from solvers.problem import BestResponse
 
 _MARK = "dualquery"
-_MOST_CELLS = 2**29
-"""Largest number of literals, padding included, of the array of terms."""
+_MOST_VARIABLES = 2**20
+_MOST_VARIABLES_A_LITERAL = 4
+"""A file may have so many variables, and more if it has literals for them: each takes 100 bytes."""
+
+_LARGEST_NUMBER = 2**63
+"""Weights and literals are below it; the MaxSAT Evaluations allow no more for their sum."""
 
 
 def wcnf_text(clauses: WeightedClauses, *, header: bool = False) -> str:
@@ -160,6 +164,14 @@ class _Parser:
                 self._header(words, number)
             else:
                 self._clause(words, number)
+        literals = sum(map(len, self.hard)) + sum(len(clause) for _, clause in self.soft)
+        most = max(_MOST_VARIABLES, _MOST_VARIABLES_A_LITERAL * literals)
+        if max(self.variables, self.attributes or 0) > most:
+            self._fail(
+                max(number, 1),
+                f"variables up to {max(self.variables, self.attributes or 0)} in a file of "
+                f"{literals} literals; expected at most {most}: number them without gaps",
+            )
         found = len(self.hard) + len(self.soft)
         stated = self.stated if self.declared is None else self.declared[1]
         if stated is not None and found != stated:
@@ -190,6 +202,8 @@ class _Parser:
         weight = 0 if is_hard else self._integer(words[0], line, "a weight or h")
         if weight < 0:
             self._fail(line, f"the weight is {weight}; expected a whole number from 0 on")
+        if weight >= _LARGEST_NUMBER:
+            self._fail(line, f"the weight {words[0][:30]} is not below 2^63")
         try:
             literals = list(map(int, words[1:]))
         except ValueError:
@@ -216,12 +230,12 @@ class _Parser:
         try:
             return int(word)
         except ValueError:
-            self._fail(line, f"found {word!r} where {what} is expected")
+            self._fail(line, f"found {word[:60]!r} where {what} is expected")
 
     def _comment(self, words: list[str], line: int) -> None:
         try:
             match words:
-                case ["attributes", attributes, "clauses", count]:
+                case ["attributes", attributes, "clauses", count] if int(attributes) >= 0:
                     self.attributes, self.stated = int(attributes), int(count)
                 case ["scale", scale] if 0 < float(scale) < math.inf:
                     self.scale = float(scale)
@@ -240,7 +254,7 @@ class _Parser:
                     )
                 case _:
                     raise ValueError("not one of the comments that the writer makes")
-        except ValueError as error:
+        except (ValueError, OverflowError) as error:
             self._fail(line, f"the comment {' '.join(words)[:60]!r} cannot be read: {error}")
 
     def own_problem(self) -> BestResponse:
@@ -268,7 +282,9 @@ class _Parser:
         groups = groups_of(self.groups)
         # Validates the comments before they are encoded.
         BestResponse(attributes, terms, totals.astype(np.float64), groups, tuple(self.constraints))
-        expected = clauses_of(wishes, terms, totals, groups, tuple(self.constraints))
+        expected = clauses_of(
+            wishes, terms, totals, groups, tuple(self.constraints), len(self.hard)
+        )
         self._compare(expected[1], self.hard, self.hard_lines, "hard")
         self._compare(expected[2], self.soft, self.soft_lines, "soft")
 
@@ -354,11 +370,7 @@ def _simplified(clause: Clause) -> tuple[Clause, ...]:
 def _codes(rows: list[Clause]) -> np.ndarray:
     """Return lists of signed variables as rows of literal codes."""
     width = max(map(len, rows), default=0)
-    if len(rows) * width > _MOST_CELLS:
-        raise ProblemTooLargeError(
-            f"{len(rows)} soft clauses of up to {width} literals; expected at most "
-            f"{_MOST_CELLS} literals, every clause counted with the longest one's length"
-        )
+    check_cells(len(rows), width)
     literals = np.zeros((len(rows), width), np.int32)
     lengths = np.array([len(row) for row in rows], np.int64)
     literals[np.arange(width) < lengths[:, None]] = [x for row in rows for x in row]

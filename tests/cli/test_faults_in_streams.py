@@ -111,8 +111,8 @@ def charged(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     events: list[object] = []
     charge = Ledger.charge
 
-    def noted(self: Ledger, event: object) -> None:
-        charge(self, event)  # type: ignore[arg-type]
+    def noted(self: Ledger, event: object, ground: object) -> None:
+        charge(self, event, ground)  # type: ignore[arg-type]
         events.append(event)
 
     monkeypatch.setattr(Ledger, "charge", noted)

@@ -135,7 +135,7 @@ def test_chunks_and_blocks_do_not_show(
         ("8:\n6,3,2005-09-06\n8:\n", "movie 8 is listed a second time"),
         ("0:\n6,3,2005-09-06\n", "movie 0; movies are numbered 1 to 17770"),
         ("17771:\n", "movie 17771; movies are numbered 1 to 17770"),
-        ("8:\n999999999,3,2005-09-06\n", "user 999999999; user ids up to 67108864 can be read"),
+        ("8:\n999999999,3,2005-09-06\n", "user 999999999; user ids up to 4194304 can be read"),
         ("", "the file is empty"),
         ("8:\n", "no rows, so there is nothing to release"),
         ("\r\r", "line 1: '\\r\\r' found where MOVIE:"),

@@ -16,8 +16,10 @@ from dualquery.privacy.accountants.choice import ACCOUNTANTS, best
 from dualquery.privacy.events import GaussianNoise, Neighbours, events_of
 from dualquery.releases.making import run, statement
 from dualquery.room.curator import Curator
+from dualquery.room.ground import Ground
 from dualquery.room.randomness import SeededRandomness, SystemRandomness
 from dualquery.runtime.errors import BadInputError
+from tests.measured import functionals
 from tests.tables import SCHEMA, dataset, legal, random_records, task
 
 DUALQUERY_TRACE = frozenset(
@@ -36,6 +38,8 @@ SAMPLED_TRACE = frozenset(
 )
 MATRIX_TRACE = frozenset({"pull", "error", "chosen"})
 LOOKS_AT_NOTHING = frozenset({"uniform", "zero"})
+UNMEASURED = LOOKS_AT_NOTHING | {"dualquery", "smalldb", "randomized-response"}
+"""Mechanisms whose release has no measurements: they draw queries, records or reports."""
 ALL_ACCOUNTANTS = frozenset({"paper", "advanced", "zcdp", "exact"})
 
 
@@ -173,6 +177,21 @@ def assert_same(one: Outcome, other: Outcome) -> None:
     assert [*map(without_timings, one.trace)] == [*map(without_timings, other.trace)]
 
 
+def test_kept_measurements_are_the_truth_plus_the_noise_that_they_state(case, mechanism) -> None:
+    """Mean squares of normed errors: a chi-squared or so, within 5 of its standard deviations."""
+    work = task()
+    outcome = carry_out(mechanism, work, mechanism.plan(work, BUDGET))
+    kept = outcome.measurements
+    if kept is None:
+        assert case.name in UNMEASURED
+        return
+    truth = functionals(kept, rows(1)).mean(axis=1)
+    norms = (kept.values - truth) / kept.deviations
+    # Laplace noise has the kurtosis 6, so its squares vary more.
+    each = 2.0 if kept.noise == "gaussian" else 5.0
+    assert abs((norms**2).mean() - 1.0) < 5.0 * np.sqrt(each / len(kept))
+
+
 def test_every_built_in_mechanism_is_in_this_suite() -> None:
     assert {case.name for case in CASES} >= BUILT_IN.keys()
 
@@ -269,7 +288,9 @@ def test_ledger_is_used_up_exactly(case: Case, mechanism) -> None:
     assert curator._ledger.spent == len(events)
     assert len(events) > 0 or case.name in LOOKS_AT_NOTHING
     with pytest.raises(RuntimeError, match="the budget is spent"):
-        curator._ledger.charge(events[-1] if events else GaussianNoise(1.0, 1.0))
+        curator._ledger.charge(
+            events[-1] if events else GaussianNoise(1.0, 1.0), Ground("a test", "counts", 1.0)
+        )
 
 
 def test_a_curator_with_less_to_spend_stops_the_run(case: Case, mechanism) -> None:

@@ -324,3 +324,8 @@ def test_a_schedule_of_a_derived_type_is_refused() -> None:
     ):
         with pytest.raises(TypeError, match=r"is no (schedule|event)"):
             events_of(schedule)
+
+
+def test_a_number_that_is_none_prices_nothing() -> None:
+    with pytest.raises(BadInputError, match="draws is nan"):
+        SampledQueries(0.1, float("nan"))

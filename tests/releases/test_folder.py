@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import errno
+import hashlib
 import json
 import os
 import subprocess
@@ -19,6 +20,7 @@ import dualquery
 from dualquery.data.schema.items import ItemSchema
 from dualquery.queries.generate.random import random_conjunctions
 from dualquery.releases.folder import FORMAT_VERSION, Release, load_release, reserve, trace_table
+from dualquery.releases.seal import canonical
 from dualquery.runtime.errors import BadInputError
 from tests.tables import SCHEMA, people
 
@@ -122,23 +124,52 @@ def test_columns_of_every_kind_come_back(tmp_path) -> None:
 
 def test_loading_an_older_format_needs_no_upgrade(made, tmp_path) -> None:
     made.save(tmp_path / "out")
-    stored = json.loads((tmp_path / "out" / "release.json").read_text())
-    assert stored["format_version"] == FORMAT_VERSION == 1
+    path = tmp_path / "out" / "release.json"
+    stored = json.loads(path.read_text())
+    assert stored["format_version"] == FORMAT_VERSION == 2
+    del stored["proof"]
+    path.write_text(json.dumps({**stored, "format_version": 1}))
+    assert load_release(tmp_path / "out").proof == {}
+    assert_equal(replace(made, proof={}), load_release(tmp_path / "out"))
+
+
+def test_each_file_has_its_digest_and_a_saved_copy_computes_them_anew(made, tmp_path) -> None:
+    made.save(tmp_path / "out")
+    load_release(tmp_path / "out").save(tmp_path / "copy")
+    for folder in (tmp_path / "out", tmp_path / "copy"):
+        stored = json.loads((folder / "release.json").read_text())
+        digests = {
+            path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.iterdir()
+        }
+        del digests["release.json"]
+        assert stored["proof"]["files"] == digests
+        content = stored["proof"].pop("content")
+        assert content == hashlib.sha256(canonical(stored)).hexdigest()
 
 
 # --- what is in it --------------------------------------------------------------------------------
 
 SUMMARY = {
     "format_version", "mechanism", "parameters", "options", "privacy", "rows", "bits", "queries",
-    "way", "workload", "synthetic_records", "solver", "intervals", "notes", "versions",
-    "created", "schema",
+    "way", "workload", "synthetic_records", "solver", "intervals", "measurements", "model", "notes",
+    "versions",
+    "created", "schema", "proof",
 }  # fmt: skip
 """Every key of release.json. Each is public; add one here only if it is, too."""
-OPTIONS = {"epsilon", "delta", "accountant", "neighbours", "rows", "seed", "mechanism"}
+OPTIONS = {
+    "epsilon",
+    "delta",
+    "accountant",
+    "neighbours",
+    "rows",
+    "seed",
+    "budget_file",
+    "mechanism",
+}
 SOLVER = {"rounds", "seconds", "slowest_seconds"}
 PRIVACY = {
     "private", "epsilon", "delta", "neighbours", "accountant", "assumptions",
-    "numerical_assumptions",
+    "numerical_assumptions", "together",
 }  # fmt: skip
 
 
@@ -488,7 +519,7 @@ def test_a_release_answers_text(made, answers_only) -> None:
     assert made.answer("flag") + made.answer("!flag") == pytest.approx(1)
     with pytest.raises(BadInputError, match="no column 'colour'"):
         made.answer("colour=red")
-    with pytest.raises(BadInputError, match="has no synthetic records"):
+    with pytest.raises(BadInputError, match="no model and no synthetic records"):
         answers_only.answer("flag & sex=Male")
 
 

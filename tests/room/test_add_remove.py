@@ -81,7 +81,8 @@ def room(relation, rows, workload, event, public_rows=ROWS) -> Curator:
 
 
 FEATURES = Features(np.array([[0, -1], [2, -1], [0, 3], [1, 2]], np.int32), SIGNED.domain)
-STRATEGY = Strategy(FEATURES, np.ones(4), None)
+# The room makes it anew for its own neighbours.
+STRATEGY = Strategy(FEATURES, np.ones(4), Neighbours.REPLACE_ONE)
 
 MEASUREMENTS = [
     (SIGNED, AllQueries(), Laplace),

@@ -29,6 +29,7 @@ from dualquery.room.assumptions import numerical_assumptions
 from dualquery.room.curator import Curator
 from dualquery.room.draws import weighted_kernels as kernels
 from dualquery.room.draws.exponential import Exponential
+from dualquery.room.ground import Ground
 from dualquery.room.ledger import Ledger, covers
 from dualquery.room.noise.gaussian import Gaussian
 from dualquery.room.noise.laplace import Laplace
@@ -87,11 +88,13 @@ def test_a_missed_reweighting_is_cheaper_and_an_extra_one_is_refused() -> None:
 
 def test_a_refused_charge_is_not_entered() -> None:
     ledger = Ledger((LaplaceNoise(1.0),))
+    ground = Ground("a test", "counts", 1.0)
     with pytest.raises(RuntimeError, match="would cost more"):
-        ledger.charge(LaplaceNoise(1.5))
+        ledger.charge(LaplaceNoise(1.5), ground)
     assert ledger.spent == 0
-    ledger.charge(LaplaceNoise(1.0))
+    ledger.charge(LaplaceNoise(1.0), ground)
     assert ledger.spent == 1
+    assert ledger.grounds == (ground,)
 
 
 @pytest.mark.parametrize(
@@ -148,8 +151,8 @@ def test_the_room_gives_out_no_counts() -> None:
     room = curator(GameSchedule(rounds=2, samples=1, step=0.1, n=3))
     public = [name for name in dir(room) if not name.startswith("_")]
     assert sorted(public) == [
-        "begin_game", "evaluate", "log_errors", "measure", "randomize", "reweight",
-        "sample_queries", "select", "select_database",
+        "begin_game", "cut_short", "evaluate", "grounds", "log_errors", "measure", "randomize",
+        "reweight", "sample_queries", "select", "select_database",
     ]  # fmt: skip
     assert all(callable(getattr(room, name)) for name in public)
 

@@ -175,6 +175,70 @@ def test_equal_families_do_not_share_a_bound() -> None:
     assert differing_queries(Lookalike(size=8)).count == 8
 
 
+class Backwards(AnyOf):
+    """Counts in steps below 0: its largest value over its step would seem to be small."""
+
+    low, high, step, spread = 0.0, 5.0, -1.0, 5
+
+    def counts(self, records, threads):
+        return -5 * LiteralRows(np.array([[0]], np.int32), self.domain).counts(records, threads)
+
+    def answers_on(self, records, threads=1):
+        return 5.0 * records[:, :1].mean(axis=0)
+
+
+@pytest.mark.parametrize(
+    ("changed", "complaint"),
+    [
+        ({}, "the step is -1.0; a power of two"),
+        ({"step": 0.1}, "the step is 0.1; a power of two"),
+        ({"step": float("nan")}, "the step is nan"),
+        ({"step": 1.0, "low": float("-inf")}, "the range is -inf to 5.0"),
+        ({"step": 1.0, "high": -1.0}, "the range is 0.0 to -1.0"),
+        ({"step": 1.0, "spread": 0}, "the spread is 0"),
+        ({"step": 1.0, "spread": 1.5}, "the spread is 1.5"),
+    ],
+)
+def test_a_grid_that_no_sensitivity_follows_from_is_refused(changed, complaint: str) -> None:
+    """Added records were once charged by the range over the step, whatever its sign."""
+    queries = Backwards(3)
+    for name, value in changed.items():
+        setattr(queries, name, value)
+    with pytest.raises(BadInputError, match=complaint):
+        check_declared(queries)
+    with pytest.raises(BadInputError, match=complaint):
+        Curator(as_records(np.ones((8, 3), np.uint8), queries.domain), queries, (), randomness(1))
+
+
+class TwiceAsMany(AnyOf):
+    """Counts more numbers than there are queries."""
+
+    def counts(self, records, threads):
+        return np.repeat(super().counts(records, threads), 2)
+
+
+def test_the_room_takes_one_whole_number_for_each_query() -> None:
+    queries = TwiceAsMany(3)
+    room = Curator(
+        as_records(np.ones((8, 3), np.uint8), queries.domain), queries, (), randomness(1)
+    )
+    with pytest.raises(TypeError, match=r"counts\(\) must return one int64 for each query"):
+        room.evaluate()
+
+
+def test_queries_stay_what_was_proven() -> None:
+    """Bounds are kept for a list of conjunctions: changed in place, it would keep its bound."""
+    queries = Workload(np.array([[0], [2]], np.int32), Domain.binary(4))
+    with pytest.raises(ValueError, match="read-only"):
+        queries.literals[0] = 4
+    ends = np.array([0, 1, 2])
+    sums = Disjunctions(queries, ends)
+    ends[1] = 2
+    assert sums.indptr.tolist() == [0, 1, 2]
+    with pytest.raises(ValueError, match="read-only"):
+        sums.indptr[1] = 2
+
+
 def test_a_mechanism_is_asked_once_what_the_room_holds() -> None:
     class Changing(Laplace):
         asked = 0

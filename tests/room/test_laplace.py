@@ -17,7 +17,7 @@ from dualquery.room.sensitivity.moves import Moves
 
 
 def measured(numbers, moves: Moves, noise: Laplace, planned: float, seed: int = 0, scales=1.0):
-    exact = Exact(np.asarray(numbers, np.int64), moves, scales)
+    exact = Exact("AllQueries", np.asarray(numbers, np.int64), moves, scales)
     return noise.measure(exact, Ledger((LaplaceNoise(planned),)), SeededRandomness(seed))
 
 

@@ -108,7 +108,7 @@ def test_a_fault_in_the_rows_comes_before_any_charge(
 ) -> None:
     charged: list[object] = []
     monkeypatch.setattr(
-        "dualquery.room.ledger.Ledger.charge", lambda self, event: charged.append(event)
+        "dualquery.room.ledger.Ledger.charge", lambda self, event, ground: charged.append(event)
     )
     path = tmp_path / "t.dat"
     path.write_text("1 2\n" * 9000 + "7 99\n")

@@ -14,6 +14,9 @@ from dualquery.data.readers.integers import LINE_FEED, parse_integers
 from dualquery.data.readers.source import ItemRows
 from dualquery.runtime.errors import BadInputError
 
+MOST_ROWS = 10**9
+"""Rows that the counts of a file stand for, all together: each of them is read as a row."""
+
 _TAB = 9
 _SPACE = 32
 
@@ -44,8 +47,15 @@ class BitstringSource:
 
     def item_rows(self) -> Iterator[ItemRows]:
         """Yield the rows, each cell repeated as its count says."""
+        left = MOST_ROWS
         for first_line, chunk in line_chunks(self.path, self.label, self.chunk_bytes):
             cells, counts = self._parse(np.frombuffer(chunk, np.uint8), first_line)
+            left -= sum(counts.tolist())  # exact: counts have up to 18 digits
+            if left < 0:
+                raise BadInputError(
+                    f"{self.label}: the counts sum to more than {MOST_ROWS:,} rows, the most that "
+                    "are read"
+                )
             ends = np.cumsum(counts)
             total = int(ends[-1]) if len(ends) else 0
             for start in range(0, total, self.block_rows):

@@ -5,19 +5,24 @@ from __future__ import annotations
 import contextlib
 import csv
 import io
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, cast
 
-from dualquery.data.opening import FilePath, open_bytes, reading_errors
-from dualquery.data.readers.python_objects import check_names
+from dualquery.data.opening import FilePath, line_chunks, open_bytes, reading_errors
+from dualquery.data.readers.python_objects import check_names, check_width
 from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
     import polars as pl
 
 BLOCK_BYTES = 1 << 22
+
+_SLACK = 1 << 16
+"""Bytes that a reader of lines may take in advance."""
+
 _OTHER_SEPARATORS = {";": "semicolons", "\t": "tabs"}
 
 
@@ -64,7 +69,7 @@ class CsvSource:
             return self.header
         with open_bytes(self.path, self.label) as stream:
             try:
-                checked = cast(BinaryIO, _Checked(stream, self.label))
+                checked = cast(BinaryIO, _Checked(stream, self.label, self.block_bytes))
                 text = io.TextIOWrapper(checked, "utf-8-sig", newline="")
                 names = next(csv.reader(text), [])
             except UnicodeDecodeError:
@@ -73,6 +78,7 @@ class CsvSource:
                 raise BadInputError(f"{self.label}: unreadable header ({fault})") from None
         if not names:
             raise BadInputError(f"{self.label}: the first line is empty; a header is expected")
+        check_width(len(names), self.label)
         if len(names) == 1:
             self._check_separator(names[0])
         check_names(names, self.label)
@@ -140,7 +146,7 @@ class CsvSource:
                 continue
             columns = values = 0
             with open_bytes(self.path, self.label) as stream, contextlib.suppress(csv.Error):
-                checked = cast(BinaryIO, _Checked(stream, self.label))
+                checked = cast(BinaryIO, _Checked(stream, self.label, self.block_bytes))
                 text = io.TextIOWrapper(checked, "utf-8-sig", errors="replace", newline="")
                 rows = csv.reader(text, delimiter=separator)
                 columns, values = len(next(rows, [])), len(next(rows, []))
@@ -154,13 +160,13 @@ class CsvSource:
     def _not_utf8(self) -> BadInputError:
         """Return the error that names the first line that is not UTF-8."""
         where = ""
-        with open_bytes(self.path, self.label) as stream:
-            for number, line in enumerate(stream, start=1):
-                try:
-                    line.decode("utf-8")
-                except UnicodeDecodeError as fault:
-                    where = f" at line {number}, byte {fault.start + 1}"
-                    break
+        for number, chunk in line_chunks(self.path, self.label, self.block_bytes):
+            try:
+                chunk.decode("utf-8")
+            except UnicodeDecodeError as fault:
+                line = number + chunk.count(b"\n", 0, fault.start)
+                where = f" at line {line}, byte {fault.start - chunk.rfind(10, 0, fault.start)}"
+                break
         return BadInputError(f"{self.label}: not UTF-8 text{where}; convert the file to UTF-8")
 
 
@@ -177,11 +183,16 @@ class _RaggedRows:
 
 
 class _Checked(io.BufferedIOBase):
-    """A stream that refuses NUL bytes, which no text has, and keeps faults of reading clear."""
+    """A stream that refuses NUL bytes, which no text has, and keeps faults of reading clear.
 
-    def __init__(self, stream: BinaryIO, label: str) -> None:
+    With ``longest`` it refuses to give more than about that many bytes: of a header and the first
+    row, which are read as lines of any length.
+    """
+
+    def __init__(self, stream: BinaryIO, label: str, longest: int | None = None) -> None:
         self._stream = stream
         self._label = label
+        self._left = sys.maxsize if longest is None else longest
 
     def readable(self) -> bool:
         return True
@@ -193,6 +204,12 @@ class _Checked(io.BufferedIOBase):
             raise BadInputError(
                 f"{self._label}: a NUL byte, so this is not UTF-8 text; convert the file, or "
                 "name its format as FORMAT:PATH"
+            )
+        self._left -= len(block)
+        if block and self._left < -_SLACK:
+            raise BadInputError(
+                f"{self._label}: a row has more bytes than the {BLOCK_BYTES:,} that are read at a "
+                "time; is a quotation mark not closed?"
             )
         return block
 

@@ -5,8 +5,9 @@ A name is a built-in data set or a generator, which takes numbers after a colon 
 
 from __future__ import annotations
 
+import contextlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -106,7 +107,9 @@ def parse_source(text: str) -> Source:
         return made
     if colon and prefix in FORMATS and not rest:
         raise BadInputError(f"{text}: a path is expected after the colon")
-    if parts := _parquet_parts(rest if colon and prefix == "parquet" else text, text):
+    with _name_errors(text):
+        parts = _parquet_parts(rest if colon and prefix == "parquet" else text, text)
+    if parts:
         return open_partitions(parts, text)
     if colon and prefix in FORMATS:
         form = FORMATS[prefix]
@@ -186,12 +189,26 @@ def _parquet_parts(path: str, text: str) -> list[Path]:
     return sorted(part for part in folder.glob(pattern) if part.is_file())
 
 
+@contextlib.contextmanager
+def _name_errors(text: str) -> Iterator[None]:
+    """Turn what the system says of a name or a pattern into `BadInputError`."""
+    try:
+        yield
+    except BadInputError:
+        raise
+    except OSError as fault:
+        raise BadInputError(f"{text}: {fault.strerror}") from None
+    except (ValueError, NotImplementedError) as fault:
+        raise BadInputError(f"{text}: no name or pattern of files ({fault})") from None
+
+
 def _existing(path: str, text: str, folders: bool = False) -> Path:
     found = Path(path)
-    if found.is_file() or (folders and found.is_dir()):
-        return found
-    if found.is_dir():
-        raise BadInputError(f"{text}: a folder, not a file")
+    with _name_errors(text):
+        if found.is_file() or (folders and found.is_dir()):
+            return found
+        if found.is_dir():
+            raise BadInputError(f"{text}: a folder, not a file")
     raise BadInputError(f"{text}: there is no such file{_meant(text) if path == text else ''}")
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.data.opening import CHUNK_BYTES, FilePath, line_chunks, open_bytes
+from dualquery.data.opening import CHUNK_BYTES, FilePath, line_chunks, open_bytes, read_whole
 from dualquery.data.readers.integers import LINE_FEED, line_of
 from dualquery.data.readers.python_objects import BLOCK_ROWS
 from dualquery.data.readers.source import ItemRows
@@ -24,8 +24,14 @@ from dualquery.data.schema.items import ItemSchema
 from dualquery.runtime.errors import BadInputError
 
 MOVIES = 17_770
-LARGEST_USER = 2**26
+LARGEST_USER = 2**22
 """User ids of the prize end at 2,649,429; the table of users is as long as the largest."""
+
+MOST_RATINGS = 2**27
+"""The prize has 100,480,507."""
+
+LONGEST_TITLES = 1 << 24
+"""Bytes of ``movie_titles.csv``, which has half a megabyte."""
 
 PATTERNS = ("mv_*.txt", "combined_data_*.txt")
 TITLES = "movie_titles.csv"
@@ -36,7 +42,8 @@ class NetflixSource:
     """A folder of the prize's files, or one of them, gzipped or not.
 
     A user's row is complete only once the last file is read: the ratings are held, as 6 bytes
-    each, until the rows have been taken out (600 MB for the 100 million of the prize).
+    each, until the rows have been taken out (600 MB for the 100 million of the prize), and 40
+    bytes for each user up to the largest.
     """
 
     path: Path
@@ -82,12 +89,18 @@ class NetflixSource:
 
         lists: list[tuple[int, NDArray[np.int32]]] = []
         ratings = np.zeros(0, np.int32)
+        total = 0
         for movie, users in self._lists():
             needed = int(users.max(initial=-1)) + 1
             if needed > len(ratings):
                 ratings = np.concatenate((ratings, np.zeros(needed - len(ratings), np.int32)))
             kernels.count_users(users, ratings)
             lists.append((movie, users))
+            total += len(users)
+            if total > MOST_RATINGS:
+                raise BadInputError(
+                    f"{self.label}: more than {MOST_RATINGS:,} ratings; the prize has 100,480,507"
+                )
         ends = np.cumsum(ratings, dtype=np.int64)
         movies = np.empty(ends[-1] if len(ends) else 0, np.uint16)
         place = ends - ratings
@@ -108,11 +121,12 @@ class NetflixSource:
             return titles
         label = f"{folder.name}/{TITLES}"
         with open_bytes(path, label) as stream:
-            lines = stream.read().decode("latin-1").splitlines()
+            content = read_whole(stream, label, LONGEST_TITLES)
+        lines = content.decode("latin-1").splitlines()
         for number, line in enumerate(lines, 1):
             # A title may hold commas and is not quoted.
             movie, *rest = line.split(",", 2)
-            if not (movie.isascii() and movie.isdigit()) or len(rest) != 2:
+            if not (movie.isascii() and movie.isdigit() and len(movie) < 10) or len(rest) != 2:
                 raise BadInputError(
                     f"{label}: line {number}: {line[:40]!r} found where MOVIE,YEAR,TITLE is "
                     "expected"

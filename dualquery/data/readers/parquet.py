@@ -11,8 +11,13 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from dualquery.data.opening import FilePath, open_bytes
-from dualquery.data.readers.python_objects import BLOCK_ROWS, check_names, rows_of_frames
+from dualquery.data.opening import FilePath, open_bytes, read_whole
+from dualquery.data.readers.python_objects import (
+    BLOCK_ROWS,
+    check_names,
+    check_width,
+    rows_of_frames,
+)
 from dualquery.data.readers.source import ItemRows
 from dualquery.runtime.errors import BadInputError
 
@@ -20,6 +25,14 @@ if TYPE_CHECKING:
     import polars as pl
 
 _PARQUET_MAGIC = b"PAR1"
+
+LARGEST = 1 << 32
+"""Bytes of a gzipped parquet file's content, which is held whole."""
+
+_MOST_METADATA = 1 << 26
+_MOST_ENTRIES = 1 << 20
+"""Bytes of a text, and entries of a list, in what a file says of itself (PyArrow's own limits are
+ten times as large): column names, row groups, statistics."""
 
 _COLUMN_BYTES = 1 << 16
 """So much of a column is read ahead; without this, all of it within a row group."""
@@ -61,13 +74,15 @@ class _ParquetFile:
             zipped = isinstance(getattr(stream, "raw", None), gzip.GzipFile)
             try:
                 yield pq.ParquetFile(
-                    io.BytesIO(stream.read()) if zipped else stream,
+                    io.BytesIO(read_whole(stream, self.label, LARGEST)) if zipped else stream,
                     page_checksum_verification=True,  # of the pages that have a checksum
                     # With read-ahead, PyArrow keeps all that it read: in the end, the whole file.
                     pre_buffer=False,
                     buffer_size=_COLUMN_BYTES,
+                    thrift_string_size_limit=_MOST_METADATA,
+                    thrift_container_size_limit=_MOST_ENTRIES,
                 )
-            except pa.ArrowException as fault:
+            except (pa.ArrowException, OSError, UnicodeDecodeError) as fault:
                 raise BadInputError(f"{self.label}: damaged parquet file ({fault})") from None
 
 
@@ -161,6 +176,7 @@ def _open_typed(
 
     with _ParquetFile(path, label).open() as file:
         schema = file.schema_arrow
+    check_width(len(schema), label)
     types = {field.name: str(field.type) for field in schema}
     kind = schema.types[0] if len(schema) == 1 else None
     if kind is not None and (pa.types.is_list(kind) or pa.types.is_large_list(kind)):

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     import polars as pl
 
 BLOCK_ROWS = 1 << 16
+
+MOST_COLUMNS = 1 << 17
+"""Of a table; each takes a few kilobytes while it is read. Wider data are lists of items."""
+
 _BLOCK_CELLS = 1 << 24
 
 
@@ -77,9 +81,12 @@ class SparseSource:
     def _rows(self) -> Any:
         """The matrix in CSR form, checked, without stored zeros."""
         try:
+            if self.matrix.dtype.kind not in "buif":
+                raise ValueError(f"its numbers are of type {self.matrix.dtype}")
+            _check_positions(self.matrix)
             rows = self.matrix.tocsr(copy=True)
             rows.check_format(full_check=True)
-        except ValueError as fault:
+        except (ValueError, TypeError, IndexError, OverflowError) as fault:
             raise BadInputError(f"{self.label}: damaged sparse matrix ({fault})") from None
         rows.eliminate_zeros()
         wrong = np.flatnonzero(rows.data != 1)
@@ -99,6 +106,29 @@ class SparseSource:
             indptr = rows.indptr[start : start + self.block_rows + 1].astype(np.int64)
             items = rows.indices[indptr[0] : indptr[-1]].astype(np.int64)
             yield ItemRows(indptr - indptr[0], items)
+
+
+def _check_positions(matrix: Any) -> None:
+    """Raise `ValueError` if a sparse matrix names cells that it has not.
+
+    SciPy's loops trust the positions, and its own check skips matrices without 1s.
+    """
+    height, width = matrix.shape
+    if matrix.format == "coo":
+        for places, size in zip(matrix.coords, matrix.shape, strict=True):
+            if len(places) and not 0 <= places.min() <= places.max() < size:
+                raise ValueError(f"positions {places.min()} to {places.max()} of {size}")
+    if matrix.format not in ("csr", "csc", "bsr"):
+        return
+    block = matrix.blocksize if matrix.format == "bsr" else (1, 1)
+    major, minor = (width, height) if matrix.format == "csc" else (height, width)
+    pointers, places = matrix.indptr, matrix.indices
+    if len(pointers) != major // block[0] + 1 or len(places) != len(matrix.data):
+        raise ValueError("its arrays do not fit together")
+    if pointers[0] != 0 or pointers[-1] > len(places) or np.any(pointers[1:] < pointers[:-1]):
+        raise ValueError("its pointers do not increase from 0 to the number of values")
+    if len(places) and not 0 <= places.min() <= places.max() < minor // block[1]:
+        raise ValueError(f"positions {places.min()} to {places.max()} of {minor}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,6 +240,15 @@ def frame_of_pandas(table: Any, label: str) -> FrameSource:
                 "texts or all numbers"
             ) from None
     return FrameSource(pl.DataFrame(series), label)
+
+
+def check_width(columns: int, label: str) -> None:
+    """Raise `BadInputError` if a table has too many columns."""
+    if columns > MOST_COLUMNS:
+        raise BadInputError(
+            f"{label}: {columns:,} columns; a table has at most {MOST_COLUMNS:,}, rows of more 0s "
+            "and 1s are given as lists of items (fimi, npz, parquet)"
+        )
 
 
 def check_names(names: Sequence[str], label: str) -> None:

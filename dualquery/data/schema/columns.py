@@ -6,7 +6,6 @@ The schema knows where a column starts within the record.
 
 from __future__ import annotations
 
-import difflib
 import itertools
 import math
 import re
@@ -18,10 +17,15 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.runtime.errors import BadInputError
-
-MISSING_LABEL = "(missing)"
-OTHER_LABEL = "(other)"
+from dualquery.data.schema.checks import (
+    MISSING_LABEL,
+    OTHER_LABEL,
+    check_choice,
+    check_group,
+    check_name,
+)
+from dualquery.data.schema.dates import Dates
+from dualquery.runtime.errors import BadInputError, close_names
 
 
 @dataclass(frozen=True)
@@ -46,7 +50,7 @@ class Binary:
     one: str = "1"
 
     def __post_init__(self) -> None:
-        _check_name(self.name)
+        check_name(self.name)
         if self.zero == self.one:
             raise BadInputError(
                 f"schema, column {self.name!r}: both values of a binary column are {self.one!r}; "
@@ -102,9 +106,9 @@ class Categorical:
     outside: Literal["error", "other"] = "error"
 
     def __post_init__(self) -> None:
-        _check_name(self.name)
-        _check_choice(self.name, "missing", self.missing, ("error", "category"))
-        _check_choice(self.name, "outside", self.outside, ("error", "other"))
+        check_name(self.name)
+        check_choice(self.name, "missing", self.missing, ("error", "category"))
+        check_choice(self.name, "outside", self.outside, ("error", "other"))
         if not all(self.values):
             raise BadInputError(f"schema, column {self.name!r}: a category without any value")
         reserved = {MISSING_LABEL: self.missing == "category", OTHER_LABEL: self.outside == "other"}
@@ -120,7 +124,7 @@ class Categorical:
                     "the choices for missing or outside values add; rename it"
                 )
             seen.add(value)
-        _check_group(self.name, self.bits, "value")
+        check_group(self.name, self.bits, "value")
 
     @property
     def bits(self) -> int:
@@ -192,10 +196,10 @@ class Numeric:
     unparsable: Literal["error", "missing"] = "error"
 
     def __post_init__(self) -> None:
-        _check_name(self.name)
-        _check_choice(self.name, "missing", self.missing, ("error", "category"))
-        _check_choice(self.name, "outside", self.outside, ("error", "clip"))
-        _check_choice(self.name, "unparsable", self.unparsable, ("error", "missing"))
+        check_name(self.name)
+        check_choice(self.name, "missing", self.missing, ("error", "category"))
+        check_choice(self.name, "outside", self.outside, ("error", "clip"))
+        check_choice(self.name, "unparsable", self.unparsable, ("error", "missing"))
         object.__setattr__(self, "edges", tuple(map(float, self.edges)))
         if len(self.edges) < 2:
             raise BadInputError(
@@ -207,7 +211,7 @@ class Numeric:
                     f"schema, column {self.name!r}: the edges must be finite and increase, but "
                     f"{_number(high)} follows {_number(low)}"
                 )
-        _check_group(self.name, self.bits, "bucket")
+        check_group(self.name, self.bits, "bucket")
         if self.integer:
             for low, (first, last) in zip(self.edges, self._whole_ranges, strict=False):
                 if first > last:
@@ -280,7 +284,7 @@ class Numeric:
         return {"name": self.name, "kind": "numeric", **asdict(self), "edges": edges}
 
 
-Column: TypeAlias = Binary | Categorical | Numeric
+Column: TypeAlias = Binary | Categorical | Numeric | Dates
 
 
 def find_bit(column: Column, value: str) -> tuple[int, bool]:
@@ -309,12 +313,14 @@ def find_bit(column: Column, value: str) -> tuple[int, bool]:
             return column.labels.index(value), False
         if isinstance(column, Categorical):
             bit = _category(column, value)
+        elif isinstance(column, Dates):
+            bit = column.bit_of_text(value)
         else:
             bit = _bucket(column, value)
         if bit is not None:
             return bit, False
     known = list(column.labels)
-    if not isinstance(column, Numeric):
+    if isinstance(column, Binary | Categorical):
         added = [label for label in (OTHER_LABEL, MISSING_LABEL) if label in known]
         known = [*column.codes, *added]
     raise BadInputError(
@@ -360,7 +366,9 @@ def suggest(found: str, known: Sequence[str], otherwise: str | None = None) -> s
     otherwise
         What to say when nothing known is close; None lists the first few.
     """
-    close = difflib.get_close_matches(found, known, n=3, cutoff=0.6)
+    folded = {name.casefold(): name for name in reversed(known)}
+    same = folded.get(found.casefold())  # close, whatever its letters' case
+    close = close_names(found, known, 3) if same is None else [same]
     if close:
         return "did you mean " + " or ".join(map(repr, close)) + "?"
     if otherwise is not None:
@@ -400,6 +408,14 @@ def _numeric(name: str, fields: Mapping[str, object]) -> Numeric:
     return Numeric(name, tuple(map(float, edges)), integer, **choices)
 
 
+def _dates(name: str, fields: Mapping[str, object]) -> Dates:
+    keys = ("first", "last", "format")
+    texts = {key: _text(name, key, value) for key, value in _given(fields, *keys).items()}
+    by = _text(name, "by", fields.get("by", ""))
+    choices = _given(fields, "missing", "outside", "unparsable")
+    return Dates(name, by, **texts, **choices)  # type: ignore[arg-type]  # checked by the class
+
+
 def _given(fields: Mapping[str, object], *keys: str) -> dict[str, Any]:
     """Return the values of some keys that are there; the class of the column checks them."""
     return {key: fields[key] for key in keys if key in fields}
@@ -408,6 +424,7 @@ def _given(fields: Mapping[str, object], *keys: str) -> dict[str, Any]:
 _KINDS: dict[str, tuple[tuple[str, ...], Callable[[str, Mapping[str, object]], Column]]] = {
     "binary": (("zero", "one"), _binary),
     "categorical": (("values", "missing", "outside"), _categorical),
+    "date": (("by", "first", "last", "format", "missing", "outside", "unparsable"), _dates),
     "numeric": (("edges", "integer", "missing", "outside", "unparsable"), _numeric),
 }
 
@@ -464,26 +481,6 @@ def _rounded(edge: float) -> str:
 def _extra_labels(column: Categorical | Numeric) -> tuple[str, ...]:
     other = (OTHER_LABEL,) if column.outside == "other" else ()
     return (*other, MISSING_LABEL) if column.missing == "category" else other
-
-
-def _check_name(name: str) -> None:
-    if not name:
-        raise BadInputError("schema: a column has an empty name")
-
-
-def _check_choice(column: str, key: str, found: object, allowed: tuple[str, ...]) -> None:
-    if found not in allowed:
-        raise BadInputError(
-            f"schema, column {column!r}: {key} is {found!r}; it must be {' or '.join(allowed)}"
-        )
-
-
-def _check_group(column: str, bits: int, what: str) -> None:
-    if bits < 2:
-        raise BadInputError(
-            f"schema, column {column!r}: {bits} {what}{'' if bits == 1 else 's'} declared; a group "
-            "needs at least two bits, so declare another or leave the column out"
-        )
 
 
 def _text(column: str, key: str, found: object) -> str:

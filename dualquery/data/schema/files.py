@@ -5,19 +5,19 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-import tomllib
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
 from dualquery.data.builtin import SCHEMAS, schema_path
-from dualquery.data.opening import FilePath
+from dualquery.data.opening import FilePath, is_file
 from dualquery.data.schema.column_choice import select_items
 from dualquery.data.schema.columns import column_from_dict, suggest
 from dualquery.data.schema.items import ItemSchema
 from dualquery.data.schema.protocol import FORMAT_NAME, SCHEMA_VERSION
 from dualquery.data.schema.table import TableSchema
+from dualquery.runtime.documents import read_document
 from dualquery.runtime.errors import BadInputError
 
 T = TypeVar("T")
@@ -42,7 +42,7 @@ def load_schema(name_or_path: str | Path) -> TableSchema | ItemSchema:
         path: FilePath = schema_path(str(name_or_path))
     else:
         path = Path(name_or_path)
-        if not path.is_file():
+        if not is_file(path):
             raise BadInputError(
                 f"{name_or_path}: there is no such schema file; "
                 + suggest(
@@ -100,30 +100,8 @@ def format_schema(schema: TableSchema | ItemSchema) -> str:
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
-def _json(text: str) -> object:
-    """Read JSON whose keys come once: of two values, one would be taken without a word."""
-    return json.loads(text, object_pairs_hook=_once)
-
-
-def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for key in keys if keys.count(key) > 1)
-        raise BadInputError(f"the key {twice!r} comes twice in one object; leave one of them")
-    return found
-
-
 def _parse(path: FilePath) -> Mapping[str, object]:
-    try:
-        text = path.read_bytes().decode("utf-8-sig")
-        fields = tomllib.loads(text) if path.name.lower().endswith(".toml") else _json(text)
-    except OSError as fault:
-        raise BadInputError(f"cannot be read ({fault.strerror})") from None
-    except UnicodeDecodeError:
-        raise BadInputError("not UTF-8 text; convert the file to UTF-8") from None
-    except (json.JSONDecodeError, tomllib.TOMLDecodeError) as fault:
-        raise BadInputError(f"neither JSON nor (with the ending .toml) TOML: {fault}") from None
+    fields = read_document(path)
     if not isinstance(fields, dict):
         raise BadInputError(f"a schema is a table of keys, found {type(fields).__name__}")
     return fields

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from dualquery.estimates.intervals import gaussian_half_width, laplace_half_width
+from dualquery.estimates.measurements import NoiseKind, laplace_deviation
 from dualquery.mechanisms.protocol import Budget, Details, Plan
 from dualquery.privacy.accountants.choice import best
 from dualquery.privacy.calibrate import laplace_scale
@@ -30,7 +31,7 @@ _HEADROOM = 1.0 + 1e-11
 class Noise:
     """The noise of a measurement: its kind, and its scale in rows."""
 
-    kind: Literal["gaussian", "discrete laplace"]
+    kind: NoiseKind
     scale: float
 
     @property
@@ -39,6 +40,11 @@ class Noise:
         if self.kind == "gaussian":
             return gaussian_half_width(self.scale)
         return laplace_half_width(self.scale)
+
+    @property
+    def deviation(self) -> float:
+        """Standard deviation, in steps."""
+        return self.scale if self.kind == "gaussian" else laplace_deviation(self.scale)
 
     def measure(self, curator: Curator, statistic: PrivateStatistic = _COUNTS) -> Numbers:
         """Draw the planned measurement, by default of all queries' counts; charged."""

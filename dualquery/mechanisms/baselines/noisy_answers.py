@@ -9,6 +9,7 @@ import numpy as np
 
 from dualquery.estimates.expected import ExpectedError, noise_error
 from dualquery.estimates.intervals import Intervals
+from dualquery.estimates.measurements import Measurements
 from dualquery.mechanisms.baselines.noise import NoisyCounts, plan_noisy_counts
 from dualquery.mechanisms.protocol import Budget, Mechanism, Outcome, Plan, Session, Task
 from dualquery.room.curator import Curator
@@ -18,6 +19,11 @@ from dualquery.runtime.errors import BadInputError
 
 class _NoisyAnswers(Mechanism[NoisyCounts]):
     """What Gaussian and Laplace noise share: all but the plan."""
+
+    @property
+    def makes_records(self) -> bool:
+        """Answers are all there is."""
+        return False
 
     def expected_error(self, task: Task, plan: Plan[NoisyCounts]) -> ExpectedError:
         """Return the error of the noise, by formula."""
@@ -67,6 +73,8 @@ def noisy_answers(task: Task, plan: Plan[NoisyCounts], curator: Curator) -> Outc
     queries, noise = task.queries, plan.details.noise
     unit = queries.step / task.n
     answers = np.asarray(noise.measure(curator) * unit, np.float64)
+    # Where a complement was counted, rows that are not there hold.
+    absent = complemented(queries).astype(float)
     return Outcome(
         answers=np.clip(answers, queries.low, queries.high),
         intervals=Intervals.around(
@@ -75,7 +83,14 @@ def noisy_answers(task: Task, plan: Plan[NoisyCounts], curator: Curator) -> Outc
             queries.low,
             queries.high,
             "from the noise of each answer, each on its own",
-            # Where a complement was counted, rows that are not there hold.
-            complemented(queries).astype(float),
+            absent,
+        ),
+        measurements=Measurements.of_queries(
+            queries,
+            np.arange(len(queries)),
+            answers,
+            noise.deviation * unit,
+            noise.kind,
+            absent=absent,
         ),
     )

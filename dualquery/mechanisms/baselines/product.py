@@ -8,9 +8,6 @@ from numpy.typing import NDArray
 from dualquery.data.domain import Domain
 from dualquery.queries.conjunctions import Workload
 
-_DRAWS = 1 << 22
-"""Uniform numbers held at a time (32 MiB), however wide the records are."""
-
 
 def product_answers(workload: Workload, probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the probability of every conjunction when columns are independent.
@@ -57,29 +54,6 @@ def product_answers(workload: Workload, probabilities: NDArray[np.float64]) -> N
         value = np.where(wanted >= 0, probabilities[wanted], 1.0 - excluded)
         answers *= np.where(first, np.where(impossible, 0.0, value), 1.0)
     return np.clip(answers, 0.0, 1.0)
-
-
-def sample_records(
-    domain: Domain,
-    probabilities: NDArray[np.float64],
-    count: int,
-    generator: np.random.Generator,
-) -> NDArray[np.uint8]:
-    """Draw legal records with independent columns: uint8, shape ``(count, d)``.
-
-    Probabilities are as in `product_answers`. Nothing private depends on the randomness.
-    """
-    records = np.zeros((count, domain.bits), dtype=np.uint8)
-    binary = domain.offsets[:-1][domain.sizes == 1]
-    step = max(1, _DRAWS // max(1, len(binary)))
-    for start in range(0, count, step):
-        part = records[start : start + step]
-        part[:, binary] = generator.random((len(part), len(binary))) < probabilities[binary]
-    for column in np.flatnonzero(domain.sizes > 1):
-        start, stop = domain.offsets[column], domain.offsets[column + 1]
-        values = generator.choice(stop - start, size=count, p=probabilities[start:stop])
-        records[np.arange(count), start + values] = 1
-    return records
 
 
 def uniform_probabilities(domain: Domain) -> NDArray[np.float64]:

@@ -29,7 +29,8 @@ from dualquery.estimates.expected import ExpectedError
 from dualquery.mechanisms.dualquery.options import GameOptions
 from dualquery.mechanisms.dualquery.parameters import Chosen, choose_parameters
 from dualquery.mechanisms.dualquery.predictions import game_bytes, game_error
-from dualquery.mechanisms.dualquery.record_player import RecordPlayer, solver_totals, trace_line
+from dualquery.mechanisms.dualquery.record_player import RecordPlayer
+from dualquery.mechanisms.dualquery.responses import solver_totals, trace_line
 from dualquery.mechanisms.dualquery.shares import in_shares, likelihood_shares
 from dualquery.mechanisms.dualquery.transcript import Transcript
 from dualquery.mechanisms.protocol import Budget, Details, Mechanism, Outcome, Plan, Session, Task
@@ -136,17 +137,19 @@ class DualQuery(GameOptions, Mechanism[GameDetails]):
         record = player.first_record()
         curator.begin_game(game.step)
         for number in range(2, game.rounds + 1):
+            if curator.cut_short():
+                break
             curator.reweight(record)
             transcript.play(record)
             transcript.show(curator.sample_queries(game.samples))
             problem = transcript.best_response()
-            response = player.respond(problem, record)
+            response = player.recalled(number, problem, record, session)
             record = response.record
             trace.append(trace_line(number, game.samples, problem, response))
             session.progress(number, game.rounds)
         transcript.play(record)
 
-        synthetic = self._synthetic(transcript, game.rounds, session.threads)
+        synthetic = self._synthetic(transcript, session.threads)
         return Outcome(
             answers=task.queries.answers_on(synthetic, threads=session.threads),
             records=synthetic,
@@ -154,9 +157,9 @@ class DualQuery(GameOptions, Mechanism[GameDetails]):
             solver=solver_totals(trace),
         )
 
-    def _synthetic(self, transcript: Transcript, rounds: int, threads: int) -> NDArray[np.uint8]:
+    def _synthetic(self, transcript: Transcript, threads: int) -> NDArray[np.uint8]:
         """Return the synthetic records: those played, in their shares."""
-        first = int(self.burn_in * rounds)
+        first = int(self.burn_in * len(transcript.records))
         records = np.stack(transcript.records[first:])
         if self.mixture == "equal":
             return records

@@ -5,11 +5,7 @@ Everything here is public: the sample is, and so is the record.
 
 from __future__ import annotations
 
-import math
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +13,9 @@ from numpy.typing import NDArray
 from dualquery.data.domain import Domain
 from dualquery.mechanisms.dualquery.best_response import groups_of
 from dualquery.mechanisms.dualquery.options import FreePolicy
-from solvers import BestResponse, Solution, Status
+from dualquery.mechanisms.dualquery.responses import fallback, legal_response, restored, stored
+from dualquery.mechanisms.protocol import Session
+from solvers import BestResponse, Solution
 from solvers.protocol import Solver
 
 
@@ -39,14 +37,26 @@ class RecordPlayer:
         nothing = np.zeros(self.domain.bits, dtype=np.bool_)
         return fill_unmentioned(self.domain, nothing, self.free, self.generator)
 
+    def recalled(
+        self, number: int, problem: BestResponse, previous: NDArray[np.uint8], session: Session
+    ) -> Solution:
+        """Return a round's response: the one that the session kept, else a new one, kept.
+
+        A process that died of the same problem twice answers with the default record.
+        """
+        kept = session.recall(
+            f"response of round {number}",
+            lambda: stored(self.respond(problem, previous)),
+            lambda: stored(fallback(problem, self._default(problem, previous), self.solver.name)),
+        )
+        return legal_response(problem, restored(kept), previous)
+
     def respond(self, problem: BestResponse, previous: NDArray[np.uint8]) -> Solution:
         """Return the solution of a round's problem, always a legal record: uint8 ``(d,)``.
 
         It starts from the previous round's record, of the same shape.
         """
-        default = fill_unmentioned(
-            self.domain, mentioned_attributes(problem), self.free, self.generator, previous
-        )
+        default = self._default(problem, previous)
         found = self.solver.solve(
             problem,
             time_limit=self.time_limit,
@@ -56,6 +66,11 @@ class RecordPlayer:
             default=default,
         )
         return legal_response(problem, found, default)
+
+    def _default(self, problem: BestResponse, previous: NDArray[np.uint8]) -> NDArray[np.uint8]:
+        return fill_unmentioned(
+            self.domain, mentioned_attributes(problem), self.free, self.generator, previous
+        )
 
 
 def fill_unmentioned(
@@ -96,54 +111,8 @@ def fill_unmentioned(
     return record
 
 
-def legal_response(
-    problem: BestResponse, response: Solution, default: NDArray[np.uint8]
-) -> Solution:
-    """Return the response, or one with the default record if a third party's breaks the rules.
-
-    A long run must not die of one bad answer, nor release a record that does not decode. The
-    back-ends of the package `solvers` never come to this.
-    """
-    record = np.asarray(response.record)
-    if problem.legal(record):
-        return replace(response, record=record.astype(np.uint8, copy=False))
-    value = problem.value(default)
-    return replace(
-        response, record=default, objective=value, bound=math.inf, status=Status.FALLBACK
-    )
-
-
 def mentioned_attributes(problem: BestResponse) -> NDArray[np.bool_]:
     """Return which attributes some term mentions, bool, shape ``(d,)``."""
     mentioned = np.zeros(problem.attributes, dtype=np.bool_)
     mentioned[problem.terms[problem.terms >= 0] >> 1] = True
     return mentioned
-
-
-def trace_line(
-    number: int, samples: int, problem: BestResponse, response: Solution
-) -> dict[str, Any]:
-    """Describe a round by public facts: the sample, its problem and the solver's answer."""
-    return {
-        "round": number,
-        "samples": samples,
-        "terms": len(problem.weights),
-        "attributes": int(np.count_nonzero(mentioned_attributes(problem))),
-        "solver": response.solver,
-        "status": response.status.name.lower(),
-        "objective": response.objective,
-        "bound": response.bound if np.isfinite(response.bound) else None,
-        "incumbent_seconds": response.incumbent_seconds,
-        "seconds": response.seconds,
-        "steps": "; ".join(response.steps),
-    }
-
-
-def solver_totals(trace: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Add up the rounds' best responses: how many ended how, and the seconds they took."""
-    ends = Counter(line["status"] for line in trace)
-    return {
-        "rounds": dict(ends),
-        "seconds": sum(line["seconds"] for line in trace),
-        "slowest_seconds": max((line["seconds"] for line in trace), default=0.0),
-    }

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from dualquery.estimates.measurements import Measurements
 from dualquery.mechanisms.matrix.expansion import MOST_LITERALS, Expansion, literals_of
 from dualquery.mechanisms.matrix.product_terms import ProductTerms
 from dualquery.mechanisms.matrix.scales import plan_strategy
@@ -28,6 +29,12 @@ from dualquery.room.strategy import Strategy
 from dualquery.runtime.errors import BadInputError
 
 Float64 = NDArray[np.float64]
+
+_HEAVY_ROWS = (
+    "rows that are in more features than a public limit allows count as missing in columns of "
+    "three or more values"
+)
+"""What is said of a measurement with a limit."""
 
 _MORE_NOISE = 1.35
 """Features are measured if they give the answers at most this times the noise of the queries
@@ -90,6 +97,10 @@ class Measurement(Protocol):
         """Return the answers' standard deviations from those of the measured means."""
         ...
 
+    def kept(self, noisy: Float64, deviations: Float64) -> Measurements:
+        """Return measured means, with the standard deviations of their noise, as they are kept."""
+        ...
+
     def describe(self, scale: float) -> Mapping[str, Any]:
         """Return what a release says about the measurement, JSON-able."""
         ...
@@ -101,7 +112,6 @@ class FeatureMeasurement:
 
     expansion: Expansion
     strategy: Strategy
-    neighbours: Neighbours
 
     of_queries = False
 
@@ -115,10 +125,10 @@ class FeatureMeasurement:
         """By kind of feature."""
         return self.strategy.scales
 
-    @cached_property
+    @property
     def sensitivity(self) -> float:
-        """See `strategy`."""
-        return self.strategy.sensitivity(self.neighbours)
+        """See `dualquery.room.strategy`."""
+        return self.strategy.sensitivity
 
     @cached_property
     def mean_deviation(self) -> float:
@@ -128,12 +138,12 @@ class FeatureMeasurement:
     @property
     def basis(self) -> str:
         """The noise of a query's features."""
-        missing = (
-            "; rows that are in more features than a public limit allows count as missing in "
-            "columns of three or more values"
-        )
-        limited = self.strategy.limit is not None
-        return "from the noise of each query's features" + (missing if limited else "")
+        missing = f"; {_HEAVY_ROWS}" if self._limited else ""
+        return f"from the noise of each query's features{missing}"
+
+    @property
+    def _limited(self) -> bool:
+        return self.strategy.limit is not None
 
     @property
     def absent_row_answer(self) -> Float64:
@@ -152,6 +162,11 @@ class FeatureMeasurement:
         """Add up the features' variances."""
         spread: Float64 = np.sqrt(self.expansion.variances(deviations**2))
         return spread
+
+    def kept(self, noisy: Float64, deviations: Float64) -> Measurements:
+        """Return the features' noisy means."""
+        note = _HEAVY_ROWS if self._limited else ""
+        return Measurements.of_features(self.strategy.features, noisy, deviations, note)
 
     def describe(self, scale: float) -> Mapping[str, Any]:
         """Say how many features of each kind there are, and their noise in rows."""
@@ -218,6 +233,12 @@ class QueryMeasurement:
         """Return the deviations as they are."""
         return deviations
 
+    def kept(self, noisy: Float64, deviations: Float64) -> Measurements:
+        """Return the queries' noisy answers."""
+        return Measurements.of_literals(
+            self.workload.literals, noisy, deviations, absent=self.absent_row_answer
+        )
+
     def describe(self, scale: float) -> Mapping[str, Any]:  # noqa: ARG002
         """Say that there are no features."""
         return {"measured": "queries"}
@@ -239,7 +260,7 @@ def choose_measurement(
     expansion = Expansion.of(workload)
     if not len(expansion.features):
         return queries  # no legal record satisfies any of them
-    features = FeatureMeasurement(expansion, plan_strategy(expansion, neighbours), neighbours)
+    features = FeatureMeasurement(expansion, plan_strategy(expansion, neighbours))
     noise = features.sensitivity * features.mean_deviation
     allowed = _MORE_NOISE if fitted and not _are_whole_marginals(workload) else 1.0
     return features if noise <= allowed * queries.sensitivity else queries

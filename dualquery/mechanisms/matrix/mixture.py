@@ -19,9 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.data.domain import Domain
-from dualquery.mechanisms.baselines.product import sample_records, uniform_probabilities
+from dualquery.mechanisms.baselines.product import uniform_probabilities
 from dualquery.mechanisms.matrix import mixture_kernels as kernels
 from dualquery.mechanisms.matrix.product_terms import ProductTerms
+from dualquery.models.mixture import ProductMixture
 from dualquery.runtime.progress import NO_PROGRESS
 
 Float32 = NDArray[np.float32]
@@ -74,29 +75,22 @@ class Mixture:
         means: Float64 = sums.astype(np.float64) / table.shape[1]
         return means
 
-    def sample(self, count: int, generator: np.random.Generator) -> NDArray[np.uint8]:
-        """Return legal records, uint8 of shape ``(count, bits)``, as many of each component.
+    def model(self) -> ProductMixture:
+        """Return the mixture over all columns, as a release keeps it.
 
         Columns that no feature mentions are 0 if binary, and uniform if one-hot.
         """
         domain, components = self.domain, self.values.shape[1]
         fallback = np.where(domain.sizes == 1, 0.0, 1.0)[domain.column_of_bit]
         fallback *= uniform_probabilities(domain)
-        sizes = np.full(components, count // components)
-        sizes[generator.permutation(components)[: count % components]] += 1
+        chances = np.repeat(fallback[:, None].astype(np.float32), components, axis=1)
         binary = domain.has_two_values[self.bits]
+        held = np.where(binary[:, None], (1.0 - self.values) / np.float32(2.0), self.values)
         # A one-hot column of two bits: the second is what the first is not.
         second = binary & (domain.offsets[domain.column_of_bit[self.bits]] < self.bits)
-        parts = []
-        for component in np.flatnonzero(sizes):
-            values = self.values[:, component].astype(np.float64)
-            chances = np.where(binary, (1.0 - values) / 2.0, values)
-            chances[second] = 1.0 - chances[np.flatnonzero(second) - 1]
-            probabilities = fallback.copy()
-            probabilities[self.bits] = chances
-            _normalise(domain, probabilities)
-            parts.append(sample_records(domain, probabilities, int(sizes[component]), generator))
-        return generator.permutation(np.concatenate(parts))
+        held[second] = 1.0 - held[np.flatnonzero(second) - 1]
+        chances[self.bits] = held
+        return ProductMixture(domain, np.full(components, 1.0 / components), chances)
 
 
 @dataclass(frozen=True, eq=False)
@@ -249,10 +243,3 @@ class _Batch:
         )
         sums: Float32 = slab.parameters.odds.sum(axis=1)
         return sums
-
-
-def _normalise(domain: Domain, probabilities: Float64) -> None:
-    """Make the chances of every one-hot column add up to 1 in double precision."""
-    for column in np.flatnonzero(domain.sizes > 1):
-        group = slice(int(domain.offsets[column]), int(domain.offsets[column + 1]))
-        probabilities[group] /= probabilities[group].sum()

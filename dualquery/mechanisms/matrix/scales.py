@@ -6,6 +6,8 @@ What they cost is not decided here: the room computes the sensitivity of whateve
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -60,19 +62,19 @@ def plan_strategy(expansion: Expansion, neighbours: Neighbours) -> Strategy:
     factors = kinds.sum(axis=1)
     of_kind = np.sqrt(variances) * np.where(factors == factors.max(), _MORE_NOISE, 1.0)
     scales: NDArray[np.float64] = of_kind[kind]
-    return with_limit(features, scales / np.sqrt(expansion.variances(scales**2).mean()))
+    scales /= np.sqrt(expansion.variances(scales**2).mean())
+    return with_limit(Strategy(features, scales, neighbours))
 
 
-def with_limit(features: Features, scales: NDArray[np.float64]) -> Strategy:
-    """Return the strategy of given scales, with a limit where one that matters is found."""
-    plain = Strategy(features, scales, None)
-    limit = plain.loads.largest_found(_CLIMBS) * rounding_room(features)
-    return Strategy(features, scales, limit if limit < plain.loads.proven() else None)
+def with_limit(plain: Strategy) -> Strategy:
+    """Return a strategy with a limit on loads, where one that matters is found."""
+    limit = plain.loads.largest_found(_CLIMBS) * rounding_room(plain.features)
+    return replace(plain, limit=limit if limit < plain.loads.proven() else None)
 
 
 def _cost_alone(features: Features, chosen: NDArray[np.bool_], neighbours: Neighbours) -> float:
     """Return about the squared sensitivity of some features at scale 1."""
     alone = Features(features.bits[chosen], features.domain)
     ones = np.ones(len(alone))
-    limit = Strategy(alone, ones, None).loads.largest_found(_FEW_CLIMBS)
-    return Strategy(alone, ones, limit).sensitivity(neighbours) ** 2
+    plain = Strategy(alone, ones, neighbours)
+    return replace(plain, limit=plain.loads.largest_found(_FEW_CLIMBS)).sensitivity ** 2

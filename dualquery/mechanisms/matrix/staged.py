@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 
 from dualquery.estimates.expected import Estimate, ExpectedError
 from dualquery.estimates.intervals import LEVEL, Intervals
+from dualquery.estimates.measurements import Measurements
 from dualquery.mechanisms.matrix.departures import Departures
 from dualquery.mechanisms.matrix.expansion import Expansion, literals_of
 from dualquery.mechanisms.matrix.mixture import Mixture, MixtureFit
@@ -135,7 +136,7 @@ class Staged(Mechanism[TwoStages]):
     pure: ClassVar[bool] = False
 
     records: int | None = None
-    """Number of synthetic records; None for one a private row, 10,000 at most."""
+    """Number of synthetic records; None for one a private row, up to `default_records`."""
 
     def __post_init__(self) -> None:
         if self.records is not None and (not isinstance(self.records, int) or self.records < 1):
@@ -153,7 +154,7 @@ class Staged(Mechanism[TwoStages]):
         singles = _singles(expansion.features)
         if not len(singles):
             raise BadInputError("staged has nothing to measure: no query depends on a column")
-        sensitivity = _alike(expansion.features, singles).sensitivity(budget.neighbours)
+        sensitivity = _alike(expansion.features, singles, budget.neighbours).sensitivity
 
         def schedule_of(rho: float) -> tuple[GaussianNoise, GaussianNoise]:
             first, second = (math.sqrt(2.0 * part * rho) for part in (_FIRST, 1.0 - _FIRST))
@@ -174,7 +175,7 @@ class Staged(Mechanism[TwoStages]):
                 deviation=float(
                     _in_shares(expansion.features, singles).min() * first.scale / task.n
                 ),
-                records=self.records or default_records(task.n),
+                records=self.records or default_records(task.n, task.queries.domain),
             ),
             needs_answers=False,
         )
@@ -195,15 +196,15 @@ class Staged(Mechanism[TwoStages]):
         planned, n = plan.details, task.n
         features = planned.expansion.features
         singles = _singles(features)
-        columns = _alike(features, singles)
-        noisy = _means(curator, columns, planned.scale, n)
-        first = SharesStage.of(features, singles, noisy, planned.scale / n)
+        columns = _alike(features, singles, planned.neighbours)
+        looked = _means(curator, columns, planned.scale, n)
+        first = SharesStage.of(features, singles, looked, planned.scale / n)
         shares, uncertain = first.posterior()
 
         expected = _expected(features, singles, shares, uncertain)
         chosen = worth_measuring(expected, _noise_of_one(planned, n))
-        strategy = _alike(features, chosen)
-        scale = scale_for(strategy.sensitivity(planned.neighbours), planned.ratio)
+        strategy = _alike(features, chosen, planned.neighbours)
+        scale = scale_for(strategy.sensitivity, planned.ratio)
         noisy = _means(curator, strategy, scale, n)
 
         single = np.isin(chosen, singles)
@@ -217,7 +218,7 @@ class Staged(Mechanism[TwoStages]):
         departures = Departures(features, means, expected)
         model = departures.shrunk(products, noisy[~single], scale / n)
         generator = np.random.default_rng(session.public_seed)
-        mixture = _mixture(features, model, products, generator, session)
+        mixture = _mixture(features, model, products, generator, session).model()
         return Outcome(
             answers=np.clip(planned.expansion.answers(model), 0.0, 1.0),
             records=mixture.sample(planned.records, generator),
@@ -226,6 +227,13 @@ class Staged(Mechanism[TwoStages]):
                 {"stage": 2, "columns": int(single.sum()), "products": len(products)},
             ),
             intervals=_intervals(task.workload, features, (first, second), planned.neighbours),
+            measurements=Measurements.joined(
+                (
+                    Measurements.of_features(columns.features, looked, planned.scale / n),
+                    Measurements.of_features(strategy.features, noisy, scale / n),
+                )
+            ),
+            model=mixture,
         )
 
 
@@ -315,9 +323,10 @@ def _in_shares(features: Features, places: NDArray[np.int64]) -> Float64:
     return np.where(features.signs[places, 0], 0.5, 1.0)
 
 
-def _alike(features: Features, chosen: NDArray[np.int64]) -> Strategy:
+def _alike(features: Features, chosen: NDArray[np.int64], neighbours: Neighbours) -> Strategy:
     """Return how some features are measured: all with the same noise, and no row left out."""
-    return Strategy(Features(features.bits[chosen], features.domain), np.ones(len(chosen)), None)
+    some = Features(features.bits[chosen], features.domain)
+    return Strategy(some, np.ones(len(chosen)), neighbours)
 
 
 def _expected(

@@ -23,6 +23,7 @@ from dualquery.privacy.events import RANGE_SLACK, SampledQueries
 from dualquery.queries.conjunctions import Workload
 from dualquery.room.draws.weighted import draw_outcomes
 from dualquery.room.exact import positive
+from dualquery.room.ground import Ground
 from dualquery.room.ledger import Ledger
 from dualquery.room.private_data import PrivateData
 from dualquery.room.randomness import Randomness
@@ -121,8 +122,13 @@ def select_database(
         raise ValueError(f"size is {size}; at least 1 record is needed")
     databases = SmallDatabases(data.conjunctions, size)
     counts = data.counts
-    ledger.charge(SampledQueries(epsilon + RANGE_SLACK, 1))
-    return databases.select(counts, data.public_rows, epsilon, source)
+    ground = Ground(__name__, "largest error of a database", float(size), proof="one count by 1")
+    return ledger.draw(
+        SampledQueries(epsilon + RANGE_SLACK, 1),
+        ground,
+        lambda: databases.select(counts, data.public_rows, epsilon, source),
+        (size, databases.workload.domain.bits),
+    )
 
 
 def count_databases(cells: int, size: int) -> int:

@@ -18,6 +18,7 @@ from dualquery.privacy.events import RANGE_SLACK, SampledQueries
 from dualquery.room.draws import weighted_kernels as kernels
 from dualquery.room.draws.weighted import draw_outcomes
 from dualquery.room.exact import positive
+from dualquery.room.ground import Ground
 from dualquery.room.ledger import Ledger
 from dualquery.room.randomness import Randomness
 from dualquery.room.scores import GRID, ExactScores
@@ -45,8 +46,14 @@ class Exponential:
         source: Randomness,
     ) -> int:
         """Charge for the draw, and return the position of the alternative that is drawn."""
-        ledger.charge(SampledQueries(self.epsilon + RANGE_SLACK, 1))
-        return select_largest(scores.values, allowed, self.epsilon, scores.move, source)
+        ground = Ground(__name__, scores.statistic, scores.move, proof="dualquery.room.scores")
+
+        def drawn() -> NDArray[np.int64]:
+            place = select_largest(scores.values, allowed, self.epsilon, scores.move, source)
+            return np.array(place)
+
+        event = SampledQueries(self.epsilon + RANGE_SLACK, 1)
+        return int(ledger.draw(event, ground, drawn, shape=()))
 
 
 def select_largest(

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from dualquery.privacy.calibrate import laplace_scale
 from dualquery.privacy.events import LaplaceNoise
 from dualquery.room.exact import positive
+from dualquery.room.ground import Ground
 from dualquery.room.ledger import Ledger
 from dualquery.room.randomness import Randomness
 from dualquery.room.scores import GRID, ExactScores
@@ -43,8 +44,14 @@ class NoisyMax:
         source: Randomness,
     ) -> int:
         """Charge for the report, and return the position of the alternative that is reported."""
-        ledger.charge(LaplaceNoise(self.epsilon))
-        return report_noisy_max(scores.values, allowed, self.epsilon, scores.move, source)
+        scale = noisy_max_scale(self.epsilon, scores.move) / GRID
+        ground = Ground(__name__, scores.statistic, scores.move, scale, "dualquery.room.scores")
+
+        def drawn() -> NDArray[np.int64]:
+            place = report_noisy_max(scores.values, allowed, self.epsilon, scores.move, source)
+            return np.array(place)
+
+        return int(ledger.draw(LaplaceNoise(self.epsilon), ground, drawn, shape=()))
 
 
 def noisy_max_scale(epsilon: float, spread: float) -> float:

@@ -19,6 +19,7 @@ from dualquery.data.domain import Domain
 from dualquery.privacy.events import RandomizedReport
 from dualquery.queries.conjunctions import Workload
 from dualquery.room.exact import positive
+from dualquery.room.ground import Ground
 from dualquery.room.ledger import Ledger
 from dualquery.room.private_data import PrivateData
 from dualquery.room.randomness import Randomness
@@ -73,9 +74,14 @@ def count_reports(
     if not data.replaces:
         raise BadInputError("randomized response gives away the number of reports")
     queries = data.conjunctions
-    for _ in asked_columns(queries):
-        ledger.charge(RandomizedReport(epsilon))
-    return data.total(RandomizedCounts(queries, epsilon, source))
+    ground = Ground(__name__, "one column of every record", 1.0, proof="one report a record")
+    return ledger.draw(
+        RandomizedReport(epsilon),
+        ground,
+        lambda: data.total(RandomizedCounts(queries, epsilon, source)),
+        (len(queries),),
+        times=len(asked_columns(queries)),
+    )
 
 
 class RandomizedCounts(LocalRowSum):

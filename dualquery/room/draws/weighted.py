@@ -35,6 +35,16 @@ class Sample:
     signs: NDArray[np.int8]
     """+1 for the query itself, -1 for its complement; shape ``(draws,)``."""
 
+    @property
+    def outcomes(self) -> NDArray[np.int64]:
+        """Queries and signs in one number each: twice the position, and 1 for a complement."""
+        return 2 * self.queries + (self.signs < 0)
+
+    @staticmethod
+    def of(outcomes: NDArray[np.int64]) -> Sample:
+        """Return the sample that `outcomes` were of."""
+        return Sample(outcomes >> 1, (1 - 2 * (outcomes & 1)).astype(np.int8))
+
 
 def draw_outcomes(
     scores: kernels.Scores,

@@ -55,6 +55,7 @@ from numpy.typing import NDArray
 
 from dualquery.privacy.events import GaussianNoise
 from dualquery.room.exact import Exact, Numbers, positive
+from dualquery.room.ground import Ground
 from dualquery.room.ledger import Ledger
 from dualquery.room.randomness import Randomness
 from dualquery.runtime.errors import BadInputError
@@ -81,8 +82,14 @@ class Gaussian:
 
     def measure(self, exact: Exact, ledger: Ledger, source: Randomness) -> Numbers:
         """Charge for the noise, draw it, and return the noisy numbers: float64."""
-        ledger.charge(GaussianNoise(exact.moves.l2, self.scale))
-        return exact.noisy(self.scale, lambda numbers, scale: add_gaussian(numbers, scale, source))
+        moves = exact.moves
+        ground = Ground(__name__, exact.statistic, moves.l2, self.scale, moves.proof)
+
+        def noisy() -> Numbers:
+            return exact.noisy(self.scale, lambda given, scale: add_gaussian(given, scale, source))
+
+        event = GaussianNoise(moves.l2, self.scale)
+        return ledger.draw(event, ground, noisy, exact.numbers.shape)
 
 
 def add_gaussian(

@@ -10,9 +10,14 @@ inequality. Both noise and numbers are integers, and the draw is exact
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
 
 from dualquery.privacy.events import LaplaceNoise
 from dualquery.room.exact import Exact, Numbers, positive
+from dualquery.room.ground import Ground
 from dualquery.room.ledger import Ledger
 from dualquery.room.randomness import Randomness
 
@@ -29,10 +34,12 @@ class Laplace:
 
     def measure(self, exact: Exact, ledger: Ledger, source: Randomness) -> Numbers:
         """Charge for the noise, draw it, and return the noisy numbers: int64."""
-        ledger.charge(LaplaceNoise(exact.moves.l1 / self.scale))
-        return exact.noisy(
-            self.scale,
-            lambda numbers, scale: (
-                numbers + source.discrete_laplace(scale, numbers.size).reshape(numbers.shape)
-            ),
-        )
+        moves = exact.moves
+        ground = Ground(__name__, exact.statistic, moves.l1, self.scale, moves.proof)
+
+        def add(numbers: NDArray[np.int64], scale: float) -> NDArray[np.int64]:
+            return numbers + source.discrete_laplace(scale, numbers.size).reshape(numbers.shape)
+
+        event = LaplaceNoise(moves.l1 / self.scale)
+        noisy = partial(exact.noisy, self.scale, add)
+        return ledger.draw(event, ground, noisy, exact.numbers.shape)

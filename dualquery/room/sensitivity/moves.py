@@ -39,7 +39,7 @@ class Moves:
     entries: int = 0
     """Most entries that move, where `l1` and `l2` follow from it; else 0."""
     proof: str = ""
-    """The argument that proves the number of entries."""
+    """The argument that proves the moves."""
 
     @staticmethod
     def of_entries(entries: int, each: float, proof: str = "") -> Moves:
@@ -89,7 +89,7 @@ def table_moves(neighbours: Neighbours) -> Moves:
 
     A record lies in one cell: replacing it moves two of them, adding or removing it one.
     """
-    return Moves.of_entries(2 if neighbours is Neighbours.REPLACE_ONE else 1, 1)
+    return Moves.of_entries(2 if neighbours is Neighbours.REPLACE_ONE else 1, 1, "exclusive cells")
 
 
 def parity_moves(sets: Workload, neighbours: Neighbours) -> Moves:
@@ -99,5 +99,5 @@ def parity_moves(sets: Workload, neighbours: Neighbours) -> Moves:
     and half of it is what the room measures: every entry moves by 1/2.
     """
     if neighbours is Neighbours.REPLACE_ONE:
-        return Moves.of_entries(parities_apart(sets), 1)
-    return Moves.of_entries(len(sets), 0.5)
+        return Moves.of_entries(parities_apart(sets), 1, "parities")
+    return Moves.of_entries(len(sets), 0.5, "parities")

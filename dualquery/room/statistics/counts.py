@@ -33,7 +33,7 @@ class AllQueries:
     def exact(self, data: PrivateData) -> Exact:
         """Return the counts, of complements where these hold on fewer records."""
         moves = self.moves(data.queries, data.neighbours)
-        return Exact(_contributed(data, data.queries, data.counts), moves)
+        return Exact(type(self).__name__, _contributed(data, data.queries, data.counts), moves)
 
     def published(self, noisy: Numbers, data: PrivateData) -> Numbers:
         """Return the counts that noisy ones stand for; by public facts."""
@@ -61,7 +61,7 @@ class SomeQueries:
         """Return the counts, of complements where these hold on fewer records."""
         part = data.conjunctions.take(self.positions)
         counts = _contributed(data, part, data.counts[self.positions])
-        return Exact(counts, count_moves(part, data.neighbours))
+        return Exact(type(self).__name__, counts, count_moves(part, data.neighbours))
 
     def published(self, noisy: Numbers, data: PrivateData) -> Numbers:
         """Return the counts that noisy ones stand for; by public facts."""
@@ -77,12 +77,12 @@ class OneQuery:
 
     def moves(self, queries: Statistic, neighbours: Neighbours) -> Moves:
         """Return how one count moves."""
-        return Moves.of_entries(1, one_count_move(queries, neighbours))
+        return Moves.of_entries(1, one_count_move(queries, neighbours), "definition")
 
     def exact(self, data: PrivateData) -> Exact:
         """Return the count."""
         count = data.counts[[operator.index(self.position)]]
-        return Exact(count, self.moves(data.queries, data.neighbours))
+        return Exact(type(self).__name__, count, self.moves(data.queries, data.neighbours))
 
     def published(self, noisy: Numbers, data: PrivateData) -> Numbers:  # noqa: ARG002
         """Return the noisy count as it is."""

@@ -30,24 +30,26 @@ class FeatureSums:
 
     def moves(self, queries: Statistic, neighbours: Neighbours) -> Moves:
         """Return how the sums over their scales move."""
-        return _moves(self._remade(queries), neighbours)
+        return _moves(self._remade(queries, neighbours))
 
     def exact(self, data: PrivateData) -> Exact:
         """Return the sums."""
-        strategy = self._remade(data.queries)
+        strategy = self._remade(data.queries, data.neighbours)
         sums = strategy.sums(data.rows, data.threads)
-        return Exact(sums, _moves(strategy, data.neighbours), strategy.scales)
+        return Exact(type(self).__name__, sums, _moves(strategy), strategy.scales)
 
     def published(self, noisy: Numbers, data: PrivateData) -> Numbers:  # noqa: ARG002
         """Return the noisy sums as they are."""
         return noisy
 
-    def _remade(self, queries: Statistic) -> Strategy:
-        """Make the strategy anew: its sensitivity is what this room's own code makes of it."""
+    def _remade(self, queries: Statistic, neighbours: Neighbours) -> Strategy:
+        """Make the strategy anew, for the room's own neighbours: its sensitivity is what this
+        room's own code makes of it.
+        """
         given = self.strategy
         features = Features(given.features.bits, queries.domain)
-        return Strategy(features, given.scales, given.limit)
+        return Strategy(features, given.scales, neighbours, given.limit)
 
 
-def _moves(strategy: Strategy, neighbours: Neighbours) -> Moves:
-    return Moves(math.inf, strategy.sensitivity(neighbours))
+def _moves(strategy: Strategy) -> Moves:
+    return Moves(math.inf, strategy.sensitivity, proof="dualquery.room.strategy")

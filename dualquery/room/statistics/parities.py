@@ -33,7 +33,11 @@ class Parities:
         """Return the numbers of rows, or twice these and the excess of the public number."""
         odd = odd_counts(data.conjunctions, data.counts)
         moves = self.moves(data.queries, data.neighbours)
-        return Exact(odd, moves) if data.replaces else Exact(2 * odd + data.excess, moves, 2.0)
+        return (
+            Exact(type(self).__name__, odd, moves)
+            if data.replaces
+            else Exact(type(self).__name__, 2 * odd + data.excess, moves, 2.0)
+        )
 
     def published(self, noisy: Numbers, data: PrivateData) -> Numbers:
         """Return the numbers of rows that noisy ones stand for."""

@@ -46,7 +46,7 @@ class OneCuboid(_Table):
     def exact(self, data: PrivateData) -> Exact:
         """Return the counts of the cells."""
         cells = data.cuboids.queries(operator.index(self.number))
-        return Exact(data.counts[cells], table_moves(data.neighbours))
+        return Exact(type(self).__name__, data.counts[cells], table_moves(data.neighbours))
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,9 @@ class QueryTable(_Table):
     def exact(self, data: PrivateData) -> Exact:
         """Return the counts of the cells."""
         cells = table_cells(data.conjunctions, operator.index(self.position))
-        return Exact(data.total(ConjunctionCounts(cells)), table_moves(data.neighbours))
+        return Exact(
+            type(self).__name__, data.total(ConjunctionCounts(cells)), table_moves(data.neighbours)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,4 +76,8 @@ class EveryCell(_Table):
 
     def exact(self, data: PrivateData) -> Exact:
         """Return the counts of the cells, an axis a column."""
-        return Exact(data.total(Histogram(data.queries.domain)), table_moves(data.neighbours))
+        return Exact(
+            type(self).__name__,
+            data.total(Histogram(data.queries.domain)),
+            table_moves(data.neighbours),
+        )

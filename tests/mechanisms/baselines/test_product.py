@@ -14,9 +14,9 @@ from dualquery.data.domain import Domain
 from dualquery.mechanisms.baselines.independent import one_way, to_distributions
 from dualquery.mechanisms.baselines.product import (
     product_answers,
-    sample_records,
     uniform_probabilities,
 )
+from dualquery.models.mixture import ProductMixture
 from dualquery.queries.conjunctions import Workload
 from tests.tables import legal
 
@@ -93,7 +93,9 @@ def test_uniform_probabilities_make_every_record_equally_likely(case) -> None:
 @given(cases(), st.integers(0, 2**32 - 1))
 def test_drawn_records_are_legal_and_possible(case, seed) -> None:
     workload, probabilities = case
-    records = sample_records(workload.domain, probabilities, 5, np.random.default_rng(seed))
+    records = ProductMixture.single(workload.domain, probabilities).sample(
+        5, np.random.default_rng(seed)
+    )
     assert legal(workload.domain, records)
     assert all(chance(workload.domain, probabilities, record) > 0 for record in records)
 
@@ -102,7 +104,8 @@ def test_drawn_records_follow_the_distribution() -> None:
     """Chi-square over all 12 records at a fixed seed; false alarm 1e-4."""
     domain = Domain(np.array([0, 1, 4, 6]))
     probabilities = np.array([0.3, 0.5, 0.2, 0.3, 0.9, 0.1])
-    drawn = sample_records(domain, probabilities, 20_000, np.random.default_rng(0))
+    model = ProductMixture.single(domain, probabilities)
+    drawn = model.sample(20_000, np.random.default_rng(0))
     every = every_record(domain)
     observed = [(drawn == record).all(axis=1).sum() for record in every]
     expected = [20_000 * chance(domain, probabilities, record) for record in every]
@@ -133,8 +136,8 @@ def test_projection_makes_distributions(case) -> None:
     np.testing.assert_allclose(sums[domain.sizes > 1], 1, rtol=1e-12)
     # What is a distribution already stays as it is.
     np.testing.assert_allclose(to_distributions(domain, found), found, atol=1e-12)
-    # Drawing from it works: NumPy insists on sums of 1.
-    assert legal(domain, sample_records(domain, found, 3, np.random.default_rng(0)))
+    model = ProductMixture.single(domain, found)
+    assert legal(domain, model.sample(3, np.random.default_rng(0)))
 
 
 @given(shares(), st.integers(0, 1000))

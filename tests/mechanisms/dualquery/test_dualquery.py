@@ -12,11 +12,8 @@ import pytest
 
 from dualquery.mechanisms.dualquery.best_response import groups_of
 from dualquery.mechanisms.dualquery.game import DualQuery
-from dualquery.mechanisms.dualquery.record_player import (
-    legal_response,
-    mentioned_attributes,
-    solver_totals,
-)
+from dualquery.mechanisms.dualquery.record_player import mentioned_attributes
+from dualquery.mechanisms.dualquery.responses import legal_response, solver_totals
 from dualquery.mechanisms.protocol import Budget, Session, Task
 from dualquery.privacy.events import GameSchedule
 from dualquery.queries.conjunctions import Workload

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -13,7 +14,7 @@ from dualquery.mechanisms.matrix.measurement import QueryMeasurement, choose_mea
 from dualquery.mechanisms.matrix.mechanism import Matrix, move_near, reach
 from dualquery.mechanisms.matrix.mixture import MixtureFit
 from dualquery.mechanisms.matrix.product_terms import ProductTerms
-from dualquery.mechanisms.matrix.scales import plan_strategy
+from dualquery.mechanisms.matrix.scales import plan_strategy, with_limit
 from dualquery.mechanisms.matrix.trials import Trials, choose_trial, split, with_larger
 from dualquery.mechanisms.protocol import Budget, Session, Task
 from dualquery.privacy.events import GaussianNoise, Neighbours
@@ -30,7 +31,7 @@ from dualquery.room.strategy import Strategy
 from dualquery.rows.packed import RecordsBuilder
 from dualquery.runtime.errors import BadInputError
 
-REPLACED = Neighbours.REPLACE_ONE
+REPLACED, ADDED = Neighbours.REPLACE_ONE, Neighbours.ADD_REMOVE
 # Binary columns of one bit and of two, and wide ones.
 MIXED = Domain(np.array([0, 1, 3, 6, 7, 11]))
 WIDE = Domain(np.array([0, 3, 6, 10]))
@@ -109,24 +110,52 @@ def test_sensitivity_bounds_every_pair_of_records(domain: Domain, seed: int) -> 
     values = values_on(features, records) / scales
     gram = values @ values.T
     norms = np.diag(gram)
-    largest = (norms[:, None] + norms[None] - 2 * gram).max()
-    assert largest <= Strategy(features, scales, None).sensitivity(REPLACED) ** 2
-
+    replaced = (norms[:, None] + norms[None] - 2 * gram).max()
     added = (values**2).sum(axis=1).max()
-    assert added <= Strategy(features, scales, None).sensitivity(Neighbours.ADD_REMOVE) ** 2
+    for relation, largest in ((REPLACED, replaced), (ADDED, added)):
+        strategy = Strategy(features, scales, relation)
+        assert largest <= strategy.sensitivity**2
 
-    strategy = Strategy(features, scales, None)
-    loads = strategy.loads
-    limit = 0.8 * loads.largest_found(20)
-    limited = Strategy(features, scales, limit)
-    heavy = values_on(features, records) ** 2 @ (loads.weights * (features.kinds[:, 0] > 0))
-    values[np.ix_(heavy > limit, features.kinds[:, 0] > 0)] = 0.0
-    gram = values @ values.T
-    norms = np.diag(gram)
-    largest = (norms[:, None] + norms[None] - 2 * gram).max()
-    assert largest <= limited.sensitivity(REPLACED) ** 2
-    assert norms.max() <= limited.sensitivity(Neighbours.ADD_REMOVE) ** 2
-    assert limited.sensitivity(REPLACED) <= strategy.sensitivity(REPLACED)
+        loads = strategy.loads
+        limit = 0.8 * loads.largest_found(20)
+        limited = replace(strategy, limit=limit)
+        heavy = values_on(features, records) ** 2 @ (loads.weights * (features.kinds[:, 0] > 0))
+        kept = values.copy()
+        kept[np.ix_(heavy > limit, features.kinds[:, 0] > 0)] = 0.0
+        gram = kept @ kept.T
+        norms = np.diag(gram)
+        apart = norms[:, None] + norms[None] - 2 * gram if relation is REPLACED else norms
+        assert apart.max() <= limited.sensitivity**2 <= strategy.sensitivity**2
+
+
+@pytest.mark.parametrize("domain", [MIXED, WIDE, BINARY])
+@pytest.mark.parametrize("planned", [True, False])
+@pytest.mark.parametrize("seed", range(6))
+def test_what_an_added_record_costs_is_exact(domain: Domain, planned: bool, seed: int) -> None:
+    """Of planned scales and random ones, over all legal records: neither less nor more."""
+    expansion = Expansion.of(any_conjunctions(domain, seed, way=seed % 4 + 1))
+    features = expansion.features
+    scales = np.random.default_rng(seed).uniform(0.5, 3.0, len(features))
+    strategy = with_limit(Strategy(features, scales, ADDED))
+    if planned:
+        strategy = plan_strategy(expansion, ADDED)
+    moves = values_on(features, legal_records(domain)) / strategy.scales
+    assert (moves**2).sum(axis=1).max() <= strategy.sensitivity**2
+    assert (moves**2).sum(axis=1).max() == pytest.approx(strategy.sensitivity**2, rel=1e-9)
+
+
+def test_mixed_features_of_an_added_record_cost_half() -> None:
+    """An indicator times a sign is 1 or -1 on a record: two records differ by 2, one moves by 1."""
+    features = Features(np.array([[0, 3], [0, 4], [0, 5]], np.int32), MIXED)
+    ones = np.ones(3)
+    assert Strategy(features, ones, REPLACED).sensitivity == pytest.approx(2.0)
+    assert Strategy(features, ones, ADDED).sensitivity == pytest.approx(1.0)
+    # The room charges for its own neighbours, whatever the strategy was planned for.
+    queries = any_conjunctions(MIXED, 0)
+    for planned in Neighbours:
+        statistic = FeatureSums(Strategy(features, ones, planned))
+        assert statistic.moves(queries, REPLACED).l2 == pytest.approx(2.0)
+        assert statistic.moves(queries, ADDED).l2 == pytest.approx(1.0)
 
 
 def test_sensitivity_of_all_parities_and_of_whole_marginals_is_exact() -> None:
@@ -135,11 +164,11 @@ def test_sensitivity_of_all_parities_and_of_whole_marginals_is_exact() -> None:
     records = legal_records(BINARY)
     values = values_on(pairs, records)
     largest = ((values[:, None] - values[None]) ** 2).sum(axis=2).max()
-    found = Strategy(pairs, np.ones(len(pairs)), None).sensitivity(REPLACED) ** 2
+    found = Strategy(pairs, np.ones(len(pairs)), REPLACED).sensitivity ** 2
     assert found == pytest.approx(largest, rel=1e-6)
 
     marginals = Expansion.of(random_marginals(WIDE, 1, 3, 100)).features
-    found = Strategy(marginals, np.ones(len(marginals)), None).sensitivity(REPLACED) ** 2
+    found = Strategy(marginals, np.ones(len(marginals)), REPLACED).sensitivity ** 2
     assert found == pytest.approx(2 * (3 + 3 + 1), rel=1e-6)
 
 
@@ -152,7 +181,7 @@ def test_records_of_few_ones_change_fewer_signs() -> None:
     largest = ((values[:, None] - values[None]) ** 2).sum(axis=2).max()
     unlimited = Features(pairs.bits, Domain.binary(8))
     found, loose = (
-        Strategy(features, np.ones(len(pairs)), None).sensitivity(REPLACED) ** 2
+        Strategy(features, np.ones(len(pairs)), REPLACED).sensitivity ** 2
         for features in (pairs, unlimited)
     )
     assert found == pytest.approx(largest, rel=1e-6)
@@ -169,14 +198,15 @@ def test_largest_load_is_found_and_not_above_the_bound(domain: Domain) -> None:
     assert truth <= strategy.loads.proven() * (1 + 1e-12)
 
 
+@pytest.mark.parametrize("relation", list(Neighbours))
 @pytest.mark.parametrize("domain", [MIXED, WIDE, BINARY])
-def test_sums_leave_out_heavy_rows_and_nothing_else(domain: Domain) -> None:
+def test_sums_leave_out_heavy_rows_and_nothing_else(domain: Domain, relation: Neighbours) -> None:
     generator = np.random.default_rng(3)
     features = Expansion.of(random_conjunctions(domain, 40, 3, seed=5)).features
     scales = generator.uniform(0.5, 3.0, len(features)).round(1)
     records = legal_records(domain)
     records = records[generator.integers(len(records), size=5000)]
-    loads = Strategy(features, scales, None).loads
+    loads = Strategy(features, scales, relation).loads
     limit = 0.7 * loads.largest_found(20)
     loaded = features.kinds[:, 0] > 0
     values = values_on(features, records)
@@ -184,9 +214,9 @@ def test_sums_leave_out_heavy_rows_and_nothing_else(domain: Domain) -> None:
     assert heavy.any() == bool(loaded.any())
     expected = values.copy()
     expected[np.ix_(heavy, loaded)] = 0
-    limited = Strategy(features, scales, limit)
+    limited = Strategy(features, scales, relation, limit)
     np.testing.assert_array_equal(limited.sums(packed(records), 2), expected.sum(axis=0))
-    unlimited = Strategy(features, scales, None)
+    unlimited = Strategy(features, scales, relation)
     np.testing.assert_array_equal(unlimited.sums(packed(records), 1), values.sum(axis=0))
 
 
@@ -200,9 +230,8 @@ def test_answers_are_off_by_the_error_of_the_public_number_of_rows_at_most(
     records = records[np.random.default_rng(4).integers(len(records), size=100)]
     shares = np.mean([work.on_record(record) for record in records], axis=0)
     expansion = Expansion.of(work)
-    sums = Strategy(expansion.features, np.ones(len(expansion.features)), None).sums(
-        packed(records), 1
-    )
+    ones = np.ones(len(expansion.features))
+    sums = Strategy(expansion.features, ones, ADDED).sums(packed(records), 1)
     off = np.abs(expansion.answers(sums / public) - shares)
     assert off.max() <= abs(public - 100) / public + 1e-12
 
@@ -211,7 +240,7 @@ def test_light_rows_read_as_dense_rows_do() -> None:
     from dualquery.room.loads import LightRows
 
     features = Expansion.of(random_conjunctions(WIDE, 12, 3, seed=5)).features
-    loads = Strategy(features, np.ones(len(features)), None).loads
+    loads = Strategy(features, np.ones(len(features)), REPLACED).loads
     records = np.tile(legal_records(WIDE), (3, 1))
     light = LightRows(packed(records), loads, 0.7 * loads.largest_found(20))
     (block,) = light.stream()
@@ -229,8 +258,8 @@ def test_the_room_charges_what_it_computes_and_scales_each_feature() -> None:
     work = random_conjunctions(WIDE, 30, 3, seed=6)
     strategy = plan_strategy(Expansion.of(work), REPLACED)
     records = packed(legal_records(WIDE))
-    due = GaussianNoise(strategy.sensitivity(REPLACED), 50.0)
-    cheap = GaussianNoise(strategy.sensitivity(REPLACED) * 0.99, 50.0)
+    due = GaussianNoise(strategy.sensitivity, 50.0)
+    cheap = GaussianNoise(strategy.sensitivity * 0.99, 50.0)
     for schedule in ((cheap,), ()):
         room = Curator(records, work.take([0]), schedule, SeededRandomness(0))
         with pytest.raises(RuntimeError):
@@ -273,9 +302,9 @@ def test_scales_and_limit_are_checked() -> None:
     # The square of 1e-200 has no reciprocal, and that of 1e200 has the reciprocal 0.
     for scale in (0.0, -1.0, np.inf, np.nan, 1e-200, 1e200):
         with pytest.raises(ValueError, match="scale"):
-            Strategy(features, np.full(len(features), scale), None)
+            Strategy(features, np.full(len(features), scale), REPLACED)
     with pytest.raises(ValueError, match="limit"):
-        Strategy(features, np.ones(len(features)), float("nan"))
+        Strategy(features, np.ones(len(features)), REPLACED, float("nan"))
 
 
 @pytest.mark.parametrize("relation", list(Neighbours))
@@ -283,8 +312,8 @@ def test_sensitivity_is_computed_in_double_precision(relation: Neighbours) -> No
     features = Expansion.of(random_conjunctions(MIXED, 40, 3)).features
     scales = np.full(len(features), 1.1)
     limit = np.float16(2.4)
-    exact = Strategy(features, scales, float(limit)).sensitivity(relation)
-    assert Strategy(features, scales, limit).sensitivity(relation) == exact
+    exact = Strategy(features, scales, relation, float(limit)).sensitivity
+    assert Strategy(features, scales, relation, limit).sensitivity == exact
 
 
 @pytest.mark.parametrize("scale", [1e-100, 1e100])
@@ -292,8 +321,8 @@ def test_extreme_scales_cost_what_ordinary_ones_do(scale: float) -> None:
     features = Expansion.of(random_conjunctions(MIXED, 40, 3)).features
     ones = np.ones(len(features))
     for relation in Neighbours:
-        ordinary = Strategy(features, ones, None).sensitivity(relation)
-        found = Strategy(features, scale * ones, None).sensitivity(relation)
+        ordinary = Strategy(features, ones, relation).sensitivity
+        found = Strategy(features, scale * ones, relation).sensitivity
         assert found * scale == pytest.approx(ordinary, rel=1e-12)
 
 
@@ -315,7 +344,7 @@ def test_mixture_recovers_what_it_is_fitted_to(domain: Domain) -> None:
     )
     mixture = fit.run(np.random.default_rng(2), threads=2)
     assert np.abs(mixture.means(ProductTerms.of_features(features)) - truth).max() < 0.02
-    sample = mixture.sample(20_000, generator)
+    sample = mixture.model().sample(20_000, generator)
     assert {tuple(row) for row in sample} <= {tuple(row) for row in records}
     # Standard errors are below 0.008; 5 of them.
     assert np.abs(values_on(features, sample).mean(axis=0) - truth).max() < 0.02 + 0.04
@@ -361,7 +390,7 @@ def test_features_are_measured_where_their_noise_is_hardly_larger() -> None:
     work = random_conjunctions(Domain.binary(60), 1_000, 3)
     strategy = plan_strategy(Expansion.of(work), REPLACED)
     # Its scales make the answers' mean variance 1.
-    ratio = strategy.sensitivity(REPLACED) / QueryMeasurement(work, REPLACED).sensitivity
+    ratio = strategy.sensitivity / QueryMeasurement(work, REPLACED).sensitivity
     assert 1.0 < ratio < 1.3
     assert not choose_measurement(work, REPLACED, fitted=True).of_queries
     assert choose_measurement(work, REPLACED, fitted=False).of_queries

@@ -62,22 +62,22 @@ def test_whatever_is_chosen_costs_the_planned_ratio_at_most(relation: Neighbours
     chosen = [set_ for size in (1, 2, 3) for set_ in combinations(range(len(features)), size)]
     chosen += [tuple(range(size)) for size in range(4, len(features) + 1)]
     for places in chosen:
-        strategy = staged._alike(features, np.array(places))
-        scale = scale_for(strategy.sensitivity(relation), ratio)
+        strategy = staged._alike(features, np.array(places), relation)
+        scale = scale_for(strategy.sensitivity, ratio)
         own = values[:, places]
         moves = own if relation is Neighbours.ADD_REMOVE else own[:, None] - own[None]
         furthest = np.sqrt((moves**2).sum(axis=-1).max())
         assert furthest / scale <= ratio
         # The noise is no larger than what is proven of the features asks for.
-        assert strategy.sensitivity(relation) / scale == pytest.approx(ratio, rel=1e-12)
+        assert strategy.sensitivity / scale == pytest.approx(ratio, rel=1e-12)
 
 
 def test_the_room_refuses_a_second_stage_that_costs_more_than_was_planned() -> None:
     features = Expansion.of(random_conjunctions(SMALL, 30, 2)).features
     work, ratio = random_conjunctions(SMALL, 5, 2), 0.5
     for places in (np.arange(2), np.arange(len(features))):
-        strategy = staged._alike(features, places)
-        scale = scale_for(strategy.sensitivity(Neighbours.REPLACE_ONE), ratio)
+        strategy = staged._alike(features, places, Neighbours.REPLACE_ONE)
+        scale = scale_for(strategy.sensitivity, ratio)
         room = Curator(
             packed(legal_records(SMALL)), work, (GaussianNoise(ratio, 1.0),), SeededRandomness(0)
         )
@@ -94,9 +94,10 @@ def test_an_empty_stage_charges_too() -> None:
     room = Curator(
         packed(legal_records(SMALL)), work, (GaussianNoise(0.5, 1.0),), SeededRandomness(0)
     )
-    assert room.measure(FeatureSums(Strategy(features, np.ones(0), None)), Gaussian(1.0)).size == 0
+    nothing = FeatureSums(Strategy(features, np.ones(0), Neighbours.REPLACE_ONE))
+    assert room.measure(nothing, Gaussian(1.0)).size == 0
     with pytest.raises(RuntimeError, match="spent"):
-        room.measure(FeatureSums(Strategy(features, np.ones(0), None)), Gaussian(1.0))
+        room.measure(nothing, Gaussian(1.0))
 
 
 @pytest.mark.parametrize("relation", list(Neighbours))

@@ -1,0 +1,1 @@
+"""Budget files: what all releases of one data set may cost together, and have cost so far."""

@@ -1,0 +1,210 @@
+"""What a budget file says: its terms, and one entry for each thing that happened, in their order.
+
+Entries are only ever added. Each has a digest of its own content and of the entry before it, so
+that a change of what is written already is found, and two copies of a file that went on apart can
+be told from each other.
+"""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import json
+import re
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from dualquery.privacy.composition import Cost, PrivacyFilter
+from dualquery.privacy.events import Neighbours
+from dualquery.runtime.errors import BadInputError
+
+CHARGE, RESUME, FINISH = "charge", "resume", "finish"
+KINDS = (CHARGE, RESUME, FINISH)
+
+ROW = "row"
+"""The unit of protection where nothing else is said: one row of the table."""
+
+_TOKEN = re.compile(r"[0-9a-f]{32}")
+_LONGEST_NAME = 200
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What is fixed when a budget file is made.
+
+    Parameters
+    ----------
+    id
+        32 random hexadecimal digits: a copy of the file has the same.
+    filter
+        Epsilon, delta and how costs add up.
+    neighbours
+        The pairs of tables that every release must protect.
+    unit
+        What one neighbour differs in: `ROW`, or the name of a column.
+    created
+        UTC time, ISO 8601; for people, nothing is decided by it.
+    """
+
+    id: str
+    filter: PrivacyFilter
+    neighbours: Neighbours
+    unit: str
+    created: str
+
+    def __post_init__(self) -> None:
+        _require(_TOKEN.fullmatch(self.id), "the id", self.id)
+        _require_name("--unit", self.unit)
+        _require_name("the time", self.created)
+
+    @property
+    def digest(self) -> str:
+        """What the digest of the first entry begins with."""
+        chosen = self.filter
+        return _digest(
+            self.id, float(chosen.epsilon), float(chosen.delta), chosen.composition.value,
+            self.neighbours.value, self.unit, self.created,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One thing that happened.
+
+    Parameters
+    ----------
+    kind
+        `CHARGE`: a release costs so much now, in all. `RESUME`: an attempt to go on with a release
+        began. `FINISH`: nothing more will be drawn for a release.
+    release
+        The release's id: 32 random hexadecimal digits.
+    attempt
+        Number of the attempt that wrote it, from 0 on.
+    cost
+        Of the whole release so far; nothing in other entries.
+    mechanism
+        Name of the release's mechanism.
+    mark
+        Keyed hash of the table (see `dualquery.budgets.marks`), or "".
+    written
+        UTC time, ISO 8601; for people, nothing is decided by it.
+    """
+
+    kind: str
+    release: str
+    attempt: int
+    cost: Cost
+    mechanism: str
+    mark: str
+    written: str
+
+    def __post_init__(self) -> None:
+        _require(self.kind in KINDS, "the kind of an entry", self.kind)
+        _require(_TOKEN.fullmatch(self.release), "the id of a release", self.release)
+        _require(0 <= self.attempt < 1 << 31, "the number of an attempt", self.attempt)
+        parts = (self.cost.rho, self.cost.epsilon, self.cost.delta)
+        _require(all(0.0 <= part < 1e300 for part in parts), "a cost", parts)
+        for name in (self.mechanism, self.mark, self.written):
+            _require_name("a text", name, shortest=0)
+
+    def digest(self, before: str) -> str:
+        """Return the digest of this entry, after another one's or that of the terms."""
+        return _digest(
+            before, self.kind, self.release, self.attempt, float(self.cost.rho),
+            float(self.cost.epsilon), float(self.cost.delta), self.mechanism, self.mark,
+            self.written,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Charged:
+    """A release in a budget file: the entries about it, put together."""
+
+    id: str
+    cost: Cost
+    mechanism: str
+    written: str
+    attempt: int
+    """Number of the attempt that may draw: 0, and one more each time it is resumed."""
+    finished: bool
+
+
+@dataclass(frozen=True)
+class Account:
+    """The whole content of a budget file."""
+
+    terms: Terms
+    entries: Sequence[Entry]
+
+    @cached_property
+    def digests(self) -> tuple[str, ...]:
+        """The digest of the terms, then one an entry."""
+        found = [self.terms.digest]
+        for entry in self.entries:
+            found.append(entry.digest(found[-1]))
+        return tuple(found)
+
+    @cached_property
+    def releases(self) -> dict[str, Charged]:
+        """Every release by its id, the first first."""
+        found: dict[str, Charged] = {}
+        for entry in self.entries:
+            known = found.get(entry.release)
+            if known is None:
+                _require(entry.kind == CHARGE, "the first entry of a release", entry.kind)
+            charged = entry.kind == CHARGE
+            found[entry.release] = Charged(
+                entry.release,
+                entry.cost if charged or known is None else known.cost,
+                entry.mechanism if charged or known is None else known.mechanism,
+                entry.written if known is None else known.written,
+                entry.attempt,
+                entry.kind == FINISH,
+            )
+        return found
+
+    @property
+    def costs(self) -> list[Cost]:
+        """What each release costs."""
+        return [each.cost for each in self.releases.values()]
+
+    @property
+    def spent(self) -> tuple[float, float]:
+        """An (epsilon, delta) that all releases have together."""
+        return self.terms.filter.spent(self.costs)
+
+    def allows(self, release: str, cost: Cost) -> bool:
+        """Return whether one release may cost so much in all, beside what the others cost."""
+        others = [each.cost for each in self.releases.values() if each.id != release]
+        return self.terms.filter.allows([*others, cost])
+
+
+def new_token() -> str:
+    """Return the id of a new file or release."""
+    return secrets.token_hex(16)
+
+
+def now() -> str:
+    """Return the time for an entry: UTC, ISO 8601, whole seconds."""
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+
+
+def _digest(*parts: str | int | float) -> str:
+    """Return the SHA-256 of texts and numbers, in hexadecimal."""
+    exact = [part.hex() if isinstance(part, float) else part for part in parts]
+    return hashlib.sha256(json.dumps(exact).encode("ascii")).hexdigest()
+
+
+def _require(holds: object, what: str, found: object) -> None:
+    if not holds:
+        raise BadInputError(f"{what} is {found!r}, which no budget file has")
+
+
+def _require_name(what: str, text: str, shortest: int = 1) -> None:
+    if not (shortest <= len(text) <= _LONGEST_NAME and text.isprintable()):
+        raise BadInputError(
+            f"{what} is {text[:_LONGEST_NAME]!r}; {shortest} to {_LONGEST_NAME} printable "
+            "characters are needed"
+        )

@@ -1,0 +1,251 @@
+"""A budget file: one SQLite file for one data set. Releases charge it before their first draw.
+
+A file says what all releases of a data set may cost together, and holds what each of them has cost.
+A charge is one transaction: the content is read, the filter asked (`dualquery.privacy.composition`)
+and an entry added, while no other process can write. It is on the disk when `BudgetFile.write`
+returns. Nothing takes an entry away: a run that fails or is killed has spent its charge.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from dualquery.budgets.account import ROW, Account, Entry, Terms, new_token, now
+from dualquery.budgets.places import require_local
+from dualquery.budgets.seen import Seen
+from dualquery.budgets.sqlite import connected, transaction
+from dualquery.privacy.composition import Composition, Cost, PrivacyFilter
+from dualquery.privacy.events import Neighbours
+from dualquery.runtime.errors import BadInputError
+
+VERSION = 1
+_APPLICATION = 0x44514246
+"""Tells budget files from all other SQLite files: the letters DQBF."""
+
+_TERMS = (
+    "CREATE TABLE terms (id TEXT NOT NULL, epsilon REAL NOT NULL, delta REAL NOT NULL, "
+    "composition TEXT NOT NULL, neighbours TEXT NOT NULL, unit TEXT NOT NULL, "
+    "created TEXT NOT NULL)"
+)
+_ENTRIES = (
+    "CREATE TABLE entries (number INTEGER PRIMARY KEY, kind TEXT NOT NULL, release TEXT NOT NULL, "
+    "attempt INTEGER NOT NULL, rho REAL NOT NULL, epsilon REAL NOT NULL, delta REAL NOT NULL, "
+    "mechanism TEXT NOT NULL, mark TEXT NOT NULL, written TEXT NOT NULL, digest TEXT NOT NULL)"
+)
+_WHAT = "the budget file"
+
+
+@dataclass(frozen=True)
+class BudgetFile:
+    """The budget of one data set, in a file that `create` made.
+
+    Parameters
+    ----------
+    path
+        The file. It is opened anew for each use, so the object can be kept and sent to processes.
+    """
+
+    path: str | Path
+
+    @staticmethod
+    def of(given: str | Path | BudgetFile) -> BudgetFile:
+        """Return a budget file that is given by its path or as what it is."""
+        if isinstance(given, BudgetFile):
+            return given
+        if not isinstance(given, str | Path):
+            raise BadInputError(
+                f"budget is of type {type(given).__name__}; give the path of a budget file, or a "
+                "BudgetFile"
+            )
+        return BudgetFile(given)
+
+    @staticmethod
+    def create(
+        path: str | Path,
+        *,
+        epsilon: float,
+        delta: float,
+        composition: Composition | str = Composition.SUM,
+        neighbours: Neighbours | str = Neighbours.REPLACE_ONE,
+        unit: str = ROW,
+    ) -> BudgetFile:
+        """Make a new budget file.
+
+        Parameters
+        ----------
+        path
+            Where; nothing may be there yet.
+        epsilon, delta
+            What all releases may cost together: in (0, 10,000], and in [0, 1).
+        composition
+            How their costs add up; ``zcdp`` and ``either`` need a delta above 0.
+        neighbours, unit
+            What every release must protect.
+
+        Raises
+        ------
+        BadInputError
+            If a value is out of its range, or the file cannot be made there.
+        """
+        if isinstance(composition, str):
+            composition = Composition.parse(composition)
+        if isinstance(neighbours, str):
+            neighbours = Neighbours.parse(neighbours)
+        chosen = PrivacyFilter(epsilon, delta, composition)
+        terms = Terms(new_token(), chosen, neighbours, unit, now())
+        file = BudgetFile(path)
+        place = file._place()
+        try:
+            place.open("x").close()
+        except FileExistsError:
+            raise BadInputError(
+                f"{path} exists already; a budget file is made once for a data set: name another"
+            ) from None
+        except OSError as error:
+            raise BadInputError(f"{path}: {error.strerror}; name another place") from None
+        try:
+            with connected(place, _WHAT) as connection, transaction(connection):
+                connection.execute(f"PRAGMA application_id={_APPLICATION}")
+                connection.execute(f"PRAGMA user_version={VERSION}")
+                connection.execute(_TERMS)
+                connection.execute(_ENTRIES)
+                connection.execute(
+                    "INSERT INTO terms VALUES (?, ?, ?, ?, ?, ?, ?)",
+                    (terms.id, chosen.epsilon, chosen.delta, composition.value, neighbours.value,
+                     unit, terms.created),
+                )  # fmt: skip
+        except BaseException:
+            place.unlink(missing_ok=True)
+            raise
+        return file
+
+    def read(self) -> Account:
+        """Return what the file says now.
+
+        Raises
+        ------
+        BadInputError
+            If it is no budget file, was written by a newer version, is damaged or cannot be read.
+        """
+        place = self._place()
+        with connected(place, _WHAT) as connection:
+            connection.execute("BEGIN")
+            return _content(connection, self.path)
+
+    def problem(self) -> str | None:
+        """Return why this user may not charge the file, as far as the user's own counter tells."""
+        account = self.read()
+        with Seen.opened() as seen:
+            return seen.problem(account, self.path)
+
+    def write(self, decide: Callable[[Account], Entry | None]) -> None:
+        """Add an entry; it is on the disk when this returns.
+
+        The user's counter is locked around the file (`dualquery.budgets.seen`): it is raised after
+        the file's commit and before anything is drawn.
+
+        Parameters
+        ----------
+        decide
+            Gets the content, which no other process can change meanwhile, and returns the entry;
+            None for none. What it raises leaves the file as it was.
+
+        Raises
+        ------
+        BadInputError
+            As `read`; if the file cannot be written, or the user's counter says that this is an
+            older copy.
+        """
+        place = self._place()
+        with Seen.opened() as seen:
+            with connected(place, _WHAT) as connection, transaction(connection):
+                account = _content(connection, self.path)
+                problem = seen.problem(account, self.path)
+                if problem is not None:
+                    raise BadInputError(problem)
+                entry = decide(account)
+                if entry is None:
+                    return
+                account = Account(account.terms, [*account.entries, entry])
+                _ = account.releases  # raises if the entry does not follow the others
+                cost = entry.cost
+                connection.execute(
+                    "INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                    (len(account.entries), entry.kind, entry.release, entry.attempt, cost.rho,
+                     cost.epsilon, cost.delta, entry.mechanism, entry.mark, entry.written,
+                     account.digests[-1]),
+                )  # fmt: skip
+            seen.record(account)
+
+    def _place(self) -> Path:
+        """Return the file's one name: SQLite names its journal by it."""
+        place = Path(os.path.realpath(self.path))
+        if not place.parent.is_dir():
+            raise BadInputError(f"{self.path}: there is no folder {place.parent}")
+        require_local(place.parent, f"the budget file {self.path}")
+        if place.is_file() and place.stat().st_nlink > 1:
+            raise BadInputError(
+                f"{self.path} has several names (hard links); a change that is interrupted under "
+                "one of them could not be undone under another: remove all but one"
+            )
+        return place
+
+
+def _content(connection: sqlite3.Connection, path: str | Path) -> Account:
+    """Read and check the whole file."""
+    number = _pragma(connection, "application_id")
+    if number != _APPLICATION:
+        empty = not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+        why = (
+            "is empty: making it was interrupted; remove it and make it again"
+            if empty and number == 0
+            else "is no budget file; make one with 'dualquery budget init'"
+        )
+        raise BadInputError(f"{path} {why}")
+    version = _pragma(connection, "user_version")
+    if version != VERSION:
+        raise BadInputError(
+            f"{path} has format {version}; this version reads {VERSION}: upgrade dualquery"
+        )
+    if _pragma(connection, "journal_mode") != "delete":
+        raise BadInputError(f"{path} was changed by another program; it keeps no rollback journal")
+    tables = connection.execute("SELECT sql FROM sqlite_master ORDER BY rowid").fetchall()
+    if tables != [(_TERMS,), (_ENTRIES,)] or _pragma(connection, "quick_check") != "ok":
+        raise BadInputError(f"{path} is damaged: its tables are not those of a budget file")
+    try:
+        return _checked(connection)
+    except (BadInputError, TypeError, ValueError, AttributeError) as fault:
+        raise BadInputError(f"{path} is damaged: {fault}") from None
+
+
+def _checked(connection: sqlite3.Connection) -> Account:
+    (stored,) = connection.execute("SELECT * FROM terms LIMIT 2").fetchall()
+    name, epsilon, delta, composition, neighbours, unit, created = stored
+    chosen = PrivacyFilter(epsilon, delta, Composition.parse(composition))
+    terms = Terms(name, chosen, Neighbours.parse(neighbours), unit, created)
+    entries: list[Entry] = []
+    digests: list[str] = []
+    for line in connection.execute("SELECT * FROM entries ORDER BY number"):
+        number, kind, release, attempt, rho, epsilon, delta, mechanism, mark, written, digest = line
+        if number != len(entries) + 1:
+            raise ValueError(f"entry {len(entries) + 1} is missing")
+        entries.append(
+            Entry(kind, release, attempt, Cost(rho, epsilon, delta), mechanism, mark, written)
+        )
+        digests.append(digest)
+    account = Account(terms, entries)
+    for number, (found, expected) in enumerate(
+        zip(digests, account.digests[1:], strict=True), start=1
+    ):
+        if found != expected:
+            raise ValueError(f"entry {number} is not as it was written")
+    _ = account.releases
+    return account
+
+
+def _pragma(connection: sqlite3.Connection, name: str) -> object:
+    return connection.execute(f"PRAGMA {name}").fetchone()[0]

@@ -1,0 +1,311 @@
+"""The schema that a careful person would draft for a table, with what of it came from the data.
+
+`dualquery.data.draft` makes a schema for any table at once, so that a first release needs none.
+This one is for a person to read, correct and declare: buckets suit the values, codes stay codes,
+identifiers stay out, and every choice is explained.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from dualquery.data.buckets import fitting_edges
+from dualquery.data.draft import BUCKETS, name_of, plain_column
+from dualquery.data.encode import missing_mask, to_numbers
+from dualquery.data.readers.source import TableSource
+from dualquery.data.schema.column_choice import ColumnChoice
+from dualquery.data.schema.columns import Binary, Categorical, Column, Numeric
+from dualquery.data.schema.dates import Dates, Period
+from dualquery.data.schema.table import TableSchema
+from dualquery.data.seen_dates import SeenMoments
+from dualquery.data.seen_values import (
+    FEWEST_NAMES,
+    MAX_CATEGORIES,
+    MISSING_VALUES,
+    SeenValues,
+    order_of_text,
+    see_columns,
+    texts_of,
+)
+from dualquery.runtime.errors import BadInputError
+
+MARKERS = (*MISSING_VALUES, "?", "NA", "N/A", "n/a", "#N/A", "na", "NaN", "nan", "NULL", "null")
+"""Texts that usually stand for a missing value."""
+
+KEPT_TEXTS = 50_000
+"""Distinct texts of a column that are counted; one with more is no column of categories."""
+
+SAMPLE = 65_536
+"""Numbers of a column that are kept, evenly over the rows, to place edges by."""
+
+_OPPOSITES = (("no", "yes"), ("n", "y"), ("false", "true"), ("f", "t"), ("off", "on"))
+_NAMES_OF_ROWS = re.compile(r"(?i)(?:.*[_ .-])?(?:id|ids|key|uuid|guid|ssn|index)|.*[a-z]Id|.*ID")
+_LEADING_ZERO = r"^0[0-9]+$"
+
+_UNLIKELY_PAIRS = 5.0
+"""Random numbers would repeat so often; if they never do, the chance of that is exp(-5)."""
+
+
+@dataclass(frozen=True)
+class DraftedColumn:
+    """What is proposed for one column of a table.
+
+    Parameters
+    ----------
+    name
+        The column's name.
+    column
+        The proposal; None to leave the column out.
+    remark
+        What of it was taken from the data, for the user to check; or why it is left out.
+    """
+
+    name: str
+    column: Column | None
+    remark: str
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A schema to check, and a remark for each column of the table.
+
+    Parameters
+    ----------
+    schema
+        The columns that are kept; not declared.
+    columns
+        Every column that was looked at, in the table's order.
+    """
+
+    schema: TableSchema
+    columns: tuple[DraftedColumn, ...]
+
+
+def careful_draft(source: TableSource, columns: ColumnChoice | None = None) -> Draft:
+    """Draft a schema for a person to check, in one pass over a table.
+
+    Parameters
+    ----------
+    source
+        The table.
+    columns
+        Which of its columns to take (see `select_columns`); None for all.
+
+    Raises
+    ------
+    BadInputError
+        If the table has no rows, or no column that a schema can keep.
+    """
+    seen = see_columns(source, columns, Profile)
+    drafted = tuple(profile.draft() for profile in seen.values())
+    kept = tuple(each.column for each in drafted if each.column is not None)
+    if not kept:
+        reasons = "; ".join(f"{each.name!r}: {each.remark}" for each in drafted)
+        raise BadInputError(f"{source.label}: no column can be kept ({reasons})")
+    markers = set().union(*(profile.markers for profile in seen.values()))
+    schema = TableSchema(
+        columns=kept,
+        name=name_of(source),
+        declared=False,
+        missing_values=tuple(text for text in MARKERS if text in {*MISSING_VALUES, *markers}),
+    )
+    return Draft(schema, drafted)
+
+
+class Profile:
+    """What a pass shows of one column: its few values, or how its many numbers lie."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.markers: set[str] = set()
+        self._seen = SeenValues(name, missing_values=MARKERS)
+        self._counts = pl.DataFrame(schema={"value": pl.String, "count": pl.Int64})
+        self._uncounted = False
+        self._sample: list[NDArray[np.float64]] = []
+        self._stride = 1
+        self._codes = False
+        self._moments = SeenMoments()
+        self._rising = True
+        self._last = -np.inf
+
+    def add(self, values: pl.Series) -> None:
+        """Take in the values of a block."""
+        self._seen.add(values)
+        if values.dtype.is_nested() or values.dtype in (pl.Object, pl.Binary, pl.Duration):
+            return
+        texts = values.dtype == pl.String
+        present = values.filter(pl.Series(~missing_mask(values, MARKERS)))
+        self._moments.add(present)
+        if texts:
+            found = values.filter(values.is_in(MARKERS)).unique().to_list()
+            self.markers.update(found)
+            self._codes |= bool(present.str.contains(_LEADING_ZERO).any())
+        self._count(texts_of(present))
+        numbers = to_numbers(present)
+        self._follow(numbers)
+        self._keep(numbers[np.isfinite(numbers)])
+
+    def draft(self) -> DraftedColumn:
+        """Return what the values suggest."""
+        dates = self._dates()
+        if dates is not None:
+            return dates
+        reason = self._left_out()
+        if reason:
+            return DraftedColumn(self.name, None, reason)
+        if not self._uncounted and len(self._counts) <= MAX_CATEGORIES:
+            return self._few()
+        return self._frequent() if self._is_text() else self._buckets()
+
+    def _dates(self) -> DraftedColumn | None:
+        """Propose years, months or days, whichever are about as many as buckets of numbers."""
+        found = self._moments.found()
+        if found is None:
+            return None
+        pattern, first, last = found
+        low, high = first.date(), last.date()
+        days = (high - low).days
+        by: Period = "year" if days > 4 * 366 else "month" if days > 62 else "day"
+        remark = "its first and last date"
+        if pattern is not None and self._moments.several:
+            remark += f", read as {pattern}: the day and the month may be the other way round"
+        if low == high:
+            return DraftedColumn(self.name, None, "one date only")
+        if by != "day":
+            low = low.replace(day=1) if by == "month" else low.replace(month=1, day=1)
+        column = Dates(
+            self.name,
+            by,
+            first=low.isoformat(),
+            last=high.isoformat(),
+            format=pattern,
+            missing="category" if self._seen.missing else "error",
+            outside="clip",
+        )
+        return DraftedColumn(self.name, column, remark + self._missing_remark())
+
+    def _is_text(self) -> bool:
+        """Return whether the many values are names or codes, not numbers."""
+        return self._seen.refused is not None or self._codes
+
+    def _left_out(self) -> str:
+        """Return why the column should stay out; the empty text if it should not."""
+        seen = self._seen
+        if seen.refused is not None and seen.refused.startswith("type "):
+            return f"{seen.refused}"
+        if self._is_text() and self._uncounted:
+            return f"more than {KEPT_TEXTS:,} different texts"
+        if (
+            self._is_text()
+            and len(self._counts) >= FEWEST_NAMES
+            and self._counts["count"].max() == 1
+        ):
+            return "every value is different, as in names of rows"
+        if not self._is_text() and seen.many and seen.whole and self._numbers_rows():
+            return "whole numbers that never repeat, as in names of rows"
+        if seen.many and seen.low == seen.high:
+            return "many texts for one number"
+        return ""
+
+    def _numbers_rows(self) -> bool:
+        """Return whether whole numbers that never repeat name the rows, rather than measure them.
+
+        They do if the column is called so, if they rise from row to row, or if as many numbers at
+        random from their range would have repeated.
+        """
+        seen = self._seen
+        if seen.repeats:
+            return False
+        pairs = seen.rows * (seen.rows - 1) / 2 / (seen.high - seen.low + 1)
+        named = _NAMES_OF_ROWS.fullmatch(self.name) is not None
+        return named or self._rising or pairs > _UNLIKELY_PAIRS
+
+    def _few(self) -> DraftedColumn:
+        seen = self._seen
+        texts = {text.lower(): text for text in seen.texts}
+        if not seen.missing and not seen.boolean and len(seen.texts) == len(texts) == 2:
+            for zero, one in _OPPOSITES:
+                if texts.keys() == {zero, one}:
+                    named = Binary(self.name, zero=texts[zero], one=texts[one])
+                    return DraftedColumn(self.name, named, "its two values")
+        column = plain_column(replace(seen, many=False))
+        if isinstance(column, Binary):
+            return DraftedColumn(self.name, column, "its two values")
+        remark = f"its {len(seen.texts)} values"
+        if len(seen.texts) < 2:
+            remark = "one value only: leave it out if it cannot differ"
+        remark += self._missing_remark()
+        return DraftedColumn(self.name, column, remark)
+
+    def _frequent(self) -> DraftedColumn:
+        """Propose the most frequent texts as categories, and one for all others."""
+        seen = self._seen
+        kept = self._counts.sort("count", "value", descending=[True, False])
+        kept = kept.head(MAX_CATEGORIES - 1 - seen.missing)
+        column = Categorical(
+            self.name,
+            values=tuple((text,) for text in sorted(kept["value"], key=order_of_text)),
+            missing="category" if seen.missing else "error",
+            outside="other",
+        )
+        share = int(kept["count"].sum()) / int(self._counts["count"].sum())
+        remark = f"the {len(kept)} most frequent of {len(self._counts):,} texts ({share:.0%})"
+        return DraftedColumn(self.name, column, remark + self._missing_remark())
+
+    def _buckets(self) -> DraftedColumn:
+        seen = self._seen
+        edges = fitting_edges(
+            np.concatenate(self._sample), seen.low, seen.high, BUCKETS, whole=seen.whole
+        )
+        column = Numeric(
+            self.name,
+            edges=edges,
+            integer=seen.whole,
+            missing="category" if seen.missing or seen.words else "error",
+            outside="clip",
+            unparsable="missing" if seen.words else "error",
+        )
+        equal = len(set(np.diff(edges).tolist())) == 1
+        remark = "its range" if equal else "its range and how its values lie"
+        if seen.words:
+            shown = ", ".join(map(repr, sorted(seen.words)[:3]))
+            remark += f"; texts such as {shown} count as missing"
+        if not seen.repeats and seen.whole and seen.rows >= FEWEST_NAMES:
+            remark += "; no value comes twice: leave it out if it names rows"
+        return DraftedColumn(self.name, column, remark + self._missing_remark())
+
+    def _missing_remark(self) -> str:
+        markers = sorted(self.markers - set(MISSING_VALUES))
+        if not markers:
+            return ""
+        return "; " + ", ".join(map(repr, markers)) + " as missing"
+
+    def _count(self, texts: pl.Series) -> None:
+        """Add to the number of each text; forget all of them once there are too many."""
+        if self._uncounted:
+            return
+        found = texts.alias("value").value_counts().cast({"count": pl.Int64})
+        joined = pl.concat([self._counts, found])
+        self._counts = joined.group_by("value").agg(pl.col("count").sum())
+        if len(self._counts) > KEPT_TEXTS:
+            self._uncounted = True
+            self._counts = self._counts.clear()
+
+    def _follow(self, numbers: NDArray[np.float64]) -> None:
+        """Note whether the numbers rise from row to row."""
+        if self._rising and len(numbers):
+            steps = np.diff(numbers, prepend=self._last)
+            self._rising = bool(np.all(steps > 0))
+            self._last = float(numbers[-1])
+
+    def _keep(self, numbers: NDArray[np.float64]) -> None:
+        """Keep every ``stride``-th number; where too many are kept, every second of them."""
+        self._sample.append(numbers[:: self._stride])
+        while sum(map(len, self._sample)) > SAMPLE:
+            self._sample = [np.concatenate(self._sample)[::2]]
+            self._stride *= 2

@@ -1,0 +1,271 @@
+"""A column of dates or times, in buckets of the calendar."""
+
+from __future__ import annotations
+
+import calendar
+import datetime
+import itertools
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualquery.data.schema.checks import MISSING_LABEL, check_choice, check_group, check_name
+from dualquery.runtime.errors import BadInputError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Period: TypeAlias = Literal["year", "quarter", "month", "day"]
+"""A bucket of the calendar that comes once."""
+
+Cycle: TypeAlias = Literal["month of year", "day of week", "hour of day"]
+"""A bucket of the calendar that comes again."""
+
+_ISO = (
+    "%Y-%m-%d",
+    *(f"%Y-%m-%d{t}%H:%M{seconds}" for t in ("T", " ") for seconds in ("", ":%S%.f", ":%S%.fZ")),
+)
+"""ISO 8601, as texts are read where a schema names no format."""
+
+BEYOND = -1
+"""The code of a date before the first or after the last bucket."""
+
+UNREADABLE = -2
+"""The code of a text that is no date."""
+
+_MONTHS_OF_PERIOD = {"year": 12, "quarter": 3, "month": 1}
+_CYCLES: dict[str, tuple[str, ...]] = {
+    "month of year": tuple(calendar.month_name[1:]),
+    "day of week": tuple(calendar.day_name),
+    "hour of day": tuple(f"{hour:02}" for hour in range(24)),
+}
+_MOST_BUCKETS = 10_000
+_EPOCH = datetime.date(1970, 1, 1).toordinal()
+
+
+@dataclass(frozen=True)
+class Dates:
+    """A column of dates or times in buckets of the calendar, one bit each; exactly one is 1.
+
+    The bits are the buckets and then "(missing)" if declared.
+
+    Parameters
+    ----------
+    name
+        Name of the column in the user's table.
+    by
+        What a bucket is: a ``"year"``, ``"quarter"``, ``"month"`` or ``"day"``, from that of
+        ``first`` to that of ``last``; or a ``"month of year"``, ``"day of week"`` or
+        ``"hour of day"``, whatever the year.
+    first, last
+        Dates, as ISO 8601 (``2014-01-31``); public. For periods only.
+    format
+        How texts are written, in the signs of ``strftime`` such as ``%d.%m.%Y``; None for ISO
+        8601.
+    missing
+        What a missing value does: it is an error, or a category of its own.
+    outside
+        What a date before the first or after the last bucket does: it is an error, or falls in the
+        nearest bucket.
+    unparsable
+        What a text that is no such date does: it is an error, or counts as missing.
+
+    Raises
+    ------
+    BadInputError
+        If a key holds no such value, or there are fewer than two bits, or more than 10,000.
+    """
+
+    name: str
+    by: Period | Cycle
+    first: str | None = None
+    last: str | None = None
+    format: str | None = None
+    missing: Literal["error", "category"] = "error"
+    outside: Literal["error", "clip"] = "error"
+    unparsable: Literal["error", "missing"] = "error"
+
+    def __post_init__(self) -> None:
+        check_name(self.name)
+        check_choice(self.name, "by", self.by, (*_MONTHS_OF_PERIOD, "day", *_CYCLES))
+        check_choice(self.name, "missing", self.missing, ("error", "category"))
+        check_choice(self.name, "outside", self.outside, ("error", "clip"))
+        check_choice(self.name, "unparsable", self.unparsable, ("error", "missing"))
+        if self.format is not None and "%" not in self.format:
+            raise BadInputError(
+                f"schema, column {self.name!r}: format is {self.format!r}; write it with signs "
+                "such as %d.%m.%Y"
+            )
+        if self.by in _CYCLES:
+            if self.first is not None or self.last is not None:
+                raise BadInputError(
+                    f"schema, column {self.name!r}: buckets by {self.by} come again every year or "
+                    "day; leave out first and last"
+                )
+            return
+        low, high = self._ends
+        if not low < high or high - low >= _MOST_BUCKETS:
+            raise BadInputError(
+                f"schema, column {self.name!r}: from {self.first} to {self.last} there are "
+                f"{max(high - low + 1, 0):,} buckets by {self.by}; 2 to {_MOST_BUCKETS:,} are "
+                "possible"
+            )
+        check_group(self.name, self.bits, "bucket")
+
+    @cached_property
+    def _ends(self) -> tuple[int, int]:
+        """Numbers of the first and the last period, counted from 1970."""
+        dates = []
+        for key, text in (("first", self.first), ("last", self.last)):
+            try:
+                dates.append(datetime.date.fromisoformat(text or ""))
+            except (TypeError, ValueError):
+                raise BadInputError(
+                    f"schema, column {self.name!r}: {key} is {text!r}; a date such as 2014-01-31 "
+                    "is expected"
+                ) from None
+        low, high = (self._number(date) for date in dates)
+        return low, high
+
+    def _number(self, date: datetime.date) -> int:
+        if self.by == "day":
+            return date.toordinal() - _EPOCH
+        return (12 * (date.year - 1970) + date.month - 1) // _MONTHS_OF_PERIOD[self.by]
+
+    def _start(self, number: int) -> datetime.date:
+        if self.by == "day":
+            return datetime.date.fromordinal(number + _EPOCH)
+        month = number * _MONTHS_OF_PERIOD[self.by]
+        return datetime.date(1970 + month // 12, month % 12 + 1, 1)
+
+    @property
+    def buckets(self) -> int:
+        """Number of buckets, the missing category not counted."""
+        if self.by in _CYCLES:
+            return len(_CYCLES[self.by])
+        low, high = self._ends
+        return high - low + 1
+
+    @property
+    def bits(self) -> int:
+        """Number of bits, at least 2."""
+        return self.buckets + (self.missing == "category")
+
+    @property
+    def missing_bit(self) -> int | None:
+        """Local bit of missing values, or None where they are errors."""
+        return self.buckets if self.missing == "category" else None
+
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """Label of each bit: ``2014``, ``2014-Q1``, ``2014-03``, ``2014-03-31``, ``Monday``."""
+        extra = (MISSING_LABEL,) if self.missing == "category" else ()
+        if self.by in _CYCLES:
+            return (*_CYCLES[self.by], *extra)
+        low, high = self._ends
+        return (*map(self._label, map(self._start, range(low, high + 1))), *extra)
+
+    def _label(self, start: datetime.date) -> str:
+        if self.by == "year":
+            return f"{start.year:04}"
+        if self.by == "quarter":
+            return f"{start.year:04}-Q{(start.month + 2) // 3}"
+        return start.isoformat() if self.by == "day" else f"{start.year:04}-{start.month:02}"
+
+    @cached_property
+    def representatives(self) -> tuple[datetime.date, ...] | tuple[str, ...]:
+        """One value inside each bucket: the day in the middle of a period, the name in a cycle."""
+        if self.by in _CYCLES:
+            return _CYCLES[self.by]
+        low, high = self._ends
+        starts = [self._start(number).toordinal() for number in range(low, high + 2)]
+        return tuple(
+            datetime.date.fromordinal((start + end) // 2)
+            for start, end in itertools.pairwise(starts)
+        )
+
+    def bits_of(self, values: pl.Series) -> NDArray[np.int32]:
+        """Return the local bit of each value, or `BEYOND`, or `UNREADABLE` (for nulls, too).
+
+        Times count by the clock of their own time zone. Texts may be labels of buckets, too.
+        """
+        import polars as pl
+
+        moments = self._moments(values)
+        if self.by == "month of year":
+            found = moments.dt.month().cast(pl.Int64) - 1
+        elif self.by == "day of week":
+            found = moments.dt.weekday().cast(pl.Int64) - 1
+        elif self.by == "hour of day":
+            found = moments.dt.hour().cast(pl.Int64)
+        else:
+            low, high = self._ends
+            if self.by == "day":
+                numbers = moments.cast(pl.Date).to_physical().cast(pl.Int64)
+            else:
+                months = 12 * (moments.dt.year().cast(pl.Int64) - 1970) + moments.dt.month() - 1
+                numbers = months // _MONTHS_OF_PERIOD[self.by]
+            if self.outside == "clip":
+                numbers = numbers.clip(low, high)
+            within = numbers.is_between(low, high)
+            found = (numbers - low).zip_with(within, pl.Series([BEYOND], dtype=pl.Int64))
+            found = found.zip_with(numbers.is_not_null(), pl.Series([None], dtype=pl.Int64))
+        codes = found.fill_null(UNREADABLE).cast(pl.Int32).to_numpy().copy()
+        if values.dtype == pl.String:
+            labels = self.labels[: self.buckets]
+            named = values.replace_strict(
+                list(labels), list(range(len(labels))), default=UNREADABLE, return_dtype=pl.Int32
+            ).to_numpy()
+            codes = np.where(named >= 0, named, codes)
+        return codes
+
+    def bit_of_text(self, text: str) -> int | None:
+        """Return the local bit of the bucket that a date in a query means, or None."""
+        import polars as pl
+
+        code = int(self.bits_of(pl.Series([text]))[0])
+        return None if code < 0 else code
+
+    def _moments(self, values: pl.Series) -> pl.Series:
+        """Return values as times without a zone, null where they are none."""
+        import polars as pl
+
+        if isinstance(values.dtype, pl.Datetime):
+            return values.dt.replace_time_zone(None)
+        if values.dtype == pl.Date:
+            return values.cast(pl.Datetime("us"))
+        if values.dtype == pl.Time and self.by == "hour of day":
+            return (values.to_physical() // 1000).cast(pl.Datetime("us"))
+        if values.dtype not in (pl.String, pl.Categorical, pl.Enum):
+            return pl.Series([None], dtype=pl.Datetime("us")).new_from_index(0, len(values))
+        return read_moments(values.cast(pl.String).str.strip_chars(), self.format)
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the column as JSON-able values."""
+        given = {key: value for key, value in asdict(self).items() if value is not None}
+        return {"name": self.name, "kind": "date", **given}
+
+
+def read_moments(texts: pl.Series, pattern: str | None) -> pl.Series:
+    """Return texts as times without a zone, null where they are not written so.
+
+    Parameters
+    ----------
+    texts
+        String.
+    pattern
+        Signs of ``strftime``; None for ISO 8601.
+    """
+    import polars as pl
+
+    if pattern is None:
+        read = pl.Series([None], dtype=pl.Datetime("us")).new_from_index(0, len(texts))
+        for iso in _ISO:
+            read = read.fill_null(read_moments(texts, iso))
+        return read
+    if any(sign in pattern for sign in ("%H", "%I", "%T", "%R", "%c")):
+        return texts.str.to_datetime(pattern, strict=False, time_unit="us")
+    return texts.str.to_date(pattern, strict=False).cast(pl.Datetime("us"))

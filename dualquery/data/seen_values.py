@@ -1,0 +1,144 @@
+"""What a pass over a table shows of one column: enough to draft it, and never much more."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol, TypeVar
+
+import numpy as np
+import polars as pl
+
+from dualquery.data.encode import can_become_bits, missing_mask, to_numbers
+from dualquery.data.readers.source import TableSource
+from dualquery.data.schema.column_choice import ColumnChoice, select_columns
+from dualquery.runtime.errors import BadInputError
+
+MAX_CATEGORIES = 64
+"""A column with more distinct values is numeric, or has its rare values merged."""
+
+FEWEST_NAMES = 20
+"""Values without a repetition that look like identifiers; fewer may differ by chance."""
+
+MISSING_VALUES = ("",)
+
+# A day written 2024-01-31, 31.1.2024, 1/31/24 or the like; a time may follow.
+_DATE = re.compile(r"\s*(?:\d{4}([-/.])\d{1,2}\1\d{1,2}|\d{1,2}([-/.])\d{1,2}\2\d{2,4})(?!\d)")
+
+
+class TakesValues(Protocol):
+    """What looks at one column, block by block."""
+
+    def add(self, values: pl.Series) -> None:
+        """Take in the values of a block."""
+        ...
+
+
+T = TypeVar("T", bound=TakesValues)
+
+
+def see_columns(
+    source: TableSource, columns: ColumnChoice | None, look: Callable[[str], T]
+) -> dict[str, T]:
+    """Show every block of the chosen columns to what ``look`` makes for a column's name.
+
+    Raises
+    ------
+    BadInputError
+        If the table has no rows, or lacks a chosen column.
+    """
+    present = list(source.columns())
+    names = present
+    if columns is not None:
+        names = [present[position] for position in select_columns(columns, present)]
+    seen = {name: look(name) for name in names}
+    empty = True
+    for frame in source.frames(names):
+        empty = empty and not frame.height
+        for name in names:
+            seen[name].add(frame[name])
+    if empty:
+        raise BadInputError(f"{source.label}: no rows below the header")
+    return seen
+
+
+@dataclass
+class SeenValues:
+    """What has been seen of one column: never more than a few of its distinct values."""
+
+    name: str
+    missing_values: tuple[str, ...] = MISSING_VALUES
+    refused: str | None = None
+    texts: set[str] = field(default_factory=set)
+    words: set[str] = field(default_factory=set)
+    many: bool = False
+    missing: bool = False
+    rows: int = 0
+    repeats: bool = False
+    whole: bool = True
+    boolean: bool = True
+    low: float = math.inf
+    high: float = -math.inf
+
+    def add(self, values: pl.Series) -> None:
+        """Take in the values of a block; of a column that is refused already, none."""
+        if self.refused is not None:
+            return
+        if not can_become_bits(values):
+            self.refused = f"type {values.dtype}, which cannot become bits"
+            return
+        self.boolean &= values.dtype == pl.Boolean
+        distinct = values.unique()
+        self.rows += len(values) - values.null_count()
+        self.repeats |= distinct.drop_nulls().len() < len(values) - values.null_count()
+        absent = missing_mask(distinct, self.missing_values)
+        self.missing |= bool(absent.any())
+        distinct = distinct.filter(pl.Series(~absent))
+        numbers = to_numbers(distinct)
+        finite = np.isfinite(numbers)
+        texts = texts_of(distinct)
+        self.words.update(texts.filter(pl.Series(~finite)).head(MAX_CATEGORIES + 1))
+        if len(self.words) > MAX_CATEGORIES:
+            what = "values that are not numbers"
+            if values.dtype in (pl.Date, pl.Datetime) or all(map(_DATE.match, self.words)):
+                what = "dates (turn dates into a year or a number, dates are not supported)"
+            self.refused = f"more than {MAX_CATEGORIES} distinct {what}"
+            return
+        if not self.many:
+            self.texts.update(texts.head(MAX_CATEGORIES + 1))
+            self.many = len(self.texts) > MAX_CATEGORIES
+        if finite.any():
+            found = numbers[finite]
+            self.low = min(self.low, float(found.min()))
+            self.high = max(self.high, float(found.max()))
+            self.whole = self.whole and bool(np.all(found == np.floor(found)))
+
+    def fault(self) -> str | None:
+        """Return why no column can be drafted from the values, or None if one can."""
+        if self.refused is None and self.many and self.low == self.high:
+            return f"more than {MAX_CATEGORIES} distinct values, and only one number among them"
+        return self.refused
+
+    def identifies(self) -> bool:
+        """Return whether the values look like names of rows: whole numbers or texts, none twice."""
+        return not self.repeats and self.rows >= FEWEST_NAMES and (self.whole or bool(self.words))
+
+
+def texts_of(values: pl.Series) -> pl.Series:
+    """Return values as texts, whole numbers without a point."""
+    if values.dtype.is_float():
+        whole = values.round().eq(values) & (values.abs() < 2.0**53)
+        return values.cast(pl.String).zip_with(
+            ~whole, values.cast(pl.Int64, strict=False).cast(pl.String)
+        )
+    return values.cast(pl.String)
+
+
+def order_of_text(text: str) -> tuple[bool, float, str]:
+    """Return the key that sorts numbers by value and before words."""
+    try:
+        return False, float(text), text
+    except ValueError:
+        return True, 0.0, text

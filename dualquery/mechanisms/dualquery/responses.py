@@ -1,0 +1,103 @@
+"""A solver's answer to a round: judged, kept for a run that goes on, and described. All public."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualquery.room.journal import Public
+from solvers import BestResponse, Solution, Status
+
+
+def legal_response(
+    problem: BestResponse, response: Solution, default: NDArray[np.uint8]
+) -> Solution:
+    """Return the response, or one with the default record if a third party's breaks the rules.
+
+    A long run must not die of one bad answer, nor release a record that does not decode. The
+    back-ends of the package `solvers` never come to this.
+    """
+    record = np.asarray(response.record)
+    if problem.legal(record):
+        return replace(response, record=record.astype(np.uint8, copy=False))
+    value = problem.value(default)
+    return replace(
+        response, record=default, objective=value, bound=math.inf, status=Status.FALLBACK
+    )
+
+
+def fallback(problem: BestResponse, record: NDArray[np.uint8], solver: str) -> Solution:
+    """Return a response that no solver found: a legal record, with nothing proven about it."""
+    return Solution(
+        record=record,
+        objective=problem.value(record),
+        bound=math.inf,
+        status=Status.FALLBACK,
+        incumbent_seconds=0.0,
+        seconds=0.0,
+        solver=solver,
+    )
+
+
+def stored(response: Solution) -> Public:
+    """Return a response as values that a journal keeps."""
+    return {
+        "record": response.record,
+        "objective": response.objective,
+        "bound": response.bound if math.isfinite(response.bound) else None,
+        "status": response.status.value,
+        "incumbent_seconds": response.incumbent_seconds,
+        "seconds": response.seconds,
+        "solver": response.solver,
+        "steps": list(response.steps),
+    }
+
+
+def restored(kept: Public) -> Solution:
+    """Return the response that `stored` was given."""
+    bound = kept["bound"]
+    return Solution(
+        record=kept["record"],
+        objective=kept["objective"],
+        bound=math.inf if bound is None else bound,
+        status=Status(kept["status"]),
+        incumbent_seconds=kept["incumbent_seconds"],
+        seconds=kept["seconds"],
+        solver=kept["solver"],
+        steps=tuple(kept["steps"]),
+    )
+
+
+def trace_line(
+    number: int, samples: int, problem: BestResponse, response: Solution
+) -> dict[str, Any]:
+    """Describe a round by public facts: the sample, its problem and the solver's answer."""
+    return {
+        "round": number,
+        "samples": samples,
+        "terms": len(problem.weights),
+        "attributes": int(np.unique(problem.terms[problem.terms >= 0] >> 1).size),
+        "solver": response.solver,
+        "status": response.status.name.lower(),
+        "objective": response.objective,
+        "bound": response.bound if np.isfinite(response.bound) else None,
+        "incumbent_seconds": response.incumbent_seconds,
+        "seconds": response.seconds,
+        "steps": "; ".join(response.steps),
+    }
+
+
+def solver_totals(trace: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Add up the rounds' best responses: how many ended how, and the seconds they took."""
+    ends = Counter(line["status"] for line in trace)
+    return {
+        "rounds": dict(ends),
+        "seconds": sum(line["seconds"] for line in trace),
+        "slowest_seconds": max((line["seconds"] for line in trace), default=0.0),
+    }

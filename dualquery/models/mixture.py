@@ -1,0 +1,87 @@
+"""A mixture of product distributions: what `matrix`, `staged` and independent columns fit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualquery.data.domain import Domain
+from dualquery.models import mixture_kernels as kernels
+from dualquery.queries.literals import LiteralRows
+from dualquery.runtime.apportionment import apportion
+
+
+@dataclass(frozen=True, eq=False)
+class ProductMixture:
+    """Components of independent columns, each with a weight.
+
+    Parameters
+    ----------
+    domain
+        The columns.
+    weights
+        float64, shape ``(components,)``, at least 0, not all of them 0; their sum is the whole.
+    chances
+        float32, shape ``(bits, components)``, in [0, 1]: chance that a bit is 1 under each
+        component. Those of a one-hot column add up to 1, but for rounding.
+    """
+
+    domain: Domain
+    weights: NDArray[np.float64]
+    chances: NDArray[np.float32]
+
+    kind: ClassVar[str] = "mixture"
+
+    def __post_init__(self) -> None:
+        weights, chances = self.weights, self.chances
+        if weights.ndim != 1 or chances.shape != (self.domain.bits, len(weights)):
+            raise ValueError(
+                f"chances of {self.domain.bits} bits under {len(weights)} components expected, not "
+                f"of shape {chances.shape}"
+            )
+        if not ((weights >= 0).all() and weights.sum() > 0 and np.isfinite(weights).all()):
+            raise ValueError("weights are at least 0, and not all of them 0")
+        if not ((chances >= 0) & (chances <= 1)).all():
+            raise ValueError("chances lie in [0, 1]")
+
+    @staticmethod
+    def single(domain: Domain, chances: NDArray[np.float64]) -> ProductMixture:
+        """Return independent columns: ``chances`` is float64, shape ``(bits,)``."""
+        return ProductMixture(domain, np.ones(1), chances[:, None].astype(np.float32))
+
+    def answers(self, queries: LiteralRows) -> NDArray[np.float64]:
+        """Return the chance of every conjunction: float64, shape ``(m,)``, in [0, 1]."""
+        answers = np.empty(len(queries))
+        kernels.conjunction_chances(
+            np.ascontiguousarray(queries.literals),
+            self.domain.column_of_bit,
+            self.weights / self.weights.sum(),
+            np.ascontiguousarray(self.chances),
+            answers,
+        )
+        return np.clip(answers, 0.0, 1.0)
+
+    def sample(self, count: int, generator: np.random.Generator) -> NDArray[np.uint8]:
+        """Return the mixture rounded to records: uint8, shape ``(count, bits)``, legal.
+
+        Each component gets its share of the records, to the nearest whole number, and each value of
+        a column its share of the component's. What rounding leaves is carried over to the next
+        component, so that a value's number in any first components is off by less than 2. Which of
+        a component's records get which value is random.
+        """
+        sizes = apportion(self.weights, count)
+        counts = np.empty(self.chances.shape, np.int64)
+        kernels.round_values(self.domain.offsets, np.ascontiguousarray(self.chances), sizes, counts)
+        records = np.zeros((count, self.domain.bits), np.uint8)
+        order = generator.permutation(count)
+        word = np.uint64(generator.integers(2**64, dtype=np.uint64))
+        kernels.deal(self.domain.offsets, counts, sizes, order, word, records)
+        return records
+
+    def arrays(self) -> Mapping[str, NDArray[Any]]:
+        """Return weights and chances."""
+        return {"weights": self.weights, "chances": self.chances}

@@ -1,0 +1,161 @@
+"""A release beside its table: errors in all, by column, by number of literals. Not private."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from dualquery.mechanisms.protocol import Budget
+    from dualquery.releases.folder import Release
+
+WARNING = "NOT PRIVATE: computed from the exact answers; for the holder of the table only"
+SHOWN = 20
+"""Columns and queries of the largest errors that `evaluate` names."""
+
+
+@dataclass(frozen=True)
+class Errors:
+    """Distances between released and exact answers, both shares of the rows in [0, 1]."""
+
+    max_error: float
+    mean_error: float
+    rmse: float
+
+    @staticmethod
+    def between(answers: NDArray[np.float64], truth: NDArray[np.float64]) -> Errors:
+        """Compare two float64 arrays of shape ``(m,)``."""
+        off = np.abs(answers - truth)
+        return Errors(float(off.max()), float(off.mean()), float(np.sqrt(np.mean(off**2))))
+
+    def brief(self) -> dict[str, float]:
+        """Return the two errors that every line of a comparison shows."""
+        return {"max_error": self.max_error, "mean_error": self.mean_error}
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """A release beside its table: **not private**, for the holder of the table.
+
+    Parameters
+    ----------
+    release
+        The release.
+    truth
+        float64, shape ``(m,)``: the exact answers.
+    rows
+        Number of rows of the table.
+    budget
+        The budget of the baselines.
+    synthetic
+        Errors of the records' own answers; None without records.
+    baselines
+        Errors of each baseline by its name.
+    noise
+        The mechanism behind the baseline ``gaussian``.
+    """
+
+    release: Release
+    truth: NDArray[np.float64]
+    rows: int
+    budget: Budget
+    synthetic: Errors | None
+    baselines: Mapping[str, Errors]
+    noise: str
+
+    @property
+    def errors(self) -> Errors:
+        """Errors of the released answers."""
+        return Errors.between(self.release.answers, self.truth)
+
+    def by_literals(self) -> list[dict[str, Any]]:
+        """Return the errors of queries by their number of literals; empty for other families."""
+        literals = self._literals()
+        if literals is None:
+            return []
+        size = np.count_nonzero(literals >= 0, axis=1)
+        return [
+            {"literals": int(k), "queries": int(np.sum(size == k)), **self._of(size == k).brief()}
+            for k in np.unique(size)
+        ]
+
+    def by_column(self) -> list[dict[str, Any]]:
+        """Return the errors of the queries about each column, the largest mean error first."""
+        literals = self._literals()
+        if literals is None:
+            return []
+        schema = self.release.schema
+        columns = schema.domain.column_of_bit[np.where(literals >= 0, literals >> 1, 0)]
+        off = np.broadcast_to(self._off[:, None], literals.shape)[literals >= 0]
+        asked = columns[literals >= 0]
+        names = schema.column_names
+        queries = np.bincount(asked, minlength=len(names))
+        mean = np.bincount(asked, off, minlength=len(names)) / np.maximum(queries, 1)
+        largest = np.zeros(len(names))
+        np.maximum.at(largest, asked, off)
+        return [
+            {
+                "column": names[column],
+                "queries": int(queries[column]),
+                "max_error": float(largest[column]),
+                "mean_error": float(mean[column]),
+            }
+            for column in np.argsort(-mean, kind="stable")
+            if queries[column]
+        ]
+
+    def worst(self, count: int) -> list[dict[str, Any]]:
+        """Return the queries with the largest errors, the largest first."""
+        places = np.argsort(-self._off, kind="stable")[:count]
+        texts = self.release.workload.text(self.release.schema)
+        return [
+            {
+                "query": texts[int(place)],
+                "answer": float(self.release.answers[place]),
+                "truth": float(self.truth[place]),
+                "error": float(self._off[place]),
+            }
+            for place in places
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what `evaluate` says: JSON-able."""
+        options = self.release.options
+        baselines: dict[str, Any] = {name: each.brief() for name, each in self.baselines.items()}
+        if self.noise != "gaussian":
+            baselines["gaussian"]["noise"] = self.noise
+        return {
+            "warning": WARNING,
+            **self.errors.brief(),
+            "rmse": self.errors.rmse,
+            "queries": len(self.release.workload),
+            "rows": self.rows,
+            "rows_of_release": self.release.n,
+            "mechanism": self.release.chosen,
+            "private": self.release.privacy.private,
+            "epsilon": options["epsilon"],
+            "delta": self.budget.delta,
+            "neighbours": self.budget.neighbours.value,
+            "synthetic": None if self.synthetic is None else self.synthetic.brief(),
+            "baselines": baselines,
+            "by_literals": self.by_literals(),
+            "by_column": self.by_column()[:SHOWN],
+            "worst": self.worst(SHOWN),
+        }
+
+    @property
+    def _off(self) -> NDArray[np.float64]:
+        return np.abs(self.release.answers - self.truth)
+
+    def _of(self, some: NDArray[np.bool_]) -> Errors:
+        return Errors.between(self.release.answers[some], self.truth[some])
+
+    def _literals(self) -> NDArray[np.int32] | None:
+        from dualquery.queries.conjunctions import conjunctions_of
+
+        conjunctions = conjunctions_of(self.release.workload)
+        return None if conjunctions is None else conjunctions.literals

@@ -1,0 +1,82 @@
+"""Tables as files that other programs read, written in blocks: whole or not at all."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dualquery.runtime.errors import BadInputError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+SUFFIXES = (".csv", ".parquet")
+
+
+def check_target(path: Path) -> None:
+    """Refuse a file that exists, or of a format that is not written, before anything is drawn.
+
+    Raises
+    ------
+    BadInputError
+        If so, or if its folder does not exist.
+    """
+    if path.suffix not in SUFFIXES:
+        raise BadInputError(f"{path}: name a file that ends in {' or '.join(SUFFIXES)}")
+    if path.exists() or path.is_symlink():
+        raise BadInputError(f"{path} exists already; name another file with --out")
+    if not path.parent.is_dir():
+        raise BadInputError(f"{path}: there is no folder {path.parent}; make it first")
+
+
+def write_frames(frames: Iterable[pl.DataFrame], path: Path) -> None:
+    """Write tables of the same columns one below the other, as CSV or Parquet by the suffix.
+
+    Raises
+    ------
+    BadInputError
+        If the file cannot be written; nothing is left behind then.
+    """
+    from polars.exceptions import PolarsError
+
+    try:
+        with tempfile.TemporaryDirectory(prefix=".dualquery-", dir=path.parent) as hidden:
+            part = Path(hidden) / path.name
+            if path.suffix == ".csv":
+                _write_csv(frames, part)
+            else:
+                _write_parquet(frames, part)
+            check_target(path)
+            part.rename(path)
+    except (OSError, PolarsError) as fault:
+        raise BadInputError(f"cannot write {path}: {fault}; name another --out") from None
+
+
+def _write_csv(frames: Iterable[pl.DataFrame], path: Path) -> None:
+    import polars as pl
+
+    with path.open("wb") as file:
+        for number, frame in enumerate(frames):
+            if any(isinstance(dtype, pl.List) for dtype in frame.dtypes):
+                raise BadInputError(
+                    f"CSV has no lists, and records of so many items are lists of ids: name a "
+                    f"file that ends in .parquet instead of {path.name}"
+                )
+            frame.write_csv(file, include_header=number == 0)
+
+
+def _write_parquet(frames: Iterable[pl.DataFrame], path: Path) -> None:
+    from pyarrow.parquet import ParquetWriter
+
+    writer = None
+    try:
+        for frame in frames:
+            table = frame.to_arrow()
+            if writer is None:
+                writer = ParquetWriter(path, table.schema, compression="zstd")
+            writer.write_table(table)
+    finally:
+        if writer is not None:
+            writer.close()

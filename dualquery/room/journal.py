@@ -1,0 +1,118 @@
+"""What a run has drawn, kept outside its memory, so that a run that was interrupted can go on.
+
+The ledger tells a journal that a draw begins, and afterwards what came of it. Both are on the disk
+before anything depends on them. A run that goes on is the same run from its start: draws that have
+a result get it from the journal, those that come after it are made with fresh randomness.
+
+**Why this is private.** A journal holds results that were charged and drawn, and public values:
+post-processing. Exact numbers are counted again, and no state of a generator is ever written. No
+draw is made twice: that it begins is on the disk before it is made, and one that began and has no
+result is *lost*. A lost draw is charged as any other, for what stopped the run may have depended on
+it (a solver that dies of a sample would else choose among samples), and no later attempt makes it
+again. So over all attempts every event of the schedule is drawn at most once, given the public past
+alone, and the schedule's guarantee covers them all together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from numpy.typing import NDArray
+
+from dualquery.privacy.events import Event
+from dualquery.room.ground import Ground
+
+Public = Mapping[str, Any]
+"""A public value: texts, numbers, None, lists of these, and arrays, by name."""
+
+
+@dataclass(frozen=True, eq=False)
+class Recorded:
+    """A draw of an earlier attempt."""
+
+    events: tuple[Event, ...]
+    """What it was charged as."""
+    ground: Ground
+    """Why that covers it."""
+    result: NDArray[Any] | None
+    """What came of it; None if it was lost."""
+
+
+class Journal(Protocol):
+    """Keeps draws and public values of a run, in their order."""
+
+    def recorded(self) -> Recorded | None:
+        """Return the next draw of an earlier attempt that `take` has not passed; None if none."""
+        ...
+
+    def take(self) -> None:
+        """Pass the draw that `recorded` returned."""
+        ...
+
+    def begin(self, events: tuple[Event, ...], ground: Ground) -> None:
+        """Keep that a draw is about to be made. It is on the disk when this returns."""
+        ...
+
+    def end(self, result: NDArray[Any]) -> None:
+        """Keep what came of the draw that began last. It is on the disk when this returns."""
+        ...
+
+    def recall(
+        self, name: str, compute: Callable[[], Public], instead: Callable[[], Public]
+    ) -> Public:
+        """Return a public value: the one that was kept under a name, else a new one, kept.
+
+        Parameters
+        ----------
+        name
+            Different for every value of a run.
+        compute
+            Makes the value: expensive, or different each time. Public.
+        instead
+            Makes a value where the process died of `compute` twice.
+        """
+        ...
+
+    def same(self, what: str, value: Public) -> None:
+        """Keep a fact about the run; refuse to go on if an earlier attempt had another.
+
+        Raises
+        ------
+        BadInputError
+            If it had: the message says what differs.
+        """
+        ...
+
+
+class NoJournal:
+    """Keeps nothing: a run that cannot go on once it is interrupted."""
+
+    def recorded(self) -> Recorded | None:
+        """Know of no earlier attempt."""
+        return None
+
+    def take(self) -> None:
+        """Never called: there is nothing to pass."""
+
+    def begin(self, events: tuple[Event, ...], ground: Ground) -> None:
+        """Ignore it."""
+
+    def end(self, result: NDArray[Any]) -> None:
+        """Ignore it."""
+
+    def recall(
+        self,
+        name: str,  # noqa: ARG002
+        compute: Callable[[], Public],
+        instead: Callable[[], Public],  # noqa: ARG002
+    ) -> Public:
+        """Compute it."""
+        return compute()
+
+    def same(self, what: str, value: Public) -> None:
+        """Ignore it."""
+
+
+NO_JOURNAL = NoJournal()

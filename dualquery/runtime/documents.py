@@ -1,0 +1,111 @@
+"""JSON and TOML from files of unknown origin: small, plain, and said once.
+
+What a file may hold is less than what its format allows: every key of an object once (of two, one
+would be taken without a word), numbers that are finite, whole numbers of at most 100 digits, texts
+of whole characters, and no nesting deeper than Python's own.
+
+A file of more than `LARGEST` bytes is refused before it is read to its end. What is read takes at
+most about 40 times its bytes: many small texts are the worst case.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import tomllib
+from collections import Counter
+from importlib.resources.abc import Traversable
+from pathlib import Path
+
+from dualquery.runtime.errors import BadInputError
+from dualquery.runtime.reading import read_at_most
+
+LARGEST = 1 << 26
+"""Bytes of a document: a schema of a million columns takes that many."""
+
+_MOST_DIGITS = 100
+"""Of a whole number; any of them fits a float."""
+
+
+def read_document(path: Path | Traversable) -> object:
+    """Return what a JSON file holds, or a TOML file (its name ends in ``.toml``).
+
+    Raises
+    ------
+    BadInputError
+        If the file cannot be read, is too large, is no UTF-8 text, or not as this module says.
+    """
+    text = read_text(path)
+    return parse_toml(text) if path.name.lower().endswith(".toml") else parse_json(text)
+
+
+def read_text(path: Path | Traversable) -> str:
+    """Return the text of a document; raises `BadInputError` as `read_document`."""
+    try:
+        with path.open("rb") as stream:
+            content = read_at_most(stream, LARGEST)
+    except OSError as fault:
+        raise BadInputError(f"cannot be read ({fault.strerror})") from None
+    if content is None:
+        raise BadInputError(f"larger than {LARGEST:,} bytes, the most that is read")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise BadInputError("not UTF-8 text; convert the file to UTF-8") from None
+
+
+def parse_json(text: str) -> object:
+    """Return what a JSON text says; raise `BadInputError` if it is not as this module says."""
+    try:
+        found: object = json.loads(text, object_pairs_hook=_once)
+    except BadInputError:
+        raise
+    except RecursionError:
+        raise BadInputError("nested too deeply") from None
+    except ValueError as fault:  # of JSON, and of whole numbers with thousands of digits
+        raise BadInputError(f"not valid JSON: {fault}") from None
+    _check(found)
+    return found
+
+
+def parse_toml(text: str) -> dict[str, object]:
+    """Return what a TOML text says; raise `BadInputError` if it is not as this module says."""
+    try:
+        found = tomllib.loads(text)
+    except RecursionError:
+        raise BadInputError("nested too deeply") from None
+    except ValueError as fault:
+        raise BadInputError(f"not valid TOML: {fault}") from None
+    _check(found)
+    return found
+
+
+def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        counts = Counter(key for key, _ in pairs)
+        twice = next(key for key, count in counts.items() if count > 1)
+        raise BadInputError(f"the key {twice!r} comes twice in one object; leave one of them")
+    return found
+
+
+def _check(value: object) -> None:
+    """Refuse numbers and texts that no later step expects."""
+    left = [value]
+    while left:
+        match left.pop():
+            case bool():
+                pass
+            case int() as number if abs(number) >= 10**_MOST_DIGITS:
+                raise BadInputError(f"a whole number of more than {_MOST_DIGITS} digits")
+            case float() as number if not math.isfinite(number):
+                raise BadInputError(f"the number {number}; only finite ones are possible")
+            case str() as text if not text.isascii():
+                try:
+                    text.encode("utf-8")
+                except UnicodeEncodeError:
+                    raise BadInputError(f"the text {text!r}, which has half a character") from None
+            case dict() as table:
+                left += [*table, *table.values()]
+            case list() as several:
+                left += several

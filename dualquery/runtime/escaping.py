@@ -1,0 +1,77 @@
+"""Texts of unknown origin on their way out: to a terminal, a CSV file, an HTML page.
+
+Names of columns, values, solvers and files come from whoever made the data. Where they leave, they
+must stay texts: no control sequence of a terminal, no formula of a spreadsheet, no markup. Each of
+these places has one function here; whatever writes there calls it, on each text by itself.
+
+JSON needs none of them but `terminal_json` where a person may see it. Parquet holds texts as they
+are. Rich's own markup (``[bold]``) is escaped by `rich.markup.escape`.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from typing import Any
+
+_CONTROLS = "\x00-\x08\x0b-\x1f\x7f-\x9f"  # but tab and line feed
+_LINES = "\t\n\u2028\u2029"
+_DIRECTIONS = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # they show text in another order
+_SURROGATES = "\ud800-\udfff"  # bytes of a file's name that are no text; they cannot be printed
+
+_WITHIN_TEXT = re.compile(f"[{_CONTROLS}{_DIRECTIONS}{_SURROGATES}]")
+_WITHIN_LINE = re.compile(f"[{_CONTROLS}{_LINES}{_DIRECTIONS}{_SURROGATES}]")
+
+_FORMULA = re.compile(r"[\s\x00]*[=+\-@\uff0b\uff0d\uff1d\uff20]|[\t\r\n\x00]")
+_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?", re.ASCII)
+
+
+def terminal_text(text: str) -> str:
+    r"""Return a text as a terminal may show it, line feeds and tabs as they are.
+
+    Characters that move the cursor, change colours, titles or the direction of writing, or that no
+    terminal can print become ``\uXXXX``.
+    """
+    return _WITHIN_TEXT.sub(_code, text)
+
+
+def terminal_line(text: str) -> str:
+    """Return a text as a terminal may show it on one line (see `terminal_text`)."""
+    return _WITHIN_LINE.sub(_code, text)
+
+
+def terminal_json(value: Any, *, indent: int | None = 2, ascii_only: bool = False) -> str:
+    """Return a value as JSON that a terminal may show; it reads back the same.
+
+    Raises
+    ------
+    ValueError
+        If the value holds a number that is not finite.
+    """
+    text = json.dumps(value, indent=indent, allow_nan=False, ensure_ascii=ascii_only)
+    return _WITHIN_TEXT.sub(_code, text)  # such a character can only be within a text
+
+
+def csv_cell(text: str) -> str:
+    """Return a text as a cell of a CSV file that no spreadsheet takes for a formula.
+
+    What begins with ``=``, ``+``, ``-`` or ``@`` (blanks before it do not count), a tab or a line
+    end gets an apostrophe in front, as the OWASP page "CSV Injection" advises; plain numbers such
+    as ``-5`` stay. The writer of the file does the quoting: of commas, quotation marks, line ends.
+    A table that must be read back unchanged is written as Parquet.
+    """
+    formula = _FORMULA.match(text) and not _NUMBER.fullmatch(text)
+    return f"'{text}" if formula else text
+
+
+def html_text(text: str) -> str:
+    """Return a text for HTML, between tags or in a quoted attribute, with nothing that is markup.
+
+    Not for the inside of a script, a style or an address.
+    """
+    return html.escape(terminal_text(text), quote=True)
+
+
+def _code(match: re.Match[str]) -> str:
+    return f"\\u{ord(match[0]):04x}"

@@ -1,0 +1,152 @@
+"""Drafts that a careful person would write, each choice explained."""
+
+from __future__ import annotations
+
+import datetime
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dualquery.data.buckets import fitting_edges, simplest
+from dualquery.data.careful_draft import DraftedColumn, careful_draft
+from dualquery.data.readers.python_objects import FrameSource
+from dualquery.data.schema.columns import Binary, Categorical, Numeric
+from dualquery.data.schema.dates import Dates
+from dualquery.rows.dataset import load
+from dualquery.runtime.errors import BadInputError
+
+ROWS = 3_000
+
+
+def draft(block_rows: int = 1_000, **columns: object) -> dict[str, DraftedColumn]:
+    frame = pl.DataFrame(columns, strict=False)
+    drafted = careful_draft(FrameSource(frame, block_rows=block_rows))
+    assert drafted.schema.declared is False
+    # What it drafts, reads the table.
+    data = load(frame, drafted.schema)
+    records = data.records.dense_rows(0, len(frame))
+    starts = drafted.schema.domain.offsets[:-1]
+    assert (np.add.reduceat(records, starts, axis=1) <= 1).all()
+    return {each.name: each for each in drafted.columns}
+
+
+def rng() -> np.random.Generator:
+    return np.random.default_rng(5)
+
+
+def test_money_is_cut_where_it_lies() -> None:
+    money = np.exp(rng().normal(10.5, 1.2, ROWS)).round(2)
+    column = draft(money=money)["money"].column
+    assert isinstance(column, Numeric)
+    shares = np.histogram(money, column.edges)[0] / ROWS
+    assert shares.max() < 0.15
+    assert all(len(f"{edge:.0f}".rstrip("0")) <= 3 for edge in column.edges)
+
+
+def test_an_amount_that_is_mostly_zero_keeps_zero_apart() -> None:
+    amount = np.where(rng().random(ROWS) < 0.9, 0, rng().integers(1, 50_000, ROWS))
+    column = draft(amount=amount)["amount"].column
+    assert isinstance(column, Numeric)
+    assert column.labels[0] == "0"
+    assert column.bits > 8
+
+
+def test_numbers_that_spread_get_round_buckets() -> None:
+    column = draft(age=rng().integers(0, 100, ROWS))["age"].column
+    assert column == Numeric(
+        "age", tuple(map(float, range(0, 101, 5))), integer=True, outside="clip"
+    )
+
+
+@pytest.mark.parametrize(("zero", "one"), [("no", "yes"), ("N", "Y"), ("False", "True")])
+def test_opposites_are_one_bit(zero: str, one: str) -> None:
+    assert draft(x=[one, zero] * 5)["x"].column == Binary("x", zero=zero, one=one)
+
+
+def test_identifiers_stay_out() -> None:
+    found = draft(
+        person=np.arange(ROWS) + 1000,
+        ticket=rng().permutation(3 * ROWS)[:ROWS],
+        customer_id=rng().permutation(10**9 // 2 + np.arange(ROWS) * 10_007),
+        mail=[f"{i}@example.org" for i in range(ROWS)],
+        account=[f"{i:07d}" for i in range(ROWS)],
+        measured=rng().integers(0, 10**12, ROWS),
+        kept=["a", "b"] * (ROWS // 2),
+    )
+    left_out = {name for name, each in found.items() if each.column is None}
+    assert left_out == {"person", "ticket", "customer_id", "mail", "account"}
+    assert all("names of rows" in found[name].remark for name in left_out)
+    assert "leave it out if it names rows" in found["measured"].remark
+
+
+def test_codes_stay_codes() -> None:
+    found = draft(zip=[f"{i % 200:05d}" for i in range(ROWS)], few=["01", "02"] * (ROWS // 2))
+    column = found["zip"].column
+    assert isinstance(column, Categorical)
+    assert column.bits == 64
+    assert column.outside == "other"
+    assert "the 63 most frequent of 200 texts (32%)" in found["zip"].remark
+    assert found["few"].column == Categorical("few", (("01",), ("02",)))
+
+
+def test_markers_of_missing_values_are_proposed() -> None:
+    frame = pl.DataFrame({"x": ["1", "?", "3"] * 40, "y": ["a", "NA", "b"] * 40})
+    drafted = careful_draft(FrameSource(frame, block_rows=50))
+    assert drafted.schema.missing_values == ("", "?", "NA")
+    assert drafted.columns[0].remark == "its 2 values; '?' as missing"
+    assert drafted.columns[1].column == Categorical("y", (("a",), ("b",)), missing="category")
+    words = draft(x=[*map(str, range(200)), "N", "N"])["x"]
+    assert words.remark.startswith("its range; texts such as 'N' count as missing")
+
+
+def test_dates_become_years_months_or_days() -> None:
+    start = datetime.date(2001, 5, 17)
+    found = draft(
+        born=[start + datetime.timedelta(days=5 * i) for i in range(ROWS)],
+        paid=[f"{start + datetime.timedelta(days=i % 300):%d.%m.%Y}" for i in range(ROWS)],
+        seen=[f"{start + datetime.timedelta(days=i % 20)} 10:{i % 60:02}" for i in range(ROWS)],
+        either=["01/02/2020", "03/04/2020", None] * (ROWS // 3),
+    )
+    assert found["born"].column == Dates("born", "year", "2001-01-01", "2042-06-06", outside="clip")
+    paid = found["paid"].column
+    assert isinstance(paid, Dates)
+    assert (paid.by, paid.format, paid.labels[0]) == ("month", "%d.%m.%Y", "2001-05")
+    seen = found["seen"].column
+    assert isinstance(seen, Dates)
+    assert (seen.by, seen.bits) == ("day", 20)
+    assert "may be the other way round" in found["either"].remark
+
+
+def test_what_cannot_be_kept_is_left_out_and_said() -> None:
+    found = draft(tags=[["a"], ["b"]] * 20, many=[f"n{i % 30}" for i in range(40)])
+    assert found["tags"].column is None
+    assert found["tags"].remark == "type List(String), which cannot become bits"
+    with pytest.raises(BadInputError, match="no column can be kept"):
+        draft(tags=[["a"], ["b"]])
+
+
+@given(
+    st.lists(st.integers(-(10**6), 10**6), min_size=70, max_size=200),
+    st.sampled_from([1.0, 0.01, 1e9]),
+    st.booleans(),
+)
+def test_edges_increase_and_cover(numbers: list[int], unit: float, skewed: bool) -> None:
+    values = np.array(numbers, float) * unit
+    values = values**3 / 1e12 if skewed else values
+    whole = bool(np.all(values == np.floor(values)))
+    low, high = float(values.min()), float(values.max())
+    if low == high:
+        return
+    edges = fitting_edges(values, low, high, 16, whole=whole)
+    assert edges[0] <= low < high <= edges[-1]
+    assert len(edges) - 1 <= 48
+    assert Numeric("x", edges, integer=whole).bits >= 2
+
+
+@given(st.fractions(-1000, 1000), st.fractions(0, 100))
+def test_the_simplest_number_lies_in_its_range(low: object, width: object) -> None:
+    found = simplest(low, low + width, whole=False) if width else 0  # type: ignore[operator,arg-type]
+    assert not width or low <= found <= low + width  # type: ignore[operator]

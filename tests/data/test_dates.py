@@ -1,0 +1,130 @@
+"""Columns of dates: which bucket a date falls in, and back."""
+
+from __future__ import annotations
+
+import datetime
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dualquery.data.schema.dates import BEYOND, UNREADABLE, Dates
+from dualquery.data.schema.files import schema_from_dict
+from dualquery.data.schema.table import TableSchema
+from dualquery.rows.dataset import load
+from dualquery.runtime.errors import BadInputError
+
+FIRST, LAST = "2019-11-17", "2022-02-03"
+PERIODS = ("year", "quarter", "month", "day")
+CYCLES = ("month of year", "day of week", "hour of day")
+
+
+def column(by: str, **more: object) -> Dates:
+    ends = {"first": FIRST, "last": LAST} if by in PERIODS else {}
+    return Dates("seen", by, **{**ends, **more})  # type: ignore[arg-type]
+
+
+def label(moment: datetime.datetime, by: str) -> str:
+    """Name the bucket of a moment, by the standard library."""
+    return {
+        "year": f"{moment:%Y}",
+        "quarter": f"{moment:%Y}-Q{(moment.month - 1) // 3 + 1}",
+        "month": f"{moment:%Y-%m}",
+        "day": f"{moment:%Y-%m-%d}",
+        "month of year": f"{moment:%B}",
+        "day of week": f"{moment:%A}",
+        "hour of day": f"{moment:%H}",
+    }[by]
+
+
+MOMENTS = st.datetimes(datetime.datetime(2019, 11, 17), datetime.datetime(2022, 2, 3, 23, 59))
+
+
+@given(st.lists(MOMENTS, min_size=1, max_size=5), st.sampled_from(PERIODS + CYCLES))
+def test_a_moment_falls_in_the_bucket_of_its_name(
+    moments: list[datetime.datetime], by: str
+) -> None:
+    dates = column(by)
+    expected = [label(moment, by) for moment in moments]
+    for values in (
+        pl.Series(moments),
+        pl.Series([moment.isoformat() for moment in moments]),
+        pl.Series([f"{moment:%Y-%m-%d %H:%M}" for moment in moments]),
+        pl.Series(expected),
+    ):
+        assert [dates.labels[bit] for bit in dates.bits_of(values)] == expected
+
+
+@given(st.sampled_from(PERIODS + CYCLES), st.sampled_from(["error", "category"]))
+def test_decoded_dates_encode_to_the_same_bits(by: str, missing: str) -> None:
+    schema = TableSchema((column(by, missing=missing),), declared=True)
+    records = np.eye(schema.domain.bits, dtype=np.uint8)
+    decoded = schema.decode(records)
+    assert decoded["seen"].dtype == (pl.Date if by in PERIODS else pl.String)
+    again = load(decoded, schema).records
+    np.testing.assert_array_equal(again.dense_rows(0, len(records)), records)
+    assert schema_from_dict(schema.to_dict()) == schema
+
+
+def test_what_lies_beyond_and_what_is_no_date() -> None:
+    values = pl.Series(["2019-10-31", "2022-02-28", "2022-03-01", "soon", "2022-02-30", None])
+    assert column("month").bits_of(values).tolist() == [
+        *(BEYOND, 27, BEYOND, UNREADABLE, UNREADABLE, UNREADABLE)
+    ]
+    assert column("month", outside="clip").bits_of(values)[:3].tolist() == [0, 27, 27]
+
+
+def test_other_ways_of_writing_and_other_types() -> None:
+    dates = column("day", format="%d.%m.%Y")
+    assert dates.bits_of(pl.Series(["18.11.2019", "18/11/2019"])).tolist() == [1, UNREADABLE]
+    hours = column("hour of day")
+    assert hours.bits_of(pl.Series([datetime.time(7, 30), None])).tolist() == [7, UNREADABLE]
+    assert column("year").bits_of(pl.Series([2020, 2021])).tolist() == [UNREADABLE] * 2
+    # By the clock of its own zone: 23:30 in New York is the next day in UTC.
+    late = pl.Series([datetime.datetime(2020, 1, 1, 4, 30)]).dt.replace_time_zone("UTC")
+    moved = late.dt.convert_time_zone("America/New_York")
+    assert hours.bits_of(moved).tolist() == [23]
+
+
+def test_questions_name_a_bucket_or_a_date_in_it() -> None:
+    schema = TableSchema((column("quarter"), Dates("day", "day of week")), declared=True)
+    assert schema.literal("seen", "2020-Q1") == schema.literal("seen", "2020-02-29") == 2
+    assert schema.literal("day", "Tuesday") == schema.literal("day", "2026-11-24")
+    with pytest.raises(BadInputError, match="column 'day' has no value 'Tusday'; did you mean 'Tu"):
+        schema.literal("day", "Tusday")
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"by": "week"}, "by is 'week'; it must be year or quarter or month or day or month of"),
+        ({"by": "year", "first": FIRST}, "last is None; a date such as 2014-01-31 is expected"),
+        ({"by": "year", "first": "17.11.2019", "last": LAST}, "first is '17.11.2019'; a date"),
+        ({"by": "year", "first": LAST, "last": FIRST}, "there are 0 buckets by year; 2 to 10,000"),
+        ({"by": "year", "first": LAST, "last": LAST}, "there are 1 buckets by year"),
+        ({"by": "day", "first": "1900-01-01", "last": LAST}, "there are 44,594 buckets by day"),
+        ({"by": "day of week", "first": FIRST}, "come again every year or day; leave out first"),
+        ({"by": "year", "first": FIRST, "last": LAST, "format": "iso"}, "format is 'iso'; write"),
+        ({"by": "year", "ends": 1}, "unknown key 'ends'"),
+    ],
+)
+def test_bad_descriptions_are_refused(fields: dict[str, object], message: str) -> None:
+    described = {"columns": [{"name": "seen", "kind": "date", **fields}]}
+    with pytest.raises(BadInputError, match=message):
+        schema_from_dict(described)
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("17 May", "'17 May' is not a date written as ISO 8601, such as 2014-01-31; correct it"),
+        ("2031-01-01", "'2031-01-01' is outside the schema's range, 2019-11-17 to 2022-02-03"),
+        ("", "the value is missing"),
+    ],
+)
+def test_bad_cells_are_named(value: str, message: str) -> None:
+    schema = TableSchema((column("month"),), declared=True)
+    with pytest.raises(BadInputError, match=message):
+        load(pl.DataFrame({"seen": ["2020-01-01", value]}), schema)

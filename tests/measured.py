@@ -1,0 +1,21 @@
+"""What measured numbers are of, by definition."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dualquery.estimates.measurements import Measurements
+
+
+def functionals(measurements: Measurements, rows: np.ndarray) -> np.ndarray:
+    """Return each number's value on every row, uint8 ``(n, bits)``: float64, ``(m, n)``."""
+    values = np.ones((len(measurements), len(rows)))
+    for number, (start, stop) in enumerate(
+        zip(measurements.starts[:-1], measurements.starts[1:], strict=True)
+    ):
+        for code in measurements.factors[start:stop].tolist():
+            if code < 0:
+                values[number] *= 1.0 - 2.0 * rows[:, -code - 1]
+            else:
+                values[number] *= rows[:, code >> 1] ^ (code & 1)
+    return values

@@ -1,0 +1,125 @@
+"""Mixtures of products: chances by enumeration, records rounded as evenly as is said."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dualquery.data.domain import Domain
+from dualquery.models.mixture import ProductMixture
+from dualquery.models.stored import read_model, write_model
+from dualquery.queries.literals import LiteralRows
+from dualquery.runtime.errors import BadInputError
+from tests.cases import all_records, domain_of
+from tests.tables import legal
+
+
+def mixture(domain: Domain, components: int, seed: int) -> ProductMixture:
+    generator = np.random.default_rng(seed)
+    chances = generator.random((domain.bits, components)) ** 3
+    for column in np.flatnonzero(domain.sizes > 1):
+        group = slice(domain.offsets[column], domain.offsets[column + 1])
+        chances[group] /= chances[group].sum(axis=0)
+    return ProductMixture(domain, generator.random(components), chances.astype(np.float32))
+
+
+def shares_of_cells(model: ProductMixture) -> np.ndarray:
+    """Return the chance of every legal record, by definition."""
+    cells, domain = all_records(model.domain), model.domain
+    shares = np.zeros(len(cells))
+    for weight, chances in zip(model.weights, model.chances.T.astype(float), strict=True):
+        binary = (domain.sizes == 1)[domain.column_of_bit]
+        zero = np.where(binary, 1.0 - chances, 1.0)
+        shares += weight * np.where(cells == 1, chances, zero).prod(axis=1)
+    return shares / shares.sum()
+
+
+DOMAIN = domain_of(1, 3, 1, 2, 4)
+
+
+def random_literals(seed: int, queries: int = 200) -> LiteralRows:
+    """Return conjunctions of up to 4 literals, several on one column among them."""
+    generator = np.random.default_rng(seed)
+    rows = np.full((queries, 4), -1, np.int32)
+    for row in rows:
+        size = generator.integers(1, 5)
+        bits = generator.choice(DOMAIN.bits, size, replace=False)
+        row[:size] = 2 * bits + generator.integers(0, 2, size)
+    return LiteralRows(rows, DOMAIN)
+
+
+@pytest.mark.parametrize("components", [1, 5])
+def test_chances_are_sums_over_all_records(components: int) -> None:
+    model = mixture(DOMAIN, components, 1)
+    queries = random_literals(2)
+    shares = shares_of_cells(model)
+    truth = np.array([shares @ values for values in truth_of(queries)])
+    np.testing.assert_allclose(model.answers(queries), truth, atol=1e-6)
+
+
+def truth_of(queries: LiteralRows) -> np.ndarray:
+    return np.stack([queries.on_record(row) for row in all_records(queries.domain)], axis=1)
+
+
+@given(seed=st.integers(0, 10**6), components=st.integers(1, 12), count=st.integers(0, 300))
+def test_records_are_legal_and_no_value_is_off_by_2(seed, components, count) -> None:
+    model = mixture(DOMAIN, components, seed)
+    records = model.sample(count, np.random.default_rng(seed))
+    assert records.shape == (count, DOMAIN.bits)
+    assert legal(DOMAIN, records) or count == 0
+    sizes = np.diff(np.rint(np.cumsum(model.weights) / model.weights.sum() * count), prepend=0)
+    expected = (model.chances * sizes).sum(axis=1)
+    assert np.abs(records.sum(axis=0) - expected).max(initial=0.0) < 2.0
+
+
+def test_rounded_records_are_nearer_than_draws() -> None:
+    """Random draws miss the shares of single values by 1 / sqrt(n); rounding by less than 2 / n."""
+    model = mixture(DOMAIN, 8, 3)
+    single = LiteralRows(np.arange(DOMAIN.bits, dtype=np.int32)[:, None] * np.int32(2), DOMAIN)
+    records = model.sample(5000, np.random.default_rng(0))
+    error = np.abs(records.mean(axis=0) - model.answers(single)).max()
+    # The components' sizes are rounded too, each by less than 1.
+    assert error < (2 + 8) / 5000
+
+
+def test_a_seed_gives_the_same_records_in_an_order_that_tells_nothing() -> None:
+    model = mixture(DOMAIN, 4, 5)
+    one, other = (model.sample(400, np.random.default_rng(7)) for _ in range(2))
+    np.testing.assert_array_equal(one, other)
+    halves = one[:200].mean(axis=0) - one[200:].mean(axis=0)
+    assert np.abs(halves).max() < 0.2  # 4 standard deviations of a share of 200 draws
+
+
+def test_a_model_comes_back_from_its_file(tmp_path) -> None:
+    model = mixture(DOMAIN, 3, 0)
+    write_model(model, tmp_path / "model.npz")
+    again = read_model(tmp_path / "model.npz", DOMAIN)
+    assert isinstance(again, ProductMixture)
+    np.testing.assert_array_equal(again.chances, model.chances)
+    np.testing.assert_array_equal(again.weights, model.weights)
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        ({"kind": "mixture", "weights": np.ones(2)}, "is damaged"),
+        ({"kind": "mixture", "weights": np.ones(2), "chances": np.ones((3, 2))}, "10 bits|11 bits"),
+        ({"kind": "mixture", "weights": -np.ones(1), "chances": np.ones((11, 1))}, "at least 0"),
+        ({"kind": "mixture", "weights": np.ones(1), "chances": np.full((11, 1), 2)}, r"\[0, 1\]"),
+        ({"kind": "crystal-ball"}, "kind 'crystal-ball'"),
+        ({"weights": np.ones(1)}, "is damaged"),
+        ({"kind": "mixture", "weights": np.array([{}], object)}, "is damaged"),
+    ],
+)
+def test_a_file_that_is_no_model_is_refused(tmp_path, arrays, message) -> None:
+    np.savez(tmp_path / "model.npz", **arrays)
+    with pytest.raises(BadInputError, match=message):
+        read_model(tmp_path / "model.npz", DOMAIN)
+
+
+def test_a_file_that_is_no_archive_is_refused(tmp_path) -> None:
+    (tmp_path / "model.npz").write_bytes(b"nothing of the kind")
+    with pytest.raises(BadInputError, match="is damaged"):
+        read_model(tmp_path / "model.npz", DOMAIN)

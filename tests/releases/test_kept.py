@@ -1,0 +1,113 @@
+"""What a release keeps of what was paid for: it comes back, and what is damaged is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import dualquery
+from dualquery.models.mixture import ProductMixture
+from dualquery.releases.folder import Release, load_release
+from dualquery.releases.kept import MEASUREMENTS, MODEL
+from dualquery.runtime.errors import BadInputError
+from tests.tables import SCHEMA, people
+
+
+@pytest.fixture(scope="module")
+def made() -> Release:
+    small = {"components": 16, "steps": 50, "records": 50}
+    return dualquery.release(
+        people(), schema=SCHEMA, queries=40, way=2, mechanism="matrix", options=small
+    )
+
+
+@pytest.fixture
+def saved(made, tmp_path) -> Path:
+    return made.save(tmp_path / "out")
+
+
+def test_measurements_and_model_come_back(made, saved) -> None:
+    again = load_release(saved)
+    assert made.measurements is not None
+    assert again.measurements is not None
+    for name in ("starts", "factors", "queries", "values", "deviations", "absent"):
+        np.testing.assert_array_equal(
+            getattr(again.measurements, name), getattr(made.measurements, name)
+        )
+    assert again.measurements.describe() == made.measurements.describe()
+    assert isinstance(made.model, ProductMixture)
+    assert isinstance(again.model, ProductMixture)
+    np.testing.assert_array_equal(again.model.chances, made.model.chances)
+    np.testing.assert_array_equal(again.model.weights, made.model.weights)
+
+
+def test_the_table_of_measurements_is_open(saved) -> None:
+    table = pl.read_parquet(saved / MEASUREMENTS)
+    assert table.schema == {
+        "factors": pl.List(pl.Int32),
+        "query": pl.Int32,
+        "value": pl.Float64,
+        "deviation": pl.Float64,
+        "absent": pl.Float64,
+    }
+    assert table["query"].null_count() == len(table)
+
+
+def test_a_release_without_either_has_no_files_for_them(tmp_path) -> None:
+    made = dualquery.release(people(), schema=SCHEMA, queries=10, way=1, mechanism="zero")
+    folder = made.save(tmp_path / "out")
+    assert not (folder / MEASUREMENTS).exists()
+    assert not (folder / MODEL).exists()
+    again = load_release(folder)
+    assert again.measurements is None
+    assert again.model is None
+
+
+def test_a_model_of_a_third_party_is_used_but_not_stored(made, tmp_path) -> None:
+    class Own(ProductMixture):
+        kind = "own"
+
+    from dataclasses import replace
+
+    own = Own(made.model.domain, made.model.weights, made.model.chances)
+    folder = replace(made, model=own).save(tmp_path / "out")
+    assert load_release(folder).model is None
+    assert not (folder / MODEL).exists()
+
+
+@pytest.mark.parametrize("name", [MEASUREMENTS, MODEL])
+def test_a_missing_or_damaged_file_is_refused(saved, name) -> None:
+    content = (saved / name).read_bytes()
+    for damaged in (content[: len(content) // 2], b""):
+        (saved / name).write_bytes(damaged)
+        with pytest.raises(BadInputError, match="damaged"):
+            load_release(saved)
+    (saved / name).unlink()
+    with pytest.raises(BadInputError, match=name):
+        load_release(saved)
+
+
+def test_measurements_of_another_number_are_refused(saved) -> None:
+    path = saved / "release.json"
+    stored = json.loads(path.read_text())
+    stored["measurements"]["numbers"] += 1
+    path.write_text(json.dumps(stored))
+    with pytest.raises(BadInputError, match="measurements found"):
+        load_release(saved)
+
+
+def test_a_folder_of_format_1_has_neither(saved) -> None:
+    path = saved / "release.json"
+    stored = json.loads(path.read_text())
+    for key in ("measurements", "model", "proof"):
+        del stored[key]
+    path.write_text(json.dumps(stored | {"format_version": 1}))
+    (saved / MEASUREMENTS).unlink()
+    (saved / MODEL).unlink()
+    again = load_release(saved)
+    assert again.measurements is None
+    assert again.model is None

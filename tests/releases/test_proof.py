@@ -1,0 +1,64 @@
+"""The proof record: what a guarantee is computed from, in plain data, and small."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import dualquery
+from dualquery.releases.proof import runs
+from tests.tables import SCHEMA, people
+
+
+def expanded(found: list[dict]) -> list:
+    return [event for run in found for _ in range(run["times"]) for event in run["events"]]
+
+
+@given(st.lists(st.sampled_from("abc"), max_size=30))
+def test_runs_hold_every_entry_in_its_order(entries) -> None:
+    assert expanded(runs(entries)) == entries
+
+
+def test_repeated_rounds_are_written_once() -> None:
+    assert runs(["start", *["select", "measure"] * 500]) == [
+        {"times": 1, "events": ["start"]},
+        {"times": 500, "events": ["select", "measure"]},
+    ]
+    assert runs(["a"] * 4) == [{"times": 4, "events": ["a"]}]
+
+
+def test_the_proof_of_a_long_game_is_small() -> None:
+    made = dualquery.release(
+        people(), schema=SCHEMA, queries=20, way=2, options={"rounds": 2000, "samples": 1}
+    )
+    (run,) = made.proof["schedule"]
+    (game,) = run["events"]
+    assert (game["rounds"], game["drawn"]) == (2000, 1999)
+    assert game["ground"]["lemma"] == "dualquery.room.weights"
+    assert len(json.dumps(made.proof)) < 2_000
+
+
+@pytest.mark.parametrize("relation", ["replace-one", "add-remove"])
+def test_each_event_says_what_was_measured_and_how_its_sensitivity_was_proven(relation) -> None:
+    made = dualquery.release(
+        people(), schema=SCHEMA, queries=20, way=1, mechanism="gaussian", delta=1e-4,
+        neighbours=relation,
+    )  # fmt: skip
+    (run,) = made.proof["schedule"]
+    (event,) = run["events"]
+    ground = event["ground"]
+    assert event["kind"] == "gaussian"
+    assert ground["statistic"] == "AllQueries"
+    assert ground["lemma"] == "dualquery.room.noise.gaussian"
+    assert ground["proof"] == made.parameters["bound"]
+    assert ground["scale"] == made.parameters["scale"]
+    assert (made.proof["rows"]["bought"] is None) == (relation == "replace-one")
+    assert made.proof["accountant"]["epsilon"] <= made.privacy.epsilon
+
+
+def test_a_release_that_is_not_private_has_no_proof() -> None:
+    made = dualquery.release(people(), schema=SCHEMA, queries=20, way=1, seed=1)
+    assert made.proof == {}

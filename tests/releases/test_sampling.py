@@ -1,0 +1,159 @@
+"""New records from a release: from its model, or its own records repeated; in files, whole."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+import pytest
+
+import dualquery
+from dualquery.data.schema.items import ItemSchema
+from dualquery.releases import sampling
+from dualquery.releases.folder import Release
+from dualquery.releases.sampling import resampled, sampled_blocks, source_of_records
+from dualquery.releases.table_files import check_target, write_frames
+from dualquery.runtime.errors import BadInputError
+from tests.tables import SCHEMA, people
+
+
+@pytest.fixture(scope="module")
+def made() -> Release:
+    return dualquery.release(
+        people(), schema=SCHEMA, queries=40, way=2, mechanism="independent", epsilon=10.0
+    )
+
+
+def test_records_come_from_the_model_and_are_as_many_as_asked_for(made) -> None:
+    assert source_of_records(made) == "model"
+    for count in (0, 1, 4000):
+        rows = made.sample(count, seed=1)
+        assert rows.height == count
+        assert rows.schema == made.synthetic.schema
+    assert made.sample(50, seed=1).equals(made.sample(50, seed=1))
+    assert not made.sample(50, seed=1).equals(made.sample(50, seed=2))
+
+
+def test_records_agree_with_the_model_to_their_rounding(made) -> None:
+    records = np.concatenate([*sampled_blocks(made, 20_000, np.random.default_rng(0))])
+    shares = records.mean(axis=0)
+    assert np.abs(shares - made.model.chances[:, 0]).max() < 1.1 / 20_000
+
+
+def test_blocks_are_small_and_add_up(made, monkeypatch) -> None:
+    monkeypatch.setattr(sampling, "BLOCK_CELLS", 100 * SCHEMA.domain.bits)
+    blocks = [*sampled_blocks(made, 250, np.random.default_rng(0))]
+    assert [len(block) for block in blocks] == [100, 100, 50]
+
+
+def test_without_a_model_records_repeat_equally_often(made) -> None:
+    own = replace(made, model=None)
+    assert source_of_records(own) == "records"
+    again = resampled(own.records, 3 * len(own.records) + 7, np.random.default_rng(3))
+    times = Counter(map(bytes, again))
+    expected = Counter(map(bytes, own.records))
+    assert all(0 <= times[row] - 3 * number <= number for row, number in expected.items())
+    assert own.sample(10).height == 10
+
+
+def test_a_release_with_neither_is_refused(made) -> None:
+    bare = replace(made, model=None, records=None, mechanism="gaussian")
+    with pytest.raises(BadInputError, match="'gaussian' makes no synthetic records"):
+        bare.sample(3)
+    with pytest.raises(BadInputError, match="cannot draw -1"):
+        made.sample(-1)
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_files_hold_all_blocks(made, tmp_path, suffix) -> None:
+    frames = [made.sample(count, seed=count) for count in (30, 20)]
+    path = tmp_path / f"rows.{suffix}"
+    write_frames(iter(frames), path)
+    found = pl.read_csv(path) if suffix == "csv" else pl.read_parquet(path)
+    assert found.equals(pl.concat(frames).cast(dict(found.schema)))
+    assert [*tmp_path.iterdir()] == [path]
+
+
+def test_targets_that_cannot_be_are_refused_before_anything_is_drawn(tmp_path) -> None:
+    (tmp_path / "there.csv").write_text("mine")
+    for name, message in (
+        ("there.csv", "exists already"),
+        ("rows.xml", "ends in .csv or .parquet"),
+        ("no/rows.csv", "there is no folder"),
+    ):
+        with pytest.raises(BadInputError, match=message):
+            check_target(tmp_path / name)
+
+
+def test_a_fault_while_writing_leaves_nothing(made, tmp_path) -> None:
+    def frames():
+        yield made.sample(10)
+        raise OSError("No space left on device")
+
+    for suffix in ("csv", "parquet"):
+        with pytest.raises(BadInputError, match="No space left"):
+            write_frames(frames(), tmp_path / f"rows.{suffix}")
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_lists_of_items_go_into_parquet_only(tmp_path) -> None:
+    schema = ItemSchema(np.arange(10_001), declared=True)
+    records = np.zeros((4, 10_001), np.uint8)
+    records[1, [5, 7]] = 1
+    with pytest.raises(BadInputError, match="lists"):
+        write_frames([schema.decode(records)], tmp_path / "rows.csv")
+    write_frames([schema.decode(records)] * 2, tmp_path / "rows.parquet")
+    assert pl.read_parquet(tmp_path / "rows.parquet")["items"].to_list() == [[], [5, 7], [], []] * 2
+
+
+def released(**options) -> Release:
+    return dualquery.release(people(), schema=SCHEMA, queries=20, way=2, **options)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "options"),
+    [
+        ("auto", {}),
+        ("matrix", {"components": 16, "steps": 20}),
+        ("independent", {}),
+        ("uniform", {}),
+        ("mwem", {"iterations": 2}),
+        ("smalldb", {"size": 1}),
+        ("dualquery", {"rounds": 6, "samples": 5}),
+    ],
+)
+def test_a_release_has_as_many_records_as_asked_for(mechanism, options) -> None:
+    made = released(mechanism=mechanism, options=options, records=777)
+    assert len(made.records) == 777
+    repeated = mechanism in ("dualquery", "smalldb")
+    assert any("repeat the" in note for note in made.notes) == repeated
+
+
+def test_by_default_there_is_a_record_a_row() -> None:
+    assert len(released(mechanism="independent").records) == 300
+
+
+def test_wide_records_are_fewer_and_the_release_says_so(monkeypatch) -> None:
+    monkeypatch.setattr("dualquery.mechanisms.protocol.MOST_CELLS", 100 * SCHEMA.domain.bits)
+    made = released(mechanism="independent")
+    assert len(made.records) == 100
+    assert any("100 synthetic records, not one a row" in note for note in made.notes)
+    assert len(released(mechanism="independent", records=250).records) == 250
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "records", "options", "message"),
+    [
+        ("gaussian", 5, {}, "'gaussian' makes no synthetic records"),
+        ("zero", 5, {}, "'zero' makes no synthetic records"),
+        ("matrix", 5, {"components": 0}, "'matrix' makes no synthetic records"),
+        ("uniform", 0, {}, "--records is 0"),
+        ("uniform", 5, {"records": 6}, "give one of them"),
+        ("uniform", 10**15, {}, "1,000,000,000,000,000 records of 12 bits"),
+    ],
+)
+def test_numbers_that_cannot_be_are_refused(mechanism, records, options, message) -> None:
+    with pytest.raises(BadInputError, match=message):
+        released(mechanism=mechanism, records=records, options=options)
