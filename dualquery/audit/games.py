@@ -2,10 +2,10 @@
 
 A game is a mechanism with options, a small workload, a budget and a relation of neighbours. The
 mechanism plans and runs as in a release, on `Rooms` that hold all tables of a few rows at once.
-Where all results can be listed, the delta of each pair of tables is exact for every epsilon: adaptive
-choices included. Where noise has too many values, some paths are taken; along each of them the laws of
-all draws are known exactly, and their losses add up as for a fixed sequence of draws. Accountants
-promise to cover that, and any adaptive choice besides.
+Where all results can be listed, the delta of each pair of tables is exact for every epsilon,
+adaptive choices included. Where noise has too many values, some paths are taken; along each of them
+the laws of all draws are known exactly, and their losses add up as for a fixed sequence of draws.
+Accountants promise to cover that, and any adaptive choice besides.
 
 Every accountant that supports the schedule is held against the truth over its whole curve: delta at
 each of some epsilons, and epsilon at each of some deltas.
@@ -13,7 +13,7 @@ each of some epsilons, and epsilon at each of some deltas.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -28,11 +28,9 @@ from dualquery.audit.rooms import Probe, Rooms, Violation
 from dualquery.audit.tables import Cells, legal_records, pairs_of, records_of, tables_of
 from dualquery.mechanisms.protocol import Budget, Mechanism, Plan, Session, Task
 from dualquery.privacy.accountants.choice import ACCOUNTANTS
-from dualquery.privacy.events import Neighbours
 from dualquery.queries.family import Queries
 from dualquery.room.curator import Curator
 from dualquery.room.private_data import PrivateData
-from dualquery.runtime.errors import BadInputError
 
 Truth = Callable[[float], float]
 """The largest delta of any pair of tables, by epsilon."""
@@ -117,6 +115,7 @@ class Game:
             if self.plan.needs_answers:
                 rooms.evaluate()
             self.mechanism.run(self.task, self.plan, rooms, Session(public_seed=0))  # type: ignore[arg-type]  # stands for a curator
+            rooms.grounds()  # they go into the release, so all tables must have the same
         return rooms
 
 
@@ -176,7 +175,7 @@ def _some_paths(game: Game, paths: int) -> tuple[Truth, int]:
         for one, other in game.pairs.tolist():
             loss = NOTHING
             for law in laws:
-                loss = loss.and_then(law[one].loss_to(law[other]))  # type: ignore[arg-type]
+                loss = loss.and_then(law[one].loss_to(law[other]))
             key = loss.values.tobytes(), loss.chances.round(12).tobytes(), round(loss.shift, 9)
             losses.setdefault(key, loss)
 

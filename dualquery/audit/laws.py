@@ -118,7 +118,7 @@ def _noisy_max_logs(scores: tuple[int, ...], scale: float) -> Float64:
             if j != i:
                 product = product * at_most(values - other - (j < i))
         chances.append(product.sum())
-    return np.log(np.array(chances) / sum(chances))
+    return np.asarray(np.log(np.array(chances) / sum(chances)))
 
 
 def reports_law(chances: list[Float64]) -> Choice:

@@ -88,10 +88,11 @@ def laplace_loss(moves: Float64, scale: float) -> Loss:
     total = NOTHING
     ratio = math.exp(-1.0 / scale)
     for move in np.abs(moves[moves != 0]).astype(np.int64).tolist():
-        between = np.arange(1, move)
+        between = np.arange(1.0, move)
         values = np.concatenate(([move], move - 2.0 * between, [-move])) / scale
         inside = (1.0 - ratio) / (1.0 + ratio) * ratio**between
-        chances = np.concatenate(([1.0 / (1.0 + ratio)], inside, [ratio**move / (1.0 + ratio)]))
+        ends = 1.0 / (1.0 + ratio), ratio**move / (1.0 + ratio)
+        chances = np.concatenate((ends[:1], inside, ends[1:])).astype(np.float64)
         total = total.and_then(Loss(values, chances))
     return total
 
@@ -106,11 +107,17 @@ def gaussian_loss(moves: Float64, scales: Float64) -> Loss:
 
 
 def _merged(values: Float64, chances: Float64, shift: float) -> Loss:
-    """Add up the chances of equal values, rounded down to a grid."""
-    grid = GRID
-    finite = values[np.isfinite(values)]
-    if len(finite):
-        grid = max(grid, float(np.ptp(finite)) / _MOST_VALUES)
+    """Add up the chances of equal values, rounded down to a grid: coarser if they are too many."""
+    loss = _rounded(values, chances, shift, GRID)
+    if len(loss.values) > _MOST_VALUES:
+        span = float(np.ptp(loss.values[np.isfinite(loss.values)]))
+        loss = _rounded(values, chances, shift, span / _MOST_VALUES)
+    return loss
+
+
+def _rounded(values: Float64, chances: Float64, shift: float, grid: float) -> Loss:
+    """Add up the chances of values that are the same when rounded down to a grid."""
+    # What lies just below a point of the grid by its own rounding belongs to it.
     rounded = np.where(np.isfinite(values), np.floor(values / grid + 1e-6) * grid, values)
     kept, place = np.unique(rounded, return_inverse=True)
-    return Loss(kept, np.bincount(place, chances, len(kept)), shift)
+    return Loss(kept, np.bincount(place, chances, len(kept)).astype(np.float64), shift)

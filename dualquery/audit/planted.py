@@ -17,8 +17,8 @@ import numpy as np
 
 from dualquery.audit.patching import patched
 from dualquery.privacy.events import Neighbours
-from dualquery.room import randomness, row_count, weights
-from dualquery.room.draws import exponential
+from dualquery.room import randomness, row_count
+from dualquery.room.draws import exponential, weighted
 from dualquery.room.loads import LightCounts
 from dualquery.room.randomness import SeededRandomness, SystemRandomness
 from dualquery.room.row_count import RowCount
@@ -49,12 +49,12 @@ def _half_the_range_of_a_selection() -> AbstractContextManager[None]:
 
 
 def _half_the_range_of_the_game() -> AbstractContextManager[None]:
-    original = weights.draw_outcomes
+    original = weighted.draw_outcomes
 
     def faulty(scores: Any, sides: int, largest: int, unit: float, *others: Any) -> Any:
-        return original(scores, sides, largest, 2 * unit, *others)
+        return original(scores, sides, largest, sides * unit, *others)
 
-    return patched(weights, "draw_outcomes", faulty)
+    return patched(weighted, "draw_outcomes", faulty)
 
 
 def _no_root_of_two() -> AbstractContextManager[None]:
@@ -126,7 +126,7 @@ def _the_true_rows_in_complements() -> AbstractContextManager[None]:
 
 
 def _the_true_number_of_rows() -> AbstractContextManager[None]:
-    def faulty(records: Any, epsilon: float, _: Any) -> RowCount:
+    def faulty(records: Any, epsilon: float, *_: Any) -> RowCount:
         return RowCount(records.n, Neighbours.ADD_REMOVE, row_count.COUNT_SHARE * epsilon)
 
     return patched(row_count, "buy_row_count", faulty)
@@ -143,16 +143,14 @@ PLANTED = (
         _half_the_range_of_the_game,
         "games/dualquery/replace-one",
     ),
-    Planted(
-        "sqrt 2 left out on tables", _no_root_of_two, "sensitivity/OneCuboid/replace-one"
-    ),
+    Planted("sqrt 2 left out on tables", _no_root_of_two, "sensitivity/OneCuboid/replace-one"),
     Planted(
         "a cuboid's score that moves by 1",
         _cuboid_score_of_one,
         "sensitivity/WorstCuboid/replace-one",
     ),
     Planted("parities of which one moves", _one_parity, "sensitivity/Parities/replace-one"),
-    Planted("a limit on loads that is not applied", _no_limit, "sensitivity/FeatureSums/replace-one"),
+    Planted("a limit on loads that is left out", _no_limit, "sensitivity/FeatureSums/replace-one"),
     Planted(
         "noise on all queries by a bound that is too small",
         _too_few_queries,

@@ -57,7 +57,7 @@ Values = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Event:
-    """A set of results: those of which one number lies on one side of a bound, or is equal to it."""
+    """A set of results: those of which a number lies on one side of a bound, or is equal to it."""
 
     direction: Values
     bound: float

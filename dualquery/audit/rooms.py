@@ -110,11 +110,11 @@ class Rooms:
         def call(*arguments: Any, **named: Any) -> Any:
             begun = len(self.laws)
             results = []
-            for self._table, curator in enumerate(self._curators):
-                self._next = begun
+            for number, curator in enumerate(self._curators):
+                self._table, self._next = number, begun
                 results.append(getattr(curator, name)(*arguments, **named))
                 if self._next != len(self.laws):
-                    raise Violation(f"{name}: table {self._table} makes fewer draws than table 0")
+                    raise Violation(f"{name}: table {number} makes fewer draws than table 0")
             for number, result in enumerate(results):
                 if not _same(results[0], result):
                     raise Violation(

@@ -69,10 +69,11 @@ def move(case: Case, relation: Neighbours, generator: Generator, finding: Findin
     if relation is Neighbours.ADD_REMOVE:
         tables.append(data(base))
     what = f"{type(case.counted).__name__} of {_told(case.queries)}, {relation.value}"
-    if isinstance(case.counted, SCORES):
-        found = [case.counted.exact(each) for each in tables]
-        apart = _apart(np.array([each.values for each in found], np.float64) / GRID, relation)
-        finding.compare(float(np.abs(apart).max()), found[0].move, f"{what}: a score")
+    finding.tried += 1
+    if isinstance(case.counted, WorstQuery | WorstCuboid):
+        scores = [case.counted.exact(each) for each in tables]
+        apart = _apart(np.array([each.values for each in scores], np.float64) / GRID, relation)
+        finding.compare(float(np.abs(apart).max()), scores[0].move, f"{what}: a score")
     else:
         exact = [case.counted.exact(each) for each in tables]
         apart = _apart(np.array([(e.numbers / e.scales).ravel() for e in exact]), relation)
@@ -82,7 +83,6 @@ def move(case: Case, relation: Neighbours, generator: Generator, finding: Findin
         if np.isfinite(charged.l1):
             finding.compare(float(np.abs(apart).sum(axis=1).max()), charged.l1, f"{what}: L1")
         finding.compare(float(np.linalg.norm(apart, axis=1).max()), charged.l2, f"{what}: L2")
-    finding.tried += 1
     finding.pairs += len(apart)
 
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from dualquery.data.cells import axis_sizes, cells_of
 from dualquery.data.domain import Domain
+from dualquery.privacy.events import Neighbours
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.family import Queries
 from dualquery.queries.generate.marginals import all_marginals
@@ -80,19 +81,20 @@ def random_features(domain: Domain, generator: Generator) -> Features:
         within = np.where(binary, 0, generator.integers(0, domain.sizes[columns]))
         bits = domain.offsets[columns] + within
         rows.append(np.pad(bits, (0, way - size), constant_values=-1))
-    bits = pad_right(np.array(rows, np.int32))
-    different = first_occurrences(bits, domain.bits) == np.arange(len(bits))
-    return Features(np.ascontiguousarray(bits[different]), domain)
+    factors = pad_right(np.array(rows, np.int32))
+    different = first_occurrences(factors, domain.bits) == np.arange(len(factors))
+    return Features(np.ascontiguousarray(factors[different]), domain)
 
 
 def random_strategy(domain: Domain, generator: Generator) -> Strategy:
     """Return features with scales of their own, and a limit that cuts some rows or none."""
     features = random_features(domain, generator)
     scales = np.exp(generator.normal(scale=generator.choice([0.0, 1.0]), size=len(features)))
-    free = Strategy(features, scales, None)
+    # The room makes it anew for its own neighbours.
+    free = Strategy(features, scales, Neighbours.REPLACE_ONE)
     share = generator.choice([0.0, 0.3, 0.7, 1.0, 2.0])
     limit = None if generator.random() < 0.3 else float(share * free.loads.proven())
-    return Strategy(features, scales, limit)
+    return Strategy(features, scales, Neighbours.REPLACE_ONE, limit)
 
 
 def few_ones(_: Domain, generator: Generator) -> Workload:

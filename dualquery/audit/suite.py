@@ -262,7 +262,7 @@ def _games(mechanism: str, relation: Neighbours, effort: Effort) -> Finding:
     """Play all games of a mechanism that it accepts."""
     finding = Finding()
     refused = ""
-    for name, queries, rows in _workloads(effort):
+    for name, queries, rows in workloads(effort):
         for options in _options(mechanism, effort):
             for delta in (0.0, 1e-2):
                 for stated in _stated(rows, relation, effort):
@@ -287,7 +287,7 @@ def _stated(rows: int, relation: Neighbours, effort: Effort) -> tuple[int, ...]:
     return (rows, rows + 2) if effort.larger else (rows + 2,)
 
 
-def _workloads(effort: Effort) -> Iterator[tuple[str, Queries, int]]:
+def workloads(effort: Effort) -> Iterator[tuple[str, Queries, int]]:
     """Yield names, queries, and how many rows the tables have."""
     binary, mixed = Domain.binary(2), Domain(np.array([0, 1, 4]))
     signed = Workload(np.array([[0, -1], [0, 2], [1, 3]], np.int32), binary)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Annotated
 
@@ -48,15 +49,35 @@ def audit(
         from dualquery.runtime.versions import __version__
 
         if out is not None:
-            out.mkdir(parents=True, exist_ok=True)
+            _make_folder(out)
         found = run_audit(quick=quick, processes=thread_count(threads), progress=progress)
     date = datetime.datetime.now(datetime.UTC).date().isoformat()
     data = to_data(found, __version__, date)
     page = to_markdown(found, __version__, date)
     if out is not None:
-        write_results(out, page, data)
+        text = json.dumps(data, indent=2, ensure_ascii=False)
+        for name, content in (("audit.md", page), ("audit.json", f"{text}\n")):
+            _write(out / name, content)
     terminal.emit(data)
     if not as_json:
         terminal.console.print(page, markup=False)
     if not found.passed:
         raise BadInputError(f"the audit failed: {verdict(found)}")
+
+
+def _make_folder(out: Path) -> None:
+    """Make the folder before the work begins."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as fault:
+        raise BadInputError(f"--out {out}: no folder can be made ({fault.strerror})") from None
+
+
+def _write(path: Path, text: str) -> None:
+    """Write a file whole, or leave it as it was."""
+    draft = path.with_name(f".{path.name}.draft")
+    try:
+        draft.write_text(text, encoding="utf-8")
+        draft.replace(path)
+    except OSError as fault:
+        raise BadInputError(f"{path}: cannot be written ({fault.strerror})") from None

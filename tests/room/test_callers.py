@@ -13,6 +13,7 @@ PASSES = {
     "dualquery/room/": "the private room: what it counts leaves it with noise only",
     "dualquery/rows/": "the passes themselves, and the operator's cache of exact counts",
     "dualquery/queries/": "a family counts its own queries in rows that it is handed",
+    "dualquery/audit/": "watches the room count in made-up tables",
     "dualquery/releases/evaluation.py": "true errors, for the operator and not private",
     "experiments/": "measures true errors of public data sets",
     "mwem/sampled/family.py": "counts in its own population of synthetic records",
@@ -23,6 +24,7 @@ PASSES = {
 
 RANDOMNESS = {
     "dualquery/room/": "the private room: its draws are charged",
+    "dualquery/audit/": "watches the draws about made-up tables",
     "dualquery/releases/making.py": "makes the source and hands it to the curator",
     "experiments/benchmarks/": "times the draws, on made-up counts",
     "experiments/contingency.py": "makes the source and hands it to the curator",
