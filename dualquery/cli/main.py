@@ -15,10 +15,12 @@ from dualquery.cli.budget import budget
 from dualquery.cli.compare_solvers import compare_solvers
 from dualquery.cli.evaluate import evaluate
 from dualquery.cli.release import release
+from dualquery.cli.report import report
 from dualquery.cli.sample import sample
 from dualquery.cli.schema import schema
 from dualquery.cli.solve import convert, solve
 from dualquery.cli.solvers import solvers
+from dualquery.cli.table import table
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.escaping import terminal_line
 from dualquery.runtime.versions import __version__
@@ -43,7 +45,9 @@ for command in (
     release,
     evaluate,
     answer,
+    table,
     sample,
+    report,
     schema,
     solvers,
     solve,

@@ -162,7 +162,8 @@ class Payment:
         return (
             f"It was charged to a budget file, as release {self.charge.release}: all releases that "
             f"are charged to that file are ({chosen.epsilon:g}, {chosen.delta:g})-differentially "
-            f"private together (composition {chosen.composition.value})."
+            f"private together (composition {chosen.composition.value}), under all that one of "
+            "them is conditional on."
         )
 
 
