@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,8 @@ from dualquery.audit.losses import NOTHING, Loss
 from dualquery.audit.rooms import Probe, Rooms, Violation
 from dualquery.audit.tables import Cells, legal_records, pairs_of, records_of, tables_of
 from dualquery.mechanisms.protocol import Budget, Mechanism, Plan, Session, Task
-from dualquery.privacy.accountants.choice import ACCOUNTANTS
+from dualquery.privacy.accountants.choice import ACCOUNTANTS, Accountant
+from dualquery.privacy.events import Schedule
 from dualquery.queries.family import Queries
 from dualquery.room.curator import Curator
 from dualquery.room.private_data import PrivateData
@@ -193,11 +194,21 @@ def _hold(game: Game, truth: Truth, finding: Finding) -> None:
     for accountant in ACCOUNTANTS:
         for delta in DELTAS:
             if accountant.supports(schedule, delta) is None:
-                epsilon = accountant.epsilon(schedule, delta)
+                epsilon = _epsilon_of(accountant, schedule, delta)
                 what = f"{game.name}, delta at the epsilon {epsilon:.4g} of {accountant.name}"
                 finding.compare(truth(epsilon), delta, what)
         for share in EPSILON_SHARES:
             epsilon, true = share * budget.epsilon, truth(share * budget.epsilon)
             if accountant.supports(schedule, max(true, 1e-9)) is None:
                 what = f"{game.name}, delta of {accountant.name} at epsilon {epsilon:.4g}"
-                finding.compare(true, accountant.delta(schedule, epsilon), what)
+                finding.compare(true, _delta_of(accountant, schedule, epsilon), what)
+
+
+@cache
+def _epsilon_of(accountant: Accountant, schedule: Schedule, delta: float) -> float:
+    return accountant.epsilon(schedule, delta)
+
+
+@cache
+def _delta_of(accountant: Accountant, schedule: Schedule, epsilon: float) -> float:
+    return accountant.delta(schedule, epsilon)

@@ -126,7 +126,7 @@ def _the_true_rows_in_complements() -> AbstractContextManager[None]:
 
 
 def _the_true_number_of_rows() -> AbstractContextManager[None]:
-    def faulty(records: Any, epsilon: float, *_: Any) -> RowCount:
+    def faulty(records: Any, epsilon: float, *_: Any, **__: Any) -> RowCount:
         return RowCount(records.n, Neighbours.ADD_REMOVE, row_count.COUNT_SHARE * epsilon)
 
     return patched(row_count, "buy_row_count", faulty)

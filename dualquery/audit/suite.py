@@ -101,6 +101,8 @@ class Result:
     name: str
     finding: Finding
     seconds: float
+    fault: str = ""
+    """The exception that ended it, if one did."""
 
 
 @dataclass(frozen=True)
@@ -160,12 +162,17 @@ def run_audit(*, quick: bool, processes: int = 1, progress: Progress = NO_PROGRE
     catches: dict[str, Catch] = {}
     tasks = [Task(effort, check.name) for check in checks]
     tasks += [Task(PLANTED_EFFORT, bug.check, bug.name) for bug in PLANTED]
+    cost = {check.name: check.weight for check in checks}
+    # The longest first, so that no process waits long for another at the end.
+    tasks.sort(key=lambda task: -(cost if task.bug is None else weights)[task.check])
     for task, result in _carried_out(tasks, processes):
         if task.bug is None:
             results[task.check] = result
-            done += next(check.weight for check in checks if check.name == task.check)
+            done += cost[task.check]
         else:
-            catches[task.bug] = Catch(task.bug, task.check, tuple(result.finding.violations))
+            # A check that breaks has caught nothing.
+            found = () if result.fault else tuple(result.finding.violations)
+            catches[task.bug] = Catch(task.bug, task.check, found)
             done += weights[task.check]
         spent = time.monotonic() - begun
         left = math.ceil(spent * (total - done) / done / 60)
@@ -210,17 +217,17 @@ def _carried_out(tasks: Sequence[Task], processes: int) -> Iterator[tuple[Task, 
 
 
 def carry_out(task: Task) -> Result:
-    """Run a check, with a bug planted if the task has one; an exception is a finding, too."""
+    """Run a check, with a bug planted if the task has one; an exception is a violation, too."""
     check = next(each for each in list_checks(task.effort) if each.name == task.check)
     bug = next((each for each in PLANTED if each.name == task.bug), None)
-    begun = time.monotonic()
+    begun, fault = time.monotonic(), ""
     with nullcontext() if bug is None else bug.plant():
         try:
             finding = check.run()
         except Exception as error:
             fault = f"{check.name} ended with {type(error).__name__}: {error}"
             finding = Finding(violations=[fault])
-    return Result(check.name, finding, round(time.monotonic() - begun, 1))
+    return Result(check.name, finding, round(time.monotonic() - begun, 1), fault)
 
 
 def list_checks(effort: Effort) -> Iterator[Check]:
@@ -243,6 +250,8 @@ def list_checks(effort: Effort) -> Iterator[Check]:
     yield Check("releases/fresh draws", audit_fresh_draws, 1.0)
     for mechanism in mechanism_names():
         small = _options(mechanism, effort)[0]
+        if mechanism == "auto" and not effort.larger:
+            continue  # slow, and what it chooses is released on its own
         for relation in Neighbours:
             run = partial(
                 audit_releases, mechanism, small, relation, effort.seconds, effort.releases

@@ -97,7 +97,24 @@ def test_every_mechanism_and_relation_is_listed() -> None:
     for part in ("games", "planned", "releases"):
         for mechanism in ("dualquery", "auto", "mwem", "mwem-sampled", "barak", "matrix"):
             for relation in Neighbours:
-                assert f"{part}/{mechanism}/{relation.value}" in names
+                named = f"{part}/{mechanism}/{relation.value}" in names
+                assert named == ((part, mechanism) != ("releases", "auto"))
+
+
+def test_a_planted_bug_that_breaks_its_check_is_not_caught(few, monkeypatch, capsys) -> None:
+    from contextlib import contextmanager
+
+    from dualquery.audit import sensitivities
+
+    @contextmanager
+    def broken():
+        with pytest.MonkeyPatch.context() as patch:
+            patch.delattr(sensitivities, "legal_records")
+            yield
+
+    monkeypatch.setattr(suite, "PLANTED", (Planted("a typing error", broken, PLANTED_CHECK),))
+    assert main(["audit", "--quick", "--threads", "1"]) == 2
+    assert "0 of 1 planted bugs caught" in capsys.readouterr().err
 
 
 @pytest.mark.slow
