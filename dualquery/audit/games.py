@@ -27,7 +27,7 @@ from dualquery.audit.losses import NOTHING, Loss
 from dualquery.audit.rooms import Probe, Rooms, Violation
 from dualquery.audit.tables import Cells, legal_records, pairs_of, records_of, tables_of
 from dualquery.mechanisms.protocol import Budget, Mechanism, Plan, Session, Task
-from dualquery.privacy.accountants.choice import ACCOUNTANTS, Accountant
+from dualquery.privacy.accountants.choice import ACCOUNTANTS, choices
 from dualquery.privacy.events import Schedule
 from dualquery.queries.family import Queries
 from dualquery.room.curator import Curator
@@ -194,21 +194,21 @@ def _hold(game: Game, truth: Truth, finding: Finding) -> None:
     for accountant in ACCOUNTANTS:
         for delta in DELTAS:
             if accountant.supports(schedule, delta) is None:
-                epsilon = _epsilon_of(accountant, schedule, delta)
+                epsilon = _epsilon_of(accountant.name, schedule, delta)
                 what = f"{game.name}, delta at the epsilon {epsilon:.4g} of {accountant.name}"
                 finding.compare(truth(epsilon), delta, what)
         for share in EPSILON_SHARES:
             epsilon, true = share * budget.epsilon, truth(share * budget.epsilon)
             if accountant.supports(schedule, max(true, 1e-9)) is None:
                 what = f"{game.name}, delta of {accountant.name} at epsilon {epsilon:.4g}"
-                finding.compare(true, _delta_of(accountant, schedule, epsilon), what)
+                finding.compare(true, _delta_of(accountant.name, schedule, epsilon), what)
 
 
 @cache
-def _epsilon_of(accountant: Accountant, schedule: Schedule, delta: float) -> float:
-    return accountant.epsilon(schedule, delta)
+def _epsilon_of(accountant: str, schedule: Schedule, delta: float) -> float:
+    return choices(accountant)[0].epsilon(schedule, delta)
 
 
 @cache
-def _delta_of(accountant: Accountant, schedule: Schedule, epsilon: float) -> float:
-    return accountant.delta(schedule, epsilon)
+def _delta_of(accountant: str, schedule: Schedule, epsilon: float) -> float:
+    return choices(accountant)[0].delta(schedule, epsilon)
