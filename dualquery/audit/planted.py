@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from dualquery.audit.patching import patched
+from dualquery.audit.patching import replaced, replaced_everywhere
 from dualquery.privacy.events import Neighbours
 from dualquery.room import randomness, row_count
 from dualquery.room.draws import exponential, weighted
@@ -45,7 +45,7 @@ def _half_the_range_of_a_selection() -> AbstractContextManager[None]:
     def faulty(scores: Any, allowed: Any, epsilon: float, spread: float, source: Any) -> int:
         return original(scores, allowed, epsilon, spread / 2, source)
 
-    return patched(exponential, "select_largest", faulty)
+    return replaced_everywhere(exponential, "select_largest", faulty)
 
 
 def _half_the_range_of_the_game() -> AbstractContextManager[None]:
@@ -54,11 +54,11 @@ def _half_the_range_of_the_game() -> AbstractContextManager[None]:
     def faulty(scores: Any, sides: int, largest: int, unit: float, *others: Any) -> Any:
         return original(scores, sides, largest, sides * unit, *others)
 
-    return patched(weighted, "draw_outcomes", faulty)
+    return replaced_everywhere(weighted, "draw_outcomes", faulty)
 
 
 def _no_root_of_two() -> AbstractContextManager[None]:
-    return patched(moves, "table_moves", lambda _: Moves.of_entries(1, 1))
+    return replaced_everywhere(moves, "table_moves", lambda _: Moves.of_entries(1, 1))
 
 
 def _cuboid_score_of_one() -> AbstractContextManager[None]:
@@ -67,11 +67,11 @@ def _cuboid_score_of_one() -> AbstractContextManager[None]:
     def faulty(self: WorstCuboid, data: Any) -> ExactScores:
         return replace(original(self, data), move=1.0)
 
-    return patched(WorstCuboid, "exact", faulty)
+    return replaced(WorstCuboid, "exact", faulty)
 
 
 def _one_parity() -> AbstractContextManager[None]:
-    return patched(moves, "parity_moves", lambda *_: Moves.of_entries(1, 1))
+    return replaced_everywhere(moves, "parity_moves", lambda *_: Moves.of_entries(1, 1))
 
 
 def _no_limit() -> AbstractContextManager[None]:
@@ -80,7 +80,7 @@ def _no_limit() -> AbstractContextManager[None]:
     def faulty(self: LightCounts, rows: Any, threads: int) -> Any:
         return original(replace(self, limit=None), rows, threads)
 
-    return patched(LightCounts, "__call__", faulty)
+    return replaced(LightCounts, "__call__", faulty)
 
 
 def _too_few_queries() -> AbstractContextManager[None]:
@@ -90,7 +90,7 @@ def _too_few_queries() -> AbstractContextManager[None]:
         found = original(*given)
         return replace(found, count=found.count // 2)
 
-    return patched(bounds, "differing_queries", faulty)
+    return replaced_everywhere(bounds, "differing_queries", faulty)
 
 
 def _rows_counted_twice() -> AbstractContextManager[None]:
@@ -99,14 +99,14 @@ def _rows_counted_twice() -> AbstractContextManager[None]:
     def faulty(self: Records, of: Any, threads: int) -> Any:
         return 2 * original(self, of, threads)
 
-    return patched(Records, "total", faulty)
+    return replaced(Records, "total", faulty)
 
 
 def _a_seed_used_again() -> AbstractContextManager[None]:
     class Faulty(SeededRandomness):
         seeded = False
 
-    return patched(randomness, "randomness", lambda _: Faulty(0))
+    return replaced_everywhere(randomness, "randomness", lambda _: Faulty(0))
 
 
 def _a_tenth_of_the_noise() -> AbstractContextManager[None]:
@@ -115,21 +115,21 @@ def _a_tenth_of_the_noise() -> AbstractContextManager[None]:
     def faulty(self: SystemRandomness, scale: float, count: int) -> Any:
         return original(self, scale / 10, count)
 
-    return patched(SystemRandomness, "discrete_gaussian", faulty)
+    return replaced(SystemRandomness, "discrete_gaussian", faulty)
 
 
 def _the_true_rows_in_complements() -> AbstractContextManager[None]:
     def faulty(data: Any, queries: Any, noisy: Any) -> Any:
         return np.where(bounds.complemented(queries), data.rows.n - noisy, noisy)
 
-    return patched(counts, "_as_counts", faulty)
+    return replaced_everywhere(counts, "_as_counts", faulty)
 
 
 def _the_true_number_of_rows() -> AbstractContextManager[None]:
     def faulty(records: Any, epsilon: float, *_: Any, **__: Any) -> RowCount:
         return RowCount(records.n, Neighbours.ADD_REMOVE, row_count.COUNT_SHARE * epsilon)
 
-    return patched(row_count, "buy_row_count", faulty)
+    return replaced_everywhere(row_count, "buy_row_count", faulty)
 
 
 PLANTED = (

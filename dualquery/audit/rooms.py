@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from dualquery.audit.guides import Guide
 from dualquery.audit.laws import Law, Noise, noisy_max_law, reports_law, weights_law
-from dualquery.audit.patching import patched
+from dualquery.audit.patching import replaced
 from dualquery.data.cells import axis_sizes, column_values, rows_of_values
 from dualquery.data.domain import Domain
 from dualquery.room.curator import Curator
@@ -148,7 +148,7 @@ class Rooms:
                 (noisy_max, "report_noisy_max", lambda *given: self._report(report, *given)),
                 (randomized, "randomize", self._randomize),
             ):
-                stack.enter_context(patched(owner, name, by))
+                stack.enter_context(replaced(owner, name, by))
             yield
 
     def _noisy(

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from dualquery.audit import strategies
 from dualquery.audit.findings import Finding
-from dualquery.audit.patching import patched
+from dualquery.audit.patching import replaced_everywhere
 from dualquery.audit.rooms import Probe
 from dualquery.audit.strategies import Generator
 from dualquery.audit.tables import legal_records, records_of
@@ -262,7 +262,7 @@ def audit_row_count(tables: int) -> Finding:
         shown = []
         for size in (rows, rows + 1):
             probe = Probe()
-            with patched(randomness, "randomness", lambda _, probe=probe: probe):
+            with replaced_everywhere(randomness, "randomness", lambda _, probe=probe: probe):
                 count = buy_row_count(records_of(np.zeros((size, 1), np.uint8)), epsilon, None)
             if probe.scale == 0.0:
                 finding.violations.append("the number of rows is given out without noise")

@@ -11,7 +11,7 @@ import pytest
 
 from dualquery.audit.games import Game, audit_game
 from dualquery.audit.guides import EveryPath, RandomPath, TooManyPaths
-from dualquery.audit.patching import patched
+from dualquery.audit.patching import replaced
 from dualquery.data.domain import Domain
 from dualquery.mechanisms.protocol import Budget, Details, Mechanism, Outcome, Plan
 from dualquery.mechanisms.registry import configure
@@ -87,7 +87,7 @@ def test_noise_that_is_too_small_is_a_finding() -> None:
     def faulty(queries, neighbours):
         return 0.5
 
-    with patched(count_statistics, "one_count_move", faulty):
+    with replaced(count_statistics, "one_count_move", faulty):
         found = audit_game(game(Curious(scale=1.0), {}), paths=2, most=500)
     assert any("delta of the budget" in line for line in found.violations)
 
