@@ -44,7 +44,8 @@ class Transcript:
         self.queries = queries
         self.step = step
         self.records: list[NDArray[np.uint8]] = []
-        self._truths = np.zeros((rounds, -(-len(queries) // 8)), np.uint8)
+        # Written at once, so that a lack of memory shows before the first draw.
+        self._truths = np.full((rounds, -(-len(queries) // 8)), 0, np.uint8)
         self.samples: list[Sample] = []
         """Samples of rounds 2, 3, ...: entry i was drawn after i + 1 records."""
         self._decay = 1.0 - 1.0 / remembered_rounds
