@@ -345,6 +345,12 @@ def show(terminal: Terminal, made: Release, target: Path, *, verbose: bool) -> N
         # The panel says already why a release is not private, and what some notes repeat.
         if note not in statement and "not private" not in note:
             console.print(f"note: {escape(note)}", style="yellow")
+    if questions := made.workload.description.get("questions"):
+        console.print(
+            f"{len(questions):,} questions of the list were asked by their parts, the conjunctions "
+            "that they are made of; they are answered by "
+            f"[bold]dualquery answer {escape(str(target))}[/bold]"
+        )
     shown = 5  # the text of all of them would take a while
     few = ", the first few" if len(made.workload) > shown else ""
     answers = "answer" if len(made.workload) == 1 else "answers"
