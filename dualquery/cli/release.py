@@ -39,8 +39,8 @@ _data, _workload, _mechanism, _budget, _run = (
 )
 
 PASSED_ON = (
-    "schema", "columns", "max_ones_per_row", "mechanism", "records", "epsilon", "delta",
-    "neighbours", "rows", "accountant", "budget", "seed", "threads", "show_private_errors",
+    "schema", "columns", "max_ones_per_row", "mechanism", "records", "polish", "epsilon",
+    "delta", "neighbours", "rows", "accountant", "budget", "seed", "threads", "show_private_errors",
 )  # fmt: skip
 """Options that `dualquery.release` takes under the same names, as they are."""
 
@@ -105,6 +105,10 @@ def release(
     records: Annotated[
         int | None,
         _mechanism(help="Synthetic records; default: one a row, 1,000,000 at most.", min=1),
+    ] = None,
+    polish: Annotated[
+        float | None,
+        _mechanism(help="Seconds in which records are brought nearer to the answers."),
     ] = None,
     rounds: Annotated[
         int | None, _mechanism("--rounds", "--iterations", help="Rounds of the game (T).")
