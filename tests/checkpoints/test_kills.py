@@ -24,6 +24,7 @@ WHY_NOT = {
     "another process has it": r"another process goes on with",
     "stopped at once": r"does not say what was asked for|no folder of an unfinished release",
     "claimed, and killed before that was noted": r"was resumed from attempt \d+ before",
+    "nothing was charged yet, and the budget is spent": r"has no room",
     "the release is out": r"exists already",
 }
 
@@ -44,8 +45,9 @@ class Resumed:
                 self.done["goes on"] += 1
                 continue
             assert code == 2, said.getvalue()
-            (why,) = (name for name, text in WHY_NOT.items() if re.search(text, said.getvalue()))
-            self.done[why] += 1
+            reasons = [name for name, text in WHY_NOT.items() if re.search(text, said.getvalue())]
+            assert len(reasons) == 1, said.getvalue()
+            self.done[reasons[0]] += 1
             path.rename(path.with_name(f"seen-{path.stem}"))
 
 
