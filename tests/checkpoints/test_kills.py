@@ -48,7 +48,8 @@ class Resumed:
             reasons = [name for name, text in WHY_NOT.items() if re.search(text, said.getvalue())]
             assert len(reasons) == 1, said.getvalue()
             self.done[reasons[0]] += 1
-            path.rename(path.with_name(f"seen-{path.stem}"))
+            if path.exists():  # it stays unless nothing was drawn
+                path.rename(path.with_name(f"seen-{path.stem}"))
 
 
 def check(tally: Tally, kills: int) -> None:
