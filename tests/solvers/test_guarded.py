@@ -22,7 +22,7 @@ def third_party(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         "solvers.registry.metadata.entry_points", lambda **which: points.select(**which)
     )
-    monkeypatch.setattr(isolated, "PATIENCE_SECONDS", 1.0)
+    monkeypatch.setattr(isolated, "PATIENCE_SECONDS", 60.0)
 
 
 def check(found) -> None:
@@ -39,7 +39,9 @@ LIES = ["objective", "low bound", "nan bound", "nan objective", "text bound", "s
 
 
 @pytest.mark.parametrize("fault", [*ILLEGAL, *DEAD])
-def test_what_is_no_answer_is_replaced(fault) -> None:
+def test_what_is_no_answer_is_replaced(fault, monkeypatch) -> None:
+    if fault == "hang":
+        monkeypatch.setattr(isolated, "PATIENCE_SECONDS", 0.5)
     solver = guarded(f"faulty:{fault}")
     found = solver.solve(PROBLEM, time_limit=0.2)
     check(found)
@@ -57,8 +59,7 @@ def test_a_legal_record_is_kept_and_lies_are_not(fault) -> None:
     if fault not in ("", "print", "seconds", "status"):
         assert found.bound == math.inf
         assert found.status is not Status.OPTIMAL
-    if fault != "print":  # its answers cannot be told from what it prints
-        assert found.status is not Status.FALLBACK
+    assert found.status is not Status.FALLBACK
     solver.close()
 
 
