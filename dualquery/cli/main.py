@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from dualquery.cli.answer import answer
+from dualquery.cli.audit import audit
 from dualquery.cli.budget import budget
 from dualquery.cli.compare_solvers import compare_solvers
 from dualquery.cli.evaluate import evaluate
@@ -21,6 +22,7 @@ from dualquery.cli.signals import ending_signals_interrupt
 from dualquery.cli.solve import convert, solve
 from dualquery.cli.solvers import solvers
 from dualquery.cli.table import table
+from dualquery.cli.verify import sign, verify
 from dualquery.runtime.errors import BadInputError, InterruptedRun
 from dualquery.runtime.escaping import terminal_line
 from dualquery.runtime.versions import __version__
@@ -53,6 +55,9 @@ for command in (
     solve,
     convert,
     compare_solvers,
+    audit,
+    verify,
+    sign,
 ):
     app.command()(command)
 app.add_typer(budget, name="budget")
