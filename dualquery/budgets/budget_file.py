@@ -140,9 +140,9 @@ class BudgetFile:
 
     def problem(self) -> str | None:
         """Return why this user may not charge the file, as far as the user's own counter tells."""
-        account = self.read()
+        # Read under the counter's lock: else a charge meanwhile makes the file look like an old copy.
         with Seen.opened() as seen:
-            return seen.problem(account, self.path)
+            return seen.problem(self.read(), self.path)
 
     def write(self, decide: Callable[[Account], Entry | None]) -> None:
         """Add an entry; it is on the disk when this returns.

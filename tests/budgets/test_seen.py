@@ -13,6 +13,7 @@ import pytest
 
 from dualquery.budgets.budget_file import BudgetFile
 from dualquery.budgets.marks import is_new, mark_of
+from dualquery.budgets.seen import Seen
 from dualquery.runtime.errors import BadInputError
 from tests.budgets.conftest import Make
 from tests.budgets.test_charges import charged
@@ -70,10 +71,22 @@ def test_a_new_file_is_known_before_its_first_charge(make: Make) -> None:
         charged(file)
 
 
+def test_a_charge_of_another_process_meanwhile_is_no_problem(make: Make, monkeypatch) -> None:
+    file = make()
+    opened = Seen.opened
+
+    def late() -> object:
+        monkeypatch.setattr(Seen, "opened", opened)
+        charged(file)
+        return opened()
+
+    monkeypatch.setattr(Seen, "opened", late)
+    assert file.problem() is None
+    assert len(file.read().releases) == 1
+
+
 def test_the_counter_is_not_ahead_of_the_file(make: Make, monkeypatch) -> None:
     """A crash between the two commits leaves the counter behind, so the file goes on."""
-    from dualquery.budgets.seen import Seen
-
     file = make()
     with monkeypatch.context() as crash:
 
