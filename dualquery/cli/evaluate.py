@@ -10,6 +10,7 @@ import typer
 
 from dualquery.cli.options import (
     AnswersCache,
+    Csv,
     EngineName,
     Explain,
     Json,
@@ -17,6 +18,7 @@ from dualquery.cli.options import (
     Scheduler,
     Threads,
     Verbose,
+    table_of,
 )
 from dualquery.cli.terminal import Terminal, set_threads, start_logging
 from dualquery.runtime.figures import share
@@ -28,6 +30,7 @@ _NAMED = 5
 def evaluate(
     release: Annotated[Path, typer.Argument(help="Folder of a release.")],
     table: Annotated[str, typer.Argument(help="The private table: NAME, PATH or FORMAT:PATH.")],
+    csv: Csv = None,
     seed: Annotated[int, typer.Option(help="Seed of the baselines' noise.")] = 0,
     engine: EngineName = "auto",
     scheduler: Scheduler = None,
@@ -58,7 +61,7 @@ def evaluate(
 
         found = run_evaluation(
             release,
-            table,
+            table_of(table, csv),
             engine=Engine(name=engine, scheduler=scheduler, answers_cache=answers_cache),
             threads=threads,
             seed=seed,

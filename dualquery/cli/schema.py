@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dualquery.cli.options import Quiet
+from dualquery.cli.options import Csv, Quiet, table_of
 from dualquery.cli.terminal import Terminal
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.escaping import terminal_text
@@ -32,6 +32,7 @@ def schema(
     columns: Annotated[
         str | None, typer.Option(help="Columns: names, positions, ranges; !name leaves one out.")
     ] = None,
+    csv: Csv = None,
     out: Annotated[
         Path | None, typer.Option(help="File to make; default: print the draft.")
     ] = None,
@@ -60,7 +61,7 @@ def schema(
 
         drafted: TableSchema | ItemSchema
         progress.phase("reading the table")
-        source = source_of(table)
+        source = source_of(table_of(table, csv))
         if isinstance(source, TableSource) and source.implied_schema is None:
             draft = careful_draft(source, columns)
             drafted = draft.schema

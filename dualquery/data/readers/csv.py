@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, cast
 
 from dualquery.data.opening import FilePath, line_chunks, open_bytes, reading_errors
-from dualquery.data.readers.dialect import SEPARATORS, Dialect
+from dualquery.data.readers.dialect import SEPARATORS, STANDARD, Dialect
 from dualquery.data.readers.python_objects import check_names, check_width
 from dualquery.runtime.errors import BadInputError
 
@@ -61,7 +61,7 @@ class CsvSource:
     header: tuple[str, ...] | None = None
     translate: Translate | None = None
     block_bytes: int = BLOCK_BYTES
-    dialect: Dialect = Dialect()
+    dialect: Dialect = STANDARD
 
     def columns(self) -> Sequence[str]:
         """Return the names of the columns."""
@@ -223,3 +223,8 @@ class _Checked(io.BufferedIOBase):
         return block
 
     read1 = read
+
+
+def open_tsv(path: FilePath, label: str) -> CsvSource:
+    """Return the source for a file separated by tabs."""
+    return CsvSource(path, label, dialect=Dialect("\t"))

@@ -1,4 +1,4 @@
-"""How a file of comma-separated text differs from the standard one: separator, encoding, decimals."""
+"""How separated text may be written: the sign between cells, the encoding, the decimals."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import codecs
 import io
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, cast
 
 from dualquery.data.schema.columns import suggest
 from dualquery.runtime.errors import BadInputError
@@ -98,7 +98,10 @@ class Dialect:
 
     def as_utf8(self, stream: BinaryIO, label: str) -> BinaryIO:
         """Return the stream as UTF-8 text."""
-        return stream if self.is_utf8 else io.BufferedReader(_Recoded(stream, self.encoding, label))
+        if self.is_utf8:
+            return stream
+        raw: io.RawIOBase = _Recoded(stream, self.encoding, label)
+        return cast(BinaryIO, io.BufferedReader(raw))
 
     def with_points(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Return a table of texts whose numbers have points before decimals, and nothing else."""
@@ -113,6 +116,10 @@ class Dialect:
             .alias(column.name)
             for column in frame.get_columns()
         )
+
+
+STANDARD = Dialect()
+"""The separator that the header shows, UTF-8, points before decimals."""
 
 
 class _Recoded(io.RawIOBase):
@@ -133,9 +140,9 @@ class _Recoded(io.RawIOBase):
             block = self._stream.read(len(buffer))
             try:
                 text = self._decoder.decode(block, final=not block)
-            except UnicodeDecodeError as fault:
+            except UnicodeError as fault:
                 raise BadInputError(
-                    f"{self._label}: not {self._encoding} text ({fault.reason}); name its encoding "
+                    f"{self._label}: not {self._encoding} text ({fault}); name its encoding "
                     "with --csv encoding=NAME"
                 ) from None
             self._left = text.lstrip("\ufeff").encode()
