@@ -45,13 +45,13 @@ for command in (
     answer,
     sample,
     report,
-    schema,
     solvers,
     solve,
     convert,
     compare_solvers,
 ):
     app.command()(command)
+app.add_typer(schema, name="schema")
 app.add_typer(budget, name="budget")
 
 

@@ -895,3 +895,19 @@ def test_a_table_in_another_dialect_is_released(dualquery, files, here) -> None:
     assert done.code == 0
     done = dualquery("evaluate", "mine", odd, "--csv", "encoding=utf-16", "--json")
     assert done.json["rows"] > 0
+
+
+def test_schema_check_says_what_a_schema_means(dualquery, files, here, tmp_path) -> None:
+    done = dualquery("schema", "check", files[1])
+    assert done.code == 0
+    assert "5 columns" in done.out
+    assert "declared" in done.out
+    dictionary = tmp_path / "domain.json"
+    dictionary.write_text('{"age": 3, "sex": 2}')
+    done = dualquery("schema", "check", dictionary, "--out", "mine.json")
+    assert "not declared, so releases with it are not private" in " ".join(done.out.split())
+    assert dualquery("schema", "check", "mine.json").code == 0
+    dictionary.write_text('{"columns": [{"name": "a", "kind": "binry"}]}')
+    done = dualquery("schema", "check", dictionary)
+    assert done.code == 2
+    assert "kind is 'binry'" in done.last
