@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import re
 from functools import partial
@@ -24,6 +25,7 @@ from dualquery.cli.options import (
     mechanism_options,
     table_of,
 )
+from dualquery.cli.resuming import keep_command, resumed_command
 from dualquery.cli.terminal import Terminal, set_threads, start_logging
 from dualquery.mechanisms.registry import BUILT_IN, check_mechanism, implied_mechanism
 from dualquery.runtime.errors import BadInputError
@@ -40,8 +42,8 @@ _data, _workload, _mechanism, _budget, _run = (
 )
 
 PASSED_ON = (
-    "schema", "columns", "max_ones_per_row", "mechanism", "records", "epsilon", "delta",
-    "neighbours", "rows", "accountant", "budget", "seed", "threads", "show_private_errors",
+    "schema", "columns", "max_ones_per_row", "mechanism", "records", "polish", "epsilon",
+    "delta", "neighbours", "rows", "accountant", "budget", "seed", "threads", "show_private_errors",
 )  # fmt: skip
 """Options that `dualquery.release` takes under the same names, as they are."""
 
@@ -110,6 +112,10 @@ def release(
         int | None,
         _mechanism(help="Synthetic records; default: one a row, 1,000,000 at most.", min=1),
     ] = None,
+    polish: Annotated[
+        float | None,
+        _mechanism(help="Seconds in which records are brought nearer to the answers."),
+    ] = None,
     rounds: Annotated[
         int | None, _mechanism("--rounds", "--iterations", help="Rounds of the game (T).")
     ] = None,
@@ -162,6 +168,16 @@ def release(
     ] = False,
     threads: Threads = None,
     out: Annotated[Path | None, _run(help="Folder to make; default: release-<UTC time>.")] = None,
+    resume: Annotated[
+        Path | None, _run(help="Go on with an interrupted release: its OUT.unfinished.")
+    ] = None,
+    no_other_copy: Annotated[
+        bool,
+        _run(
+            "--no-other-copy",
+            help="With --resume, and without --budget: your word that no other copy of it ran.",
+        ),
+    ] = False,
     config: Annotated[Path | None, _run(help="TOML file with these options; see above.")] = None,
     as_json: Json = False,
     quiet: Annotated[
@@ -184,6 +200,8 @@ def release(
 
       dualquery release --mechanism mwem -o help
 
+      dualquery release --resume survey-release.unfinished
+
     A TOML file for --config holds the same options by their names, for example:
 
       epsilon = 0.5
@@ -205,12 +223,27 @@ def release(
         name = given["mechanism"] or implied_mechanism(given["option"])
         show_options(terminal, name)
         return
-    workload = check_options(given)
+    if given["resume"] is None:
+        check_options(given)
 
-    from dualquery.releases.folder import reserve
+    from dualquery.releases import reservation
 
-    target = given["out"] or Path(default_name())
-    with reserve(target) as folder, terminal.progress() as progress:
+    with contextlib.ExitStack() as held:
+        if given["resume"] is not None:
+            place = held.enter_context(
+                reservation.resume(
+                    given["resume"], given["out"], no_other_copy=given["no_other_copy"]
+                )
+            )
+            given = resumed_command(context, given, place.checkpoint)
+        else:
+            place = held.enter_context(reservation.reserve(given["out"] or Path(default_name())))
+        workload = check_options(given)
+        place.hold_space()
+        if given["seed"] is None:
+            keep_command(given, place.checkpoint)
+        progress = held.enter_context(terminal.progress())
+
         from dualquery.api import release as make_release
         from dualquery.rows.engines import Engine
 
@@ -225,18 +258,19 @@ def release(
             max_cells=workload.max_cells,
             options=mechanism_options(given),
             engine=Engine(name=given["engine"], **_chosen(given, "scheduler", "answers_cache")),
+            checkpoint=place.checkpoint,
             progress=progress,
             **_chosen(given, *PASSED_ON),
         )
         progress.phase("writing the release")
-        folder.write(made)
+        place.write(made.write_files)
     if given["quiet"] and not made.privacy.private:
         typer.echo(terminal_line(made.privacy.guarantee()), err=True)
     summary = made.summary()
     shown = {key: value for key, value in summary.items() if key not in ("schema", "proof")}
-    terminal.emit({"release": str(target), **shown})
+    terminal.emit({"release": str(place.target), **shown})
     if not terminal.machine:
-        show(terminal, made, target, verbose=given["verbose"])
+        show(terminal, made, place.target, verbose=given["verbose"])
 
 
 def check_options(given: dict[str, Any]) -> WorkloadRequest:
@@ -336,6 +370,12 @@ def show(terminal: Terminal, made: Release, target: Path, *, verbose: bool) -> N
         # The panel says already why a release is not private, and what some notes repeat.
         if note not in statement and "not private" not in note:
             console.print(f"note: {escape(note)}", style="yellow")
+    if questions := made.workload.description.get("questions"):
+        console.print(
+            f"{len(questions):,} questions of the list were asked by their parts, the conjunctions "
+            "that they are made of; they are answered by "
+            f"[bold]dualquery answer {escape(str(target))}[/bold]"
+        )
     shown = 5  # the text of all of them would take a while
     few = ", the first few" if len(made.workload) > shown else ""
     answers = "answer" if len(made.workload) == 1 else "answers"

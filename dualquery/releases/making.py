@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import datetime
+import hashlib
+import secrets
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from dualquery.mechanisms.protocol import Budget, Mechanism, Outcome, Plan, Session, Task
 from dualquery.privacy.accountants.choice import best
-from dualquery.privacy.events import Neighbours, events_of
+from dualquery.privacy.events import Event, Neighbours, events_of
 from dualquery.privacy.statement import PrivacyStatement
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.disjunctions import Disjunctions
@@ -16,11 +20,13 @@ from dualquery.queries.family import Queries, Statistic
 from dualquery.queries.stored import BUILT_IN
 from dualquery.releases.folder import Release
 from dualquery.releases.payment import NO_PAYMENT, Payment
+from dualquery.releases.polish import check_polish, polished
 from dualquery.releases.proof import Price, proof_record
 from dualquery.releases.sampling import finished_records
 from dualquery.room.assumptions import numerical_assumptions
 from dualquery.room.curator import Curator
 from dualquery.room.declared import Declaration, check_declared
+from dualquery.room.journal import NO_JOURNAL, Journal
 from dualquery.room.private_errors import SEEN
 from dualquery.room.randomness import randomness
 from dualquery.room.row_count import RowCount
@@ -34,6 +40,15 @@ if TYPE_CHECKING:
 
 PROVEN = (*BUILT_IN, Disjunctions)
 """Families whose sensitivity the room proves."""
+
+_LOST = (
+    "{} private draws were begun and lost when the run was interrupted: they are charged, and the "
+    "rest of the schedule went on without them."
+)
+
+_BYTES_PER_QUERY = 128
+_MOST_RECORD_BYTES = 1 << 28
+"""More than that is not held beforehand for records."""
 
 _UNSEEN = "The mechanism looks at no private row."
 
@@ -60,10 +75,14 @@ class Terms:
         Of an experiment that is not private; None for a release.
     records
         Number of synthetic records that the user asked for; None for the mechanism's.
+    polish
+        Seconds for which records are improved (`dualquery.releases.polish`); None for not at all.
     show_private_errors
         The operator's explicit word to log true errors (`dualquery.room.private_errors`).
     payment
         What the release pays with, before it draws.
+    journal
+        Keeps what is drawn, so that an interrupted run can go on.
     """
 
     budget: Budget
@@ -74,8 +93,10 @@ class Terms:
     stated_rows: int | None = None
     seed: int | None = None
     records: int | None = None
+    polish: float | None = None
     show_private_errors: bool = False
     payment: Payment = NO_PAYMENT
+    journal: Journal = NO_JOURNAL
 
 
 def make_release(
@@ -106,14 +127,27 @@ def make_release(
         progress.note(expected.text())
     if privacy.private:
         privacy = replace(privacy, together=terms.payment.together())
+    journal = terms.journal
+    journal.same("plan", {"n": count.n, "schedule": _digest(events_of(plan.schedule))})
     with count.cost_told():
+        journal.make_room(expected_bytes(task))
         terms.payment.pay((*count.events, *events_of(plan.schedule)), privacy)
     outcome = run(
         data, task, mechanism, plan, seed, threads, progress, budget.neighbours, terms.statistics,
-        show_private_errors=terms.show_private_errors,
+        journal, show_private_errors=terms.show_private_errors,
     )  # fmt: skip
+    journal.finish()
     terms.payment.finish()
+    if journal.lost:
+        notes = (*notes, _LOST.format(journal.lost))
     records, remark = finished_records(outcome, terms.records, task.n, seed)
+    if records is not None and terms.polish is not None:
+        progress.phase("polishing the records")
+        generator = np.random.default_rng(seed)
+        workload = check_polish(task.queries, terms.polish)
+        records = polished(
+            records, workload, outcome.answers, terms.polish, generator, progress.step
+        )
     intervals = outcome.intervals
     if intervals is not None:
         intervals = intervals.for_rows(count, task.queries.low, task.queries.high)
@@ -128,6 +162,8 @@ def make_release(
             "neighbours": budget.neighbours.value,
             "rows": terms.stated_rows,
             "seed": seed,
+            "records": terms.records,
+            "polish": terms.polish,
             "budget_file": terms.payment.record(),
             "mechanism": asdict(mechanism),  # type: ignore[call-overload]  # a frozen dataclass
         },
@@ -159,13 +195,14 @@ def run(
     progress: Progress = NO_PROGRESS,
     neighbours: Neighbours = Neighbours.REPLACE_ONE,
     statistics: Statistic | None = None,
+    journal: Journal = NO_JOURNAL,
     *,
     show_private_errors: bool = False,
 ) -> Outcome:
     """Let the private room read the rows, and the mechanism run on it.
 
-    The room holds ``statistics``; None for what the mechanism asks for. The operator's log shows
-    true errors on ``show_private_errors`` only.
+    The room holds ``statistics``; None for what the mechanism asks for. ``journal`` keeps what is
+    drawn. The operator's log shows true errors on ``show_private_errors`` only.
     """
     if statistics is None:
         statistics = mechanism.statistics(task.queries)
@@ -180,16 +217,42 @@ def run(
         threads=threads,
         neighbours=neighbours,
         public_rows=task.n,
+        journal=journal,
         show_private_errors=show_private_errors,
     )
     if plan.needs_answers:
         progress.phase("evaluating the queries")
         curator.evaluate()
     progress.phase(f"running {plan.mechanism or mechanism.name}")
-    session = Session(threads=threads, public_seed=seed, progress=progress.step)
+    session = Session(
+        threads=threads,
+        public_seed=_public_seed(seed, journal),
+        progress=progress.step,
+        journal=journal,
+    )
     outcome = mechanism.run(task, plan, curator, session)
     curator.log_errors(outcome.answers, "the released answers", task.queries)
     return replace(outcome, grounds=curator.grounds())
+
+
+def expected_bytes(task: Task) -> int:
+    """Return about how many bytes a release takes, from public facts: to find a full disk early."""
+    records = min(task.n, 1_000_000) * task.queries.domain.columns
+    return _BYTES_PER_QUERY * len(task.queries) + min(2 * records, _MOST_RECORD_BYTES)
+
+
+def _public_seed(seed: int | None, journal: Journal) -> int:
+    """Return the seed of public choices: a run that goes on makes the same ones."""
+
+    def fresh() -> dict[str, int]:
+        return {"seed": secrets.randbits(128) if seed is None else seed}
+
+    return int(journal.recall("public seed", fresh, fresh)["seed"])
+
+
+def _digest(events: tuple[Event, ...]) -> str:
+    """Return the SHA-256 of a schedule's events."""
+    return hashlib.sha256(repr(events).encode()).hexdigest()
 
 
 def price(plan: Plan[Any], budget: Budget) -> Price:

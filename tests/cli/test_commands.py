@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -22,7 +23,9 @@ RELEASE_KEYS = {
     "queries", "way", "workload", "synthetic_records", "solver", "intervals", "measurements",
     "model", "notes", "versions", "created",
 }  # fmt: skip
-COMMANDS = ["release", "evaluate", "answer", "sample", "report", "budget", "solvers", "schema"]
+COMMANDS = [
+    "release", "evaluate", "answer", "table", "sample", "report", "budget", "solvers", "schema",
+]  # fmt: skip
 
 
 def names(folder: Path) -> set[str]:
@@ -356,12 +359,6 @@ def test_the_mechanisms_options_in_a_config(dualquery, small, tmp_path, text) ->
 # --- the other commands ---------------------------------------------------------------------------
 
 
-@pytest.fixture
-def released(dualquery, small, tmp_path) -> Path:
-    assert dualquery(*small, "--out", tmp_path / "out", "--seed", "1").code == 0
-    return tmp_path / "out"
-
-
 def test_evaluate_says_loudly_that_it_is_not_private(dualquery, released, files) -> None:
     done = dualquery("evaluate", released, files[0])
     assert done.code == 0
@@ -493,8 +490,20 @@ def test_answer_reads_a_file_and_writes_one(dualquery, released, here) -> None:
     done = dualquery("answer", released, "--file", "wrong.txt")
     assert done.code == 2
     assert "wrong.txt, line 2: there is no column 'AGE'; did you mean 'age'?" in done.last
-    assert "one of the two" in dualquery("answer", released).last
+    assert "made without questions of its own" in dualquery("answer", released).last
     assert "one of the two" in dualquery("answer", released, "flag", "--file", "wrong.txt").last
+
+
+def test_a_release_answers_the_questions_of_its_own_list(dualquery, files, here) -> None:
+    (here / "asked.txt").write_text("flag\nage>=25 or flag\nmean(age) given sex=Male\n")
+    done = dualquery(
+        "release", files[0], "--schema", files[1], "--queries", "asked.txt", "--out", "made",
+    )  # fmt: skip
+    assert done.code == 0, done.err
+    assert "2 questions of the list were asked by their parts" in " ".join(done.out.split())
+    answers = dualquery("answer", "made", "--json").json["answers"]
+    assert [each["query"] for each in answers] == ["age>=25 or flag", "mean(age) given sex=Male"]
+    assert all(each["low"] < each["answer"] < each["high"] for each in answers)
 
 
 def test_answers_of_a_file_are_no_formulas(dualquery, released, here) -> None:
@@ -647,7 +656,7 @@ def test_lack_of_memory_is_exit_code_2(dualquery, small, here, monkeypatch) -> N
 
 
 @pytest.mark.parametrize(
-    "where", ["dualquery.releases.making.run", "dualquery.releases.folder.ReservedFolder.write"]
+    "where", ["dualquery.releases.making.run", "dualquery.room.curator.Curator.evaluate"]
 )
 def test_ctrl_c_is_exit_code_130_and_leaves_nothing(
     dualquery, small, here, monkeypatch, where
@@ -756,15 +765,18 @@ def test_a_real_ctrl_c_ends_cleanly(files, tmp_path) -> None:
     assert process.stderr is not None
     while process.stderr.readline() not in ("running dualquery\n", ""):
         pass
-    assert any(folder.iterdir())  # the folder is reserved before the work begins
-    time.sleep(0.2)
+    # The folder is reserved before the work begins.
+    journal = folder / "mine.unfinished" / "journal"
+    while b'{"begin"' not in journal.read_bytes() and process.poll() is None:
+        time.sleep(0.05)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 130, err
     assert out == ""
-    assert err.rstrip().splitlines()[-1] == "error: interrupted: nothing was written"
+    said = "private draws? (was|were) begun and stay charged; .* release --resume mine.unfinished$"
+    assert re.search(f"^error: interrupted: .* {said}", err.rstrip().splitlines()[-1])
     assert "Traceback" not in err
-    assert names(folder) == set()
+    assert names(folder) == {"mine.unfinished"}
 
 
 def test_synthetic_records_are_plain_parquet(released) -> None:

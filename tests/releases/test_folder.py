@@ -22,7 +22,8 @@ from dualquery.data.schema.columns import Binary, Categorical
 from dualquery.data.schema.items import ItemSchema
 from dualquery.data.schema.table import TableSchema
 from dualquery.queries.generate.random import random_conjunctions
-from dualquery.releases.folder import FORMAT_VERSION, Release, load_release, reserve, trace_table
+from dualquery.releases.folder import FORMAT_VERSION, Release, load_release, trace_table
+from dualquery.releases.reservation import reserve
 from dualquery.releases.seal import canonical
 from dualquery.runtime.errors import BadInputError
 from tests.tables import SCHEMA, people
@@ -166,6 +167,8 @@ OPTIONS = {
     "neighbours",
     "rows",
     "seed",
+    "records",
+    "polish",
     "budget_file",
     "mechanism",
 }
@@ -284,11 +287,11 @@ def _break(monkeypatch: pytest.MonkeyPatch, step: str, error: BaseException) -> 
         monkeypatch.setattr(os, "fsync", fail)
     if step == "rename":
         monkeypatch.setattr(Path, "rename", fail)
-    if step == "mkdtemp":
-        monkeypatch.setattr("tempfile.mkdtemp", fail)
+    if step == "mkdir":
+        monkeypatch.setattr(Path, "mkdir", fail)
 
 
-STEPS = [*sorted(FILES), "fsync", "rename", "mkdtemp"]
+STEPS = [*sorted(FILES), "fsync", "rename", "mkdir"]
 
 
 @pytest.mark.parametrize("step", STEPS)
@@ -306,7 +309,7 @@ STEPS = [*sorted(FILES), "fsync", "rename", "mkdtemp"]
 def test_a_full_disk_at_any_step_leaves_nothing(
     made, tmp_path, monkeypatch, step, error, said
 ) -> None:
-    if step == "mkdtemp" and not isinstance(error, OSError):
+    if step == "mkdir" and not isinstance(error, OSError):
         pytest.skip("Polars has no part in it")
     _break(monkeypatch, step, error)
     with pytest.raises(BadInputError) as raised:
@@ -371,7 +374,7 @@ def test_a_target_that_appears_meanwhile_is_left_alone(made, tmp_path) -> None:
     with reserve(tmp_path / "out") as folder:
         (tmp_path / "out").mkdir()
         with pytest.raises(BadInputError, match="appeared while the release was made"):
-            folder.write(made)
+            folder.write(made.write_files)
     assert names(tmp_path) == {"out"}
     assert names(tmp_path / "out") == set()
 
@@ -522,7 +525,7 @@ def test_a_release_answers_text(made, answers_only) -> None:
     assert made.answer("flag") + made.answer("!flag") == pytest.approx(1)
     with pytest.raises(BadInputError, match="no column 'colour'"):
         made.answer("colour=red")
-    with pytest.raises(BadInputError, match="no model and no synthetic records"):
+    with pytest.raises(BadInputError, match="no model and no synthetic"):
         answers_only.answer("flag & sex=Male")
 
 
