@@ -16,6 +16,7 @@ from dualquery.runtime.progress import NO_PROGRESS, Progress
 
 if TYPE_CHECKING:
     from dualquery.budgets.budget_file import BudgetFile
+    from dualquery.checkpoints.checkpoint import Checkpoint
     from dualquery.data.schema.protocol import Schema
     from dualquery.queries.family import Queries
     from dualquery.releases.folder import Release
@@ -73,10 +74,12 @@ class Synthesizer:
         mechanism: str | None = None,
         options: Mapping[str, Any] | None = None,
         records: int | None = None,
+        polish: float | None = None,
         neighbours: str = "replace-one",
         rows: int | None = None,
         accountant: str = "auto",
         budget: str | Path | BudgetFile | None = None,
+        checkpoint: Checkpoint | None = None,
         seed: int | None = None,
         engine: Engine | str = "auto",
         threads: int | None = None,
@@ -98,10 +101,12 @@ class Synthesizer:
         self.mechanism = mechanism
         self.options = options
         self.records = records
+        self.polish = polish
         self.neighbours = neighbours
         self.rows = rows
         self.accountant = accountant
         self.budget = budget
+        self.checkpoint = checkpoint
         self.seed = seed
         self.engine = engine
         self.threads = threads

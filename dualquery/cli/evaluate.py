@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
+from dualquery.cli.given_table import Csv, table_of
 from dualquery.cli.options import (
     AnswersCache,
-    Csv,
     EngineName,
     Explain,
     Json,
@@ -18,7 +18,6 @@ from dualquery.cli.options import (
     Scheduler,
     Threads,
     Verbose,
-    table_of,
 )
 from dualquery.cli.terminal import Terminal, set_threads, start_logging
 from dualquery.runtime.figures import share

@@ -30,15 +30,6 @@ Threads: TypeAlias = Annotated[
     int | None,
     typer.Option(help="Most threads; default: one for each core.", min=1, rich_help_panel=RUN),
 ]
-Csv: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        "--csv",
-        help="How a CSV file is written, such as delimiter=;,encoding=latin-1,decimal=, in "
-        "quotation marks.",
-        rich_help_panel="Data",
-    ),
-]
 EngineName: TypeAlias = Annotated[
     str, typer.Option(help="How rows are read: auto, memory, stream or dask.", rich_help_panel=RUN)
 ]
@@ -60,16 +51,6 @@ Explain: TypeAlias = Annotated[
 
 SHORTHANDS = ("rounds", "samples", "eta", "repetitions", "solver", "solver_timeout")
 """Options of mechanisms that the command has, too."""
-
-
-def table_of(text: str, csv: str | None) -> Any:
-    """Return what `dualquery.release` takes as a table: the text, or a CSV file of a dialect."""
-    if csv is None:
-        return text
-    from dualquery.data.readers.dialect import Dialect
-    from dualquery.data.readers.formats import parse_source
-
-    return parse_source(text, Dialect.parse(csv))
 
 
 def apply_config(context: typer.Context, path: Path | None) -> dict[str, Any]:

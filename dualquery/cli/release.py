@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dualquery.cli.given_table import Csv, table_of
 from dualquery.cli.options import (
     RUN,
     AnswersCache,
-    Csv,
     EngineName,
     Explain,
     Json,
@@ -23,7 +23,6 @@ from dualquery.cli.options import (
     Verbose,
     apply_config,
     mechanism_options,
-    table_of,
 )
 from dualquery.cli.resuming import keep_command, resumed_command
 from dualquery.cli.terminal import Terminal, set_threads, start_logging

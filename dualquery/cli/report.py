@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from dualquery.cli.options import Csv, Quiet, Threads, table_of
+from dualquery.cli.given_table import Csv, table_of
+from dualquery.cli.options import Quiet, Threads
 from dualquery.cli.terminal import Terminal, set_threads
 from dualquery.runtime.errors import BadInputError
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from dualquery.cli.options import Csv, Quiet, table_of
+from dualquery.cli.given_table import Csv, table_of
+from dualquery.cli.options import Quiet
 from dualquery.cli.terminal import Terminal
 from dualquery.data.schema.columns import Binary
 from dualquery.runtime.errors import BadInputError

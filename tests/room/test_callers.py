@@ -101,6 +101,7 @@ STATED = {
 UNSTATED = {
     "dualquery/__init__.py": "names of the package: what they do is listed below their own files",
     "dualquery/data/": "readers: they hand rows to a caller, who is listed here",
+    "dualquery/cli/given_table.py": "hands the table to a command, which is listed here",
     "dualquery/rows/": "engines: they hand rows to a caller, who is listed here",
     "dualquery/budgets/marks.py": "a keyed hash for the user's own budget file, to warn with",
     "dualquery/queries/generate/files.py": "reads a file of public queries",
