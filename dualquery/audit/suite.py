@@ -79,7 +79,7 @@ class Effort:
 
 
 QUICK = Effort(2, 500, 60, 15, 2.0, 200, larger=False)
-FULL = Effort(12, 2_500, 2_500, 300, 25.0, 5_000, larger=True)
+FULL = Effort(6, 1_000, 800, 100, 12.0, 3_000, larger=True)
 PLANTED_EFFORT = Effort(2, 500, 60, 15, 60.0, 300, larger=False)
 """For the checks of planted bugs."""
 
