@@ -212,6 +212,11 @@ def _carried_out(tasks: Sequence[Task], processes: int) -> Iterator[tuple[Task, 
             running = {pool.submit(carry_out, task): task for task in tasks}
             for future in as_completed(running):
                 yield running[future], future.result()
+        except BaseException:
+            # Who interrupts an audit does not wait for the checks that are running.
+            for child in multiprocessing.active_children():
+                child.terminate()
+            raise
         finally:
             pool.shutdown(cancel_futures=True)
 
