@@ -140,7 +140,7 @@ class BudgetFile:
 
     def problem(self) -> str | None:
         """Return why this user may not charge the file, as far as the user's own counter tells."""
-        # Read under the counter's lock: else a charge meanwhile makes the file look like an old copy.
+        # Read under the counter's lock: else a charge meanwhile makes this look like an old copy.
         with Seen.opened() as seen:
             return seen.problem(self.read(), self.path)
 
