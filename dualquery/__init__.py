@@ -5,9 +5,10 @@
 >>> released.synthetic.head(3)  # doctest: +SKIP
 
 `release` does the main job; `load_release` reads a folder back; `evaluate` compares a release with
-its table (not private); `Synthesizer` has the fit and sample of other synthesizers; `Engine` says
-where the rows are read. The parts are in ``dualquery.data``, ``dualquery.queries``,
-``dualquery.privacy``, ``dualquery.mechanisms.dualquery`` and the package ``solvers``.
+its table (not private); `BudgetFile` holds what all releases of a data set may cost together;
+`Synthesizer` has the fit and sample of other synthesizers; `Engine` says where the rows are read.
+The parts are in ``dualquery.data``, ``dualquery.queries``, ``dualquery.privacy``,
+``dualquery.mechanisms.dualquery`` and the package ``solvers``.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from dualquery.runtime.versions import __version__
 
 if TYPE_CHECKING:
     from dualquery.api import expected_error, release
+    from dualquery.budgets.budget_file import BudgetFile
     from dualquery.queries.conjunctions import Workload
     from dualquery.queries.parities import FactorParities, Parities
     from dualquery.queries.ranges import RangeQueries, SeriesRangeQueries
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BadInputError",
+    "BudgetFile",
     "Engine",
     "FactorParities",
     "HistogramQueries",
@@ -53,6 +56,7 @@ check_siblings()
 # Heavy libraries load with the first use of a name, so that the command line starts at once.
 _HOME = {
     "BadInputError": "dualquery.runtime.errors",
+    "BudgetFile": "dualquery.budgets.budget_file",
     "Engine": "dualquery.rows.engines",
     "FactorParities": "dualquery.queries.parities",
     "HistogramQueries": "dualquery.queries.tabulated",

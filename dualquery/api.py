@@ -10,17 +10,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dualquery.mechanisms.protocol import Task
-from dualquery.mechanisms.registry import configure
+from dualquery.mechanisms.registry import configure, with_records
 from dualquery.privacy.events import Neighbours
 from dualquery.releases.making import Terms, declarations, make_release
+from dualquery.releases.payment import Payment
 from dualquery.requests import BudgetRequest
 from dualquery.room.randomness import check_seed
 from dualquery.room.row_count import COUNT_SHARE, RowCount
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.progress import NO_PROGRESS, Progress
-from dualquery.runtime.resources import thread_count
+from dualquery.runtime.resources import check_memory, thread_count
 
 if TYPE_CHECKING:
+    from dualquery.budgets.budget_file import BudgetFile
     from dualquery.data.schema.protocol import Schema
     from dualquery.estimates.expected import ExpectedError
     from dualquery.queries.family import Queries
@@ -43,14 +45,17 @@ def release(
     max_cells: int | None = None,
     mechanism: str | None = None,
     options: Mapping[str, Any] | None = None,
+    records: int | None = None,
     epsilon: float = 1.0,
     delta: float | None = None,
     neighbours: str = "replace-one",
     rows: int | None = None,
     accountant: str = "auto",
+    budget: str | Path | BudgetFile | None = None,
     seed: int | None = None,
     engine: Engine | str = "auto",
     threads: int | None = None,
+    show_private_errors: bool = False,
     progress: Progress = NO_PROGRESS,
 ) -> Release:
     """Answer a workload about a private table, and make synthetic records, under privacy.
@@ -74,11 +79,18 @@ def release(
     mechanism, options
         The mechanism's name, and values for the fields of its configuration. None for ``auto``,
         which chooses from public facts; with options, for the mechanism ``dualquery``.
+    records
+        Number of synthetic records; None for one a row, up to limits that the release states. A
+        mechanism that fits no distribution repeats its own records.
     epsilon, delta, neighbours, accountant
         The budget. ``delta`` defaults to 1/n^2 (0 for mechanisms of pure epsilon).
     rows
         With ``neighbours="add-remove"``, where the number of rows is private: a public number to
         use instead. None buys a noisy one with a twenty-fifth of epsilon, and needs ``delta``.
+    budget
+        A budget file (`dualquery.BudgetFile`, or its path), which is charged before anything is
+        drawn; a release that is not private is refused then. None charges none: the guarantee adds
+        up with those of other releases about the same rows.
     seed
         For experiments only: makes the run reproducible and the release not private.
     engine
@@ -86,6 +98,9 @@ def release(
         takes ``stream`` for files that do not fit into memory. Results do not depend on it.
     threads
         Threads for all parts; None for one a core. Results do not depend on it.
+    show_private_errors
+        True to log the true errors of the answers, for yourself only. What you choose after seeing
+        them is not covered by the guarantee, and the release says that they were shown.
     progress
         Listens to phases and rounds.
 
@@ -96,8 +111,8 @@ def release(
     Raises
     ------
     BadInputError
-        If anything asked for cannot be; nothing private has been drawn then, but for the noisy
-        number of rows.
+        If anything asked for cannot be, or the budget file has no room for it; nothing private has
+        been drawn then, but for the noisy number of rows.
 
     Examples
     --------
@@ -113,7 +128,7 @@ def release(
     wanted = BudgetRequest(
         epsilon=epsilon, delta=delta, accountant=accountant, neighbours=neighbours, rows=rows
     )
-    configured = configure(mechanism, options or {})
+    configured = with_records(configure(mechanism, options or {}), records)
     wanted.require_delta(configured)
     if mechanism is None and options:
         progress.note(
@@ -133,11 +148,23 @@ def release(
         max_cells=max_cells,
     )
     reading = engine if isinstance(engine, Engine) else Engine(name=engine)
+    relation = Neighbours.parse(neighbours)
+    payment = Payment.begin(budget, table, relation, configured.name, seed)
     progress.phase("reading the table")
     with reading.open(table, schema, columns, max_ones_per_row) as data:
-        count = wanted.count_rows(data.records, seed)
+        payment.require_declared(data.schema.declared)
+        whole = (epsilon, delta or 0.0)  # given, or 0 of a pure mechanism, if rows are bought
+        count = wanted.count_rows(
+            data.records, seed, lambda event: payment.pay_first(event, *whole)
+        )
+        if records is not None:
+            check_memory(
+                2 * records * data.schema.domain.bits,
+                f"{records:,} records of {data.schema.domain.bits:,} bits",
+                "release fewer; dualquery sample draws any number from the release afterwards",
+            )
         with count.cost_told():
-            budget, notes = wanted.resolve(configured, count)
+            share, notes = wanted.resolve(configured, count)
             progress.phase("making the workload")
             if isinstance(queries, Queries):
                 workload = _own_workload(queries, data.schema)
@@ -147,8 +174,9 @@ def release(
             declared = declarations(workload, statistics)
         task = Task(workload, count.n)
         terms = Terms(
-            budget, count, statistics, declared, asked_epsilon=epsilon, stated_rows=rows, seed=seed
-        )
+            share, count, statistics, declared, asked_epsilon=epsilon, stated_rows=rows, seed=seed,
+            records=records, show_private_errors=show_private_errors, payment=payment,
+        )  # fmt: skip
         return make_release(data, task, configured, terms, notes, cores, progress, created)
 
 

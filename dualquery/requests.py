@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from numbers import Integral
 from pathlib import Path
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from dualquery.mechanisms.protocol import Budget, Mechanism
 from dualquery.privacy.accountants.choice import choices
 from dualquery.privacy.budget import check_budget, check_ranges, default_delta
-from dualquery.privacy.events import Neighbours
+from dualquery.privacy.events import Event, Neighbours
 from dualquery.room.row_count import RowCount, buy_row_count
 from dualquery.rows.protocol import Rows
 from dualquery.runtime.errors import BadInputError
@@ -177,8 +177,15 @@ class BudgetRequest:
                 "1/n^2 from; give --delta, or state a number of rows with --rows"
             )
 
-    def count_rows(self, records: Rows, seed: int | None) -> RowCount:
+    def count_rows(
+        self,
+        records: Rows,
+        seed: int | None,
+        pay: Callable[[Event], None] = lambda _: None,
+    ) -> RowCount:
         """Return the number of rows that everything public uses: known, stated or bought.
+
+        ``pay`` is called before a number is bought, with the event that is about to be drawn.
 
         Raises
         ------
@@ -190,7 +197,7 @@ class BudgetRequest:
             return RowCount(records.n)
         if self.rows is not None:
             return RowCount(self.rows, relation)
-        return buy_row_count(records, self.epsilon, seed)
+        return buy_row_count(records, self.epsilon, seed, pay=pay)
 
     def resolve(self, mechanism: Mechanism[Any], rows: RowCount) -> tuple[Budget, tuple[str, ...]]:
         """Return the budget of the mechanism and remarks on it.

@@ -68,8 +68,7 @@ def multiply_weights(
     for number in range(1, options.iterations + 1):
         if curator.cut_short(_DRAWS):
             break
-        if options.verbose:
-            curator.log_errors(answers, f"before iteration {number}")
+        curator.log_errors(answers, f"before iteration {number}")
         candidates = ~measured_already & asked.admitted(fitting(distribution, queries, options))
         require_candidates(candidates, number, options)
 
@@ -93,8 +92,7 @@ def multiply_weights(
         measured_already[question] = True
         answers = queries.scale * distribution.answers()
         progress(number, options.iterations)
-    if options.verbose:
-        curator.log_errors(answers, f"after iteration {options.iterations}")
+    curator.log_errors(answers, f"after iteration {options.iterations}")
     output.after_last(answers, distribution)
     return trace
 

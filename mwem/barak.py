@@ -105,11 +105,16 @@ class Barak(Mechanism[BarakDetails]):
     """Passes of multiplicative weights over all coefficients."""
 
     records: int | None = None
-    """Number of synthetic records; None for one a private row, 10,000 at most."""
+    """Number of synthetic records; None for one a private row, up to `default_records`."""
 
     def __post_init__(self) -> None:
         check_choice(self, "fit")
         check_whole(self, "repetitions", "records")
+
+    @property
+    def makes_records(self) -> bool:
+        """Only a table gives records; ``auto`` may find none."""
+        return self.fit != "none"
 
     def statistics(self, queries: Queries) -> Workload:
         """Hold the counts that the coefficients are made of."""
@@ -128,7 +133,7 @@ class Barak(Mechanism[BarakDetails]):
                 fit=choose_fit(self.fit, sets.workload),
                 repetitions=self.repetitions,
                 moving_parities=moves.entries,
-                records=self.records or default_records(task.n),
+                records=self.records or default_records(task.n, task.queries.domain),
                 noise=priced.noise,
             ),
         )

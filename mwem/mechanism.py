@@ -118,7 +118,7 @@ class Mwem(MwemOptions, Mechanism[MwemDetails]):
                     self.memory,
                     self.noisy_init,
                 ),
-                records=self.records or default_records(task.n),
+                records=self.records or default_records(task.n, task.queries.domain),
                 spending=spending,
             ),
         )

@@ -59,10 +59,7 @@ class MwemOptions:
     ``stop`` when it is selected."""
 
     records: int | None = None
-    """Number of synthetic records; None for one a private row, 10,000 at most."""
-
-    verbose: bool = False
-    """Log the true errors of every iteration for the operator. The log is NOT PRIVATE."""
+    """Number of synthetic records; None for one a private row, up to `default_records`."""
 
     def __post_init__(self) -> None:
         check_whole(self, "iterations", "repetitions", "records")

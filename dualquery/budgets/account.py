@@ -7,6 +7,7 @@ be told from each other.
 
 from __future__ import annotations
 
+import datetime
 import hashlib
 import json
 import re
@@ -183,6 +184,11 @@ class Account:
 def new_token() -> str:
     """Return the id of a new file or release."""
     return secrets.token_hex(16)
+
+
+def now() -> str:
+    """Return the time for an entry: UTC, ISO 8601, whole seconds."""
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
 
 
 def _digest(*parts: str | int | float) -> str:

@@ -8,14 +8,13 @@ returns. Nothing takes an entry away: a run that fails or is killed has spent it
 
 from __future__ import annotations
 
-import datetime
 import os
 import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from dualquery.budgets.account import ROW, Account, Entry, Terms, new_token
+from dualquery.budgets.account import ROW, Account, Entry, Terms, new_token, now
 from dualquery.budgets.places import require_local
 from dualquery.budgets.seen import Seen
 from dualquery.budgets.sqlite import connected, transaction
@@ -97,7 +96,7 @@ class BudgetFile:
         if isinstance(neighbours, str):
             neighbours = Neighbours.parse(neighbours)
         chosen = PrivacyFilter(epsilon, delta, composition)
-        terms = Terms(new_token(), chosen, neighbours, unit, _now())
+        terms = Terms(new_token(), chosen, neighbours, unit, now())
         file = BudgetFile(path)
         place = file._place()
         try:
@@ -250,7 +249,3 @@ def _checked(connection: sqlite3.Connection) -> Account:
 
 def _pragma(connection: sqlite3.Connection, name: str) -> object:
     return connection.execute(f"PRAGMA {name}").fetchone()[0]
-
-
-def _now() -> str:
-    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")

@@ -14,7 +14,6 @@ one charge at most one gives out a release.
 
 from __future__ import annotations
 
-import datetime
 from dataclasses import dataclass, field, replace
 
 from dualquery.budgets.account import (
@@ -25,6 +24,7 @@ from dualquery.budgets.account import (
     Charged,
     Entry,
     new_token,
+    now,
 )
 from dualquery.budgets.budget_file import BudgetFile
 from dualquery.privacy.composition import Cost
@@ -46,11 +46,15 @@ class Charge:
         The release's id, random; it is public and stands in ``release.json``. By default a new one.
     attempt
         Number of this attempt to make the release: 0, and one more each time it is resumed.
+    begun
+        UTC time, ISO 8601, for people: of all entries of the attempt, so that none of them tells
+        how long a pass over private rows took.
     """
 
     file: BudgetFile
     release: str = field(default_factory=new_token)
     attempt: int = 0
+    begun: str = field(default_factory=now, compare=False)
 
     def check(self, neighbours: Neighbours, unit: str) -> None:
         """Refuse a file that protects something else, or that this user may not charge.
@@ -139,7 +143,7 @@ class Charge:
             return replace(self._entry(RESUME), attempt=self.attempt + 1)
 
         self.file.write(decide)
-        return replace(self, attempt=self.attempt + 1)
+        return Charge(self.file, self.release, self.attempt + 1)
 
     def finish(self) -> None:
         """Note that nothing more will be drawn; to be called before the release is given out.
@@ -174,17 +178,17 @@ class Charge:
     def _entry(
         self, kind: str, cost: Cost = _NOTHING, mechanism: str = "", mark: str = ""
     ) -> Entry:
-        now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-        return Entry(kind, self.release, self.attempt, cost, mechanism, mark, now)
+        return Entry(kind, self.release, self.attempt, cost, mechanism, mark, self.begun)
 
 
 def _refusal(file: BudgetFile, account: Account, wanted: Cost) -> str:
     """Say why a cost is refused, and what is left."""
     chosen = account.terms.filter
-    known = [each.cost for each in account.releases.values()]
+    known = account.costs
+    those = "1 release leaves" if len(known) == 1 else f"{len(known)} releases leave"
     return (
         f"the budget file {file.path} has no room for a release of epsilon {wanted.epsilon:g} and "
         f"delta {wanted.delta:g} (rho {wanted.rho:.4g}): of epsilon {chosen.epsilon:g} and delta "
-        f"{chosen.delta:g} (composition {chosen.composition.value}) {len(known)} releases leave "
+        f"{chosen.delta:g} (composition {chosen.composition.value}) {those} "
         f"{chosen.left(known)}. Ask for less; nothing was charged for this"
     )

@@ -1,54 +1,110 @@
-"""``dualquery answer``: answer queries from a release."""
+"""``dualquery answer``: answer questions from a release."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from dualquery.cli.options import Json
 from dualquery.cli.terminal import Terminal
-from dualquery.runtime.escaping import terminal_line
+from dualquery.runtime.errors import BadInputError
+from dualquery.runtime.escaping import csv_cell, terminal_line
+
+if TYPE_CHECKING:
+    import polars as pl
 
 
 def answer(
     release: Annotated[Path, typer.Argument(help="Folder of a release.")],
-    queries: Annotated[
-        list[str], typer.Argument(help="Conjunctions, such as 'age=30-35 & sex!=Female'.")
-    ],
+    questions: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[QUESTIONS]...", help="Such as 'age=18-64 & sex!=Female' or 'mean(age)'."
+        ),
+    ] = None,
+    file: Annotated[
+        Path | None,
+        typer.Option(help="Questions, one a line; or .csv or .parquet, in a column 'query'."),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="File of the answers to make: .csv or .parquet.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
-    """Answer conjunctions from a release; costs no privacy.
+    """Answer questions from a release; costs no privacy.
 
-    A query of the release's workload gets its released answer. Any other query
-    is answered from the synthetic records; nothing is known of its error. A
-    value stands for its whole bucket or category; the output shows the bucket
-    where it is not what you typed.
+    A query of the release's workload gets its released answer, any other
+    question that of the fitted model, or else of the synthetic records. Where
+    noisy measurements tell how far off it may be, an interval says so, for each
+    question by itself.
+
+      share      age=30-35 & sex!=Female      age>=18      edu in (9, 10)
+                 not (a or b) & age between 18 and 64
+      count      count(age>=18)               number of rows
+      number     mean(age)  sum(age)  median(age)  quantile(age, 0.25)
+      given      income=>50K given sex=Female & edu=Bachelors
+
+    What binds most comes first: not, & (and), or, given. A value stands for its
+    whole bucket or category; a range that cuts a bucket takes the numbers in it
+    to lie evenly. The output shows what was answered where it is not what you
+    typed. A name or value that holds signs or words of the language stands in
+    double quotation marks.
 
     Example:
 
-      dualquery answer my-release "age=30-35 & sex=Female & income=>50K"
+      dualquery answer my-release "age=18-64 & sex=Female" "mean(age) given income=>50K"
     """
+    from dualquery.queries.generate.files import read_texts
     from dualquery.releases.answering import answer_queries
     from dualquery.releases.folder import load_release
+    from dualquery.releases.table_files import check_target, write_frames
 
+    if (file is None) == (not questions):
+        raise BadInputError("ask in words, or name a file of questions with --file: one of the two")
+    if out is not None:
+        check_target(out)
     terminal = Terminal(machine=as_json)
-    found = answer_queries(load_release(release), queries)
+    if file is None:
+        found = answer_queries(load_release(release), questions or ())
+    else:
+        texts, place = read_texts(file)
+        found = answer_queries(load_release(release), texts.to_list(), place)
+    if out is not None:
+        write_frames([_table(found, escaped=out.suffix == ".csv")], out)
     terminal.emit({"answers": found})
-    if not as_json:
-        for line in found:
-            asked, answered = terminal_line(line["query"]), terminal_line(line["answered"])
-            shown = asked if asked == answered else f"{asked}\tanswered: {answered}"
-            if line["interval"]:
-                low, high = line["interval"]
-                shown += f"\t{line['level']:.0%} interval of the truth: {low:.6f} to {high:.6f}"
-            typer.echo(f"{line['answer']:.6f}\t{line['source']}\t{shown}")
-        if any(line["source"] == "synthetic" for line in found):
-            typer.echo(
-                "synthetic: not in the release's workload, so computed from its records; nothing "
-                "is known of the error",
-                err=True,
-            )
-        for basis in sorted({line["basis"] for line in found if line["basis"]}):
-            typer.echo(f"intervals: {terminal_line(basis)}", err=True)
+    if terminal.machine or out is not None:
+        return
+    for line in found:
+        typer.echo(_shown(line))
+    for known, start in ((True, "intervals"), (False, "no interval")):
+        for basis in sorted({line["basis"] for line in found if (line["low"] is None) != known}):
+            typer.echo(f"{start}: {terminal_line(basis)}", err=True)
+
+
+def _shown(line: dict[str, Any]) -> str:
+    """Return an answer as a line for people."""
+    asked, answered = terminal_line(line["query"]), terminal_line(line["answered"])
+    shown = asked if asked == answered else f"{asked}\tanswered: {answered}"
+    if line["low"] is not None:
+        low, high = line["low"], line["high"]
+        shown += f"\t{line['level']:.0%} interval of the truth: {low:.6f} to {high:.6f}"
+    number = "-" if line["answer"] is None else f"{line['answer']:.6f}"
+    return f"{number}\t{line['source']}\t{shown}"
+
+
+def _table(found: list[dict[str, Any]], *, escaped: bool) -> pl.DataFrame:
+    """Return answers as a table; texts ``escaped`` for CSV, which spreadsheets open."""
+    import polars as pl
+
+    numbers, texts = ("answer", "low", "high", "level"), ("source", "basis")
+    kinds = {"query": pl.String, "answered": pl.String} | dict.fromkeys(numbers, pl.Float64)
+    kinds |= dict.fromkeys(texts, pl.String)
+    rows = [{name: line[name] for name in kinds} for line in found]
+    if escaped:
+        rows = [
+            {name: csv_cell(cell) if isinstance(cell, str) else cell for name, cell in row.items()}
+            for row in rows
+        ]
+    return pl.DataFrame(rows, schema=kinds)

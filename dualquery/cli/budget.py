@@ -1,220 +1,221 @@
-"""``dualquery budget``: what parameters cost, or what a budget allows, by every accountant."""
+"""``dualquery budget``: budget files, and ``plan``, which needs none."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
+from dualquery.cli.budget_plan import plan
 from dualquery.cli.options import Json
 from dualquery.cli.terminal import Terminal
 from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
-    from rich.table import Table
+    from dualquery.budgets.account import Account
 
-    from dualquery.mechanisms.dualquery.parameters import Chosen
-    from dualquery.mechanisms.forecast import Forecast
-    from dualquery.privacy.accountants.choice import Accountant
-    from dualquery.privacy.events import Neighbours
+File = Annotated[Path, typer.Argument(help="The budget file.", metavar="FILE")]
+
+FORMAT_VERSION = 1
+"""Of what ``export`` writes."""
 
 
-def budget(
-    rows: Annotated[int, typer.Option("--rows", "-n", help="Number of rows of the table.")],
-    rounds: Annotated[int | None, typer.Option(help="Rounds of the game (T).")] = None,
-    samples: Annotated[int | None, typer.Option(help="Queries drawn in each round (s).")] = None,
-    eta: Annotated[
-        float | None, typer.Option(help="Learning rate of the queries' weights (eta).")
-    ] = None,
-    epsilon: Annotated[
-        float | None,
-        typer.Option(
-            help="Budget. With it, leave out one of T, s and eta; with --schema, also all."
-        ),
-    ] = None,
-    delta: Annotated[float | None, typer.Option(help="Default 1/n^2.")] = None,
-    schema: Annotated[
-        str | None,
-        typer.Option(
-            help="With --epsilon: show the error to expect of each mechanism on this schema."
-        ),
-    ] = None,
-    queries: Annotated[
-        int | None,
-        typer.Option(
-            help="With --schema: a number of signed 3-way conjunctions (default 100000, or all "
-            "that differ if these are fewer).",
-            min=1,
-        ),
-    ] = None,
-    neighbours: Annotated[
-        str, typer.Option(help="replace-one, or add-remove, where --rows is a public stand-in.")
-    ] = "replace-one",
-    as_json: Json = False,
-) -> None:
-    """Show every accountant side by side for DualQuery's parameters. Looks at no data.
+class _PlanByDefault(TyperGroup):
+    """Options without a command mean ``plan``: ``dualquery budget --epsilon 1 ...`` as of old."""
 
-    With --rounds, --samples and --eta it shows the epsilon of each accountant. With --epsilon and
-    two of the three it shows the third that each accountant allows. With --epsilon and --schema it
-    also shows the error to expect of each mechanism, and DualQuery's policy chooses what you leave
-    out of the three.
+    def parse_args(self, context: Any, arguments: list[str]) -> list[str]:
+        if not arguments or (
+            arguments[0].startswith("-") and arguments[0] not in context.help_option_names
+        ):
+            arguments = ["plan", *arguments]
+        return super().parse_args(context, arguments)
+
+
+budget = typer.Typer(cls=_PlanByDefault, rich_markup_mode="rich")
+
+
+@budget.callback()
+def about() -> None:
+    """Make and read budget files; plan what a budget buys.
+
+    A budget file holds all releases of one data set within one epsilon and delta. "plan" looks at
+    no file and no data; its options may also be given without its name.
 
     Examples:
 
-      dualquery budget -n 30162 --epsilon 1 --schema adult
+      dualquery budget init survey.budget --epsilon 2 --delta 1e-6
 
-      dualquery budget -n 30162 --rounds 40 --samples 1000 --eta 0.8 --delta 0.001
+      dualquery budget show survey.budget
 
-      dualquery budget -n 30162 --rounds 40 --samples 1000 --epsilon 1 --delta 0.001
+      dualquery budget plan -n 30162 --epsilon 1 --schema adult
     """
-    from dualquery.data.schema.files import load_schema
-    from dualquery.mechanisms.dualquery.options import GameOptions
-    from dualquery.mechanisms.dualquery.parameters import choose_parameters
-    from dualquery.mechanisms.dualquery.predictions import game_error
-    from dualquery.mechanisms.forecast import Forecast, forecast
-    from dualquery.mechanisms.protocol import Budget, Task
-    from dualquery.privacy.accountants.choice import ACCOUNTANTS
-    from dualquery.privacy.budget import check_budget, default_delta
-    from dualquery.privacy.events import Neighbours
-    from dualquery.requests import LARGEST_ROWS, WorkloadRequest
 
-    if rows > LARGEST_ROWS:
-        raise BadInputError(f"--rows is {rows:,}; at most {LARGEST_ROWS:,} can be accounted for")
-    relation = Neighbours.parse(neighbours)
-    used = default_delta(rows) if delta is None else delta
-    warnings = check_budget(1.0 if epsilon is None else epsilon, used, rows)
-    parameters = {"rounds": rounds, "samples": samples, "eta": eta}
-    given: dict[str, Any] = {name: value for name, value in parameters.items() if value is not None}
-    if (schema is not None or queries is not None) and epsilon is None:
-        raise BadInputError(
-            "--schema and --queries show the error to expect of a budget: give --epsilon, and "
-            "leave one of --rounds, --samples and --eta out, or all"
-        )
-    if queries is not None and schema is None:
-        raise BadInputError("--queries counts conjunctions about a schema: give --schema")
-    by_policy = schema is not None and len(given) < 2
-    if not by_policy and len(given) != (3 if epsilon is None else 2):
-        raise BadInputError(
-            "give --rounds, --samples and --eta, or --epsilon and two of them, or --epsilon and "
-            f"--schema; found {'no' if epsilon is None else 'an'} --epsilon and {len(given)} of "
-            "the three"
-        )
+
+budget.command()(plan)
+
+
+@budget.command()
+def init(
+    file: File,
+    epsilon: Annotated[float, typer.Option(help="Largest privacy loss of all releases together.")],
+    delta: Annotated[float, typer.Option(help="Delta of all releases together.")],
+    composition: Annotated[
+        str,
+        typer.Option(
+            help="How costs add up: sum (epsilons and deltas), zcdp (rhos, converted once at "
+            "delta), or either (the better of both, each with half of delta)."
+        ),
+    ] = "sum",
+    neighbours: Annotated[
+        str, typer.Option(help="What every release must protect: replace-one or add-remove.")
+    ] = "replace-one",
+    unit: Annotated[
+        str, typer.Option(help="The unit that every release must protect: a row.")
+    ] = "row",
+    as_json: Json = False,
+) -> None:
+    """Make the budget file of a data set. What it is made with cannot be changed later.
+
+    Every release with --budget FILE is charged to it, before anything is drawn. A release that
+    would exceed it is refused.
+
+    Examples:
+
+      dualquery budget init survey.budget --epsilon 2 --delta 1e-6
+
+      dualquery release survey.csv --schema survey.json --epsilon 0.5 --budget survey.budget
+
+      dualquery budget show survey.budget
+    """
+    from dualquery.budgets.budget_file import BudgetFile
+
+    made = BudgetFile.create(
+        file, epsilon=epsilon, delta=delta, composition=composition, neighbours=neighbours,
+        unit=unit,
+    )  # fmt: skip
     terminal = Terminal(machine=as_json)
-    expected, chosen, who = Forecast(), None, ""
-    if schema is not None and epsilon is not None:
-        with terminal.progress() as progress:
-            columns = load_schema(schema)
-            if not columns.declared:
-                warnings = (*warnings, "a release with this draft is not private: declare it first")
-            task = Task(WorkloadRequest(queries=queries).build(columns, rows), rows)
-            whole = Budget(epsilon, used, neighbours=relation)
-            if by_policy:
-                progress.phase("planning dualquery")
-                chosen = choose_parameters(GameOptions(**given), task, whole)
-                parameters = _left_open(chosen, given)
-                filled = [n for n in parameters if parameters[n] is not None and n not in given]
-                who = f"{' and '.join(filled)} chosen by DualQuery's policy"
-            game = Forecast(reasons={"dualquery": "measured with the policy's parameters only"})
-            if chosen is not None and not given:
-                game = Forecast({"dualquery": game_error(task, chosen.schedule)})
-            expected = forecast(task, whole, game, progress)
-    sought = next((name for name, value in parameters.items() if value is None), "epsilon")
-    lines = []
-    for each in ACCOUNTANTS:
-        if chosen is not None and each.name == chosen.accountant:
-            priced = {sought: chosen.schedule.parameters()[sought], "remark": each.assumptions}
-        else:
-            priced = _price(each, sought, parameters, epsilon, used, rows, relation)
-        lines.append({"accountant": each.name, **priced})
-    terminal.emit(
-        {
-            "rows": rows,
-            "delta": used,
-            "epsilon": epsilon,
-            **parameters,
-            "neighbours": neighbours,
-            "solved_for": sought,
-            "accountants": lines,
-            "expected": {name: asdict(each) for name, each in expected.errors.items()},
-            "not_expected": expected.reasons,
-            "warnings": list(warnings),
-        }
-    )
-    if as_json:
-        return
-    for warning in warnings:
-        terminal.console.print(f"note: {warning}", style="yellow")
-    shown = ", ".join(f"{k} {v:g}" for k, v in parameters.items() if v is not None)
-    spent = "" if epsilon is None else f", epsilon {epsilon:g}"
-    title = f"DualQuery: n {rows:,}, delta {used:.3g}, {neighbours}; {shown}{spent}"
-    terminal.console.print(_priced(lines, sought, title, who))
-    if expected.errors or expected.reasons:
-        terminal.console.print(
-            _errors(expected, f"error to expect of {len(task.workload):,} queries")
+    account = made.read()
+    terminal.emit(_summary(account))
+    terminal.console.print(f"{file}: {_terms(account)}", markup=False)
+
+
+@budget.command()
+def show(file: File, as_json: Json = False) -> None:
+    """Show what a budget file allows, what was spent of it, and for which releases."""
+    from rich.table import Table
+
+    from dualquery.budgets.budget_file import BudgetFile
+
+    found = BudgetFile(file)
+    account = found.read()
+    problem = _problem(found)
+    terminal = Terminal(machine=as_json)
+    terminal.emit({**_summary(account), "problem": problem})
+    spent = account.spent
+    console = terminal.console
+    console.print(_terms(account), markup=False)
+    console.print(f"spent: epsilon {spent[0]:.6g}, delta {spent[1]:.6g}", markup=False)
+    console.print(f"left: {account.terms.filter.left(account.costs)}", markup=False)
+    table = Table("release", "begun", "mechanism", "epsilon", "delta", "rho", "")
+    for each in account.releases.values():
+        costs = (each.cost.epsilon, each.cost.delta, each.cost.rho)
+        numbers = (f"{number:.6g}" for number in costs)
+        table.add_row(
+            each.id[:8], each.written[:16], each.mechanism, *numbers, _stage(each.finished)
         )
+    if account.releases:
+        console.print(table)
+    if problem is not None:
+        console.print(f"warning: {problem}", style="yellow", markup=False)
 
 
-def _priced(lines: Sequence[Mapping[str, Any]], sought: str, title: str, caption: str) -> Table:
-    """Return the accountants as a table."""
-    from rich.table import Table
+@budget.command()
+def export(
+    file: File,
+    out: Annotated[Path | None, typer.Option(help="File to make; default: stdout.")] = None,
+) -> None:
+    """Write all entries of a budget file as JSON, for an auditor. No hash of a table is in it."""
+    from dualquery.budgets.budget_file import BudgetFile
 
-    table = Table("accountant", sought, "rests on", title=title, caption=caption)
-    for line in lines:
-        value = line[sought]
-        text = "-" if value is None else f"{value:,}" if isinstance(value, int) else f"{value:.4g}"
-        table.add_row(line["accountant"], text, line["remark"])
-    return table
-
-
-def _errors(expected: Forecast, title: str) -> Table:
-    """Return the errors to expect as a table."""
-    from rich.table import Table
-
-    table = Table("mechanism", "max error", "mean error", "rests on", title=title)
-    for name, each in expected.errors.items():
-        table.add_row(name, each.max_error.text(), each.mean_error.text(), each.basis)
-    for name, reason in expected.reasons.items():
-        table.add_row(name, "-", "-", reason)
-    return table
-
-
-def _left_open(chosen: Chosen, given: Mapping[str, Any]) -> dict[str, int | float | None]:
-    """Return the policy's rounds, samples and step; None for what accountants are to solve for."""
-    filled: dict[str, int | float | None] = dict(chosen.schedule.parameters())
-    return filled | {"samples" if "eta" in given else "eta": None}
-
-
-def _price(
-    accountant: Accountant,
-    sought: str,
-    parameters: dict[str, Any],
-    epsilon: float | None,
-    delta: float,
-    rows: int,
-    neighbours: Neighbours,
-) -> dict[str, Any]:
-    """Return the parameter that one accountant allows, or why it has no answer."""
-    from dualquery.privacy.calibrate import calibrate_game
-    from dualquery.privacy.events import GameSchedule
-
-    rounds, samples, eta = parameters["rounds"], parameters["samples"], parameters["eta"]
-    if epsilon is None:
-        schedule = GameSchedule(rounds, samples, eta, rows, neighbours)
-        reason = accountant.supports(schedule, delta)
-        if reason is not None:
-            return {sought: None, "remark": reason}
-        cost = accountant.epsilon(schedule, delta)
-        if not math.isfinite(cost):
-            return {sought: None, "remark": "more than a number can hold"}
-        return {sought: cost, "remark": accountant.assumptions}
+    account = BudgetFile(file).read()
+    content = {"format_version": FORMAT_VERSION, **_summary(account), "entries": _entries(account)}
+    text = json.dumps(content, indent=2, allow_nan=False)
+    if out is None:
+        typer.echo(text)
+        return
     try:
-        found = calibrate_game(
-            epsilon, delta, rows, rounds=rounds, samples=samples, step=eta,
-            accountant=accountant.name, neighbours=neighbours,
-        )  # fmt: skip
+        with out.open("x", encoding="utf-8") as stream:
+            stream.write(f"{text}\n")
+    except OSError as error:
+        raise BadInputError(f"--out {out}: {error.strerror}; name a new file") from None
+
+
+def _terms(account: Account) -> str:
+    chosen, terms = account.terms.filter, account.terms
+    return (
+        f"all releases together: epsilon {chosen.epsilon:g}, delta {chosen.delta:g}, composition "
+        f"{chosen.composition.value}; neighbours {terms.neighbours.value}, unit {terms.unit}"
+    )
+
+
+def _problem(file: Any) -> str | None:
+    """Return why this user may not charge the file; also if the user's counter cannot be read."""
+    try:
+        found: str | None = file.problem()
     except BadInputError as error:
-        return {sought: None, "remark": str(error)}
-    return {sought: found.value, "remark": accountant.assumptions}
+        return str(error)
+    return found
+
+
+def _stage(finished: bool) -> str:
+    return "finished" if finished else "begun"
+
+
+def _summary(account: Account) -> dict[str, Any]:
+    """Return the terms, what was spent and the releases, JSON-able."""
+    terms, spent = account.terms, account.spent
+    return {
+        "epsilon": terms.filter.epsilon,
+        "delta": terms.filter.delta,
+        "composition": terms.filter.composition.value,
+        "neighbours": terms.neighbours.value,
+        "unit": terms.unit,
+        "id": terms.id,
+        "created": terms.created,
+        "spent": {"epsilon": spent[0], "delta": spent[1]},
+        "left": terms.filter.left(account.costs),
+        "releases": [
+            {
+                "release": each.id,
+                "begun": each.written,
+                "mechanism": each.mechanism,
+                "epsilon": each.cost.epsilon,
+                "delta": each.cost.delta,
+                "rho": each.cost.rho,
+                "attempts": each.attempt + 1,
+                "stage": _stage(each.finished),
+            }
+            for each in account.releases.values()
+        ],
+    }
+
+
+def _entries(account: Account) -> list[dict[str, Any]]:
+    """Return every entry with its digest, and without the keyed hash of a table."""
+    return [
+        {
+            "kind": entry.kind,
+            "release": entry.release,
+            "attempt": entry.attempt,
+            "rho": entry.cost.rho,
+            "epsilon": entry.cost.epsilon,
+            "delta": entry.cost.delta,
+            "mechanism": entry.mechanism,
+            "begun": entry.written,
+            "digest": digest,
+        }
+        for entry, digest in zip(account.entries, account.digests[1:], strict=True)
+    ]

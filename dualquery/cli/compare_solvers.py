@@ -64,6 +64,7 @@ def compare_solvers(
     ] = False,
     epsilon: Annotated[float, typer.Option(help="Privacy loss of the run on the table.")] = 1.0,
     delta: Annotated[float | None, typer.Option(help="Delta of that run; default: 1/n^2.")] = None,
+    budget: Annotated[Path | None, typer.Option(help="Budget file to charge for that run.")] = None,
     seed: Annotated[
         int | None,
         typer.Option(
@@ -115,12 +116,17 @@ def compare_solvers(
     with _new_folder(target):
         asked = instances or ["adult"]
         if all(is_instance_file(name) for name in asked):
+            if budget is not None:
+                raise BadInputError(
+                    "--budget: a budget file is charged for a run on a table, and problems from "
+                    "files have none; leave it out"
+                )
             problems, privacy = _read_problems(asked), None
         else:
-            budget = {"epsilon": epsilon, "delta": delta, "seed": seed}
+            paid = {"epsilon": epsilon, "delta": delta, "budget": budget, "seed": seed}
             problems, privacy = _drawn_problems(
                 terminal, asked, at, option, schema=schema, queries=queries, threads=threads,
-                **budget,
+                **paid,
             )  # fmt: skip
             terminal.console.print(privacy.guarantee(), markup=False)
         measurements: list[Measurement] = []

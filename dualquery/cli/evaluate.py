@@ -8,7 +8,6 @@ from typing import Annotated
 
 import typer
 
-from dualquery.cli.figures import share
 from dualquery.cli.options import (
     AnswersCache,
     EngineName,
@@ -20,6 +19,7 @@ from dualquery.cli.options import (
     Verbose,
 )
 from dualquery.cli.terminal import Terminal, set_threads, start_logging
+from dualquery.runtime.figures import share
 
 _NAMED = 5
 """Columns and queries that the terminal shows; ``--json`` has more."""

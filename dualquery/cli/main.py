@@ -14,6 +14,7 @@ from dualquery.cli.budget import budget
 from dualquery.cli.compare_solvers import compare_solvers
 from dualquery.cli.evaluate import evaluate
 from dualquery.cli.release import release
+from dualquery.cli.report import report
 from dualquery.cli.sample import sample
 from dualquery.cli.schema import schema
 from dualquery.cli.solve import convert, solve
@@ -43,7 +44,7 @@ for command in (
     evaluate,
     answer,
     sample,
-    budget,
+    report,
     schema,
     solvers,
     solve,
@@ -51,6 +52,7 @@ for command in (
     compare_solvers,
 ):
     app.command()(command)
+app.add_typer(budget, name="budget")
 
 
 @app.callback()
@@ -77,6 +79,7 @@ def main(arguments: list[str] | None = None) -> int:
         Without the program's name; None for those of the process.
     """
     known = {command.name for command in app.registered_commands}
+    known |= {group.name for group in app.registered_groups}
     for entry in entry_points(group=ENTRY_POINTS):
         if entry.name not in known:
             app.command(name=entry.name)(_third_party(entry))

@@ -37,8 +37,8 @@ _data, _workload, _mechanism, _budget, _run = (
 )
 
 PASSED_ON = (
-    "schema", "columns", "max_ones_per_row", "mechanism", "epsilon", "delta", "neighbours", "rows",
-    "accountant", "seed", "threads",
+    "schema", "columns", "max_ones_per_row", "mechanism", "records", "epsilon", "delta",
+    "neighbours", "rows", "accountant", "budget", "seed", "threads", "show_private_errors",
 )  # fmt: skip
 """Options that `dualquery.release` takes under the same names, as they are."""
 
@@ -100,6 +100,10 @@ def release(
             metavar="KEY=VALUE",
         ),
     ] = None,
+    records: Annotated[
+        int | None,
+        _mechanism(help="Synthetic records; default: one a row, 1,000,000 at most.", min=1),
+    ] = None,
     rounds: Annotated[
         int | None, _mechanism("--rounds", "--iterations", help="Rounds of the game (T).")
     ] = None,
@@ -129,8 +133,13 @@ def release(
         _budget(help="With add-remove: a public number in place of n; default: a noisy one."),
     ] = None,
     accountant: Annotated[
-        str, _budget(help="auto (the smallest valid bound), or one that 'dualquery budget' lists.")
+        str,
+        _budget(help="auto (the smallest valid bound), or one that 'dualquery budget plan' lists."),
     ] = "auto",
+    budget: Annotated[
+        Path | None,
+        _budget(help="A budget file to charge (dualquery budget init makes one)."),
+    ] = None,
     seed: Annotated[
         int | None, _run(help="Makes the run reproducible, and the release NOT private.")
     ] = None,
@@ -138,6 +147,13 @@ def release(
     scheduler: Scheduler = None,
     answers_cache: AnswersCache = None,
     explain: Explain = False,
+    show_private_errors: Annotated[
+        bool,
+        _run(
+            "--show-private-errors",
+            help="Show the TRUE errors of the answers on stderr: for you only, NOT PRIVATE.",
+        ),
+    ] = False,
     threads: Threads = None,
     out: Annotated[Path | None, _run(help="Folder to make; default: release-<UTC time>.")] = None,
     config: Annotated[Path | None, _run(help="TOML file with these options; see above.")] = None,
@@ -173,6 +189,8 @@ def release(
       option = {free = "coins", burn_in = 0}
     """
     given = apply_config(context, config)
+    if given["show_private_errors"] and given["quiet"]:
+        raise BadInputError("--show-private-errors has something to say; leave --quiet out")
     terminal = Terminal(machine=given["as_json"], quiet=given["quiet"])
     start_logging(verbose=given["verbose"], quiet=given["quiet"], explain=given["explain"])
     set_threads(given["threads"])

@@ -20,6 +20,12 @@ if TYPE_CHECKING:
     from dualquery.data.schema.items import ItemSchema
     from dualquery.data.schema.table import TableSchema
 
+NOT_PRIVATE = (
+    "NOT PRIVATE: the draft holds what the table's rows hold; give it to nobody before you have "
+    "checked it"
+)
+"""How every draft from a table ends."""
+
 
 def schema(
     table: Annotated[str, typer.Argument(help="NAME, PATH or FORMAT:PATH.")],
@@ -66,8 +72,12 @@ def schema(
         terminal.console.print(_explained(remarks))
     if out is None:
         typer.echo(terminal_text(format_schema(drafted)), nl=False)
+    else:
+        write_schema(drafted, out)
+    if not drafted.declared:
+        typer.echo(NOT_PRIVATE, err=True)  # however quiet
+    if out is None:
         return
-    write_schema(drafted, out)
     from rich.markup import escape
 
     state = (

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 LEVEL = 0.95
 """Chance, over the noise, that one interval covers its true answer. Not of all at once."""
 
-_ROWS_MISS = 0.01
+ROWS_MISS = 0.01
 """Chance that a noisy number of rows is further off than is allowed for; taken off the level."""
 
 
@@ -100,7 +100,7 @@ class Intervals:
         if rows.epsilon == 0:
             basis = f"{self.basis}; if the number of rows is {rows.n:,}, as was stated"
             return replace(self, basis=basis)
-        off = laplace_half_width(rows.noise_scale, _ROWS_MISS)
+        off = laplace_half_width(rows.noise_scale, ROWS_MISS)
         below: NDArray[np.float64] | float
         above: NDArray[np.float64] | float
         if self.absent_row_answer is None or rows.n <= 2 * off:
@@ -112,7 +112,7 @@ class Intervals:
             np.clip(self.lower - below, low, high),
             np.clip(self.upper + above, low, high),
             f"{self.basis}; longer by what the noise in the number of rows may make",
-            self.level - _ROWS_MISS,
+            self.level - ROWS_MISS,
         )
 
     def for_cut(self, most: int | None) -> Intervals:

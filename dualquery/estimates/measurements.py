@@ -196,7 +196,7 @@ class Measurements:
 
 def laplace_deviation(scale: float) -> float:
     """Return the standard deviation of discrete Laplace noise of a scale, in steps; scale > 0."""
-    return 1.0 / (math.sqrt(2.0) * math.sinh(0.5 / scale))
+    return -math.sqrt(2.0) * math.exp(-0.5 / scale) / math.expm1(-1.0 / scale)
 
 
 def _of_codes(

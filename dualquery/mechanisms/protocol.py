@@ -20,6 +20,7 @@ from dualquery.room.journal import NO_JOURNAL, Journal, Public
 from dualquery.runtime.progress import NO_PROGRESS
 
 if TYPE_CHECKING:
+    from dualquery.data.domain import Domain
     from dualquery.estimates.expected import ExpectedError
     from dualquery.estimates.intervals import Intervals
     from dualquery.estimates.measurements import Measurements
@@ -45,12 +46,17 @@ class Task:
         return require_conjunctions(self.queries)
 
 
-def default_records(n: int) -> int:
+MOST_RECORDS = 1_000_000
+MOST_CELLS = 250_000_000
+"""Records, and records times bits, that a release has unless the user asks for more."""
+
+
+def default_records(n: int, domain: Domain) -> int:
     """Return how many synthetic records a model gives when the user does not say.
 
-    One a private row (their number is public), but no more than a person would read through.
+    One a private row (their number ``n`` is public), up to limits that look at public facts only.
     """
-    return min(n, 10_000)
+    return max(1, min(n, MOST_RECORDS, MOST_CELLS // domain.bits))
 
 
 @dataclass(frozen=True)
@@ -150,8 +156,8 @@ class Session:
 class Mechanism(Protocol[DetailsT]):
     """The protocol. Implementations are frozen dataclasses; their fields are the user's options.
 
-    Inherit from it for the defaults of what is optional: ``aliases``, ``statistics`` and
-    ``expected_error``.
+    Inherit from it for the defaults of what is optional: ``aliases``, ``makes_records``,
+    ``statistics`` and ``expected_error``.
     """
 
     name: ClassVar[str]
@@ -159,6 +165,11 @@ class Mechanism(Protocol[DetailsT]):
     """Whether delta is 0 unless the user gives one."""
     aliases: ClassVar[Mapping[str, str]] = {}
     """Other names of options: the name that users may write, and the field's."""
+
+    @property
+    def makes_records(self) -> bool:
+        """Whether a run gives records; by default it does."""
+        return True
 
     def statistics(self, queries: Queries) -> Statistic:
         """Return the queries whose exact answers the curator must hold; by default, those given."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any
 
@@ -93,3 +94,28 @@ def configure(name: str | None, options: Mapping[str, Any]) -> Mechanism[Any]:
     remedy = "; name the mechanism that has it" if implied or name == "auto" else ""
     mechanism: Mechanism[Any] = cls(**read_options(name, cls, options, remedy))
     return mechanism
+
+
+def with_records(mechanism: Mechanism[Any], records: int | None) -> Mechanism[Any]:
+    """Return the mechanism that makes so many records, if it has an option for their number.
+
+    None leaves it as it is.
+
+    Raises
+    ------
+    BadInputError
+        If it makes none, the number cannot be, or another one was given as its option.
+    """
+    if records is None:
+        return mechanism
+    if isinstance(records, bool) or not isinstance(records, int) or records < 1:
+        raise BadInputError(f"--records is {records!r}; a whole number from 1 on is needed")
+    if not getattr(mechanism, "makes_records", True):
+        raise BadInputError(
+            f"mechanism {mechanism.name!r} makes no synthetic records; leave --records out, or use "
+            "a mechanism that does, such as matrix, dualquery or mwem"
+        )
+    own = getattr(mechanism, "records", records)
+    if own not in (None, records):
+        raise BadInputError(f"--records is {records}, and -o records is {own}; give one of them")
+    return replace(mechanism, records=records) if hasattr(mechanism, "records") else mechanism  # type: ignore[type-var]  # a frozen dataclass

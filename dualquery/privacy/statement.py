@@ -31,6 +31,9 @@ class PrivacyStatement:
         Which pairs of data sets are protected.
     reasons_not_private
         Why there is no guarantee; empty exactly when private.
+    together
+        What this guarantee and those of other releases about the same rows come to; "" if unsaid,
+        as in older releases.
     condition
         What a private release takes for granted without proof, such as the declared sensitivity of
         a user's own queries; None for nothing.
@@ -50,6 +53,7 @@ class PrivacyStatement:
     neighbours: str = REPLACE_ONE_TEXT
     reasons_not_private: tuple[str, ...] = ()
     condition: str | None = None
+    together: str = ""
 
     def __post_init__(self) -> None:
         if not self.private:
@@ -93,6 +97,7 @@ class PrivacyStatement:
             "accountant": self.accountant,
             "assumptions": list(self.assumptions),
             "numerical_assumptions": list(self.numerical_assumptions),
+            **({"together": self.together} if self.together else {}),
             **({} if self.condition is None else {"condition": self.condition}),
         }
 
@@ -110,20 +115,22 @@ class PrivacyStatement:
             assumptions=tuple(data["assumptions"]),
             numerical_assumptions=tuple(data["numerical_assumptions"]),
             condition=data.get("condition"),
+            together=data.get("together", ""),
         )
 
     def guarantee(self) -> str:
-        """Return the statement's first sentence: the guarantee, or why there is none."""
+        """Return the guarantee, and what it comes to with others; or why there is none."""
         if not self.private:
             return f"This release is not private: {'; '.join(self.reasons_not_private)}."
         # Upwards, so that the printed figures are a guarantee as well.
         opening = "This release"
         if self.condition is not None:
             opening = f"Conditional on {self.condition}, this release"
-        return (
+        first = (
             f"{opening} is ({_round_up(self.epsilon)}, {_round_up(self.delta)})-differentially "
             f"private (neighbours: {self.neighbours}; accountant: {self.accountant})."
         )
+        return f"{first} {self.together}".rstrip()
 
     def text(self) -> str:
         """Return the statement as one paragraph, with all that it rests on."""

@@ -1,99 +1,178 @@
-"""Answers of any conjunction from a finished release: post-processing, free of charge."""
+"""Answers of any question from a finished release: post-processing, free of charge."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dualquery.queries.conjunctions import Workload, conjunctions_of
-from dualquery.queries.family import Queries
+from dualquery.queries.conjunctions import conjunctions_of
+from dualquery.questions.asked import Asked, AskedQuantile, ask
+from dualquery.questions.plain import read_question
+from dualquery.questions.syntax import SHARE
+from dualquery.releases.knowledge import Knowledge, Known, Limits
 from dualquery.runtime.errors import BadInputError
 
-if TYPE_CHECKING:
-    from dualquery.data.schema.protocol import Schema
-    from dualquery.estimates.intervals import Intervals
 
-
-class Answered(Protocol):
-    """What an answer is taken from: a `dualquery.releases.folder.Release`."""
-
-    @property
-    def schema(self) -> Schema:
-        """Columns and bits."""
-        ...
-
-    @property
-    def workload(self) -> Queries:
-        """The queries that have a released answer."""
-        ...
-
-    @property
-    def answers(self) -> NDArray[np.float64]:
-        """Their answers, float64, shape ``(m,)``."""
-        ...
-
-    @property
-    def intervals(self) -> Intervals | None:
-        """Where their true answers lie, if that is known."""
-        ...
-
-    @property
-    def records(self) -> NDArray[np.uint8] | None:
-        """Synthetic records, uint8 ``(r, bits)``; they answer every other query."""
-        ...
-
-
-def answer_queries(release: Answered, queries: Sequence[str]) -> list[dict[str, Any]]:
-    """Answer conjunctions given as text.
+def answer_queries(
+    release: Known, queries: Sequence[str], place: Callable[[int], str] | None = None
+) -> list[dict[str, Any]]:
+    """Answer questions given as text.
 
     Parameters
     ----------
     release
         A release.
     queries
-        Conjunctions over the release's schema, such as ``age=30-35 & sex!=Female``.
+        Questions over the release's schema, as `dualquery.questions.grammar` says: conjunctions
+        such as ``age=30-35 & sex!=Female``, ranges, ``or``, means, quantiles, ``given``.
+    place
+        How messages call entry i; None for what says enough for a question by itself.
 
     Returns
     -------
     list of dict
         ``query`` as given; ``answered``, the same in canonical form, where a value has become its
-        bucket or category; ``answer`` (share of the rows, in [0, 1]); ``source``: ``released``
-        when the query is in the workload, else ``synthetic``; ``interval``: a pair that covers the
-        true answer with probability ``level``, and ``basis``, a sentence that says why; all three
-        None if the answer was not measured.
+        bucket or category; ``answer``: a share of the rows, a number of rows, or a number of the
+        column's, None where the given rows are none; ``low`` and ``high``: they hold the true
+        answer with probability ``level``, over the noise, for each question by itself; all three
+        None where that is not known; ``source``: ``released`` when the query is in the workload,
+        else ``model`` or ``synthetic``; ``basis``: what the interval rests on, or why there is
+        none. ``interval``, the pair of low and high, is kept for one release.
 
     Raises
     ------
     BadInputError
-        If a query cannot be read, or is not in the workload of a release without records.
+        If a question cannot be read, or there is nothing to answer it from.
     """
-    from dualquery.queries.text import parse_query, print_queries
-
-    workload = conjunctions_of(release.workload)
+    knowledge = Knowledge(release)
     found = []
-    for text in queries:
-        literals = np.sort(parse_query(text, release.schema))
-        line = {"query": text, "answered": print_queries(literals[None, :], release.schema)[0]}
-        at = None if workload is None else workload.find(literals)
-        if at is not None:
-            answer, source = float(release.answers[at]), "released"
-        elif release.records is not None:
-            single = Workload(literals[None, :], release.schema.domain)
-            answer, source = float(single.answers_on(release.records)[0]), "synthetic"
-        else:
-            raise BadInputError(
-                f"{text!r} is not in the workload, and this release has no synthetic records"
-            )
-        found.append(line | {"answer": answer, "source": source} | _interval(release.intervals, at))
+    for number, text in enumerate(queries):
+        try:
+            found.append({"query": text, **_answer(knowledge, text)})
+        except BadInputError as error:
+            if place is None:
+                raise
+            raise BadInputError(f"{place(number)}: {error}") from None
     return found
 
 
-def _interval(known: Intervals | None, query: int | None) -> dict[str, Any]:
-    """Return the interval of a query of the workload (None: of another), with its basis."""
-    interval = None if known is None or query is None else known.of(query)
-    if known is None or interval is None:
-        return {"interval": None, "level": None, "basis": None}
-    return {"interval": interval, "level": known.level, "basis": known.basis}
+def _answer(knowledge: Knowledge, text: str) -> dict[str, Any]:
+    from dualquery.queries.text import print_queries
+
+    schema = knowledge.release.schema
+    asked = ask(read_question(text, schema), schema)
+    if isinstance(asked, AskedQuantile):
+        answer, limits = _quantile(knowledge, asked)
+        return _line(asked.text, answer, limits, knowledge.source, asked.remark)
+    limits = knowledge.limits(asked.numerator, asked.denominator, asked.range)
+    released = _released(knowledge.release, asked)
+    if released is None:
+        answer, source = _likely(knowledge, asked, limits), knowledge.source
+    else:
+        (answer, own), source = released, "released"
+        limits = own if limits.low is None and own is not None else limits
+    if answer is not None and asked.of_rows:
+        answer *= knowledge.release.n
+    limits = _in_rows(knowledge, asked, limits)
+    printed = asked.text
+    if asked.conjunctions and asked.question.measure == SHARE:
+        printed = print_queries(asked.conjunctions[0][None, :], schema)[0]
+    return _line(printed, answer, limits, source, asked.remark)
+
+
+def _likely(knowledge: Knowledge, asked: Asked, limits: Limits) -> float | None:
+    """Return the model's answer, moved into the limits; None where the given rows are none."""
+    likely = knowledge.mean(asked.numerator.likely)
+    if asked.denominator is not None:
+        below = knowledge.mean(asked.denominator.likely)
+        if below <= 0:
+            return None
+        likely /= below
+    low, high = asked.range if limits.low is None else (limits.low, limits.high)
+    return float(np.clip(likely, low, high))
+
+
+def _line(
+    text: str, answer: float | None, limits: Limits, source: str, remark: str
+) -> dict[str, Any]:
+    low, high = limits.low, limits.high
+    return {
+        "answered": text,
+        "answer": answer,
+        "low": low,
+        "high": high,
+        "level": limits.level,
+        "source": source,
+        "basis": "; ".join(filter(None, (limits.basis, remark))),
+        "interval": None if low is None else (low, high),
+    }
+
+
+def _in_rows(knowledge: Knowledge, asked: Asked, limits: Limits) -> Limits:
+    """Return limits of a share as those of a number of rows, if that is what is asked."""
+    if not asked.of_rows or limits.low is None or limits.high is None:
+        return limits
+    ends = [end * rows for end in (limits.low, limits.high) for rows in knowledge.row_limits]
+    return replace(limits, low=min(ends), high=max(ends))
+
+
+def _released(release: Known, asked: Asked) -> tuple[float, Limits | None] | None:
+    """Return the released answer of a question that is a query of the workload, and its limits."""
+    workload = conjunctions_of(release.workload)
+    if workload is None:
+        return None
+    for literals in asked.conjunctions:
+        at = workload.find(literals)
+        if at is None:
+            continue
+        known = release.intervals
+        interval = None if known is None else known.of(at)
+        if known is None or interval is None:
+            return float(release.answers[at]), None
+        return float(release.answers[at]), Limits(known.basis, *interval, known.level)
+    return None
+
+
+def _quantile(knowledge: Knowledge, asked: AskedQuantile) -> tuple[float | None, Limits]:
+    """Return the number below which the asked share of the given rows lies, and its limits.
+
+    The limits are the numbers that the steps around may hold: a step is left out if the limits of
+    the share at most there, or below, exclude the level (Woodruff 1952).
+    """
+    level, steps = asked.question.level, len(asked.below)
+    whole = knowledge.mean(asked.denominator.likely)
+    if whole <= 0:
+        return None, Limits("the model has no such rows")
+    below = np.array([knowledge.mean(each.likely) for each in asked.below]) / whole
+    below = np.maximum.accumulate(below)
+    step = min(int(np.searchsorted(below, level)), steps - 1)
+    before = below[step - 1] if step else 0.0
+    part = min((level - before) / max(below[step] - before, 1e-300), 1.0)
+    low, high = float(asked.low[step]), float(asked.high[step])
+    if asked.whole:
+        answer = min(low + math.floor(part * (high - low + 1)), high)
+    else:
+        answer = low + part * (high - low)
+
+    def limits(step: int) -> Limits:
+        return knowledge.limits(asked.below[step], asked.denominator, (0.0, 1.0))
+
+    found = limits(step)
+    if found.low is None or found.high is None:
+        return answer, found
+    # A step cannot hold the quantile if surely too little lies at or below it, or enough before it.
+    first, last, at = step, step, found
+    while first > 0 and (at := limits(first - 1)).high is not None and at.high >= level:
+        first -= 1
+    at = found
+    while last < steps - 1 and at.low is not None and at.low < level:
+        last += 1
+        at = limits(last)
+    if at.low is None:
+        return answer, Limits(at.basis)
+    span = replace(found, low=float(asked.low[first]), high=float(asked.high[last]))
+    return answer, span

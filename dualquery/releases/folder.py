@@ -13,6 +13,7 @@ import contextlib
 import datetime
 import errno
 import json
+import math
 import os
 import shutil
 import tempfile
@@ -144,19 +145,24 @@ class Release:
         ).with_columns(pl.col("interval_low", "interval_high").fill_nan(None))
 
     def answer(self, query: str) -> float:
-        """Return the answer of one conjunction given as text, such as ``age=30-35 & sex!=Female``.
+        """Return the answer of one question, such as ``age=18-64 & sex!=Female`` or ``mean(age)``.
 
-        The released answer if the workload has the query, else that of the synthetic records, with
-        no promise of its error; `dualquery.releases.answering.answer_queries` says which. Asking
-        costs no privacy.
+        The released answer if the workload has the query, else that of the model or the synthetic
+        records; `dualquery.releases.answering.answer_queries` says which, how far off it may be,
+        and what a question is. Asking costs no privacy.
+
+        Returns
+        -------
+        A share of the rows, a number of rows, or a number of the column's; NaN where the rows that
+        the question is about are none.
 
         Raises
         ------
         BadInputError
-            If the query cannot be read, or is neither in the workload nor are there records.
+            If the question cannot be read, or there is nothing to answer it from.
         """
         (found,) = answer_queries(self, [query])
-        return float(found["answer"])
+        return math.nan if found["answer"] is None else float(found["answer"])
 
     def sample(self, n: int, *, seed: int | None = None) -> pl.DataFrame:
         """Return ``n`` new rows in the user's columns; costs no privacy, however many.

@@ -15,10 +15,13 @@ from dualquery.queries.disjunctions import Disjunctions
 from dualquery.queries.family import Queries, Statistic
 from dualquery.queries.stored import BUILT_IN
 from dualquery.releases.folder import Release
+from dualquery.releases.payment import NO_PAYMENT, Payment
 from dualquery.releases.proof import Price, proof_record
+from dualquery.releases.sampling import finished_records
 from dualquery.room.assumptions import numerical_assumptions
 from dualquery.room.curator import Curator
 from dualquery.room.declared import Declaration, check_declared
+from dualquery.room.private_errors import SEEN
 from dualquery.room.randomness import randomness
 from dualquery.room.row_count import RowCount
 from dualquery.runtime.errors import BadInputError
@@ -55,6 +58,12 @@ class Terms:
         The number of rows that the user stated, if any.
     seed
         Of an experiment that is not private; None for a release.
+    records
+        Number of synthetic records that the user asked for; None for the mechanism's.
+    show_private_errors
+        The operator's explicit word to log true errors (`dualquery.room.private_errors`).
+    payment
+        What the release pays with, before it draws.
     """
 
     budget: Budget
@@ -64,6 +73,9 @@ class Terms:
     asked_epsilon: float
     stated_rows: int | None = None
     seed: int | None = None
+    records: int | None = None
+    show_private_errors: bool = False
+    payment: Payment = NO_PAYMENT
 
 
 def make_release(
@@ -85,14 +97,23 @@ def make_release(
     priced = price(plan, budget)
     privacy = statement(plan, budget, data, seed, count, condition or None, priced)
     notes = (*notes, *(each.remark for each in terms.declarations))
+    if terms.show_private_errors:
+        notes = (*notes, SEEN)
     if plan.remark:
         progress.note(plan.remark)
     expected = mechanism.expected_error(task, plan)
     if expected is not None:
         progress.note(expected.text())
+    if privacy.private:
+        privacy = replace(privacy, together=terms.payment.together())
+    with count.cost_told():
+        terms.payment.pay((*count.events, *events_of(plan.schedule)), privacy)
     outcome = run(
-        data, task, mechanism, plan, seed, threads, progress, budget.neighbours, terms.statistics
-    )
+        data, task, mechanism, plan, seed, threads, progress, budget.neighbours, terms.statistics,
+        show_private_errors=terms.show_private_errors,
+    )  # fmt: skip
+    terms.payment.finish()
+    records, remark = finished_records(outcome, terms.records, task.n, seed)
     intervals = outcome.intervals
     if intervals is not None:
         intervals = intervals.for_rows(count, task.queries.low, task.queries.high)
@@ -107,6 +128,7 @@ def make_release(
             "neighbours": budget.neighbours.value,
             "rows": terms.stated_rows,
             "seed": seed,
+            "budget_file": terms.payment.record(),
             "mechanism": asdict(mechanism),  # type: ignore[call-overload]  # a frozen dataclass
         },
         privacy=privacy,
@@ -114,13 +136,13 @@ def make_release(
         n=count.n,
         workload=task.queries,
         answers=outcome.answers,
-        records=outcome.records,
+        records=records,
         trace=outcome.trace,
         solver=outcome.solver,
         intervals=intervals,
         measurements=outcome.measurements,
         model=outcome.model,
-        notes=(*data.notes, *notes),
+        notes=(*data.notes, *notes, *remark),
         versions=versions(),
         created=created.isoformat(timespec="seconds"),
         proof=proof_record(plan.schedule, outcome.grounds, priced, count, data.schema, privacy),
@@ -137,10 +159,13 @@ def run(
     progress: Progress = NO_PROGRESS,
     neighbours: Neighbours = Neighbours.REPLACE_ONE,
     statistics: Statistic | None = None,
+    *,
+    show_private_errors: bool = False,
 ) -> Outcome:
     """Let the private room read the rows, and the mechanism run on it.
 
-    The room holds ``statistics``; None for what the mechanism asks for.
+    The room holds ``statistics``; None for what the mechanism asks for. The operator's log shows
+    true errors on ``show_private_errors`` only.
     """
     if statistics is None:
         statistics = mechanism.statistics(task.queries)
@@ -155,13 +180,16 @@ def run(
         threads=threads,
         neighbours=neighbours,
         public_rows=task.n,
+        show_private_errors=show_private_errors,
     )
     if plan.needs_answers:
         progress.phase("evaluating the queries")
         curator.evaluate()
     progress.phase(f"running {plan.mechanism or mechanism.name}")
     session = Session(threads=threads, public_seed=seed, progress=progress.step)
-    return replace(mechanism.run(task, plan, curator, session), grounds=curator.grounds())
+    outcome = mechanism.run(task, plan, curator, session)
+    curator.log_errors(outcome.answers, "the released answers", task.queries)
+    return replace(outcome, grounds=curator.grounds())
 
 
 def price(plan: Plan[Any], budget: Budget) -> Price:

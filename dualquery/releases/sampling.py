@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from dualquery.mechanisms.protocol import MOST_RECORDS, Outcome, default_records
 from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
@@ -85,6 +86,42 @@ def sampled_blocks(
             yield release.model.sample(size, generator)
         elif release.records is not None:
             yield resampled(release.records, size, generator)
+
+
+def finished_records(
+    outcome: Outcome, wanted: int | None, n: int, seed: int | None
+) -> tuple[NDArray[np.uint8] | None, tuple[str, ...]]:
+    """Return the records of a release, and remarks on their number.
+
+    Parameters
+    ----------
+    outcome
+        What the mechanism gave.
+    wanted
+        Number of records asked for; None for the mechanism's own.
+    n
+        Public number of rows.
+    seed
+        Seed of public randomness, or None.
+    """
+    records, model = outcome.records, outcome.model
+    if records is None:
+        asked = () if wanted is None else ("no synthetic records were made, although asked for",)
+        return None, asked
+    count, bits = records.shape
+    if wanted is not None and wanted != count:
+        generator = np.random.default_rng(seed)
+        if model is not None:
+            return model.sample(wanted, generator), ()
+        return resampled(records, wanted, generator), (
+            f"the {wanted:,} synthetic records repeat the {count:,} that the mechanism made",
+        )
+    if wanted is None and model is not None and count == default_records(n, model.domain) < n:
+        return records, (
+            f"{count:,} synthetic records, not one a row, because a release has at most "
+            f"{MOST_RECORDS:,}, and fewer of {bits:,} bits, unless --records asks for more",
+        )
+    return records, ()
 
 
 def resampled(

@@ -14,12 +14,12 @@ Its verbs:
   (`dualquery.room.weights`);
 - `Curator.select_database`: a small database (`dualquery.room.draws.databases`);
 - `Curator.randomize`: randomized reports of all records (`dualquery.room.draws.randomized`);
-- `Curator.evaluate` and `Curator.log_errors`, which give out nothing.
+- `Curator.evaluate`, which gives out nothing, and `Curator.log_errors`, which gives out nothing but
+  on the operator's explicit word (`dualquery.room.private_errors`).
 """
 
 from __future__ import annotations
 
-import logging
 import threading
 
 import numpy as np
@@ -41,13 +41,12 @@ from dualquery.room.ledger import Ledger
 from dualquery.room.noise.gaussian import Gaussian
 from dualquery.room.noise.laplace import Laplace
 from dualquery.room.private_data import PrivateData
+from dualquery.room.private_errors import ErrorGate
 from dualquery.room.randomness import Randomness
 from dualquery.room.scores import SCORES, PrivateScores
 from dualquery.room.statistics import STATISTICS, PrivateStatistic
 from dualquery.room.weights import QueryWeights, sample_queries
 from dualquery.rows.protocol import Rows
-
-_log = logging.getLogger(__name__)
 
 
 class Curator:
@@ -73,6 +72,8 @@ class Curator:
         With `Neighbours.ADD_REMOVE`: the public number that stands in for the number of rows.
     journal
         Keeps what is drawn, and gives it back to a run that goes on (`dualquery.room.journal`).
+    show_private_errors
+        The operator's explicit word that `log_errors` may log; nothing private is logged else.
 
     Raises
     ------
@@ -92,6 +93,7 @@ class Curator:
         neighbours: Neighbours = Neighbours.REPLACE_ONE,
         public_rows: int | None = None,
         journal: Journal = NO_JOURNAL,
+        show_private_errors: bool = False,
     ) -> None:
         if public_rows is None and neighbours is not Neighbours.REPLACE_ONE:
             raise ValueError("a public number of rows is needed where the true one is private")
@@ -100,6 +102,7 @@ class Curator:
         self._ledger = Ledger(schedule, journal)
         self._randomness = randomness
         self._weights: QueryWeights | None = None
+        self._gate = ErrorGate(show_private_errors)
         # One verb at a time: nothing changes between a charge and its draw. A lock cannot be copied
         # or pickled either, so there is no second ledger.
         self._turn = threading.Lock()
@@ -242,16 +245,22 @@ class Curator:
         with self._turn:
             return count_reports(self._data, epsilon, self._ledger, self._randomness)
 
-    def log_errors(self, model: NDArray[np.float64], label: str) -> None:
-        """Show a model's true errors to the operator, by the log. Not private; returns nothing."""
-        data = self._data
-        off = np.abs(model - data.counts * (data.queries.step / data.public_rows))
-        _log.warning(
-            "NOT PRIVATE, for the operator only: %s: max error %.4f, mean error %.4f",
-            label,
-            off.max(),
-            off.mean(),
-        )
+    def log_errors(
+        self, model: NDArray[np.float64], label: str, queries: Statistic | None = None
+    ) -> None:
+        """Show a model's true errors in the operator's log if the operator asked; return nothing.
+
+        Parameters
+        ----------
+        model
+            float64, shape ``(m,)``: answers.
+        label
+            What they are; public.
+        queries
+            What they answer; None for the held queries.
+        """
+        with self._turn:
+            self._gate.show(self._data, model, label, queries)
 
     @property
     def _played(self) -> Workload | Disjunctions:

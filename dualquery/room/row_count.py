@@ -17,7 +17,7 @@ This module is part of the private room: it reads the number of rows.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -103,7 +103,11 @@ class RowCount:
 
 
 def buy_row_count(
-    records: Rows, epsilon: float, seed: int | None, journal: Journal = NO_JOURNAL
+    records: Rows,
+    epsilon: float,
+    seed: int | None,
+    journal: Journal = NO_JOURNAL,
+    pay: Callable[[LaplaceNoise], None] = lambda _: None,
 ) -> RowCount:
     """Release a noisy number of rows for a share of a whole epsilon.
 
@@ -117,6 +121,8 @@ def buy_row_count(
         As for `dualquery.room.randomness.randomness`.
     journal
         Keeps the draw, or has it from an earlier attempt.
+    pay
+        Called with the event before it is drawn; what it raises keeps it from being drawn.
 
     Raises
     ------
@@ -126,6 +132,7 @@ def buy_row_count(
     share = COUNT_SHARE * epsilon
     scale = laplace_scale(share, 1.0)
     ground = Ground(__name__, "number of rows", 1.0, scale, "definition")
+    pay(LaplaceNoise(share))
     # A seeded run draws its other noise from the seed itself.
     source = randomness(None if seed is None else seed + 2**64)
     ledger = Ledger((LaplaceNoise(share),), journal)

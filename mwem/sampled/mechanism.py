@@ -103,7 +103,7 @@ class MwemSampled(Mechanism[SampledDetails]):
     many."""
 
     records: int | None = None
-    """Number of synthetic records; None for one a private row, 10,000 at most."""
+    """Number of synthetic records; None for one a private row, up to `default_records`."""
 
     def __post_init__(self) -> None:
         check_whole(self, "rounds", "population", "records")
@@ -157,7 +157,7 @@ class MwemSampled(Mechanism[SampledDetails]):
             accountant=accountant.name,
             details=SampledDetails(
                 population=self.population,
-                records=self.records or default_records(task.n),
+                records=self.records or default_records(task.n, task.queries.domain),
                 moving_bits=start.entries,
                 spending=spending,
             ),

@@ -79,7 +79,7 @@ def test_measurements_that_cannot_be_are_refused() -> None:
         Measurements.of_literals(literals, np.zeros(2), 1.0)
 
 
-@pytest.mark.parametrize("scale", [0.3, 1.0, 40.0])
+@pytest.mark.parametrize("scale", [1e-5, 0.3, 1.0, 40.0])
 def test_the_deviation_of_laplace_noise_is_that_of_its_distribution(scale: float) -> None:
     values = np.arange(-4000, 4001)
     chance = np.exp(-np.abs(values) / scale)

@@ -303,12 +303,12 @@ def test_no_outcome_is_more_than_e_to_the_epsilon_times_as_likely(
 def test_a_noisy_start_and_the_average(caplog, name: str, average: bool) -> None:
     queries = FAMILIES[name]
     rows = skewed_rows(queries.domain)
-    mechanism = Mwem(
-        iterations=2, noisy_init=True, init_budget=0.8, average=average, verbose=True, records=2000
-    )
+    mechanism = Mwem(iterations=2, noisy_init=True, init_budget=0.8, average=average, records=2000)
     task = Task(queries, len(rows))
     plan = mechanism.plan(task, Budget(20.0, 0.0))
-    curator = Curator(records_of(rows), queries, plan.schedule, SeededRandomness(1))
+    curator = Curator(
+        records_of(rows), queries, plan.schedule, SeededRandomness(1), show_private_errors=True
+    )
     outcome = mechanism.run(task, plan, curator, Session(public_seed=1))
     truth = queries.answers_on(rows)
     start = obvious_start(queries)

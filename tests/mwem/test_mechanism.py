@@ -48,11 +48,19 @@ def table(n: int = 5000, seed: int = 0) -> np.ndarray:
 WORKLOAD = all_marginals(DOMAIN, 2)
 
 
-def run(mechanism: Mwem, budget: Budget, seed: int = 0, workload: Workload = WORKLOAD, rows=None):
+def run(
+    mechanism: Mwem,
+    budget: Budget,
+    seed: int = 0,
+    workload: Workload = WORKLOAD,
+    rows=None,
+    **of_the_room,
+):
     rows = table() if rows is None else rows
     task = Task(workload, len(rows))
     plan = mechanism.plan(task, budget)
-    curator = Curator(records_of(rows), workload, plan.schedule, SeededRandomness(seed))
+    source = SeededRandomness(seed)
+    curator = Curator(records_of(rows), workload, plan.schedule, source, **of_the_room)
     return plan, mechanism.run(task, plan, curator, Session(public_seed=seed))
 
 
@@ -211,11 +219,12 @@ def test_a_release_of_the_user_s_own_table(tmp_path) -> None:
     assert loaded.records.shape == (300, 7)
 
 
-def test_true_errors_are_shown_to_the_operator_only(caplog) -> None:
-    with caplog.at_level(logging.WARNING):
-        _, loud = run(Mwem(iterations=2, verbose=True), Budget(1.0, 0.0))
+def test_true_errors_are_shown_on_the_operator_s_word_only(caplog) -> None:
+    with caplog.at_level(logging.DEBUG):
+        _, quiet = run(Mwem(iterations=2), Budget(1.0, 0.0))
+        assert "PRIVATE" not in caplog.text
+        _, loud = run(Mwem(iterations=2), Budget(1.0, 0.0), show_private_errors=True)
     assert caplog.text.count("NOT PRIVATE") == 3
-    _, quiet = run(Mwem(iterations=2), Budget(1.0, 0.0))
     keep = [{k: v for k, v in line.items() if k != "seconds"} for line in loud.trace]
     assert keep == [{k: v for k, v in line.items() if k != "seconds"} for line in quiet.trace]
 

@@ -82,7 +82,7 @@ def test_a_table_needs_a_column_of_texts_named_query(tmp_path: Path) -> None:
 def test_a_table_names_rows(tmp_path: Path) -> None:
     path = tmp_path / "q.parquet"
     pl.DataFrame({"query": ["flag", None]}).write_parquet(path)
-    with pytest.raises(BadInputError, match=r"q\.parquet, row 2: None is no query"):
+    with pytest.raises(BadInputError, match=r"q\.parquet, row 2: '' is no query"):
         read_queries(path, SCHEMA)
     pl.DataFrame({"query": []}, {"query": pl.String}).write_parquet(path)
     with pytest.raises(BadInputError, match=r"there is no query in it"):

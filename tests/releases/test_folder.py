@@ -156,11 +156,20 @@ SUMMARY = {
     "created", "schema", "proof",
 }  # fmt: skip
 """Every key of release.json. Each is public; add one here only if it is, too."""
-OPTIONS = {"epsilon", "delta", "accountant", "neighbours", "rows", "seed", "mechanism"}
+OPTIONS = {
+    "epsilon",
+    "delta",
+    "accountant",
+    "neighbours",
+    "rows",
+    "seed",
+    "budget_file",
+    "mechanism",
+}
 SOLVER = {"rounds", "seconds", "slowest_seconds"}
 PRIVACY = {
     "private", "epsilon", "delta", "neighbours", "accountant", "assumptions",
-    "numerical_assumptions",
+    "numerical_assumptions", "together",
 }  # fmt: skip
 
 
@@ -510,7 +519,7 @@ def test_a_release_answers_text(made, answers_only) -> None:
     assert made.answer("flag") + made.answer("!flag") == pytest.approx(1)
     with pytest.raises(BadInputError, match="no column 'colour'"):
         made.answer("colour=red")
-    with pytest.raises(BadInputError, match="has no synthetic records"):
+    with pytest.raises(BadInputError, match="no model and no synthetic records"):
         answers_only.answer("flag & sex=Male")
 
 

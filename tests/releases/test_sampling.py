@@ -106,3 +106,54 @@ def test_lists_of_items_go_into_parquet_only(tmp_path) -> None:
         write_frames([schema.decode(records)], tmp_path / "rows.csv")
     write_frames([schema.decode(records)] * 2, tmp_path / "rows.parquet")
     assert pl.read_parquet(tmp_path / "rows.parquet")["items"].to_list() == [[], [5, 7], [], []] * 2
+
+
+def released(**options) -> Release:
+    return dualquery.release(people(), schema=SCHEMA, queries=20, way=2, **options)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "options"),
+    [
+        ("auto", {}),
+        ("matrix", {"components": 16, "steps": 20}),
+        ("independent", {}),
+        ("uniform", {}),
+        ("mwem", {"iterations": 2}),
+        ("smalldb", {"size": 1}),
+        ("dualquery", {"rounds": 6, "samples": 5}),
+    ],
+)
+def test_a_release_has_as_many_records_as_asked_for(mechanism, options) -> None:
+    made = released(mechanism=mechanism, options=options, records=777)
+    assert len(made.records) == 777
+    repeated = mechanism in ("dualquery", "smalldb")
+    assert any("repeat the" in note for note in made.notes) == repeated
+
+
+def test_by_default_there_is_a_record_a_row() -> None:
+    assert len(released(mechanism="independent").records) == 300
+
+
+def test_wide_records_are_fewer_and_the_release_says_so(monkeypatch) -> None:
+    monkeypatch.setattr("dualquery.mechanisms.protocol.MOST_CELLS", 100 * SCHEMA.domain.bits)
+    made = released(mechanism="independent")
+    assert len(made.records) == 100
+    assert any("100 synthetic records, not one a row" in note for note in made.notes)
+    assert len(released(mechanism="independent", records=250).records) == 250
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "records", "options", "message"),
+    [
+        ("gaussian", 5, {}, "'gaussian' makes no synthetic records"),
+        ("zero", 5, {}, "'zero' makes no synthetic records"),
+        ("matrix", 5, {"components": 0}, "'matrix' makes no synthetic records"),
+        ("uniform", 0, {}, "--records is 0"),
+        ("uniform", 5, {"records": 6}, "give one of them"),
+        ("uniform", 10**15, {}, "1,000,000,000,000,000 records of 12 bits"),
+    ],
+)
+def test_numbers_that_cannot_be_are_refused(mechanism, records, options, message) -> None:
+    with pytest.raises(BadInputError, match=message):
+        released(mechanism=mechanism, records=records, options=options)

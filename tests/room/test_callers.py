@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
-PACKAGES = ("dualquery", "mwem", "solvers", "experiments")
+from tests.callers import found, imports, unlisted
 
 PASSES = {
     "dualquery/room/": "the private room: what it counts leaves it with noise only",
@@ -64,33 +62,6 @@ def private_draws(tree: ast.AST) -> Iterator[str]:
     for line, name in imports(tree):
         if f"{name}.".startswith(f"{SOURCE}.") and name != f"{SOURCE}.check_seed":
             yield f"line {line}: imports {name}"
-
-
-def imports(tree: ast.AST) -> Iterator[tuple[int, str]]:
-    """Yield the line and the full name of everything that is imported."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            yield from ((node.lineno, each.name) for each in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            yield from ((node.lineno, f"{node.module}.{each.name}") for each in node.names)
-
-
-def found(look) -> dict[str, list[str]]:
-    """Return what a look finds in each file of the packages."""
-    places = {}
-    for package in PACKAGES:
-        for path in sorted((ROOT / package).rglob("*.py")):
-            lines = list(look(ast.parse(path.read_text(encoding="utf-8"))))
-            if lines:
-                places[path.relative_to(ROOT).as_posix()] = lines
-    return places
-
-
-def unlisted(places: dict[str, list[str]], allowed: dict[str, str]) -> dict[str, list[str]]:
-    """Return the files that no entry allows, and entries that allow nothing any more."""
-    extra = {path: lines for path, lines in places.items() if not path.startswith(tuple(allowed))}
-    idle = {entry: [] for entry in allowed if not any(path.startswith(entry) for path in places)}
-    return {**extra, **idle}
 
 
 def test_only_those_listed_pass_over_rows_or_count() -> None:

@@ -107,9 +107,3 @@ def test_a_noisy_histogram_counts_every_cell() -> None:
     assert noisy.ravel().tolist() == list(range(1, 13))
     values = column_values(all_records(DOMAIN), DOMAIN)
     assert values[5].tolist() == [0, 2, 1]
-
-
-def test_true_errors_go_to_the_log_only(caplog) -> None:
-    assert room().log_errors(np.zeros(4), "start") is None
-    assert "NOT PRIVATE" in caplog.text
-    assert "max error 0.5000" in caplog.text

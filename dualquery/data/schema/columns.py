@@ -366,7 +366,9 @@ def suggest(found: str, known: Sequence[str], otherwise: str | None = None) -> s
     otherwise
         What to say when nothing known is close; None lists the first few.
     """
-    close = close_names(found, known, 3)
+    folded = {name.casefold(): name for name in reversed(known)}
+    same = folded.get(found.casefold())  # close, whatever its letters' case
+    close = close_names(found, known, 3) if same is None else [same]
     if close:
         return "did you mean " + " or ".join(map(repr, close)) + "?"
     if otherwise is not None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +17,7 @@ from dualquery.data.schema.protocol import FORMAT_NAME, SCHEMA_VERSION
 from dualquery.data.schema.table import TableSchema
 from dualquery.runtime.documents import read_document
 from dualquery.runtime.errors import BadInputError
+from dualquery.runtime.whole_files import whole_file
 
 T = TypeVar("T")
 
@@ -67,19 +66,9 @@ def write_schema(schema: TableSchema | ItemSchema, path: str | Path) -> None:
     BadInputError
         If the file cannot be written.
     """
-    path = Path(path)
     text = format_schema(schema)
-    try:
-        # A folder of its own beside the file, since a file made by mkstemp would have mode 0600.
-        with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:
-            draft = Path(folder) / path.name
-            with draft.open("w", encoding="utf-8") as stream:
-                stream.write(text)
-                stream.flush()
-                os.fsync(stream.fileno())
-            draft.replace(path)
-    except OSError as fault:
-        raise BadInputError(f"{path}: cannot be written ({fault.strerror})") from None
+    with whole_file(path) as part:
+        part.write_text(text, encoding="utf-8")
 
 
 def format_schema(schema: TableSchema | ItemSchema) -> str:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from dualquery.data.domain import Domain
 from dualquery.data.schema.column_choice import ColumnChoice, format_items, select_items
+from dualquery.data.schema.columns import Binary, Column
 from dualquery.data.schema.protocol import check_max_ones, check_shape, header, max_ones_entry
 from dualquery.runtime.errors import BadInputError
 
@@ -128,9 +129,12 @@ class ItemSchema:
         """
         if value not in (None, "0", "1"):
             raise BadInputError(f"query: item {column} is 0 or 1, never {value!r}")
-        if column in self._bit_of_name:
-            return 2 * self._bit_of_name[column] + (value == "0")
-        return 2 * int(self._bits(_item(column))[0]) + (value == "0")
+        return 2 * self.column(column)[0] + (value == "0")
+
+    def column(self, name: str) -> tuple[int, Column]:
+        """Return the bit of an item, given by its name or id, as a binary column."""
+        named = self._bit_of_name.get(name)
+        return int(self._bits(_item(name))[0]) if named is None else named, Binary(name)
 
     def select(self, choice: ColumnChoice) -> NDArray[np.int64]:
         """Return the bits of the selected items: int64, increasing."""

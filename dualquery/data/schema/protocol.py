@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from dualquery.data.domain import Domain
 from dualquery.data.schema.column_choice import ColumnChoice
+from dualquery.data.schema.columns import Column
 from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
@@ -69,6 +70,16 @@ class Schema(Protocol):
         ------
         BadInputError
             If the column or the value is unknown; close matches are listed.
+        """
+        ...
+
+    def column(self, name: str) -> tuple[int, Column]:
+        """Return the number of a column in the domain, and what it holds; an item is binary.
+
+        Raises
+        ------
+        BadInputError
+            If there is no such column; close matches are listed.
         """
         ...
 

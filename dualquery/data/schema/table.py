@@ -118,19 +118,23 @@ class TableSchema:
 
     def literal(self, column: str, value: str | None) -> int:
         """Return the literal code of ``column=value`` (see `Schema.literal`)."""
-        try:
-            number = self._numbers[column]
-        except KeyError:
-            raise BadInputError(
-                f"query: there is no column {column!r}; {suggest(column, self.column_names)}"
-            ) from None
-        found = self.columns[number]
+        number, found = self.column(column)
         if value is None and not isinstance(found, Binary):
             raise BadInputError(
                 f"query: column {column!r} needs a value, such as {column}={found.labels[0]}"
             )
         bit, negated = (0, False) if value is None else find_bit(found, value)
         return 2 * (int(self.domain.offsets[number]) + bit) + negated
+
+    def column(self, name: str) -> tuple[int, Column]:
+        """Return the number of a column, and the column (see `Schema.column`)."""
+        try:
+            number = self._numbers[name]
+        except KeyError:
+            raise BadInputError(
+                f"query: there is no column {name!r}; {suggest(name, self.column_names)}"
+            ) from None
+        return number, self.columns[number]
 
     @cached_property
     def _numbers(self) -> dict[str, int]:

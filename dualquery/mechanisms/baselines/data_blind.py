@@ -12,7 +12,16 @@ from dualquery.mechanisms.baselines.product import (
     uniform_probabilities,
 )
 from dualquery.mechanisms.options import check_whole
-from dualquery.mechanisms.protocol import Budget, Details, Mechanism, Outcome, Plan, Session, Task
+from dualquery.mechanisms.protocol import (
+    Budget,
+    Details,
+    Mechanism,
+    Outcome,
+    Plan,
+    Session,
+    Task,
+    default_records,
+)
 from dualquery.models.mixture import ProductMixture
 from dualquery.queries.conjunctions import Workload, require_conjunctions
 from dualquery.queries.family import Queries
@@ -33,8 +42,8 @@ class Uniform(Mechanism[Records]):
     name: ClassVar[str] = "uniform"
     pure: ClassVar[bool] = True
 
-    records: int = 1000
-    """Number of synthetic records to draw."""
+    records: int | None = None
+    """Number of synthetic records; None for one a private row, up to `default_records`."""
 
     def __post_init__(self) -> None:
         check_whole(self, "records")
@@ -45,7 +54,8 @@ class Uniform(Mechanism[Records]):
 
     def plan(self, task: Task, budget: Budget) -> Plan[Records]:  # noqa: ARG002
         """Spend nothing."""
-        return Plan((), "advanced", Records(self.records), needs_answers=False)
+        records = self.records or default_records(task.n, task.queries.domain)
+        return Plan((), "advanced", Records(records), needs_answers=False)
 
     def run(self, task: Task, plan: Plan[Records], curator: Curator, session: Session) -> Outcome:  # noqa: ARG002
         """Evaluate the workload on the uniform distribution and draw records from it."""
@@ -69,6 +79,11 @@ class Zero(Mechanism[Details]):
 
     name: ClassVar[str] = "zero"
     pure: ClassVar[bool] = True
+
+    @property
+    def makes_records(self) -> bool:
+        """The record of zeros is not legal."""
+        return False
 
     def statistics(self, queries: Queries) -> Workload:
         """Name the workload; its answers are never counted."""

@@ -15,7 +15,16 @@ from dualquery.estimates.measurements import Measurements
 from dualquery.mechanisms.baselines.noise import NoisyCounts, plan_noisy_counts
 from dualquery.mechanisms.baselines.product import product_answers
 from dualquery.mechanisms.options import check_whole
-from dualquery.mechanisms.protocol import Budget, Details, Mechanism, Outcome, Plan, Session, Task
+from dualquery.mechanisms.protocol import (
+    Budget,
+    Details,
+    Mechanism,
+    Outcome,
+    Plan,
+    Session,
+    Task,
+    default_records,
+)
 from dualquery.models.mixture import ProductMixture
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.family import Queries
@@ -41,8 +50,8 @@ class Independent(Mechanism[NoisyColumns]):
     name: ClassVar[str] = "independent"
     pure: ClassVar[bool] = False
 
-    records: int = 1000
-    """Number of synthetic records to draw."""
+    records: int | None = None
+    """Number of synthetic records; None for one a private row, up to `default_records`."""
 
     def __post_init__(self) -> None:
         check_whole(self, "records")
@@ -54,7 +63,8 @@ class Independent(Mechanism[NoisyColumns]):
     def plan(self, task: Task, budget: Budget) -> Plan[NoisyColumns]:
         """Spend the whole budget on one noisy measurement of all bits."""
         bits = plan_noisy_counts(self.statistics(task.workload), budget)
-        return Plan(bits.schedule, bits.accountant, NoisyColumns(bits.details, self.records))
+        records = self.records or default_records(task.n, task.queries.domain)
+        return Plan(bits.schedule, bits.accountant, NoisyColumns(bits.details, records))
 
     def run(
         self, task: Task, plan: Plan[NoisyColumns], curator: Curator, session: Session

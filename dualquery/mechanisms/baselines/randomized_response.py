@@ -50,6 +50,11 @@ class RandomizedResponse(Mechanism[Reports]):
     name: ClassVar[str] = "randomized-response"
     pure: ClassVar[bool] = True
 
+    @property
+    def makes_records(self) -> bool:
+        """Corrected answers are all there is."""
+        return False
+
     def statistics(self, queries: Queries) -> Workload:
         """Ask for the conjunctions inside the queries."""
         return Subqueries.of(require_conjunctions(queries)).workload

@@ -130,12 +130,17 @@ class Matrix(Mechanism[MeasureAndFit]):
     """Gradient steps of the fit."""
 
     records: int | None = None
-    """Number of synthetic records; None for one a private row, 10,000 at most."""
+    """Number of synthetic records; None for one a private row, up to `default_records`."""
 
     def __post_init__(self) -> None:
         check_whole(self, "components", least=0)
         check_whole(self, "steps", "records")
         check_number(self, "a number from 0 to 1", lambda x: 0 <= x <= 1, "pull")
+
+    @property
+    def makes_records(self) -> bool:
+        """Only a fit gives records."""
+        return self.components != 0
 
     def statistics(self, queries: Queries) -> Workload:
         """Hold the queries' own answers; features are counted in a pass of their own."""
@@ -164,7 +169,7 @@ class Matrix(Mechanism[MeasureAndFit]):
                 components=self._components(signal, task.workload.domain.bits),
                 steps=self.steps,
                 pull=self.pull if self.pull is not None else min(_PULL / signal**2, 1.0),
-                records=self.records or default_records(task.n),
+                records=self.records or default_records(task.n, task.queries.domain),
             ),
             needs_answers=measured.of_queries,
         )

@@ -136,7 +136,7 @@ class Staged(Mechanism[TwoStages]):
     pure: ClassVar[bool] = False
 
     records: int | None = None
-    """Number of synthetic records; None for one a private row, 10,000 at most."""
+    """Number of synthetic records; None for one a private row, up to `default_records`."""
 
     def __post_init__(self) -> None:
         if self.records is not None and (not isinstance(self.records, int) or self.records < 1):
@@ -175,7 +175,7 @@ class Staged(Mechanism[TwoStages]):
                 deviation=float(
                     _in_shares(expansion.features, singles).min() * first.scale / task.n
                 ),
-                records=self.records or default_records(task.n),
+                records=self.records or default_records(task.n, task.queries.domain),
             ),
             needs_answers=False,
         )

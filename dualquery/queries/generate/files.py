@@ -44,7 +44,18 @@ def read_queries(path: str | Path, schema: Schema) -> Workload:
         When the file cannot be read, holds no query, or holds one that is wrong or repeated; the
         message names the file and the line or row.
     """
-    path = Path(path)
+    texts, place = read_texts(Path(path))
+    return workload_of_texts(texts, schema, Path(path).name, place)
+
+
+def read_texts(path: Path) -> tuple[pl.Series, Callable[[int], str]]:
+    """Return the texts of a list of queries or questions, and how messages call entry ``i``.
+
+    Raises
+    ------
+    BadInputError
+        When the file cannot be read, or holds no text.
+    """
     suffix = Path(path.stem if path.suffix == ".gz" else path.name).suffix
     if suffix in (".csv", ".parquet"):
         unit = "row"
@@ -60,7 +71,7 @@ def read_queries(path: str | Path, schema: Schema) -> Workload:
         raise BadInputError(
             f"{path}: there is no query in it; write one a line, such as age=30-35 & sex=Male"
         )
-    return workload_of_texts(texts, schema, path.name, lambda i: f"{path}, {unit} {numbers[i]}")
+    return texts.fill_null(""), lambda i: f"{path}, {unit} {numbers[i]}"
 
 
 def workload_of_texts(

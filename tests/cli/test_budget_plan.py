@@ -1,4 +1,4 @@
-"""``dualquery budget``: what parameters cost, what a budget allows, what error to expect."""
+"""``dualquery budget plan``: what parameters cost, what a budget allows, what error to expect."""
 
 from __future__ import annotations
 
@@ -144,3 +144,13 @@ def test_budget_of_a_draft_says_that_it_is_one(dualquery, here) -> None:
     )
     done = dualquery("budget", "-n", "300", "--epsilon", "1", "--schema", "draft.json", "--json")
     assert any("not private" in warning for warning in done.json["warnings"])
+
+
+def test_plan_has_its_old_spelling(dualquery) -> None:
+    given = ["-n", "30162", "--rounds", "40", "--samples", "100", "--eta", "0.2", "--json"]
+    old, new = dualquery("budget", *given), dualquery("budget", "plan", *given)
+    assert old.code == new.code == 0
+    assert old.json == new.json
+    assert "Missing option '--rows'" in dualquery("budget").last
+    assert "No such command 'plam'" in dualquery("budget", "plam").last
+    assert "init" in dualquery("budget", "--help").out

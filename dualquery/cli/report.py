@@ -1,0 +1,59 @@
+"""``dualquery report``: one page about a release, for people."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dualquery.cli.options import Quiet, Threads
+from dualquery.cli.terminal import Terminal, set_threads
+from dualquery.runtime.errors import BadInputError
+
+
+def report(
+    release: Annotated[Path, typer.Argument(help="Folder of a release.")],
+    out: Annotated[Path, typer.Option(help="The page to make: a file of HTML.")],
+    table: Annotated[
+        str | None,
+        typer.Option("--with", help="The private table: adds the truth; the page is NOT PRIVATE."),
+    ] = None,
+    threads: Threads = None,
+    quiet: Quiet = False,
+) -> None:
+    """Make one page about a release: what it protects, what it says, how far to trust it.
+
+    The page needs nothing else: no network, no other file. Without --with it
+    holds nothing that the release does not.
+
+    Examples:
+
+      dualquery report survey-release --out report.html
+
+      dualquery report survey-release --out internal.html --with survey.csv
+    """
+    terminal = Terminal(quiet=quiet)
+    set_threads(threads)
+    if out.exists():
+        raise BadInputError(f"{out} exists already; name another file with --out")
+    if out.resolve().is_relative_to(release.resolve()):
+        raise BadInputError(f"{out} lies in the release's folder; name a place outside it")
+    with terminal.progress() as progress:
+        from dualquery.releases.evaluation import compare
+        from dualquery.releases.folder import load_release
+        from dualquery.report.page import report as page_of
+        from dualquery.runtime.whole_files import whole_file
+
+        progress.phase("reading the release")
+        loaded = load_release(release)
+        compared = None
+        if table is not None:
+            compared = compare(loaded, table, threads=threads, progress=progress)
+        progress.phase("making the page")
+        text = page_of(loaded, compared)
+        with whole_file(out) as part:
+            part.write_text(text, encoding="utf-8")
+    private = loaded.privacy.private and compared is None
+    state = "" if private else "; NOT PRIVATE, for the holder of the table only"
+    terminal.console.print(f"Written to [bold]{out}[/bold] ({len(text) / 1e6:.1f} MB){state}")

@@ -1,0 +1,1 @@
+"""Questions in words: what people ask of a table, read, written and brought to linear forms."""

@@ -1,0 +1,361 @@
+"""What a question asks of a schema: linear forms, or ratios of them, or a quantile."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualquery.data.schema.columns import Binary, Column
+from dualquery.questions.boxes import MOST_LITERALS, Box, boxes_of
+from dualquery.questions.columns import (
+    Allowed,
+    allowed_by,
+    cuts_told,
+    ends_of_range,
+    pieces_of,
+    require_numbers,
+)
+from dualquery.questions.forms import Bounds
+from dualquery.questions.syntax import (
+    COUNT,
+    QUANTILE,
+    SHARE,
+    SUM,
+    And,
+    Between,
+    Comparison,
+    Condition,
+    Flag,
+    Literals,
+    Not,
+    Or,
+    Question,
+    print_question,
+)
+from dualquery.runtime.errors import BadInputError
+
+if TYPE_CHECKING:
+    from dualquery.data.schema.protocol import Schema
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """A question over a schema.
+
+    Parameters
+    ----------
+    question
+        In canonical form: values have become their buckets or categories.
+    text
+        The same as text.
+    numerator
+        What is averaged over the rows.
+    denominator
+        What the average is divided by; None for 1.
+    of_rows
+        Whether the answer is a number of rows, or a sum over them: n times the average.
+    range
+        Least and largest answer that there can be, before it is multiplied by n.
+    conjunctions
+        Of a share or count without ``given``: literal codes, int32, increasing, of conjunctions
+        that say the same. The first is what was written, if that is one; empty if there is none.
+    remark
+        What a reader must know of the buckets that are cut; may be empty.
+    """
+
+    question: Question
+    text: str
+    numerator: Bounds
+    denominator: Bounds | None
+    of_rows: bool
+    range: tuple[float, float]
+    conjunctions: tuple[NDArray[np.int32], ...]
+    remark: str
+
+
+@dataclass(frozen=True, eq=False)
+class AskedQuantile:
+    """A quantile over a schema.
+
+    Parameters
+    ----------
+    question, text, remark
+        As of `Asked`.
+    low, high
+        float64, shape ``(s,)``: least and largest number of each step, increasing.
+    whole
+        Whether the numbers are whole.
+    below
+        For each step the share of the rows (with a number, and with what is given) at most there.
+    denominator
+        The share of the rows that have a number, and what is given.
+    """
+
+    question: Question
+    text: str
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    whole: bool
+    below: tuple[Bounds, ...]
+    denominator: Bounds
+    remark: str
+
+
+AnyAsked: TypeAlias = Asked | AskedQuantile
+
+
+def ask(question: Question, schema: Schema) -> AnyAsked:
+    """Return what a question asks of the columns of a schema.
+
+    Raises
+    ------
+    BadInputError
+        If a column or value is unknown, a column has no numbers, or the question is too large.
+    """
+    return _Compiler(question, schema).asked()
+
+
+class _Compiler:
+    """A question, and the pieces of the columns that it names."""
+
+    def __init__(self, question: Question, schema: Schema) -> None:
+        self.domain = schema.domain
+        literals = [*_literals(question.condition), *_literals(question.given)]
+        if len(literals) > MOST_LITERALS:
+            raise BadInputError(
+                f"a question of {len(literals)} conditions; at most {MOST_LITERALS} are possible, "
+                "a list of values behind 'in' counting as one"
+            )
+        self.allowed: dict[Literals, tuple[int, Column, Allowed]] = {}
+        for literal in literals:
+            number, column = _column(schema, literal.column)
+            self.allowed[literal] = number, column, allowed_by(literal, column)
+        columns = {number: column for number, column, _ in self.allowed.values()}
+        self.target = -1
+        if question.column:
+            self.target, target = _column(schema, question.column)
+            require_numbers(target, question.measure)
+            columns[self.target] = target
+        named: dict[int, list[Allowed]] = {number: [] for number in columns}
+        for number, _, allowed in self.allowed.values():
+            named[number].append(allowed)
+        self.columns = columns
+        self.pieces = {c: pieces_of(column, named[c]) for c, column in columns.items()}
+        self.whole = {c: pieces.every for c, pieces in self.pieces.items()}
+        told = (cuts_told(column, named[c]) for c, column in columns.items())
+        self.remark = "; ".join(filter(None, told))
+        self.question = self._canonical_question(question)
+        self.text = print_question(self.question)
+        self.asks = question
+
+    def asked(self) -> AnyAsked:
+        asked = self.asks
+        if asked.measure == COUNT and asked.given is not None:
+            raise BadInputError(
+                "a count has no 'given': write count(... & ...) for the rows with both, or leave "
+                "count out for the share among the given rows"
+            )
+        if asked.measure in (SHARE, COUNT):
+            both = self._boxes(asked.condition, asked.given)
+            if asked.given is None:
+                found = self._conjunctions(both)
+                return self._asked(self._indicator(both), None, (0.0, 1.0), conjunctions=found)
+            given = self._indicator(self._boxes(asked.given))
+            return self._asked(self._indicator(both), given, (0.0, 1.0))
+        if asked.measure == QUANTILE:
+            return self._quantile()
+        boxes = self._boxes(asked.given)
+        pieces = self.pieces[self.target]
+        worth = self.target, (pieces.low, pieces.mean, pieces.high)
+        numerator = Bounds.of_boxes(boxes, self.pieces, self.domain, worth)
+        least, most = float(np.nanmin(pieces.low)), float(np.nanmax(pieces.high))
+        remark = "numbers taken to lie evenly in their buckets"
+        if numerator.exact:
+            remark = ""
+        if asked.measure == SUM:
+            rows = (min(least, 0.0), max(most, 0.0))
+            return self._asked(numerator, None, rows, of_rows=True, remark=remark)
+        everywhere = asked.given is None and pieces.numbered == pieces.every
+        known = None if everywhere else self._indicator(self._with_number(boxes))
+        return self._asked(numerator, known, (least, most), remark=remark)
+
+    def _asked(
+        self,
+        numerator: Bounds,
+        denominator: Bounds | None,
+        range: tuple[float, float],
+        *,
+        of_rows: bool | None = None,
+        conjunctions: tuple[NDArray[np.int32], ...] = (),
+        remark: str = "",
+    ) -> Asked:
+        return Asked(
+            question=self.question,
+            text=self.text,
+            numerator=numerator,
+            denominator=denominator,
+            of_rows=self.asks.measure == COUNT if of_rows is None else of_rows,
+            range=range,
+            conjunctions=conjunctions,
+            remark="; ".join(filter(None, (self.remark, remark))),
+        )
+
+    def _quantile(self) -> AskedQuantile:
+        pieces = self.pieces[self.target]
+        order = np.argsort(pieces.mean, kind="stable")[: pieces.numbered.bit_count()]
+        boxes = self._with_number(self._boxes(self.asks.given))
+        below, so_far = [], 0
+        for piece in order.tolist():
+            so_far |= 1 << piece
+            below.append(self._indicator(_within(boxes, self.target, so_far)))
+        column = self.columns[self.target]
+        numbers = (pieces.low[order], pieces.high[order])
+        return AskedQuantile(
+            question=self.question,
+            text=self.text,
+            low=numbers[0],
+            high=numbers[1],
+            whole=bool(getattr(column, "integer", False)),
+            below=tuple(below),
+            denominator=self._indicator(boxes),
+            remark=self.remark,
+        )
+
+    def _boxes(self, *conditions: Condition | None) -> list[Box]:
+        present = tuple(each for each in conditions if each is not None)
+        if not present:
+            return [{}]
+        pieces = {
+            literal: (number, self.pieces[number].of(allowed))
+            for literal, (number, _, allowed) in self.allowed.items()
+        }
+        joined = present[0] if len(present) == 1 else And(present)
+        return boxes_of(joined, pieces, self.whole)
+
+    def _conjunctions(self, boxes: list[Box]) -> tuple[NDArray[np.int32], ...]:
+        """Return the literals of the condition as written, and of its only box, where there are."""
+        written, only = self._written(self.asks.condition), self._of_box(boxes)
+        found = (sorted(set(codes)) for codes in (written, only) if codes)
+        return tuple(np.array(codes, np.int32) for codes in found)
+
+    def _written(self, condition: Condition | None) -> list[int] | None:
+        """Return the codes of a conjunction of literals; None if the condition is no such thing."""
+        match condition:
+            case And(operands):
+                parts = [self._written(each) for each in operands]
+                return None if None in parts else [code for part in parts for code in part or ()]
+            case Not(Flag() as flag):
+                return [code ^ 1 for code in self._written(flag) or ()]
+            case Flag() | Comparison(_, "=" | "!=", _):
+                number, _, allowed = self.allowed[condition]
+                negated = isinstance(condition, Comparison) and condition.relation == "!="
+                if not isinstance(allowed, frozenset):
+                    return None
+                every = frozenset(self.pieces[number].value.tolist())
+                (value,) = every - allowed if negated else allowed
+                return [self._code(number, value) ^ negated]
+            case _:
+                return None
+
+    def _of_box(self, boxes: list[Box]) -> list[int] | None:
+        """Return the codes of a condition of one box with one value, or all but one, a column."""
+        if len(boxes) != 1:
+            return None
+        found = []
+        for number, allowed in boxes[0].items():
+            pieces = self.pieces[number]
+            negated = allowed.bit_count() > 1
+            one = pieces.every & ~allowed if negated else allowed
+            value = int(pieces.value[one.bit_length() - 1])
+            if one.bit_count() > 1 or np.count_nonzero(pieces.value == value) > 1:
+                return None
+            found.append(self._code(number, value) ^ negated)
+        return found
+
+    def _code(self, number: int, value: int) -> int:
+        """Return the code of a positive literal: a column has a value."""
+        first = int(self.domain.offsets[number])
+        binary = self.domain.sizes[number] == 1
+        return 2 * first + (value == 0) if binary else 2 * (first + value)
+
+    def _with_number(self, boxes: list[Box]) -> list[Box]:
+        """Return the parts of boxes in which the target is a number."""
+        return _within(boxes, self.target, self.pieces[self.target].numbered)
+
+    def _indicator(self, boxes: list[Box]) -> Bounds:
+        return Bounds.of_boxes(boxes, self.pieces, self.domain)
+
+    def _canonical_question(self, question: Question) -> Question:
+        return replace(
+            question,
+            condition=self._canonical(question.condition),
+            given=self._canonical(question.given),
+        )
+
+    def _canonical(self, condition: Condition | None) -> Condition | None:
+        """Return a condition whose values are labels of the schema, and whose ranges say so."""
+        match condition:
+            case None:
+                return None
+            case Not(operand):
+                return Not(self._there(operand))
+            case And(operands):
+                return And(tuple(map(self._there, operands)))
+            case Or(operands):
+                return Or(tuple(map(self._there, operands)))
+            case Comparison(name, "=" | "!=" as relation, value):
+                _, column, allowed = self.allowed[condition]
+                if isinstance(column, Binary):
+                    return Flag(name) if allowed == frozenset((1,)) else Not(Flag(name))
+                if isinstance(allowed, tuple):
+                    return Between(name, *ends_of_range(value))
+                bit = allowed if relation == "=" else frozenset(range(column.bits)) - allowed
+                (value_bit,) = bit
+                return Comparison(name, relation, column.labels[value_bit])
+            case _:
+                return condition
+
+    def _there(self, condition: Condition) -> Condition:
+        found = self._canonical(condition)
+        assert found is not None
+        return found
+
+
+def _within(boxes: list[Box], column: int, pieces: int) -> list[Box]:
+    """Return the parts of boxes in which a column has one of some pieces."""
+    found: list[Box] = []
+    for box in boxes:
+        allowed = box.get(column, pieces) & pieces
+        if allowed:
+            found.append({**box, column: allowed})
+    return found
+
+
+def _column(schema: Schema, name: str) -> tuple[int, Column]:
+    try:
+        return schema.column(name)
+    except BadInputError as error:
+        message = str(error).removeprefix("query: ")
+        if name.isidentifier():
+            raise BadInputError(message) from None
+        raise BadInputError(
+            f"{message}; a name or value that holds signs or words of the language, such as & ( or "
+            "or, stands in double quotation marks"
+        ) from None
+
+
+def _literals(condition: Condition | None) -> Iterator[Literals]:
+    match condition:
+        case None:
+            return
+        case Not(operand):
+            yield from _literals(operand)
+        case And(operands) | Or(operands):
+            for each in operands:
+                yield from _literals(each)
+        case _:
+            yield condition

@@ -1,0 +1,340 @@
+"""What literals say of a column: which of its values, and which parts of its buckets.
+
+A value is a position on the column's axis: 0 and 1 of a binary column, the bits of any other. The
+ends of ranges may cut a bucket into *pieces*, which hold a part of its numbers. Numbers are taken
+to lie evenly in a bucket, whole ones one as often as the other, and numbers beyond the outer edges
+of a schema count as the edge.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualquery.data.schema.columns import Binary, Categorical, Column, Numeric, find_bit
+from dualquery.data.schema.dates import Dates
+from dualquery.questions.syntax import Among, Between, Comparison, Flag, Literals
+from dualquery.runtime.errors import BadInputError
+
+Float64: TypeAlias = NDArray[np.float64]
+
+_NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
+_RANGE = re.compile(rf"\s*({_NUMBER})\s*(?:-|to)\s*({_NUMBER})\s*", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Span:
+    """Numbers ``low <= x < high``; for a column of whole numbers both are whole, or infinite."""
+
+    low: float
+    high: float
+
+
+Allowed: TypeAlias = frozenset[int] | tuple[Span, ...]
+"""What a literal allows: some values, or ranges of numbers."""
+
+
+@dataclass(frozen=True, eq=False)
+class Pieces:
+    """The pieces of a column's values that a question tells apart, in the order of the values.
+
+    Parameters
+    ----------
+    value
+        int64: the value that each is a part of.
+    part
+        float64, in (0, 1]: which part of it; those of a value add up to 1.
+    low, mean, high
+        float64: the least, mean and largest number in it; NaN where there are no numbers.
+    """
+
+    value: NDArray[np.int64]
+    part: Float64
+    low: Float64
+    mean: Float64
+    high: Float64
+
+    @property
+    def every(self) -> int:
+        """All pieces, as the bits of a whole number."""
+        return (1 << len(self.value)) - 1
+
+    @property
+    def numbered(self) -> int:
+        """The pieces that are numbers: all but missing and undeclared values."""
+        return _as_bits(np.isfinite(self.mean))
+
+    def of(self, allowed: Allowed) -> int:
+        """Return the pieces that a literal allows, as the bits of a whole number.
+
+        The ends of a range must be among the cuts that the pieces were made with.
+        """
+        if isinstance(allowed, frozenset):
+            return _as_bits(np.isin(self.value, list(allowed)))
+        inside = np.zeros(len(self.value), bool)
+        for span in allowed:
+            inside |= (span.low <= self.low) & (self.low < span.high)
+        return _as_bits(inside)
+
+    def weights(
+        self, pieces: int, worth: tuple[Float64, Float64, Float64] | None = None
+    ) -> Float64:
+        """Return what each value counts for, at least, likely and at most.
+
+        Parameters
+        ----------
+        pieces
+            The allowed ones.
+        worth
+            The least, likely and largest worth of each piece; None for 1.
+
+        Returns
+        -------
+        float64, shape ``(3, values)``.
+        """
+        allowed = np.array([pieces >> i & 1 for i in range(len(self.value))], bool)
+        one = np.ones(len(allowed))
+        least, likely, most = (np.where(allowed, each, 0.0) for each in worth or (one, one, one))
+        size = int(self.value[-1]) + 1
+        low, high = np.full(size, np.inf), np.full(size, -np.inf)
+        # A row of this value lies in one of its pieces, and is worth nothing in one not allowed.
+        np.minimum.at(low, self.value, least)
+        np.maximum.at(high, self.value, most)
+        return np.stack((low, np.bincount(self.value, self.part * likely, size), high))
+
+
+def pieces_of(column: Column, literals: Iterable[Allowed]) -> Pieces:
+    """Return the pieces that tell apart what literals allow of a column."""
+    if not isinstance(column, Numeric):
+        known = None if isinstance(column, Dates) else _text_numbers(column)
+        low, mean, high = known or np.full((3, values_of(column)), np.nan)
+        return Pieces(np.arange(len(low)), np.ones(len(low)), low, mean, high)
+    spans = [span for each in literals if isinstance(each, tuple) for span in each]
+    cuts = sorted({end for span in spans for end in (span.low, span.high)})
+    found: list[tuple[float, ...]] = []
+    for bucket, (start, stop) in enumerate(_buckets(column)):
+        ends = (start, *(cut for cut in cuts if start < cut < stop), stop)
+        for low_end, high_end in itertools.pairwise(ends):
+            last = high_end - 1 if column.integer else high_end
+            part = (high_end - low_end) / (stop - start)
+            found.append((bucket, part, low_end, low_end / 2 + last / 2, last))
+    beyond = range(column.buckets, column.bits)
+    found += [(bit, 1.0, math.nan, math.nan, math.nan) for bit in beyond]
+    value, *others = (np.array(each, np.float64) for each in zip(*found, strict=True))
+    return Pieces(value.astype(np.int64), *others)
+
+
+def values_of(column: Column) -> int:
+    """Return the number of values of a column: 2 if binary, else one a bit."""
+    return max(column.bits, 2)
+
+
+def allowed_by(literal: Literals, column: Column) -> Allowed:
+    """Return what a literal allows of its column.
+
+    Raises
+    ------
+    BadInputError
+        If the column has no such value, or not the order that a range needs.
+    """
+    match literal:
+        case Flag():
+            if not isinstance(column, Binary):
+                raise BadInputError(
+                    f"column {column.name!r} needs a value, such as "
+                    f"{column.name}={column.labels[0]}"
+                )
+            return frozenset((1,))
+        case Among(_, texts):
+            parts = [_equal(column, text) for text in texts]
+            values = frozenset().union(*(each for each in parts if isinstance(each, frozenset)))
+            spans = [span for each in parts if isinstance(each, tuple) for span in each]
+            if spans and isinstance(column, Numeric):
+                return (*spans, *_as_spans(column, values))
+            return values
+        case Between(_, low, high):
+            return _between(column, low, high)
+        case Comparison(_, "=", text):
+            return _equal(column, text)
+        case Comparison(_, "!=", text):
+            found = _equal(column, text)
+            if isinstance(found, frozenset):
+                return frozenset(range(values_of(column))) - found
+            raise BadInputError(
+                f"column {column.name!r}: {text!r} is a range; write not {column.name}={text}"
+            )
+        case Comparison(_, relation, text):
+            return _ordered(column, relation, _number(column, text))
+
+
+def ends_of_range(text: str) -> tuple[str, str]:
+    """Return the ends of ``low-high`` or ``low to high``, as they are written."""
+    ends = _RANGE.fullmatch(text)
+    if ends is None:
+        raise ValueError(f"{text!r} is no range")
+    return ends[1], ends[2]
+
+
+def require_numbers(column: Column, what: str) -> None:
+    """Refuse what needs numbers of a column of texts.
+
+    Raises
+    ------
+    BadInputError
+        If values of the column are not numbers.
+    """
+    if isinstance(column, Dates):
+        raise BadInputError(
+            f"column {column.name!r} holds dates, so it has no {what} here; ask for the shares of "
+            "its periods"
+        )
+    if not isinstance(column, Numeric) and _text_numbers(column) is None:
+        shown = next(text for texts in _texts(column) for text in texts if _finite(text) is None)
+        raise BadInputError(
+            f"column {column.name!r} holds texts, such as {shown!r}, so it has no {what}; ask for "
+            "the shares of its values, with = or in"
+        )
+
+
+def cuts_told(column: Column, literals: Iterable[Allowed]) -> str:
+    """Return a remark on the buckets that ranges cut; empty if they cut none."""
+    if not isinstance(column, Numeric):
+        return ""
+    pieces = pieces_of(column, literals)
+    cut = np.unique(pieces.value[pieces.part < 1.0]).tolist()
+    labels = ", ".join(column.labels[bucket] for bucket in cut)
+    return (
+        f"{column.name} is cut within {labels}, as if its numbers lay evenly there" if cut else ""
+    )
+
+
+def _equal(column: Column, text: str) -> Allowed:
+    """Return what ``column=text`` means: a value, or else a range with both ends inside."""
+    try:
+        bit, negated = find_bit(column, text)
+    except BadInputError:
+        ends = _RANGE.fullmatch(text)
+        if ends is None or not isinstance(column, Numeric):
+            raise
+        return _between(column, ends[1], ends[2])
+    return frozenset((int(not negated) if isinstance(column, Binary) else bit,))
+
+
+def _between(column: Column, low: str, high: str) -> Allowed:
+    first, last = _number(column, low), _number(column, high)
+    if first > last:
+        raise BadInputError(
+            f"column {column.name!r}: nothing lies between {low} and {high}; write the smaller "
+            "number first"
+        )
+    above, below = _ordered(column, ">=", first), _ordered(column, "<=", last)
+    if isinstance(above, tuple) and isinstance(below, tuple):
+        return (Span(above[0].low, below[0].high),)
+    assert isinstance(above, frozenset)
+    assert isinstance(below, frozenset)
+    return above & below
+
+
+def _ordered(column: Column, relation: str, number: float) -> Allowed:
+    """Return the numbers before or behind a number; of dates, periods by their place."""
+    if isinstance(column, Numeric):
+        at = number
+        if column.integer:
+            at = math.floor(number) + 1 if relation in ("<=", ">") else math.ceil(number)
+        low, high = (-math.inf, at) if relation in ("<", "<=") else (at, math.inf)
+        return (Span(low, high),)
+    if isinstance(column, Dates):
+        return frozenset(
+            place for place in range(column.buckets) if _holds(relation, place, number)
+        )
+    require_numbers(column, "order")
+    numbers = _text_numbers(column)
+    assert numbers is not None
+    ends = [_holds(relation, each, number) for each in (numbers[0], numbers[2])]
+    split = np.flatnonzero(ends[0] != ends[1])
+    if len(split):
+        raise BadInputError(
+            f"column {column.name!r}: the merged category {column.labels[split[0]]!r} lies on both "
+            f"sides of {number:g}"
+        )
+    return frozenset(np.flatnonzero(ends[0]).tolist())
+
+
+def _holds(relation: str, numbers: Any, number: float) -> NDArray[np.bool_]:
+    compare = {"<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal}
+    found: NDArray[np.bool_] = compare[relation](numbers, number)
+    return found
+
+
+def _as_spans(column: Numeric, values: Iterable[int]) -> Iterator[Span]:
+    buckets = list(_buckets(column))
+    for value in sorted(values):
+        if value >= len(buckets):
+            raise BadInputError(
+                f"column {column.name!r}: ask for ranges and for missing values apart, joined by or"
+            )
+        yield Span(*buckets[value])
+
+
+def _buckets(column: Numeric) -> Iterator[tuple[float, float]]:
+    """Return where each bucket starts and stops; of whole numbers, both are whole."""
+    for bucket, (start, stop) in enumerate(itertools.pairwise(column.edges)):
+        if not column.integer:
+            yield start, stop
+        elif bucket == column.buckets - 1:
+            yield math.ceil(start), math.floor(stop) + 1
+        else:
+            yield math.ceil(start), math.ceil(stop)
+
+
+def _texts(column: Binary | Categorical) -> tuple[tuple[str, ...], ...]:
+    return column.values if isinstance(column, Categorical) else ((column.zero,), (column.one,))
+
+
+def _text_numbers(column: Binary | Categorical) -> tuple[Float64, Float64, Float64] | None:
+    """Return the least, mean and largest number of each value of texts; None if some is no number.
+
+    "(other)" and "(missing)" are NaN.
+    """
+    numbers = np.full((3, values_of(column)), np.nan)
+    for value, merged in enumerate(_texts(column)):
+        each = [_finite(text) for text in merged]
+        known = [number for number in each if number is not None]
+        if len(known) < len(each):
+            return None
+        numbers[:, value] = min(known), math.fsum(known) / len(known), max(known)
+    return numbers[0], numbers[1], numbers[2]
+
+
+def _number(column: Column, text: str) -> float:
+    """Return the number that a column is compared with; of dates, the place of the period."""
+    if isinstance(column, Dates):
+        bit, _ = find_bit(column, text)
+        if bit < column.buckets:
+            return bit
+    found = _finite(text)
+    if found is None:
+        raise BadInputError(
+            f"column {column.name!r} is compared with {text!r}, which is no number; a value that "
+            "begins with < or > needs = before it"
+        )
+    return found
+
+
+def _finite(text: str) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) and "_" not in text else None
+
+
+def _as_bits(inside: NDArray[np.bool_]) -> int:
+    return sum(1 << place for place in np.flatnonzero(inside).tolist())

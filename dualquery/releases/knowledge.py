@@ -1,0 +1,257 @@
+"""What a release knows of linear functions of its table: its model's word, and least squares.
+
+All of it is post-processing of what was released, and costs no privacy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualquery.estimates.intervals import LEVEL, ROWS_MISS, Intervals, laplace_half_width
+from dualquery.estimates.least_squares import Estimates, LeastSquares, fieller
+from dualquery.privacy.events import Neighbours
+from dualquery.queries.literals import LiteralRows
+from dualquery.questions.forms import Bounds, LinearForm
+from dualquery.room.row_count import COUNT_SHARE, RowCount
+from dualquery.runtime.errors import BadInputError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from dualquery.data.schema.protocol import Schema
+    from dualquery.estimates.evidence import Measured
+    from dualquery.estimates.measurements import Measurements
+    from dualquery.models.protocol import Model
+    from dualquery.queries.family import Queries
+
+Float64 = NDArray[np.float64]
+
+_BASIS = "least squares over all noisy numbers about these columns"
+_NOT_MEASURED = "no measured numbers, so nothing is known of the error"
+_TOO_MANY = "too many cells for least squares, so nothing is known of the error"
+_NOT_SPANNED = "outside the span of what was measured, so nothing is known of the error"
+_NEARLY_EMPTY = "the given rows may be none: any answer is possible"
+_KEPT = 32
+"""Sets of columns whose factorisation is kept."""
+
+
+class Known(Protocol):
+    """What an answer is taken from: a `dualquery.releases.folder.Release`."""
+
+    @property
+    def schema(self) -> Schema:
+        """Columns and bits."""
+        ...
+
+    @property
+    def n(self) -> int:
+        """Public number of rows."""
+        ...
+
+    @property
+    def options(self) -> Mapping[str, Any]:
+        """What the user asked for."""
+        ...
+
+    @property
+    def workload(self) -> Queries:
+        """The queries that have a released answer."""
+        ...
+
+    @property
+    def answers(self) -> Float64:
+        """Their answers, float64, shape ``(m,)``."""
+        ...
+
+    @property
+    def intervals(self) -> Intervals | None:
+        """Where their true answers lie, if that is known."""
+        ...
+
+    @property
+    def measurements(self) -> Measurements | None:
+        """The noisy numbers behind them, if there are any."""
+        ...
+
+    @property
+    def model(self) -> Model | None:
+        """The fitted distribution, if there is one."""
+        ...
+
+    @property
+    def records(self) -> NDArray[np.uint8] | None:
+        """Synthetic records, uint8 ``(r, bits)``."""
+        ...
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Where a true value lies, with a chance over the noise; or why that is not known."""
+
+    basis: str
+    low: float | None = None
+    high: float | None = None
+    level: float | None = None
+
+
+class Knowledge:
+    """Answers of linear forms from a release, with what is needed more than once kept."""
+
+    def __init__(self, release: Known) -> None:
+        self.release = release
+        self._solvers: dict[tuple[int, ...], LeastSquares | None] = {}
+
+    @property
+    def source(self) -> str:
+        """Where answers that were not released come from."""
+        return "synthetic" if self.release.model is None else "model"
+
+    @cached_property
+    def rows(self) -> RowCount:
+        """The number of rows that shares are of, and how it is known."""
+        options = self.release.options
+        relation = Neighbours.parse(str(options.get("neighbours", Neighbours.REPLACE_ONE.value)))
+        bought = relation is Neighbours.ADD_REMOVE and options.get("rows") is None
+        epsilon = COUNT_SHARE * float(options["epsilon"]) if bought else 0.0
+        return RowCount(self.release.n, relation, epsilon)
+
+    @property
+    def row_limits(self) -> tuple[int, int]:
+        """Between what the number of rows lies, but for the chance that limits allow for."""
+        if self.rows.epsilon == 0:
+            return self.rows.n, self.rows.n
+        off = laplace_half_width(self.rows.noise_scale, ROWS_MISS)
+        return max(self.rows.n - off, 0), self.rows.n + off
+
+    @cached_property
+    def _values(self) -> NDArray[np.int64] | None:
+        """The columns' values of the records."""
+        from dualquery.data.cells import column_values
+
+        records = self.release.records
+        return None if records is None else column_values(records, self.release.schema.domain)
+
+    def mean(self, form: LinearForm) -> float:
+        """Return the mean of a form under the model, or else over the records.
+
+        Raises
+        ------
+        BadInputError
+            If there is neither, or the form is too large for the model.
+        """
+        model = self.release.model
+        if model is not None:
+            literals, coefficients, constant = form.conjunctions()
+            if not len(literals):
+                return constant
+            queries = LiteralRows(literals, form.domain)
+            return constant + float(coefficients @ model.answers(queries))
+        if self._values is None:
+            raise BadInputError(
+                "this question is not in the workload, and the release has no model and no "
+                "synthetic records to answer it from"
+            )
+        return float(form.on_values(self._values).mean())
+
+    def limits(
+        self,
+        numerator: Bounds,
+        denominator: Bounds | None,
+        range: tuple[float, float],
+        level: float = LEVEL,
+    ) -> Limits:
+        """Return where a mean, or a ratio of two means, lies.
+
+        Parameters
+        ----------
+        numerator, denominator
+            The forms; the denominator is at least 0 on every record. None for 1.
+        range
+            The least and the largest value there can be.
+        level
+            The chance, over the noise, that it lies there.
+        """
+        parts = [numerator] if denominator is None else [numerator, denominator]
+        forms = [form for part in parts for form in (part.low, part.high)]
+        found = self.estimates(forms)
+        if isinstance(found, str):
+            return Limits(found)
+        if not found.spanned.all():
+            return Limits(_NOT_SPANNED)
+        if denominator is not None:
+            return self._ratio(found, range, level)
+        units = np.eye(2)
+        critical = [found.critical(level, unit) for unit in units]
+        spread = np.sqrt(np.diag(found.covariance))
+        low = found.values[0] - critical[0] * spread[0]
+        high = found.values[1] + critical[1] * spread[1]
+        absent = found.absent[0] if found.absent[0] == found.absent[1] else None
+        around = Intervals(
+            np.array([low]), np.array([high]), self.basis, level, absent_row_answer=absent
+        ).for_rows(self.rows, *range)
+        low, high = np.clip((around.lower[0], around.upper[0]), *range)
+        return Limits(around.basis, float(low), float(high), around.level)
+
+    def _ratio(self, found: Estimates, range: tuple[float, float], level: float) -> Limits:
+        """Return where a ratio lies: estimates of its least and largest numerator, denominator."""
+        if self.rows.neighbours is Neighbours.ADD_REMOVE and found.absent.any():
+            return Limits("the number of rows is private, so nothing is known of the error")
+        ends: list[float] = []
+        for above in (0, 1):
+            for below in (2, 3):
+                pair = [above, below]
+                ratio = found.values[above] / found.values[below] if found.values[below] else 0.0
+                combination = np.zeros(4)
+                combination[pair] = 1.0, -ratio
+                between = fieller(
+                    float(found.values[above]),
+                    float(found.values[below]),
+                    found.covariance[np.ix_(pair, pair)],
+                    found.critical(level, combination),
+                )
+                if between is None:
+                    return Limits(f"{self.basis}; {_NEARLY_EMPTY}", *range, level)
+                ends += between
+        low, high = np.clip((min(ends), max(ends)), *range)
+        return Limits(self.basis, float(low), float(high), level)
+
+    @cached_property
+    def basis(self) -> str:
+        """What least squares rest on."""
+        measurements = self.release.measurements
+        note = "" if measurements is None else measurements.note
+        stated = self.rows.neighbours is Neighbours.ADD_REMOVE and self.rows.epsilon == 0
+        said = f"if the number of rows is {self.rows.n:,}, as was stated" if stated else ""
+        return "; ".join(filter(None, (_BASIS, note, said)))
+
+    def estimates(self, forms: Sequence[LinearForm]) -> Estimates | str:
+        """Return least squares' estimates of forms, or why there are none."""
+        if self._measured is None:
+            return _NOT_MEASURED
+        columns = tuple(sorted({column for form in forms for column in form.columns}))
+        columns = columns or (0,)
+        if columns not in self._solvers:
+            evidence = self._measured.about(columns)
+            known = self.rows.neighbours is Neighbours.REPLACE_ONE
+            if len(self._solvers) == _KEPT:
+                del self._solvers[next(iter(self._solvers))]
+            self._solvers[columns] = None if evidence is None else LeastSquares(evidence, known)
+        solver = self._solvers[columns]
+        if solver is None:
+            return _TOO_MANY
+        return solver.estimate(np.stack([form.table(columns).ravel() for form in forms]))
+
+    @cached_property
+    def _measured(self) -> Measured | None:
+        from dualquery.estimates.evidence import Measured
+
+        measurements = self.release.measurements
+        if measurements is None or not len(measurements):
+            return None
+        return Measured(measurements, self.release.schema.domain)

@@ -1,0 +1,171 @@
+"""How a release is paid for: by a charge to a budget file, or not at all.
+
+Everything that a release draws is paid before it is drawn. Without a budget file there is nothing
+to pay, and the release says that its guarantee adds up with those of others.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dualquery.budgets.account import ROW
+from dualquery.budgets.budget_file import BudgetFile
+from dualquery.budgets.charge import Charge
+from dualquery.budgets.marks import is_new, mark_of
+from dualquery.privacy.composition import Cost
+from dualquery.privacy.events import Event, Neighbours, pure_epsilon
+from dualquery.runtime.errors import BadInputError
+
+if TYPE_CHECKING:
+    from dualquery.privacy.statement import PrivacyStatement
+
+_log = logging.getLogger(__name__)
+
+ADD_UP = (
+    "It was not charged to a budget file: with other releases about the same rows the epsilons and "
+    "deltas add up."
+)
+"""Said by a release without a budget file (Dwork and Roth 2014, Theorem 3.16)."""
+
+NOT_PRIVATE = (
+    "--budget: a budget file holds what private releases cost, and this release is not private "
+    "({reason}); leave --budget out, or {remedy}"
+)
+
+
+@dataclass(frozen=True)
+class Payment:
+    """What a release pays with.
+
+    Parameters
+    ----------
+    charge
+        The release's charge in a budget file; None for a release without one.
+    mechanism
+        The mechanism's name, for those who read the file.
+    mark
+        Keyed hash of the table, or "".
+    """
+
+    charge: Charge | None = None
+    mechanism: str = ""
+    mark: str = ""
+
+    @staticmethod
+    def begin(
+        budget: str | Path | BudgetFile | None,
+        table: object,
+        neighbours: Neighbours,
+        mechanism: str,
+        seed: int | None,
+    ) -> Payment:
+        """Look at the budget file before the rows are read; nothing is charged yet.
+
+        Parameters
+        ----------
+        budget
+            The file; None for no budget file.
+        table
+            The private table: a warning goes to the operator's log if the file has seen others and
+            not this one.
+        neighbours, mechanism, seed
+            Those of the release.
+
+        Raises
+        ------
+        BadInputError
+            If the file cannot be charged, protects something else, or a seed is given.
+        """
+        if budget is None:
+            return NO_PAYMENT
+        if seed is not None:
+            raise BadInputError(NOT_PRIVATE.format(reason="it has a seed", remedy="--seed"))
+        file = BudgetFile.of(budget)
+        charge = Charge(file)
+        charge.check(neighbours, ROW)
+        mark = mark_of(table)
+        if is_new(mark, file.read()):
+            _log.warning(
+                "this table is none of those that %s was charged for. That is right if the data "
+                "set has grown or been corrected, or this is its next part; another data set needs "
+                "a budget file of its own",
+                file.path,
+            )
+        return Payment(charge, mechanism, mark)
+
+    def require_declared(self, declared: bool) -> None:
+        """Refuse an undeclared schema: a release with it has no guarantee to charge.
+
+        Raises
+        ------
+        BadInputError
+            If there is a budget file to charge.
+        """
+        if self.charge is not None and not declared:
+            raise BadInputError(
+                NOT_PRIVATE.format(reason="its schema is not declared", remedy="declare a --schema")
+            )
+
+    def pay_first(self, event: Event, epsilon: float, delta: float) -> None:
+        """Pay for one event that is drawn before the rest is planned.
+
+        Parameters
+        ----------
+        event
+            The event, of a pure guarantee.
+        epsilon, delta
+            Of the whole release: refused if there is no room for that either.
+        """
+        if self.charge is not None:
+            self.charge.pay(
+                Cost.of((event,), pure_epsilon(event), 0.0),
+                mechanism=self.mechanism,
+                mark=self.mark,
+                foreseen=Cost.of((event,), epsilon, delta),
+            )
+
+    def pay(self, events: tuple[Event, ...], privacy: PrivacyStatement) -> None:
+        """Pay for all events of the release.
+
+        Raises
+        ------
+        BadInputError
+            If the file has no room for them, or the release is not private.
+        """
+        if self.charge is None:
+            return
+        if privacy.epsilon is None or privacy.delta is None:
+            reasons = "; ".join(privacy.reasons_not_private)
+            raise BadInputError(NOT_PRIVATE.format(reason=reasons, remedy="mend that"))
+        cost = Cost.of(events, privacy.epsilon, privacy.delta)
+        self.charge.pay(cost, mechanism=self.mechanism, mark=self.mark)
+
+    def finish(self) -> None:
+        """Note in the file that nothing more will be drawn; before the release is given out."""
+        if self.charge is not None:
+            self.charge.finish()
+
+    def record(self) -> dict[str, Any]:
+        """Return what ``release.json`` says: whether a file was charged, and as which release."""
+        if self.charge is None:
+            return {"charged": False}
+        return {"charged": True, "release": self.charge.release}
+
+    def together(self) -> str:
+        """Return the sentence about this release and others of the same rows."""
+        if self.charge is None:
+            return ADD_UP
+        chosen = self.charge.file.read().terms.filter
+        return (
+            f"It was charged to a budget file, as release {self.charge.release}: all releases that "
+            f"are charged to that file are ({chosen.epsilon:g}, {chosen.delta:g})-differentially "
+            f"private together (composition {chosen.composition.value}), under all that one of "
+            "them is conditional on."
+        )
+
+
+NO_PAYMENT = Payment()
+"""Of a release without a budget file."""

@@ -1,0 +1,203 @@
+"""What a page says of a release, in numbers: all of it public, computed from the release alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualquery.estimates.intervals import gaussian_half_width
+from dualquery.privacy.events import Neighbours
+from dualquery.queries.conjunctions import conjunctions_of
+
+if TYPE_CHECKING:
+    from dualquery.releases.folder import Release
+
+MOST_BITS = 600
+"""Bits, the most frequent ones, whose pairs are looked at."""
+
+MOST_RECORDS = 20_000
+"""Synthetic records from which pairs are counted: their own error is then below 0.004."""
+
+Float64 = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Shares:
+    """The share of the rows that has each bit: float64, shape ``(bits,)``; NaN where unknown."""
+
+    share: Float64
+    low: Float64
+    high: Float64
+    """Ends of intervals that cover the true share; NaN where there is none."""
+
+
+def shares(release: Release) -> Shares:
+    """Return the best public answer for every bit: a released one, the model's, or the records'."""
+    from dualquery.queries.literals import LiteralRows
+
+    bits = release.schema.domain.bits
+    share, low, high = (np.full(bits, np.nan) for _ in range(3))
+    if release.model is not None:
+        every = LiteralRows(2 * np.arange(bits, dtype=np.int32)[:, None], release.schema.domain)
+        share = np.asarray(release.model.answers(every), np.float64)
+    elif release.records is not None:
+        share = release.records.mean(axis=0, dtype=np.float64)
+    _measured(release, low, high)
+    conjunctions = conjunctions_of(release.workload)
+    if conjunctions is not None:
+        literals = conjunctions.literals
+        single = np.flatnonzero((literals >= 0).sum(axis=1) == 1)
+        code = literals[single].max(axis=1)
+        answer = release.answers[single]
+        negated = code & 1 == 1
+        share[code >> 1] = np.where(negated, 1 - answer, answer)
+        if release.intervals is not None:
+            lower, upper = release.intervals.lower[single], release.intervals.upper[single]
+            low[code >> 1] = np.where(negated, 1 - upper, lower)
+            high[code >> 1] = np.where(negated, 1 - lower, upper)
+    return Shares(share, low, high)
+
+
+def _measured(release: Release, low: Float64, high: Float64) -> None:
+    """Put in the intervals of bits that were measured by themselves, with Gaussian noise.
+
+    Where the number of rows is private, a measured share is one of another number, and none is put
+    in.
+    """
+    kept = release.measurements
+    replaced = release.options["neighbours"] == Neighbours.REPLACE_ONE.value
+    if kept is None or kept.noise != "gaussian" or not replaced:
+        return
+    alone = np.flatnonzero(np.diff(kept.starts) == 1)
+    code = kept.factors[kept.starts[alone]]
+    value, reach = kept.values[alone], gaussian_half_width(1.0) * kept.deviations[alone]
+    # A sign is 1 where the bit is 0 and -1 where it is 1.
+    sign = code < 0
+    bit = np.where(sign, -code - 1, code >> 1)
+    share = np.where(sign | (code & 1 == 1), 1 - value, value)
+    share = np.where(sign, share / 2, share)
+    reach = np.where(sign, reach / 2, reach)
+    low[bit] = np.clip(share - reach, 0, 1)
+    high[bit] = np.clip(share + reach, 0, 1)
+    # Of a column of two values, one says all of the other.
+    for start in release.schema.domain.offsets[:-1][release.schema.domain.sizes == 2]:
+        one, other = (start, start + 1) if np.isnan(low[start + 1]) else (start + 1, start)
+        if np.isnan(low[other]):
+            low[other], high[other] = 1 - high[one], 1 - low[one]
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """How strongly columns go together.
+
+    Parameters
+    ----------
+    columns
+        Their numbers in the schema, increasing.
+    strength
+        Cramér's V, float64, shape ``(columns, columns)``: 0 for independent columns, 1 where one
+        tells the other. For two binary columns it is the absolute correlation.
+    """
+
+    columns: NDArray[np.int64]
+    strength: Float64
+
+    def strongest(self, count: int) -> list[tuple[int, int, float]]:
+        """Return pairs of columns' numbers with their strength, the strongest first."""
+        first, second = np.triu_indices(len(self.columns), 1)
+        order = np.argsort(-self.strength[first, second], kind="stable")[:count]
+        return [
+            (
+                int(self.columns[first[i]]),
+                int(self.columns[second[i]]),
+                float(self.strength[first[i], second[i]]),
+            )
+            for i in order
+        ]
+
+
+def pairs(release: Release, known: Shares) -> Pairs | None:
+    """Return the strength of association of the columns' pairs in the records; None without any.
+
+    Of a wide table, the columns of its most frequent bits.
+    """
+    records = release.records
+    if records is None or len(records) == 0:
+        return None
+    domain = release.schema.domain
+    frequent = np.argsort(-np.nan_to_num(known.share), kind="stable")[:MOST_BITS]
+    columns = np.unique(domain.column_of_bit[frequent]).astype(np.int64)
+    bits = np.flatnonzero(np.isin(domain.column_of_bit, columns))
+    if len(bits) > 2 * MOST_BITS:
+        return None
+    some = records[:MOST_RECORDS, bits].astype(np.float32)
+    single = domain.sizes[domain.column_of_bit[bits]] == 1
+    # A binary column has the cells "1" and "0"; its second cell follows from the first.
+    together = some.T @ some / len(some)
+    share = np.diag(together).astype(np.float64)
+    owner = np.searchsorted(columns, domain.column_of_bit[bits])
+    chi = _chi_squares(together.astype(np.float64), share, single)
+    sums = np.zeros((len(columns), len(columns)))
+    np.add.at(sums, (owner[:, None], owner[None, :]), chi)
+    present = np.bincount(owner, share > 0, minlength=len(columns))
+    categories = np.where(np.bincount(owner, single, minlength=len(columns)) > 0, 2, present)
+    degrees = np.maximum(np.minimum(categories[:, None], categories[None, :]) - 1, 1)
+    return Pairs(columns, np.sqrt(np.clip(sums / degrees, 0, 1)))
+
+
+def _chi_squares(together: Float64, share: Float64, single: NDArray[np.bool_]) -> Float64:
+    """Return what each pair of bits adds to its columns' mean square contingency.
+
+    A binary column's one bit stands for both of its cells: their deviations from independence are
+    equal but for the sign, so the sum over both is that of one times 1 / (1 - share).
+    """
+    off = (together - np.outer(share, share)) ** 2
+    spread = np.where(single, share * (1 - share), share)
+    bottom = np.outer(spread, spread)
+    added: Float64 = np.divide(off, bottom, out=np.zeros_like(off), where=bottom > 1e-12)
+    return added
+
+
+@dataclass(frozen=True)
+class Widths:
+    """How long the intervals of some of the workload's queries are."""
+
+    literals: int
+    queries: int
+    known: int
+    median: float
+    """Half of the length; NaN if none of them has an interval."""
+    largest: float
+
+
+def widths(release: Release) -> list[Widths]:
+    """Return the half-lengths of the intervals, by the number of literals."""
+    conjunctions = conjunctions_of(release.workload)
+    count = len(release.workload)
+    size = np.full(count, release.workload.way)
+    if conjunctions is not None:
+        size = np.count_nonzero(conjunctions.literals >= 0, axis=1)
+    half = np.full(count, np.nan)
+    if release.intervals is not None:
+        half = (release.intervals.upper - release.intervals.lower) / 2
+    found = []
+    for k in np.unique(size):
+        some = half[size == k]
+        some = some[~np.isnan(some)]
+        median, largest = (np.median(some), some.max()) if len(some) else (np.nan, np.nan)
+        found.append(
+            Widths(int(k), int(np.sum(size == k)), len(some), float(median), float(largest))
+        )
+    return found
+
+
+def listed(release: Release, count: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the places of the largest answers, and of those with the longest intervals."""
+    largest = np.argsort(-release.answers, kind="stable")[:count]
+    if release.intervals is None:
+        return largest, np.zeros(0, np.int64)
+    length = np.nan_to_num(release.intervals.upper - release.intervals.lower, nan=np.inf)
+    return largest, np.argsort(-length, kind="stable")[:count]

@@ -1,0 +1,52 @@
+// Sorting and filtering of the list of answers. Without it the page shows the first ones.
+"use strict";
+for (const holder of document.querySelectorAll("[data-answers]")) {
+  const rows = JSON.parse(document.getElementById(holder.dataset.answers).textContent);
+  const body = holder.querySelector("tbody");
+  const told = holder.querySelector("[role=status]");
+  const search = holder.querySelector("input");
+  const heads = [...holder.querySelectorAll("thead th")];
+  const most = 200;
+  let column = 0;
+  let down = true;
+  let sorted = false;
+
+  function show() {
+    const wanted = search.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const found = rows.filter((row) => wanted.every((w) => row[0].toLowerCase().includes(w)));
+    if (sorted) {
+      const compare = new Intl.Collator(undefined, { numeric: true }).compare;
+      found.sort((a, b) => (down ? -1 : 1) * compare(a[column], b[column]));
+    }
+    body.replaceChildren(...found.slice(0, most).map((row) => {
+      const line = document.createElement("tr");
+      row.forEach((value, place) => {
+        const cell = document.createElement(place ? "td" : "th");
+        if (!place) cell.scope = "row";
+        cell.textContent = value;
+        line.append(cell);
+      });
+      return line;
+    }));
+    const shown = Math.min(most, found.length);
+    told.textContent = `${shown} of ${found.length} shown`;
+  }
+
+  heads.forEach((head, place) => {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.textContent = head.textContent;
+    head.replaceChildren(button);
+    button.addEventListener("click", () => {
+      down = sorted && column === place ? !down : place > 0;
+      column = place;
+      sorted = true;
+      heads.forEach((each) => each.removeAttribute("aria-sort"));
+      head.setAttribute("aria-sort", down ? "descending" : "ascending");
+      show();
+    });
+  });
+  search.closest("p").hidden = false;
+  search.addEventListener("input", show);
+  show();
+}

@@ -1,0 +1,76 @@
+"""The page as a whole: its sections in order, its style and its script, nothing from elsewhere."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+from dualquery.report import sections
+from dualquery.report.facts import pairs, shares
+from dualquery.report.markup import Html, element, joined
+
+if TYPE_CHECKING:
+    from dualquery.releases.comparison import Comparison
+    from dualquery.releases.folder import Release
+
+
+def report(release: Release, compared: Comparison | None = None) -> str:
+    """Return one self-contained page of HTML about a release.
+
+    Parameters
+    ----------
+    release
+        The release. Without ``compared`` the page says nothing that the release does not.
+    compared
+        The release beside its table: adds the truth, and NOT PRIVATE to every page that is printed.
+    """
+    known = shares(release)
+    parts = {
+        "protection": ("What is protected, and how strongly", sections.guarantee(release)),
+        "errors": ("What errors to expect", sections.errors_to_expect(release)),
+        "columns": ("Every column", sections.distributions(release, known)),
+        "pairs": ("What goes together", sections.associations(release, pairs(release, known))),
+        "answers": ("Answers", sections.answers(release, compared)),
+        "making": ("How it was made", sections.making(release)),
+    }
+    if compared is not None:
+        parts = {"truth": ("Beside the truth", sections.truth(compared)), **parts}
+    contents = (
+        element("li", element("a", heading, href=f"#{name}"))
+        for name, (heading, _) in parts.items()
+    )
+    title = f"Release of {release.schema.name or 'a table'}"
+    banner = element("p", _NOT_PRIVATE, class_="alarm") if compared is not None else Html("")
+    stamp = element("div", "NOT PRIVATE", class_="stamp")
+    loud = compared is not None or not release.privacy.private
+    body = joined(
+        [
+            stamp if loud else Html(""),
+            banner,
+            element("h1", title),
+            element("p", f"Made on {release.created[:10]} by dualquery.", class_="soft"),
+            sections.size(release),
+            element("nav", element("ul", *contents), aria_label="Sections"),
+            element(
+                "main",
+                *(
+                    element("section", element("h2", heading), content, id=name)
+                    for name, (heading, content) in parts.items()
+                ),
+            ),
+        ]
+    )
+    style, script = (_part(name) for name in ("page.css", "page.js"))
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"{element('title', title)}<style>{style}</style></head>"
+        f"<body>{body}<script>{script}</script></body></html>\n"
+    )
+
+
+_NOT_PRIVATE = "NOT PRIVATE: this page shows exact answers; for the holder of the table only"
+
+
+def _part(name: str) -> str:
+    return (files("dualquery.report") / name).read_text(encoding="utf-8")

@@ -1,0 +1,60 @@
+"""The one gate through which exact errors leave the room: into the operator's log, on their word.
+
+True errors of a model are exact answers in another form. No result, file or exit code holds them,
+and no guarantee covers what is chosen after seeing them. An operator who wants them says so in as
+many words (``--show-private-errors``, ``show_private_errors=True``): being verbose is not enough.
+
+Nothing else in the room logs, prints, warns or writes (`tests/room/test_private_errors.py`).
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualquery.queries.family import Statistic
+from dualquery.room.private_data import PrivateData
+
+_log = logging.getLogger(__name__)
+
+SEEN = (
+    "True errors were shown to the operator while this release was made (--show-private-errors): "
+    "what is chosen after seeing them is not covered by the guarantee."
+)
+"""What a release says that was made with the gate open; a public fact."""
+
+
+@dataclass(frozen=True)
+class ErrorGate:
+    """Open if the operator asked for true errors; closed unless told otherwise."""
+
+    open: bool = False
+
+    def show(
+        self,
+        data: PrivateData,
+        model: NDArray[np.float64],
+        label: str,
+        queries: Statistic | None = None,
+    ) -> None:
+        """Log how far a model's answers, float64 ``(m,)``, are from the true ones; if open.
+
+        A closed gate looks at nothing. ``label`` is public: what the answers are. Other ``queries``
+        than the held ones are counted in a pass of their own.
+        """
+        if self.open is not True:  # a text that says "no" is no permission
+            return
+        if queries is None or queries is data.queries:
+            queries, counts = data.queries, data.counts
+        else:
+            counts = queries.counts(data.rows, threads=data.threads)
+        off = np.abs(model - counts * (queries.step / data.public_rows))
+        _log.warning(
+            "NOT PRIVATE, for the operator only: %s: max error %.4f, mean error %.4f",
+            label,
+            off.max(),
+            off.mean(),
+        )

@@ -1,0 +1,33 @@
+"""Files that are whole, or as they were before."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from dualquery.runtime.errors import BadInputError
+
+
+@contextmanager
+def whole_file(path: str | Path) -> Iterator[Path]:
+    """Yield a place to write a file at; when the block ends well, it replaces ``path`` at once.
+
+    Raises
+    ------
+    BadInputError
+        If the disk refuses; ``path`` is then as it was, and nothing else is left behind.
+    """
+    target = Path(path)
+    try:
+        # A folder of its own beside the file, since a file made by mkstemp would have mode 0600.
+        with tempfile.TemporaryDirectory(prefix=".dualquery-", dir=target.parent) as hidden:
+            part = Path(hidden) / target.name
+            yield part
+            with part.open("rb+") as handle:
+                os.fsync(handle.fileno())
+            part.replace(target)
+    except OSError as fault:
+        raise BadInputError(f"{target}: cannot be written ({fault.strerror})") from None

@@ -1,0 +1,186 @@
+"""``dualquery budget init``, ``show`` and ``export``, and the option ``--budget`` of a release."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Run
+
+INIT = ["budget", "init", "b.budget", "--epsilon", "1", "--delta", "1e-6"]
+
+
+@pytest.fixture
+def noisy(files: tuple[Path, Path]) -> list[str]:
+    """Arguments of a quick release of answers with noise."""
+    table, schema = files
+    return [
+        "release", str(table), "--schema", str(schema), "--queries", "20", "--way", "2",
+        "--mechanism", "gaussian", "--delta", "1e-8",
+    ]  # fmt: skip
+
+
+def test_releases_charge_a_file_until_nothing_is_left(dualquery: Run, noisy, here) -> None:
+    assert dualquery(*INIT).code == 0
+    for name in ("one", "two"):
+        done = dualquery(*noisy, "--epsilon", 0.4, "--budget", "b.budget", "--out", name)
+        assert done.code == 0, done.err
+        assert "(1, 1e-06)-differentially private together" in " ".join(
+            done.out.replace("│", "").split()
+        )
+    refused = dualquery(*noisy, "--epsilon", 0.4, "--budget", "b.budget", "--out", "three")
+    assert refused.code == 2
+    assert "has no room for a release of epsilon 0.4" in refused.last
+    assert "leave epsilon 0.2 and delta 9.8e-07" in refused.last
+    assert sorted(path.name for path in here.iterdir()) == ["b.budget", "one", "two"]
+    shown = dualquery("budget", "show", "b.budget", "--json").json
+    assert (shown["epsilon"], shown["delta"]) == (1.0, 1e-6)
+    assert shown["spent"] == {"epsilon": 0.8, "delta": 2e-8}
+    stored = [json.loads(Path(name, "release.json").read_text()) for name in ("one", "two")]
+    for line, release in zip(shown["releases"], stored, strict=True):
+        said = release["options"]["budget_file"]
+        assert said == {"charged": True, "release": line["release"]}
+        assert (line["epsilon"], line["delta"]) == (0.4, 1e-8)
+        assert line["stage"] == "finished"
+        assert "b.budget" not in json.dumps(release)
+    text = dualquery("budget", "show", "b.budget").out
+    assert "spent: epsilon 0.8, delta 2e-08" in text
+    assert "gaussian" in text
+
+
+def test_export_holds_all_entries_and_no_hash_of_the_table(dualquery: Run, noisy, here) -> None:
+    assert dualquery(*INIT).code == 0
+    assert dualquery(*noisy, "--budget", "b.budget", "--out", "one").code == 0
+    from dualquery import BudgetFile
+
+    account = BudgetFile("b.budget").read()
+    mark = account.entries[0].mark
+    assert mark
+    done = dualquery("budget", "export", "b.budget")
+    assert [entry["kind"] for entry in done.json["entries"]] == ["charge", "finish"]
+    assert [entry["digest"] for entry in done.json["entries"]] == [*account.digests[1:]]
+    assert mark.partition(":")[2] not in done.out
+    assert dualquery("budget", "export", "b.budget", "--out", "b.json").code == 0
+    assert json.loads(Path("b.json").read_text()) == done.json
+    again = dualquery("budget", "export", "b.budget", "--out", "b.json")
+    assert again.code == 2
+    assert "File exists" in again.last
+    text = json.dumps(json.loads(Path("one/release.json").read_text()))
+    assert mark.partition(":")[2] not in text
+
+
+def test_a_release_that_is_not_private_is_refused(dualquery: Run, noisy, files, here) -> None:
+    assert dualquery(*INIT).code == 0
+    seeded = dualquery(*noisy, "--budget", "b.budget", "--seed", 1)
+    assert seeded.code == 2
+    assert "not private (it has a seed)" in seeded.last
+    drafted = dualquery("release", str(files[0]), "--queries", 9, "--budget", "b.budget")
+    assert drafted.code == 2
+    assert "its schema is not declared" in drafted.last
+    assert dualquery("budget", "show", "b.budget", "--json").json["releases"] == []
+    assert [path.name for path in here.iterdir()] == ["b.budget"]
+
+
+def test_the_file_must_protect_what_the_release_protects(dualquery: Run, noisy) -> None:
+    assert dualquery(*INIT, "--neighbours", "add-remove").code == 0
+    done = dualquery(*noisy, "--budget", "b.budget")
+    assert done.code == 2
+    assert "releases with --neighbours add-remove, and this release has replace-one" in done.last
+    added = [*noisy, "--budget", "b.budget", "--neighbours", "add-remove", "--out", "one"]
+    assert dualquery(*added).code == 0
+    person = ["budget", "init", "p.budget", "--epsilon", "1", "--delta", "0", "--unit", "person"]
+    assert dualquery(*person).code == 0
+    done = dualquery(*noisy, "--budget", "p.budget", "--out", "two")
+    assert done.code == 2
+    assert "protect one 'person', and this release protects one 'row'" in done.last
+
+
+def test_another_table_is_charged_and_warned_of(
+    dualquery: Run, noisy, files, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert dualquery(*INIT).code == 0
+    small = [*noisy, "--epsilon", "0.1", "--budget", "b.budget"]
+    for expected in (False, False, True, False):
+        if expected:
+            with files[0].open("a") as table:
+                table.write("30,nurse,0,Male,a\n")
+        caplog.clear()
+        assert dualquery(*small, "--out", f"r{len(list(Path.cwd().iterdir()))}").code == 0
+        assert any("none of those" in line.getMessage() for line in caplog.records) == expected
+    assert dualquery("budget", "show", "b.budget", "--json").json["spent"]["epsilon"] == 0.4
+
+
+def test_an_older_copy_is_refused_and_shown_as_one(dualquery: Run, noisy, here: Path) -> None:
+    assert dualquery(*INIT).code == 0
+    backup = (here / "b.budget").read_bytes()
+    release = [*noisy, "--epsilon", "0.1", "--budget"]
+    assert dualquery(*release, "b.budget", "--out", "one").code == 0
+    (here / "copy.budget").write_bytes(backup)
+    refused = dualquery(*release, "copy.budget", "--out", "two")
+    assert refused.code == 2
+    assert "copy.budget is an older copy: it has 0 entries, and 2 were seen" in refused.last
+    shown = dualquery("budget", "show", "copy.budget", "--json")
+    assert shown.code == 0
+    assert "is an older copy" in shown.json["problem"]
+    assert dualquery("budget", "show", "b.budget", "--json").json["problem"] is None
+
+
+def test_compare_solvers_charges_a_file(dualquery: Run, files, here: Path) -> None:
+    table, schema = files
+    assert dualquery(*INIT).code == 0
+    asked = [
+        "compare-solvers", str(table), "--schema", str(schema), "--queries", 30, "-o", "samples=3",
+        "--at", 2, "--solvers", "local-search", "--solver-timeout", 0.1, "--epsilon", 0.6,
+        "--budget", "b.budget", "--delta", "1e-8",
+    ]  # fmt: skip
+    done = dualquery(*asked, "--out", "out")
+    assert done.code == 0, done.err
+    said = json.loads((here / "out" / "privacy.json").read_text())
+    assert "charged to a budget file" in said["text"]
+    refused = dualquery(*asked, "--out", "more")
+    assert refused.code == 2
+    assert "has no room" in refused.last
+    seeded = dualquery(*asked, "--seed", 3, "--out", "more")
+    assert seeded.code == 2
+    assert "not private (it has a seed)" in seeded.last
+    assert dualquery("convert", "out/problems/round-2.wcnf", "p.lp").code == 0
+    on_files = dualquery("compare-solvers", "p.lp", "--budget", "b.budget", "--out", "more")
+    assert on_files.code == 2
+    assert "a budget file is charged for a run on a table" in on_files.last
+    assert dualquery("budget", "show", "b.budget", "--json").json["spent"]["epsilon"] == 0.6
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (["--epsilon", "-1"], "--epsilon is -1"),
+        (["--delta", "1"], "--delta is 1"),
+        (["--delta", "0", "--composition", "zcdp"], "needs a delta above 0"),
+        (["--composition", "rdp"], "--composition: 'rdp' is unknown"),
+        (["--neighbours", "add"], "--neighbours: 'add'"),
+        (["--unit", ""], "--unit is ''"),
+        (["--unit", "a\nb"], "printable characters"),
+    ],
+)
+def test_bad_terms(dualquery: Run, here: Path, change, message) -> None:
+    done = dualquery(*INIT, *change)
+    assert done.code == 2
+    assert message in done.last
+    assert not list(here.iterdir())
+
+
+def test_bad_places(dualquery: Run, here: Path) -> None:
+    assert dualquery(*INIT).code == 0
+    for arguments, message in (
+        (INIT, "b.budget exists already"),
+        (["budget", "init", "no/b.budget", *INIT[3:]], "there is no folder"),
+        (["budget", "show", "none.budget"], "none.budget does not exist"),
+        (["budget", "show", "."], "is a folder"),
+        (["release", "adult", "--budget", "none.budget"], "none.budget does not exist"),
+    ):
+        done = dualquery(*arguments)
+        assert done.code == 2
+        assert message in done.last
+    assert [path.name for path in here.iterdir()] == ["b.budget"]

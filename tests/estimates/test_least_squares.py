@@ -1,0 +1,212 @@
+"""Least squares over noisy numbers: unbiased, of least variance, and as far off as they say."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from dualquery.data.cells import axis_sizes, rows_of_values
+from dualquery.data.domain import Domain
+from dualquery.estimates import least_squares
+from dualquery.estimates.evidence import Measured
+from dualquery.estimates.least_squares import LeastSquares, fieller
+from dualquery.estimates.measurements import Measurements
+from tests.measured import functionals
+
+DOMAIN = Domain(np.array([0, 3, 4, 6, 10, 11]))
+"""Columns of 3, 2 (binary), 2, 4 and 2 (binary) values."""
+SIZES = tuple(axis_sizes(DOMAIN).tolist())
+CELLS = np.indices(SIZES).reshape(len(SIZES), -1).T
+RECORDS = rows_of_values(CELLS, DOMAIN)
+SHARES = np.random.default_rng(5).dirichlet(np.full(len(CELLS), 0.3))
+
+
+def literal(column: int, value: int) -> int:
+    first = int(DOMAIN.offsets[column])
+    return 2 * first + (value == 0) if DOMAIN.sizes[column] == 1 else 2 * (first + value)
+
+
+def marginal(*columns: int) -> np.ndarray:
+    """Return the cells of a marginal as conjunctions."""
+    cells = np.indices([SIZES[c] for c in columns]).reshape(len(columns), -1).T
+    return np.array([[literal(c, v) for c, v in zip(columns, cell, strict=True)] for cell in cells])
+
+
+def padded(*lists: np.ndarray) -> np.ndarray:
+    way = max(each.shape[1] for each in lists)
+    fill = [np.pad(e, ((0, 0), (0, way - e.shape[1])), constant_values=-1) for e in lists]
+    return np.concatenate(fill).astype(np.int32)
+
+
+def features() -> Measurements:
+    """Return indicators and signs, and products of them, without noise yet."""
+    lists = [
+        *([2 * bit] for bit in (0, 1, 2, 6, 7, 8, 9)),
+        *([-bit - 1] for bit in (3, 4, 10)),
+        *([2 * a, 2 * b] for a in (0, 1, 2) for b in (6, 7, 8, 9)),
+        *([2 * a, -b - 1] for a in (0, 1, 2) for b in (3, 4)),
+        *([-4, -5], [2 * 6, -4, -11], [2 * 1, 2 * 7, -11]),
+    ]
+    count = len(lists)
+    return Measurements(
+        np.concatenate(([0], np.cumsum([len(each) for each in lists]))).astype(np.int64),
+        np.concatenate(lists).astype(np.int32),
+        np.full(count, -1, np.int32),
+        np.zeros(count),
+        np.linspace(0.01, 0.03, count),
+        np.zeros(count),
+        "gaussian",
+    )
+
+
+def noisy(plain: Measurements, generator: np.random.Generator) -> Measurements:
+    """Return measurements of the table with noise."""
+    true = functionals(plain, RECORDS) @ SHARES
+    if plain.noise == "gaussian":
+        noise = generator.normal(size=len(plain))
+    else:
+        noise = generator.laplace(size=len(plain)) / math.sqrt(2)
+    return Measurements(
+        plain.starts, plain.factors, plain.queries, true + plain.deviations * noise,
+        plain.deviations, plain.absent, plain.noise,
+    )  # fmt: skip
+
+
+def marginals(noise="gaussian") -> Measurements:
+    rows = padded(marginal(0, 1, 3), marginal(0, 2), marginal(3, 4), marginal(3, 2, 1))
+    return Measurements.of_literals(rows, np.zeros(len(rows)), 0.02, noise)
+
+
+def solver(plain: Measurements, columns, *, known: bool = True, seed: int = 0) -> LeastSquares:
+    evidence = Measured(noisy(plain, np.random.default_rng(seed)), DOMAIN).about(columns)
+    assert evidence is not None
+    return LeastSquares(evidence, known)
+
+
+def true_cells(columns) -> np.ndarray:
+    table = SHARES.reshape(SIZES)
+    return table.sum(axis=tuple(c for c in range(len(SIZES)) if c not in columns)).ravel()
+
+
+@pytest.mark.parametrize("columns", [(0,), (1, 3), (0, 1, 3), (0, 2, 3)])
+@pytest.mark.parametrize("plain", [features(), marginals()], ids=["features", "marginals"])
+def test_evidence_is_of_the_cells(plain: Measurements, columns) -> None:
+    """Without noise every number is its functional of the cells, sums over other columns too."""
+    exact = Measurements(
+        plain.starts, plain.factors, plain.queries, functionals(plain, RECORDS) @ SHARES,
+        plain.deviations, plain.absent, plain.noise,
+    )  # fmt: skip
+    evidence = Measured(exact, DOMAIN).about(columns)
+    assert evidence is not None
+    np.testing.assert_allclose(evidence.functionals @ true_cells(columns), evidence.values)
+    assert len(evidence.values) >= sum(SIZES[c] - 1 for c in columns)
+
+
+def test_sums_over_other_columns_are_used_once() -> None:
+    evidence = Measured(marginals(), DOMAIN).about((0,))
+    assert evidence is not None
+    # From {0, 1, 3}, 8 cells each, and from {0, 2}, 2 cells each.
+    np.testing.assert_allclose(np.unique(evidence.deviations), 0.02 * np.sqrt([2, 8]))
+    assert evidence.functionals.toarray().sum(axis=0).tolist() == [2, 2, 2]
+    missing = marginals()
+    most = Measurements.of_literals(
+        missing.factors[:27].reshape(-1, 3)[:-1], np.zeros(8), 0.02
+    )  # one cell of {0, 1, 3} too few for its last value of column 0
+    part = Measured(most, DOMAIN).about((0,))
+    assert part is not None
+    assert len(part.values) == 1
+
+
+@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize("columns", [(0, 1, 3), (1, 2, 3)])
+def test_no_unbiased_combination_has_less_variance(columns, known: bool) -> None:
+    """Against the textbook: minimise v' S v with A' v = f, by the equations of Lagrange."""
+    for plain in (features(), marginals()):
+        evidence = Measured(noisy(plain, np.random.default_rng(1)), DOMAIN).about(columns)
+        assert evidence is not None
+        lines = evidence.functionals.toarray()
+        count, cells = lines.shape
+        if known:  # the total as one more number, without noise
+            lines = np.vstack((lines, np.ones(cells)))
+        variance = np.append(evidence.deviations**2, [0.0] * known)
+        values = np.append(evidence.values, [1.0] * known)
+        f = np.random.default_rng(2).normal(size=count) @ lines[:count]
+        system = np.block([[np.diag(variance), lines], [lines.T, np.zeros((cells, cells))]])
+        best = np.linalg.lstsq(system, np.append(np.zeros(len(variance)), f), rcond=None)[0]
+        v = best[: len(variance)]
+        found = LeastSquares(evidence, known).estimate(f[None])
+        assert found.spanned.all()
+        assert found.values[0] == pytest.approx(v @ values, abs=1e-8)
+        assert found.covariance[0, 0] == pytest.approx(v**2 @ variance, rel=1e-6)
+
+
+def test_both_solvers_say_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    generator = np.random.default_rng(3)
+    functions = generator.normal(size=(3, 24))
+    functions[2] = np.arange(24) % 4 == 1  # a share of column 3
+    dense = solver(marginals(), (0, 1, 3)).estimate(functions)
+    monkeypatch.setattr(least_squares, "_DENSE", 0)
+    sparse = solver(marginals(), (0, 1, 3)).estimate(functions)
+    np.testing.assert_allclose(sparse.values, dense.values, atol=1e-6)
+    np.testing.assert_allclose(sparse.covariance, dense.covariance, rtol=1e-4, atol=1e-9)
+    assert sparse.spanned.all()
+    assert dense.spanned.all()
+
+
+def test_what_was_not_measured_is_outside_the_span(monkeypatch: pytest.MonkeyPatch) -> None:
+    cell = np.zeros((1, 24))
+    cell[0, 5] = 1.0
+    one_way = np.repeat(np.eye(3), 8, axis=1)
+    for dense in (1_024, 0):
+        monkeypatch.setattr(least_squares, "_DENSE", dense)
+        found = solver(features(), (0, 1, 3)).estimate(np.concatenate((cell, one_way)))
+        assert found.spanned.tolist() == [False, True, True, True]
+
+
+@pytest.mark.parametrize("noise", ["gaussian", "discrete laplace"])
+def test_intervals_cover_as_often_as_they_say(noise) -> None:
+    """200 tables of noise, 30 functions each: mean coverage, and each by a binomial test.
+
+    A function is rejected with chance 0.001 over all 60, by Bonferroni, if its coverage is 95%.
+    """
+    columns = (0, 1, 3)
+    truth = true_cells(columns)
+    generator = np.random.default_rng(11)
+    plain = marginals(noise) if noise != "gaussian" else features()
+    trial = solver(plain, columns)._evidence.functionals
+    functions = generator.choice([0.0, 0.0, 1.0, -1.0], (30, trial.shape[0])) @ trial
+    covered, critical = np.zeros((200, 30), bool), 0.0
+    for draw in range(200):
+        found = solver(plain, columns, seed=100 + draw).estimate(functions)
+        assert found.spanned.all()
+        spread = np.sqrt(np.diag(found.covariance))
+        each = [found.critical(0.95, unit) for unit in np.eye(30)]
+        covered[draw] = np.abs(found.values - functions @ truth) <= np.array(each) * spread
+        critical = max(critical, *each)
+    assert 0.94 <= covered.mean() <= (0.96 if noise == "gaussian" else 0.975)
+    assert covered.sum(axis=0).min() >= binom.ppf(0.001 / 60, 200, 0.95)
+    assert (critical > 1.97) == (noise != "gaussian")
+
+
+def test_a_ratio_has_the_interval_of_fieller() -> None:
+    """4,000 pairs of correlated estimates, the denominator 5 deviations from 0."""
+    covariance = np.array([[0.04, 0.01], [0.01, 0.04]])
+    drawn = np.random.default_rng(0).multivariate_normal((0.5, 1.0), covariance, 4_000)
+    found = [fieller(a, b, covariance, 1.96) for a, b in drawn]
+    held = [between is None or between[0] <= 0.5 <= between[1] for between in found]
+    assert abs(np.mean(held) - 0.95) < 4 * math.sqrt(0.05 * 0.95 / 4_000)
+    assert fieller(0.1, 0.1, covariance, 1.96) is None
+    assert fieller(1.0, 2.0, np.zeros((2, 2)), 1.96) == (0.5, 0.5)
+
+
+def test_a_number_that_is_measured_twice_counts_as_their_mean() -> None:
+    rows = np.array([[0, 20], [0, 20], [20, 0]], np.int32)
+    twice = Measurements.of_literals(rows, np.array([0.2, 0.4, 0.5]), [0.01, 0.02, 0.02])
+    measured = Measured(twice, DOMAIN)
+    assert len(measured.values) == 1
+    weight = np.array([4.0, 1.0, 1.0])
+    assert measured.values[0] == pytest.approx(weight @ [0.2, 0.4, 0.5] / 6)
+    assert measured.deviations[0] == pytest.approx(0.02 / math.sqrt(6))

@@ -1,0 +1,275 @@
+"""What questions ask of a schema, against all raw records of a small one, one by one."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dualquery.data.schema.columns import Binary, Categorical, Numeric
+from dualquery.data.schema.items import ItemSchema
+from dualquery.data.schema.table import TableSchema
+from dualquery.questions.asked import Asked, AskedQuantile, ask
+from dualquery.questions.plain import read_question
+from dualquery.questions.syntax import Flag, Not, Or, Question
+from dualquery.runtime.errors import BadInputError
+
+SCHEMA = TableSchema(
+    (
+        Numeric("age", (0.0, 3.0, 4.0, 9.0), integer=True, missing="category"),
+        Categorical("edu", (("1",), ("2", "3"), ("10",)), outside="other"),
+        Binary("flag", zero="no", one="yes"),
+        Categorical("sex", (("Male",), ("Female",))),
+    ),
+    declared=True,
+)
+AGES, EDUS = (*range(10), None), (1, 2, 3, 10, "x")
+RAW = list(itertools.product(AGES, EDUS, (0, 1), ("Male", "Female")))
+"""All rows that differ; "x" is an undeclared value."""
+BUCKET = {age: 0 if age < 3 else 1 if age == 3 else 2 for age in AGES if age is not None}
+
+
+def cell(row) -> tuple[int, ...]:
+    age, edu, flag, sex = row
+    places = {1: 0, 2: 1, 3: 1, 10: 2, "x": 3}
+    return (BUCKET.get(age, 3), places[edu], flag, ("Male", "Female").index(sex))
+
+
+CELLS = np.array([cell(row) for row in RAW])
+EVERY = np.array(list(itertools.product(range(4), range(4), range(2), range(2))))
+OWN = np.array([int(np.flatnonzero((each == EVERY).all(axis=1))[0]) for each in CELLS])
+
+
+def over_cells(values) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return least, mean and largest value of the raw rows of every cell."""
+    values = np.array(values, float)
+    groups = [values[number == OWN] for number in range(len(EVERY))]
+    return tuple(np.array([f(group) for group in groups]) for f in (np.min, np.mean, np.max))
+
+
+SIMPLE = {
+    "flag": lambda age, edu, flag, sex: flag == 1,
+    "flag=no": lambda age, edu, flag, sex: flag == 0,
+    "sex=Female": lambda age, edu, flag, sex: sex == "Female",
+    "sex!=Female": lambda age, edu, flag, sex: sex != "Female",
+    "edu=2": lambda age, edu, flag, sex: edu in (2, 3),
+    "edu=(other)": lambda age, edu, flag, sex: edu == "x",
+    "edu in (1, 10)": lambda age, edu, flag, sex: edu in (1, 10),
+    "edu not in (1, 3)": lambda age, edu, flag, sex: edu not in (1, 2, 3),
+    "edu>1": lambda age, edu, flag, sex: edu in (2, 3, 10),
+    "edu<=5": lambda age, edu, flag, sex: edu in (1, 2, 3),
+    "edu between 2 and 3": lambda age, edu, flag, sex: edu in (2, 3),
+    "age=0-3": lambda age, edu, flag, sex: age is not None and age < 3,
+    "age=5": lambda age, edu, flag, sex: age is not None and age >= 4,
+    "age=(missing)": lambda age, edu, flag, sex: age is None,
+    "age in (3, (missing))": lambda age, edu, flag, sex: age in (3, None),
+    "age>=4": lambda age, edu, flag, sex: age is not None and age >= 4,
+    "age<9": lambda age, edu, flag, sex: age is not None and age < 9,
+    "age<=1.5": lambda age, edu, flag, sex: age is not None and age <= 1,
+    "age>6": lambda age, edu, flag, sex: age is not None and age > 6,
+    "age=2-6": lambda age, edu, flag, sex: age is not None and 2 <= age <= 6,
+    "age between 1 and 7": lambda age, edu, flag, sex: age is not None and 1 <= age <= 7,
+    "age in (1-2, 3, 5-8)": lambda age, edu, flag, sex: age in (1, 2, 3, 5, 6, 7, 8),
+    "age>=100": lambda age, edu, flag, sex: False,
+    "age>=-100": lambda age, edu, flag, sex: age is not None,
+}
+"""Literals and what they say of a raw row."""
+
+
+def _combined(inner):
+    several = st.lists(inner, min_size=2, max_size=3)
+
+    def join(word, rule):
+        return several.map(
+            lambda parts: (
+                "(" + word.join(text for text, _ in parts) + ")",
+                [rule(each) for each in zip(*(held for _, held in parts), strict=True)],
+            )
+        )
+
+    negated = inner.map(lambda part: (f"not {part[0]}", [not held for held in part[1]]))
+    return st.one_of(join(" or ", any), join(" & ", all), negated)
+
+
+CONDITIONS = st.recursive(
+    st.sampled_from([(text, [rule(*row) for row in RAW]) for text, rule in SIMPLE.items()]),
+    _combined,
+    max_leaves=5,
+)
+
+
+@given(CONDITIONS)
+@settings(max_examples=150, deadline=None)
+def test_a_share_is_that_of_the_raw_rows(case) -> None:
+    text, held = case
+    asked = ask(read_question(text, SCHEMA), SCHEMA)
+    assert isinstance(asked, Asked)
+    least, mean, most = over_cells(held)
+    bounds = asked.numerator
+    np.testing.assert_allclose(bounds.likely.on_values(EVERY), mean, atol=1e-12)
+    assert (bounds.low.on_values(EVERY) <= least + 1e-12).all()
+    assert (bounds.high.on_values(EVERY) >= most - 1e-12).all()
+    if (least == most).all():
+        assert bounds.exact or "lay evenly" in asked.remark
+    again = ask(read_question(asked.text, SCHEMA), SCHEMA)
+    np.testing.assert_allclose(again.numerator.likely.on_values(EVERY), mean, atol=1e-12)
+
+
+@given(CONDITIONS)
+@settings(max_examples=80, deadline=None)
+def test_forms_are_their_conjunctions(case) -> None:
+    text, _ = case
+    asked = ask(read_question(text, SCHEMA), SCHEMA)
+    form = asked.numerator.likely
+    literals, coefficients, constant = form.conjunctions()
+    offsets = SCHEMA.domain.offsets
+    total = np.full(len(EVERY), constant)
+    for row, coefficient in zip(literals, coefficients, strict=True):
+        holds = np.ones(len(EVERY), bool)
+        for code in row[row >= 0].tolist():
+            column = int(SCHEMA.domain.column_of_bit[code >> 1])
+            place = 1 if SCHEMA.domain.sizes[column] == 1 else (code >> 1) - offsets[column]
+            holds &= (EVERY[:, column] == place) ^ bool(code & 1)
+        total += coefficient * holds
+    np.testing.assert_allclose(total, form.on_values(EVERY), atol=1e-12)
+    np.testing.assert_allclose(form.table(range(4)).ravel(), form.on_values(EVERY), atol=1e-12)
+
+
+@given(CONDITIONS, st.sampled_from(["age", "edu"]))
+@settings(max_examples=80, deadline=None)
+def test_means_and_sums_are_those_of_the_raw_rows(case, column) -> None:
+    text, held = case
+    number = ["age", "edu"].index(column)
+    numbers = [row[number] for row in RAW]
+    # A merged category stands for the mean of its numbers, an undeclared one for none.
+    known = [isinstance(each, int) for each in numbers]
+    worth = [h * each if k else 0 for h, k, each in zip(held, known, numbers, strict=True)]
+    least, mean, most = over_cells(worth)
+    for measure in ("sum", "mean"):
+        asked = ask(read_question(f"{measure}({column}) given {text}", SCHEMA), SCHEMA)
+        bounds = asked.numerator
+        np.testing.assert_allclose(bounds.likely.on_values(EVERY), mean, atol=1e-12)
+        assert (bounds.low.on_values(EVERY) <= least + 1e-12).all()
+        assert (bounds.high.on_values(EVERY) >= most - 1e-12).all()
+    _, share, _ = over_cells([h and k for h, k in zip(held, known, strict=True)])
+    np.testing.assert_allclose(asked.denominator.likely.on_values(EVERY), share, atol=1e-12)
+
+
+def test_a_quantile_asks_for_the_shares_below() -> None:
+    asked = ask(read_question("median(age) given flag & age>1", SCHEMA), SCHEMA)
+    assert isinstance(asked, AskedQuantile)
+    assert asked.whole
+    np.testing.assert_array_equal(asked.low, [0, 2, 3, 4])
+    np.testing.assert_array_equal(asked.high, [1, 2, 3, 8 + 1])
+    for place, most in enumerate((1, 2, 3, 9)):
+        held = [r[2] == 1 and r[0] is not None and 1 < r[0] <= most for r in RAW]
+        np.testing.assert_allclose(
+            asked.below[place].likely.on_values(EVERY), over_cells(held)[1], atol=1e-12
+        )
+
+
+def test_a_negative_worth_has_the_other_bound() -> None:
+    schema = TableSchema(
+        (Numeric("gain", (-4.0, 0.0, 4.0)), Numeric("age", (0.0, 2.0, 4.0))), declared=True
+    )
+    asked = ask(read_question("sum(gain) given age>=1", schema), schema)
+    values = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
+    np.testing.assert_allclose(asked.numerator.low.on_values(values), [-4, -4, 0, 0])
+    np.testing.assert_allclose(asked.numerator.likely.on_values(values), [-1, -2, 1, 2])
+    np.testing.assert_allclose(asked.numerator.high.on_values(values), [0, 0, 4, 4])
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("age=2-6", "age between 2 and 6"),
+        ("age=1 or flag", "age=0-3 or flag"),
+        ("flag=yes or flag=no", "flag or not flag"),
+        ("median(age) given sex=Male", "median(age) given sex=Male"),
+    ],
+)
+def test_the_canonical_text_shows_what_a_value_stands_for(text: str, shown: str) -> None:
+    assert ask(read_question(text, SCHEMA), SCHEMA).text == shown
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("AGE>=3", "there is no column 'AGE'; did you mean 'age'?"),
+        ("sex=female or flag", "has no value 'female'; did you mean 'Female'?"),
+        ("mean(sex)", "column 'sex' holds texts, such as 'Male', so it has no mean"),
+        ("median(sex)", "so it has no quantile"),
+        ("sum(flag)", "so it has no sum"),
+        ("sex>=3", "so it has no order"),
+        ("edu>2.5", "the merged category '2.3' lies on both sides of 2.5"),
+        ("age>=x", "compared with 'x', which is no number"),
+        ("age=6-2", "nothing lies between 6 and 2"),
+        ("age!=2-6", "write not age=2-6"),
+        ("age", "needs a value"),
+        ("age or flag", "needs a value, such as age=0-3"),
+        ("age in (1-5, (missing))", "ask for ranges and for missing values apart"),
+        ("count(flag) given sex=Male", "a count has no 'given'"),
+        ("mean(flga)", "did you mean 'flag'"),
+    ],
+)
+def test_what_is_wrong_with_a_question_is_said(text: str, message: str) -> None:
+    with pytest.raises(BadInputError, match=message):
+        ask(read_question(text, SCHEMA), SCHEMA)
+
+
+def test_items_are_flags() -> None:
+    schema = ItemSchema(np.array([3, 17]), "items", declared=True)
+    form = ask(read_question("3 or not 17", schema), schema).numerator.likely
+    values = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
+    np.testing.assert_array_equal(form.on_values(values), [1, 0, 1, 1])
+
+
+def test_signs_and_words_in_known_names_and_values_need_no_quotation_marks() -> None:
+    schema = TableSchema(
+        (Categorical("a or b", (("x and y",), (":)",))), Binary("not it")), declared=True
+    )
+    form = ask(read_question("a or b=x and y & not it", schema), schema).numerator.likely
+    np.testing.assert_array_equal(form.on_values(np.array([[0, 1], [1, 1], [0, 0]])), [1, 0, 0])
+    form = ask(read_question('not "a or b"=":)" or "not it"', schema), schema).numerator.likely
+    np.testing.assert_array_equal(form.on_values(np.array([[0, 0], [1, 1], [1, 0]])), [1, 1, 0])
+
+
+def test_a_condition_of_too_many_cases_is_refused() -> None:
+    schema = ItemSchema.numbered(60, "items")
+    text = " & ".join(f"({i} or {i + 20} or {i + 40})" for i in range(20))
+    with pytest.raises(BadInputError, match="more than 2,000 cases"):
+        ask(read_question(text, schema), schema)
+    wide = " or ".join(map(str, range(60)))
+    assert len(ask(read_question(wide, schema), schema).numerator.likely.terms) == 60
+    with pytest.raises(BadInputError, match="a question of 101 conditions; at most 100"):
+        ask(read_question(" or ".join(["1"] * 101), schema), schema)
+
+
+def test_contradictions_have_no_boxes() -> None:
+    asked = ask(read_question("flag & !flag", SCHEMA), SCHEMA)
+    assert asked.numerator.likely.terms == ()
+    assert not asked.numerator.likely.on_values(EVERY).any()
+    whole = ask(Question("share", Or((Flag("flag"), Not(Flag("flag"))))), SCHEMA)
+    assert whole.numerator.likely.terms == ({},)
+    assert math.isclose(whole.numerator.likely.conjunctions()[2], 1.0)
+
+
+@pytest.mark.parametrize(
+    ("text", "codes"),
+    [
+        ("flag & sex=Female & age=3", [[2, 16, 20], [2, 16, 20]]),
+        ("sex!=Female", [[21], [18]]),
+        ("edu in (3) & not flag", [[10, 17]]),
+        ("not edu=10 or edu=10 & edu=1", [[13]]),
+        ("age between 0 and 2", [[0]]),
+        ("age between 0 and 1", []),
+        ("flag or sex=Male", []),
+    ],
+)
+def test_conjunctions_are_recognised(text: str, codes: list[list[int]]) -> None:
+    found = ask(read_question(text, SCHEMA), SCHEMA).conjunctions
+    assert [each.tolist() for each in found] == codes

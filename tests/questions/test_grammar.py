@@ -1,0 +1,148 @@
+"""Questions as text: what is printed is read back, and what is wrong is named."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dualquery.questions.grammar import DEEPEST, LONGEST, parse_question
+from dualquery.questions.syntax import (
+    Among,
+    And,
+    Between,
+    Comparison,
+    Flag,
+    Not,
+    Or,
+    Question,
+    print_question,
+)
+from dualquery.runtime.errors import BadInputError
+
+NAMES = st.one_of(
+    st.sampled_from(
+        ["age", "or", "given", "a & b", "not x", "x in y", "share", "mean", "#1", "17"]
+    ),
+    st.text(min_size=1, max_size=6),
+)
+VALUES = st.one_of(
+    st.sampled_from([">50K", "<=50K", "", "=5", "(missing)", ") or x=1", "a, b", "1-2", "A and B"]),
+    st.text(max_size=6),
+)
+RELATIONS = st.sampled_from(["=", "!=", "<", "<=", ">", ">="])
+LITERALS = st.one_of(
+    st.builds(Flag, NAMES),
+    st.builds(Comparison, NAMES, RELATIONS, VALUES),
+    st.builds(Among, NAMES, st.lists(VALUES, min_size=1, max_size=3).map(tuple)),
+    st.builds(Between, NAMES, VALUES, VALUES),
+)
+
+
+def _joined(inner):
+    several = st.lists(inner, min_size=2, max_size=3).map(tuple)
+    return st.one_of(st.builds(Not, inner), st.builds(And, several), st.builds(Or, several))
+
+
+CONDITIONS = st.recursive(LITERALS, _joined, max_leaves=8)
+GIVEN = st.none() | CONDITIONS
+QUESTIONS = st.one_of(
+    st.builds(Question, st.sampled_from(["share", "count"]), st.none() | CONDITIONS, given=GIVEN),
+    st.builds(Question, st.sampled_from(["mean", "sum"]), column=NAMES, given=GIVEN),
+    st.builds(
+        Question,
+        st.just("quantile"),
+        column=NAMES,
+        level=st.floats(0, 1, exclude_min=True, exclude_max=True),
+        given=GIVEN,
+    ),
+)
+
+
+@given(QUESTIONS)
+@settings(max_examples=400, deadline=None)
+def test_what_is_printed_is_read_back(question: Question) -> None:
+    assert parse_question(print_question(question)) == question
+
+
+def flags(text: str) -> list[Flag]:
+    return [Flag(name) for name in text]
+
+
+@pytest.mark.parametrize(
+    ("text", "condition"),
+    [
+        ("income=>50K", Comparison("income", "=", ">50K")),
+        ("income!=<=50K", Comparison("income", "!=", "<=50K")),
+        ("age>=40", Comparison("age", ">=", "40")),
+        ("age > 40", Comparison("age", ">", "40")),
+        ("age=18-64", Comparison("age", "=", "18-64")),
+        ("age BETWEEN 18 AND 64", Between("age", "18", "64")),
+        ("edu in (9, 10)", Among("edu", ("9", "10"))),
+        ('edu in ((missing), "a, b")', Among("edu", ("(missing)", "a, b"))),
+        ("edu not in (9)", Not(Among("edu", ("9",)))),
+        ("not age between 1 and 2", Not(Between("age", "1", "2"))),
+        ("a or b & c", Or((Flag("a"), And((Flag("b"), Flag("c")))))),
+        ("(a or b) and c", And((Or((Flag("a"), Flag("b"))), Flag("c")))),
+        ("not a & b", And((Not(Flag("a")), Flag("b")))),
+        ("!(a & !b)", Not(And((Flag("a"), Not(Flag("b")))))),
+        ('"or"=1 or "given"', Or((Comparison("or", "=", "1"), Flag("given")))),
+        ("state=OR or orange", Or((Comparison("state", "=", "OR"), Flag("orange")))),
+        ("marital status=Never married & a", And((
+            Comparison("marital status", "=", "Never married"), Flag("a")))),
+        ("country=Outlying-US(Guam) or a", Or((
+            Comparison("country", "=", "Outlying-US(Guam)"), Flag("a")))),
+    ],
+)  # fmt: skip
+def test_precedence(text: str, condition) -> None:
+    assert parse_question(text) == Question("share", condition)
+
+
+@pytest.mark.parametrize(
+    ("text", "question"),
+    [
+        ("share(a)", Question("share", Flag("a"))),
+        ("count(*)", Question("count")),
+        ("Count (a or b)", Question("count", Or((Flag("a"), Flag("b"))))),
+        ("mean(income) given a & b", Question(
+            "mean", column="income", given=And((Flag("a"), Flag("b"))))),
+        ("sum( hours per week )", Question("sum", column="hours per week")),
+        ("median(x)", Question("quantile", column="x")),
+        ("quantile(x, 0.25)", Question("quantile", column="x", level=0.25)),
+        ("a given b", Question("share", Flag("a"), given=Flag("b"))),
+        ("mean=3", Question("share", Comparison("mean", "=", "3"))),
+    ],
+)  # fmt: skip
+def test_measures(text: str, question: Question) -> None:
+    assert parse_question(text) == question
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "the name of a column is missing"),
+        ("a &", "the name of a column is missing"),
+        ("a or", "the name of a column is missing"),
+        ("a=", "a value is missing"),
+        ("(a", "closing parenthesis is missing"),
+        ("a)", "the text goes on"),
+        ("a given b given c", "'given' stands once"),
+        ("(a given b) or c", "'given' stands outside of all parentheses"),
+        ("mean(x given a)", "'given' stands outside of all parentheses"),
+        ("edu in ()", "a list of no values"),
+        ("edu in 9", "stand in parentheses"),
+        ("age between 1", "needs both its ends"),
+        ("age not 5", "'not' needs 'in' or 'between'"),
+        ("quantile(x)", "a quantile needs its level"),
+        ("quantile(x, 1.5)", "the level of a quantile is '1.5'"),
+        ("quantile(x, nan)", "the level of a quantile is 'nan'"),
+        ('a=x"y"', "quotation marks stand around a whole name or value"),
+        ("not " * (DEEPEST + 1) + "a", "inside each other"),
+        ("(" * 5000 + "a", "inside each other"),
+        ("a" * (LONGEST + 1), "at most 20,000 are read"),
+        ("mean(x) + mean(y)", "the text goes on"),
+    ],
+)
+def test_what_is_wrong_with_a_question_is_said(text: str, message: str) -> None:
+    with pytest.raises(BadInputError, match=message):
+        parse_question(text)

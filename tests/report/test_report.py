@@ -1,0 +1,255 @@
+"""The page about a release: what it says is so, and it stays a page whatever the names are."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+import shutil
+import subprocess
+from html.parser import HTMLParser
+from importlib.resources import files
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import dualquery
+from dualquery.data.schema.columns import Binary, Categorical
+from dualquery.data.schema.table import TableSchema
+from dualquery.releases.evaluation import compare
+from dualquery.releases.folder import Release, load_release
+from dualquery.report.facts import pairs, shares, widths
+from dualquery.report.markup import data, element
+from dualquery.report.page import report
+from dualquery.rows.dataset import load
+from tests.tables import SCHEMA, people
+
+EVIL = '<script>alert("x")</script>&\u202e'
+
+
+@pytest.fixture(scope="module")
+def made() -> Release:
+    return dualquery.release(people(), schema=SCHEMA, queries=60, way=2, epsilon=3)
+
+
+@pytest.fixture(scope="module")
+def page(made: Release) -> str:
+    return report(made)
+
+
+class Reader(HTMLParser):
+    """Checks that elements close in order; collects their texts and attributes."""
+
+    VOID = ("meta", "input")
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: list[str] = []
+        self.scripts: list[str] = []
+        self.feed(text)
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in self.VOID:
+            assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        (self.scripts if self.open and self.open[-1] == "script" else self.texts).append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join(self.texts)
+
+
+def test_the_page_says_what_the_release_says(made: Release, page: str) -> None:
+    read = Reader(page)
+    assert made.privacy.text() in read.text
+    for column in made.schema.columns:
+        assert column.name in read.texts
+    answers = json.loads(next(s for s in read.scripts if s.startswith("[[")))
+    assert len(answers) == 60
+    by_query = {row[0]: row for row in answers}
+    for query, answer in zip(made.workload.text(made.schema), made.answers, strict=True):
+        assert float(by_query[query][1]) == pytest.approx(answer, abs=5e-5)
+
+
+def test_the_page_needs_nothing_else_and_no_script_for_what_matters(page: str) -> None:
+    read = Reader(page)
+    assert not re.search(r"https?://|@import|url\(", page)
+    for _, attributes in read.tags:
+        assert not {"src", "srcset", "onclick", "onload"} & attributes.keys()
+        assert (attributes.get("href") or "#").startswith("#")
+    without = Reader(re.sub(r"<script.*?</script>", "", page, flags=re.S))
+    assert {*made_columns(without)} >= {"age", "job", "flag", "sex", "constant"}
+    assert [tag for tag, _ in without.tags].count("tr") > 25
+
+
+def made_columns(read: Reader) -> list[str]:
+    return [text for text in read.texts if text in SCHEMA.column_names]
+
+
+def test_every_table_has_a_caption_and_headings_for_screen_readers(page: str) -> None:
+    for found in re.findall(r"<table>.*?</table>", page, flags=re.S):
+        assert 'scope="col"' in found
+        assert 'scope="row"' in found
+    assert page.count("<caption>") >= 6
+    assert 'lang="en"' in page
+
+
+def test_only_with_the_table_the_page_tells_the_truth_and_says_so(made: Release, page: str) -> None:
+    assert "NOT PRIVATE" not in page
+    loud = Reader(report(made, compare(made, people())))
+    assert sum("NOT PRIVATE" in text for text in loud.texts) >= 3
+    assert "baseline: gaussian" in loud.text
+    assert "truth" in loud.texts
+
+
+def test_a_release_that_is_not_private_says_so_first() -> None:
+    seeded = dualquery.release(people(), schema=SCHEMA, queries=10, way=2, seed=1)
+    read = Reader(report(seeded))
+    assert "NOT PRIVATE" in read.text
+    assert "a seed was given" in read.text
+
+
+def test_names_stay_names(tmp_path: Path) -> None:
+    schema = TableSchema(
+        (Categorical(EVIL, ((EVIL,), ("</td>",))), Binary("--><b>")), name=EVIL, declared=True
+    )
+    frame = pl.DataFrame({EVIL: [EVIL, "</td>"] * 20, "--><b>": [0, 1] * 20})
+    released = dualquery.release(frame, schema=schema, queries=5, way=2)
+    page = report(released, compare(released, frame))
+    read = Reader(page)
+    assert "b" not in [tag for tag, _ in read.tags]
+    assert sum(tag == "script" for tag, _ in read.tags) == 2
+    assert "\u202e" not in page
+    assert "alert" not in "".join(s for s in read.scripts if not s.startswith("[["))
+
+
+def test_markup_is_escaped_where_it_is_put_in() -> None:
+    assert element("p", "<b>", title='"') == '<p title="&quot;">&lt;b&gt;</p>'
+    assert element("p", element("b", "&")) == "<p><b>&amp;</b></p>"
+    assert "</script><b>" not in data("x", ["</script><b>"])
+
+
+@pytest.mark.parametrize("mechanism", ["dualquery", "gaussian", "independent", "zero", "mwem"])
+def test_every_kind_of_release_has_a_page(mechanism: str, tmp_path: Path) -> None:
+    released = dualquery.release(
+        people(), schema=SCHEMA, queries=20, way=2, mechanism=mechanism, delta=0.01
+    )
+    Reader(report(released))
+    released.save(tmp_path / "r")
+    Reader(report(load_release(tmp_path / "r")))
+
+
+def test_items_show_the_most_frequent() -> None:
+    rng = np.random.default_rng(0)
+    matrix = (rng.random((200, 1200)) < np.linspace(0.3, 0, 1200)).astype(np.uint8)
+    released = dualquery.release(
+        matrix, columns="0-1199", queries=50, way=2, mechanism="independent"
+    )
+    read = Reader(report(released))
+    assert "The 200 most frequent of 1,200. " in read.text
+
+
+def cramers_v(one: pl.Series, other: pl.Series) -> float:
+    """Cramér's V by its definition, from the table of counts."""
+    counts = np.array(
+        [[((one == a) & (other == b)).sum() for b in other.unique()] for a in one.unique()], float
+    )
+    expected = np.outer(counts.sum(1), counts.sum(0)) / counts.sum()
+    chi = ((counts - expected) ** 2 / expected).sum()
+    return float(np.sqrt(chi / counts.sum() / max(min(counts.shape) - 1, 1)))
+
+
+def test_the_strength_of_pairs_is_cramers_v_of_the_records(made: Release) -> None:
+    found = pairs(made, shares(made))
+    assert found is not None
+    decoded = made.schema.decode(made.records)  # type: ignore[arg-type]
+    values = [decoded[name].cast(pl.String).fill_null("?") for name in made.schema.column_names]
+    if len(decoded) > 20_000:
+        pytest.fail("more records than are looked at")
+    for i, j in itertools.combinations(range(len(found.columns)), 2):
+        one, other = values[found.columns[i]], values[found.columns[j]]
+        if one.n_unique() > 1 and other.n_unique() > 1 and decoded.height:
+            buckets = [_buckets(made, int(found.columns[k])) for k in (i, j)]
+            assert found.strength[i, j] == pytest.approx(cramers_v(*buckets), abs=1e-5)
+
+
+def _buckets(made: Release, column: int) -> pl.Series:
+    assert made.records is not None
+    start, end = made.schema.domain.offsets[column : column + 2]
+    block = made.records[:, start:end]
+    return pl.Series(block[:, 0] if end - start == 1 else block.argmax(axis=1))
+
+
+def test_shares_are_the_models_and_their_intervals_are_those_of_the_noise() -> None:
+    table = people(2_000)
+    exact = load(table, SCHEMA).records.dense_rows(0, 2_000).mean(axis=0)
+    missed = total = 0
+    for _ in range(10):
+        released = dualquery.release(table, schema=SCHEMA, queries=200, way=2, epsilon=2)
+        known = shares(released)
+        there = ~np.isnan(known.low)
+        missed += int(((exact < known.low) | (exact > known.high))[there].sum())
+        total += int(there.sum())
+        assert np.abs(known.share - exact).max() < 0.1
+    # Intervals of 95%: more than 12% misses of about 80 or more has a chance below 1 in 100.
+    assert total >= 80
+    assert missed <= 0.12 * total
+
+
+def test_widths_are_by_the_number_of_literals(made: Release) -> None:
+    assert sum(each.queries for each in widths(made)) == 60
+    assert {each.literals for each in widths(made)} == {2}
+
+
+def luminance(colour: str) -> float:
+    channels = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
+    r, g, b = (c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in channels)
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b
+
+
+@pytest.mark.parametrize("scheme", [0, 1])
+def test_colours_have_the_contrast_of_wcag_aa(scheme: int) -> None:
+    style = (files("dualquery.report") / "page.css").read_text(encoding="utf-8")
+    roots = re.findall(r":root \{(.*?)\}", style, flags=re.S)
+    colours = dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6})", roots[scheme]))
+    for text, behind in [
+        ("ink", "paper"), ("soft", "paper"), ("ink", "panel"), ("soft", "panel"),
+        ("fill", "paper"), ("on-alarm", "alarm"),
+    ]:  # fmt: skip
+        light, dark = sorted((luminance(colours[text]), luminance(colours[behind])), reverse=True)
+        assert (light + 0.05) / (dark + 0.05) >= 4.5, (text, behind)
+    # A picture's parts need 3 to 1.
+    light, dark = sorted((luminance(colours["fill"]), luminance(colours["panel"])), reverse=True)
+    assert (light + 0.05) / (dark + 0.05) >= 3
+
+
+BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
+
+
+@pytest.mark.skipif(BROWSER is None, reason="needs Chromium")
+def test_a_browser_runs_the_page_without_a_complaint(page: str, tmp_path: Path) -> None:
+    (tmp_path / "page.html").write_text(page, encoding="utf-8")
+    done = subprocess.run(
+        [
+            *(str(BROWSER), "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"),
+            *("--enable-logging=stderr", f"--user-data-dir={tmp_path / 'profile'}"),
+            (tmp_path / "page.html").as_uri(),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    assert "60 of 60 shown" in done.stdout
+    assert "CONSOLE" not in done.stderr

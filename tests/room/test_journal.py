@@ -1,0 +1,193 @@
+"""Runs that are killed and go on, by enumeration: over all attempts no event is drawn twice."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pytest
+
+from dualquery.privacy.events import Event, GaussianNoise, LaplaceNoise, SampledQueries
+from dualquery.room.ground import Ground
+from dualquery.room.journal import NoJournal, Recorded
+from dualquery.room.ledger import Ledger, covers
+from dualquery.runtime.errors import BadInputError
+
+GROUND = Ground("a lemma", "a statistic", 1.0)
+GAME = tuple(SampledQueries(0.1 * number, 2) for number in range(1, 5))
+ITERATIONS = (SampledQueries(0.3, 1), LaplaceNoise(0.5)) * 3
+STAGES = (GaussianNoise(2.0, 1.0), GaussianNoise(1.0, 1.0))
+
+
+class Killed(BaseException):
+    """The process is gone."""
+
+
+class Disk(NoJournal):
+    """A journal that survives its process, which is killed at one of its steps."""
+
+    def __init__(self) -> None:
+        self.kept: list[Recorded] = []
+        self.steps_left = -1
+        self.taken = 0
+
+    def attempt(self, steps: int) -> None:
+        """Begin an attempt that is killed after so many steps; -1 for one that lives."""
+        self.steps_left, self.taken = steps, 0
+
+    def step(self) -> None:
+        if self.steps_left == 0:
+            raise Killed
+        self.steps_left -= 1
+
+    def recorded(self) -> Recorded | None:
+        return self.kept[self.taken] if self.taken < len(self.kept) else None
+
+    def take(self) -> None:
+        self.taken += 1
+
+    def begin(self, events, ground) -> None:
+        self.step()
+        self.kept.append(Recorded(events, ground, None))
+        self.taken += 1
+        self.step()
+
+    def end(self, result) -> None:
+        self.step()
+        begun = self.kept[-1]
+        self.kept[-1] = Recorded(begun.events, begun.ground, result)
+        self.step()
+
+
+class Run:
+    """Attempts at one release, and what all of them drew."""
+
+    def __init__(self, schedule: tuple[Event, ...]) -> None:
+        self.schedule = schedule
+        self.disk = Disk()
+        self.draws: Counter[int] = Counter()
+        self.fresh = itertools.count()
+
+    def begin(self, steps: int) -> Callable[[Event], int]:
+        """Begin an attempt; return what draws in it."""
+        self.disk.attempt(steps)
+        self.ledger = Ledger(self.schedule, self.disk)
+
+        def draw(event: Event) -> int:
+            def make():
+                place = self.ledger.spent - 1
+                assert covers(self.schedule[place], event)
+                self.draws[place] += 1
+                self.disk.step()
+                return np.array(next(self.fresh))
+
+            return int(self.ledger.draw(event, GROUND, make, ()))
+
+        return draw
+
+    def cut_short(self, draws: int) -> bool:
+        """Return what `Curator.cut_short` does."""
+        return self.ledger.lost > 0 and self.ledger.left < draws
+
+
+def game(run: Run, draw) -> Iterator[int]:
+    for planned in GAME:
+        if run.cut_short(1):
+            return
+        yield draw(planned)
+
+
+def iterations(run: Run, draw) -> Iterator[int]:
+    for select, measure in zip(ITERATIONS[::2], ITERATIONS[1::2], strict=True):
+        if run.cut_short(2):
+            return
+        yield draw(select)
+        if run.cut_short(1):
+            return
+        yield draw(measure)
+
+
+def stages(run: Run, draw) -> Iterator[int]:
+    for event in STAGES:
+        yield draw(event)
+
+
+MECHANISMS = {
+    "game": (GAME, game),
+    "iterations": (ITERATIONS, iterations),
+    "stages": (STAGES, stages),
+}
+STEPS = 5
+"""Of a draw: before and after its begin is kept, within it, before and after its end is kept."""
+
+
+def attempts(run: Run, mechanism, kills: tuple[int, ...]) -> tuple[list[list[int]], Counter[str]]:
+    """Return what each attempt gave out, and how they ended: the last one lives."""
+    given: list[list[int]] = []
+    ends: Counter[str] = Counter()
+    for steps in (*kills, -1):
+        given.append([])
+        try:
+            for result in mechanism(run, run.begin(steps)):
+                given[-1].append(result)
+            ends["shortened" if run.ledger.lost else "whole"] += 1
+        except Killed:
+            ends["killed"] += 1
+        except BadInputError as error:
+            ends[str(error).partition("; ")[0]] += 1
+    return given, ends
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_over_all_attempts_no_event_is_drawn_twice(name: str) -> None:
+    """Killed at any two steps of two attempts; the third lives."""
+    schedule, mechanism = MECHANISMS[name]
+    most = STEPS * len(schedule)
+    ends: Counter[str] = Counter()
+    for kills in itertools.product(range(most), range(-1, most)):
+        run = Run(schedule)
+        given, ended = attempts(run, mechanism, kills)
+        ends += ended
+        assert max(run.draws.values(), default=0) <= 1
+        # What was given out is given out again: nothing is drawn in its place.
+        for earlier, later in itertools.pairwise(given):
+            assert later[: len(earlier)] == earlier
+        charged = sum(ground is not None for ground in run.ledger.grounds)
+        assert charged == len(run.disk.kept)
+    refused = [end for end in ends if "counts as spent" in end]
+    assert ends["whole"]
+    assert ends["killed"]
+    assert refused if name == "stages" else ends["shortened"]
+
+
+def test_a_journal_that_forgets_what_began_would_be_seen() -> None:
+    class Forgetful(Disk):
+        def begin(self, events, ground) -> None:
+            self.step()
+            self.begun = events, ground
+            self.step()
+
+        def end(self, result) -> None:
+            self.kept.append(Recorded(*self.begun, None))
+            super().end(result)
+
+    most = 0
+    for kills in itertools.product(range(STEPS * len(GAME)), range(-1, STEPS)):
+        run = Run(GAME)
+        run.disk = Forgetful()
+        attempts(run, game, kills)
+        most = max(most, *run.draws.values(), 0)
+    assert most > 1
+
+
+def test_a_journal_of_another_run_is_refused() -> None:
+    run = Run(GAME)
+    for result in game(run, run.begin(-1)):
+        assert result >= 0
+    other = Run(ITERATIONS)
+    other.disk = run.disk
+    with pytest.raises(BadInputError, match="the checkpoint is of another run"):
+        other.begin(-1)(ITERATIONS[0])
+    assert not other.draws
