@@ -19,6 +19,7 @@ from dualquery.cli.sample import sample
 from dualquery.cli.schema import schema
 from dualquery.cli.solve import convert, solve
 from dualquery.cli.solvers import solvers
+from dualquery.cli.table import table
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.escaping import terminal_line
 from dualquery.runtime.versions import __version__
@@ -43,6 +44,7 @@ for command in (
     release,
     evaluate,
     answer,
+    table,
     sample,
     report,
     schema,

@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from dualquery.estimates.intervals import LEVEL
 from dualquery.queries.conjunctions import conjunctions_of
 from dualquery.questions.asked import Asked, AskedQuantile, ask
 from dualquery.questions.plain import read_question
-from dualquery.questions.syntax import SHARE
+from dualquery.questions.syntax import SHARE, Question
 from dualquery.releases.knowledge import Knowledge, Known, Limits
 from dualquery.runtime.errors import BadInputError
 
@@ -40,8 +41,9 @@ def answer_queries(
         column's, None where the given rows are none; ``low`` and ``high``: they hold the true
         answer with probability ``level``, over the noise, for each question by itself; all three
         None where that is not known; ``source``: ``released`` when the query is in the workload,
-        else ``model`` or ``synthetic``; ``basis``: what the interval rests on, or why there is
-        none. ``interval``, the pair of low and high, is kept for one release.
+        else ``model``, ``synthetic`` or ``measured`` (least squares); ``basis``: what the interval
+        rests on, or why there is none. ``interval``, the pair of low and high, is kept for one
+        release.
 
     Raises
     ------
@@ -52,7 +54,8 @@ def answer_queries(
     found = []
     for number, text in enumerate(queries):
         try:
-            found.append({"query": text, **_answer(knowledge, text)})
+            question = read_question(text, release.schema)
+            found.append({"query": text, **answer_question(knowledge, question)})
         except BadInputError as error:
             if place is None:
                 raise
@@ -60,21 +63,35 @@ def answer_queries(
     return found
 
 
-def _answer(knowledge: Knowledge, text: str) -> dict[str, Any]:
+def answer_question(
+    knowledge: Knowledge, question: Question, level: float = LEVEL
+) -> dict[str, Any]:
+    """Answer one question: as `answer_queries`, but for ``query``.
+
+    Parameters
+    ----------
+    knowledge
+        Of the release.
+    question
+        Its tree.
+    level
+        The chance that its interval has.
+    """
     from dualquery.queries.text import print_queries
 
     schema = knowledge.release.schema
-    asked = ask(read_question(text, schema), schema)
+    asked = ask(question, schema)
     if isinstance(asked, AskedQuantile):
-        answer, limits = _quantile(knowledge, asked)
+        answer, limits = _quantile(knowledge, asked, level)
         return _line(asked.text, answer, limits, knowledge.source, asked.remark)
-    limits = knowledge.limits(asked.numerator, asked.denominator, asked.range)
+    limits = knowledge.limits(asked.numerator, asked.denominator, asked.range, level)
     released = _released(knowledge.release, asked)
     if released is None:
         answer, source = _likely(knowledge, asked, limits), knowledge.source
     else:
         (answer, own), source = released, "released"
-        limits = own if limits.low is None and own is not None else limits
+        if limits.low is None and own is not None and level == LEVEL:
+            limits = own
     if answer is not None and asked.of_rows:
         answer *= knowledge.release.n
     limits = _in_rows(knowledge, asked, limits)
@@ -137,7 +154,9 @@ def _released(release: Known, asked: Asked) -> tuple[float, Limits | None] | Non
     return None
 
 
-def _quantile(knowledge: Knowledge, asked: AskedQuantile) -> tuple[float | None, Limits]:
+def _quantile(
+    knowledge: Knowledge, asked: AskedQuantile, chance: float
+) -> tuple[float | None, Limits]:
     """Return the number below which the asked share of the given rows lies, and its limits.
 
     The limits are the numbers that the steps around may hold: a step is left out if the limits of
@@ -159,7 +178,7 @@ def _quantile(knowledge: Knowledge, asked: AskedQuantile) -> tuple[float | None,
         answer = low + part * (high - low)
 
     def limits(step: int) -> Limits:
-        return knowledge.limits(asked.below[step], asked.denominator, (0.0, 1.0))
+        return knowledge.limits(asked.below[step], asked.denominator, (0.0, 1.0), chance)
 
     found = limits(step)
     if found.low is None or found.high is None:

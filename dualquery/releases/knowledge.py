@@ -110,7 +110,9 @@ class Knowledge:
     @property
     def source(self) -> str:
         """Where answers that were not released come from."""
-        return "synthetic" if self.release.model is None else "model"
+        if self.release.model is not None:
+            return "model"
+        return "measured" if self.release.records is None else "synthetic"
 
     @cached_property
     def rows(self) -> RowCount:
@@ -138,12 +140,12 @@ class Knowledge:
         return None if records is None else column_values(records, self.release.schema.domain)
 
     def mean(self, form: LinearForm) -> float:
-        """Return the mean of a form under the model, or else over the records.
+        """Return the mean of a form under the model, or else over the records, or by least squares.
 
         Raises
         ------
         BadInputError
-            If there is neither, or the form is too large for the model.
+            If there are none of these, or the form is too large for the model.
         """
         model = self.release.model
         if model is not None:
@@ -152,12 +154,15 @@ class Knowledge:
                 return constant
             queries = LiteralRows(literals, form.domain)
             return constant + float(coefficients @ model.answers(queries))
-        if self._values is None:
+        if self._values is not None:
+            return float(form.on_values(self._values).mean())
+        found = self.estimates([form])
+        if isinstance(found, str) or not found.spanned[0]:
             raise BadInputError(
-                "this question is not in the workload, and the release has no model and no "
-                "synthetic records to answer it from"
+                "this question is not in the workload, the release has no model and no synthetic "
+                "records to answer it from, and what was measured does not determine the answer"
             )
-        return float(form.on_values(self._values).mean())
+        return float(found.values[0])
 
     def limits(
         self,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,16 +16,18 @@ if TYPE_CHECKING:
 SUFFIXES = (".csv", ".parquet")
 
 
-def check_target(path: Path) -> None:
+def check_target(path: Path, suffixes: Sequence[str] = SUFFIXES) -> None:
     """Refuse a file that exists, or of a format that is not written, before anything is drawn.
+
+    ``suffixes`` are the ends of names that are written.
 
     Raises
     ------
     BadInputError
         If so, or if its folder does not exist.
     """
-    if path.suffix not in SUFFIXES:
-        raise BadInputError(f"{path}: name a file that ends in {' or '.join(SUFFIXES)}")
+    if path.suffix not in suffixes:
+        raise BadInputError(f"{path}: name a file that ends in {' or '.join(suffixes)}")
     if path.exists() or path.is_symlink():
         raise BadInputError(f"{path} exists already; name another file with --out")
     if not path.parent.is_dir():
@@ -39,16 +42,35 @@ def write_frames(frames: Iterable[pl.DataFrame], path: Path) -> None:
     BadInputError
         If the file cannot be written; nothing is left behind then.
     """
+    with _whole_or_not(path, SUFFIXES) as part:
+        if path.suffix == ".csv":
+            _write_csv(frames, part)
+        else:
+            _write_parquet(frames, part)
+
+
+def write_page(page: str, path: Path) -> None:
+    """Write an HTML page.
+
+    Raises
+    ------
+    BadInputError
+        If the file cannot be written; nothing is left behind then.
+    """
+    with _whole_or_not(path, (".html",)) as part:
+        part.write_text(page, encoding="utf-8")
+
+
+@contextlib.contextmanager
+def _whole_or_not(path: Path, suffixes: Sequence[str]) -> Iterator[Path]:
+    """Yield a hidden file that gets its name once it is complete."""
     from polars.exceptions import PolarsError
 
     try:
         with tempfile.TemporaryDirectory(prefix=".dualquery-", dir=path.parent) as hidden:
             part = Path(hidden) / path.name
-            if path.suffix == ".csv":
-                _write_csv(frames, part)
-            else:
-                _write_parquet(frames, part)
-            check_target(path)
+            yield part
+            check_target(path, suffixes)
             part.rename(path)
     except (OSError, PolarsError) as fault:
         raise BadInputError(f"cannot write {path}: {fault}; name another --out") from None

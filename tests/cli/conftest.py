@@ -77,3 +77,9 @@ def small(files: tuple[Path, Path]) -> list[str]:
         "release", str(table), "--schema", str(schema), "--queries", "30", "--way", "2",
         "--rounds", "6", "--samples", "5",
     ]  # fmt: skip
+
+
+@pytest.fixture
+def released(dualquery, small, tmp_path) -> Path:
+    assert dualquery(*small, "--out", tmp_path / "out", "--seed", "1").code == 0
+    return tmp_path / "out"

@@ -22,7 +22,9 @@ RELEASE_KEYS = {
     "queries", "way", "workload", "synthetic_records", "solver", "intervals", "measurements",
     "model", "notes", "versions", "created",
 }  # fmt: skip
-COMMANDS = ["release", "evaluate", "answer", "sample", "report", "budget", "solvers", "schema"]
+COMMANDS = [
+    "release", "evaluate", "answer", "table", "sample", "report", "budget", "solvers", "schema",
+]  # fmt: skip
 
 
 def names(folder: Path) -> set[str]:
@@ -354,12 +356,6 @@ def test_the_mechanisms_options_in_a_config(dualquery, small, tmp_path, text) ->
 
 
 # --- the other commands ---------------------------------------------------------------------------
-
-
-@pytest.fixture
-def released(dualquery, small, tmp_path) -> Path:
-    assert dualquery(*small, "--out", tmp_path / "out", "--seed", "1").code == 0
-    return tmp_path / "out"
 
 
 def test_evaluate_says_loudly_that_it_is_not_private(dualquery, released, files) -> None:

@@ -1,0 +1,161 @@
+"""``dualquery table``: a cross table from a release."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dualquery.cli.options import Json
+from dualquery.cli.terminal import Terminal
+from dualquery.runtime.escaping import csv_cell, html_text, terminal_line
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from dualquery.releases.cross_tables import CrossTable
+
+_SUFFIXES = (".csv", ".parquet", ".html")
+
+_PAGE = """<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8"><title>{title}</title><style>
+body {{ font-family: sans-serif }} table {{ border-collapse: collapse }}
+th, td {{ border: 1px solid #999; padding: .2em .6em; text-align: right }} small {{ color: #555 }}
+</style></head><body><h1>{title}</h1><table>
+{rows}
+</table>
+{notes}
+</body></html>
+"""
+
+
+def table(
+    release: Annotated[Path, typer.Argument(help="Folder of a release.")],
+    rows: Annotated[str, typer.Option(help="Column whose values are the rows.")],
+    columns: Annotated[
+        str | None, typer.Option(help="Column whose values are the columns.")
+    ] = None,
+    where: Annotated[
+        str | None, typer.Option(help="Condition: the table is about the rows that satisfy it.")
+    ] = None,
+    value: Annotated[
+        str,
+        typer.Option(
+            help="Of each cell: share, count, mean(COLUMN), sum, median or quantile(COLUMN, 0.25)."
+        ),
+    ] = "share",
+    simultaneous: Annotated[
+        bool, typer.Option("--simultaneous", help="Intervals that hold all at once.")
+    ] = False,
+    out: Annotated[Path | None, typer.Option(help="File to make: .csv, .parquet or .html.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Make a cross table from a release; costs no privacy.
+
+    Each cell is a question, answered as by dualquery answer. Shares are those
+    of the rows that --where leaves.
+
+    Example:
+
+      dualquery table my-release --rows education --columns sex --where "age=25-44"
+    """
+    from dualquery.releases.cross_tables import cross_table
+    from dualquery.releases.folder import load_release
+    from dualquery.releases.table_files import check_target, write_frames, write_page
+
+    if out is not None:
+        check_target(out, _SUFFIXES)
+    terminal = Terminal(machine=as_json)
+    made = cross_table(
+        load_release(release), rows, columns, where=where, value=value, simultaneous=simultaneous
+    )
+    if out is not None and out.suffix == ".html":
+        write_page(_page(made), out)
+    elif out is not None:
+        write_frames([_frame(made, escaped=out.suffix == ".csv")], out)
+    described = {
+        "rows": made.rows, "columns": made.columns or None, "value": made.value,
+        "where": made.where or None, "level": made.level, "simultaneous": made.simultaneous,
+    }  # fmt: skip
+    terminal.emit({**described, "cells": made.lines()})
+    if not terminal.machine and out is None:
+        _show(terminal, made)
+
+
+def _show(terminal: Terminal, made: CrossTable) -> None:
+    from rich.markup import escape
+    from rich.table import Table
+
+    shown = Table(title=escape(terminal_line(_title(made))))
+    for number, name in enumerate((made.rows, *made.column_labels)):
+        label = terminal_line(name or made.value)
+        shown.add_column(escape(label), justify="right" if number else "left")
+    for label, cells in _by_rows(made):
+        texts = (f"{_number(c['answer'])}\n{_interval(c)}".strip() for c in cells)
+        shown.add_row(escape(terminal_line(label)), *texts)
+    terminal.console.print(shown)
+    for note in _notes(made):
+        typer.echo(terminal_line(note), err=True)
+
+
+def _page(made: CrossTable) -> str:
+    """Return the table as an HTML page; every text from the data is escaped."""
+    heads = "".join(f"<th>{html_text(name or made.value)}</th>" for name in made.column_labels)
+    lines = [f"<tr><th>{html_text(made.rows)}</th>{heads}</tr>"]
+    for label, cells in _by_rows(made):
+        texts = "".join(
+            f"<td>{_number(c['answer'])}<br><small>{_interval(c)}</small></td>" for c in cells
+        )
+        lines.append(f"<tr><th>{html_text(label)}</th>{texts}</tr>")
+    notes = "\n".join(f"<p>{html_text(note)}</p>" for note in _notes(made))
+    return _PAGE.format(title=html_text(_title(made)), rows="\n".join(lines), notes=notes)
+
+
+def _frame(made: CrossTable, *, escaped: bool) -> pl.DataFrame:
+    """Return a row a cell; texts ``escaped`` for CSV, which spreadsheets open."""
+    import polars as pl
+
+    def text(cell: str) -> str:
+        return csv_cell(cell) if escaped else cell
+
+    lines = made.lines()
+    found: dict[str, Any] = {}
+    for name in (made.rows, *([made.columns] if made.columns else [])):
+        found[f"{text(name)}"] = pl.Series([text(line[name]) for line in lines], dtype=pl.String)
+    # A column of the table may have the name of one of these.
+    for key in ("answer", "low", "high"):
+        values = [line[key] for line in lines]
+        found[key if key not in found else f"{key}_"] = pl.Series(values, dtype=pl.Float64)
+    found["source" if "source" not in found else "source_"] = [line["source"] for line in lines]
+    return pl.DataFrame(found)
+
+
+def _by_rows(made: CrossTable) -> list[tuple[str, list[dict[str, Any]]]]:
+    width = len(made.column_labels)
+    return [
+        (label, list(made.cells[number * width : (number + 1) * width]))
+        for number, label in enumerate(made.row_labels)
+    ]
+
+
+def _title(made: CrossTable) -> str:
+    by = f"{made.rows} and {made.columns}" if made.columns else made.rows
+    return f"{made.value} by {by}" + (f" where {made.where}" if made.where else "")
+
+
+def _number(value: float | None) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.4f}" if abs(value) < 100 else f"{value:,.1f}"
+
+
+def _interval(cell: dict[str, Any]) -> str:
+    return "" if cell["low"] is None else f"{_number(cell['low'])} to {_number(cell['high'])}"
+
+
+def _notes(made: CrossTable) -> list[str]:
+    at_once = "all at once" if made.simultaneous else "each by itself"
+    known = any(cell["low"] is not None for cell in made.cells)
+    lead = [f"intervals of the truth: {made.level:.0%}, {at_once}"] if known else []
+    return [*lead, *made.basis]

@@ -1,0 +1,194 @@
+"""Cross tables of a release: one question for every pair of values of two columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from dualquery.data.schema.columns import Binary, Column
+from dualquery.estimates.intervals import LEVEL
+from dualquery.questions.grammar import parse_question
+from dualquery.questions.plain import read_question
+from dualquery.questions.syntax import (
+    COUNT,
+    SHARE,
+    SUM,
+    And,
+    Comparison,
+    Condition,
+    Question,
+    print_question,
+)
+from dualquery.releases.answering import answer_question
+from dualquery.releases.knowledge import Knowledge, Known
+from dualquery.runtime.errors import BadInputError
+
+if TYPE_CHECKING:
+    from dualquery.data.schema.protocol import Schema
+
+MOST_CELLS = 10_000
+"""Of a table: each is a question of its own."""
+
+
+@dataclass(frozen=True)
+class CrossTable:
+    """Answers by the values of one or two columns.
+
+    Parameters
+    ----------
+    rows, columns
+        The names of the columns whose values are the rows and the columns; columns may be empty.
+    row_labels, column_labels
+        Their values; one empty label where there are no columns.
+    value
+        What is asked of each cell, as text.
+    where
+        The rows that the table is about, as text; empty for all.
+    cells
+        As of `dualquery.releases.answering.answer_queries`, without ``query``, by rows.
+    level
+        The chance that an interval has, or all of them at once if ``simultaneous``.
+    simultaneous
+        Whether all intervals hold at once with that chance.
+    """
+
+    rows: str
+    columns: str
+    row_labels: tuple[str, ...]
+    column_labels: tuple[str, ...]
+    value: str
+    where: str
+    cells: tuple[dict[str, Any], ...]
+    level: float
+    simultaneous: bool
+
+    @property
+    def basis(self) -> tuple[str, ...]:
+        """The different sentences on what intervals rest on, or why there are none."""
+        return tuple(sorted({cell["basis"] for cell in self.cells}))
+
+    def lines(self) -> list[dict[str, Any]]:
+        """Return a line a cell: the values of the columns, the answer and its interval."""
+        width = len(self.column_labels)
+        named = (
+            {self.rows: self.row_labels[place // width]}
+            | ({self.columns: self.column_labels[place % width]} if self.columns else {})
+            for place in range(len(self.cells))
+        )
+        kept = ("answer", "low", "high", "source", "basis")
+        return [
+            {**name, **{key: cell[key] for key in kept}}
+            for name, cell in zip(named, self.cells, strict=True)
+        ]
+
+
+def cross_table(
+    release: Known,
+    rows: str,
+    columns: str | None = None,
+    *,
+    where: str | None = None,
+    value: str = SHARE,
+    simultaneous: bool = False,
+) -> CrossTable:
+    """Answer a question for all values of a column, or pairs of values of two.
+
+    Parameters
+    ----------
+    release
+        A release.
+    rows, columns
+        Names of columns.
+    where
+        A condition: the table is about the rows that satisfy it. None for all.
+    value
+        What is asked of each cell: ``share`` of the table's rows that are in it, ``count``,
+        ``mean(age)``, ``sum(age)``, ``median(age)`` or ``quantile(age, 0.25)`` of the rows in it.
+    simultaneous
+        Whether the intervals hold all at once with their chance, and not each by itself: each
+        then misses with at most its part of the chance (Bonferroni).
+
+    Raises
+    ------
+    BadInputError
+        If a name or text cannot be read, both columns are the same, or there are more than
+        `MOST_CELLS` cells.
+    """
+    schema = release.schema
+    asked = _question(value)
+    condition = None if where is None else _condition(where, schema)
+    row_labels = _labels(schema, rows)
+    if rows == columns:
+        raise BadInputError(f"--rows and --columns are both {rows!r}; name two columns")
+    column_labels = ("",) if columns is None else _labels(schema, columns)
+    count = len(row_labels) * len(column_labels)
+    if count > MOST_CELLS:
+        raise BadInputError(
+            f"a table of {count:,} cells; at most {MOST_CELLS:,} are answered: name columns of "
+            "fewer values"
+        )
+    level = 1.0 - (1.0 - LEVEL) / count if simultaneous else LEVEL
+    knowledge = Knowledge(release)
+    cells = []
+    for row in row_labels:
+        for column in column_labels:
+            there: list[Condition] = [Comparison(rows, "=", row)]
+            if columns is not None:
+                there.append(Comparison(columns, "=", column))
+            cells.append(answer_question(knowledge, _of_cell(asked, there, condition), level))
+    return CrossTable(
+        rows=rows,
+        columns=columns or "",
+        row_labels=row_labels,
+        column_labels=column_labels,
+        value=value,
+        where=where or "",
+        cells=tuple(cells),
+        level=LEVEL - max((level - each["level"] for each in cells if each["level"]), default=0.0),
+        simultaneous=simultaneous,
+    )
+
+
+def _of_cell(asked: Question, there: Sequence[Condition], where: Condition | None) -> Question:
+    """Return the question of a cell: shares are among the table's rows, others of the cell's."""
+    if asked.measure == SHARE:
+        return Question(SHARE, _all(there), given=where)
+    inside = _all([*there, *([] if where is None else [where])])
+    if asked.measure == COUNT:
+        return Question(COUNT, inside)
+    return Question(asked.measure, column=asked.column, level=asked.level, given=inside)
+
+
+def _all(conditions: Sequence[Condition]) -> Condition:
+    return conditions[0] if len(conditions) == 1 else And(tuple(conditions))
+
+
+def _question(value: str) -> Question:
+    """Return what is asked of each cell, its rows not yet said."""
+    if value in (SHARE, COUNT):
+        return Question(value)
+    question = parse_question(value)
+    if question.measure in (SHARE, COUNT) or question.given is not None:
+        raise BadInputError(
+            f"--value is {print_question(question)!r}; it must be share, count, mean(COLUMN), "
+            f"{SUM}(COLUMN), median(COLUMN) or quantile(COLUMN, LEVEL)"
+        )
+    return question
+
+
+def _condition(where: str, schema: Schema) -> Condition:
+    question = read_question(where, schema)
+    if question.measure != SHARE or question.condition is None or question.given is not None:
+        raise BadInputError(
+            f"--where is {where!r}; a condition is needed, such as age=25-44 & sex!=Female"
+        )
+    return question.condition
+
+
+def _labels(schema: Schema, name: str) -> tuple[str, ...]:
+    try:
+        column: Column = schema.column(name)[1]
+    except BadInputError as error:
+        raise BadInputError(str(error).removeprefix("query: ")) from None
+    return (column.zero, column.one) if isinstance(column, Binary) else column.labels

@@ -1,0 +1,99 @@
+"""``dualquery table``: to the terminal, to files, as JSON; names from the data stay texts."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+from tests.tables import people
+
+ODD = "=1+1 & <b>"
+
+
+@pytest.fixture
+def made(dualquery, tmp_path) -> str:
+    """Return a release whose columns and values have names that are formulas and markup."""
+    frame = people().select("age", pl.col("sex").replace("Male", "-<i>x").alias(ODD))
+    frame.write_csv(tmp_path / "odd.csv")
+    assert dualquery(
+        "release", tmp_path / "odd.csv", "--mechanism", "gaussian", "--queries", "all", "--way",
+        "2", "--delta", "1e-6", "--epsilon", "20", "--out", tmp_path / "odd", "--quiet",
+    ).code == 0  # fmt: skip
+    return str(tmp_path / "odd")
+
+
+def test_a_table_goes_to_the_terminal_and_to_json(dualquery, released) -> None:
+    arguments = ("table", released, "--rows", "sex", "--columns", "flag", "--where", "age>=25")
+    shown = dualquery(*arguments)
+    assert shown.code == 0, shown.err
+    assert "share by sex and flag where age>=25" in " ".join(shown.out.split())
+    assert "Female" in shown.out
+    found = dualquery(*arguments, "--json").json
+    assert (found["rows"], found["columns"], found["where"]) == ("sex", "flag", "age>=25")
+    assert sum(cell["answer"] for cell in found["cells"]) == pytest.approx(1)
+    assert {(c["sex"], c["flag"]) for c in found["cells"]} >= {("Male", "0"), ("Female", "1")}
+    one = dualquery("answer", released, "sex=Male & !flag given age>=25", "--json").json
+    cell = next(c for c in found["cells"] if (c["sex"], c["flag"]) == ("Male", "0"))
+    assert cell["answer"] == one["answers"][0]["answer"]
+
+
+@pytest.mark.parametrize("value", ["count", "mean(age)", "median(age)", "quantile(age, 0.9)"])
+def test_values_of_cells(dualquery, released, value) -> None:
+    found = dualquery("table", released, "--rows", "sex", "--value", value, "--json").json
+    assert found["columns"] is None
+    text = "count(sex=Male)" if value == "count" else f"{value} given sex=Male"
+    one = dualquery("answer", released, text, "--json").json["answers"][0]
+    (cell,) = (each for each in found["cells"] if each["sex"] == "Male")
+    assert cell["answer"] == one["answer"]
+
+
+def test_tables_in_files_have_no_formulas_and_no_markup(dualquery, made, here) -> None:
+    arguments = ("table", made, "--rows", ODD, "--columns", "age", "--out")
+    assert dualquery(*arguments, "t.csv").code == 0
+    assert dualquery(*arguments, "t.parquet").code == 0
+    assert dualquery(*arguments, "t.html").code == 0
+    csv = pl.read_csv(here / "t.csv")
+    assert csv.columns[:2] == [f"'{ODD}", "age"]
+    assert "'-<i>x" in csv.get_column(f"'{ODD}").to_list()
+    parquet = pl.read_parquet(here / "t.parquet")
+    assert parquet.columns == [ODD, "age", "answer", "low", "high", "source"]
+    assert set(parquet[ODD]) == {"-<i>x", "Female"}
+    assert (parquet["low"] <= parquet["answer"]).all()
+    page = (here / "t.html").read_text("utf-8")
+    assert "<b>" not in page
+    assert "<i>" not in page
+    assert "-&lt;i&gt;x" in page
+    again = dualquery(*arguments, "t.html")
+    assert again.code == 2
+    assert "exists already" in again.last
+
+
+def test_simultaneous_intervals_are_longer(dualquery, made) -> None:
+    arguments = ("table", made, "--rows", "age", "--json")
+    each = dualquery(*arguments).json
+    together = dualquery(*arguments, "--simultaneous").json
+    assert (each["level"], together["level"]) == (0.95, 0.95)
+    assert together["simultaneous"]
+    for one, other in zip(each["cells"], together["cells"], strict=True):
+        assert other["low"] <= one["low"]
+        assert one["high"] <= other["high"]
+        assert other["high"] - other["low"] > one["high"] - one["low"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--rows", "colour"], "there is no column 'colour'"),
+        (["--rows", "sex", "--columns", "sex"], "name two columns"),
+        (["--rows", "sex", "--where", "mean(age)"], "a condition is needed"),
+        (["--rows", "sex", "--value", "mean(sex)"], "so it has no mean"),
+        (["--rows", "sex", "--value", "flag"], "--value is 'flag'; it must be share, count"),
+        (["--rows", "sex", "--value", "mean("], "the name of a column is missing"),
+        (["--rows", "sex", "--out", "x.txt"], "ends in .csv or .parquet or .html"),
+    ],
+)
+def test_bad_tables(dualquery, released, arguments, message) -> None:
+    done = dualquery("table", released, *arguments)
+    assert done.code == 2
+    assert message in done.last
+    assert done.out == ""

@@ -1,0 +1,224 @@
+"""Answers of questions from a release, and how often their intervals hold the truth."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+import dualquery
+from dualquery.data.cells import column_values
+from dualquery.data.schema.columns import Binary, Categorical, Numeric
+from dualquery.data.schema.table import TableSchema
+from dualquery.estimates.measurements import Measurements
+from dualquery.models.mixture import ProductMixture
+from dualquery.queries.conjunctions import Workload
+from dualquery.releases.answering import answer_queries
+from dualquery.releases.cross_tables import cross_table
+from dualquery.runtime.errors import BadInputError
+from tests.measured import functionals
+from tests.tables import random_records
+
+SCHEMA = TableSchema(
+    (
+        Numeric("age", (0.0, 10.0, 20.0, 40.0, 80.0), integer=True),
+        Categorical("sex", (("Male",), ("Female",))),
+        Binary("smoker"),
+        Categorical("edu", (("1",), ("2",), ("3",)), outside="other"),
+    ),
+    declared=True,
+)
+DOMAIN = SCHEMA.domain
+ROWS = random_records(DOMAIN, 3_000, np.random.default_rng(0))
+ROWS[ROWS[:, 4] == 1, 6] = 0  # no man smokes
+VALUES = column_values(ROWS, DOMAIN)
+AGE = np.random.default_rng(2).integers(
+    np.array([0, 10, 20, 40])[VALUES[:, 0]], np.array([10, 20, 40, 81])[VALUES[:, 0]]
+)
+FEMALE, SMOKER, EDU = VALUES[:, 1] == 1, VALUES[:, 2] == 1, VALUES[:, 3]
+
+
+def pairs() -> np.ndarray:
+    """Return all cells of the marginals of two columns."""
+    bits = [[2 * b for b in range(4)], [8, 10], [12, 13], [14, 16, 18, 20]]
+    found = [(a, b) for i in range(4) for j in range(i + 1, 4) for a in bits[i] for b in bits[j]]
+    return np.array(found, np.int32)
+
+
+@dataclass
+class Made:
+    """A release as far as answers look at it."""
+
+    measurements: Measurements | None
+    model: Any = None
+    records: Any = None
+    intervals: Any = None
+    n: int = len(ROWS)
+    schema: TableSchema = SCHEMA
+    options: Any = None
+    workload: Any = None
+    answers: Any = None
+
+    def __post_init__(self) -> None:
+        self.options = self.options or {"neighbours": "replace-one", "rows": None, "epsilon": 1.0}
+        self.workload = self.workload or Workload(np.array([[12]]), DOMAIN)
+        self.answers = np.array([0.25])
+
+
+def noisy(seed: int, deviation: float = 0.01, literals=None) -> Made:
+    literals = pairs() if literals is None else literals
+    plain = Measurements.of_literals(literals, np.zeros(len(literals)), deviation)
+    true = functionals(plain, ROWS).mean(axis=1)
+    noise = np.random.default_rng(seed).normal(scale=deviation, size=len(literals))
+    model = ProductMixture.single(DOMAIN, ROWS.mean(axis=0))
+    return Made(Measurements.of_literals(literals, true + noise, deviation), model)
+
+
+QUESTIONS = {
+    "sex=Female": FEMALE.mean(),
+    "age>=20": (AGE >= 20).mean(),
+    "age between 10 and 39 & sex=Female": ((AGE >= 10) & (AGE < 40) & FEMALE).mean(),
+    "smoker or sex=Male": (SMOKER | ~FEMALE).mean(),
+    "not (smoker or edu in (1, 2))": (~(SMOKER | (EDU < 2))).mean(),
+    "count(edu>=2)": np.isin(EDU, (1, 2)).sum(),
+    "smoker given sex=Female": SMOKER[FEMALE].mean(),
+    "age>=20 given smoker": (AGE[SMOKER] >= 20).mean(),
+    "mean(edu)": (EDU[EDU < 3] + 1).mean(),
+    "mean(edu) given sex=Female": (EDU[(EDU < 3) & FEMALE] + 1).mean(),
+    "sum(edu) given smoker": (EDU + 1)[(EDU < 3) & SMOKER].sum(),
+}
+"""Linear questions and ratios, without a cut: their intervals should hold in 95% of all runs."""
+
+LOOSE = {
+    "age>=25": (AGE >= 25).mean(),
+    "age between 5 and 50 & smoker": ((AGE >= 5) & (AGE <= 50) & SMOKER).mean(),
+    "mean(age)": AGE.mean(),
+    "mean(age) given age>=30 & smoker": AGE[(AGE >= 30) & SMOKER].mean(),
+    "median(age)": np.quantile(AGE, 0.5, method="inverted_cdf"),
+    "quantile(age, 0.1) given sex=Female": np.quantile(AGE[FEMALE], 0.1, method="inverted_cdf"),
+    "median(edu)": np.quantile(EDU[EDU < 3] + 1, 0.5, method="inverted_cdf"),
+}
+"""Questions whose intervals allow for more than noise: at least 95%."""
+
+
+def test_intervals_hold_as_often_as_they_say() -> None:
+    """200 draws of the noise. A question is rejected with chance 0.001 over all of them."""
+    asked = list(QUESTIONS | LOOSE)
+    truth = np.array(list((QUESTIONS | LOOSE).values()))
+    held = np.zeros((200, len(asked)), bool)
+    for draw in range(200):
+        found = answer_queries(noisy(draw), asked)
+        low, high = (np.array([line[end] for line in found]) for end in ("low", "high"))
+        answers = np.array([line["answer"] for line in found])
+        assert ((low <= answers) & (answers <= high))[: len(QUESTIONS)].all()
+        held[draw] = (low <= truth + 1e-9) & (truth - 1e-9 <= high)
+    assert held.sum(axis=0).min() >= binom.ppf(0.001 / len(asked), 200, 0.95)
+    assert 0.94 <= held[:, : len(QUESTIONS)].mean() <= 0.965
+    assert held[:, len(QUESTIONS) :].mean() >= 0.95
+
+
+def test_intervals_of_a_whole_table_hold_at_once() -> None:
+    """60 draws: all 16 cells in at least 95%, rejected with chance 0.001; each by itself less."""
+    once, each = 0, 0
+    for draw in range(60):
+        for simultaneous in (True, False):
+            made = cross_table(noisy(draw), "age", "edu", value="count", simultaneous=simultaneous)
+            all_in = all(
+                cell["low"] <= ((VALUES[:, 0] == place // 4) & (place % 4 == EDU)).sum()
+                <= cell["high"]
+                for place, cell in enumerate(made.cells)
+            )  # fmt: skip
+            once, each = once + (all_in and simultaneous), each + (all_in and not simultaneous)
+    assert once >= binom.ppf(0.001, 60, 0.95)
+    assert each < once
+
+
+def test_where_the_number_of_rows_is_private_intervals_allow_for_it() -> None:
+    """Shares of a public N = 3,050 rows, of which 50 are not there; and of a bought number."""
+    plain = noisy(3, 1e-6)
+    assert plain.measurements is not None
+    values = plain.measurements.values * 3_000 / 3_050
+    measured = Measurements.of_literals(pairs(), values, 1e-6)
+    bought = Made(measured, plain.model, n=3_050,
+                  options={"neighbours": "add-remove", "rows": None, "epsilon": 1.0})  # fmt: skip
+    exact = ("smoker given sex=Female", "mean(edu) given sex=Female")
+    for text, truth in QUESTIONS.items():
+        (found,) = answer_queries(bought, [text])
+        assert found["low"] - 1e-4 <= truth <= found["high"] + 1e-4, text
+        assert found["level"] == pytest.approx(0.95 if text in exact else 0.94, abs=0.011)
+    stated = Made(measured, plain.model, n=3_050,
+                  options={"neighbours": "add-remove", "rows": 3_050, "epsilon": 1.0})  # fmt: skip
+    assert "as was stated" in answer_queries(stated, ["sex=Female"])[0]["basis"]
+
+
+def test_what_was_not_measured_is_said() -> None:
+    (found,) = answer_queries(noisy(0), ["smoker & sex=Female & age>=20"])
+    assert found["low"] is None
+    assert found["interval"] is None
+    assert found["source"] == "model"
+    assert "outside the span of what was measured" in found["basis"]
+    assert 0 < found["answer"] < 1
+
+
+def test_a_query_of_the_workload_keeps_its_released_answer() -> None:
+    (found,) = answer_queries(noisy(0), ["smoker"])
+    assert (found["answer"], found["source"]) == (0.25, "released")
+    assert found["low"] < SMOKER.mean() < found["high"]
+    (count,) = answer_queries(noisy(0), ["count(smoker)"])
+    assert (count["answer"], count["source"]) == (750, "released")
+
+
+def test_impossible_and_nearly_empty_questions_do_not_crash() -> None:
+    made = noisy(0)
+    shares = answer_queries(made, ["smoker & !smoker", "age>=100", "smoker or !smoker"])
+    assert [line["answer"] for line in shares] == [0, 0, 1]
+    assert [line["interval"] for line in shares] == [(0, 0), (0, 0), (1, 1)]
+    for text in (
+        "sex=Female given smoker & !smoker",
+        "median(age) given age>=100",
+        "mean(age) given age>=100",
+    ):
+        (empty,) = answer_queries(made, [text])
+        assert empty["answer"] is None, text
+    (rare,) = answer_queries(made, ["sex=Female given smoker & sex=Male"])
+    assert (rare["low"], rare["high"]) == (0, 1)
+    assert "may be none" in rare["basis"]
+
+
+def test_cut_buckets_are_said_and_bounded() -> None:
+    (found,) = answer_queries(noisy(0, 1e-9), ["age>=25"])
+    assert found["answered"] == "age>=25"
+    assert "cut within 20-40" in found["basis"]
+    assert found["low"] == pytest.approx((VALUES[:, 0] == 3).mean(), abs=1e-6)
+    assert found["high"] == pytest.approx((VALUES[:, 0] >= 2).mean(), abs=1e-6)
+
+
+def test_without_a_model_answers_come_from_records_or_the_measurements() -> None:
+    made = noisy(0, 1e-9)
+    made.model = None
+    (measured,) = answer_queries(made, ["smoker given sex=Female"])
+    assert measured["source"] == "measured"
+    assert measured["answer"] == pytest.approx(SMOKER[FEMALE].mean(), abs=1e-6)
+    with pytest.raises(BadInputError, match="does not determine the answer"):
+        answer_queries(made, ["smoker & sex=Female & age>=20"])
+    made.records = ROWS
+    (synthetic,) = answer_queries(made, ["smoker & sex=Female & age>=20"])
+    assert synthetic["source"] == "synthetic"
+    truth = (SMOKER & FEMALE & (VALUES[:, 0] >= 2)).mean()
+    assert synthetic["answer"] == pytest.approx(truth)
+
+
+def test_a_release_answers_questions() -> None:
+    made = dualquery.release(
+        "adult", columns="age,sex,income", queries="all", way=2, options={"components": 16},
+        mechanism="matrix", seed=0,
+    )  # fmt: skip
+    assert 0.6 < made.answer("age between 25 and 59") < 0.8
+    assert 35 < made.answer("mean(age) given sex=Female") < 40
+    assert math.isnan(made.answer("mean(age) given sex=Female & sex=Male"))
+    with pytest.raises(BadInputError, match="did you mean 'income'"):
+        made.answer("mean(age) given Income=>50K")
