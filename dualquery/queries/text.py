@@ -177,7 +177,10 @@ def _hint(schema: Schema, name: str, value: str) -> str:
     column = next((c for c in getattr(schema, "columns", ()) if c.name == name), None)
     if asked is None or not isinstance(column, Numeric):
         return ""
-    low, high = map(float, asked.groups())
+    try:
+        low, high = map(float, asked.groups())
+    except ValueError:  # several points in a number
+        return ""
     buckets = [
         label
         for label, (start, end) in zip(

@@ -16,8 +16,9 @@ TOKENS: tuple[bytes, ...] = (
     b"=1+1", b"-", b"+", b"0", b"1", b"-1", b"-0", b"1e999", b"-1e-999", b"nan", b"inf", b"null",
     b"true", b"2147483648", b"4294967296", b"9223372036854775807", b"9223372036854775808",
     b"-9223372036854775809", b"1" * 400, b"9" * 5000, b"0.1", b"1_000", "١٢".encode(),
-    b"[" * 2000, b"{" * 50, b'{"a":' * 2000, b"(" * 300, b"!" * 50, b"&" * 20, b"a" * 3000, b" " * 3000,
-    b"../../etc/passwd", b"/dev/zero", b"h", b"p wcnf 9 9 9", b"c dualquery attributes 99999999999 clauses 1",
+    b"[" * 2000, b"{" * 50, b'{"a":' * 2000, b"(" * 300, b"!" * 50, b"&" * 20, b"a" * 3000,
+    b" " * 3000, b"../../etc/passwd", b"/dev/zero", b"h", b"p wcnf 9 9 9",
+    b"c dualquery attributes 99999999999 clauses 1",
 )  # fmt: skip
 """What has broken parsers: marks, controls, numbers at limits, nesting, long runs."""
 

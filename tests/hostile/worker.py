@@ -59,7 +59,8 @@ def main(arguments: list[str]) -> None:
     count, first, names = int(arguments[0]), int(arguments[1]), arguments[2:]
     import dualquery.runtime.resources as resources
     from dualquery.runtime.errors import BadInputError
-    from tests.hostile.parsers import DOCUMENTED, PARSERS
+    from tests.hostile.parser import DOCUMENTED
+    from tests.hostile.parsers import PARSERS
 
     resources.available_memory = lambda: MEMORY
     warnings.simplefilter("ignore")
