@@ -12,9 +12,11 @@ import numpy as np
 from dualquery.mechanisms.protocol import Task
 from dualquery.mechanisms.registry import configure, with_records
 from dualquery.privacy.events import Neighbours
+from dualquery.releases.identity import keep_questions, keep_request
 from dualquery.releases.making import Terms, declarations, make_release
 from dualquery.releases.payment import Payment
 from dualquery.requests import BudgetRequest
+from dualquery.room.journal import NO_JOURNAL, Journal
 from dualquery.room.randomness import check_seed
 from dualquery.room.row_count import COUNT_SHARE, RowCount
 from dualquery.runtime.errors import BadInputError
@@ -23,6 +25,7 @@ from dualquery.runtime.resources import check_memory, thread_count
 
 if TYPE_CHECKING:
     from dualquery.budgets.budget_file import BudgetFile
+    from dualquery.checkpoints.checkpoint import Checkpoint
     from dualquery.data.schema.protocol import Schema
     from dualquery.estimates.expected import ExpectedError
     from dualquery.queries.family import Queries
@@ -55,6 +58,7 @@ def release(
     seed: int | None = None,
     engine: Engine | str = "auto",
     threads: int | None = None,
+    checkpoint: Checkpoint | None = None,
     show_private_errors: bool = False,
     progress: Progress = NO_PROGRESS,
 ) -> Release:
@@ -98,6 +102,9 @@ def release(
         takes ``stream`` for files that do not fit into memory. Results do not depend on it.
     threads
         Threads for all parts; None for one a core. Results do not depend on it.
+    checkpoint
+        Keeps what is drawn, or has it from an interrupted run that this one goes on with (see
+        `dualquery.releases.reservation`). A run with a seed needs none: it can be made again.
     show_private_errors
         True to log the true errors of the answers, for yourself only. What you choose after seeing
         them is not covered by the guarantee, and the release says that they were shown.
@@ -149,13 +156,20 @@ def release(
     )
     reading = engine if isinstance(engine, Engine) else Engine(name=engine)
     relation = Neighbours.parse(neighbours)
-    payment = Payment.begin(budget, table, relation, configured.name, seed)
+    journal: Journal = NO_JOURNAL
+    if checkpoint is not None and seed is None:
+        asked = {"records": records, "show_private_errors": show_private_errors}
+        keep_request(checkpoint, configured, wanted, request, table, asked)
+        journal = checkpoint
+    payment = Payment.begin(
+        budget, table, relation, configured.name, seed, None if seed is not None else checkpoint
+    )
     progress.phase("reading the table")
     with reading.open(table, schema, columns, max_ones_per_row) as data:
         payment.require_declared(data.schema.declared)
         whole = (epsilon, delta or 0.0)  # given, or 0 of a pure mechanism, if rows are bought
         count = wanted.count_rows(
-            data.records, seed, lambda event: payment.pay_first(event, *whole)
+            data.records, seed, lambda event: payment.pay_first(event, *whole), journal
         )
         if records is not None:
             check_memory(
@@ -172,10 +186,12 @@ def release(
                 workload = request.build(data.schema, count.n)
             statistics = configured.statistics(workload)
             declared = declarations(workload, statistics)
+            keep_questions(journal, data.schema, workload)
         task = Task(workload, count.n)
         terms = Terms(
             share, count, statistics, declared, asked_epsilon=epsilon, stated_rows=rows, seed=seed,
             records=records, show_private_errors=show_private_errors, payment=payment,
+            journal=journal,
         )  # fmt: skip
         return make_release(data, task, configured, terms, notes, cores, progress, created)
 

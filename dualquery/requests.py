@@ -12,6 +12,7 @@ from dualquery.mechanisms.protocol import Budget, Mechanism
 from dualquery.privacy.accountants.choice import choices
 from dualquery.privacy.budget import check_budget, check_ranges, default_delta
 from dualquery.privacy.events import Event, Neighbours
+from dualquery.room.journal import NO_JOURNAL, Journal
 from dualquery.room.row_count import RowCount, buy_row_count
 from dualquery.rows.protocol import Rows
 from dualquery.runtime.errors import BadInputError
@@ -182,10 +183,12 @@ class BudgetRequest:
         records: Rows,
         seed: int | None,
         pay: Callable[[Event], None] = lambda _: None,
+        journal: Journal = NO_JOURNAL,
     ) -> RowCount:
         """Return the number of rows that everything public uses: known, stated or bought.
 
-        ``pay`` is called before a number is bought, with the event that is about to be drawn.
+        ``pay`` is called before a number is bought, with the event that is about to be drawn;
+        ``journal`` keeps it.
 
         Raises
         ------
@@ -197,7 +200,7 @@ class BudgetRequest:
             return RowCount(records.n)
         if self.rows is not None:
             return RowCount(self.rows, relation)
-        return buy_row_count(records, self.epsilon, seed, pay=pay)
+        return buy_row_count(records, self.epsilon, seed, pay, journal)
 
     def resolve(self, mechanism: Mechanism[Any], rows: RowCount) -> tuple[Budget, tuple[str, ...]]:
         """Return the budget of the mechanism and remarks on it.

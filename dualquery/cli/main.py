@@ -17,10 +17,11 @@ from dualquery.cli.release import release
 from dualquery.cli.report import report
 from dualquery.cli.sample import sample
 from dualquery.cli.schema import schema
+from dualquery.cli.signals import ending_signals_interrupt
 from dualquery.cli.solve import convert, solve
 from dualquery.cli.solvers import solvers
 from dualquery.cli.table import table
-from dualquery.runtime.errors import BadInputError
+from dualquery.runtime.errors import BadInputError, InterruptedRun
 from dualquery.runtime.escaping import terminal_line
 from dualquery.runtime.versions import __version__
 
@@ -116,7 +117,8 @@ def guarded(
     """
     try:
         command = typer.main.get_command(commands)
-        code = command(arguments, prog_name=program, standalone_mode=False)
+        with ending_signals_interrupt():
+            code = command(arguments, prog_name=program, standalone_mode=False)
         if code == INTERRUPTED:  # what Typer makes of Ctrl-C in its newer versions
             raise KeyboardInterrupt
         return code if isinstance(code, int) else DONE
@@ -130,6 +132,10 @@ def _explain(error: BaseException, kept: str, *, verbose: bool) -> int:
     """Turn an exception into one plain line and an exit code."""
     from solvers.errors import SolverError
 
+    # What else is to be known: how an unfinished release goes on, for example.
+    notes = "".join(f"; {note}" for note in getattr(error, "__notes__", ()))
+    if isinstance(error, InterruptedRun):
+        return _stop(f"interrupted: {error}", INTERRUPTED)
     if isinstance(error, typer.Abort):
         return _stop(f"interrupted: {kept}", INTERRUPTED)
     if isinstance(error, typer.Exit):
@@ -137,16 +143,18 @@ def _explain(error: BaseException, kept: str, *, verbose: bool) -> int:
     if isinstance(error, USAGE_ERROR):
         return _stop(error.format_message(), BAD_INPUT)
     if isinstance(error, (BadInputError, SolverError)):
-        return _stop(str(error), BAD_INPUT)
+        return _stop(f"{error}{notes}", BAD_INPUT)
     if isinstance(error, MemoryError):
-        return _stop("not enough memory for this; take fewer queries or columns", BAD_INPUT)
+        lack = "not enough memory for this; take fewer queries or columns"
+        return _stop(f"{lack}{notes}", BAD_INPUT)
     if isinstance(error, SystemExit | GeneratorExit):
         raise error
     if verbose:
         import traceback
 
         traceback.print_exception(error)
-    return _stop(f"internal fault: {type(error).__name__}: {error} (--verbose shows where)", FAULT)
+    fault = f"{type(error).__name__}: {error}"
+    return _stop(f"internal fault: {fault} (--verbose shows where){notes}", FAULT)
 
 
 def _stop(message: str, code: int) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 from functools import partial
 from pathlib import Path
@@ -21,6 +22,7 @@ from dualquery.cli.options import (
     apply_config,
     mechanism_options,
 )
+from dualquery.cli.resuming import keep_command, resumed_command
 from dualquery.cli.terminal import Terminal, set_threads, start_logging
 from dualquery.mechanisms.registry import BUILT_IN, check_mechanism, implied_mechanism
 from dualquery.runtime.errors import BadInputError
@@ -156,6 +158,16 @@ def release(
     ] = False,
     threads: Threads = None,
     out: Annotated[Path | None, _run(help="Folder to make; default: release-<UTC time>.")] = None,
+    resume: Annotated[
+        Path | None, _run(help="Go on with an interrupted release: its OUT.unfinished.")
+    ] = None,
+    no_other_copy: Annotated[
+        bool,
+        _run(
+            "--no-other-copy",
+            help="With --resume, and without --budget: your word that no other copy of it ran.",
+        ),
+    ] = False,
     config: Annotated[Path | None, _run(help="TOML file with these options; see above.")] = None,
     as_json: Json = False,
     quiet: Annotated[
@@ -178,6 +190,8 @@ def release(
 
       dualquery release --mechanism mwem -o help
 
+      dualquery release --resume survey-release.unfinished
+
     A TOML file for --config holds the same options by their names, for example:
 
       epsilon = 0.5
@@ -199,12 +213,27 @@ def release(
         name = given["mechanism"] or implied_mechanism(given["option"])
         show_options(terminal, name)
         return
-    workload = check_options(given)
+    if given["resume"] is None:
+        check_options(given)
 
-    from dualquery.releases.folder import reserve
+    from dualquery.releases import reservation
 
-    target = given["out"] or Path(default_name())
-    with reserve(target) as folder, terminal.progress() as progress:
+    with contextlib.ExitStack() as held:
+        if given["resume"] is not None:
+            place = held.enter_context(
+                reservation.resume(
+                    given["resume"], given["out"], no_other_copy=given["no_other_copy"]
+                )
+            )
+            given = resumed_command(context, given, place.checkpoint)
+        else:
+            place = held.enter_context(reservation.reserve(given["out"] or Path(default_name())))
+        workload = check_options(given)
+        place.hold_space()
+        if given["seed"] is None:
+            keep_command(given, place.checkpoint)
+        progress = held.enter_context(terminal.progress())
+
         from dualquery.api import release as make_release
         from dualquery.rows.engines import Engine
 
@@ -219,18 +248,19 @@ def release(
             max_cells=workload.max_cells,
             options=mechanism_options(given),
             engine=Engine(name=given["engine"], **_chosen(given, "scheduler", "answers_cache")),
+            checkpoint=place.checkpoint,
             progress=progress,
             **_chosen(given, *PASSED_ON),
         )
         progress.phase("writing the release")
-        folder.write(made)
+        place.write(made.write_files)
     if given["quiet"] and not made.privacy.private:
         typer.echo(terminal_line(made.privacy.guarantee()), err=True)
     summary = made.summary()
     shown = {key: value for key, value in summary.items() if key not in ("schema", "proof")}
-    terminal.emit({"release": str(target), **shown})
+    terminal.emit({"release": str(place.target), **shown})
     if not terminal.machine:
-        show(terminal, made, target, verbose=given["verbose"])
+        show(terminal, made, place.target, verbose=given["verbose"])
 
 
 def check_options(given: dict[str, Any]) -> WorkloadRequest:

@@ -9,15 +9,11 @@ beyond what the mechanism released.
 
 from __future__ import annotations
 
-import contextlib
 import datetime
-import errno
 import json
 import math
 import os
-import shutil
-import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -226,45 +222,31 @@ class Release:
         BadInputError
             If the folder exists, cannot be written or the disk is full; nothing is left behind.
         """
-        with reserve(path) as folder:
-            folder.write(self)
+        from dualquery.releases.reservation import reserve
+
+        with reserve(path) as place:
+            place.write(self.write_files)
         return Path(path)
 
-
-class ReservedFolder:
-    """A place on the disk for a release: a hidden folder, renamed to the target when complete."""
-
-    def __init__(self, hidden: Path, target: Path) -> None:
-        self._hidden = hidden
-        self._target = target
-
-    def write(self, release: Release) -> None:
-        """Fill the hidden folder and give it its name in one step."""
-        from polars.exceptions import PolarsError
-
-        with _disk_errors(self._target, PolarsError):
-            self._hidden.mkdir()
-            release.answer_table.write_parquet(self._hidden / "answers.parquet")
-            trace_table(release.trace).write_parquet(self._hidden / "trace.parquet")
-            synthetic = release.synthetic
-            if synthetic is not None:
-                synthetic.write_parquet(self._hidden / SYNTHETIC)
-            write_kept(release.measurements, release.model, self._hidden)
-            whole = sealed(release.summary(), self._hidden)
-            text = json.dumps(whole, indent=2, allow_nan=False) + "\n"
-            (self._hidden / "release.json").write_text(text, encoding="utf-8")
-            for file in self._hidden.iterdir():
-                with file.open("rb+") as handle:
-                    os.fsync(handle.fileno())
-            # A file's time would tell how long the passes over private rows took.
-            stamp = datetime.datetime.fromisoformat(release.created).timestamp()
-            for path in (*self._hidden.iterdir(), self._hidden):
-                os.utime(path, (stamp, stamp))
-            if self._target.exists():
-                raise BadInputError(
-                    f"{self._target} appeared while the release was made; name another --out"
-                )
-            self._hidden.rename(self._target)
+    def write_files(self, folder: Path) -> None:
+        """Make a folder, fill it with the release and put it on the disk."""
+        folder.mkdir()
+        self.answer_table.write_parquet(folder / "answers.parquet")
+        trace_table(self.trace).write_parquet(folder / "trace.parquet")
+        synthetic = self.synthetic
+        if synthetic is not None:
+            synthetic.write_parquet(folder / SYNTHETIC)
+        write_kept(self.measurements, self.model, folder)
+        whole = sealed(self.summary(), folder)
+        text = json.dumps(whole, indent=2, allow_nan=False) + "\n"
+        (folder / "release.json").write_text(text, encoding="utf-8")
+        for file in folder.iterdir():
+            with file.open("rb+") as handle:
+                os.fsync(handle.fileno())
+        # A file's time would tell how long the passes over private rows took.
+        stamp = datetime.datetime.fromisoformat(self.created).timestamp()
+        for path in (*folder.iterdir(), folder):
+            os.utime(path, (stamp, stamp))
 
 
 def trace_table(trace: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
@@ -272,49 +254,6 @@ def trace_table(trace: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
     if not trace:
         return pl.DataFrame(schema={"round": pl.Int64})
     return pl.DataFrame(list(trace), infer_schema_length=None)
-
-
-@contextlib.contextmanager
-def reserve(path: str | Path) -> Iterator[ReservedFolder]:
-    """Claim a place for a release; whatever happens, no half-written folder is left.
-
-    Raises `BadInputError` if the folder exists or cannot be made.
-    """
-    target = Path(path)
-    with contextlib.ExitStack() as undo:
-        with _disk_errors(target):
-            if target.exists() or target.is_symlink():
-                raise BadInputError(f"{target} exists already; name another folder with --out")
-            for parent in reversed(target.parents):
-                if not parent.exists():
-                    parent.mkdir()
-                    undo.callback(_remove_if_empty, parent)
-            claimed = Path(tempfile.mkdtemp(prefix=".dualquery-", dir=target.parent))
-        undo.callback(shutil.rmtree, claimed, ignore_errors=True)
-        # The folder within has the usual permissions, which a temporary folder has not.
-        yield ReservedFolder(claimed / "release", target)
-
-
-def _remove_if_empty(folder: Path) -> None:
-    with contextlib.suppress(OSError):
-        folder.rmdir()
-
-
-@contextlib.contextmanager
-def _disk_errors(target: Path, *others: type[Exception]) -> Iterator[None]:
-    """Turn a refusal of the disk into `BadInputError`; ``others`` are a library's errors for it."""
-    refusals: tuple[type[Exception], ...] = (OSError, *others)
-    try:
-        yield
-    except refusals as error:
-        text = str(error)
-        number = getattr(error, "errno", None)
-        # Polars tells the system's error in words and by its number only.
-        full = number == errno.ENOSPC or "No space left" in text or "os error 28" in text
-        reason = "the disk is full" if full else (getattr(error, "strerror", None) or text)
-        raise BadInputError(
-            f"cannot write the release to {target}: {reason}; name another place with --out"
-        ) from error
 
 
 def load_release(path: str | Path) -> Release:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import datetime
+import hashlib
+import secrets
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from dualquery.mechanisms.protocol import Budget, Mechanism, Outcome, Plan, Session, Task
 from dualquery.privacy.accountants.choice import best
-from dualquery.privacy.events import Neighbours, events_of
+from dualquery.privacy.events import Event, Neighbours, events_of
 from dualquery.privacy.statement import PrivacyStatement
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.disjunctions import Disjunctions
@@ -21,6 +23,7 @@ from dualquery.releases.sampling import finished_records
 from dualquery.room.assumptions import numerical_assumptions
 from dualquery.room.curator import Curator
 from dualquery.room.declared import Declaration, check_declared
+from dualquery.room.journal import NO_JOURNAL, Journal
 from dualquery.room.private_errors import SEEN
 from dualquery.room.randomness import randomness
 from dualquery.room.row_count import RowCount
@@ -34,6 +37,15 @@ if TYPE_CHECKING:
 
 PROVEN = (*BUILT_IN, Disjunctions)
 """Families whose sensitivity the room proves."""
+
+_LOST = (
+    "{} private draws were begun and lost when the run was interrupted: they are charged, and the "
+    "rest of the schedule went on without them."
+)
+
+_BYTES_PER_QUERY = 128
+_MOST_RECORD_BYTES = 1 << 28
+"""More than that is not held beforehand for records."""
 
 _UNSEEN = "The mechanism looks at no private row."
 
@@ -64,6 +76,8 @@ class Terms:
         The operator's explicit word to log true errors (`dualquery.room.private_errors`).
     payment
         What the release pays with, before it draws.
+    journal
+        Keeps what is drawn, so that an interrupted run can go on.
     """
 
     budget: Budget
@@ -76,6 +90,7 @@ class Terms:
     records: int | None = None
     show_private_errors: bool = False
     payment: Payment = NO_PAYMENT
+    journal: Journal = NO_JOURNAL
 
 
 def make_release(
@@ -106,13 +121,19 @@ def make_release(
         progress.note(expected.text())
     if privacy.private:
         privacy = replace(privacy, together=terms.payment.together())
+    journal = terms.journal
+    journal.same("plan", {"n": count.n, "schedule": _digest(events_of(plan.schedule))})
     with count.cost_told():
+        journal.make_room(expected_bytes(task))
         terms.payment.pay((*count.events, *events_of(plan.schedule)), privacy)
     outcome = run(
         data, task, mechanism, plan, seed, threads, progress, budget.neighbours, terms.statistics,
-        show_private_errors=terms.show_private_errors,
+        journal, show_private_errors=terms.show_private_errors,
     )  # fmt: skip
+    journal.finish()
     terms.payment.finish()
+    if journal.lost:
+        notes = (*notes, _LOST.format(journal.lost))
     records, remark = finished_records(outcome, terms.records, task.n, seed)
     intervals = outcome.intervals
     if intervals is not None:
@@ -159,13 +180,14 @@ def run(
     progress: Progress = NO_PROGRESS,
     neighbours: Neighbours = Neighbours.REPLACE_ONE,
     statistics: Statistic | None = None,
+    journal: Journal = NO_JOURNAL,
     *,
     show_private_errors: bool = False,
 ) -> Outcome:
     """Let the private room read the rows, and the mechanism run on it.
 
-    The room holds ``statistics``; None for what the mechanism asks for. The operator's log shows
-    true errors on ``show_private_errors`` only.
+    The room holds ``statistics``; None for what the mechanism asks for. ``journal`` keeps what is
+    drawn. The operator's log shows true errors on ``show_private_errors`` only.
     """
     if statistics is None:
         statistics = mechanism.statistics(task.queries)
@@ -180,16 +202,42 @@ def run(
         threads=threads,
         neighbours=neighbours,
         public_rows=task.n,
+        journal=journal,
         show_private_errors=show_private_errors,
     )
     if plan.needs_answers:
         progress.phase("evaluating the queries")
         curator.evaluate()
     progress.phase(f"running {plan.mechanism or mechanism.name}")
-    session = Session(threads=threads, public_seed=seed, progress=progress.step)
+    session = Session(
+        threads=threads,
+        public_seed=_public_seed(seed, journal),
+        progress=progress.step,
+        journal=journal,
+    )
     outcome = mechanism.run(task, plan, curator, session)
     curator.log_errors(outcome.answers, "the released answers", task.queries)
     return replace(outcome, grounds=curator.grounds())
+
+
+def expected_bytes(task: Task) -> int:
+    """Return about how many bytes a release takes, from public facts: to find a full disk early."""
+    records = min(task.n, 1_000_000) * task.queries.domain.columns
+    return _BYTES_PER_QUERY * len(task.queries) + min(2 * records, _MOST_RECORD_BYTES)
+
+
+def _public_seed(seed: int | None, journal: Journal) -> int:
+    """Return the seed of public choices: a run that goes on makes the same ones."""
+
+    def fresh() -> dict[str, int]:
+        return {"seed": secrets.randbits(128) if seed is None else seed}
+
+    return int(journal.recall("public seed", fresh, fresh)["seed"])
+
+
+def _digest(events: tuple[Event, ...]) -> str:
+    """Return the SHA-256 of a schedule's events."""
+    return hashlib.sha256(repr(events).encode()).hexdigest()
 
 
 def price(plan: Plan[Any], budget: Budget) -> Price:

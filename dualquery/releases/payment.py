@@ -7,7 +7,7 @@ to pay, and the release says that its guarantee adds up with those of others.
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ from dualquery.budgets.account import ROW
 from dualquery.budgets.budget_file import BudgetFile
 from dualquery.budgets.charge import Charge
 from dualquery.budgets.marks import is_new, mark_of
+from dualquery.checkpoints.checkpoint import Checkpoint
 from dualquery.privacy.composition import Cost
 from dualquery.privacy.events import Event, Neighbours, pure_epsilon
 from dualquery.runtime.errors import BadInputError
@@ -29,6 +30,12 @@ ADD_UP = (
     "deltas add up."
 )
 """Said by a release without a budget file (Dwork and Roth 2014, Theorem 3.16)."""
+
+NO_WORD = (
+    "this release charges no budget file, so nothing tells whether a copy of its checkpoint was "
+    "resumed before: both would draw, and cost more than is stated. If no other copy ran or ever "
+    "will, say so with --no-other-copy"
+)
 
 NOT_PRIVATE = (
     "--budget: a budget file holds what private releases cost, and this release is not private "
@@ -48,11 +55,14 @@ class Payment:
         The mechanism's name, for those who read the file.
     mark
         Keyed hash of the table, or "".
+    settled
+        Whether nothing is left to pay or to draw: a run that goes on from a complete checkpoint.
     """
 
     charge: Charge | None = None
     mechanism: str = ""
     mark: str = ""
+    settled: bool = False
 
     @staticmethod
     def begin(
@@ -61,6 +71,7 @@ class Payment:
         neighbours: Neighbours,
         mechanism: str,
         seed: int | None,
+        checkpoint: Checkpoint | None = None,
     ) -> Payment:
         """Look at the budget file before the rows are read; nothing is charged yet.
 
@@ -73,19 +84,29 @@ class Payment:
             not this one.
         neighbours, mechanism, seed
             Those of the release.
+        checkpoint
+            What the release goes on from, if it does; the file then says whether it may.
 
         Raises
         ------
         BadInputError
-            If the file cannot be charged, protects something else, or a seed is given.
+            If the file cannot be charged, protects something else, or a seed is given; if a
+            checkpoint was used before, or nothing tells whether it was.
         """
+        if checkpoint is not None:
+            checkpoint.same("budget", {"file": budget is not None})
         if budget is None:
+            if checkpoint is not None and checkpoint.resumed and not checkpoint.no_other_copy:
+                raise BadInputError(NO_WORD)
             return NO_PAYMENT
         if seed is not None:
             raise BadInputError(NOT_PRIVATE.format(reason="it has a seed", remedy="--seed"))
         file = BudgetFile.of(budget)
         charge = Charge(file)
         charge.check(neighbours, ROW)
+        settled = False
+        if checkpoint is not None:
+            charge, settled = claimed(charge, checkpoint)
         mark = mark_of(table)
         if is_new(mark, file.read()):
             _log.warning(
@@ -94,7 +115,7 @@ class Payment:
                 "a budget file of its own",
                 file.path,
             )
-        return Payment(charge, mechanism, mark)
+        return Payment(charge, mechanism, mark, settled)
 
     def require_declared(self, declared: bool) -> None:
         """Refuse an undeclared schema: a release with it has no guarantee to charge.
@@ -119,7 +140,7 @@ class Payment:
         epsilon, delta
             Of the whole release: refused if there is no room for that either.
         """
-        if self.charge is not None:
+        if self.charge is not None and not self.settled:
             self.charge.pay(
                 Cost.of((event,), pure_epsilon(event), 0.0),
                 mechanism=self.mechanism,
@@ -135,7 +156,7 @@ class Payment:
         BadInputError
             If the file has no room for them, or the release is not private.
         """
-        if self.charge is None:
+        if self.charge is None or self.settled:
             return
         if privacy.epsilon is None or privacy.delta is None:
             reasons = "; ".join(privacy.reasons_not_private)
@@ -145,7 +166,7 @@ class Payment:
 
     def finish(self) -> None:
         """Note in the file that nothing more will be drawn; before the release is given out."""
-        if self.charge is not None:
+        if self.charge is not None and not self.settled:
             self.charge.finish()
 
     def record(self) -> dict[str, Any]:
@@ -169,3 +190,35 @@ class Payment:
 
 NO_PAYMENT = Payment()
 """Of a release without a budget file."""
+
+
+def claimed(new: Charge, checkpoint: Checkpoint) -> tuple[Charge, bool]:
+    """Return the charge that a checkpoint goes on with, claimed; and whether all is drawn and paid.
+
+    Parameters
+    ----------
+    new
+        The charge of a release that begins.
+    checkpoint
+        What this attempt starts from.
+
+    Raises
+    ------
+    BadInputError
+        If another attempt has claimed it, or the release was given out by another one.
+    """
+    checkpoint.same("charge", checkpoint.facts.get("charge", {"release": new.release}))
+    charge = replace(
+        new, release=checkpoint.facts["charge"]["release"], attempt=checkpoint.attempts
+    )
+    known = new.file.read().releases.get(charge.release)
+    if checkpoint.complete:
+        # Nothing is drawn any more: this attempt finishes, unless it has done so before it died.
+        if known is None or not (known.finished and known.attempt == charge.attempt):
+            charge.finish()
+        return charge, True
+    if known is None and checkpoint.draws == 0:  # stopped before it was charged
+        return charge, False
+    charge = charge.resume()
+    checkpoint.go_on(charge.attempt)
+    return charge, False

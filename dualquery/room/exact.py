@@ -28,6 +28,10 @@ class Exact:
     scales: float | NDArray[np.float64] = 1.0
     """What the scale of the noise is multiplied by: a number for all, or one a number."""
 
+    def noise_scales(self, scale: float) -> list[float]:
+        """Return the different scales that noise of ``scale * scales`` is drawn with."""
+        return [scale * own for own in np.unique(self.scales).tolist()]
+
     def noisy(
         self, scale: float, draw: Callable[[NDArray[np.int64], float], NDArray[Any]]
     ) -> Numbers:

@@ -43,6 +43,11 @@ class Recorded:
 class Journal(Protocol):
     """Keeps draws and public values of a run, in their order."""
 
+    @property
+    def lost(self) -> int:
+        """Number of draws of earlier attempts without a result."""
+        ...
+
     def recorded(self) -> Recorded | None:
         """Return the next draw of an earlier attempt that `take` has not passed; None if none."""
         ...
@@ -85,9 +90,25 @@ class Journal(Protocol):
         """
         ...
 
+    def make_room(self, size: int) -> None:
+        """Make sure that so many bytes can be written in the end, before anything is drawn.
+
+        Raises
+        ------
+        BadInputError
+            If the disk has no room for them.
+        """
+        ...
+
+    def finish(self) -> None:
+        """Keep that all is drawn. It is on the disk when this returns."""
+        ...
+
 
 class NoJournal:
     """Keeps nothing: a run that cannot go on once it is interrupted."""
+
+    lost = 0
 
     def recorded(self) -> Recorded | None:
         """Know of no earlier attempt."""
@@ -112,6 +133,12 @@ class NoJournal:
         return compute()
 
     def same(self, what: str, value: Public) -> None:
+        """Ignore it."""
+
+    def make_room(self, size: int) -> None:
+        """Ignore it."""
+
+    def finish(self) -> None:
         """Ignore it."""
 
 

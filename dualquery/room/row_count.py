@@ -106,8 +106,8 @@ def buy_row_count(
     records: Rows,
     epsilon: float,
     seed: int | None,
-    journal: Journal = NO_JOURNAL,
     pay: Callable[[LaplaceNoise], None] = lambda _: None,
+    journal: Journal = NO_JOURNAL,
 ) -> RowCount:
     """Release a noisy number of rows for a share of a whole epsilon.
 
@@ -119,10 +119,10 @@ def buy_row_count(
         Of the whole release, > 0.
     seed
         As for `dualquery.room.randomness.randomness`.
-    journal
-        Keeps the draw, or has it from an earlier attempt.
     pay
         Called with the event before it is drawn; what it raises keeps it from being drawn.
+    journal
+        Keeps the draw, or has it from an earlier attempt.
 
     Raises
     ------

@@ -15,6 +15,10 @@ class BadInputError(ValueError):
     """
 
 
+class InterruptedRun(Exception):  # noqa: N818  # the user's wish, no error
+    """A run that a signal stopped (exit code 130): says what is left of it, and how to go on."""
+
+
 class LackOfMemoryError(BadInputError):
     """What was asked for does not fit into the memory that is free now.
 

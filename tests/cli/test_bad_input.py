@@ -321,9 +321,16 @@ def test_a_full_disk(dualquery, here, small, monkeypatch, error, flags) -> None:
     def fail(*_, **__):
         raise error
 
-    monkeypatch.setattr("polars.DataFrame.write_parquet", fail)
-    done = dualquery(*small, "--out", "new/mine", *flags)
-    assert_refused(done, here, "the disk is full")
+    with monkeypatch.context() as patched:
+        patched.setattr("polars.DataFrame.write_parquet", fail)
+        done = dualquery(*small, "--out", "new/mine", *flags)
+    assert done.code == 2
+    assert "the disk is full" in done.last
+    # What was paid for is kept: there is room again.
+    assert "go on with dualquery release --resume new/mine.unfinished" in done.last
+    assert [path.name for path in (here / "new").iterdir()] == ["mine.unfinished"]
+    assert dualquery("release", "--resume", "new/mine.unfinished").code == 0
+    assert [path.name for path in (here / "new").iterdir()] == ["mine"]
 
 
 @pytest.mark.parametrize("out", ["", ".", "/", "x" * 300])

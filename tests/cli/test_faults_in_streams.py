@@ -161,10 +161,10 @@ def test_a_disk_that_fills_before_the_first_draw_costs_nothing(
 ) -> None:
     """The answers' file is written in the middle of the pass's phase."""
 
-    def full(*_: object) -> None:
+    def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("dualquery.rows.counts_file.os.fsync", full)
+    monkeypatch.setattr("dualquery.rows.counts_file.np.savez", full)
     data = str(write_parquet(tmp_path))
     schema = schema_for(data, tmp_path)
     out, cache = tmp_path / "out", tmp_path / "cache"

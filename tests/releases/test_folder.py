@@ -19,7 +19,8 @@ import pytest
 import dualquery
 from dualquery.data.schema.items import ItemSchema
 from dualquery.queries.generate.random import random_conjunctions
-from dualquery.releases.folder import FORMAT_VERSION, Release, load_release, reserve, trace_table
+from dualquery.releases.folder import FORMAT_VERSION, Release, load_release, trace_table
+from dualquery.releases.reservation import reserve
 from dualquery.releases.seal import canonical
 from dualquery.runtime.errors import BadInputError
 from tests.tables import SCHEMA, people
@@ -281,11 +282,11 @@ def _break(monkeypatch: pytest.MonkeyPatch, step: str, error: BaseException) -> 
         monkeypatch.setattr(os, "fsync", fail)
     if step == "rename":
         monkeypatch.setattr(Path, "rename", fail)
-    if step == "mkdtemp":
-        monkeypatch.setattr("tempfile.mkdtemp", fail)
+    if step == "mkdir":
+        monkeypatch.setattr(Path, "mkdir", fail)
 
 
-STEPS = [*sorted(FILES), "fsync", "rename", "mkdtemp"]
+STEPS = [*sorted(FILES), "fsync", "rename", "mkdir"]
 
 
 @pytest.mark.parametrize("step", STEPS)
@@ -303,7 +304,7 @@ STEPS = [*sorted(FILES), "fsync", "rename", "mkdtemp"]
 def test_a_full_disk_at_any_step_leaves_nothing(
     made, tmp_path, monkeypatch, step, error, said
 ) -> None:
-    if step == "mkdtemp" and not isinstance(error, OSError):
+    if step == "mkdir" and not isinstance(error, OSError):
         pytest.skip("Polars has no part in it")
     _break(monkeypatch, step, error)
     with pytest.raises(BadInputError) as raised:
@@ -368,7 +369,7 @@ def test_a_target_that_appears_meanwhile_is_left_alone(made, tmp_path) -> None:
     with reserve(tmp_path / "out") as folder:
         (tmp_path / "out").mkdir()
         with pytest.raises(BadInputError, match="appeared while the release was made"):
-            folder.write(made)
+            folder.write(made.write_files)
     assert names(tmp_path) == {"out"}
     assert names(tmp_path / "out") == set()
 

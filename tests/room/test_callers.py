@@ -1,8 +1,9 @@
-"""Who passes over rows, who counts, and who draws private randomness: nobody but those listed."""
+"""Who passes over rows, counts, draws private randomness, opens tables: only those listed."""
 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from tests.callers import found, imports, unlisted
@@ -42,6 +43,76 @@ SOURCE = "dualquery.room.randomness"
 """The source of private randomness; its `check_seed` is a rule about options."""
 
 
+OPENERS = (
+    "dualquery.data.opening",
+    "dualquery.data.readers",
+    "dualquery.rows.dataset",
+    "dualquery.rows.engines",
+    "dualquery.api",
+    "dualquery.capture",
+    "dualquery.synthesizer",
+    "dualquery.releases.evaluation",
+)
+"""Modules that open tables, or do a job that does."""
+
+EXPORTED = frozenset(
+    {
+        "dualquery.Engine", "dualquery.Synthesizer", "dualquery.evaluate", "dualquery.release",
+        "dualquery.data.FORMATS", "dualquery.data.load", "dualquery.data.parse_source",
+        "dualquery.data.source_of",
+    }
+)  # fmt: skip
+"""The same under the names of the packages."""
+
+HARMLESS = frozenset(
+    {
+        "dualquery.data.opening.FilePath",
+        "dualquery.data.opening.is_file",
+        "dualquery.data.readers.formats.is_public",
+        "dualquery.rows.dataset.Dataset",
+        "dualquery.rows.dataset.RecordsSource",
+        "dualquery.api.expected_error",
+    }
+)
+"""Types, texts and rules about names in these modules: nobody can read a row with them."""
+
+PROTOCOLS = "dualquery.data.readers.source."
+"""What a reader offers; classes without a body."""
+
+_FRAMES = re.compile(
+    r"(read|scan)_(csv|parquet|ipc|feather|ndjson|json|excel|ods|avro|delta|database|table|lines)\w*"
+)
+_ARRAYS = frozenset({"load", "loadtxt", "genfromtxt", "fromfile", "memmap"})
+_NAME = re.compile(r"[\w.]+(:\w+)?")
+
+STATED = {
+    "dualquery/api.py": "a release has a privacy statement",
+    "dualquery/synthesizer.py": "warns if its release is not private",
+    "dualquery/capture.py": "what is captured comes with the statement of its run",
+    "dualquery/releases/evaluation.py": "says that it is not private",
+    "dualquery/cli/release.py": "prints and stores the statement",
+    "dualquery/cli/compare_solvers.py": "prints the statement, and states it beside its files",
+    "dualquery/cli/evaluate.py": "says that it is not private",
+    "dualquery/cli/report.py": "the page says that it is not private",
+    "dualquery/cli/schema.py": "says that a draft is not private",
+}
+"""Files that open a table, and the statement that this ends in (`tests/room/test_openers.py`)."""
+
+UNSTATED = {
+    "dualquery/__init__.py": "names of the package: what they do is listed below their own files",
+    "dualquery/data/": "readers: they hand rows to a caller, who is listed here",
+    "dualquery/rows/": "engines: they hand rows to a caller, who is listed here",
+    "dualquery/budgets/marks.py": "a keyed hash for the user's own budget file, to warn with",
+    "dualquery/queries/generate/files.py": "reads a file of public queries",
+    "dualquery/releases/folder.py": "reads the folder of a release, which is public",
+    "dualquery/releases/kept.py": "reads the folder of a release, which is public",
+    "dualquery/releases/stored.py": "reads the folder of a release, which is public",
+    "dualquery/models/stored.py": "reads the model of a release, which is public",
+    "experiments/": "studies on public data sets; every page of results says not private",
+}
+"""Files and folders that show nobody a row of a private table, and why."""
+
+
 def passes(tree: ast.AST) -> Iterator[str]:
     """Yield what in a module passes over rows or counts in them."""
     for node in ast.walk(tree):
@@ -64,12 +135,46 @@ def private_draws(tree: ast.AST) -> Iterator[str]:
             yield f"line {line}: imports {name}"
 
 
+def openings(tree: ast.AST) -> Iterator[str]:
+    """Yield how a module gets hold of tables."""
+    for line, name in imports(tree):
+        if opens(name):
+            yield f"line {line}: imports {name}"
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute):
+            array = isinstance(node.value, ast.Name) and node.value.id in ("np", "numpy")
+            if _FRAMES.fullmatch(node.attr) or (array and node.attr in _ARRAYS):
+                yield f"line {node.lineno}: .{node.attr}"
+        elif isinstance(node, ast.Constant) and _names_opener(node.value):
+            yield f"line {node.lineno}: {node.value!r}"
+
+
+def opens(name: str) -> bool:
+    """Return whether a full name opens tables, or is a module that does."""
+    if name in HARMLESS or f"{name}.".startswith(PROTOCOLS):
+        return False
+    return name in {"dualquery", *EXPORTED} or f"{name}.".startswith(
+        tuple(f"{each}." for each in OPENERS)
+    )
+
+
+def _names_opener(value: object) -> bool:
+    """Return whether a text is the name of a module that opens tables, to import it by."""
+    name = isinstance(value, str) and _NAME.fullmatch(value) is not None
+    return name and value != "dualquery" and opens(str(value).replace(":", "."))
+
+
 def test_only_those_listed_pass_over_rows_or_count() -> None:
     assert unlisted(found(passes), PASSES) == {}
 
 
 def test_only_the_room_draws_private_randomness() -> None:
     assert unlisted(found(private_draws), RANDOMNESS) == {}
+
+
+def test_only_those_listed_open_tables() -> None:
+    """A new file here needs an end in a privacy statement, or a reason why it needs none."""
+    assert unlisted(found(openings), [*STATED, *UNSTATED]) == {}
 
 
 def test_a_mechanism_that_counts_or_draws_would_be_seen() -> None:

@@ -1,16 +1,13 @@
 """Every path that opens a table, outside the room and `evaluate`, ends in a privacy statement.
 
-The test finds who gets hold of a table: who imports a reader, an engine, or one of the jobs that
-open a table themselves. Each of them is listed here with its end, and each end is looked at.
+`tests/room/test_callers.py` lists who opens one, and how that ends; here the ends are looked at.
 """
 
 from __future__ import annotations
 
-import ast
 import json
-import re
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -21,80 +18,9 @@ from dualquery.cli.main import DONE, main
 from dualquery.cli.schema import NOT_PRIVATE
 from dualquery.privacy.statement import PrivacyStatement
 from dualquery.releases.comparison import WARNING
-from tests.callers import PACKAGES, ROOT, found, imports, unlisted
+from tests.callers import PACKAGES, ROOT, found, unlisted
+from tests.room.test_callers import STATED, UNSTATED, openings
 from tests.tables import SCHEMA, people
-
-OPENERS = (
-    "dualquery.data.opening",
-    "dualquery.data.readers",
-    "dualquery.rows.dataset",
-    "dualquery.rows.engines",
-    "dualquery.api",
-    "dualquery.capture",
-    "dualquery.synthesizer",
-    "dualquery.releases.evaluation",
-)
-"""Modules that open tables, or do a job that does."""
-
-EXPORTED = frozenset(
-    {
-        "dualquery.Engine", "dualquery.Synthesizer", "dualquery.evaluate", "dualquery.release",
-        "dualquery.data.FORMATS", "dualquery.data.load", "dualquery.data.parse_source",
-        "dualquery.data.source_of",
-    }
-)  # fmt: skip
-"""The same under the names of the packages."""
-
-HARMLESS = frozenset(
-    {
-        "dualquery.data.opening.FilePath",
-        "dualquery.data.opening.is_file",
-        "dualquery.data.readers.formats.is_public",
-        "dualquery.rows.dataset.Dataset",
-        "dualquery.rows.dataset.RecordsSource",
-        "dualquery.api.expected_error",
-    }
-)
-"""Types, texts and rules about names in these modules: nobody can read a row with them."""
-
-PROTOCOLS = "dualquery.data.readers.source."
-"""What a reader offers; classes without a body."""
-
-_FRAMES = re.compile(
-    r"(read|scan)_(csv|parquet|ipc|feather|ndjson|json|excel|ods|avro|delta|database|table|lines)\w*"
-)
-_ARRAYS = frozenset({"load", "loadtxt", "genfromtxt", "fromfile", "memmap"})
-_NAME = re.compile(r"[\w.]+(:\w+)?")
-
-
-def openings(tree: ast.AST) -> Iterator[str]:
-    """Yield how a module gets hold of tables."""
-    for line, name in imports(tree):
-        if opens(name):
-            yield f"line {line}: imports {name}"
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute):
-            array = isinstance(node.value, ast.Name) and node.value.id in ("np", "numpy")
-            if _FRAMES.fullmatch(node.attr) or (array and node.attr in _ARRAYS):
-                yield f"line {node.lineno}: .{node.attr}"
-        elif isinstance(node, ast.Constant) and _names_opener(node.value):
-            yield f"line {node.lineno}: {node.value!r}"
-
-
-def opens(name: str) -> bool:
-    """Return whether a full name opens tables, or is a module that does."""
-    if name in HARMLESS or f"{name}.".startswith(PROTOCOLS):
-        return False
-    return name in {"dualquery", *EXPORTED} or f"{name}.".startswith(
-        tuple(f"{each}." for each in OPENERS)
-    )
-
-
-def _names_opener(value: object) -> bool:
-    """Return whether a text is the name of a module that opens tables, to import it by."""
-    name = isinstance(value, str) and _NAME.fullmatch(value) is not None
-    return name and value != "dualquery" and opens(str(value).replace(":", "."))
-
 
 # --- the ends -------------------------------------------------------------------------------------
 
@@ -172,7 +98,18 @@ def of_draft(tmp: Path, capsys) -> None:
         assert json.loads(out.read_text("utf-8"))["declared"] is False
 
 
-STATED: dict[str, Callable[..., None]] = {
+def of_report(tmp: Path, capsys) -> None:
+    """A page about a release and its table says that it is not private, and so does the command."""
+    out = tmp / "reported"
+    ask = ["--schema", schema(tmp), "--queries", "20", "--way", "2", "--mechanism", "gaussian"]
+    assert main(["release", csv(tmp), *ask, "--out", str(out)]) == DONE
+    capsys.readouterr()
+    assert main(["report", str(out), "--out", str(tmp / "page.html"), "--with", csv(tmp)]) == DONE
+    assert "NOT PRIVATE" in capsys.readouterr().out
+    assert "NOT PRIVATE" in (tmp / "page.html").read_text("utf-8")
+
+
+ENDS: dict[str, Callable[..., None]] = {
     "dualquery/api.py": of_api,
     "dualquery/synthesizer.py": of_api,
     "dualquery/capture.py": of_capture,
@@ -180,30 +117,10 @@ STATED: dict[str, Callable[..., None]] = {
     "dualquery/cli/release.py": of_release,
     "dualquery/cli/compare_solvers.py": of_comparison,
     "dualquery/cli/evaluate.py": of_evaluation,
+    "dualquery/cli/report.py": of_report,
     "dualquery/cli/schema.py": of_draft,
 }
-"""Paths with an end of their own, and the test that looks at it."""
-
-HANDED_ON = {
-    "dualquery/__init__.py": "names of the package: what they do is listed below their own files",
-    "dualquery/data/": "readers: they hand rows to a caller, who is listed here",
-    "dualquery/rows/": "engines: they hand rows to a caller, who is listed here",
-    "dualquery/budgets/marks.py": "a keyed hash for the user's own budget file, to warn with",
-}
-"""Paths that give what they open to somebody listed here, or show it to nobody."""
-
-NO_TABLE = {
-    "dualquery/queries/generate/files.py": "reads a file of public queries",
-    "dualquery/releases/folder.py": "reads the folder of a release, which is public",
-    "dualquery/releases/kept.py": "reads the folder of a release, which is public",
-    "dualquery/releases/stored.py": "reads the folder of a release, which is public",
-    "dualquery/models/stored.py": "reads the model of a release, which is public",
-}
-"""Paths that use a reader for something else than a private table."""
-
-EXEMPT = {"experiments/": "studies on public data sets; every page of results says not private"}
-
-LISTED = {**STATED, **HANDED_ON, **NO_TABLE, **EXEMPT}
+"""The test that looks at the end of each path that has one of its own."""
 
 
 def csv(tmp: Path) -> str:
@@ -221,11 +138,11 @@ def schema(tmp: Path) -> str:
     return str(path)
 
 
-def test_only_those_listed_open_tables() -> None:
-    assert unlisted(found(openings), LISTED) == {}
+def test_every_path_with_an_end_is_looked_at() -> None:
+    assert set(ENDS) == set(STATED)
 
 
-@pytest.mark.parametrize("end", sorted({*STATED.values()}, key=lambda each: each.__name__))
+@pytest.mark.parametrize("end", sorted({*ENDS.values()}, key=lambda each: each.__name__))
 def test_every_path_ends_in_a_statement(end, tmp_path: Path, capsys) -> None:
     end(tmp_path, capsys)
 
@@ -250,4 +167,7 @@ def test_a_path_that_is_not_listed_would_be_seen(tmp_path: Path) -> None:
         old = path.read_text("utf-8") if path.exists() else ""
         path.write_text(old.replace("import typer\n", f"import typer\n{source}") or source, "utf-8")
     (tmp_path / "dualquery/capture.py").write_text('"""Opens nothing any more."""\n', "utf-8")
-    assert set(unlisted(found(openings, tmp_path), LISTED)) == {*PLANTED, "dualquery/capture.py"}
+    assert set(unlisted(found(openings, tmp_path), [*STATED, *UNSTATED])) == {
+        *PLANTED,
+        "dualquery/capture.py",
+    }

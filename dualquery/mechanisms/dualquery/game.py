@@ -29,7 +29,7 @@ from dualquery.estimates.expected import ExpectedError
 from dualquery.mechanisms.dualquery.options import GameOptions
 from dualquery.mechanisms.dualquery.parameters import Chosen, choose_parameters
 from dualquery.mechanisms.dualquery.predictions import game_bytes, game_error
-from dualquery.mechanisms.dualquery.record_player import RecordPlayer
+from dualquery.mechanisms.dualquery.record_player import RecordPlayer, rehearse
 from dualquery.mechanisms.dualquery.responses import solver_totals, trace_line
 from dualquery.mechanisms.dualquery.shares import in_shares, likelihood_shares
 from dualquery.mechanisms.dualquery.transcript import Transcript
@@ -134,6 +134,7 @@ class DualQuery(GameOptions, Mechanism[GameDetails]):
         )
         trace: list[dict[str, Any]] = []
 
+        rehearse(chosen.solver, task.queries, game.samples, self.solver_timeout)
         record = player.first_record()
         curator.begin_game(game.step)
         for number in range(2, game.rounds + 1):

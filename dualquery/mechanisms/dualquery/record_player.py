@@ -5,18 +5,25 @@ Everything here is public: the sample is, and so is the record.
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.data.domain import Domain
-from dualquery.mechanisms.dualquery.best_response import groups_of
+from dualquery.mechanisms.dualquery.best_response import best_response, groups_of
 from dualquery.mechanisms.dualquery.options import FreePolicy
 from dualquery.mechanisms.dualquery.responses import fallback, legal_response, restored, stored
 from dualquery.mechanisms.protocol import Session
-from solvers import BestResponse, Solution
+from dualquery.queries.family import Queries, disjunctions_of
+from solvers import BestResponse, Solution, get_solver
+from solvers.errors import SolverError
 from solvers.protocol import Solver
+
+_REHEARSAL_SECONDS = 1.0
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +78,29 @@ class RecordPlayer:
         return fill_unmentioned(
             self.domain, mentioned_attributes(problem), self.free, self.generator, previous
         )
+
+
+def rehearse(solver: str, queries: Queries, samples: int, time_limit: float) -> None:
+    """Let a new solver of a name play a made-up round: one that refuses shall do so now.
+
+    Later a draw is paid for. What else goes wrong is survived then.
+
+    Raises
+    ------
+    SolverError
+        As the solver raised it: the problem is too large for it, or its licence is missing.
+    """
+    if solver.partition(":")[0] == "auto":  # refuses nothing
+        return
+    generator = np.random.default_rng(0)
+    drawn = np.unique(generator.integers(len(queries), size=samples))
+    problem = best_response(disjunctions_of(queries), drawn, np.ones(len(drawn), np.int64))
+    try:
+        get_solver(solver).solve(problem, time_limit=min(time_limit, _REHEARSAL_SECONDS))
+    except SolverError:
+        raise
+    except Exception as fault:
+        _log.warning("solver %s failed on a made-up problem: %s", solver, fault)
 
 
 def fill_unmentioned(

@@ -88,6 +88,9 @@ class Gaussian:
         def noisy() -> Numbers:
             return exact.noisy(self.scale, lambda given, scale: add_gaussian(given, scale, source))
 
+        # What cannot be drawn is refused before it is charged.
+        for scale in exact.noise_scales(self.scale):
+            check_gaussian(scale, exact.numbers.size)
         event = GaussianNoise(moves.l2, self.scale)
         return ledger.draw(event, ground, noisy, exact.numbers.shape)
 

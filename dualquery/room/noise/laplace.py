@@ -19,7 +19,7 @@ from dualquery.privacy.events import LaplaceNoise
 from dualquery.room.exact import Exact, Numbers, positive
 from dualquery.room.ground import Ground
 from dualquery.room.ledger import Ledger
-from dualquery.room.randomness import Randomness
+from dualquery.room.randomness import Randomness, check_scale
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +40,9 @@ class Laplace:
         def add(numbers: NDArray[np.int64], scale: float) -> NDArray[np.int64]:
             return numbers + source.discrete_laplace(scale, numbers.size).reshape(numbers.shape)
 
+        # What cannot be drawn is refused before it is charged.
+        for scale in exact.noise_scales(self.scale):
+            check_scale(scale)
         event = LaplaceNoise(moves.l1 / self.scale)
         noisy = partial(exact.noisy, self.scale, add)
         return ledger.draw(event, ground, noisy, exact.numbers.shape)

@@ -1,0 +1,1 @@
+"""Checkpoints: what an interrupted release has charged and drawn, from which it goes on."""

@@ -1,0 +1,218 @@
+"""The journal of a run in a file: what it is of, what it has drawn, and its public values.
+
+Every attempt to make the release appends to the same file. What is in it was charged and drawn, or
+is public; exact numbers and the state of a generator never are.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualquery.checkpoints.events import event_of, event_to_dict, ground_of
+from dualquery.checkpoints.lines import Entry, Lines
+from dualquery.privacy.events import Event
+from dualquery.room.ground import Ground
+from dualquery.room.journal import Public, Recorded
+from dualquery.runtime.errors import BadInputError
+
+FORMAT = 1
+_MOST_DEATHS = 2
+"""Attempts that may die while they compute one public value."""
+
+
+class Checkpoint:
+    """A journal (`dualquery.room.journal`) in a file of its own.
+
+    Parameters
+    ----------
+    path
+        The file; a new one, or that of earlier attempts.
+    on_full
+        Called when the disk is full; returns whether it made room.
+    hold
+        Takes so many bytes of the disk, until the release is written.
+    no_other_copy
+        The operator's word that it is resumed here and nowhere else.
+
+    Raises
+    ------
+    BadInputError
+        If the file is damaged, of a newer version, or cannot be read or made.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        on_full: Callable[[], bool] = lambda: False,
+        hold: Callable[[int], None] = lambda _: None,
+        no_other_copy: bool = False,
+    ) -> None:
+        self._path = path
+        self.no_other_copy = no_other_copy
+        self._hold = hold
+        self.attempts = 0
+        """Number of attempts that went on from here: that of the last one, from 0 on."""
+        self._lines = Lines(path, on_full)
+        self._facts: dict[str, Public] = {}
+        self._draws: list[Recorded] = []
+        self._taken = 0
+        self.fresh = 0
+        """Number of draws that began in this attempt."""
+        self._public: dict[str, Public] = {}
+        self._deaths: Counter[str] = Counter()
+        self.complete = False
+        """Whether all was drawn: an attempt that goes on draws nothing."""
+        if not self._lines.entries:
+            self._lines.append({"checkpoint": FORMAT}, sync=True)
+        try:
+            for number, entry in enumerate(self._lines.entries):
+                self._take_in(number, entry)
+        except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
+            self.close()
+            raise BadInputError(f"the checkpoint {path}: {error}") from error
+        self._lines.entries.clear()
+
+    @property
+    def draws(self) -> int:
+        """Number of private draws that began, in all attempts."""
+        return len(self._draws) + self.fresh
+
+    @property
+    def lost(self) -> int:
+        """Number of draws of earlier attempts without a result."""
+        return sum(each.result is None for each in self._draws)
+
+    @property
+    def resumed(self) -> bool:
+        """Whether an earlier attempt drew, and this one is to draw more."""
+        return bool(self._draws) and not self.complete
+
+    @property
+    def facts(self) -> Mapping[str, Public]:
+        """What `same` kept."""
+        return self._facts
+
+    def close(self) -> None:
+        """Close the file."""
+        self._lines.close()
+
+    def make_room(self, size: int) -> None:
+        """Hold so many bytes of the disk, for the release.
+
+        Raises
+        ------
+        BadInputError
+            If the disk refuses them.
+        """
+        try:
+            self._hold(size)
+        except OSError as error:
+            raise BadInputError(
+                f"the release, of about {max(size >> 20, 1):,} MiB, cannot be written beside "
+                f"{self._path.parent}: {error.strerror}; make room, or name another --out"
+            ) from error
+
+    def finish(self) -> None:
+        """Keep that all was drawn; on the disk when this returns."""
+        if not self.complete:
+            self._lines.append({"complete": True}, sync=True)
+            self.complete = True
+
+    def recorded(self) -> Recorded | None:
+        """Return the next draw of an earlier attempt that `take` has not passed; None if none."""
+        return self._draws[self._taken] if self._taken < len(self._draws) else None
+
+    def take(self) -> None:
+        """Pass the draw that `recorded` returned."""
+        self._taken += 1
+
+    def begin(self, events: tuple[Event, ...], ground: Ground) -> None:
+        """Keep that a draw is about to be made; on the disk when this returns."""
+        if self.complete:
+            raise BadInputError(f"the checkpoint {self._path} is complete: nothing may be drawn")
+        described = {"begin": event_to_dict(events[0]), "times": len(events)}
+        self._lines.append({**described, "ground": asdict(ground)}, sync=True)
+        self.fresh += 1
+
+    def end(self, result: NDArray[Any]) -> None:
+        """Keep what came of the draw that began last; on the disk when this returns."""
+        self._lines.append({"end": result}, sync=True)
+
+    def recall(
+        self, name: str, compute: Callable[[], Public], instead: Callable[[], Public]
+    ) -> Public:
+        """Return a public value: the one kept under a name, else a new one: see `Journal`.
+
+        A new value is on the disk with the next draw, the first thing that may depend on it.
+        """
+        if name in self._public:
+            return self._public.pop(name)
+        if self._deaths[name] >= _MOST_DEATHS:
+            value = instead()
+        else:
+            self._lines.append({"computing": name}, sync=False)
+            value = compute()
+        self._lines.append({"public": name, "value": dict(value)}, sync=False)
+        return value
+
+    def same(self, what: str, value: Public) -> None:
+        """Keep a fact about the run; refuse to go on if an earlier attempt had another."""
+        value = json.loads(json.dumps(dict(value), default=str))
+        known = self._facts.get(what)
+        if known is None:
+            self._lines.append({"fact": what, "value": value}, sync=False)
+            self._facts[what] = value
+            return
+        off = [
+            f"{name} was {known.get(name)!r} and is {value.get(name)!r}"
+            for name in sorted({*known, *value})
+            if known.get(name) != value.get(name)
+        ]
+        if off:
+            raise BadInputError(
+                f"the checkpoint {self._path} is of another {what}: {'; '.join(off)}; go on with "
+                "what it was made with, or make a new release"
+            )
+
+    def go_on(self, attempt: int) -> None:
+        """Keep that an attempt, by its number, goes on from here."""
+        self._lines.append({"attempt": attempt}, sync=True)
+        self.attempts = attempt
+
+    def _take_in(self, number: int, entry: Entry) -> None:
+        """Read an entry of an earlier attempt."""
+        if number == 0:
+            version = entry["checkpoint"]
+            if not isinstance(version, int) or version > FORMAT:
+                raise ValueError(f"format {version!r} is newer than {FORMAT}: upgrade dualquery")
+        elif "begin" in entry:
+            events = (event_of(entry["begin"]),) * entry["times"]
+            if not events:
+                raise ValueError("a draw of no event")
+            self._draws.append(Recorded(events, ground_of(entry["ground"]), None))
+        elif "end" in entry:
+            begun = self._draws[-1]
+            if begun.result is not None or not isinstance(entry["end"], np.ndarray):
+                raise ValueError("a result of no draw")
+            self._draws[-1] = Recorded(begun.events, begun.ground, entry["end"])
+        elif "computing" in entry:
+            self._deaths[entry["computing"]] += 1
+        elif "public" in entry:
+            self._public[entry["public"]] = entry["value"]
+        elif "fact" in entry:
+            self._facts[entry["fact"]] = entry["value"]
+        elif "complete" in entry:
+            self.complete = True
+        elif "attempt" in entry:
+            self.attempts = int(entry["attempt"])
+        else:
+            raise ValueError("an entry of an unknown kind")

@@ -1,0 +1,289 @@
+"""The folder of a release that is being made: ``OUT.unfinished`` beside ``OUT``, visible.
+
+It has a lock, the checkpoint, space that is held for the release, and the release itself while it
+is written. Who holds the lock owns the folder, and with it the name of the release: a second
+process that is asked for the same one is refused at once. A folder whose process is dead is removed
+by the next run beside it, unless something was drawn: that was paid for, and can be resumed.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO
+
+from dualquery.checkpoints.checkpoint import Checkpoint
+from dualquery.runtime.durable import sync_folder, try_lock
+from dualquery.runtime.errors import BadInputError, InterruptedRun
+
+SUFFIX = ".unfinished"
+LOCK, JOURNAL, SPACE, RELEASE = "lock", "journal", "space", "release"
+LEAST_SPACE = 1 << 20
+"""Bytes that are held from the start, so that a full disk is found before anything is drawn."""
+
+_PIECE = 1 << 20
+_TRIES = 5
+
+
+class Unfinished:
+    """The folder, held by this process.
+
+    Parameters
+    ----------
+    path
+        The folder.
+    lock
+        Its lock file, locked.
+    no_other_copy
+        The operator's word that the checkpoint is resumed here and nowhere else.
+    """
+
+    def __init__(self, path: Path, lock: IO[bytes], *, no_other_copy: bool = False) -> None:
+        self.path = path
+        self._lock = lock
+        self._no_other_copy = no_other_copy
+        self._checkpoint: Checkpoint | None = None
+        self._space = 0
+
+    @property
+    def checkpoint(self) -> Checkpoint:
+        """The checkpoint, made or read when it is first asked for.
+
+        Raises
+        ------
+        BadInputError
+            If it is damaged, or cannot be made.
+        """
+        if self._checkpoint is None:
+            self._checkpoint = Checkpoint(
+                self.path / JOURNAL,
+                on_full=self.give_space,
+                hold=self.hold_space,
+                no_other_copy=self._no_other_copy,
+            )
+            sync_folder(self.path)
+            sync_folder(self.path.parent)
+        return self._checkpoint
+
+    @property
+    def drawn(self) -> bool:
+        """Whether a private draw began."""
+        return self._checkpoint is not None and self._checkpoint.draws > 0
+
+    @property
+    def drawn_now(self) -> bool:
+        """Whether a private draw began in this attempt."""
+        return self._checkpoint is not None and self._checkpoint.fresh > 0
+
+    @property
+    def release(self) -> Path:
+        """The folder that a release is written to; it is not there yet."""
+        return self.path / RELEASE
+
+    def hold_space(self, size: int) -> None:
+        """Take so many bytes of the disk, until the release is written.
+
+        Raises
+        ------
+        OSError
+            If the disk refuses them.
+        """
+        piece = os.urandom(_PIECE)  # what a file system cannot compress
+        try:
+            with (self.path / SPACE).open("ab", buffering=0) as file:
+                while self._space < size:
+                    self._space += file.write(piece)
+                os.fsync(file.fileno())
+        except OSError:
+            self.give_space()
+            raise
+
+    def give_space(self) -> bool:
+        """Give the held bytes back; tell whether there were any."""
+        held, self._space = self._space, 0
+        with suppress(OSError):
+            (self.path / SPACE).unlink()
+        return held > 0
+
+    def told(self) -> str:
+        """Return what was drawn, and how to go on with it."""
+        draws = self.checkpoint.draws
+        many = "1 private draw was" if draws == 1 else f"{draws:,} private draws were"
+        return (
+            f"{many} begun and stay charged; what came of them is kept: go on with dualquery "
+            f"release --resume {self.path}"
+        )
+
+    def close(self, *, keep: bool) -> None:
+        """Let the folder go, and remove it unless it is to be kept."""
+        if self._checkpoint is not None:
+            self._checkpoint.close()
+        self.give_space()
+        if keep:
+            shutil.rmtree(self.release, ignore_errors=True)
+            self._lock.close()
+        else:
+            _remove(self.path, self._lock)
+
+
+@contextmanager
+def begin(path: Path) -> Iterator[Unfinished]:
+    """Make the folder of a new release, for a block.
+
+    At the end of the block it is removed; where the block fails it stays if something was drawn,
+    and the failure says how to go on.
+
+    Raises
+    ------
+    BadInputError
+        If another process has it, or it holds what an interrupted release has drawn.
+    InterruptedRun
+        If the block was interrupted after something was drawn.
+    """
+    _sweep(path.parent)
+    with _block(Unfinished(path, _made(path))) as unfinished:
+        yield unfinished
+
+
+@contextmanager
+def take_over(path: Path, *, no_other_copy: bool) -> Iterator[Unfinished]:
+    """Open the folder of an interrupted release, to go on with it in a block: see `begin`.
+
+    Parameters
+    ----------
+    path
+        The folder.
+    no_other_copy
+        The operator's word that no copy of it was or will be resumed. Needed where no budget file
+        tells.
+
+    Raises
+    ------
+    BadInputError
+        If there is none, it is damaged, or another process goes on with it.
+    """
+    if not _is_ours(path) or not (path / JOURNAL).is_file():
+        raise BadInputError(
+            f"{path} is no folder of an unfinished release: its name ends in {SUFFIX}, and an "
+            "interrupted release leaves it beside its --out"
+        )
+    lock = _claimed(path)
+    if lock is None:
+        raise BadInputError(f"another process goes on with {path}: wait for it, or stop it")
+    unfinished = Unfinished(path, lock, no_other_copy=no_other_copy)
+    try:
+        _ = unfinished.checkpoint
+    except BaseException:
+        lock.close()
+        raise
+    with _block(unfinished):
+        yield unfinished
+
+
+@contextmanager
+def _block(unfinished: Unfinished) -> Iterator[Unfinished]:
+    try:
+        yield unfinished
+    except BaseException as error:
+        drawn = unfinished.drawn
+        unfinished.close(keep=drawn)
+        if drawn and isinstance(error, KeyboardInterrupt):
+            raise InterruptedRun(unfinished.told()) from error
+        if unfinished.drawn_now:
+            error.add_note(unfinished.told())
+        raise
+    unfinished.close(keep=False)
+
+
+def _made(path: Path) -> IO[bytes]:
+    """Make the folder, and return its lock."""
+    for _ in range(_TRIES):
+        try:
+            path.mkdir(mode=0o700)
+        except FileExistsError:
+            if not _is_ours(path):
+                raise BadInputError(
+                    f"{path} is in the way and is no folder of an unfinished release; move it, or "
+                    "name another --out"
+                ) from None
+            lock = _claimed(path)
+            if lock is None:
+                if path.exists():
+                    raise BadInputError(
+                        f"another process is making {_target(path)}; name another --out, or wait"
+                    ) from None
+            elif _has_draws(path / JOURNAL):
+                lock.close()
+                raise BadInputError(
+                    f"{path} holds what an interrupted release has drawn and paid for; go on with "
+                    f"it (dualquery release --resume {path}), or delete it"
+                ) from None
+            else:
+                _remove(path, lock)
+            continue
+        lock = _claimed(path)
+        if lock is not None:
+            return lock
+    raise BadInputError(f"other processes keep taking {path}; name another --out")
+
+
+def _sweep(parent: Path) -> None:
+    """Remove the folders of dead runs that had drawn nothing."""
+    with suppress(OSError):
+        for path in [*parent.glob(f"*{SUFFIX}")]:
+            if _is_ours(path) and (path / LOCK).is_file() and not _has_draws(path / JOURNAL):
+                lock = _claimed(path)
+                if lock is not None:
+                    _remove(path, lock)
+
+
+def _claimed(path: Path) -> IO[bytes] | None:
+    """Return the folder's lock file, locked by this process; None if another one has it."""
+    try:
+        handle = os.open(path / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+    except FileNotFoundError:  # the folder was removed meanwhile
+        return None
+    lock = os.fdopen(handle, "r+b", buffering=0)
+    try:
+        # Whoever had it before may have removed it.
+        if try_lock(lock) and os.path.samestat(os.fstat(handle), (path / LOCK).stat()):
+            return lock
+    except FileNotFoundError:
+        pass
+    except BaseException:
+        lock.close()
+        raise
+    lock.close()
+    return None
+
+
+def _remove(path: Path, lock: IO[bytes]) -> None:
+    if os.name == "nt":  # an open file cannot be removed there
+        lock.close()
+    shutil.rmtree(path, ignore_errors=True)
+    lock.close()
+
+
+def _is_ours(path: Path) -> bool:
+    """Return whether a path is such a folder: nothing else may be touched."""
+    if path.is_symlink() or not path.is_dir() or not path.name.endswith(SUFFIX):
+        return False
+    return {each.name for each in path.iterdir()} <= {LOCK, JOURNAL, SPACE, RELEASE}
+
+
+def _has_draws(journal: Path) -> bool:
+    """Return whether a draw began, or whether one cannot tell."""
+    try:
+        with journal.open("rb") as lines:
+            return any(b' {"begin":' in line for line in lines)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+
+
+def _target(path: Path) -> Path:
+    return path.with_name(path.name.removesuffix(SUFFIX))

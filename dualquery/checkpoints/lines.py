@@ -1,0 +1,174 @@
+"""A file of JSON lines that is only ever appended to, each with a digest of all before it.
+
+A line that was cut off by a loss of power is dropped when the file is opened again: it was not
+synced, so nothing depends on it. Every other change of what is written is found by the digests.
+Whoever edits a line and computes all digests anew is not: the file belongs to the operator.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import math
+import os
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualquery.runtime.errors import BadInputError
+
+LARGEST_ARRAY = 1 << 32
+"""Bytes of one array, at most: 2^29 noisy numbers."""
+
+_BEGINNING = hashlib.sha256(b"dualquery checkpoint").hexdigest()
+_DIGITS = 32
+_DTYPES = ("uint8", "int64", "float64")
+
+Entry = dict[str, Any]
+
+
+class Lines:
+    """The open file.
+
+    Parameters
+    ----------
+    path
+        A new file, or one that this class wrote.
+    on_full
+        Called when the disk is full; returns whether it made room.
+
+    Attributes
+    ----------
+    entries
+        What the file held when it was opened, in order.
+
+    Raises
+    ------
+    BadInputError
+        If the file is damaged, or cannot be read or made.
+    """
+
+    def __init__(self, path: Path, on_full: Callable[[], bool] = lambda: False) -> None:
+        self._path = path
+        self._on_full = on_full
+        self._digest = _BEGINNING
+        self.entries: list[Entry] = []
+        try:
+            # Only the user may read it, although all of it is public.
+            handle = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o600)
+            self._file = os.fdopen(handle, "r+b", buffering=0)
+        except OSError as error:
+            raise BadInputError(f"{path}: {error.strerror}") from error
+        try:
+            self._read()
+        except BaseException:
+            self._file.close()
+            raise
+
+    def append(self, entry: Entry, *, sync: bool) -> None:
+        """Write an entry; with ``sync`` it, and all before it, are on the disk when this returns.
+
+        Raises
+        ------
+        BadInputError
+            If the disk refuses it: it is full, for example.
+        """
+        text = json.dumps(_written(entry), separators=(",", ":"))
+        digest = _next(self._digest, text)
+        line = memoryview(f"{digest} {text}\n".encode("ascii"))
+        while True:
+            try:
+                while line:
+                    line = line[self._file.write(line) :]
+                if sync:
+                    os.fsync(self._file.fileno())
+                break
+            except OSError as error:
+                if not self._on_full():
+                    raise BadInputError(
+                        f"cannot write the checkpoint {self._path}: {error.strerror or error}"
+                    ) from error
+        self._digest = digest
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def _read(self) -> None:
+        whole = 0
+        for number, line in enumerate(self._file.readlines(), 1):
+            if not line.endswith(b"\n"):
+                break
+            try:
+                digest, _, text = line.decode("ascii").rstrip("\n").partition(" ")
+                if digest != _next(self._digest, text):
+                    raise ValueError("its digest is of another content")
+                self.entries.append(_read_back(json.loads(text)))
+            except (ValueError, RecursionError, MemoryError) as error:
+                raise BadInputError(
+                    f"the checkpoint {self._path} is damaged: line {number}: {error}"
+                ) from error
+            self._digest = digest
+            whole += len(line)
+        self._file.truncate(whole)
+        self._file.seek(whole)
+
+
+def _next(digest: str, text: str) -> str:
+    return hashlib.sha256(f"{digest} {text}".encode("ascii", "replace")).hexdigest()[:_DIGITS]
+
+
+def _written(value: Any) -> Any:
+    """Return a value with its arrays as texts."""
+    if isinstance(value, np.ndarray):
+        data = np.ascontiguousarray(value)
+        packed = base64.b85encode(zlib.compress(data.tobytes(), 1)).decode("ascii")
+        return {"array": data.dtype.name, "shape": list(data.shape), "data": packed}
+    if isinstance(value, dict):
+        return {key: _written(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_written(each) for each in value]
+    if isinstance(value, np.generic):
+        return value.item()
+    return value
+
+
+def _read_back(value: Any) -> Any:
+    """Return a value with its texts as arrays.
+
+    Raises
+    ------
+    ValueError
+        If an array is not as `_written` writes them.
+    """
+    if isinstance(value, list):
+        return [_read_back(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    if value.keys() == {"array", "shape", "data"}:
+        return _array(value["array"], value["shape"], value["data"])
+    return {key: _read_back(each) for key, each in value.items()}
+
+
+def _array(dtype: object, shape: object, data: object) -> NDArray[Any]:
+    lengths = shape if isinstance(shape, list) else [-1]
+    if dtype not in _DTYPES or not isinstance(data, str):
+        raise ValueError(f"an array of {dtype!r}")
+    if not all(type(length) is int and 0 <= length <= LARGEST_ARRAY for length in lengths):
+        raise ValueError(f"an array of shape {shape!r}")
+    expected = math.prod(lengths) * np.dtype(str(dtype)).itemsize
+    if expected > LARGEST_ARRAY:
+        raise ValueError(f"an array of {expected:,} bytes")
+    unpacking = zlib.decompressobj()
+    try:
+        content = unpacking.decompress(base64.b85decode(data), expected + 1)
+    except zlib.error as error:
+        raise ValueError(str(error)) from error
+    if len(content) != expected:
+        raise ValueError(f"an array of {len(content):,} bytes where {expected:,} are expected")
+    return np.frombuffer(content, str(dtype)).reshape(lengths).copy()

@@ -1,0 +1,148 @@
+"""The place of a release on the disk: claimed before work begins, filled in one step at the end."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dualquery.checkpoints import folder as unfinished_folder
+from dualquery.checkpoints.folder import LEAST_SPACE, SUFFIX, Unfinished
+from dualquery.runtime.durable import sync_folder
+from dualquery.runtime.errors import BadInputError
+
+if TYPE_CHECKING:
+    from dualquery.checkpoints.checkpoint import Checkpoint
+
+
+class Place:
+    """A name that no other run of this program can take, and the folder that will get it.
+
+    Parameters
+    ----------
+    target
+        The release's folder to be.
+    unfinished
+        Where it is made.
+    """
+
+    def __init__(self, target: Path, unfinished: Unfinished) -> None:
+        self.target = target
+        self._unfinished = unfinished
+
+    @property
+    def checkpoint(self) -> Checkpoint:
+        """What an interrupted run can go on from."""
+        return self._unfinished.checkpoint
+
+    def hold_space(self, size: int = LEAST_SPACE) -> None:
+        """Make sure that so many bytes can be written; see `Unfinished.hold_space`."""
+        with _disk_errors(self.target):
+            self._unfinished.hold_space(size)
+
+    def write(self, write_files: Callable[[Path], None]) -> None:
+        """Let a release write its files (`Release.write_files`); give it its name in one step.
+
+        Raises
+        ------
+        BadInputError
+            If the disk refuses it, or the name was taken by another program.
+        """
+        from polars.exceptions import PolarsError
+
+        self._unfinished.give_space()
+        with _disk_errors(self.target, PolarsError):
+            write_files(self._unfinished.release)
+            if self.target.exists():
+                raise BadInputError(
+                    f"{self.target} appeared while the release was made; name another --out"
+                )
+            self._unfinished.release.rename(self.target)
+            sync_folder(self.target.parent)
+
+
+@contextlib.contextmanager
+def reserve(path: str | Path) -> Iterator[Place]:
+    """Claim a place for a release; whatever happens, no half-written folder is left.
+
+    What stays where something was drawn is ``PATH.unfinished`` with the checkpoint.
+
+    Raises
+    ------
+    BadInputError
+        If the folder exists or cannot be made, or another process is making it.
+    """
+    target = Path(path)
+    with contextlib.ExitStack() as undo:
+        with _disk_errors(target):
+            _require_free(target)
+            for parent in reversed(target.parents):
+                if not parent.exists():
+                    parent.mkdir()
+                    undo.callback(_remove_if_empty, parent)
+            folder = undo.enter_context(unfinished_folder.begin(unfinished_path(target)))
+        yield Place(target, folder)
+
+
+@contextlib.contextmanager
+def resume(
+    checkpoint: str | Path, out: str | Path | None = None, *, no_other_copy: bool = False
+) -> Iterator[Place]:
+    """Take over the place of an interrupted release.
+
+    Parameters
+    ----------
+    checkpoint
+        The folder ``OUT.unfinished`` that it left.
+    out
+        Another folder for the release; None for ``OUT``.
+    no_other_copy
+        The operator's word: see `dualquery.checkpoints.folder.take_over`.
+
+    Raises
+    ------
+    BadInputError
+        If there is no such checkpoint, it is damaged or used, or the folder exists.
+    """
+    path = Path(checkpoint)
+    target = path.with_name(path.name.removesuffix(SUFFIX)) if out is None else Path(out)
+    _require_free(target)
+    with unfinished_folder.take_over(path, no_other_copy=no_other_copy) as folder:
+        yield Place(target, folder)
+
+
+def unfinished_path(target: Path) -> Path:
+    """Return where a release is made: its name and `SUFFIX`, cut to what file systems take."""
+    name = target.name
+    while len((name + SUFFIX).encode(errors="replace")) > 255 and len(target.name.encode()) <= 255:
+        name = name[:-1]
+    return target.with_name(name + SUFFIX)
+
+
+def _require_free(target: Path) -> None:
+    if target.exists() or target.is_symlink():
+        raise BadInputError(f"{target} exists already; name another folder with --out")
+
+
+def _remove_if_empty(folder: Path) -> None:
+    with contextlib.suppress(OSError):
+        folder.rmdir()
+
+
+@contextlib.contextmanager
+def _disk_errors(target: Path, *others: type[Exception]) -> Iterator[None]:
+    """Turn a refusal of the disk into `BadInputError`; ``others`` are a library's errors for it."""
+    refusals: tuple[type[Exception], ...] = (OSError, *others)
+    try:
+        yield
+    except refusals as error:
+        text = str(error)
+        number = getattr(error, "errno", None)
+        # Polars tells the system's error in words and by its number only.
+        full = number == errno.ENOSPC or "No space left" in text or "os error 28" in text
+        reason = "the disk is full" if full else (getattr(error, "strerror", None) or text)
+        raise BadInputError(
+            f"cannot write the release to {target}: {reason}; name another place with --out"
+        ) from error

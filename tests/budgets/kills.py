@@ -1,0 +1,192 @@
+"""Releases that are killed at random instants, and what must hold of the files they leave.
+
+Workers make real releases of a tiny table on one budget file, by the command line in process. Each
+notes, before the first private draw of a release, which charge it was told is on the disk; so a
+draw without its charge would be seen even if no answer of it got out.
+
+`rounds_of_kills` starts workers, kills them with SIGKILL and looks at what is left. To look at
+more, give it an ``after``: it is called with the folder once the workers of a round are dead.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import multiprocessing
+import os
+import random
+import signal
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from dualquery.budgets.budget_file import BudgetFile
+
+EPSILON, DELTA = 0.1, 1e-8
+"""Of each release."""
+
+WHOLE = {"epsilon": 1.0, "delta": 1e-6}
+"""Of a budget file: ten releases."""
+
+BUDGET, DRAWS, REFUSED, READY = "b.budget", "draws", "refused", "ready"
+
+_processes = multiprocessing.get_context("forkserver")
+# Imports take seconds, and no thread may run before the fork: import, call nothing.
+_processes.set_forkserver_preload(
+    [
+        "dualquery.api", "dualquery.cli.main", "dualquery.cli.console",
+        "dualquery.mechanisms.baselines.noisy_answers", "dualquery.models.stored",
+        "dualquery.queries.generate.marginals", "dualquery.room.sensitivity.spectral",
+        "dualquery.room.sensitivity.pairwise_kernels", "dualquery.releases.folder",
+        "dp_accounting.rdp.rdp_privacy_accountant", "opendp.mod", "opendp.measurements",
+        "pandas", "polars", "pyarrow.compute", "rich.progress", "scipy.stats",
+        "sklearn.decomposition",
+    ]
+)  # fmt: skip
+
+
+@dataclass
+class Tally:
+    """What was counted over all kills."""
+
+    kills: int = 0
+    files: int = 0
+    releases: int = 0
+    """Complete release folders."""
+    charged: int = 0
+    unfinished: int = 0
+    """Charged releases without an answer: killed on the way."""
+    overspent: int = 0
+    lost: int = 0
+    """Draws or answers whose charge is not in the file."""
+    torn: int = 0
+    """Release folders that cannot be read."""
+    faults: int = 0
+    """Workers that ended other than by a kill or a refusal for lack of budget."""
+
+
+def work(folder: Path, table: Path, schema: Path, name: str) -> None:
+    """Make releases until the budget is spent."""
+    from dualquery.cli.main import main
+    from dualquery.releases import making
+    from dualquery.releases.payment import Payment
+
+    paid: list[str] = []
+    pay, source = Payment.pay, making.randomness
+
+    def noted_pay(self: Payment, *arguments: object) -> None:
+        pay(self, *arguments)  # type: ignore[arg-type]
+        assert self.charge is not None
+        paid.append(self.charge.release)
+
+    def noted_randomness(seed: int | None) -> object:
+        with (folder / f"{DRAWS}-{name}").open("a") as stream:
+            stream.write(f"{paid[-1] if paid else 'unpaid'}\n")
+        return source(seed)
+
+    Payment.pay = noted_pay  # type: ignore[method-assign]
+    making.randomness = noted_randomness  # type: ignore[assignment]
+    (folder / f"{READY}-{name}").touch()
+    for number in range(1000):
+        said = io.StringIO()
+        with contextlib.redirect_stderr(said), contextlib.redirect_stdout(io.StringIO()):
+            code = main([
+                "release", str(table), "--schema", str(schema), "--queries", "5", "--way", "1",
+                "--mechanism", "gaussian", "--epsilon", str(EPSILON), "--delta", str(DELTA),
+                "--budget", str(folder / BUDGET), "--out", str(folder / f"out-{name}-{number}"),
+                "--threads", "1",
+            ])  # fmt: skip
+        if code:
+            (folder / f"{REFUSED}-{name}").write_text(said.getvalue())
+            os._exit(0 if "has no room" in said.getvalue() else 1)
+
+
+def rounds_of_kills(
+    place: Path,
+    table: Path,
+    schema: Path,
+    kills: int,
+    seed: int,
+    *,
+    workers: int = 2,
+    longest: float = 1.5,
+    after: Callable[[Path], None] = lambda folder: None,
+) -> Tally:
+    """Kill workers until there were enough kills, and count what they left.
+
+    Parameters
+    ----------
+    place
+        An empty folder.
+    table, schema
+        The private table.
+    kills
+        Number of workers to kill while they work.
+    seed
+        Of the instants.
+    workers
+        Processes on one budget file at a time.
+    longest
+        Most seconds that a worker lives, after it has begun.
+    after
+        Called when all workers of a round are dead.
+    """
+    instants = random.Random(seed)
+    tally = Tally()
+    folder = place
+    while tally.kills < kills:
+        if folder is place or any(folder.glob(f"{REFUSED}-*")):
+            folder = place / f"file-{tally.files}"
+            folder.mkdir()
+            BudgetFile.create(folder / BUDGET, **WHOLE)
+            tally.files += 1
+        names = [f"{tally.kills}-{number}" for number in range(workers)]
+        started = [
+            _processes.Process(target=work, args=(folder, table, schema, name)) for name in names
+        ]
+        for each in started:
+            each.start()
+        for name, each in zip(names, started, strict=True):
+            while not (folder / f"{READY}-{name}").exists() and each.is_alive():
+                time.sleep(0.01)
+            time.sleep(instants.uniform(0, longest / workers))
+            if each.is_alive() and each.pid is not None:
+                os.kill(each.pid, signal.SIGKILL)
+            each.join()
+            tally.kills += each.exitcode == -signal.SIGKILL
+            tally.faults += each.exitcode not in (0, -signal.SIGKILL)
+        after(folder)
+        look(folder, Tally())  # every state in between must be whole, too
+    for made in sorted(place.iterdir()):
+        look(made, tally)
+    return tally
+
+
+def look(folder: Path, tally: Tally) -> None:
+    """Count what workers left in a folder."""
+    from dualquery.releases.folder import load_release
+
+    account = BudgetFile(folder / BUDGET).read()
+    spent = account.spent
+    tally.overspent += spent[0] > WHOLE["epsilon"] or spent[1] > WHOLE["delta"]
+    tally.charged += len(account.releases)
+    answered = set()
+    for out in folder.glob("out-*"):
+        try:
+            load_release(out)
+        except ValueError:
+            tally.torn += 1
+            continue
+        tally.releases += 1
+        said = json.loads((out / "release.json").read_text())
+        found = account.releases.get(said["options"]["budget_file"]["release"])
+        stated = (said["privacy"]["epsilon"], said["privacy"]["delta"])
+        if found is None or (found.cost.epsilon, found.cost.delta) != stated:
+            tally.lost += 1
+        else:
+            answered.add(found.id)
+    for file in folder.glob(f"{DRAWS}-*"):
+        tally.lost += sum(name not in account.releases for name in file.read_text().split())
+    tally.unfinished += len(account.releases) - len(answered)

@@ -1,0 +1,84 @@
+"""kill -9 at any instant: no answer without its charge, no overspending, nothing torn."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import sqlite3
+import sys
+from pathlib import Path
+
+import pytest
+
+from dualquery.budgets.budget_file import BudgetFile
+from dualquery.budgets.charge import Charge
+from dualquery.privacy.composition import Cost
+from tests.budgets.conftest import Make
+from tests.budgets.kills import Tally, rounds_of_kills
+from tests.tables import write_people
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
+
+
+def hurt(tally: Tally) -> tuple[int, int, int, int]:
+    """Return what must be 0."""
+    return tally.overspent, tally.lost, tally.torn, tally.faults
+
+
+def test_a_few_kills(tmp_path: Path) -> None:
+    table, schema = write_people(tmp_path, rows=40)
+    (tmp_path / "files").mkdir()
+    tally = rounds_of_kills(tmp_path / "files", table, schema, kills=6, seed=1)
+    assert hurt(tally) == (0, 0, 0, 0)
+    assert tally.charged > 0
+
+
+@pytest.mark.slow
+def test_three_hundred_kills_of_two_processes(tmp_path: Path) -> None:
+    """The bar of the trust review: 300 kills, 0 overspends, 0 lost charges, 0 torn releases."""
+    table, schema = write_people(tmp_path, rows=40)
+    (tmp_path / "files").mkdir()
+    tally = rounds_of_kills(tmp_path / "files", table, schema, kills=300, seed=2026)
+    print(tally)
+    assert hurt(tally) == (0, 0, 0, 0)
+    assert tally.kills >= 300
+    assert tally.unfinished > 0  # else no kill came between a charge and its answer
+    assert tally.releases > 0
+
+
+def pay_and_die(file: BudgetFile, release: str, step: int, drawn: Path) -> None:
+    """Pay, note that a draw could begin, and be killed at a step of the way."""
+    steps = 0
+
+    def count(frame: object, event: str, what: object) -> None:
+        nonlocal steps
+        steps += isinstance(getattr(what, "__self__", None), sqlite3.Connection)
+        if steps == step:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    sys.setprofile(count)
+    Charge(file, release).pay(Cost(0.0, 0.25, 0.0), mechanism="x")
+    sys.setprofile(None)
+    drawn.touch()
+
+
+def test_a_kill_before_and_after_every_call_of_sqlite(make: Make, tmp_path: Path) -> None:
+    """Charged or not, but never drawn and not charged."""
+    processes = multiprocessing.get_context("fork")
+    file = make(epsilon=1000.0)
+    first = Charge(file)
+    first.pay(Cost(0.0, 0.25, 0.0), mechanism="x")
+    outcomes, step, drawn = set(), 1, tmp_path / "drawn"
+    while not drawn.exists():
+        release = f"{step:032x}"
+        worker = processes.Process(target=pay_and_die, args=(file, release, step, drawn))
+        worker.start()
+        worker.join()
+        assert worker.exitcode in (0, -signal.SIGKILL)
+        charged = release in file.read().releases
+        assert charged or not drawn.exists()
+        assert file.problem() is None
+        outcomes.add((worker.exitcode == 0, charged))
+        step += 1
+    assert outcomes == {(False, False), (False, True), (True, True)}
