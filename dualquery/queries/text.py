@@ -26,11 +26,13 @@ if TYPE_CHECKING:
     from dualquery.data.schema.protocol import Schema
 
 _QUOTED = r'"(?:[^"]|"")*"'
-_PIECE = rf'(?:[^&"]|{_QUOTED})+'
+# Every sign can be read in one way only, so that no text takes long: a doubled quotation mark is
+# the end of one quoted part and the start of the next.
+_PIECE = r'(?:[^&"]|"[^"]*")+'
 _LINE = rf"^{_PIECE}(?:&{_PIECE})*$"
 _LITERAL = re.compile(
-    rf'\s*(?P<bang>!?)\s*(?P<name>{_QUOTED}|[^"=]*?)\s*'
-    rf'(?:(?P<relation>!?=)\s*(?P<value>{_QUOTED}|[^"]*?)\s*)?',
+    rf'\s*+(?P<bang>!?)\s*+(?P<name>{_QUOTED}\s*+|[^"=]*?)'
+    rf'(?:(?P<relation>!?=)\s*+(?P<value>{_QUOTED}\s*+|[^"]*+))?',
     re.DOTALL,
 )
 _OTHER_OPERATOR = re.compile(r"[<>|]|\b(?:and|or)\b", re.IGNORECASE)
@@ -151,13 +153,13 @@ def parse_queries(
 
 def _literal(piece: str, schema: Schema, place: Callable[[int], str], row: int) -> int:
     match = _LITERAL.fullmatch(piece)
-    if match is None or not match["name"]:
+    if match is None or not match["name"].strip():
         raise BadInputError(
             f"{place(row)}: {piece!r} is no literal; write column=value, column!=value, flag or "
             '!flag, with double quotation marks around a whole name or value, as in "a & b"=1'
         )
-    value = match["value"]
-    name = _unquoted(match["name"])
+    value = None if match["value"] is None else match["value"].strip()
+    name = _unquoted(match["name"].strip())
     try:
         code = schema.literal(name, None if value is None else _unquoted(value))
     except BadInputError as error:
