@@ -15,6 +15,7 @@ from dualquery.privacy.events import Neighbours
 from dualquery.releases.identity import keep_questions, keep_request
 from dualquery.releases.making import Terms, declarations, make_release
 from dualquery.releases.payment import Payment
+from dualquery.releases.polish import check_polish
 from dualquery.requests import BudgetRequest
 from dualquery.room.journal import NO_JOURNAL, Journal
 from dualquery.room.randomness import check_seed
@@ -49,6 +50,7 @@ def release(
     mechanism: str | None = None,
     options: Mapping[str, Any] | None = None,
     records: int | None = None,
+    polish: float | None = None,
     epsilon: float = 1.0,
     delta: float | None = None,
     neighbours: str = "replace-one",
@@ -86,6 +88,10 @@ def release(
     records
         Number of synthetic records; None for one a row, up to limits that the release states. A
         mechanism that fits no distribution repeats its own records.
+    polish
+        Seconds for which the records are brought nearer to the released answers, of conjunctions of
+        at most 3 literals (`dualquery.releases.polish`); None for not at all. How far it gets
+        depends on the machine, so a seed does not repeat the records then.
     epsilon, delta, neighbours, accountant
         The budget. ``delta`` defaults to 1/n^2 (0 for mechanisms of pure epsilon).
     rows
@@ -135,7 +141,7 @@ def release(
     wanted = BudgetRequest(
         epsilon=epsilon, delta=delta, accountant=accountant, neighbours=neighbours, rows=rows
     )
-    configured = with_records(configure(mechanism, options or {}), records)
+    configured = with_records(configure(mechanism, options or {}), records, polish=polish)
     wanted.require_delta(configured)
     if mechanism is None and options:
         progress.note(
@@ -158,7 +164,11 @@ def release(
     relation = Neighbours.parse(neighbours)
     journal: Journal = NO_JOURNAL
     if checkpoint is not None and seed is None:
-        asked = {"records": records, "show_private_errors": show_private_errors}
+        asked = {
+            "records": records,
+            "polish": polish,
+            "show_private_errors": show_private_errors,
+        }
         keep_request(checkpoint, configured, wanted, request, table, asked)
         journal = checkpoint
     payment = Payment.begin(
@@ -184,14 +194,16 @@ def release(
                 workload = _own_workload(queries, data.schema)
             else:
                 workload = request.build(data.schema, count.n)
+            if polish is not None:
+                check_polish(workload, polish)
             statistics = configured.statistics(workload)
             declared = declarations(workload, statistics)
             keep_questions(journal, data.schema, workload)
         task = Task(workload, count.n)
         terms = Terms(
             share, count, statistics, declared, asked_epsilon=epsilon, stated_rows=rows, seed=seed,
-            records=records, show_private_errors=show_private_errors, payment=payment,
-            journal=journal,
+            records=records, polish=polish, show_private_errors=show_private_errors,
+            payment=payment, journal=journal,
         )  # fmt: skip
         return make_release(data, task, configured, terms, notes, cores, progress, created)
 

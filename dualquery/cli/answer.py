@@ -35,9 +35,10 @@ def answer(
 ) -> None:
     """Answer questions from a release; costs no privacy.
 
-    A query of the release's workload gets its released answer, any other
-    question that of the fitted model, or else of the synthetic records. Where
-    noisy measurements tell how far off it may be, an interval says so, for each
+    Without questions, those of the list that the release was made for. A query
+    of the release's workload gets its released answer, any other question that
+    of the fitted model, or else of the synthetic records. Where noisy
+    measurements tell how far off it may be, an interval says so, for each
     question by itself.
 
       share      age=30-35 & sex!=Female      age>=18      edu in (9, 10)
@@ -61,16 +62,23 @@ def answer(
     from dualquery.releases.folder import load_release
     from dualquery.releases.table_files import check_target, write_frames
 
-    if (file is None) == (not questions):
+    if file is not None and questions:
         raise BadInputError("ask in words, or name a file of questions with --file: one of the two")
     if out is not None:
         check_target(out)
     terminal = Terminal(machine=as_json)
-    if file is None:
-        found = answer_queries(load_release(release), questions or ())
-    else:
+    made = load_release(release)
+    if file is not None:
         texts, place = read_texts(file)
-        found = answer_queries(load_release(release), texts.to_list(), place)
+        found = answer_queries(made, texts.to_list(), place)
+    else:
+        asked = questions or made.workload.description.get("questions", ())
+        if not asked:
+            raise BadInputError(
+                f"{release} was made without questions of its own; ask in words, or name a file "
+                "with --file"
+            )
+        found = answer_queries(made, asked)
     if out is not None:
         write_frames([_table(found, escaped=out.suffix == ".csv")], out)
     terminal.emit({"answers": found})

@@ -39,8 +39,8 @@ _data, _workload, _mechanism, _budget, _run = (
 )
 
 PASSED_ON = (
-    "schema", "columns", "max_ones_per_row", "mechanism", "records", "epsilon", "delta",
-    "neighbours", "rows", "accountant", "budget", "seed", "threads", "show_private_errors",
+    "schema", "columns", "max_ones_per_row", "mechanism", "records", "polish", "epsilon",
+    "delta", "neighbours", "rows", "accountant", "budget", "seed", "threads", "show_private_errors",
 )  # fmt: skip
 """Options that `dualquery.release` takes under the same names, as they are."""
 
@@ -105,6 +105,10 @@ def release(
     records: Annotated[
         int | None,
         _mechanism(help="Synthetic records; default: one a row, 1,000,000 at most.", min=1),
+    ] = None,
+    polish: Annotated[
+        float | None,
+        _mechanism(help="Seconds in which records are brought nearer to the answers."),
     ] = None,
     rounds: Annotated[
         int | None, _mechanism("--rounds", "--iterations", help="Rounds of the game (T).")
@@ -345,6 +349,12 @@ def show(terminal: Terminal, made: Release, target: Path, *, verbose: bool) -> N
         # The panel says already why a release is not private, and what some notes repeat.
         if note not in statement and "not private" not in note:
             console.print(f"note: {escape(note)}", style="yellow")
+    if questions := made.workload.description.get("questions"):
+        console.print(
+            f"{len(questions):,} questions of the list were asked by their parts, the conjunctions "
+            "that they are made of; they are answered by "
+            f"[bold]dualquery answer {escape(str(target))}[/bold]"
+        )
     shown = 5  # the text of all of them would take a while
     few = ", the first few" if len(made.workload) > shown else ""
     answers = "answer" if len(made.workload) == 1 else "answers"

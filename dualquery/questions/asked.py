@@ -19,7 +19,7 @@ from dualquery.questions.columns import (
     pieces_of,
     require_numbers,
 )
-from dualquery.questions.forms import Bounds
+from dualquery.questions.forms import Bounds, LinearForm
 from dualquery.questions.syntax import (
     COUNT,
     QUANTILE,
@@ -76,6 +76,12 @@ class Asked:
     conjunctions: tuple[NDArray[np.int32], ...]
     remark: str
 
+    @property
+    def forms(self) -> tuple[LinearForm, ...]:
+        """The forms whose means determine the answer."""
+        below = () if self.denominator is None else (self.denominator.likely,)
+        return (self.numerator.likely, *below)
+
 
 @dataclass(frozen=True, eq=False)
 class AskedQuantile:
@@ -103,6 +109,11 @@ class AskedQuantile:
     below: tuple[Bounds, ...]
     denominator: Bounds
     remark: str
+
+    @property
+    def forms(self) -> tuple[LinearForm, ...]:
+        """The forms whose means determine the answer."""
+        return (*(each.likely for each in self.below), self.denominator.likely)
 
 
 AnyAsked: TypeAlias = Asked | AskedQuantile
@@ -133,7 +144,10 @@ class _Compiler:
         self.allowed: dict[Literals, tuple[int, Column, Allowed]] = {}
         for literal in literals:
             number, column = _column(schema, literal.column)
-            self.allowed[literal] = number, column, allowed_by(literal, column)
+            try:
+                self.allowed[literal] = number, column, allowed_by(literal, column)
+            except BadInputError as error:
+                raise BadInputError(str(error).removeprefix("query: ")) from None
         columns = {number: column for number, column, _ in self.allowed.values()}
         self.target = -1
         if question.column:
@@ -310,7 +324,7 @@ class _Compiler:
             case Comparison(name, "=" | "!=" as relation, value):
                 _, column, allowed = self.allowed[condition]
                 if isinstance(column, Binary):
-                    return Flag(name) if allowed == frozenset((1,)) else Not(Flag(name))
+                    return condition
                 if isinstance(allowed, tuple):
                     return Between(name, *ends_of_range(value))
                 bit = allowed if relation == "=" else frozenset(range(column.bits)) - allowed
@@ -343,8 +357,8 @@ def _column(schema: Schema, name: str) -> tuple[int, Column]:
         if name.isidentifier():
             raise BadInputError(message) from None
         raise BadInputError(
-            f"{message}; a name or value that holds signs or words of the language, such as & ( or "
-            "or, stands in double quotation marks"
+            f"{message} (a name or value that holds signs or words of the language, such as & ( or "
+            "or, stands in double quotation marks)"
         ) from None
 
 

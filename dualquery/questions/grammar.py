@@ -230,6 +230,8 @@ class _Reader:
     def _quoted(self) -> str | None:
         found = _QUOTED.match(self.text, self.at)
         if found is None:
+            if self.text[self.at :].lstrip().startswith('"'):
+                self._fail("a quotation mark is not closed")
             return None
         self.at = found.end()
         return found[1].replace('""', '"')

@@ -8,6 +8,8 @@ import secrets
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from dualquery.mechanisms.protocol import Budget, Mechanism, Outcome, Plan, Session, Task
 from dualquery.privacy.accountants.choice import best
 from dualquery.privacy.events import Event, Neighbours, events_of
@@ -18,6 +20,7 @@ from dualquery.queries.family import Queries, Statistic
 from dualquery.queries.stored import BUILT_IN
 from dualquery.releases.folder import Release
 from dualquery.releases.payment import NO_PAYMENT, Payment
+from dualquery.releases.polish import check_polish, polished
 from dualquery.releases.proof import Price, proof_record
 from dualquery.releases.sampling import finished_records
 from dualquery.room.assumptions import numerical_assumptions
@@ -72,6 +75,8 @@ class Terms:
         Of an experiment that is not private; None for a release.
     records
         Number of synthetic records that the user asked for; None for the mechanism's.
+    polish
+        Seconds for which records are improved (`dualquery.releases.polish`); None for not at all.
     show_private_errors
         The operator's explicit word to log true errors (`dualquery.room.private_errors`).
     payment
@@ -88,6 +93,7 @@ class Terms:
     stated_rows: int | None = None
     seed: int | None = None
     records: int | None = None
+    polish: float | None = None
     show_private_errors: bool = False
     payment: Payment = NO_PAYMENT
     journal: Journal = NO_JOURNAL
@@ -135,6 +141,13 @@ def make_release(
     if journal.lost:
         notes = (*notes, _LOST.format(journal.lost))
     records, remark = finished_records(outcome, terms.records, task.n, seed)
+    if records is not None and terms.polish is not None:
+        progress.phase("polishing the records")
+        generator = np.random.default_rng(seed)
+        workload = check_polish(task.queries, terms.polish)
+        records = polished(
+            records, workload, outcome.answers, terms.polish, generator, progress.step
+        )
     intervals = outcome.intervals
     if intervals is not None:
         intervals = intervals.for_rows(count, task.queries.low, task.queries.high)
@@ -149,6 +162,8 @@ def make_release(
             "neighbours": budget.neighbours.value,
             "rows": terms.stated_rows,
             "seed": seed,
+            "records": terms.records,
+            "polish": terms.polish,
             "budget_file": terms.payment.record(),
             "mechanism": asdict(mechanism),  # type: ignore[call-overload]  # a frozen dataclass
         },

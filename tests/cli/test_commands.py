@@ -490,8 +490,20 @@ def test_answer_reads_a_file_and_writes_one(dualquery, released, here) -> None:
     done = dualquery("answer", released, "--file", "wrong.txt")
     assert done.code == 2
     assert "wrong.txt, line 2: there is no column 'AGE'; did you mean 'age'?" in done.last
-    assert "one of the two" in dualquery("answer", released).last
+    assert "made without questions of its own" in dualquery("answer", released).last
     assert "one of the two" in dualquery("answer", released, "flag", "--file", "wrong.txt").last
+
+
+def test_a_release_answers_the_questions_of_its_own_list(dualquery, files, here) -> None:
+    (here / "asked.txt").write_text("flag\nage>=25 or flag\nmean(age) given sex=Male\n")
+    done = dualquery(
+        "release", files[0], "--schema", files[1], "--queries", "asked.txt", "--out", "made",
+    )  # fmt: skip
+    assert done.code == 0, done.err
+    assert "2 questions of the list were asked by their parts" in " ".join(done.out.split())
+    answers = dualquery("answer", "made", "--json").json["answers"]
+    assert [each["query"] for each in answers] == ["age>=25 or flag", "mean(age) given sex=Male"]
+    assert all(each["low"] < each["answer"] < each["high"] for each in answers)
 
 
 def test_answers_of_a_file_are_no_formulas(dualquery, released, here) -> None:

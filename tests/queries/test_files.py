@@ -42,7 +42,7 @@ def test_each_kind_of_file_is_read(tmp_path: Path, name: str) -> None:
         (b"", "q.txt: the file is empty"),
         (b"# nothing\n\n", "q.txt: there is no query in it"),
         (b"flag\n\nage=3\n", "q.txt, line 3: there is no column 'age'"),
-        (b"# x\nflag &\n", "q.txt, line 2: 'flag &' is no query"),
+        (b"# x\nflag &\n", "q.txt, line 2: 'flag &' is no question"),
         (b"flag & !flag\n", "q.txt, line 1: 'flag & !flag' is never true"),
         (
             b"flag & sex=Male\n#\n!flag\nsex=Male&flag=1\n",
@@ -82,7 +82,7 @@ def test_a_table_needs_a_column_of_texts_named_query(tmp_path: Path) -> None:
 def test_a_table_names_rows(tmp_path: Path) -> None:
     path = tmp_path / "q.parquet"
     pl.DataFrame({"query": ["flag", None]}).write_parquet(path)
-    with pytest.raises(BadInputError, match=r"q\.parquet, row 2: '' is no query"):
+    with pytest.raises(BadInputError, match=r"q\.parquet, row 2: '' is no question"):
         read_queries(path, SCHEMA)
     pl.DataFrame({"query": []}, {"query": pl.String}).write_parquet(path)
     with pytest.raises(BadInputError, match=r"there is no query in it"):

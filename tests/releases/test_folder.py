@@ -164,6 +164,8 @@ OPTIONS = {
     "neighbours",
     "rows",
     "seed",
+    "records",
+    "polish",
     "budget_file",
     "mechanism",
 }

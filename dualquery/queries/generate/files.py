@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from dualquery.data.opening import open_bytes, read_whole
 from dualquery.data.readers.csv import CsvSource
 from dualquery.data.readers.parquet import open_parquet
 from dualquery.data.readers.source import TableSource
 from dualquery.queries.conjunctions import Workload
-from dualquery.queries.text import parse_queries
-from dualquery.rows.repeats import first_occurrences
+from dualquery.queries.text import read_plain, refuse_contradictions
+from dualquery.questions.asked import AnyAsked, Asked, ask
+from dualquery.questions.plain import read_question
+from dualquery.questions.syntax import SHARE
+from dualquery.rows.repeats import first_occurrences, pad_right, side_by_side
 from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
     from dualquery.data.schema.protocol import Schema
 
+
+MOST_PARTS = 5_000_000
+"""Conjunctions of which the questions of a list are made, repeats counted."""
 
 LARGEST = 1 << 28
 MOST_LINES = 1 << 24
@@ -29,7 +36,7 @@ bytes, and forty more a line."""
 
 
 def read_queries(path: str | Path, schema: Schema) -> Workload:
-    """Read a list of queries (written as `dualquery.queries.text` says).
+    """Read a list of queries (written as `dualquery.questions.grammar` says).
 
     Parameters
     ----------
@@ -81,21 +88,93 @@ def workload_of_texts(
 ) -> Workload:
     """Return the workload of a list of queries, whose entry ``i`` messages call ``place(i)``.
 
+    A question that is no conjunction is asked by its *parts*: the conjunctions of which its answer
+    is a sum, or a ratio of two sums. So all that is proven of conjunctions holds, and
+    ``dualquery answer`` puts the question together. The conjunctions of the list come first, in its
+    order; the description has the ``questions``.
+
     Raises
     ------
     BadInputError
-        As `parse_query`; also when a query is repeated.
+        When a text is no question, a query is repeated, never true or always true, or there are
+        more than `MOST_PARTS` parts.
     """
-    literals = parse_queries(texts, schema, place)
-    first = first_occurrences(literals, 2 * schema.domain.bits)
+    lines = pl.Series("line", texts, dtype=pl.String)
+    literals, plain = read_plain(lines, schema)
+    asked: dict[int, AnyAsked] = {}
+    for row in np.flatnonzero(~plain).tolist():
+        try:
+            asked[row] = ask(read_question(lines[row], schema), schema)
+        except BadInputError as error:
+            raise BadInputError(f"{place(row)}: {error}") from None
+    same: dict[int, NDArray[np.int32]] = {
+        row: each.conjunctions[0]
+        for row, each in asked.items()
+        if isinstance(each, Asked) and each.conjunctions and each.question.measure == SHARE
+    }
+    if same:
+        written = side_by_side(literals, *(each[None, :] for each in same.values()))
+        literals = written[: len(lines)]
+        literals[list(same)] = written[len(lines) :]
+    refuse_contradictions(literals, lines, schema, place)
+    questions = {row: each for row, each in asked.items() if row not in same}
+    _refuse_repeats(literals, questions, lines, place, 2 * schema.domain.bits)
+    kept = literals[(literals >= 0).any(axis=1)]
+    description: dict[str, Any] = {"kind": "list", "source": source}
+    if not questions:
+        return Workload(kept, schema.domain, description)
+    parts = _parts(questions, lines, place)
+    joined = side_by_side(kept, parts) if len(kept) else parts
+    first = first_occurrences(pad_right(joined), 2 * schema.domain.bits)
+    distinct = joined[first == np.arange(len(first))]
+    description["questions"] = [each.text for each in questions.values()]
+    return Workload(distinct, schema.domain, description)
+
+
+def _refuse_repeats(
+    literals: NDArray[np.int32],
+    questions: Mapping[int, AnyAsked],
+    lines: pl.Series,
+    place: Callable[[int], str],
+    codes: int,
+) -> None:
+    """Raise `BadInputError` if two conjunctions, or two questions, are the same."""
+    first = first_occurrences(literals, codes)
+    seen: dict[str, int] = {}
+    for row, each in questions.items():
+        first[row] = seen.setdefault(each.text, row)
     repeated = np.flatnonzero(first != np.arange(len(first)))
     if len(repeated):
         again = int(repeated[0])
         raise BadInputError(
-            f"{place(again)}: {texts[again]!r} is the same query as {place(int(first[again]))}; "
+            f"{place(again)}: {lines[again]!r} is the same query as {place(int(first[again]))}; "
             "leave one of them out"
         )
-    return Workload(literals, schema.domain, {"kind": "list", "source": source})
+
+
+def _parts(
+    questions: Mapping[int, AnyAsked], lines: pl.Series, place: Callable[[int], str]
+) -> NDArray[np.int32]:
+    """Return the conjunctions that questions are made of, repeats among them."""
+    found: list[NDArray[np.int32]] = []
+    total = 0
+    for row, each in questions.items():
+        try:
+            conjunctions = [form.conjunctions()[0] for form in each.forms]
+        except BadInputError as error:
+            raise BadInputError(f"{place(row)}: {error}") from None
+        total += sum(map(len, conjunctions))
+        if not any(map(len, conjunctions)):
+            raise BadInputError(
+                f"{place(row)}: {lines[row]!r} has the same answer for every table; leave it out"
+            )
+        if total > MOST_PARTS:
+            raise BadInputError(
+                f"{place(row)}: the questions so far are sums of {total:,} conjunctions; at most "
+                f"{MOST_PARTS:,} are released: ask about fewer columns or values"
+            )
+        found += [rows for rows in conjunctions if len(rows)]
+    return side_by_side(*found)
 
 
 def _lines(path: Path) -> pl.Series:
