@@ -21,6 +21,7 @@ from dualquery.cli.signals import ending_signals_interrupt
 from dualquery.cli.solve import convert, solve
 from dualquery.cli.solvers import solvers
 from dualquery.cli.table import table
+from dualquery.cli.verify import sign, verify
 from dualquery.runtime.errors import BadInputError, InterruptedRun
 from dualquery.runtime.escaping import terminal_line
 from dualquery.runtime.versions import __version__
@@ -53,6 +54,8 @@ for command in (
     solve,
     convert,
     compare_solvers,
+    verify,
+    sign,
 ):
     app.command()(command)
 app.add_typer(budget, name="budget")

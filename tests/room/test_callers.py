@@ -108,6 +108,7 @@ UNSTATED = {
     "dualquery/releases/kept.py": "reads the folder of a release, which is public",
     "dualquery/releases/stored.py": "reads the folder of a release, which is public",
     "dualquery/models/stored.py": "reads the model of a release, which is public",
+    "dualquery/verification/agreement.py": "reads the answers of a release, which are public",
     "experiments/": "studies on public data sets; every page of results says not private",
 }
 """Files and folders that show nobody a row of a private table, and why."""

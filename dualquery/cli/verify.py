@@ -1,0 +1,113 @@
+"""``dualquery verify`` and ``dualquery sign``: a release as seen from outside."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dualquery.cli.options import Json
+from dualquery.cli.terminal import Terminal
+from dualquery.runtime.errors import BadInputError
+
+Folder = Annotated[Path, typer.Argument(help="Folder of a release.")]
+
+
+def verify(
+    release: Folder,
+    signature: Annotated[
+        Path | None, typer.Option(help="Signature to check, made by 'sign'; needs --key.")
+    ] = None,
+    key: Annotated[
+        Path | None, typer.Option(help="Public Ed25519 key of who is to have signed, PEM.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Check that a release's guarantee follows from its proof record.
+
+    Computes epsilon and delta anew from the private events that the release
+    lists, by code that shares nothing with the program that made it, and checks
+    the digest of every file. Exits 0 if all is confirmed, else 2; a release
+    that is not private has nothing to confirm.
+
+    It checks arithmetic and integrity, not the proofs of sensitivities, nor
+    who wrote the folder: a signature tells that.
+
+    Example:
+
+      dualquery verify my-release --signature my-release.sig --key public.pem
+    """
+    from dualquery.verification import verify as examine
+    from dualquery.verification.signature import signed
+
+    if (signature is None) != (key is None):
+        raise BadInputError("--signature and --key go together: give both or neither")
+    terminal = Terminal(machine=as_json)
+    report = examine(release)
+    faults = list(report.faults)
+    if signature is not None and key is not None:
+        try:
+            if not signed(release, signature, key):
+                faults.append(f"{signature} is no signature of it by the owner of {key}")
+        except (OSError, ValueError) as fault:
+            raise BadInputError(f"the signature cannot be checked: {fault}") from fault
+    terminal.emit(
+        {
+            "release": str(release),
+            "confirmed": not faults,
+            "signed": signature is not None and not faults,
+            **asdict(report),
+            "faults": faults,
+        }
+    )
+    if faults:
+        raise BadInputError(f"{release} is not confirmed: {'; '.join(faults)}")
+    if not as_json:
+        typer.echo(
+            f"Confirmed: the guarantee ({report.epsilon:g}, {report.delta:g}) follows from the "
+            f"events listed (epsilon computed anew: {report.recomputed:.6g}), and all files are as "
+            "they were written."
+        )
+        if signature is None:
+            typer.echo(
+                "Who wrote them, a signature tells: dualquery sign, verify --signature --key."
+            )
+        else:
+            typer.echo(f"The signature is by the owner of {key}.")
+
+
+def sign(
+    release: Folder,
+    key: Annotated[Path, typer.Option(help="Your private Ed25519 key, PEM without a password.")],
+    out: Annotated[
+        Path | None, typer.Option(help="File for the signature; default RELEASE.sig.")
+    ] = None,
+) -> None:
+    """Sign a release, so that others can tell who wrote it.
+
+    The signature stands beside the folder, not in it. OpenSSL makes a key:
+    openssl genpkey -algorithm ed25519 -out private.pem, and from it the public
+    one: openssl pkey -in private.pem -pubout -out public.pem
+
+    Example:
+
+      dualquery sign my-release --key private.pem
+    """
+    from dualquery.verification import verify as examine
+    from dualquery.verification.signature import sign as signature_of
+
+    damaged = examine(release).damaged
+    if damaged:
+        raise BadInputError(f"{release} is not whole and was not signed: {'; '.join(damaged)}")
+    target = release.with_name(f"{release.resolve().name}.sig") if out is None else out
+    try:
+        found = signature_of(release, key)
+        with target.open("xb") as stream:
+            stream.write(found)
+    except FileExistsError:
+        raise BadInputError(f"{target} exists already; name another file with --out") from None
+    except (OSError, ValueError) as fault:
+        raise BadInputError(f"{release} was not signed: {fault}") from fault
+    typer.echo(f"signature written to {target}")

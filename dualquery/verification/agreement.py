@@ -1,0 +1,144 @@
+"""Whether a release says the same everywhere: statement, options, proof, parameters, tables.
+
+Shares no code with the program that makes releases, as `dualquery.verification.check`, which comes
+first: it finds out what was changed since the release was written.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+
+FAULTS = (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError)
+
+LEMMAS = {
+    "gaussian": ("noise.gaussian",),
+    "pure": ("noise.laplace", "draws.noisy_max"),
+    "draws": ("draws.exponential", "draws.databases", "weights"),
+    "report": ("draws.randomized",),
+    "game": ("weights",),
+}
+"""Which modules of dualquery.room prove an event of each kind."""
+
+
+def contradictions(folder: str | Path) -> tuple[str, ...]:
+    """Return where the parts of a private release contradict each other; raises nothing."""
+    folder = Path(folder)
+    try:
+        stored = json.loads((folder / "release.json").read_text(encoding="utf-8"))
+        found = [*_statements(stored), *_tables(stored, folder)]
+        for run in stored["proof"]["schedule"]:
+            for event in run["events"]:
+                found += [*_uncovered(event), *_game(event, stored)]
+        return tuple(found)
+    except FAULTS as fault:
+        return (f"a part is malformed ({type(fault).__name__}: {fault})",)
+
+
+def _statements(stored: dict[str, Any]) -> Iterator[str]:
+    """Compare the statement of privacy with the options and the proof."""
+    privacy, options, proof = stored["privacy"], stored["options"], stored["proof"]
+    rows, bought, relation = proof["rows"]["number"], proof["rows"]["bought"], proof["neighbours"]
+    named, limits, schema = proof["accountant"], proof["limits"], stored["schema"]
+    known = "released with noise" if bought else f"assumed to be {rows:,}"
+    told = {
+        "replace-one": "replace one record, n public",
+        "add-remove": f"add or remove one record, the number of rows {known}",
+    }[relation]
+    buys = relation == "add-remove" and options["rows"] is None
+    yield from _unequal(
+        ("neighbours", told, privacy["neighbours"]),
+        ("the relation", relation, options["neighbours"]),
+        ("a noisy number of rows", buys, bought is not None),
+        ("the number of rows", rows, stored["rows"]),
+        ("the rows that were stated", options["rows"] or rows, rows),
+        ("the accountant", named["name"], privacy["accountant"]),
+        ("the delta", named["delta"], options["delta"]),
+        ("the condition", proof["condition"], privacy.get("condition")),
+        ("a seed", None, options["seed"]),
+        ("a declared schema", True, schema["declared"]),
+        ("most 1s of a row", limits["max_ones_per_row"], schema.get("max_ones_per_row")),
+    )
+    spent = bought["epsilon"] if bought else 0.0
+    if bought and not bought["sensitivity"] / bought["scale"] <= spent:
+        yield "the noise in the number of rows is too small for its charge"
+    asked = options["epsilon"] if proof["schedule"] else spent
+    if not math.isclose(privacy["epsilon"], asked, rel_tol=1e-9):
+        yield f"epsilon {privacy['epsilon']!r} is stated where {asked!r} was asked for"
+
+
+def _unequal(*said: tuple[str, Any, Any]) -> Iterator[str]:
+    for what, one, other in said:
+        if type(one) is not type(other) or one != other:
+            yield f"{what}: {one!r} in one place, {other!r} in another"
+
+
+def _uncovered(event: dict[str, Any]) -> Iterator[str]:
+    """Compare an event with what it was charged for."""
+    kind, ground = event["kind"], event["ground"]
+    if ground is None:
+        return  # planned and priced, but not drawn
+    if ground["lemma"] not in [f"dualquery.room.{each}" for each in LEMMAS[kind]]:
+        yield f"{ground['lemma']!r} proves no event of kind {kind!r}"
+    moved, scale = ground["sensitivity"], ground["scale"]
+    if not 0 < moved < math.inf:
+        yield f"a sensitivity of {moved!r}"
+    elif kind == "gaussian":
+        planned = Fraction(event["sensitivity"]) / Fraction(event["scale"])
+        if Fraction(moved) / Fraction(scale) > planned:
+            yield "Gaussian noise is too small for its charge"
+    elif scale is not None:
+        # Report noisy max compares two scores, which may move towards each other.
+        moved *= 2 if ground["lemma"].endswith("noisy_max") else 1
+        if not moved / scale <= event["epsilon"]:
+            yield "Laplace noise is too small for its charge"
+
+
+def _game(event: dict[str, Any], stored: dict[str, Any]) -> Iterator[str]:
+    """Compare a game with the parameters of the release."""
+    if event["kind"] != "game":
+        return
+    shown = stored["parameters"]
+    yield from _unequal(
+        ("rounds", event["rounds"], shown.get("rounds", event["rounds"])),
+        ("samples", event["samples"], shown.get("samples", event["samples"])),
+        ("the step", event["step"], shown.get("eta", event["step"])),
+        ("the rows of the game", event["rows"], stored["rows"]),
+        ("the neighbours of the game", event["neighbours"], stored["proof"]["neighbours"]),
+    )
+    if not 0 <= event["drawn"] < event["rounds"]:
+        yield f"{event['drawn']} draws in {event['rounds']} rounds"
+
+
+def _tables(stored: dict[str, Any], folder: Path) -> Iterator[str]:
+    """Compare the numbers of answers, records and intervals with the tables."""
+    import pyarrow.parquet as parquet
+
+    synthetic = folder / "synthetic.parquet"
+    records = parquet.read_metadata(synthetic).num_rows if synthetic.exists() else 0
+    table = parquet.read_table(folder / "answers.parquet")
+    low, high = (table[f"interval_{end}"].to_numpy() for end in ("low", "high"))
+    intervals = stored["intervals"]
+    yield from _unequal(
+        ("the number of answers", table.num_rows, stored["queries"]),
+        ("the number of records", records, stored["synthetic_records"]),
+        ("intervals", int(np.isfinite(low).sum()), intervals["answers"] if intervals else 0),
+    )
+    events = [event for run in stored["proof"]["schedule"] for event in run["events"]]
+    ground = events[0]["ground"] if len(events) == 1 else None
+    exact_rows = stored["proof"]["neighbours"] == "replace-one"
+    if intervals and ground and ground["statistic"] == "AllQueries" and exact_rows:
+        # The half-width in counts is a quantile of the noise; conjunctions count in whole rows.
+        half = math.ceil(-math.log(1 - intervals["level"]) * ground["scale"])
+        if events[0]["kind"] == "gaussian":
+            half = NormalDist().inv_cdf((1 + intervals["level"]) / 2) * ground["scale"]
+        width = (high - low)[(low > 0) & (high < 1)]
+        if "literal_1" in table.column_names and not np.allclose(width, 2 * half / stored["rows"]):
+            yield "the intervals have another width than the noise gives them"

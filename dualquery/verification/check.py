@@ -1,0 +1,300 @@
+"""Whether a release's guarantee follows from its proof record, and its folder is whole.
+
+This file shares no code with the program that makes releases: it can be read, copied and run alone
+(``python check.py FOLDER``) with NumPy, SciPy and dp-accounting.
+
+**Checked.** Every file has the digest that ``release.json`` states, there is no other file, and
+``release.json`` has its own digest. (Epsilon, delta) is computed anew from the events: Gaussian
+noise alone by dp-accounting, other ``exact`` events by `_recursion`, the closed forms of ``zcdp``
+(Canonne, Kamath and Steinke 2020, Corollary 13), ``advanced`` (Dwork, Rothblum and Vadhan 2010,
+Theorem III.3) and ``paper`` (Gaboardi et al. 2014, Theorem 4.1) as they are printed.
+
+**Confirmed** means: with e the epsilon of the record's accountant, the events are proven here to be
+(e (1 + t), delta)-private. For closed forms t is rounding; for ``exact`` it is 0.75%, since this
+check and the program are two upper bounds that round differently. The epsilon which the release
+states is at least e plus what the number of rows has cost, without any tolerance.
+
+**Not checked**: the proofs of sensitivities, whether the program did what it says, and who wrote
+the folder. Who edits a folder can compute its digests anew; a signature shows that.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+FORMAT = 2
+TOLERANCE = {"exact": 0.0075, "zcdp": 1e-6, "advanced": 1e-9, "paper": 1e-9}
+MOST_EVENTS, MOST_DRAWS = 1 << 22, 1_000_000
+FAULTS = (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError)
+Floats = NDArray[np.float64]
+Event = tuple[str, float, int]
+"""A kind; its range (draws), sensitivity / scale (gaussian) or epsilon (pure); how often."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """What is ``damaged`` of the folder, why the guarantee is ``refuted``, what it costs by us."""
+
+    damaged: tuple[str, ...] = ()
+    refuted: tuple[str, ...] = ()
+    epsilon: float | None = None
+    delta: float | None = None
+    recomputed: float | None = None
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """All that was found; nothing if the guarantee is confirmed."""
+        return (*self.damaged, *self.refuted)
+
+
+def check(folder: str | Path) -> Report:
+    """Check a release folder; raises nothing for what is in it."""
+    folder = Path(folder)
+    try:
+        text = (folder / "release.json").read_text(encoding="utf-8")
+        stored = json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse)
+        if stored["format_version"] != FORMAT:
+            return Report((f"format {stored['format_version']}, not {FORMAT}: no proof record",))
+        damaged = tuple(_damage(folder, stored))
+    except (*FAULTS, RecursionError) as fault:
+        return Report((f"not a release folder ({type(fault).__name__}: {fault})",))
+    try:
+        privacy, proof = stored["privacy"], stored["proof"]
+        if privacy["private"] is not True:
+            reasons = "; ".join(privacy["reasons_not_private"])
+            return Report(damaged, (f"the release states no guarantee: {reasons}",))
+        named, bought = proof["accountant"], proof["rows"]["bought"]
+        events = list(_events(proof["schedule"]))
+        own = bound(events, proof["schedule"], named["name"], named["delta"])
+        spent = bought["epsilon"] if bought else 0.0
+        refuted = tuple(_misstated(stored, events, own, spent))
+        return Report(damaged, refuted, privacy["epsilon"], privacy["delta"], own + spent)
+    except FAULTS as fault:
+        return Report(damaged, (f"no proof that can be read ({type(fault).__name__}: {fault})",))
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len(dict(pairs)) != len(pairs):
+        raise ValueError("a key is there twice")
+    return dict(pairs)
+
+
+def _refuse(text: str) -> float:
+    raise ValueError(f"{text} is no number")
+
+
+def _damage(folder: Path, stored: dict[str, Any]) -> Iterator[str]:
+    """Compare the files with their digests, and ``release.json`` with its own."""
+    files, there = stored["proof"]["files"], {path.name: path for path in folder.iterdir()}
+    for name in sorted({*files, "release.json"} | {*there}):
+        path = there.get(name)
+        if path is None:
+            yield f"{name!r} is missing"
+        elif path.is_symlink() or not path.is_file():
+            yield f"{name!r} is not a plain file"
+        elif name not in {*files, "release.json"}:
+            yield f"{name!r} is not part of the release"
+        elif name in files and hashlib.sha256(path.read_bytes()).hexdigest() != files[name]:
+            yield f"{name!r} was changed"
+    proof = {key: value for key, value in stored["proof"].items() if key != "content"}
+    text = json.dumps({**stored, "proof": proof}, sort_keys=True, separators=(",", ":"))
+    if hashlib.sha256(text.encode("ascii")).hexdigest() != stored["proof"].get("content"):
+        yield "'release.json' was changed"
+
+
+def _misstated(
+    stored: dict[str, Any], events: list[Event], own: float, spent: float
+) -> Iterator[str]:
+    """Compare the stated epsilon with the record's, and that with the one computed here."""
+    privacy, named = stored["privacy"], stored["proof"]["accountant"]
+    result, epsilon, name = named["epsilon"], privacy["epsilon"], named["name"]
+    if not 0.97 * result <= own <= result * (1 + TOLERANCE[name]):
+        yield f"the events cost epsilon {own:.6g}, not {result:.6g}, by {name}"
+    if not result + spent <= epsilon < math.inf:
+        yield f"epsilon {epsilon:.6g} is stated, but {result + spent:.6g} was spent"
+    if privacy["delta"] != (named["delta"] if events else 0.0):
+        yield f"delta {privacy['delta']:.6g} is stated, not {named['delta']:.6g}"
+
+
+def _events(schedule: list[dict[str, Any]]) -> Iterator[Event]:
+    """Return the events in their order."""
+    left = MOST_EVENTS
+    for run in schedule:
+        own = [event for each in run["events"] for event in _expanded(each)]
+        left -= len(own) * run["times"]
+        if left < 0 or run["times"] < 1:
+            raise ValueError("too many events, or a run of none")
+        for _ in range(run["times"]):
+            yield from own
+
+
+def _expanded(event: dict[str, Any]) -> Iterator[Event]:
+    kind = event["kind"]
+    if kind == "game":
+        # Before its draws a round has seen so many records; each moves log-weights by step / rows
+        # up or down, by half as much if a record is added or removed. 2^-42 is for rounding.
+        each = {"replace-one": 2, "add-remove": 1}[event["neighbours"]] * event["step"]
+        for seen in range(1, min(event["rounds"], MOST_EVENTS + 2)):
+            yield _event("draws", each * seen / event["rows"] + 2.0**-42, event["samples"])
+    elif kind == "draws":
+        yield _event(kind, event["range"], event["draws"])
+    elif kind == "gaussian":
+        yield _event(kind, event["sensitivity"] / event["scale"], 1)
+    else:
+        yield _event({"pure": "pure", "report": "pure"}[kind], event["epsilon"], 1)
+
+
+def _event(kind: str, cost: float, draws: int) -> Event:
+    if not 0 < cost < math.inf or type(draws) is not int or not 1 <= draws <= MOST_DRAWS:
+        raise ValueError(f"{kind} of {cost!r}, {draws!r} times")
+    return kind, cost, draws
+
+
+def bound(events: list[Event], schedule: list[dict[str, Any]], name: str, delta: float) -> float:
+    """Return an epsilon at ``delta`` that is proven for the events by the means of ``name``."""
+    if not 0 <= delta < 1:
+        raise ValueError(f"delta {delta!r}")
+    pure = math.fsum(math.inf if kind == "gaussian" else e * s for kind, e, s in events)
+    if not events or delta == 0 or (name == "advanced" and pure == math.inf):
+        return pure
+    if name == "advanced":
+        drift = math.fsum(s * e * math.expm1(min(e, 700)) for _, e, s in events)
+        squares = math.fsum(s * e * e for _, e, s in events)
+        return min(pure, drift + math.sqrt(-2 * math.log(delta) * squares))
+    part = {"draws": 1 / 8, "pure": 1 / 2, "gaussian": 1 / 2}
+    rho = math.fsum(part[kind] * e * e * s for kind, e, s in events)
+    if name == "zcdp" or (name == "exact" and delta < 1e-30):
+        return _zcdp(rho, delta)
+    if name == "paper":
+        ((game,),) = (run["events"] for run in schedule)
+        draws = game["samples"] * game["rounds"]
+        each = 2 * game["step"] * game["rounds"] / game["rows"]
+        root = math.sqrt(-2 * math.log(delta))
+        if math.sqrt(draws) * math.expm1(min(each, 700)) > root or events[-1][1] > each:
+            raise ValueError("Theorem 4.1 does not follow from Lemma 2.3 for this game")
+        return float(2 * each * math.sqrt(draws) * root)
+    if name != "exact" or len(events) > 5_000 or rho > 50:
+        raise ValueError(f"{len(events)} events by accountant {name!r}")
+    # Gaussian noise is drawn on a grid, which costs 2^-35.
+    slack = 2.0**-35 * sum(kind == "gaussian" for kind, _, _ in events)
+    if any(kind != "gaussian" for kind, _, _ in events):
+        return min(pure, slack + _recursion(events, rho, pure, delta))
+    from dp_accounting.pld import privacy_loss_distribution as pld
+
+    shift = math.sqrt(2 * rho)  # Gaussian noises alone are one
+    noise = pld.from_gaussian_mechanism(1 / shift, value_discretization_interval=shift / 1000)
+    return slack + float(noise.get_epsilon_for_delta(delta))
+
+
+def _zcdp(rho: float, delta: float) -> float:
+    """Return the smallest epsilon that rho-zCDP implies at ``delta``; orders are 1 + exp(u)."""
+    from scipy.optimize import minimize_scalar
+
+    def epsilon(u: float) -> float:
+        order, above = 1 + math.exp(u), math.exp(u)
+        return order * rho + math.log1p(-1 / order) - math.log(delta * order) / above
+
+    guess = 0.5 * math.log(-math.log(delta) / rho)
+    found = minimize_scalar(epsilon, bounds=(guess - 8, guess + 8), method="bounded")
+    return max(0.0, float(found.fun))
+
+
+def _recursion(events: list[Event], rho: float, pure: float, delta: float) -> float:
+    """Return an epsilon of events that an adversary chooses one after the other.
+
+    V(e) is the most that is left of delta when the threshold e is: 1 - exp(e), at least 0, after
+    the last event; before an event the largest mean of V(e - loss) over the pairs it may have
+    (dominating pairs compose adaptively: Zhu, Dong and Wang 2022, Theorem 10). Each V is convex and
+    falls in exp(e), so a loss between two grid points may be split between them, keeping the means
+    of 1 and exp(-loss): that raises V. A draw of range r has losses t and t - r for a t that the
+    adversary chooses; t between a and b is no worse than the losses b and a - r (Dong, Durfee and
+    Rogers 2020). ``rho``, the cost in zCDP, sets the grid.
+    """
+    deviation = math.sqrt(2 * rho)
+    step = deviation / max(100.0, math.sqrt(50 * len(events)))
+    far = min(pure, rho + deviation * math.sqrt(2 * math.log(1e4 / delta)))
+    first, last = -math.ceil(min(4 * deviation, pure) / step) - 1, math.ceil(far / step) + 1
+    grid, cuts = step * np.arange(first, last + 1), _cuts(len(events), sum(s for _, _, s in events))
+    values = -np.expm1(np.minimum(grid, 0.0))
+    for kind, cost, draws in reversed(events):
+        if kind == "gaussian":
+            values = _before(values, step, *_gaussian(cost, step))
+            continue
+        # A pure mechanism is one draw of twice the range whose t is in the middle.
+        width, own = (cost, cuts) if kind == "draws" else (2 * cost, np.array([0.5, 0.5]))
+        values = _before(values, step, *_losses(width * (1 + 1e-12), draws, own, step))
+    values = values[-first:] * (1 + 1e-9)
+    if not values[-1] <= delta < values[0]:
+        return 0.0 if delta >= values[0] else math.inf
+    right = int(np.argmax(values <= delta))
+    share = (values[right - 1] - delta) / (values[right - 1] - values[right])
+    return step * (right - 1) + math.log1p(share * math.expm1(step))
+
+
+def _cuts(events: int, draws: int) -> Floats:
+    """Return where [0, 1], the places of t, is cut: finely in the middle, where t costs most."""
+    excess, longest = min(0.01, max(0.002, 1e-5 * events)), max(0.003, 0.001 * draws**0.5)
+    right = [(math.sqrt(1 + excess) - 1) / 2]
+    while right[-1] < 0.5:
+        x = right[-1]
+        right.append(min(0.5, x + min((excess / 4 + x * x / 4) / (0.5 - x), longest)))
+    return np.array([*(0.5 - x for x in reversed(right)), *(0.5 + x for x in right)])
+
+
+def _losses(width: float, draws: int, cuts: Floats, step: float) -> tuple[Floats, int, float]:
+    """Return the chances of losses on the grid, a row a piece; the first point; what is beyond."""
+    from scipy.special import gammaln
+
+    high, low = cuts[1:, None] * width, (cuts[:-1, None] - 1) * width
+    chance = np.expm1(low) / np.expm1(low - high)
+    # What is beyond 11.5 deviations counts as an infinite loss (Hoeffding's inequality).
+    reach = min(draws, math.ceil(5.75 * math.sqrt(draws)) + 1)
+    wide = min(draws, 2 * reach) + 1
+    k = np.clip(np.floor(draws * chance) - reach, 0, draws - wide + 1) + np.arange(wide)
+    log = k * np.log(chance) + (draws - k) * np.log1p(-chance) - gammaln(k + 1)
+    chances = np.exp(log - gammaln(draws - k + 1) + gammaln(draws + 1))
+    chances /= chances.sum(axis=1, keepdims=True)
+    loss = (k * high + (draws - k) * low) / step
+    point = np.floor(loss)
+    upper = chances * (np.expm1((point - loss) * step) / math.expm1(-step))
+    first, size = int(point.min()), int(point.max() - point.min()) + 2
+    at = ((point - first) + size * np.arange(len(k))[:, None]).astype(np.int64).ravel()
+    both: Floats = np.bincount(at, (chances - upper).ravel(), size * len(k)).astype(float)
+    both += np.bincount(at + 1, upper.ravel(), size * len(k))
+    return both.reshape(-1, size), first, math.exp(-66) if wide <= draws else 0.0
+
+
+def _gaussian(shift: float, step: float) -> tuple[Floats, int, float]:
+    """Return the same of Gaussian noise: its losses have mean shift^2 / 2 and deviation shift."""
+    from scipy.special import ndtr
+
+    first, last = (math.floor(shift * (shift / 2 + end) / step) for end in (-11.5, 11.5))
+    ends = step * np.arange(first, last + 2)
+    # Chances of the cells by both laws, exact in the tail on the right, where losses are large.
+    own, other = (-np.diff(ndtr(-ends / shift + half)) for half in (shift / 2, -shift / 2))
+    upper = np.clip((own - other * np.exp(ends[:-1])) / -math.expm1(-step), 0.0, own)
+    return (np.append(own - upper, 0.0) + np.append(0.0, upper))[None], first, math.exp(-66)
+
+
+def _before(values: Floats, step: float, chances: Floats, first: int, rest: float) -> Floats:
+    """Return V before an event; left of the grid V is the chord from 1, right of it the last."""
+    size, last = chances.shape[1], first + chances.shape[1] - 1
+    below = 1 - (1 - values[0]) * np.exp(step * np.arange(-max(last, 0), 0))
+    padded = np.concatenate((below, values, np.full(max(-first, 0), values[-1])))
+    padded = padded[len(below) - last : len(below) - first + len(values)]
+    windows = np.ascontiguousarray(np.lib.stride_tricks.sliding_window_view(padded, size))
+    return np.asarray(np.minimum(1.0, (windows @ chances[:, ::-1].T).max(axis=1) + rest))
+
+
+if __name__ == "__main__":
+    sys.exit("\n".join(map(str, check(sys.argv[1]).faults)))

@@ -1,0 +1,66 @@
+"""A detached Ed25519 signature of a release: it says who wrote the folder.
+
+What is signed are the bytes of ``release.json``, which holds a digest of every other file, so that
+the signature stands for the whole folder. Keys are PEM files, and the signature is the plain 64
+bytes, as OpenSSL makes and checks them::
+
+    openssl genpkey -algorithm ed25519 -out private.pem
+    openssl pkey -in private.pem -pubout -out public.pem
+    openssl pkeyutl -verify -rawin -pubin -inkey public.pem -in release.json -sigfile FILE
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.serialization import load_pem_private_key, load_pem_public_key
+
+SIZE = 64
+"""Bytes of a signature."""
+
+
+def sign(folder: Path, private: Path) -> bytes:
+    """Return the signature of a release folder.
+
+    Raises
+    ------
+    OSError
+        If a file cannot be read.
+    ValueError
+        If ``private`` is no file of an Ed25519 key without a password.
+    """
+    key = _key(private, lambda pem: load_pem_private_key(pem, None))
+    if not isinstance(key, Ed25519PrivateKey):
+        raise ValueError(f"{private} holds a key that is no Ed25519 key")
+    return key.sign((folder / "release.json").read_bytes())
+
+
+def signed(folder: Path, signature: Path, public: Path) -> bool:
+    """Return whether a signature file is that of a release folder, by the owner of a public key.
+
+    Raises
+    ------
+    OSError, ValueError
+        As for `sign`.
+    """
+    key = _key(public, load_pem_public_key)
+    if not isinstance(key, Ed25519PublicKey):
+        raise ValueError(f"{public} holds a key that is no Ed25519 key")
+    with signature.open("rb") as stream:
+        found = stream.read(SIZE + 1)
+    try:
+        key.verify(found, (folder / "release.json").read_bytes())
+    except InvalidSignature:
+        return False
+    return True
+
+
+def _key(path: Path, load: Callable[[bytes], object]) -> object:
+    """Read a key of any kind."""
+    try:
+        return load(path.read_bytes())
+    except (ValueError, TypeError, UnsupportedAlgorithm) as fault:
+        raise ValueError(f"{path} holds no PEM key without a password ({fault})") from None

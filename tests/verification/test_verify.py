@@ -1,0 +1,400 @@
+"""Every release is confirmed; a tampered one is not. Nothing of the program is used to say so."""
+
+from __future__ import annotations
+
+import ast
+import json
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import dualquery
+from dualquery import verification
+from dualquery.releases.folder import Release
+from dualquery.releases.seal import sealed
+from dualquery.verification import verify
+from tests.mechanisms.test_mechanisms import CASES, Case
+from tests.room.test_declared import AnyOf, release
+from tests.tables import SCHEMA, people
+
+Stored = dict[str, Any]
+
+
+def made(folder: Path, **asked: Any) -> Path:
+    """Make a small release of people, in a folder."""
+    asked = {"queries": 30, "way": 2, "schema": SCHEMA, **asked}
+    return dualquery.release(people(), **asked).save(folder)
+
+
+def own_family() -> Release:
+    """Release a family that the room has not proven."""
+    return release(AnyOf(4), mechanism="gaussian")
+
+
+def test_the_check_imports_nothing_of_the_program() -> None:
+    """But for its own two parts: neither at the top nor within a function."""
+    allowed = {"numpy", "scipy", "pyarrow", "dp_accounting", "cryptography", "__future__"}
+    for path in Path(verification.__file__).parent.glob("*.py"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                assert node.level == 0
+                names = [node.module or ""]
+            else:
+                continue
+            for name in names:
+                first = name.partition(".")[0]
+                own = path.name == "__init__.py" and name.startswith("dualquery.verification.")
+                assert own or first in allowed | sys.stdlib_module_names, (path.name, name)
+
+
+def test_the_part_that_recomputes_is_at_most_300_lines() -> None:
+    path = Path(verification.__file__).with_name("check.py")
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= 300
+
+
+# --- what is confirmed ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.name} {case.options}")
+@pytest.mark.parametrize("relation", ["replace-one", "add-remove"])
+def test_a_release_of_every_mechanism_is_confirmed(case: Case, relation, tmp_path) -> None:
+    if (case.name, relation) == ("randomized-response", "add-remove"):
+        return  # it is refused: its reports give away their number
+    delta = 0.0 if relation == "add-remove" and case.runs_at_delta_0 else 1e-5
+    folder = made(
+        tmp_path / "out", mechanism=case.name, options=dict(case.options), neighbours=relation,
+        epsilon=2.0, delta=delta, signed=case.name != "barak",
+    )  # fmt: skip
+    report = verify(folder)
+    assert report.faults == ()
+    assert report.recomputed is not None
+    assert report.recomputed <= 2.0 * 1.0075
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"accountant": "paper", "options": {"samples": 3, "rounds": 6}},
+        {"accountant": "advanced", "options": {"samples": 3, "rounds": 6}},
+        {"accountant": "zcdp", "options": {"samples": 3, "rounds": 6}},
+        {"accountant": "exact", "options": {"samples": 3, "rounds": 6}},
+        {"accountant": "exact", "options": {"samples": 40, "rounds": 300}},
+        {"mechanism": "uniform"},
+        {"accountant": "exact", "mechanism": "mwem", "options": {"iterations": 30}},
+        {"neighbours": "add-remove", "rows": 310, "options": {"samples": 3}},
+        {"epsilon": 0.001, "mechanism": "gaussian"},
+        {"epsilon": 100.0, "mechanism": "gaussian"},
+        {"epsilon": 1.0, "delta": 1e-12, "mechanism": "gaussian"},
+    ],
+    ids=str,
+)
+def test_every_accountant_is_confirmed(asked, tmp_path) -> None:
+    assert verify(made(tmp_path / "out", **{"delta": 1e-5, **asked})).faults == ()
+
+
+def test_a_family_of_the_user_s_own_is_confirmed_under_its_condition(tmp_path) -> None:
+    released = own_family()
+    assert released.privacy.condition is not None
+    assert verify(released.save(tmp_path / "out")).faults == ()
+
+
+@pytest.mark.parametrize("why", [{"seed": 1}, {"schema": None}], ids=["seed", "no schema"])
+def test_without_a_guarantee_there_is_nothing_to_confirm(why, tmp_path) -> None:
+    report = verify(made(tmp_path / "out", mechanism="gaussian", **why))
+    (fault,) = report.faults
+    assert fault.startswith("the release states no guarantee: ")
+    assert report.damaged == ()
+
+
+def test_an_older_folder_has_no_proof(tmp_path) -> None:
+    folder = made(tmp_path / "out", mechanism="zero")
+    edit(folder, lambda stored: [stored.update(format_version=1), stored.pop("proof")])
+    assert verify(folder).faults == ("format 1, not 2: no proof record",)
+
+
+# --- what is not ----------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def released(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    root = tmp_path_factory.mktemp("releases")
+    return {
+        "gaussian": made(root / "gaussian", mechanism="gaussian"),
+        "game": made(root / "game", options={"samples": 20, "rounds": 12}),
+        "bought": made(
+            root / "bought", mechanism="laplace", neighbours="add-remove", delta=0.0, epsilon=2.0
+        ),
+        "mwem": made(root / "mwem", mechanism="mwem", options={"iterations": 5}),
+        "family": own_family().save(root / "family"),
+    }
+
+
+def edit(folder: Path, change: Callable[[Stored], object], *, seal: bool = False) -> None:
+    """Change release.json; with ``seal`` compute all digests anew, as a careful forger does."""
+    path = folder / "release.json"
+    stored = json.loads(path.read_text())
+    change(stored)
+    path.unlink()
+    if seal:
+        stored = sealed(stored, folder)
+    path.write_text(json.dumps(stored))
+
+
+def only_event(stored: Stored) -> Stored:
+    return stored["proof"]["schedule"][0]["events"][0]
+
+
+def less(number: Any) -> Any:
+    return number * 0.9
+
+
+KEYS = [
+    "format_version", "mechanism", "parameters", "options", "privacy", "rows", "bits", "queries",
+    "way", "workload", "synthetic_records", "solver", "intervals", "notes", "versions", "created",
+    "schema", "proof", "measurements", "model",
+]  # fmt: skip
+"""Of release.json."""
+
+
+@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.parametrize("how", ["dropped", "emptied", "added to"])
+def test_a_release_json_with_any_part_changed_is_refused(key, how, released, tmp_path) -> None:
+    folder = shutil.copytree(released["gaussian"], tmp_path / "out")
+    assert json.loads((folder / "release.json").read_text()).keys() == {*KEYS}
+
+    def change(stored: Stored) -> None:
+        if how == "dropped":
+            del stored[key]
+        elif how == "emptied":
+            stored[key] = "nothing"
+        else:
+            stored[key] = [stored[key], "more"]
+
+    edit(folder, change)
+    assert verify(folder).faults
+
+
+FILES: dict[str, Callable[[Path], object]] = {
+    "an extra file": lambda f: (f / "more.txt").write_text("more"),
+    "an extra folder": lambda f: (f / "more").mkdir(),
+    "a hidden file": lambda f: (f / ".more").write_text(""),
+    "no answers": lambda f: (f / "answers.parquet").unlink(),
+    "no trace": lambda f: (f / "trace.parquet").unlink(),
+    "no records": lambda f: (f / "synthetic.parquet").unlink(),
+    "no release.json": lambda f: (f / "release.json").unlink(),
+    "other answers": lambda f: answers(f, pl.col("answer") * 0.5),
+    "other intervals": lambda f: answers(f, pl.lit(0.1).alias("interval_low")),
+    "an answer less": lambda f: answers(f, pl.all(), 29),
+    "swapped files": lambda f: swap(f / "answers.parquet", f / "trace.parquet"),
+    "truncated answers": lambda f: cut(f / "answers.parquet"),
+    "truncated records": lambda f: cut(f / "synthetic.parquet"),
+    "truncated release.json": lambda f: cut(f / "release.json"),
+    "an empty release.json": lambda f: (f / "release.json").write_text(""),
+    "a list": lambda f: (f / "release.json").write_text("[]"),
+    "deep JSON": lambda f: (f / "release.json").write_text("[" * 100_000),
+    "no UTF-8": lambda f: (f / "release.json").write_bytes(b"\xff\xfe"),
+    "a key twice": lambda f: twice(f / "release.json"),
+    "a byte more": lambda f: (f / "trace.parquet").open("ab").write(b" "),
+}
+
+
+def answers(folder: Path, change: pl.Expr, rows: int = 30) -> None:
+    path = folder / "answers.parquet"
+    pl.read_parquet(path).with_columns(change).head(rows).write_parquet(path)
+
+
+def swap(one: Path, other: Path) -> None:
+    first, second = one.read_bytes(), other.read_bytes()
+    one.write_bytes(second)
+    other.write_bytes(first)
+
+
+def cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-20])
+
+
+def twice(path: Path) -> None:
+    path.write_text(path.read_text().replace('"rows"', '"rows": 1, "rows"', 1))
+
+
+@pytest.mark.parametrize("how", FILES)
+def test_a_folder_with_other_files_is_refused(how, released, tmp_path) -> None:
+    folder = shutil.copytree(released["game"], tmp_path / "out")
+    FILES[how](folder)
+    report = verify(folder)
+    assert report.damaged
+
+
+def test_a_link_in_the_place_of_a_file_is_refused(released, tmp_path) -> None:
+    folder = shutil.copytree(released["game"], tmp_path / "out")
+    shutil.move(folder / "trace.parquet", tmp_path / "elsewhere")
+    (folder / "trace.parquet").symlink_to(tmp_path / "elsewhere")
+    assert verify(folder).damaged == ("'trace.parquet' is not a plain file",)
+
+
+def put(*path: Any) -> Callable[[Stored], object]:
+    """Return a change: the last item is put where the others lead; a function changes what is."""
+    *keys, last, value = path
+
+    def change(stored: Any) -> None:
+        for key in keys:
+            stored = stored[key]
+        stored[last] = value(stored[last]) if callable(value) else value
+
+    return change
+
+
+EVENT = ("proof", "schedule", 0, "events", 0)
+FORGED: list[tuple[str, str, Callable[[Stored], object]]] = [
+    ("epsilon smaller", "gaussian", put("privacy", "epsilon", 0.5)),
+    ("epsilon just smaller", "gaussian", put("privacy", "epsilon", lambda e: e * (1 - 1e-6))),
+    ("epsilon larger", "gaussian", put("privacy", "epsilon", 2.0)),
+    ("epsilon asked smaller", "gaussian", put("options", "epsilon", 0.5)),
+    ("epsilon a text", "gaussian", put("privacy", "epsilon", "1.0")),
+    ("epsilon huge", "gaussian", put("privacy", "epsilon", 1e300)),
+    ("delta smaller", "gaussian", put("privacy", "delta", less)),
+    ("delta zero", "gaussian", put("privacy", "delta", 0.0)),
+    ("delta of the accountant", "gaussian", put("proof", "accountant", "delta", less)),
+    ("delta asked", "gaussian", put("options", "delta", less)),
+    ("result smaller", "gaussian", put("proof", "accountant", "epsilon", less)),
+    ("accountant renamed", "gaussian", put("privacy", "accountant", "zcdp")),
+    ("accountant renamed in the proof", "gaussian", put("proof", "accountant", "name", "zcdp")),
+    ("accountant unknown", "gaussian", put("proof", "accountant", "name", "mine")),
+    ("relation", "gaussian", put("proof", "neighbours", "add-remove")),
+    ("relation unknown", "gaussian", put("proof", "neighbours", "none")),
+    ("relation in words", "gaussian", put("privacy", "neighbours", "add or remove one record")),
+    ("relation asked", "gaussian", put("options", "neighbours", "add-remove")),
+    ("scale larger", "gaussian", put(*EVENT, "scale", lambda s: 1.2 * s)),
+    ("scale smaller", "gaussian", put(*EVENT, "scale", less)),
+    ("sensitivity smaller", "gaussian", put(*EVENT, "sensitivity", less)),
+    ("sensitivity zero", "gaussian", put(*EVENT, "sensitivity", 0.0)),
+    ("less noise than charged", "gaussian", put(*EVENT, "ground", "scale", less)),
+    ("more moved than charged", "gaussian", put(*EVENT, "ground", "sensitivity", lambda s: 2 * s)),
+    ("another lemma", "gaussian", put(*EVENT, "ground", "lemma", "dualquery.room.weights")),
+    ("another kind", "gaussian", put(*EVENT, "kind", "pure")),
+    ("an unknown kind", "gaussian", put(*EVENT, "kind", "free")),
+    ("no events", "gaussian", put("proof", "schedule", [])),
+    ("an event twice", "gaussian", put("proof", "schedule", 0, "times", 2)),
+    ("an event never", "gaussian", put("proof", "schedule", 0, "times", 0)),
+    ("an event without end", "gaussian", put("proof", "schedule", 0, "times", 10**18)),
+    ("a seed", "gaussian", put("options", "seed", 7)),
+    ("schema not declared", "gaussian", put("schema", "declared", False)),
+    ("no limit on rows", "gaussian", put("proof", "limits", "max_ones_per_row", 3)),
+    ("number of queries", "gaussian", put("queries", 29)),
+    ("number of rows", "gaussian", put("rows", 301)),
+    ("number of rows proven", "gaussian", put("proof", "rows", "number", 301)),
+    ("number of intervals", "gaussian", put("intervals", "answers", 29)),
+    ("no intervals", "gaussian", put("intervals", None)),
+    ("level of intervals", "gaussian", put("intervals", "level", 0.99)),
+    ("a condition more", "gaussian", put("privacy", "condition", "good weather")),
+    ("condition dropped", "family", lambda s: s["privacy"].pop("condition")),
+    ("condition dropped in the proof", "family", put("proof", "condition", None)),
+    ("rounds fewer", "game", put(*EVENT, "rounds", 10)),
+    ("rounds told fewer", "game", put("parameters", "rounds", 10)),
+    ("samples fewer", "game", put(*EVENT, "samples", 10)),
+    ("samples told fewer", "game", put("parameters", "samples", 10)),
+    ("step smaller", "game", put(*EVENT, "step", less)),
+    ("step told smaller", "game", put("parameters", "eta", less)),
+    ("rows of the game", "game", put(*EVENT, "rows", 3000)),
+    ("neighbours of the game", "game", put(*EVENT, "neighbours", "add-remove")),
+    ("more draws than rounds", "game", put(*EVENT, "drawn", 12)),
+    ("records more", "game", put("synthetic_records", lambda r: r + 1)),
+    ("rows not bought", "bought", put("proof", "rows", "bought", None)),
+    ("rows for less", "bought", put("proof", "rows", "bought", "epsilon", less)),
+    ("rows with less noise", "bought", put("proof", "rows", "bought", "scale", less)),
+    ("rows stated", "bought", put("options", "rows", 300)),
+    ("replace-one told", "bought", put("privacy", "neighbours", "replace one record, n public")),
+    ("Laplace noise smaller", "bought", put(*EVENT, "ground", "scale", less)),
+    ("a selection for less", "mwem", put(*EVENT, "range", less)),
+    ("rounds dropped", "mwem", put("proof", "schedule", 0, "times", 2)),
+    ("a round of another kind", "mwem", put(*EVENT, "kind", "report")),
+    ("rows below 1", "mwem", put("proof", "rows", "number", -5)),
+    ("rows a text", "mwem", put("proof", "rows", "number", "many")),
+]
+
+
+@pytest.mark.parametrize(("what", "base", "change"), FORGED, ids=[name for name, *_ in FORGED])
+def test_a_forgery_with_new_digests_contradicts_itself(
+    what, base, change, released, tmp_path
+) -> None:
+    """No digest and no signature helps here: what is left is what the record says."""
+    folder = shutil.copytree(released[base], tmp_path / "out")
+    edit(folder, lambda stored: None, seal=True)
+    assert verify(folder).faults == ()
+    edit(folder, change, seal=True)
+    assert verify(folder).refuted or verify(folder).damaged
+    plain = shutil.copytree(released[base], tmp_path / "plain")
+    edit(plain, change)
+    assert verify(plain).damaged
+
+
+def test_answers_of_another_release_do_not_fit(released, tmp_path) -> None:
+    folder = shutil.copytree(released["gaussian"], tmp_path / "out")
+    shutil.copy(released["mwem"] / "answers.parquet", folder / "answers.parquet")
+    assert verify(folder).damaged == ("'answers.parquet' was changed",)
+
+
+def test_intervals_of_another_width_contradict_the_noise(released, tmp_path) -> None:
+    folder = shutil.copytree(released["gaussian"], tmp_path / "out")
+    middle = (pl.col("interval_low") + pl.col("interval_high")) / 2
+    answers(folder, (middle - (middle - pl.col("interval_low")) * 0.8).alias("interval_low"))
+    edit(folder, lambda stored: None, seal=True)
+    assert verify(folder).refuted == ("the intervals have another width than the noise gives them",)
+
+
+# --- the arithmetic -------------------------------------------------------------------------------
+
+
+def test_the_recursion_is_above_the_truth_and_close_to_the_program() -> None:
+    """Random schedules: within 0.75% of the program's bound, and never below the best known one."""
+    from dualquery.privacy.accountants.exact import ExactAccountant
+    from dualquery.privacy.events import GaussianNoise, LaplaceNoise, SampledQueries
+    from dualquery.verification.check import bound
+
+    rng = np.random.default_rng(3)
+    for _ in range(12):
+        events: list[Any] = []
+        for _ in range(rng.integers(1, 12)):
+            kind = rng.integers(3)
+            size = float(rng.uniform(0.02, 0.5))
+            draws = int(rng.choice([1, 2, 40]))
+            events.append(
+                SampledQueries(size / np.sqrt(draws), draws)
+                if kind == 0
+                else LaplaceNoise(size / 2)
+                if kind == 1
+                else GaussianNoise(size, 1.0)
+            )
+        plain = [
+            ("draws", e.range, e.draws)
+            if isinstance(e, SampledQueries)
+            else ("pure", e.epsilon, 1)
+            if isinstance(e, LaplaceNoise)
+            else ("gaussian", e.sensitivity, 1)
+            for e in events
+        ]
+        delta = float(10.0 ** rng.uniform(-9, -3))
+        program = ExactAccountant().epsilon(tuple(events), delta)
+        assert 0.97 * program <= bound(plain, [], "exact", delta) <= 1.0075 * program
+
+
+def test_one_draw_is_priced_no_lower_than_its_own_curve() -> None:
+    """delta(epsilon) of one draw of range r: the largest over t of a two-point pair, exactly."""
+    from dualquery.verification.check import bound
+
+    for width in (0.1, 1.0, 3.0):
+        for delta in (1e-2, 1e-5):
+            found = bound([("draws", width, 1)], [], "exact", delta)
+            t = np.linspace(1e-6, width - 1e-6, 10_001)
+            chance = np.expm1(t - width) / np.expm1(-width)
+            truth = (chance * np.maximum(0.0, -np.expm1(found - t))).max()
+            assert truth <= delta * (1 + 1e-9)
