@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import gzip
 import json
 import lzma
@@ -93,7 +94,7 @@ def spoil_json(chance: random.Random, data: bytes) -> bytes:
         owner, key = chance.choice(places)
         match chance.randrange(6):
             case 0 | 1 | 2:
-                owner[key] = chance.choice(VALUES)
+                owner[key] = copy.deepcopy(chance.choice(VALUES))
             case 3:
                 del owner[key]
             case 4 if isinstance(owner, dict):
