@@ -72,7 +72,7 @@ TABLES: dict[str, tuple[str, Callable[[], bytes], str]] = {
         "500,000 columns; a table has at most",
     ),
     "a cell without end": ("x.csv.gz", lambda: gzip.compress(b'a,b\n"' + b"x" * 10**7, 1), "csv"),
-    "a count of all rows": ("bitstring:x", lambda: b"1\t999999999999999999\n", "more than 1,000,000,000"),
+    "a count of all rows": ("bitstring:x", lambda: b"1\t999999999999999999\n", "more than 1,000"),
     "counts beyond 64 bits": ("bitstring:x", lambda: b"1\t999999999999999999\n" * 20, "more than"),
     "a user of his own": ("netflix:x", lambda: b"1:\n5000000,3,2005-09-06\n", "user 5000000"),
     "a shape of all columns": (
@@ -84,7 +84,7 @@ TABLES: dict[str, tuple[str, Callable[[], bytes], str]] = {
         "rows and",
     ),
     # Crashes: SciPy's loops trust the positions.
-    "pointers that go back": ("x.npz", lambda: sparse((2, 2), [0, 10**6, 0], []), "damaged|pointers"),
+    "pointers that go back": ("x.npz", lambda: sparse((2, 2), [0, 10**6, 0], []), "pointers"),
     "positions outside": ("x.npz", lambda: sparse((1, 2), [0, 1], [7]), "damaged sparse matrix"),
     "objects": ("x.npz", lambda: npz(format=b"csr", data=np.array([None])), "no array of numbers"),
     # Polars takes texts of Arrow on trust.
@@ -213,7 +213,9 @@ PROBLEMS: dict[str, tuple[str, bytes, str]] = {
         "x.wcnf.gz", gzip.compress(b"1 1 0\n" * 99, mtime=0)[:12] + b"\xff" * 20, "decompressed"
     ),
     "attributes of an LP file": (
-        "x.lp", b"\\ dualquery attributes 9999999999\nmax\n x\nst\n x <= 1\nbin\n x\nend", "no variable"
+        "x.lp",
+        b"\\ dualquery attributes 9999999999\nmax\n x\nst\n x <= 1\nbin\n x\nend",
+        "no variable",
     ),
     "what makes SCIP crash": ("x.lp", b"max\n " + b"(" * 100_000 + b" x\nst\nend", "SCIP crashed"),
 }  # fmt: skip
@@ -315,6 +317,7 @@ def test_answers_that_are_no_answers_are_refused(release: Path) -> None:
 def test_a_matrix_of_python_that_names_cells_it_has_not() -> None:
     matrix = scipy.sparse.csc_array(np.eye(3))
     matrix.indices[0] = 10**6
+    source = source_of(matrix)
+    schema = choose_schema(source)
     with pytest.raises(BadInputError, match="damaged sparse matrix"):
-        source = source_of(matrix)
-        list(encoded_blocks(source, choose_schema(source)))
+        list(encoded_blocks(source, schema))
