@@ -24,6 +24,7 @@ from dualquery.data.schema.files import load_schema
 from dualquery.queries.text import parse_query
 from dualquery.questions.plain import read_question
 from dualquery.releases.folder import load_release
+from dualquery.releases.table_files import write_frames
 from dualquery.rows.counts_file import CountsFile
 from dualquery.runtime.array_files import read_arrays
 from dualquery.runtime.documents import parse_json, parse_toml
@@ -321,3 +322,12 @@ def test_a_matrix_of_python_that_names_cells_it_has_not() -> None:
     schema = choose_schema(source)
     with pytest.raises(BadInputError, match="damaged sparse matrix"):
         list(encoded_blocks(source, schema))
+
+
+def test_formulas_in_a_table_become_texts_in_csv_only(tmp_path: Path) -> None:
+    frame = pl.DataFrame({"=name": ["=1+1", "-5", None, "a"], "n": [1, 2, 3, 4]})
+    for ending in (".csv", ".parquet"):
+        write_frames([frame, frame], tmp_path / f"rows{ending}")
+    text = (tmp_path / "rows.csv").read_text()
+    assert text == "'=name,n\n" + "'=1+1,1\n-5,2\n,3\na,4\n" * 2
+    assert pl.read_parquet(tmp_path / "rows.parquet").equals(pl.concat([frame, frame]))
