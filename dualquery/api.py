@@ -164,6 +164,7 @@ def release(
     relation = Neighbours.parse(neighbours)
     journal: Journal = NO_JOURNAL
     if checkpoint is not None and seed is None:
+        checkpoint.start()
         asked = {
             "records": records,
             "polish": polish,

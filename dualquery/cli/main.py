@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from dualquery.cli.answer import answer
+from dualquery.cli.audit import audit
 from dualquery.cli.budget import budget
 from dualquery.cli.compare_solvers import compare_solvers
 from dualquery.cli.evaluate import evaluate
@@ -54,6 +55,7 @@ for command in (
     solve,
     convert,
     compare_solvers,
+    audit,
     verify,
     sign,
 ):

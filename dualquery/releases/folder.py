@@ -187,8 +187,9 @@ class Release:
             f"{n:,} records of {self.schema.domain.bits:,} bits",
             "draw fewer, or write them to a file: dualquery sample",
         )
-        blocks = sampled_blocks(self, n, np.random.default_rng(seed))
-        return pl.concat([self.schema.decode(block) for block in blocks])
+        generator = np.random.default_rng(seed)
+        blocks = sampled_blocks(self, n, generator)
+        return pl.concat([self.schema.decode(block, generator) for block in blocks])
 
     def summary(self) -> dict[str, Any]:
         """Return what ``release.json`` holds: JSON-able, all public."""
