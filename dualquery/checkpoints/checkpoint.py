@@ -178,7 +178,11 @@ class Checkpoint:
             value = instead()
         else:
             self._lines.append({"computing": name}, sync=False)
-            value = compute()
+            try:
+                value = compute()
+            except KeyboardInterrupt:  # the operator's wish, no fault of the computation
+                self._lines.append({"left": name}, sync=False)
+                raise
         self._lines.append({"public": name, "value": dict(value)}, sync=False)
         return value
 
@@ -224,6 +228,8 @@ class Checkpoint:
             self._draws[-1] = Recorded(begun.events, begun.ground, entry["end"])
         elif "computing" in entry:
             self._deaths[entry["computing"]] += 1
+        elif "left" in entry:
+            self._deaths[entry["left"]] -= 1
         elif "public" in entry:
             self._public[entry["public"]] = entry["value"]
         elif "fact" in entry:
