@@ -32,6 +32,11 @@ NoiseKind = Literal["gaussian", "discrete laplace"]
 Float64 = NDArray[np.float64]
 
 
+CHOSEN = "some numbers were chosen by a look at earlier ones, which the chance does not allow for"
+"""The note of measurements that were chosen so: their noise is new, but whether they are there
+depends on noise that came before."""
+
+
 @dataclass(frozen=True, eq=False)
 class Measurements:
     """``m`` noisy numbers; the noise of each is independent of the others'.
