@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 
 BLOCK_ROWS = 1 << 16
 
-MOST_COLUMNS = 1 << 17
-"""Of a table; each takes a few kilobytes while it is read. Wider data are lists of items."""
+MOST_COLUMNS = 1 << 15
+"""Of a table; each takes a few kilobytes, and half a millisecond a block, while it is read. Wider
+data are lists of items."""
 
 _BLOCK_CELLS = 1 << 24
 
@@ -240,6 +241,23 @@ def frame_of_pandas(table: Any, label: str) -> FrameSource:
                 "texts or all numbers"
             ) from None
     return FrameSource(pl.DataFrame(series), label)
+
+
+def frame_of_arrow(table: Any, label: str) -> FrameSource | ListFrameSource:
+    """Return a PyArrow table as a source.
+
+    Raises
+    ------
+    BadInputError
+        If two columns have the same name, or Polars has no such type.
+    """
+    import polars as pl
+
+    check_names(table.column_names, label)
+    try:
+        return frame_source(pl.DataFrame(pl.from_arrow(table)), label)
+    except (TypeError, ValueError, pl.exceptions.PolarsError) as fault:
+        raise BadInputError(f"{label}: a column cannot be read ({fault})") from None
 
 
 def check_width(columns: int, label: str) -> None:
