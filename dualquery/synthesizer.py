@@ -7,12 +7,11 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from dualquery.api import release
+from dualquery.data.frames import FrameKind
 from dualquery.releases.sampling import source_of_records
 from dualquery.runtime.errors import BadInputError, did_you_mean
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from dualquery.releases.folder import Release
 
 
@@ -50,6 +49,7 @@ class Synthesizer:
                 raise TypeError(f"Synthesizer has no option {name!r}{did_you_mean(name, known)}")
         self._options = {"epsilon": epsilon, "delta": delta, **options}
         self._release: Release | None = None
+        self._kind = FrameKind(False, {})
 
     def fit(self, table: Any) -> Synthesizer:
         """Spend the budget on a table; `sample` costs nothing after that.
@@ -60,6 +60,7 @@ class Synthesizer:
         if not made.privacy.private:
             warnings.warn(made.privacy.text(), stacklevel=2)
         self._release = made  # whatever comes now, it is paid for
+        self._kind = FrameKind.of(table)
         source_of_records(made)
         return self
 
@@ -70,11 +71,15 @@ class Synthesizer:
             raise BadInputError("call fit before sample")
         return self._release
 
-    def sample(self, n: int, *, seed: int | None = None) -> pl.DataFrame:
-        """Return ``n`` rows in the user's columns: see `Release.sample`."""
-        return self.release.sample(n, seed=seed)
+    def sample(self, n: int, *, seed: int | None = None) -> Any:
+        """Return ``n`` rows in the user's columns: see `Release.sample`.
 
-    def fit_sample(self, table: Any, n: int | None = None) -> pl.DataFrame:
+        They are a pandas frame if the table was one, else a Polars frame, and have the types that
+        the columns of such a table had; categorical ones have the schema's categories.
+        """
+        return self._kind.made_of(self.release.sample(n, seed=seed), self.release.schema)
+
+    def fit_sample(self, table: Any, n: int | None = None) -> Any:
         """Fit and sample, by default as many rows as the release says that the table has."""
         self.fit(table)
         return self.sample(self.release.n if n is None else n)
