@@ -79,7 +79,7 @@ class Effort:
 
 
 QUICK = Effort(2, 500, 60, 15, 2.0, 200, larger=False)
-FULL = Effort(12, 2_500, 2_500, 300, 25.0, 5_000, larger=True)
+FULL = Effort(6, 1_000, 800, 100, 12.0, 3_000, larger=True)
 PLANTED_EFFORT = Effort(2, 500, 60, 15, 60.0, 300, larger=False)
 """For the checks of planted bugs."""
 
@@ -212,6 +212,11 @@ def _carried_out(tasks: Sequence[Task], processes: int) -> Iterator[tuple[Task, 
             running = {pool.submit(carry_out, task): task for task in tasks}
             for future in as_completed(running):
                 yield running[future], future.result()
+        except BaseException:
+            # Who interrupts an audit does not wait for the checks that are running.
+            for child in multiprocessing.active_children():
+                child.terminate()
+            raise
         finally:
             pool.shutdown(cancel_futures=True)
 
