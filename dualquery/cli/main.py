@@ -50,7 +50,6 @@ for command in (
     table,
     sample,
     report,
-    schema,
     solvers,
     solve,
     convert,
@@ -60,6 +59,7 @@ for command in (
     sign,
 ):
     app.command()(command)
+app.add_typer(schema, name="schema")
 app.add_typer(budget, name="budget")
 
 

@@ -28,6 +28,7 @@ from dualquery.releases.kept import describe_kept, read_kept, write_kept
 from dualquery.releases.seal import sealed, unsealed
 from dualquery.releases.stored import check_files, numbers_of, read_record, read_table
 from dualquery.runtime.errors import BadInputError
+from dualquery.runtime.escaping import html_text
 from dualquery.runtime.resources import check_memory
 
 if TYPE_CHECKING:
@@ -114,6 +115,10 @@ class Release:
             f"Release of {self.n:,} rows by {self.chosen}: {len(self.workload):,} answers, "
             f"{records:,} synthetic records\n{self.privacy.guarantee()}"
         )
+
+    def _repr_html_(self) -> str:
+        told = "<br>".join(map(html_text, repr(self).splitlines()))
+        return f"<p>{told}</p>{self.answer_table.head(10)._repr_html_()}"
 
     @property
     def chosen(self) -> str:

@@ -103,6 +103,7 @@ STATED = {
 UNSTATED = {
     "dualquery/__init__.py": "names of the package: what they do is listed below their own files",
     "dualquery/data/": "readers: they hand rows to a caller, who is listed here",
+    "dualquery/cli/given_table.py": "hands the table to a command, which is listed here",
     "dualquery/rows/": "engines: they hand rows to a caller, who is listed here",
     "dualquery/audit/repeated.py": "makes releases of made-up tables",
     "dualquery/budgets/marks.py": "a keyed hash for the user's own budget file, to warn with",

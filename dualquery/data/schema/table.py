@@ -25,9 +25,13 @@ from dualquery.data.schema.columns import (
 )
 from dualquery.data.schema.protocol import check_max_ones, check_shape, header, max_ones_entry
 from dualquery.runtime.errors import BadInputError
+from dualquery.runtime.escaping import html_text
 
 if TYPE_CHECKING:
     import polars as pl
+
+_SHOWN = 8
+"""Labels of a column that a notebook shows."""
 
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}", re.ASCII)
 """A whole number that 64 bits hold, as Python writes it."""
@@ -197,6 +201,15 @@ class TableSchema:
             )
         return codes
 
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><th>{html_text(column.name)}</th><td>{type(column).__name__.lower()}</td>"
+            f"<td>{html_text(_shown(column.labels))}</td></tr>"
+            for column in self.columns
+        )
+        state = "declared" if self.declared else "not declared: releases with it are not private"
+        return f"<p>{html_text(self.name)} ({state})</p><table>{rows}</table>"
+
     def to_dict(self) -> dict[str, object]:
         """Return the schema as JSON-able values."""
         return {
@@ -206,6 +219,12 @@ class TableSchema:
             "columns": [column.to_dict() for column in self.columns],
             **max_ones_entry(self.max_ones_per_row),
         }
+
+
+def _shown(labels: Sequence[str]) -> str:
+    """Return the first labels of a column's bits."""
+    some = ", ".join(labels[:_SHOWN])
+    return some if len(labels) <= _SHOWN else f"{some}, ... ({len(labels)})"
 
 
 def _label(column: Column, text: str) -> str:
