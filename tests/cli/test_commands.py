@@ -768,7 +768,7 @@ def test_a_real_ctrl_c_ends_cleanly(files, tmp_path, name) -> None:
         pass
     # The folder is reserved before the work begins.
     journal = folder / "mine.unfinished" / "journal"
-    while b'{"begin"' not in journal.read_bytes() and process.poll() is None:
+    while b'{"end"' not in journal.read_bytes() and process.poll() is None:
         time.sleep(0.05)
     process.send_signal(getattr(signal, name))
     out, err = process.communicate(timeout=60)
