@@ -23,7 +23,7 @@ def release(**options: Any) -> dualquery.Release:
         "schema": SCHEMA, "queries": 20, "way": 2, "mechanism": "gaussian", "epsilon": 0.4,
         "delta": 1e-8,
     }  # fmt: skip
-    return dualquery.release(people(200), **{**asked, **options})
+    return dualquery.release(people(2000), **{**asked, **options})
 
 
 @pytest.fixture
