@@ -125,7 +125,9 @@ def pieces_of(column: Column, literals: Iterable[Allowed]) -> Pieces:
         for low_end, high_end in itertools.pairwise(ends):
             last = high_end - 1 if column.integer else high_end
             part = (high_end - low_end) / (stop - start)
-            found.append((bucket, part, low_end, low_end / 2 + last / 2, last))
+            # A bucket that is not cut has the mean that its schema states.
+            middle = float(column.means[bucket]) if part == 1 else low_end / 2 + last / 2
+            found.append((bucket, part, low_end, middle, last))
     beyond = range(column.buckets, column.bits)
     found += [(bit, 1.0, math.nan, math.nan, math.nan) for bit in beyond]
     value, *others = (np.array(each, np.float64) for each in zip(*found, strict=True))

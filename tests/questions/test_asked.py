@@ -14,6 +14,7 @@ from dualquery.data.schema.columns import Binary, Categorical, Numeric
 from dualquery.data.schema.items import ItemSchema
 from dualquery.data.schema.table import TableSchema
 from dualquery.questions.asked import Asked, AskedQuantile, ask
+from dualquery.questions.columns import Span, pieces_of
 from dualquery.questions.plain import read_question
 from dualquery.questions.syntax import Flag, Not, Or, Question
 from dualquery.runtime.errors import BadInputError
@@ -273,3 +274,10 @@ def test_contradictions_have_no_boxes() -> None:
 def test_conjunctions_are_recognised(text: str, codes: list[list[int]]) -> None:
     found = ask(read_question(text, SCHEMA), SCHEMA).conjunctions
     assert [each.tolist() for each in found] == codes
+
+
+def test_a_bucket_has_the_mean_that_its_schema_states_unless_it_is_cut() -> None:
+    pay = Numeric("pay", (0.0, 100.0, 1000.0), within=((10.0, 20.0), "uniform"))
+    assert pieces_of(pay, []).mean.tolist() == [15.0, 550.0]
+    cut = pieces_of(pay, [(Span(0.0, 50.0),)])
+    assert cut.mean.tolist() == [25.0, 75.0, 550.0]
