@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 def release(
     table: Any = "adult",
     *,
-    schema: Schema | str | Path | None = None,
+    schema: Schema | Mapping[str, object] | str | Path | None = None,
     columns: Sequence[str | int] | str | None = None,
     max_ones_per_row: int | None = None,
     queries: int | str | Path | Sequence[str] | Queries | None = None,
@@ -45,7 +45,7 @@ def release(
     signed: bool = True,
     workload_seed: int = 0,
     query_columns: Sequence[str | int] | str | None = None,
-    marginals: int | None = None,
+    marginals: int | str | None = None,
     max_cells: int | None = None,
     mechanism: str | None = None,
     options: Mapping[str, Any] | None = None,
@@ -71,7 +71,8 @@ def release(
     table
         A built-in name, a path, ``FORMAT:PATH``, or a Polars, pandas, NumPy or SciPy table.
     schema
-        The declared columns: a schema, a built-in name or a path. Without one, categories and
+        The declared columns: a schema, a built-in name, a path, or what a schema file holds as a
+        dict. Without one, categories and
         buckets are taken from the data and the release states no guarantee.
     columns
         Names, positions or ranges of the columns to read.
@@ -164,6 +165,7 @@ def release(
     relation = Neighbours.parse(neighbours)
     journal: Journal = NO_JOURNAL
     if checkpoint is not None and seed is None:
+        checkpoint.start()
         asked = {
             "records": records,
             "polish": polish,

@@ -44,9 +44,9 @@ class WorkloadRequest:
     columns
         Names, positions or ranges of the columns that queries may use; None for all.
     marginals
-        Instead of ``queries``: a number of random whole k-way marginals.
+        Instead of ``queries``: a number of random whole k-way marginals, or ``"all"`` of them.
     max_cells
-        With ``marginals``: the most cells a marginal may have; None for the number of rows.
+        With a number of marginals: the most cells one may have; None for the number of rows.
     """
 
     queries: int | str | Path | Sequence[str] | None = None
@@ -54,7 +54,7 @@ class WorkloadRequest:
     signed: bool = True
     seed: int = 0
     columns: Sequence[str | int] | str | None = None
-    marginals: int | None = None
+    marginals: int | str | None = None
     max_cells: int | None = None
 
     def __post_init__(self) -> None:
@@ -80,7 +80,9 @@ class WorkloadRequest:
                 "--marginals and --queries are two ways to say what is asked; leave one of the two "
                 "out"
             )
-        if self.marginals is not None and self.marginals < 1:
+        if isinstance(self.marginals, str) and self.marginals != "all":
+            raise BadInputError(f"--marginals is {self.marginals!r}; give a number, or 'all'")
+        if isinstance(self.marginals, int) and self.marginals < 1:
             raise BadInputError(f"--marginals is {self.marginals}; ask for at least 1")
         if self.marginals is not None and not self.signed:
             raise BadInputError(
@@ -91,8 +93,8 @@ class WorkloadRequest:
             raise BadInputError(
                 f"--workload-seed is {self.seed}; a whole number from 0 on is needed"
             )
-        if self.max_cells is not None and (self.marginals is None or self.max_cells < 1):
-            raise BadInputError("--max-cells goes with --marginals and is at least 1")
+        if self.max_cells is not None and (self.marginals in (None, "all") or self.max_cells < 1):
+            raise BadInputError("--max-cells goes with a number of --marginals and is at least 1")
 
     def build(self, schema: Schema, n: int) -> Workload:
         """Make the queries.
@@ -108,10 +110,10 @@ class WorkloadRequest:
 
         domain = schema.domain
         columns = None if self.columns is None else schema.select(self.columns)
-        if self.marginals is not None:
+        if isinstance(self.marginals, int):
             cells = n if self.max_cells is None else self.max_cells
             return random_marginals(domain, self.marginals, self.way, cells, self.seed, columns)
-        if self.queries == "all":
+        if self.queries == "all" or self.marginals == "all":
             return all_marginals(domain, self.way, self.signed, columns)
         if isinstance(self.queries, str | Path):
             return read_queries(self.queries, schema)

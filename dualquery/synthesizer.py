@@ -1,19 +1,29 @@
-"""The fit and sample that users of other synthesizers know."""
+"""The fit and sample that users of other synthesizers, and of scikit-learn, know."""
 
 from __future__ import annotations
 
 import inspect
 import warnings
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dualquery.api import release
+from dualquery.mechanisms.registry import check_mechanism
 from dualquery.releases.sampling import source_of_records
 from dualquery.runtime.errors import BadInputError, did_you_mean
+from dualquery.runtime.progress import NO_PROGRESS, Progress
 
 if TYPE_CHECKING:
-    import polars as pl
-
+    from dualquery.budgets.budget_file import BudgetFile
+    from dualquery.checkpoints.checkpoint import Checkpoint
+    from dualquery.data.schema.protocol import Schema
+    from dualquery.queries.family import Queries
     from dualquery.releases.folder import Release
+    from dualquery.rows.engines import Engine
+
+ELSEWHERE = ("aim", "dpctgan", "dpgan", "mst", "pacsynth", "patectgan", "pategan")
+"""Synthesizers that smartnoise-synth knows and this package does not have."""
 
 
 class Synthesizer:
@@ -22,20 +32,23 @@ class Synthesizer:
     Rows are drawn from the model that the release keeps. A mechanism that fits none, such as
     ``dualquery``, makes a limited number of records instead, and `sample` repeats these.
 
+    An estimator by scikit-learn's rules: the constructor only keeps what it is given, `fit` checks
+    it, and `get_params`, `set_params` and ``sklearn.base.clone`` work.
+
     Parameters
     ----------
-    epsilon
-        Privacy budget.
-    delta
-        None for 1/n^2.
-    options
-        Anything else that `dualquery.release` takes, such as ``schema``, ``queries`` or
-        ``mechanism``.
+    epsilon, delta
+        Privacy budget; ``delta`` None for 1/n^2.
+    schema
+        The declared columns: a schema, a file, a built-in name or a dict. Without one the result is
+        not private.
+    queries, mechanism, options, neighbours, budget, seed
+        And all others: as for `dualquery.release`.
 
-    Raises
-    ------
-    TypeError
-        If `dualquery.release` takes no such option.
+    Attributes
+    ----------
+    release_
+        After `fit`: the `Release`, with its privacy statement.
 
     Examples
     --------
@@ -43,38 +56,178 @@ class Synthesizer:
     >>> rows = Synthesizer(epsilon=1.0, schema="adult").fit_sample(table)  # doctest: +SKIP
     """
 
-    def __init__(self, epsilon: float = 1.0, delta: float | None = None, **options: Any) -> None:
-        known = [name for name in inspect.signature(release).parameters if name != "table"]
-        for name in options:
-            if name not in known:
-                raise TypeError(f"Synthesizer has no option {name!r}{did_you_mean(name, known)}")
-        self._options = {"epsilon": epsilon, "delta": delta, **options}
-        self._release: Release | None = None
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        delta: float | None = None,
+        *,
+        schema: Schema | Mapping[str, object] | str | Path | None = None,
+        columns: Sequence[str | int] | str | None = None,
+        max_ones_per_row: int | None = None,
+        queries: int | str | Path | Sequence[str] | Queries | None = None,
+        way: int = 3,
+        signed: bool = True,
+        workload_seed: int = 0,
+        query_columns: Sequence[str | int] | str | None = None,
+        marginals: int | str | None = None,
+        max_cells: int | None = None,
+        mechanism: str | None = None,
+        options: Mapping[str, Any] | None = None,
+        records: int | None = None,
+        polish: float | None = None,
+        neighbours: str = "replace-one",
+        rows: int | None = None,
+        accountant: str = "auto",
+        budget: str | Path | BudgetFile | None = None,
+        checkpoint: Checkpoint | None = None,
+        seed: int | None = None,
+        engine: Engine | str = "auto",
+        threads: int | None = None,
+        show_private_errors: bool = False,
+        progress: Progress | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.schema = schema
+        self.columns = columns
+        self.max_ones_per_row = max_ones_per_row
+        self.queries = queries
+        self.way = way
+        self.signed = signed
+        self.workload_seed = workload_seed
+        self.query_columns = query_columns
+        self.marginals = marginals
+        self.max_cells = max_cells
+        self.mechanism = mechanism
+        self.options = options
+        self.records = records
+        self.polish = polish
+        self.neighbours = neighbours
+        self.rows = rows
+        self.accountant = accountant
+        self.budget = budget
+        self.checkpoint = checkpoint
+        self.seed = seed
+        self.engine = engine
+        self.threads = threads
+        self.show_private_errors = show_private_errors
+        self.progress = progress
 
-    def fit(self, table: Any) -> Synthesizer:
+    @classmethod
+    def create(cls, synth: str = "auto", epsilon: float = 1.0, **options: Any) -> Synthesizer:
+        """Return a synthesizer by the name of its mechanism, as smartnoise-synth's factory does.
+
+        Parameters
+        ----------
+        synth
+            A mechanism's name. One that only smartnoise-synth has becomes ``auto``, with a warning.
+        epsilon
+            Privacy budget.
+        options
+            Keywords of the constructor. Others, which tune smartnoise-synth's own synthesizers, are
+            named in a warning and left out.
+
+        Raises
+        ------
+        BadInputError
+            If there is no such mechanism.
+        """
+        name = synth.lower()
+        if name in ELSEWHERE:
+            warnings.warn(f"{synth} is not in this package; the mechanism is auto", stacklevel=2)
+            name = "auto"
+        check_mechanism(name)
+        known = cls._names()
+        foreign = sorted(set(options) - set(known))
+        if foreign:
+            warnings.warn(f"left out, without a meaning here: {', '.join(foreign)}", stacklevel=2)
+        kept = {name: value for name, value in options.items() if name in known}
+        return cls(epsilon, **{"mechanism": name, **kept})
+
+    def fit(self, X: Any, y: Any = None, **elsewhere: Any) -> Synthesizer:  # noqa: ARG002
         """Spend the budget on a table; `sample` costs nothing after that.
 
         Warns when the result is not private, as it is without a declared ``schema``.
+
+        Parameters
+        ----------
+        X
+            The table, as `dualquery.release` takes it.
+        y
+            Ignored; scikit-learn's pipelines pass it. A target is a column of the table.
+        elsewhere
+            What smartnoise-synth takes to make a schema from the table (``preprocessor_eps``,
+            ``categorical_columns`` and the like): left out with a warning.
+
+        Raises
+        ------
+        BadInputError
+            If the table or the parameters cannot be used, or the mechanism makes no records.
         """
-        made = release(table, **self._options)
+        if elsewhere:
+            warnings.warn(
+                f"left out: {', '.join(sorted(elsewhere))}; no budget is spent on a schema, state "
+                "one with schema=",
+                stacklevel=2,
+            )
+        made = release(X, **{**self.get_params(), "progress": self.progress or NO_PROGRESS})
         if not made.privacy.private:
             warnings.warn(made.privacy.text(), stacklevel=2)
-        self._release = made  # whatever comes now, it is paid for
+        self.release_ = made  # whatever comes now, it is paid for
+        self._pandas = type(X).__module__.partition(".")[0] == "pandas"
         source_of_records(made)
         return self
 
     @property
     def release(self) -> Release:
         """The release behind the samples, with its privacy statement."""
-        if self._release is None:
+        made: Release | None = getattr(self, "release_", None)
+        if made is None:
             raise BadInputError("call fit before sample")
-        return self._release
+        return made
 
-    def sample(self, n: int, *, seed: int | None = None) -> pl.DataFrame:
-        """Return ``n`` rows in the user's columns: see `Release.sample`."""
-        return self.release.sample(n, seed=seed)
+    def sample(self, n: int | None = None, *, seed: int | None = None) -> Any:
+        """Return rows in the user's columns: see `Release.sample`.
 
-    def fit_sample(self, table: Any, n: int | None = None) -> pl.DataFrame:
-        """Fit and sample, by default as many rows as the release says that the table has."""
-        self.fit(table)
-        return self.sample(self.release.n if n is None else n)
+        ``n`` is by default what the release says of the table's number of rows. A pandas table if
+        one was fitted, else a Polars table.
+        """
+        rows = self.release.sample(self.release.n if n is None else n, seed=seed)
+        return rows.to_pandas() if self._pandas else rows
+
+    def fit_sample(self, X: Any, n: int | None = None, **elsewhere: Any) -> Any:
+        """Fit and sample (see both)."""
+        return self.fit(X, **elsewhere).sample(n)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002
+        """Return the constructor's parameters by name; ``deep`` makes no difference."""
+        return {name: getattr(self, name) for name in self._names()}
+
+    def set_params(self, **params: Any) -> Synthesizer:
+        """Change parameters of the constructor, for the next `fit`.
+
+        Raises
+        ------
+        ValueError
+            If there is no such parameter.
+        """
+        known = self._names()
+        for name, value in params.items():
+            if name not in known:
+                close = did_you_mean(name, known)
+                raise ValueError(f"Synthesizer has no parameter {name!r}{close}")
+            setattr(self, name, value)
+        return self
+
+    def __repr__(self) -> str:
+        default = inspect.signature(type(self).__init__).parameters
+        given = (
+            f"{name}={value!r}"
+            for name, value in self.get_params().items()
+            if value is not default[name].default
+        )
+        return f"Synthesizer({', '.join(given)})"
+
+    @classmethod
+    def _names(cls) -> list[str]:
+        return [name for name in inspect.signature(cls.__init__).parameters if name != "self"]

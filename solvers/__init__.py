@@ -28,6 +28,7 @@ from solvers.errors import (
     UnknownSolverError,
 )
 from solvers.groups import Groups
+from solvers.guarded import Guarded, guarded
 from solvers.kernel_solver import Ending, KernelSolver, SearchResult
 from solvers.limits import SearchLimits
 from solvers.problem import BestResponse
@@ -43,6 +44,7 @@ __all__ = [
     "Compacted",
     "Ending",
     "Groups",
+    "Guarded",
     "InfeasibleProblemError",
     "InvalidProblemError",
     "KernelSolver",
@@ -65,6 +67,7 @@ __all__ = [
     "available_solvers",
     "compact",
     "get_solver",
+    "guarded",
     "reduce",
 ]
 

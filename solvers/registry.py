@@ -86,6 +86,18 @@ def get_solver(name: str) -> Solver:
     raise UnknownSolverError(f"unknown solver {key!r}{guess} (known: {', '.join(known)})")
 
 
+def entry_point_of(name: str) -> tuple[str | None, str]:
+    """Return where a third party's solver is, as ``module:attribute``, and its argument.
+
+    None for a solver of this package or of this process, and for one that nobody knows.
+    """
+    key, _, argument = name.partition(":")
+    if key not in _BUILT_IN and key not in _ADDED:
+        for point in metadata.entry_points(group=ENTRY_POINTS, name=key):
+            return point.value, argument
+    return None, argument
+
+
 @contextmanager
 def registered(name: str, factory: Callable[[str], Solver]) -> Iterator[None]:
     """Make a solver known to this process for the length of a block.

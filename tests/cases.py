@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 
-from dualquery.data.cells import rows_of_values
+from dualquery.audit.tables import legal_records as all_records
+from dualquery.audit.tables import records_of
 from dualquery.data.domain import Domain
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.family import products_of
 from dualquery.queries.generate.random import random_conjunctions
 from dualquery.queries.parities import Parities
 from dualquery.queries.products import Products
-from dualquery.rows.packed import RecordsBuilder
+
+__all__ = [
+    "MEMORY",
+    "all_records",
+    "domain_of",
+    "parities",
+    "random_case",
+    "records_of",
+    "truth_table",
+]
 
 MEMORY = 1 << 30
 
@@ -31,19 +39,6 @@ def random_case(seed: int, most_columns: int = 8) -> Workload:
     way = int(generator.integers(1, min(columns, 4) + 1))
     few = 2**way  # some domains have no more queries than this
     return random_conjunctions(domain, min(30, few * columns // way), way, True, seed)
-
-
-def records_of(rows: np.ndarray):
-    builder = RecordsBuilder(rows.shape[1])
-    builder.append_dense(np.asarray(rows, np.uint8))
-    return builder.build()
-
-
-def all_records(domain: Domain) -> np.ndarray:
-    """Return every legal record, in the order of the histogram's cells."""
-    sizes = np.maximum(domain.sizes, 2)
-    values = np.array(list(itertools.product(*(range(size) for size in sizes))))
-    return rows_of_values(values, domain)
 
 
 def truth_table(workload: Workload) -> np.ndarray:

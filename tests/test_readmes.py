@@ -76,6 +76,7 @@ LONG = (
     "evaluate my-release",
     "compare-solvers",
     "budget --rows 30162 --e",
+    "audit --quick",
 )
 """Commands of minutes: parsed here, and run by the tests of their own."""
 

@@ -29,7 +29,9 @@ _MOST_DEATHS = 2
 
 
 class Checkpoint:
-    """A journal (`dualquery.room.journal`) in a file of its own.
+    """A journal (`dualquery.room.journal`) in a file of its own, for one run.
+
+    Another attempt opens the file anew: what this one draws is in the file only.
 
     Parameters
     ----------
@@ -61,6 +63,7 @@ class Checkpoint:
         self._hold = hold
         self.attempts = 0
         """Number of attempts that went on from here: that of the last one, from 0 on."""
+        self._started = False
         self._lines = Lines(path, on_full)
         self._facts: dict[str, Public] = {}
         self._draws: list[Recorded] = []
@@ -100,6 +103,21 @@ class Checkpoint:
     def facts(self) -> Mapping[str, Public]:
         """What `same` kept."""
         return self._facts
+
+    def start(self) -> None:
+        """Begin the run.
+
+        Raises
+        ------
+        BadInputError
+            If a run began with this object already: it would make the draws of that one again.
+        """
+        if self._started:
+            raise BadInputError(
+                f"the checkpoint {self._path} was given to a run before; open the file anew to go "
+                "on with that one, or make another for a new release"
+            )
+        self._started = True
 
     def close(self) -> None:
         """Close the file."""
@@ -160,7 +178,11 @@ class Checkpoint:
             value = instead()
         else:
             self._lines.append({"computing": name}, sync=False)
-            value = compute()
+            try:
+                value = compute()
+            except KeyboardInterrupt:  # the operator's wish, no fault of the computation
+                self._lines.append({"left": name}, sync=False)
+                raise
         self._lines.append({"public": name, "value": dict(value)}, sync=False)
         return value
 
@@ -206,6 +228,8 @@ class Checkpoint:
             self._draws[-1] = Recorded(begun.events, begun.ground, entry["end"])
         elif "computing" in entry:
             self._deaths[entry["computing"]] += 1
+        elif "left" in entry:
+            self._deaths[entry["left"]] -= 1
         elif "public" in entry:
             self._public[entry["public"]] = entry["value"]
         elif "fact" in entry:

@@ -126,9 +126,8 @@ def _next(digest: str, text: str) -> str:
 def _written(value: Any) -> Any:
     """Return a value with its arrays as texts."""
     if isinstance(value, np.ndarray):
-        data = np.ascontiguousarray(value)
-        packed = base64.b85encode(zlib.compress(data.tobytes(), 1)).decode("ascii")
-        return {"array": data.dtype.name, "shape": list(data.shape), "data": packed}
+        packed = base64.b85encode(zlib.compress(value.tobytes(), 1)).decode("ascii")
+        return {"array": value.dtype.name, "shape": list(value.shape), "data": packed}
     if isinstance(value, dict):
         return {key: _written(each) for key, each in value.items()}
     if isinstance(value, list | tuple):

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from dualquery.cli.given_table import Csv, table_of
 from dualquery.cli.options import (
     AnswersCache,
     EngineName,
@@ -28,6 +29,7 @@ _NAMED = 5
 def evaluate(
     release: Annotated[Path, typer.Argument(help="Folder of a release.")],
     table: Annotated[str, typer.Argument(help="The private table: NAME, PATH or FORMAT:PATH.")],
+    csv: Csv = None,
     seed: Annotated[int, typer.Option(help="Seed of the baselines' noise.")] = 0,
     engine: EngineName = "auto",
     scheduler: Scheduler = None,
@@ -58,7 +60,7 @@ def evaluate(
 
         found = run_evaluation(
             release,
-            table,
+            table_of(table, csv),
             engine=Engine(name=engine, scheduler=scheduler, answers_cache=answers_cache),
             threads=threads,
             seed=seed,

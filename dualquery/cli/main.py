@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from dualquery.cli.answer import answer
+from dualquery.cli.audit import audit
 from dualquery.cli.budget import budget
 from dualquery.cli.compare_solvers import compare_solvers
 from dualquery.cli.evaluate import evaluate
@@ -49,15 +50,16 @@ for command in (
     table,
     sample,
     report,
-    schema,
     solvers,
     solve,
     convert,
     compare_solvers,
+    audit,
     verify,
     sign,
 ):
     app.command()(command)
+app.add_typer(schema, name="schema")
 app.add_typer(budget, name="budget")
 
 

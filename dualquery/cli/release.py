@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import re
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dualquery.cli.given_table import Csv, table_of
 from dualquery.cli.options import (
     RUN,
     AnswersCache,
@@ -54,6 +56,7 @@ def release(
         str | None,
         _data(help="Schema: a file or a built-in name. A draft is made without it: NOT private."),
     ] = None,
+    csv: Csv = None,
     columns: Annotated[
         str | None, _data(help="Columns to read: names, positions, ranges; !name leaves one out.")
     ] = None,
@@ -80,8 +83,10 @@ def release(
         str | None, _workload(help="Columns that queries may use; default: all.")
     ] = None,
     marginals: Annotated[
-        int | None,
-        _workload(help="Number of random whole marginals to ask about, instead of --queries."),
+        str | None,
+        _workload(
+            help="Number of random whole marginals to ask about, or 'all', instead of --queries."
+        ),
     ] = None,
     max_cells: Annotated[
         int | None, _workload(help="Most cells of a marginal; default: n.")
@@ -242,7 +247,7 @@ def release(
         from dualquery.rows.engines import Engine
 
         made = make_release(
-            given["data"],
+            table_of(given["data"], given["csv"]),
             queries=workload.queries,
             way=workload.way,
             signed=workload.signed,
@@ -289,7 +294,8 @@ def check_options(given: dict[str, Any]) -> WorkloadRequest:
         queries=None if queries is None else parse_queries(queries),
         seed=given["workload_seed"],
         columns=given["query_columns"],
-        **_chosen(given, "way", "signed", "marginals", "max_cells"),
+        marginals=parse_marginals(given["marginals"]),
+        **_chosen(given, "way", "signed", "max_cells"),
     )
 
 
@@ -319,17 +325,31 @@ def default_name() -> str:
 
 def parse_queries(text: str | int) -> int | str:
     """Read ``--queries``: a number, ``all`` or a file."""
-    try:
-        return int(str(text).replace("_", ""))
-    except ValueError:
-        from dualquery.data.opening import is_file
+    number = whole_number(str(text))
+    if number is not None:
+        return number
+    from dualquery.data.opening import is_file
 
-        if text == "all" or is_file(Path(str(text))):
-            return str(text)
-        raise BadInputError(
-            f"--queries is {text!r}, and there is no such file; give a number, 'all', or the path "
-            "of a file of queries"
-        ) from None
+    if text == "all" or is_file(Path(str(text))):
+        return str(text)
+    raise BadInputError(
+        f"--queries is {text!r}, and there is no such file; give a number, 'all', or the path of "
+        "a file of queries"
+    )
+
+
+def parse_marginals(text: str | int | None) -> int | str | None:
+    """Read ``--marginals``: a number or ``all``."""
+    number = None if text is None else whole_number(str(text))
+    if number is None and text not in (None, "all"):
+        raise BadInputError(f"--marginals is {text!r}; give a number, or 'all'")
+    return text if number is None else number
+
+
+def whole_number(text: str) -> int | None:
+    """Return the whole number that a text is, such as ``100_000`` or ``1e5``; else None."""
+    match = re.fullmatch(r"([+-]?\d+)(?:[eE]\+?(\d\d?))?", text.replace("_", ""), re.ASCII)
+    return None if match is None else int(match[1]) * 10 ** int(match[2] or 0)
 
 
 def show(terminal: Terminal, made: Release, target: Path, *, verbose: bool) -> None:

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from dualquery.cli.given_table import Csv, table_of
 from dualquery.cli.options import Quiet, Threads
 from dualquery.cli.terminal import Terminal, set_threads
 from dualquery.runtime.errors import BadInputError
@@ -19,6 +20,7 @@ def report(
         str | None,
         typer.Option("--with", help="The private table: adds the truth; the page is NOT PRIVATE."),
     ] = None,
+    csv: Csv = None,
     threads: Threads = None,
     quiet: Quiet = False,
 ) -> None:
@@ -49,7 +51,7 @@ def report(
         loaded = load_release(release)
         compared = None
         if table is not None:
-            compared = compare(loaded, table, threads=threads, progress=progress)
+            compared = compare(loaded, table_of(table, csv), threads=threads, progress=progress)
         progress.phase("making the page")
         text = page_of(loaded, compared)
         with whole_file(out) as part:

@@ -42,8 +42,9 @@ def sample(
     source = source_of_records(made)
     with terminal.progress() as progress:
         progress.phase("drawing records")
-        blocks = sampled_blocks(made, records, np.random.default_rng(seed))
-        write_frames(map(made.schema.decode, blocks), out)
+        generator = np.random.default_rng(seed)
+        blocks = sampled_blocks(made, records, generator)
+        write_frames((made.schema.decode(block, generator) for block in blocks), out)
     terminal.emit({"records": records, "source": source, "out": str(out)})
     if not terminal.machine:
         from rich.markup import escape

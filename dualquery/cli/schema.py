@@ -1,17 +1,20 @@
-"""``dualquery schema``: draft a schema for the user to check and declare."""
+"""``dualquery schema``: draft a schema for the user to check and declare; check one."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
+from dualquery.cli.given_table import Csv, table_of
 from dualquery.cli.options import Quiet
 from dualquery.cli.terminal import Terminal
+from dualquery.data.schema.columns import Binary
 from dualquery.runtime.errors import BadInputError
-from dualquery.runtime.escaping import terminal_text
+from dualquery.runtime.escaping import terminal_line, terminal_text
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -26,12 +29,89 @@ NOT_PRIVATE = (
 )
 """How every draft from a table ends."""
 
+_SHOWN = 6
+"""Values of a column that ``check`` shows."""
 
-def schema(
+
+class _DraftByDefault(TyperGroup):
+    """What is no command is a table: ``dualquery schema survey.csv`` drafts."""
+
+    def parse_args(self, context: Any, arguments: list[str]) -> list[str]:
+        known = {*self.commands, *context.help_option_names}
+        if arguments and arguments[0] not in known:
+            arguments = ["draft", *arguments]
+        return super().parse_args(context, arguments)
+
+
+schema = typer.Typer(cls=_DraftByDefault, rich_markup_mode="rich", no_args_is_help=True)
+
+
+@schema.callback()
+def about() -> None:
+    """Draft a schema from a table, or check a schema's file.
+
+    "dualquery schema TABLE" is short for "dualquery schema draft TABLE".
+
+    Examples:
+
+      dualquery schema survey.csv --out survey.json
+
+      dualquery schema check survey.json
+    """
+
+
+@schema.command()
+def check(
+    file: Annotated[str, typer.Argument(help="A schema's file or a data dictionary.")],
+    out: Annotated[
+        Path | None, typer.Option(help="File to make: the same as a schema of this program.")
+    ] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Read a schema and say what it means, or what is wrong with it. Reads no table.
+
+    Data dictionaries are read, too: domain files (column to size), Frictionless
+    Table Schema, CSV on the Web. They declare nothing: write them as a schema
+    with --out, check that, and set "declared": true.
+
+    Examples:
+
+      dualquery schema check survey.json
+
+      dualquery schema check domain.json --out survey.json
+    """
+    terminal = Terminal(quiet=quiet)
+    if out is not None and out.exists():
+        raise BadInputError(f"{out} exists already; name another file with --out")
+
+    from dualquery.data.schema.files import load_schema, write_schema
+    from dualquery.data.schema.table import TableSchema
+
+    found = load_schema(file)
+    if isinstance(found, TableSchema):
+        terminal.console.print(_columns(found))
+    if out is not None:
+        write_schema(found, out)
+    state = (
+        "declared"
+        if found.declared
+        else "not declared, so releases with it are not private: check that all of it is public "
+        'knowledge, then set "declared": true'
+    )
+    written = "" if out is None else f"; written to {out}"
+    terminal.console.print(
+        f"{len(found.column_names):,} columns, {found.domain.bits:,} bits: {state}{written}",
+        markup=False,
+    )
+
+
+@schema.command()
+def draft(
     table: Annotated[str, typer.Argument(help="NAME, PATH or FORMAT:PATH.")],
     columns: Annotated[
         str | None, typer.Option(help="Columns: names, positions, ranges; !name leaves one out.")
     ] = None,
+    csv: Csv = None,
     out: Annotated[
         Path | None, typer.Option(help="File to make; default: print the draft.")
     ] = None,
@@ -60,7 +140,7 @@ def schema(
 
         drafted: TableSchema | ItemSchema
         progress.phase("reading the table")
-        source = source_of(table)
+        source = source_of(table_of(table, csv))
         if isinstance(source, TableSource) and source.implied_schema is None:
             draft = careful_draft(source, columns)
             drafted = draft.schema
@@ -87,6 +167,23 @@ def schema(
         f"{len(drafted.column_names):,} columns, {drafted.domain.bits:,} bits: {state}; "
         f"written to [bold]{escape(str(out))}[/bold]"
     )
+
+
+def _columns(found: TableSchema) -> Table:
+    """Return every column of a schema, and the first of its values."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table("column", "kind", "bits", "values", box=None)
+    for column in found.columns:
+        shown = ", ".join(column.labels[:_SHOWN])
+        more = "" if len(column.labels) <= _SHOWN else ", ..."
+        if isinstance(column, Binary):
+            shown, more = f"{column.zero}, {column.one}", ""
+        kind = type(column).__name__.lower()
+        values = Text(terminal_line(shown + more))
+        table.add_row(Text(terminal_line(column.name)), kind, f"{column.bits}", values)
+    return table
 
 
 def _explained(columns: Sequence[DraftedColumn]) -> Table:

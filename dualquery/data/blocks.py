@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -23,7 +23,7 @@ from dualquery.data.readers.source import (
 )
 from dualquery.data.schema.column_choice import ColumnChoice, select_items
 from dualquery.data.schema.columns import Binary, suggest
-from dualquery.data.schema.files import load_schema
+from dualquery.data.schema.files import load_schema, schema_from_dict
 from dualquery.data.schema.items import ItemSchema
 from dualquery.data.schema.protocol import Schema
 from dualquery.data.schema.table import TableSchema
@@ -41,7 +41,7 @@ Encoding: TypeAlias = Callable[[], BitRows]
 
 def choose_schema(
     source: Source,
-    schema: Schema | str | Path | None = None,
+    schema: Schema | Mapping[str, object] | str | Path | None = None,
     columns: ColumnChoice | None = None,
     max_ones_per_row: int | None = None,
 ) -> TableSchema | ItemSchema:
@@ -51,9 +51,13 @@ def choose_schema(
 
 
 def _find_schema(
-    source: Source, schema: Schema | str | Path | None, columns: ColumnChoice | None
+    source: Source,
+    schema: Schema | Mapping[str, object] | str | Path | None,
+    columns: ColumnChoice | None,
 ) -> TableSchema | ItemSchema:
     given = load_schema(schema) if isinstance(schema, str | Path) else schema
+    if isinstance(given, Mapping):
+        given = schema_from_dict(given)
     if given is None and isinstance(source, TableSource):
         if source.implied_schema is None:
             return draft_table_schema(source, columns)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -57,6 +56,27 @@ class Evidence:
     kurtosis: Float64
     absent: Float64
 
+    def with_total(self, deviation: float) -> Evidence:
+        """Return the evidence and a number more: the sum of all cells, by a noisy number of rows.
+
+        A bought number N is n and Laplace noise, so that n / N is 1, and that noise over N.
+
+        Parameters
+        ----------
+        deviation
+            Standard deviation of the noise over N, > 0.
+        """
+        from scipy.sparse import csr_array, vstack
+
+        cells = csr_array(np.ones((1, self.functionals.shape[1])))
+        return Evidence(
+            functionals=csr_array(vstack((self.functionals, cells))),
+            values=np.append(self.values, 1.0),
+            deviations=np.append(self.deviations, deviation),
+            kurtosis=np.append(self.kurtosis, 3.0),
+            absent=np.append(self.absent, 0.0),
+        )
+
 
 class Measured:
     """Measurements, ordered so that those about some columns are found.
@@ -93,13 +113,22 @@ class Measured:
         laplace = 3.0 if measurements.noise == "discrete laplace" else 0.0
         self.kurtosis = laplace * _sums(owner.ravel(), weight**2, count) / total**2
 
-    @cached_property
-    def _columns(self) -> Int64:
-        """The column of each factor, -1 for padding."""
-        literals = 2 * self.domain.bits
+        literals = 2 * domain.bits
         bits = np.where(self.codes <= literals, (self.codes - 1) >> 1, self.codes - literals - 1)
-        found: Int64 = np.where(self.codes > 0, self.domain.column_of_bit[bits], -1)
-        return found
+        self._columns: Int64 = np.where(self.codes > 0, domain.column_of_bit[bits], -1)
+        scopes = np.sort(self._columns, axis=1)
+        scopes[:, 1:][scopes[:, 1:] == scopes[:, :-1]] = -1
+        distinct, scope_of = np.unique(np.sort(scopes, axis=1), axis=0, return_inverse=True)
+        self._scopes = [tuple(c for c in row if c >= 0) for row in distinct.tolist()]
+        self._members = np.split(
+            np.argsort(scope_of.ravel(), kind="stable"),
+            np.cumsum(np.bincount(scope_of.ravel(), minlength=len(distinct)))[:-1],
+        )
+        self._scopes_of: dict[int, list[int]] = {}
+        for number, scope in enumerate(self._scopes):
+            for column in scope:
+                self._scopes_of.setdefault(column, []).append(number)
+        self._sums: dict[tuple[int, tuple[int, ...]], tuple[Int64, Int64]] = {}
 
     def about(self, columns: Sequence[int]) -> Evidence | None:
         """Return what is known of the cells of some columns; None if they are too many.
@@ -112,12 +141,9 @@ class Measured:
         sizes = axis_sizes(self.domain)[list(columns)]
         if np.prod(sizes.astype(float)) > MOST_CELLS:
             return None
-        inside = np.isin(self._columns, columns)
-        near = np.flatnonzero(inside.any(axis=1))
-        outside = (self._columns[near] >= 0) & ~inside[near]
-        whole = near[~outside.any(axis=1)]
-        parts = [(whole, np.arange(len(whole)))]
-        parts += self._sums(near[outside.any(axis=1)], columns)
+        near = sorted({scope for column in columns for scope in self._scopes_of.get(column, ())})
+        empty = np.zeros(0, np.int64)
+        parts = [(empty, empty), *(self._part(scope, columns) for scope in near)]
         rows, members, owners, count = [], [], [], 0
         for found, owner in parts:
             first = np.unique(owner, return_index=True)[1]
@@ -139,34 +165,38 @@ class Measured:
             absent=_sums(owner, self.absent[member], count),
         )
 
-    def _sums(self, members: Int64, columns: Sequence[int]) -> list[tuple[Int64, Int64]]:
-        """Return which numbers add up to one about the columns alone, and the sum of each."""
-        domain = self.domain
+    def _part(self, scope: int, columns: Sequence[int]) -> tuple[Int64, Int64]:
+        """Return the numbers about one set of columns that are of use, and which add up."""
+        members = self._members[scope]
+        inner = tuple(column for column in self._scopes[scope] if column in columns)
+        if inner == self._scopes[scope]:
+            return members, np.arange(len(members))
+        key = scope, inner
+        if key not in self._sums:
+            self._sums[key] = self._complete(members, inner, self._scopes[scope])
+        return self._sums[key]
+
+    def _complete(
+        self, members: Int64, inner: tuple[int, ...], scope: tuple[int, ...]
+    ) -> tuple[Int64, Int64]:
+        """Return which numbers add up to one about the inner columns alone, and the sum of each."""
+        domain, empty = self.domain, np.zeros(0, np.int64)
+        others = [column for column in scope if column not in inner]
+        cells = int(axis_sizes(domain)[others].prod())
+        if len(members) < cells:
+            return empty, empty
         codes, column = self.codes[members], self._columns[members]
-        outside = (column >= 0) & ~np.isin(column, columns)
-        bit = (codes - 1) >> 1
-        binary = domain.sizes[column] == 1
+        outside = (column >= 0) & ~np.isin(column, inner)
         # A value of another column: its positive literal, or any literal of a binary one.
+        binary = domain.sizes[column] == 1
         value = (codes <= 2 * domain.bits) & (binary | (codes & 1 == 1))
-        usable = (~outside | value).all(axis=1)
-        members, codes, column = members[usable], codes[usable], column[usable]
-        outside, bit, binary = outside[usable], bit[usable], binary[usable]
-        others = np.sort(np.where(outside, column, -1), axis=1)
-        repeated = ((others[:, 1:] == others[:, :-1]) & (others[:, 1:] >= 0)).any(axis=1)
-        inner = np.sort(np.where(outside, 0, codes), axis=1)
-        keys = np.concatenate((inner, others), axis=1)[~repeated]
-        members = members[~repeated]
-        if not len(members):
-            return []
-        _, first, owner, times = np.unique(
-            keys, axis=0, return_index=True, return_inverse=True, return_counts=True
-        )
-        others = others[~repeated][first]
-        cells = np.where(others >= 0, axis_sizes(domain)[others], 1).prod(axis=1)
+        usable = (~outside | value).all(axis=1) & (outside.sum(axis=1) == len(others))
+        members = members[usable]
+        keys = np.sort(np.where(outside, 0, codes)[usable], axis=1)
+        _, owner, times = np.unique(keys, axis=0, return_inverse=True, return_counts=True)
         complete = times == cells
-        number = np.cumsum(complete) - 1
         kept = complete[owner.ravel()]
-        return [(members[kept], number[owner.ravel()[kept]])]
+        return members[kept], (np.cumsum(complete) - 1)[owner.ravel()[kept]]
 
     def _functionals(self, members: Int64, columns: Sequence[int]) -> csr_array | None:
         """Return numbers' values on the cells, factors on other columns left out."""

@@ -10,6 +10,7 @@ where the number of rows is public.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import NormalDist
@@ -22,8 +23,11 @@ from dualquery.estimates.evidence import Evidence
 
 Float64: TypeAlias = NDArray[np.float64]
 
-_DENSE = 1_024
-"""Cells up to which one factorisation serves all functions."""
+_FEW, _MANY = 256, 1_024
+"""Cells up to which one factorisation serves all functions: at once, and once it pays."""
+
+_PAYS = 24
+"""Functions whose iterations cost as much as a factorisation of `_MANY` cells."""
 
 _RANK = 1e-11
 """Relative size of an eigenvalue that is taken for 0: numbers' variances differ by far less."""
@@ -59,6 +63,17 @@ class Estimates:
     spanned: NDArray[np.bool_]
     absent: Float64
     kurtosis: Float64
+
+    def take(self, places: Sequence[int]) -> Estimates:
+        """Return the estimates at some places, repeats allowed."""
+        at = list(places)
+        return Estimates(
+            self.values[at],
+            self.loadings[:, at],
+            self.spanned[at],
+            self.absent[at],
+            self.kurtosis,
+        )
 
     @cached_property
     def covariance(self) -> Float64:
@@ -105,13 +120,16 @@ class LeastSquares:
             lines.sum(axis=1) / self._cells if total_known else np.zeros(len(lines.indptr) - 1)
         )
         self._total_known = total_known
+        self._asked = 0
 
     def estimate(self, functions: Float64) -> Estimates:
         """Estimate functions of the cells: float64, shape ``(q, cells)``."""
         evidence = self._evidence
         means = functions.mean(axis=1) if self._total_known else np.zeros(len(functions))
         centred = functions - means[:, None]
-        loadings, misfit = self._dense(centred) if self._cells <= _DENSE else self._sparse(centred)
+        self._asked += len(functions)
+        dense = self._cells <= _FEW or (self._cells <= _MANY and self._asked > _PAYS)
+        loadings, misfit = self._dense(centred) if dense else self._sparse(centred)
         length = np.linalg.norm(functions, axis=1)
         combinations = loadings / evidence.deviations[:, None]
         absent = np.where(combinations != 0, combinations * evidence.absent[:, None], 0.0)

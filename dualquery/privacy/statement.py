@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dualquery.runtime.errors import BadInputError
+from dualquery.runtime.escaping import html_text
 
 REPLACE_ONE_TEXT = "replace one record, n public"
 
@@ -131,6 +132,11 @@ class PrivacyStatement:
             f"private (neighbours: {self.neighbours}; accountant: {self.accountant})."
         )
         return f"{first} {self.together}".rstrip()
+
+    def _repr_html_(self) -> str:
+        rest = (*self.assumptions, *self.numerical_assumptions)
+        listed = "".join(f"<li>{html_text(each)}</li>" for each in rest)
+        return f"<p><strong>{html_text(self.guarantee())}</strong></p><ul>{listed}</ul>"
 
     def text(self) -> str:
         """Return the statement as one paragraph, with all that it rests on."""

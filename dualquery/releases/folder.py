@@ -28,6 +28,7 @@ from dualquery.releases.kept import describe_kept, read_kept, write_kept
 from dualquery.releases.seal import sealed, unsealed
 from dualquery.releases.stored import check_files, numbers_of, read_record, read_table
 from dualquery.runtime.errors import BadInputError
+from dualquery.runtime.escaping import html_text
 from dualquery.runtime.resources import check_memory
 
 if TYPE_CHECKING:
@@ -115,6 +116,10 @@ class Release:
             f"{records:,} synthetic records\n{self.privacy.guarantee()}"
         )
 
+    def _repr_html_(self) -> str:
+        told = "<br>".join(map(html_text, repr(self).splitlines()))
+        return f"<p>{told}</p>{self.answer_table.head(10)._repr_html_()}"
+
     @property
     def chosen(self) -> str:
         """The mechanism that made it: the one that `auto` chose, else the one named."""
@@ -187,8 +192,9 @@ class Release:
             f"{n:,} records of {self.schema.domain.bits:,} bits",
             "draw fewer, or write them to a file: dualquery sample",
         )
-        blocks = sampled_blocks(self, n, np.random.default_rng(seed))
-        return pl.concat([self.schema.decode(block) for block in blocks])
+        generator = np.random.default_rng(seed)
+        blocks = sampled_blocks(self, n, generator)
+        return pl.concat([self.schema.decode(block, generator) for block in blocks])
 
     def summary(self) -> dict[str, Any]:
         """Return what ``release.json`` holds: JSON-able, all public."""

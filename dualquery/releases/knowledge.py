@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from dualquery.estimates.intervals import LEVEL, ROWS_MISS, Intervals, laplace_half_width
 from dualquery.estimates.least_squares import Estimates, LeastSquares, fieller
+from dualquery.estimates.measurements import laplace_deviation
 from dualquery.privacy.events import Neighbours
 from dualquery.queries.literals import LiteralRows
 from dualquery.questions.forms import Bounds, LinearForm
@@ -231,9 +232,7 @@ class Knowledge:
         """What least squares rest on."""
         measurements = self.release.measurements
         note = "" if measurements is None else measurements.note
-        stated = self.rows.neighbours is Neighbours.ADD_REMOVE and self.rows.epsilon == 0
-        said = f"if the number of rows is {self.rows.n:,}, as was stated" if stated else ""
-        return "; ".join(filter(None, (_BASIS, note, said)))
+        return "; ".join(filter(None, (_BASIS, note)))
 
     def estimates(self, forms: Sequence[LinearForm]) -> Estimates | str:
         """Return least squares' estimates of forms, or why there are none."""
@@ -243,14 +242,20 @@ class Knowledge:
         columns = columns or (0,)
         if columns not in self._solvers:
             evidence = self._measured.about(columns)
-            known = self.rows.neighbours is Neighbours.REPLACE_ONE
+            if evidence is not None and self.rows.epsilon > 0:
+                scale = self.rows.noise_scale
+                evidence = evidence.with_total(laplace_deviation(scale) / self.rows.n)
             if len(self._solvers) == _KEPT:
                 del self._solvers[next(iter(self._solvers))]
-            self._solvers[columns] = None if evidence is None else LeastSquares(evidence, known)
+            self._solvers[columns] = (
+                None if evidence is None else LeastSquares(evidence, self.rows.epsilon == 0)
+            )
         solver = self._solvers[columns]
         if solver is None:
             return _TOO_MANY
-        return solver.estimate(np.stack([form.table(columns).ravel() for form in forms]))
+        distinct = list(dict.fromkeys(forms))  # a question without a cut has one form three times
+        found = solver.estimate(np.stack([form.table(columns).ravel() for form in distinct]))
+        return found.take([distinct.index(form) for form in forms])
 
     @cached_property
     def _measured(self) -> Measured | None:

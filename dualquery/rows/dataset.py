@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, Protocol, TypeVar, runtime_checkable
@@ -71,7 +72,7 @@ class Dataset(Generic[R_co]):
 
 def load(
     data: object,
-    schema: Schema | str | Path | None = None,
+    schema: Schema | Mapping[str, object] | str | Path | None = None,
     columns: ColumnChoice | None = None,
     max_ones_per_row: int | None = None,
 ) -> Dataset[Records]:

@@ -7,7 +7,7 @@ it, or the sizes of the files and of free memory do; a release does not say whic
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -78,7 +78,7 @@ class Engine:
     def open(
         self,
         data: object,
-        schema: Schema | str | Path | None = None,
+        schema: Schema | Mapping[str, object] | str | Path | None = None,
         columns: ColumnChoice | None = None,
         max_ones_per_row: int | None = None,
     ) -> Iterator[Dataset[Rows]]:

@@ -67,7 +67,10 @@ class Tally:
     """Workers that ended other than by a kill or a refusal for lack of budget."""
 
 
-def work(folder: Path, table: Path, schema: Path, name: str) -> None:
+GAUSSIAN = ("--mechanism", "gaussian")
+
+
+def work(folder: Path, table: Path, schema: Path, name: str, how: tuple[str, ...]) -> None:
     """Make releases until the budget is spent."""
     from dualquery.cli.main import main
     from dualquery.releases import making
@@ -94,7 +97,7 @@ def work(folder: Path, table: Path, schema: Path, name: str) -> None:
         with contextlib.redirect_stderr(said), contextlib.redirect_stdout(io.StringIO()):
             code = main([
                 "release", str(table), "--schema", str(schema), "--queries", "5", "--way", "1",
-                "--mechanism", "gaussian", "--epsilon", str(EPSILON), "--delta", str(DELTA),
+                *how, "--epsilon", str(EPSILON), "--delta", str(DELTA),
                 "--budget", str(folder / BUDGET), "--out", str(folder / f"out-{name}-{number}"),
                 "--threads", "1",
             ])  # fmt: skip
@@ -112,6 +115,7 @@ def rounds_of_kills(
     *,
     workers: int = 2,
     longest: float = 1.5,
+    how: tuple[str, ...] = GAUSSIAN,
     after: Callable[[Path], None] = lambda folder: None,
 ) -> Tally:
     """Kill workers until there were enough kills, and count what they left.
@@ -130,6 +134,8 @@ def rounds_of_kills(
         Processes on one budget file at a time.
     longest
         Most seconds that a worker lives, after it has begun.
+    how
+        Options of the releases.
     after
         Called when all workers of a round are dead.
     """
@@ -144,7 +150,8 @@ def rounds_of_kills(
             tally.files += 1
         names = [f"{tally.kills}-{number}" for number in range(workers)]
         started = [
-            _processes.Process(target=work, args=(folder, table, schema, name)) for name in names
+            _processes.Process(target=work, args=(folder, table, schema, name, how))
+            for name in names
         ]
         for each in started:
             each.start()
@@ -174,6 +181,8 @@ def look(folder: Path, tally: Tally) -> None:
     tally.charged += len(account.releases)
     answered = set()
     for out in folder.glob("out-*"):
+        if out.name.endswith(".unfinished"):
+            continue
         try:
             load_release(out)
         except ValueError:

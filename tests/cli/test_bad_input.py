@@ -183,7 +183,7 @@ def test_schema_files_that_are_none(dualquery, here, tmp_path, text) -> None:
         (["--marginals", "0"], "--marginals is 0"),
         (["--marginals", "2", "--positive"], "--positive does not go with --marginals"),
         (["--marginals", "2", "--queries", "100000"], "--marginals and --queries"),
-        (["--max-cells", "3"], "--max-cells goes with --marginals"),
+        (["--max-cells", "3"], "--max-cells goes with a number of --marginals"),
         (["--workload-seed", "-1"], "--workload-seed is -1"),
         (["--seed", "-1"], "--seed is -1"),
     ],

@@ -885,3 +885,41 @@ def test_a_small_share_is_never_shown_as_none(value: float, shown: str) -> None:
     from dualquery.runtime.figures import share
 
     assert share(value) == shown
+
+
+def test_numbers_may_be_written_short_and_all_marginals_asked_for(dualquery, small, here) -> None:
+    base = [each for each in small if each not in ("--queries", "30")]
+    done = dualquery(*base, "--queries", "1e1", "--out", "ten", "--json")
+    assert done.json["queries"] == 10
+    done = dualquery(*base, "--marginals", "all", "--out", "whole", "--json")
+    every = dualquery(*base, "--queries", "all", "--out", "every", "--json")
+    assert done.json["queries"] == every.json["queries"]
+
+
+def test_a_table_in_another_dialect_is_released(dualquery, files, here) -> None:
+    table, schema = files
+    odd = table.with_name("odd.csv")
+    odd.write_text(table.read_text().replace(",", "|"), encoding="utf-16")
+    done = dualquery(
+        *("release", odd, "--csv", "delimiter=bar,encoding=utf-16", "--schema", schema),
+        *("--queries", "10", "--way", "2", "--mechanism", "gaussian", "--out", "mine"),
+    )
+    assert done.code == 0
+    done = dualquery("evaluate", "mine", odd, "--csv", "encoding=utf-16", "--json")
+    assert done.json["rows"] > 0
+
+
+def test_schema_check_says_what_a_schema_means(dualquery, files, here, tmp_path) -> None:
+    done = dualquery("schema", "check", files[1])
+    assert done.code == 0
+    assert "5 columns" in done.out
+    assert "declared" in done.out
+    dictionary = tmp_path / "domain.json"
+    dictionary.write_text('{"age": 3, "sex": 2}')
+    done = dualquery("schema", "check", dictionary, "--out", "mine.json")
+    assert "not declared, so releases with it are not private" in " ".join(done.out.split())
+    assert dualquery("schema", "check", "mine.json").code == 0
+    dictionary.write_text('{"columns": [{"name": "a", "kind": "binry"}]}')
+    done = dualquery("schema", "check", dictionary)
+    assert done.code == 2
+    assert "kind is 'binry'" in done.last

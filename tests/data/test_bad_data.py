@@ -95,29 +95,6 @@ def test_a_bad_csv_file_is_explained(content: bytes, message: str, tmp_path: Pat
     refuse(str(tmp_path / "t.csv"), message, SCHEMA)
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b"age;sex;flag\n30;Male;1\n", "the file seems to be separated by semicolons, not by"),
-        (b'"age";"rate"\n30;1,5\n', "(with 2 columns); save it as comma-separated"),
-        (b"age\tsex\r\n30\tMale\r\n", "the file seems to be separated by tabs, not by commas"),
-        (gzip.compress(b"age\tsex\n30\tMale\n", mtime=0), "the file seems to be separated by tabs"),
-    ],
-)
-def test_another_separator_is_recognised(content: bytes, message: str, tmp_path: Path) -> None:
-    (tmp_path / "t.csv").write_bytes(content)
-    refuse(str(tmp_path / "t.csv"), message)
-    refuse(str(tmp_path / "t.csv"), message, SCHEMA)
-
-
-@pytest.mark.parametrize(
-    "content", [b"a;b\nx\ny\n", b'"a;b"\n"x;y"\n"z"\n', b"a;b\nx;y;z\nw\n", b"a,b;c\n1,2;3\n"]
-)
-def test_a_semicolon_may_be_part_of_a_name(content: bytes, tmp_path: Path) -> None:
-    (tmp_path / "t.csv").write_bytes(content)
-    assert load(str(tmp_path / "t.csv")).n == content.count(b"\n") - 1
-
-
 def test_a_gzip_file_damaged_inside_is_explained(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     text = "age,sex,flag\n" + "".join(f"{age},Male,1\n" for age in rng.integers(0, 100, 200_000))
@@ -260,7 +237,6 @@ def test_a_bad_parquet_file_is_explained(tmp_path: Path) -> None:
         (np.zeros((0, 3)), "array: no rows, so there is nothing to release"),
         (np.zeros((3, 0)), "it has no items"),
         (scipy.sparse.csr_array([[0, -1]]), "sparse matrix: row 1, column 1: -1 found"),
-        (pl.LazyFrame({"a": [1]}), "data of type LazyFrame cannot be read; call .collect() first"),
         ([[0, 1]], "data of type list cannot be read: a path, a NumPy or SciPy matrix"),
         (pd.DataFrame([[1, 2]], columns=["a", "a"]), "table: two columns are named 'a'"),
         (pd.DataFrame({"a": [1, "x"]}), "table: column 'a' mixes values of several types"),

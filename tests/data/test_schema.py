@@ -432,14 +432,6 @@ def test_decoded_tables_survive_csv_and_parquet(tmp_path: Path) -> None:
         np.testing.assert_array_equal(again.dense_rows(0, 50), records)
 
 
-def test_representatives_lie_inside_their_buckets() -> None:
-    assert AGE.representatives.tolist() == [14, 32, 67]
-    assert RATE.representatives.tolist() == [0.25, 0.75]
-    tight = Numeric("x", (1.0, float(np.nextafter(1, 2)), 1e308, 1.7e308))
-    low, high = np.array(tight.edges[:-1]), np.array(tight.edges[1:])
-    assert np.all((low <= tight.representatives) & (tight.representatives < high))
-
-
 def test_a_record_that_breaks_a_group_is_not_decoded() -> None:
     record = legal_records(TABLE, 1, 0)
     record[0, :3] = 1

@@ -148,7 +148,7 @@ def test_both_solvers_say_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     functions = generator.normal(size=(3, 24))
     functions[2] = np.arange(24) % 4 == 1  # a share of column 3
     dense = solver(marginals(), (0, 1, 3)).estimate(functions)
-    monkeypatch.setattr(least_squares, "_DENSE", 0)
+    monkeypatch.setattr(least_squares, "_FEW", 0)
     sparse = solver(marginals(), (0, 1, 3)).estimate(functions)
     np.testing.assert_allclose(sparse.values, dense.values, atol=1e-6)
     np.testing.assert_allclose(sparse.covariance, dense.covariance, rtol=1e-4, atol=1e-9)
@@ -160,8 +160,8 @@ def test_what_was_not_measured_is_outside_the_span(monkeypatch: pytest.MonkeyPat
     cell = np.zeros((1, 24))
     cell[0, 5] = 1.0
     one_way = np.repeat(np.eye(3), 8, axis=1)
-    for dense in (1_024, 0):
-        monkeypatch.setattr(least_squares, "_DENSE", dense)
+    for dense in (256, 0):
+        monkeypatch.setattr(least_squares, "_FEW", dense)
         found = solver(features(), (0, 1, 3)).estimate(np.concatenate((cell, one_way)))
         assert found.spanned.tolist() == [False, True, True, True]
 

@@ -7,6 +7,7 @@ import errno
 import hashlib
 import json
 import os
+import re
 import subprocess
 import sys
 from dataclasses import fields, replace
@@ -17,7 +18,9 @@ import polars as pl
 import pytest
 
 import dualquery
+from dualquery.data.schema.columns import Binary, Categorical
 from dualquery.data.schema.items import ItemSchema
+from dualquery.data.schema.table import TableSchema
 from dualquery.queries.generate.random import random_conjunctions
 from dualquery.releases.folder import FORMAT_VERSION, Release, load_release, trace_table
 from dualquery.releases.reservation import reserve
@@ -554,3 +557,16 @@ def test_answers_are_written_and_read_without_python_lists(tmp_path) -> None:
         tracemalloc.stop()
     # NumPy's arrays are traced too: a few of 8 bytes a query and literal, and no more than that.
     assert peak < 150 * len(workload)
+
+
+def test_notebooks_show_a_release_its_guarantee_and_its_schema_and_escape_names() -> None:
+    schema = TableSchema(
+        (Categorical("<b>", (("<i>",), ("y",))), Binary("flag")), name="<s>", declared=True
+    )
+    table = pl.DataFrame({"<b>": ["<i>", "y"] * 20, "flag": [0, 1] * 20})
+    made = dualquery.release(table, schema=schema, queries=5, way=2)
+    for shown in (made, made.privacy, made.schema):
+        page = shown._repr_html_()  # type: ignore[union-attr]
+        assert not {"<b>", "<i>", "<s>"} & set(re.findall("<[a-z]+>", page))
+    assert "differentially private" in made._repr_html_()
+    assert "&lt;i&gt;" in made.schema._repr_html_()  # type: ignore[union-attr]

@@ -12,6 +12,7 @@ PASSES = {
     "dualquery/room/": "the private room: what it counts leaves it with noise only",
     "dualquery/rows/": "the passes themselves, and the operator's cache of exact counts",
     "dualquery/queries/": "a family counts its own queries in rows that it is handed",
+    "dualquery/audit/": "watches the room count in made-up tables",
     "dualquery/releases/evaluation.py": "true errors, for the operator and not private",
     "experiments/": "measures true errors of public data sets",
     "mwem/sampled/family.py": "counts in its own population of synthetic records",
@@ -22,6 +23,7 @@ PASSES = {
 
 RANDOMNESS = {
     "dualquery/room/": "the private room: its draws are charged",
+    "dualquery/audit/": "watches the draws about made-up tables",
     "dualquery/releases/making.py": "makes the source and hands it to the curator",
     "experiments/benchmarks/": "times the draws, on made-up counts",
     "experiments/contingency.py": "makes the source and hands it to the curator",
@@ -101,7 +103,9 @@ STATED = {
 UNSTATED = {
     "dualquery/__init__.py": "names of the package: what they do is listed below their own files",
     "dualquery/data/": "readers: they hand rows to a caller, who is listed here",
+    "dualquery/cli/given_table.py": "hands the table to a command, which is listed here",
     "dualquery/rows/": "engines: they hand rows to a caller, who is listed here",
+    "dualquery/audit/repeated.py": "makes releases of made-up tables",
     "dualquery/budgets/marks.py": "a keyed hash for the user's own budget file, to warn with",
     "dualquery/queries/generate/files.py": "reads a file of public queries",
     "dualquery/releases/folder.py": "reads the folder of a release, which is public",

@@ -5,15 +5,22 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import dualquery
+from dualquery.budgets.budget_file import BudgetFile
+from dualquery.checkpoints.checkpoint import Checkpoint
+from dualquery.checkpoints.lines import Lines
 from dualquery.privacy.events import Event, GaussianNoise, LaplaceNoise, SampledQueries
 from dualquery.room.ground import Ground
 from dualquery.room.journal import NoJournal, Recorded
 from dualquery.room.ledger import Ledger, covers
 from dualquery.runtime.errors import BadInputError
+from dualquery.runtime.progress import NoProgress
+from tests.tables import SCHEMA, people
 
 GROUND = Ground("a lemma", "a statistic", 1.0)
 GAME = tuple(SampledQueries(0.1 * number, 2) for number in range(1, 5))
@@ -191,3 +198,36 @@ def test_a_journal_of_another_run_is_refused() -> None:
     with pytest.raises(BadInputError, match="the checkpoint is of another run"):
         other.begin(-1)(ITERATIONS[0])
     assert not other.draws
+
+
+class Interrupting(NoProgress):
+    """Presses Ctrl-C at a round."""
+
+    def __init__(self, rounds: int) -> None:
+        self.left = rounds
+
+    def step(self, done: int, total: int) -> None:
+        self.left -= 1
+        if self.left == 0:
+            raise KeyboardInterrupt
+
+
+def test_a_checkpoint_serves_one_run(tmp_path: Path) -> None:
+    """As in a notebook: the cell is stopped and run again, with the same object."""
+    budget = BudgetFile.create(tmp_path / "budget", epsilon=1.0, delta=1e-4)
+    path = tmp_path / "journal"
+    checkpoint = Checkpoint(path)
+    asked = {
+        "schema": SCHEMA, "queries": 20, "way": 2, "delta": 1e-4, "mechanism": "dualquery",
+        "options": {"rounds": 6, "samples": 4}, "budget": budget,
+    }  # fmt: skip
+    table = people(200)
+    with pytest.raises(KeyboardInterrupt):
+        dualquery.release(table, **asked, checkpoint=checkpoint, progress=Interrupting(3))
+    with pytest.raises(BadInputError, match="was given to a run before"):
+        dualquery.release(table, **asked, checkpoint=checkpoint)
+    checkpoint.close()
+    made = dualquery.release(table, **asked, checkpoint=Checkpoint(path))
+    assert made.privacy.private
+    assert sum("begin" in entry for entry in Lines(path).entries) == 5
+    assert budget.read().spent == (1.0, 1e-4)

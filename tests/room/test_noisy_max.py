@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import itertools
-import math
 
 import numpy as np
 import pytest
 
+from dualquery.audit.laws import noisy_max_law
 from dualquery.privacy.events import LaplaceNoise
 from dualquery.room.draws.noisy_max import NoisyMax, noisy_max_scale, report_noisy_max
 from dualquery.room.randomness import SeededRandomness
@@ -18,28 +18,8 @@ EPSILON, N = 1.5, 3
 
 
 def probabilities(scores: np.ndarray, epsilon: float = EPSILON, spread: float = 1) -> np.ndarray:
-    """Return the exact chance of each report: sums over one score's noise of the others' tails."""
-    scale = noisy_max_scale(epsilon, spread)
-    ratio = math.exp(-1 / scale)
-    reach = int(45 * scale)  # what lies beyond has a chance below e^-45
-    values = np.arange(-reach, int(scores.max()) + reach)
-
-    def chance(at: np.ndarray) -> np.ndarray:
-        return (1 - ratio) / (1 + ratio) * ratio ** np.abs(at)
-
-    def at_most(at: np.ndarray) -> np.ndarray:
-        below = ratio ** np.maximum(-at, 0) / (1 + ratio)
-        return np.where(at < 0, below, 1 - ratio ** np.maximum(at + 1, 1) / (1 + ratio))
-
-    result = []
-    for i, score in enumerate(scores):
-        product = chance(values - score)
-        for j, other in enumerate(scores):
-            if j != i:
-                # The first of equal ones is reported.
-                product = product * at_most(values - other - (j < i))
-        result.append(product.sum())
-    return np.array(result)
+    """Return the exact chance of each report."""
+    return np.exp(noisy_max_law(scores, noisy_max_scale(epsilon, spread)).logs)
 
 
 def test_no_report_is_more_than_e_to_the_epsilon_times_as_likely() -> None:

@@ -1,10 +1,10 @@
-"""``csv``: comma-separated text with a header, in UTF-8, quoted as in RFC 4180."""
+"""``csv``: separated text with a header, quoted as in RFC 4180; by default commas and UTF-8."""
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import io
+import logging
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, cast
 
 from dualquery.data.opening import FilePath, line_chunks, open_bytes, reading_errors
+from dualquery.data.readers.dialect import SEPARATORS, STANDARD, Dialect
 from dualquery.data.readers.python_objects import check_names, check_width
 from dualquery.runtime.errors import BadInputError
 
@@ -23,7 +24,7 @@ BLOCK_BYTES = 1 << 22
 _SLACK = 1 << 16
 """Bytes that a reader of lines may take in advance."""
 
-_OTHER_SEPARATORS = {";": "semicolons", "\t": "tabs"}
+_log = logging.getLogger(__name__)
 
 
 class Translate(Protocol):
@@ -50,6 +51,8 @@ class CsvSource:
         Rewrites the text of a dialect as standard CSV; None for none.
     block_bytes
         How much text is held at a time; also the longest possible row.
+    dialect
+        How the file differs from comma-separated UTF-8.
     """
 
     path: FilePath
@@ -58,6 +61,7 @@ class CsvSource:
     header: tuple[str, ...] | None = None
     translate: Translate | None = None
     block_bytes: int = BLOCK_BYTES
+    dialect: Dialect = STANDARD
 
     def columns(self) -> Sequence[str]:
         """Return the names of the columns."""
@@ -67,22 +71,43 @@ class CsvSource:
     def _names(self) -> tuple[str, ...]:
         if self.header is not None:
             return self.header
+        return self._header[0]
+
+    @cached_property
+    def _header(self) -> tuple[tuple[str, ...], str]:
+        """Names of the columns, and what separates them."""
+        separator = self.dialect.delimiter or ","
+        names = self._split_header(separator)
+        if self.dialect.delimiter is None and len(names) == 1:
+            # The header is public, as the rows are not: nothing is guessed from them.
+            split = {each: self._split_header(each) for each in SEPARATORS}
+            separator = max(split, key=lambda each: len(split[each]))
+            names = split[separator]
+            if separator != ",":
+                _log.warning(
+                    "%s: taken as separated by %s, as its header is; --csv delimiter=, says "
+                    "otherwise",
+                    self.label,
+                    SEPARATORS[separator],
+                )
+        if not names:
+            raise BadInputError(f"{self.label}: the first line is empty; a header is expected")
+        check_width(len(names), self.label)
+        check_names(names, self.label)
+        return tuple(names), separator
+
+    def _split_header(self, separator: str) -> list[str]:
+        """Return the cells of the first line."""
         with open_bytes(self.path, self.label) as stream:
             try:
-                checked = cast(BinaryIO, _Checked(stream, self.label, self.block_bytes))
+                content = self.dialect.as_utf8(stream, self.label)
+                checked = cast(BinaryIO, _Checked(content, self.label, self.block_bytes))
                 text = io.TextIOWrapper(checked, "utf-8-sig", newline="")
-                names = next(csv.reader(text), [])
+                return next(csv.reader(text, delimiter=separator), [])
             except UnicodeDecodeError:
                 raise self._not_utf8() from None
             except csv.Error as fault:
                 raise BadInputError(f"{self.label}: unreadable header ({fault})") from None
-        if not names:
-            raise BadInputError(f"{self.label}: the first line is empty; a header is expected")
-        check_width(len(names), self.label)
-        if len(names) == 1:
-            self._check_separator(names[0])
-        check_names(names, self.label)
-        return tuple(names)
 
     def frames(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
         """Yield the rows of some columns block by block, all String."""
@@ -92,8 +117,10 @@ class CsvSource:
 
         ragged = _RaggedRows()
         names = list(self._names)
+        separator = "," if self.header is not None else self._header[1]
         with open_bytes(self.path, self.label) as stream:
-            content = self.translate(stream) if self.translate else stream
+            recoded = self.dialect.as_utf8(stream, self.label)
+            content = self.translate(recoded) if self.translate else recoded
             try:
                 reader = pa_csv.open_csv(
                     pa.PythonFile(_Checked(content, self.label), mode="r"),
@@ -103,6 +130,7 @@ class CsvSource:
                         column_names=None if self.header is None else names,
                     ),
                     parse_options=pa_csv.ParseOptions(
+                        delimiter=separator,
                         newlines_in_values=True,
                         # A blank line is a row only where a row may be one empty cell.
                         ignore_empty_lines=len(names) > 1,
@@ -116,7 +144,7 @@ class CsvSource:
                 )
                 for batch in reader:
                     self._check(ragged)
-                    yield pl.DataFrame(pl.from_arrow(batch))
+                    yield self.dialect.with_points(pl.DataFrame(pl.from_arrow(batch)))
             except pa.ArrowInvalid as fault:
                 self._check(ragged)
                 if "cannot infer number of columns" in str(fault):
@@ -132,30 +160,8 @@ class CsvSource:
             row = number - (self.header is None)
             raise BadInputError(
                 f"{self.label}: row {row} has {found} values, but {expected} columns are expected; "
-                "mend the row (a comma within a value needs quotes)"
+                "mend the row (a separator within a value needs quotes)"
             )
-
-    def _check_separator(self, header: str) -> None:
-        """Refuse a file that has one column only because its separator is not the comma.
-
-        Quoted cells may hold anything, so header and first row must both split into several, and
-        into as many.
-        """
-        for separator, name in _OTHER_SEPARATORS.items():
-            if separator not in header:
-                continue
-            columns = values = 0
-            with open_bytes(self.path, self.label) as stream, contextlib.suppress(csv.Error):
-                checked = cast(BinaryIO, _Checked(stream, self.label, self.block_bytes))
-                text = io.TextIOWrapper(checked, "utf-8-sig", errors="replace", newline="")
-                rows = csv.reader(text, delimiter=separator)
-                columns, values = len(next(rows, [])), len(next(rows, []))
-            if columns == values > 1:
-                raise BadInputError(
-                    f"{self.label}: the file seems to be separated by {name}, not by commas "
-                    f"(with {columns} columns); save it as comma-separated text, with "
-                    "points in decimal numbers"
-                )
 
     def _not_utf8(self) -> BadInputError:
         """Return the error that names the first line that is not UTF-8."""
@@ -167,7 +173,10 @@ class CsvSource:
                 line = number + chunk.count(b"\n", 0, fault.start)
                 where = f" at line {line}, byte {fault.start - chunk.rfind(10, 0, fault.start)}"
                 break
-        return BadInputError(f"{self.label}: not UTF-8 text{where}; convert the file to UTF-8")
+        return BadInputError(
+            f"{self.label}: not UTF-8 text{where}; name the file's encoding, such as "
+            "--csv encoding=latin-1, or convert it to UTF-8"
+        )
 
 
 @dataclass
@@ -214,3 +223,8 @@ class _Checked(io.BufferedIOBase):
         return block
 
     read1 = read
+
+
+def open_tsv(path: FilePath, label: str) -> CsvSource:
+    """Return the source for a file separated by tabs."""
+    return CsvSource(path, label, dialect=Dialect("\t"))

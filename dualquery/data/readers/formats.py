@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -16,9 +16,11 @@ from typing import Any
 import numpy as np
 
 from dualquery.data.builtin import DATASETS, dataset_path
-from dualquery.data.opening import FilePath
+from dualquery.data.readers.batches import open_arrow, open_duckdb
 from dualquery.data.readers.bitstring import BitstringSource
-from dualquery.data.readers.csv import CsvSource
+from dualquery.data.readers.csv import CsvSource, open_tsv
+from dualquery.data.readers.dialect import Dialect
+from dualquery.data.readers.excel import open_excel
 from dualquery.data.readers.fimi import FimiSource
 from dualquery.data.readers.kdd99 import open_kdd99
 from dualquery.data.readers.matrix import MatrixSource
@@ -28,6 +30,7 @@ from dualquery.data.readers.parquet import open_parquet, open_partitions
 from dualquery.data.readers.python_objects import (
     DenseSource,
     SparseSource,
+    frame_of_arrow,
     frame_of_pandas,
     frame_source,
 )
@@ -50,17 +53,24 @@ class Format:
         Returns the source for a path, given what messages are to call it.
     folders
         Whether the path may be a folder.
+    query
+        Whether a question mark and a query follow the path.
     """
 
     description: str
     extensions: tuple[str, ...]
-    open: Callable[[FilePath, str], Source]
+    open: Callable[[Any, str], Source]
     folders: bool = False
+    query: bool = False
 
 
 FORMATS: dict[str, Format] = {
     "csv": Format("comma-separated text with a header", (".csv",), CsvSource),
+    "tsv": Format("the same, separated by tabs", (".tsv", ".tab"), open_tsv),
     "parquet": Format("a table, or one list of item ids a row", (".parquet",), open_parquet),
+    "arrow": Format("Arrow's IPC format, file or stream", (".arrow", ".feather"), open_arrow),
+    "xlsx": Format("the first sheet of an Excel workbook (extra excel)", (".xlsx",), open_excel),
+    "duckdb": Format("FILE?SELECT ...: a query (extra duckdb)", (), open_duckdb, query=True),
     "fimi": Format("item ids separated by spaces, one row a line", (".dat",), FimiSource),
     "matrix": Format("rows of 0 and 1, comma or space, no header", (), MatrixSource),
     "bitstring": Format("bits, a tab and a count a line", (), BitstringSource),
@@ -82,7 +92,7 @@ def is_public(text: str) -> bool:
     return text in DATASETS or text.partition(":")[0] in GENERATORS
 
 
-def parse_source(text: str) -> Source:
+def parse_source(text: str, dialect: Dialect | None = None) -> Source:
     """Return the source that a text names.
 
     Parameters
@@ -92,12 +102,24 @@ def parse_source(text: str) -> Source:
         ``netflix-like:N,D,SEED``), ``FORMAT:PATH``, or a path whose ending tells the format. A
         prefix that is none of these is part of the path. A folder of parquet files, or a pattern
         such as ``data/*.parquet``, is one table.
+    dialect
+        How a file of the formats ``csv`` and ``tsv`` differs from the standard one.
 
     Raises
     ------
     BadInputError
-        If there is no such file, or its format cannot be told.
+        If there is no such file, or its format cannot be told; if a dialect is given of another
+        format.
     """
+    source = _parsed(text)
+    if dialect is None:
+        return source
+    if not isinstance(source, CsvSource) or source.header is not None or text in DATASETS:
+        raise BadInputError(f"{text}: --csv says how a csv or tsv file is written; this is none")
+    return replace(source, dialect=dialect)
+
+
+def _parsed(text: str) -> Source:
     if text in DATASETS:
         return CsvSource(dataset_path(text), text, implied_schema=DATASETS[text])
     prefix, colon, rest = text.partition(":")
@@ -113,6 +135,8 @@ def parse_source(text: str) -> Source:
         return open_partitions(parts, text)
     if colon and prefix in FORMATS:
         form = FORMATS[prefix]
+        if form.query:
+            return form.open(rest, text)
         return form.open(_existing(rest, text, form.folders), text)
     path = _existing(text, text)
     ending = path.name.lower().removesuffix(".gz")
@@ -156,14 +180,17 @@ def _object(data: Any) -> Source:
         return SparseSource(data)
     if package == "polars" and kind == "DataFrame":
         return frame_source(data, "table")
+    if package == "polars" and kind == "LazyFrame":
+        return frame_source(data.collect(), "table")
+    if package == "pyarrow" and kind == "Table":
+        return frame_of_arrow(data, "table")
     if package == "pandas" and kind == "DataFrame":
         return frame_of_pandas(data, "table")
     if package != "polars" and isinstance(data, TableSource | ItemSource):
         return data
-    hint = "; call .collect() first" if kind == "LazyFrame" else ""
     raise BadInputError(
-        f"data of type {kind} cannot be read{hint}: a path, a NumPy or SciPy matrix of 0s and 1s, "
-        "or a Polars or pandas DataFrame is expected"
+        f"data of type {kind} cannot be read: a path, a NumPy or SciPy matrix of 0s and 1s, or a "
+        "Polars, pandas or Arrow table is expected"
     )
 
 

@@ -242,6 +242,23 @@ def frame_of_pandas(table: Any, label: str) -> FrameSource:
     return FrameSource(pl.DataFrame(series), label)
 
 
+def frame_of_arrow(table: Any, label: str) -> FrameSource | ListFrameSource:
+    """Return a PyArrow table as a source.
+
+    Raises
+    ------
+    BadInputError
+        If two columns have the same name, or Polars has no such type.
+    """
+    import polars as pl
+
+    check_names(table.column_names, label)
+    try:
+        return frame_source(pl.DataFrame(pl.from_arrow(table)), label)
+    except (TypeError, ValueError, pl.exceptions.PolarsError) as fault:
+        raise BadInputError(f"{label}: a column cannot be read ({fault})") from None
+
+
 def check_width(columns: int, label: str) -> None:
     """Raise `BadInputError` if a table has too many columns."""
     if columns > MOST_COLUMNS:

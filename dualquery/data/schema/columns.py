@@ -25,7 +25,11 @@ from dualquery.data.schema.checks import (
     check_name,
 )
 from dualquery.data.schema.dates import Dates
+from dualquery.data.schema.within import Rule, Within, drawn, mean_of, rules_of, without_lists
 from dualquery.runtime.errors import BadInputError, close_names
+
+_REDRAWS = 20
+"""Times that a number which stands for a missing value is drawn anew."""
 
 
 @dataclass(frozen=True)
@@ -180,12 +184,15 @@ class Numeric:
     unparsable
         What a text that is no finite number (or, with ``integer``, no whole one) does: it is an
         error, or counts as missing.
+    within
+        How values lie in the buckets: a rule for all of them, or a list with one for each (see
+        `dualquery.data.schema.within`). Records draw their values by it.
 
     Raises
     ------
     BadInputError
-        If the edges are not as said, fewer than two bits result, or a bucket of an integer column
-        holds no whole number.
+        If the edges are not as said, fewer than two bits result, a bucket of an integer column
+        holds no whole number, or ``within`` does not fit the buckets.
     """
 
     name: str
@@ -194,6 +201,7 @@ class Numeric:
     missing: Literal["error", "category"] = "error"
     outside: Literal["error", "clip"] = "error"
     unparsable: Literal["error", "missing"] = "error"
+    within: Within = "uniform"
 
     def __post_init__(self) -> None:
         check_name(self.name)
@@ -219,6 +227,8 @@ class Numeric:
                         f"schema, column {self.name!r}: the bucket that starts at {_number(low)} "
                         "holds no whole number; merge it with a neighbour or set integer to false"
                     )
+        object.__setattr__(self, "within", without_lists(self.within))
+        _ = self.rules  # checks them
 
     @property
     def buckets(self) -> int:
@@ -267,16 +277,51 @@ class Numeric:
         return (*names, *_extra_labels(self))
 
     @cached_property
-    def representatives(self) -> NDArray[np.int64] | NDArray[np.float64]:
-        """One value inside each bucket, near its middle; int64 for an integer column."""
+    def rules(self) -> tuple[Rule, ...]:
+        """How values lie in each bucket."""
+        return rules_of(self.name, self.within, self.bounds, self.integer)
+
+    @cached_property
+    def bounds(self) -> tuple[tuple[float, float], ...]:
+        """Lowest and highest value of each bucket."""
         if self.integer:
-            return np.array([(first + last) // 2 for first, last in self._whole_ranges], np.int64)
-        # Halving first keeps the sum of two huge edges finite; the maximum keeps the midpoint of
-        # two neighbouring floats inside its bucket.
-        halves = np.array(self.edges) / 2
-        middle = halves[:-1] + halves[1:]
-        low, high = np.array(self.edges[:-1]), np.array(self.edges[1:])
-        return np.where((middle > low) & (middle < high), middle, low)
+            return tuple((float(first), float(last)) for first, last in self._whole_ranges)
+        *inner, last = itertools.pairwise(self.edges)
+        return (*((low, math.nextafter(high, low)) for low, high in inner), last)
+
+    @cached_property
+    def means(self) -> NDArray[np.float64]:
+        """Mean of the values of each bucket, by its rule: float64, shape ``(buckets,)``."""
+        pairs = zip(self.rules, self.bounds, strict=True)
+        return np.array([mean_of(rule, ends, self.integer) for rule, ends in pairs])
+
+    def draw(
+        self,
+        buckets: NDArray[np.int64],
+        generator: np.random.Generator,
+        avoided: Sequence[float] = (),
+    ) -> NDArray[np.int64] | NDArray[np.float64]:
+        """Return a value of each bucket: int64 for an integer column, else float64.
+
+        Parameters
+        ----------
+        buckets
+            int64, shape ``(r,)``: numbers of buckets.
+        generator
+            Source of randomness (public).
+        avoided
+            Numbers that stand for a missing value, which are not drawn.
+        """
+        values = np.empty(len(buckets))
+        order = np.argsort(buckets, kind="stable")
+        counts = np.bincount(buckets, minlength=self.buckets)
+        for bucket, places in enumerate(np.split(order, np.cumsum(counts)[:-1])):
+            rule, ends = self.rules[bucket], self.bounds[bucket]
+            values[places] = drawn(rule, ends, self.integer, len(places), generator)
+            for _ in range(_REDRAWS if len(avoided) else 0):
+                wrong = places[np.isin(values[places], avoided)]
+                values[wrong] = drawn(rule, ends, self.integer, len(wrong), generator)
+        return values.astype(np.int64) if self.integer else values
 
     def to_dict(self) -> dict[str, object]:
         """Return the column as JSON-able values."""
@@ -404,7 +449,7 @@ def _numeric(name: str, fields: Mapping[str, object]) -> Numeric:
         raise BadInputError(
             f"schema, column {name!r}: integer must be true or false, found {integer!r}"
         )
-    choices = _given(fields, "missing", "outside", "unparsable")
+    choices = _given(fields, "missing", "outside", "unparsable", "within")
     return Numeric(name, tuple(map(float, edges)), integer, **choices)
 
 
@@ -425,7 +470,7 @@ _KINDS: dict[str, tuple[tuple[str, ...], Callable[[str, Mapping[str, object]], C
     "binary": (("zero", "one"), _binary),
     "categorical": (("values", "missing", "outside"), _categorical),
     "date": (("by", "first", "last", "format", "missing", "outside", "unparsable"), _dates),
-    "numeric": (("edges", "integer", "missing", "outside", "unparsable"), _numeric),
+    "numeric": (("edges", "integer", "missing", "outside", "unparsable", "within"), _numeric),
 }
 
 

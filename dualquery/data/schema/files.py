@@ -12,6 +12,7 @@ from dualquery.data.builtin import SCHEMAS, schema_path
 from dualquery.data.opening import FilePath, is_file
 from dualquery.data.schema.column_choice import select_items
 from dualquery.data.schema.columns import column_from_dict, suggest
+from dualquery.data.schema.dictionaries import schema_of_dictionary
 from dualquery.data.schema.items import ItemSchema
 from dualquery.data.schema.protocol import FORMAT_NAME, SCHEMA_VERSION
 from dualquery.data.schema.table import TableSchema
@@ -29,8 +30,9 @@ def load_schema(name_or_path: str | Path) -> TableSchema | ItemSchema:
     ----------
     name_or_path
         ``adult``, ``adult-paper``, ``kdd99``, or the path of a JSON file or of a TOML file (ending
-        ``.toml``). A file declares its schema only by ``"declared": true``. A schema without a
-        name takes that of its file.
+        ``.toml``); or of a data dictionary (see `dualquery.data.schema.dictionaries`). A file
+        declares its schema only by ``"declared": true``. A schema without a name takes that of its
+        file.
 
     Raises
     ------
@@ -50,10 +52,12 @@ def load_schema(name_or_path: str | Path) -> TableSchema | ItemSchema:
             )
     try:
         fields = _parse(path)
-        schema = schema_from_dict(fields)
+        foreign = schema_of_dictionary(fields)
+        schema = foreign or schema_from_dict(fields)
     except BadInputError as fault:
         raise BadInputError(f"{name_or_path}: {fault}") from None
-    return schema if "name" in fields else replace(schema, name=path.name)
+    named = "name" in fields and foreign is None
+    return schema if named else replace(schema, name=path.name)
 
 
 def write_schema(schema: TableSchema | ItemSchema, path: str | Path) -> None:

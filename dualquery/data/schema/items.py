@@ -150,7 +150,11 @@ class ItemSchema:
         """Return the schema whose rows are cut to at most ``most`` 1s; None for no cut."""
         return replace(self, max_ones_per_row=most)
 
-    def decode(self, records: NDArray[np.uint8]) -> pl.DataFrame:
+    def decode(
+        self,
+        records: NDArray[np.uint8],
+        generator: np.random.Generator | None = None,  # noqa: ARG002
+    ) -> pl.DataFrame:
         """Return records as one 0/1 column an item, or above 10,000 items one list a record.
 
         The list's column is ``items`` and holds item ids (int32 where all ids fit, else int64).

@@ -95,7 +95,9 @@ class Schema(Protocol):
         """Return the schema whose rows are cut to at most ``most`` 1s; None for no cut."""
         ...
 
-    def decode(self, records: NDArray[np.uint8]) -> pl.DataFrame:
+    def decode(
+        self, records: NDArray[np.uint8], generator: np.random.Generator | None = None
+    ) -> pl.DataFrame:
         """Return records in the user's columns.
 
         Encoding the result again gives the same bits.
@@ -104,6 +106,8 @@ class Schema(Protocol):
         ----------
         records
             uint8 0/1, shape ``(records, domain.bits)``, one-hot in every group.
+        generator
+            Source of the values within buckets (public); None for the same values each time.
 
         Raises
         ------

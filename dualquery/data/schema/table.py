@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -17,14 +19,22 @@ from dualquery.data.schema.columns import (
     Binary,
     Categorical,
     Column,
+    Numeric,
     find_bit,
     suggest,
 )
 from dualquery.data.schema.protocol import check_max_ones, check_shape, header, max_ones_entry
 from dualquery.runtime.errors import BadInputError
+from dualquery.runtime.escaping import html_text
 
 if TYPE_CHECKING:
     import polars as pl
+
+_SHOWN = 8
+"""Labels of a column that a notebook shows."""
+
+_WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}", re.ASCII)
+"""A whole number that 64 bits hold, as Python writes it."""
 
 
 @dataclass(frozen=True)
@@ -153,17 +163,52 @@ class TableSchema:
         """Return the schema whose rows are cut to at most ``most`` 1s; None for no cut."""
         return replace(self, max_ones_per_row=most)
 
-    def decode(self, records: NDArray[np.uint8]) -> pl.DataFrame:
+    def decode(
+        self, records: NDArray[np.uint8], generator: np.random.Generator | None = None
+    ) -> pl.DataFrame:
         """Return records in the user's columns (see `Schema.decode`).
 
-        A bucket becomes a number near its middle, merged categories the first of them, a missing
-        value null.
+        A bucket becomes a number that its rule draws, merged categories the first of them, a
+        missing value null. Categories that are whole numbers, and no others, come back as numbers.
         """
         import polars as pl
 
         check_shape(records, self.domain.bits)
-        groups = np.split(records, self.domain.offsets[1:-1], axis=1)
-        return pl.DataFrame(list(map(_decode_column, self.columns, groups)))
+        codes = self._codes(records)
+        drawing = np.random.default_rng(0) if generator is None else generator
+        avoided = [
+            number for text in self.missing_values if (number := _as_number(text)) is not None
+        ]
+        return pl.DataFrame(
+            [
+                _decode_column(column, of_column, drawing, avoided)
+                for column, of_column in zip(self.columns, codes, strict=True)
+            ]
+        )
+
+    def _codes(self, records: NDArray[np.uint8]) -> NDArray[np.int32]:
+        """Return the local bit of each column, of a binary one its value: ``(columns, r)``."""
+        from dualquery.data.decode_kernels import column_codes
+
+        codes = np.empty((len(self.columns), len(records)), np.int32)
+        wrong = column_codes(np.ascontiguousarray(records, np.uint8), self.domain.offsets, codes)
+        if wrong >= 0:
+            row, number = divmod(wrong, len(self.columns))
+            first, stop = self.domain.offsets[number : number + 2]
+            raise ValueError(
+                f"record {row} has {records[row, first:stop].sum()} bits of column "
+                f"{self.columns[number].name!r} set; exactly one is expected"
+            )
+        return codes
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><th>{html_text(column.name)}</th><td>{type(column).__name__.lower()}</td>"
+            f"<td>{html_text(_shown(column.labels))}</td></tr>"
+            for column in self.columns
+        )
+        state = "declared" if self.declared else "not declared: releases with it are not private"
+        return f"<p>{html_text(self.name)} ({state})</p><table>{rows}</table>"
 
     def to_dict(self) -> dict[str, object]:
         """Return the schema as JSON-able values."""
@@ -176,30 +221,62 @@ class TableSchema:
         }
 
 
+def _shown(labels: Sequence[str]) -> str:
+    """Return the first labels of a column's bits."""
+    some = ", ".join(labels[:_SHOWN])
+    return some if len(labels) <= _SHOWN else f"{some}, ... ({len(labels)})"
+
+
 def _label(column: Column, text: str) -> str:
     return f"{column.name}={text}" if text else column.name
 
 
-def _decode_column(column: Column, bits: NDArray[np.uint8]) -> pl.Series:
+def _decode_column(
+    column: Column,
+    codes: NDArray[np.int32],
+    generator: np.random.Generator,
+    avoided: Sequence[float],
+) -> pl.Series:
+    """Return the values of a column's local bits; ``avoided`` are not to be drawn."""
     import polars as pl
 
     if isinstance(column, Binary):
         if (column.zero, column.one) == ("0", "1"):
-            return pl.Series(column.name, bits[:, 0])
-        return pl.Series(column.name, [column.zero, column.one]).gather(bits[:, 0])
-    wrong = bits.sum(axis=1) != 1
-    if np.any(wrong):
-        raise ValueError(
-            f"record {int(np.argmax(wrong))} has {bits[wrong][0].sum()} bits of column "
-            f"{column.name!r} set; exactly one is expected"
-        )
+            return pl.Series(column.name, codes.astype(np.uint8))
+        return _named(column.name, [column.zero, column.one], avoided).gather(codes)
+    if isinstance(column, Numeric):
+        missing = np.flatnonzero(codes == column.buckets)
+        # What is missing is drawn like the first bucket, and then left out.
+        buckets = np.where(codes == column.buckets, 0, codes).astype(np.int64)
+        numbers = pl.Series(column.name, column.draw(buckets, generator, avoided))
+        return numbers.scatter(missing, None) if len(missing) else numbers
     if isinstance(column, Categorical):
         names = [texts[0] for texts in column.values]
-        values = pl.Series(column.name, names, dtype=pl.String)
         if column.other_bit is not None:
-            values.append(pl.Series(column.name, [OTHER_LABEL]))
+            names.append(OTHER_LABEL)
+        values = _named(column.name, names, avoided)
     else:
         values = pl.Series(column.name, column.representatives)
     if column.missing_bit is not None:
         values.append(pl.Series(column.name, [None], dtype=values.dtype))
-    return values.gather(np.argmax(bits, axis=1))
+    return values.gather(codes)
+
+
+def _named(name: str, texts: list[str], avoided: Sequence[float]) -> pl.Series:
+    """Return texts as a column: as whole numbers if all are these, written in the shortest way.
+
+    Not where a number would be ``avoided``: read again, it would count as missing.
+    """
+    import polars as pl
+
+    whole = all(_WHOLE.fullmatch(text) for text in texts)
+    if whole and not {*map(float, texts)} & {*avoided}:
+        return pl.Series(name, list(map(int, texts)), dtype=pl.Int64)
+    return pl.Series(name, texts, dtype=pl.String)
+
+
+def _as_number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None

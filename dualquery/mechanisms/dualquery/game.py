@@ -39,7 +39,7 @@ from dualquery.queries.family import Queries, disjunctions_of
 from dualquery.room.curator import Curator
 from dualquery.room.exclusive import require_exclusive
 from dualquery.runtime.resources import check_memory
-from solvers import get_solver
+from solvers import guarded
 
 _POLICY = ("rounds", "samples", "eta", "alpha", "remembered_rounds", "mixture", "burn_in")
 """Options that must be left to the policy for the error to be predictable: see `predictions`."""
@@ -124,9 +124,10 @@ class DualQuery(GameOptions, Mechanism[GameDetails]):
         transcript = Transcript(
             disjunctions_of(task.queries), game.step, chosen.remembered_rounds, game.rounds
         )
+        solver = guarded(chosen.solver)
         player = RecordPlayer(
             task.queries.domain,
-            get_solver(chosen.solver),
+            solver,
             self.solver_timeout,
             session.threads,
             self.free,
@@ -149,6 +150,7 @@ class DualQuery(GameOptions, Mechanism[GameDetails]):
             trace.append(trace_line(number, game.samples, problem, response))
             session.progress(number, game.rounds)
         transcript.play(record)
+        solver.close()
 
         synthetic = self._synthetic(transcript, session.threads)
         return Outcome(
@@ -161,7 +163,7 @@ class DualQuery(GameOptions, Mechanism[GameDetails]):
     def _synthetic(self, transcript: Transcript, threads: int) -> NDArray[np.uint8]:
         """Return the synthetic records: those played, in their shares."""
         first = int(self.burn_in * len(transcript.records))
-        records = np.stack(transcript.records[first:])
+        records = transcript.records[first:]
         if self.mixture == "equal":
             return records
         return in_shares(records, likelihood_shares(transcript, first, threads))

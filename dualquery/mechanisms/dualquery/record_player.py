@@ -20,6 +20,7 @@ from dualquery.queries.family import Queries, disjunctions_of
 from solvers import BestResponse, Solution, get_solver
 from solvers.errors import SolverError
 from solvers.protocol import Solver
+from solvers.registry import entry_point_of
 
 _REHEARSAL_SECONDS = 1.0
 
@@ -90,8 +91,9 @@ def rehearse(solver: str, queries: Queries, samples: int, time_limit: float) -> 
     SolverError
         As the solver raised it: the problem is too large for it, or its licence is missing.
     """
-    if solver.partition(":")[0] == "auto":  # refuses nothing
-        return
+    own, _ = entry_point_of(solver)
+    if own is not None or solver.partition(":")[0] == "auto":
+        return  # a third party's was loaded by now; auto refuses nothing
     generator = np.random.default_rng(0)
     drawn = np.unique(generator.integers(len(queries), size=samples))
     problem = best_response(disjunctions_of(queries), drawn, np.ones(len(drawn), np.int64))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -84,12 +85,12 @@ def trace_line(
         "terms": len(problem.weights),
         "attributes": int(np.unique(problem.terms[problem.terms >= 0] >> 1).size),
         "solver": response.solver,
-        "status": response.status.name.lower(),
+        "status": sys.intern(response.status.name.lower()),
         "objective": response.objective,
         "bound": response.bound if np.isfinite(response.bound) else None,
         "incumbent_seconds": response.incumbent_seconds,
         "seconds": response.seconds,
-        "steps": "; ".join(response.steps),
+        "steps": sys.intern("; ".join(response.steps)),
     }
 
 

@@ -43,8 +43,10 @@ class Transcript:
     ) -> None:
         self.queries = queries
         self.step = step
-        self.records: list[NDArray[np.uint8]] = []
-        self._truths = np.zeros((rounds, -(-len(queries) // 8)), np.uint8)
+        self._played = 0
+        # Written at once, so that a lack of memory shows before the first draw.
+        self._records = np.full((rounds, queries.domain.bits), 0, np.uint8)
+        self._truths = np.full((rounds, -(-len(queries) // 8)), 0, np.uint8)
         self.samples: list[Sample] = []
         """Samples of rounds 2, 3, ...: entry i was drawn after i + 1 records."""
         self._decay = 1.0 - 1.0 / remembered_rounds
@@ -63,14 +65,20 @@ class Transcript:
     @property
     def truths(self) -> NDArray[np.uint8]:
         """Which queries hold on each record played: uint8, m bits a row, packed."""
-        return self._truths[: len(self.records)]
+        return self._truths[: self._played]
+
+    @property
+    def records(self) -> NDArray[np.uint8]:
+        """The records played: uint8, shape ``(rounds so far, d)``."""
+        return self._records[: self._played]
 
     def play(self, record: NDArray[np.uint8]) -> None:
         """Add the round's record, uint8 ``(d,)``."""
         truth = self.queries.on_record(record)
-        self.records.append(record)
-        self._truths[len(self.records) - 1] = np.packbits(truth)
-        self._weighted += np.float32(len(self.records)) * truth
+        self._records[self._played] = record
+        self._truths[self._played] = np.packbits(truth)
+        self._played += 1
+        self._weighted += np.float32(self._played) * truth
         self._ages += 1
         self._hits += truth[self._drawn]
 

@@ -26,7 +26,7 @@ from dualquery.room.draws import weighted_kernels as kernels
 from dualquery.room.randomness import Randomness
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, slots=True)
 class Sample:
     """Queries drawn from the weights: differentially private, hence public once drawn."""
 

@@ -1,0 +1,1 @@
+"""The audit: tries to refute what releases state, by enumeration, by brute force and by runs."""

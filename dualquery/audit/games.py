@@ -1,0 +1,214 @@
+"""Tiny games: everything that a mechanism can show, on all neighbours, against its charge.
+
+A game is a mechanism with options, a small workload, a budget and a relation of neighbours. The
+mechanism plans and runs as in a release, on `Rooms` that hold all tables of a few rows at once.
+Where all results can be listed, the delta of each pair of tables is exact for every epsilon,
+adaptive choices included. Where noise has too many values, some paths are taken; along each of them
+the laws of all draws are known exactly, and their losses add up as for a fixed sequence of draws.
+Accountants promise to cover that, and any adaptive choice besides.
+
+Every accountant that supports the schedule is held against the truth over its whole curve: delta at
+each of some epsilons, and epsilon at each of some deltas.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualquery.audit.findings import Finding
+from dualquery.audit.guides import EveryPath, Guide, RandomPath, TooManyPaths
+from dualquery.audit.losses import NOTHING, Loss
+from dualquery.audit.rooms import Probe, Rooms, Violation
+from dualquery.audit.tables import Cells, legal_records, pairs_of, records_of, tables_of
+from dualquery.mechanisms.protocol import Budget, Mechanism, Plan, Session, Task
+from dualquery.privacy.accountants.choice import ACCOUNTANTS, choices
+from dualquery.privacy.events import Schedule
+from dualquery.queries.family import Queries
+from dualquery.room.curator import Curator
+from dualquery.room.private_data import PrivateData
+
+Truth = Callable[[float], float]
+"""The largest delta of any pair of tables, by epsilon."""
+
+DELTAS = (0.0, 1e-9, 1e-6, 1e-4, 1e-3, 1e-2, 0.1)
+"""Where accountants are asked for epsilon."""
+
+EPSILON_SHARES = (0.0, 0.02, 0.1, 0.3, 0.6, 0.9, 1.0, 1.3, 2.0)
+"""Where accountants are asked for delta, in parts of the budget's epsilon."""
+
+_REACH = 12
+"""Steps from the exact number within which a single integer is told from others, at most."""
+
+
+@dataclass(frozen=True, eq=False)
+class Game:
+    """A mechanism on all tables of a few rows."""
+
+    mechanism: Mechanism[Any]
+    queries: Queries
+    rows: int
+    """Rows of the smaller tables."""
+    budget: Budget
+    stated: int
+    """The public number of rows."""
+    name: str
+
+    @cached_property
+    def plan(self) -> Plan[Any]:
+        """The mechanism's plan; `BadInputError` if it refuses the task."""
+        return self.mechanism.plan(self.task, self.budget)
+
+    @property
+    def task(self) -> Task:
+        """The public facts."""
+        return Task(self.queries, self.stated)
+
+    @cached_property
+    def records(self) -> NDArray[np.uint8]:
+        """All legal records."""
+        return legal_records(self.queries.domain)
+
+    @cached_property
+    def tables(self) -> list[Cells]:
+        """All tables."""
+        return tables_of(len(self.records), self.rows, self.budget.neighbours)
+
+    @cached_property
+    def pairs(self) -> NDArray[np.int64]:
+        """The numbers of neighbouring tables: shape ``(pairs, 2)``."""
+        number = {cells: place for place, cells in enumerate(self.tables)}
+        pairs = pairs_of(len(self.records), self.rows, self.budget.neighbours)
+        return np.array([[number[one], number[other]] for one, other in pairs])
+
+    @cached_property
+    def _held(self) -> list[PrivateData]:
+        """What the rooms hold, so that the queries are counted once and not on every path."""
+        statistics = self.mechanism.statistics(self.queries)
+        relation = self.budget.neighbours
+        rows = [records_of(self.records[list(cells)]) for cells in self.tables]
+        return [PrivateData(each, statistics, relation, self.stated) for each in rows]
+
+    def play(self, guide: Guide) -> Rooms:
+        """Run the mechanism once, on all tables, as a release does."""
+
+        def room(table: int, probe: Probe) -> Curator:
+            held = self._held[table]
+            curator = Curator(
+                held.rows,
+                held.queries,
+                self.plan.schedule,
+                probe,
+                neighbours=self.budget.neighbours,
+                public_rows=self.stated,
+            )
+            curator._data = held
+            return curator
+
+        steps = (self.rows + 1) * (self.queries.high - self.queries.low) / self.queries.step
+        rooms = Rooms(room, len(self.tables), guide, min(round(steps), _REACH))
+        with rooms.watching():
+            if self.plan.needs_answers:
+                rooms.evaluate()
+            self.mechanism.run(self.task, self.plan, rooms, Session(public_seed=0))  # type: ignore[arg-type]  # stands for a curator
+            rooms.grounds()  # they go into the release, so all tables must have the same
+        return rooms
+
+
+def audit_game(game: Game, paths: int, most: int) -> Finding:
+    """Play a game through, and hold every accountant against it.
+
+    Parameters
+    ----------
+    game
+        Whose mechanism must accept the task.
+    paths
+        Paths to take where not all can be.
+    most
+        Paths to take where all can be.
+    """
+    finding = Finding()
+    try:
+        try:
+            truth, taken = _every_path(game, most)
+        except TooManyPaths:
+            truth, taken = _some_paths(game, paths)
+    except (Violation, RuntimeError, ValueError) as error:
+        finding.violations.append(f"{game.name}: {error}")
+        return finding
+    finding.tried, finding.pairs = taken, len(game.pairs)
+    _hold(game, truth, finding)
+    return finding
+
+
+def _every_path(game: Game, most: int) -> tuple[Truth, int]:
+    """Return the truth of a game all of whose results are listed."""
+    guide = EveryPath(most)
+    logs = []
+    more = True
+    while more:
+        logs.append(game.play(guide).log_chances())
+        more = guide.next_path()
+    chances = np.exp(np.array(logs).T)
+    sums = chances.sum(axis=1)
+    if np.abs(sums - 1.0).max() > 1e-6:
+        raise RuntimeError(f"the chances of all results add up to {sums.min():g} .. {sums.max():g}")
+    one, other = chances[game.pairs[:, 0]], chances[game.pairs[:, 1]]
+    unequal = np.unique(np.concatenate((one, other), axis=1), axis=0)
+    one, other = unequal[:, : one.shape[1]], unequal[:, one.shape[1] :]
+
+    def truth(epsilon: float) -> float:
+        return float(np.maximum(one - np.exp(epsilon) * other, 0.0).sum(axis=1).max())
+
+    return truth, guide.paths
+
+
+def _some_paths(game: Game, paths: int) -> tuple[Truth, int]:
+    """Return the truth of the paths of a game that are taken."""
+    losses: dict[tuple[Any, ...], Loss] = {}
+    for seed in range(paths):
+        laws = game.play(RandomPath(seed)).laws
+        for one, other in game.pairs.tolist():
+            loss = NOTHING
+            for law in laws:
+                loss = loss.and_then(law[one].loss_to(law[other]))
+            key = loss.values.tobytes(), loss.chances.round(12).tobytes(), round(loss.shift, 9)
+            losses.setdefault(key, loss)
+
+    def truth(epsilon: float) -> float:
+        return max(loss.delta(epsilon) for loss in losses.values())
+
+    return truth, paths
+
+
+def _hold(game: Game, truth: Truth, finding: Finding) -> None:
+    """Hold the curves of all accountants against the truth, and the budget."""
+    schedule, budget = game.plan.schedule, game.budget
+    finding.compare(truth(budget.epsilon), budget.delta, f"{game.name}, delta of the budget")
+    finding.share = 0.0
+    for accountant in ACCOUNTANTS:
+        for delta in DELTAS:
+            if accountant.supports(schedule, delta) is None:
+                epsilon = _epsilon_of(accountant.name, schedule, delta)
+                what = f"{game.name}, delta at the epsilon {epsilon:.4g} of {accountant.name}"
+                finding.compare(truth(epsilon), delta, what)
+        for share in EPSILON_SHARES:
+            epsilon, true = share * budget.epsilon, truth(share * budget.epsilon)
+            if accountant.supports(schedule, max(true, 1e-9)) is None:
+                what = f"{game.name}, delta of {accountant.name} at epsilon {epsilon:.4g}"
+                finding.compare(true, _delta_of(accountant.name, schedule, epsilon), what)
+
+
+@cache
+def _epsilon_of(accountant: str, schedule: Schedule, delta: float) -> float:
+    return choices(accountant)[0].epsilon(schedule, delta)
+
+
+@cache
+def _delta_of(accountant: str, schedule: Schedule, epsilon: float) -> float:
+    return choices(accountant)[0].delta(schedule, epsilon)

@@ -1,0 +1,104 @@
+"""Which results the rooms of a game give out: every one in turn, or some at random."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class TooManyPaths(Exception):  # noqa: N818 - it ends an enumeration, and is no error
+    """The game has results that cannot be enumerated, or too many."""
+
+
+class Guide(Protocol):
+    """Says what a draw shows."""
+
+    def choose(self, outcomes: int, draws: int = 1) -> tuple[int, ...]:
+        """Return ``draws`` of so many outcomes, from 0 on, increasing."""
+        ...
+
+    def noise(self, count: int) -> NDArray[np.float64]:
+        """Return what noise shows on so many numbers, in units of its scale."""
+        ...
+
+
+class EveryPath:
+    """Leads through all outcomes of all draws, one path after the other, depth first.
+
+    Parameters
+    ----------
+    most
+        Paths; more end the enumeration.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._taken: list[int] = []
+        self._widths: list[int] = []
+        self._depth = 0
+        self.paths = 0
+
+    def choose(self, outcomes: int, draws: int = 1) -> tuple[int, ...]:
+        """Return the outcomes of this path; those after them are visited by later paths."""
+        width = math.comb(outcomes + draws - 1, draws)
+        if width > self._most:
+            raise TooManyPaths(f"{width:,} outcomes of one draw")
+        if self._depth == len(self._taken):
+            self._taken.append(0)
+            self._widths.append(width)
+        number = self._taken[self._depth]
+        self._depth += 1
+        ways = itertools.combinations_with_replacement(range(outcomes), draws)
+        return next(itertools.islice(ways, number, None))
+
+    def noise(self, count: int) -> NDArray[np.float64]:
+        """Refuse: a vector of noisy numbers has too many values."""
+        raise TooManyPaths(f"{count} noisy numbers at once")
+
+    def next_path(self) -> bool:
+        """Go to the next path; tell whether there is one.
+
+        Raises
+        ------
+        TooManyPaths
+            If there are more than are to be visited.
+        """
+        self.paths += 1
+        if self.paths == 1 and math.prod(self._widths) > 4 * self._most:
+            raise TooManyPaths(f"about {math.prod(self._widths):,} paths")
+        while self._taken and self._taken[-1] == self._widths[-1] - 1:
+            self._taken.pop()
+            self._widths.pop()
+        if not self._taken:
+            return False
+        if self.paths >= self._most:
+            raise TooManyPaths(f"more than {self._most:,} paths")
+        self._taken[-1] += 1
+        self._depth = 0
+        return True
+
+
+class RandomPath:
+    """Chooses each outcome alike, so that rare results are visited as well.
+
+    Parameters
+    ----------
+    seed
+        Of the choice: the audit's games are about made-up tables and need no privacy.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self._generator = np.random.default_rng(seed)
+
+    def choose(self, outcomes: int, draws: int = 1) -> tuple[int, ...]:
+        """Return any outcomes."""
+        return tuple(sorted(self._generator.integers(outcomes, size=draws).tolist()))
+
+    def noise(self, count: int) -> NDArray[np.float64]:
+        """Return normal noise, all of it none, ordinary or large."""
+        size = self._generator.choice([0.0, 1.0, 3.0])
+        return np.asarray(size * self._generator.normal(size=count))

@@ -1,0 +1,123 @@
+"""The audit's results: one page for people, and data for machines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from dualquery.audit.findings import Finding
+from dualquery.audit.suite import Audit
+
+SECTIONS = {
+    "sensitivity": (
+        "What the room counts",
+        "Random workloads, strategies, limits and models on small domains; every pair of legal "
+        "records, on some rows. A case is a workload.",
+    ),
+    "planned": (
+        "What mechanisms plan to measure",
+        "The first measurement of each mechanism's plan for random workloads, tried in the same "
+        "way. Mechanisms without a case measure nothing at first, or nothing at all.",
+    ),
+    "games": (
+        "Tiny games",
+        "The mechanism runs on all tables of two or three rows at once, and every accountant's "
+        "delta(epsilon) is held against the truth on all neighbours. A case is a path of draws.",
+    ),
+    "releases": (
+        "Releases, made again and again",
+        "Of two tables that differ in one row. The share is that of a lower confidence bound on "
+        "epsilon in the epsilon that is stated. A case is a release.",
+    ),
+}
+"""The parts of the audit, by the first word of a check's name."""
+
+
+def to_data(audit: Audit, version: str, date: str) -> dict[str, Any]:
+    """Return the results, JSON-able."""
+    return {
+        "passed": audit.passed,
+        "quick": audit.quick,
+        "version": version,
+        "date": date,
+        "seconds": round(audit.seconds),
+        "checks": [
+            {
+                "name": result.name,
+                "tried": result.finding.tried,
+                "pairs": result.finding.pairs,
+                "largest_share": result.finding.share,
+                "violations": result.finding.violations,
+                "remarks": result.finding.remarks,
+                "seconds": result.seconds,
+            }
+            for result in audit.results
+        ],
+        "planted": [
+            {
+                "name": catch.name,
+                "check": catch.check,
+                "caught": bool(catch.found),
+                "violation": next(iter(catch.found), None),
+            }
+            for catch in audit.catches
+        ],
+    }
+
+
+def verdict(audit: Audit) -> str:
+    """Return the result in one sentence."""
+    caught = len(audit.catches) - len(audit.missed)
+    return (
+        f"{len(audit.violations)} violations in {len(audit.results)} checks; "
+        f"{caught} of {len(audit.catches)} planted bugs caught"
+    )
+
+
+def to_markdown(audit: Audit, version: str, date: str) -> str:
+    """Return the page."""
+    command = "dualquery audit --quick" if audit.quick else "dualquery audit"
+    lines = [
+        "# Audit",
+        "",
+        f"dualquery {version}, {date}, `{command}`, {audit.seconds / 60:.0f} minutes: "
+        f"**{'passed' if audit.passed else 'FAILED'}**. {verdict(audit)}.",
+        "",
+        "A *share* is the largest part of a charge that the truth needed: 1 is a charge without "
+        "slack, more is a violation.",
+        "",
+    ]
+    for key, (title, said) in SECTIONS.items():
+        lines += [f"## {title}", "", said, ""]
+        lines += ["| check | cases | pairs of tables | share | violations |"]
+        lines += ["|---|---|---|---|---|"]
+        lines += [_line(name, finding) for name, finding in of_section(audit, key)]
+        lines.append("")
+    lines += ["## Planted bugs", "", "| bug | check | caught |", "|---|---|---|"]
+    for catch in audit.catches:
+        lines.append(f"| {catch.name} | {catch.check} | {'yes' if catch.found else '**NO**'} |")
+    remarks = [line for result in audit.results for line in result.finding.remarks]
+    for title, found in (("Violations", audit.violations), ("Not tried", remarks)):
+        if found:
+            lines += ["", f"## {title}", "", *(f"- {_cell(line)}" for line in found)]
+    return "\n".join(lines) + "\n"
+
+
+def of_section(audit: Audit, section: str) -> Iterator[tuple[str, Finding]]:
+    """Yield what was found in a part, both relations of neighbours together."""
+    found: dict[str, Finding] = {}
+    for result in audit.results:
+        part, _, name = result.name.partition("/")
+        if part == section:
+            found.setdefault(name.partition("/")[0], Finding()).add(result.finding)
+    yield from found.items()
+
+
+def _line(name: str, finding: Finding) -> str:
+    share = f"{finding.share:.4f}" if finding.tried else ""
+    wrong = f"**{len(finding.violations)}**" if finding.violations else "0"
+    return f"| {name} | {finding.tried:,} | {finding.pairs:,} | {share} | {wrong} |"
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split())

@@ -1,0 +1,174 @@
+"""Bugs that are planted in this process, one at a time, and the check that must catch each.
+
+A check that finds nothing is worth as much as what it would have found. Each entry replaces one
+function or method of the private room by one with a bug that has been made before, somewhere, or
+nearly; the room knows nothing of it. The named check must report a violation then, and none without
+it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from dualquery.audit.patching import replaced, replaced_everywhere
+from dualquery.privacy.events import Neighbours
+from dualquery.room import randomness, row_count
+from dualquery.room.draws import exponential, weighted
+from dualquery.room.loads import LightCounts
+from dualquery.room.randomness import SeededRandomness, SystemRandomness
+from dualquery.room.row_count import RowCount
+from dualquery.room.scores import ExactScores, WorstCuboid
+from dualquery.room.sensitivity import bounds, moves
+from dualquery.room.sensitivity.moves import Moves
+from dualquery.room.statistics import counts
+from dualquery.rows.packed import Records
+
+
+@dataclass(frozen=True)
+class Planted:
+    """A bug."""
+
+    name: str
+    plant: Callable[[], AbstractContextManager[None]]
+    check: str
+    """Name of the check that must catch it (`dualquery.audit.suite`)."""
+
+
+def _half_the_range_of_a_selection() -> AbstractContextManager[None]:
+    original = exponential.select_largest
+
+    def faulty(scores: Any, allowed: Any, epsilon: float, spread: float, source: Any) -> int:
+        return original(scores, allowed, epsilon, spread / 2, source)
+
+    return replaced_everywhere(exponential, "select_largest", faulty)
+
+
+def _half_the_range_of_the_game() -> AbstractContextManager[None]:
+    original = weighted.draw_outcomes
+
+    def faulty(scores: Any, sides: int, largest: int, unit: float, *others: Any) -> Any:
+        return original(scores, sides, largest, sides * unit, *others)
+
+    return replaced_everywhere(weighted, "draw_outcomes", faulty)
+
+
+def _no_root_of_two() -> AbstractContextManager[None]:
+    return replaced_everywhere(moves, "table_moves", lambda _: Moves.of_entries(1, 1))
+
+
+def _cuboid_score_of_one() -> AbstractContextManager[None]:
+    original = WorstCuboid.exact
+
+    def faulty(self: WorstCuboid, data: Any) -> ExactScores:
+        return replace(original(self, data), move=1.0)
+
+    return replaced(WorstCuboid, "exact", faulty)
+
+
+def _one_parity() -> AbstractContextManager[None]:
+    return replaced_everywhere(moves, "parity_moves", lambda *_: Moves.of_entries(1, 1))
+
+
+def _no_limit() -> AbstractContextManager[None]:
+    original = LightCounts.__call__
+
+    def faulty(self: LightCounts, rows: Any, threads: int) -> Any:
+        return original(replace(self, limit=None), rows, threads)
+
+    return replaced(LightCounts, "__call__", faulty)
+
+
+def _too_few_queries() -> AbstractContextManager[None]:
+    original = bounds.differing_queries
+
+    def faulty(*given: Any) -> bounds.Bound:
+        found = original(*given)
+        return replace(found, count=found.count // 2)
+
+    return replaced_everywhere(bounds, "differing_queries", faulty)
+
+
+def _rows_counted_twice() -> AbstractContextManager[None]:
+    original = Records.total
+
+    def faulty(self: Records, of: Any, threads: int) -> Any:
+        return 2 * original(self, of, threads)
+
+    return replaced(Records, "total", faulty)
+
+
+def _a_seed_used_again() -> AbstractContextManager[None]:
+    class Faulty(SeededRandomness):
+        seeded = False
+
+    return replaced_everywhere(randomness, "randomness", lambda _: Faulty(0))
+
+
+def _a_tenth_of_the_noise() -> AbstractContextManager[None]:
+    original = SystemRandomness.discrete_gaussian
+
+    def faulty(self: SystemRandomness, scale: float, count: int) -> Any:
+        return original(self, scale / 10, count)
+
+    return replaced(SystemRandomness, "discrete_gaussian", faulty)
+
+
+def _the_true_rows_in_complements() -> AbstractContextManager[None]:
+    def faulty(data: Any, queries: Any, noisy: Any) -> Any:
+        return np.where(bounds.complemented(queries), data.rows.n - noisy, noisy)
+
+    return replaced_everywhere(counts, "_as_counts", faulty)
+
+
+def _the_true_number_of_rows() -> AbstractContextManager[None]:
+    def faulty(records: Any, epsilon: float, *_: Any, **__: Any) -> RowCount:
+        return RowCount(records.n, Neighbours.ADD_REMOVE, row_count.COUNT_SHARE * epsilon)
+
+    return replaced_everywhere(row_count, "buy_row_count", faulty)
+
+
+PLANTED = (
+    Planted(
+        "half the range of a draw: a selection",
+        _half_the_range_of_a_selection,
+        "games/mwem/replace-one",
+    ),
+    Planted(
+        "half the range of a draw: DualQuery's samples",
+        _half_the_range_of_the_game,
+        "games/dualquery/replace-one",
+    ),
+    Planted("sqrt 2 left out on tables", _no_root_of_two, "sensitivity/OneCuboid/replace-one"),
+    Planted(
+        "a cuboid's score that moves by 1",
+        _cuboid_score_of_one,
+        "sensitivity/WorstCuboid/replace-one",
+    ),
+    Planted("parities of which one moves", _one_parity, "sensitivity/Parities/replace-one"),
+    Planted("a limit on loads that is left out", _no_limit, "sensitivity/FeatureSums/replace-one"),
+    Planted(
+        "noise on all queries by a bound that is too small",
+        _too_few_queries,
+        "sensitivity/AllQueries/replace-one",
+    ),
+    Planted("rows counted twice", _rows_counted_twice, "sensitivity/OneQuery/replace-one"),
+    Planted("a seed used again", _a_seed_used_again, "releases/fresh draws"),
+    Planted(
+        "noise of a tenth of its scale", _a_tenth_of_the_noise, "releases/gaussian/replace-one"
+    ),
+    Planted(
+        "the true n in what complements give out",
+        _the_true_rows_in_complements,
+        "games/gaussian/add-remove",
+    ),
+    Planted(
+        "the true n as the noisy number of rows",
+        _the_true_number_of_rows,
+        "releases/laplace/add-remove",
+    ),
+)

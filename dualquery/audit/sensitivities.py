@@ -1,0 +1,276 @@
+"""Every sensitivity of the private room by brute force: what moves, against what is charged.
+
+Numbers are taken where noise would be added to them, scores where they would become weights: on
+some rows with every legal record of a small domain besides. The largest move over all pairs of
+records (or to the table without a record) is the truth. Domains, workloads, strategies, limits and
+models are random; the measurements that mechanisms plan for such workloads are tried, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualquery.audit import strategies
+from dualquery.audit.findings import Finding
+from dualquery.audit.patching import replaced_everywhere
+from dualquery.audit.rooms import Probe
+from dualquery.audit.strategies import Generator
+from dualquery.audit.tables import legal_records, records_of
+from dualquery.data.domain import Domain
+from dualquery.mechanisms.protocol import Budget, Mechanism, Session, Task
+from dualquery.privacy.events import Neighbours
+from dualquery.queries.forms.cuboids import Cuboids
+from dualquery.queries.forms.fourier import asked_sets
+from dualquery.room import randomness
+from dualquery.room.private_data import PrivateData
+from dualquery.room.row_count import buy_row_count
+from dualquery.room.scores import GRID, SCORES, PrivateScores, WorstCuboid, WorstQuery
+from dualquery.room.statistics import (
+    STATISTICS,
+    AllQueries,
+    EveryCell,
+    FeatureSums,
+    OneCuboid,
+    OneQuery,
+    Parities,
+    PrivateStatistic,
+    QueryTable,
+    SomeQueries,
+)
+from dualquery.runtime.errors import BadInputError
+
+EVERYTHING = (*STATISTICS, *SCORES)
+"""Every type that the room measures or selects by: the room's own lists."""
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """Something that the room counts, on the queries that it holds."""
+
+    queries: Any
+    counted: PrivateStatistic | PrivateScores
+
+
+def move(case: Case, relation: Neighbours, generator: Generator, finding: Finding) -> None:
+    """Compare how far one case moves with what is charged, on all pairs of records."""
+    records = legal_records(case.queries.domain)
+    base = records[generator.integers(len(records), size=generator.integers(1, 4))]
+    excess = 0 if relation is Neighbours.REPLACE_ONE else int(generator.integers(-1, 4))
+
+    def data(rows: NDArray[np.uint8]) -> PrivateData:
+        return PrivateData(records_of(rows), case.queries, relation, len(base) + 1 + excess)
+
+    tables = [data(np.concatenate((base, record[None]))) for record in records]
+    if relation is Neighbours.ADD_REMOVE:
+        tables.append(data(base))
+    what = f"{type(case.counted).__name__} of {_told(case.queries)}, {relation.value}"
+    finding.tried += 1
+    if isinstance(case.counted, WorstQuery | WorstCuboid):
+        scores = [case.counted.exact(each) for each in tables]
+        apart = _apart(np.array([each.values for each in scores], np.float64) / GRID, relation)
+        finding.compare(float(np.abs(apart).max()), scores[0].move, f"{what}: a score")
+    else:
+        exact = [case.counted.exact(each) for each in tables]
+        apart = _apart(np.array([(e.numbers / e.scales).ravel() for e in exact]), relation)
+        charged, planned = exact[0].moves, case.counted.moves(case.queries, relation)
+        if (charged.l1, charged.l2) != (planned.l1, planned.l2):
+            finding.violations.append(f"{what}: {charged} is charged and {planned} planned")
+        if np.isfinite(charged.l1):
+            finding.compare(float(np.abs(apart).sum(axis=1).max()), charged.l1, f"{what}: L1")
+        finding.compare(float(np.linalg.norm(apart, axis=1).max()), charged.l2, f"{what}: L2")
+    finding.pairs += len(apart)
+
+
+def _apart(values: NDArray[np.float64], relation: Neighbours) -> NDArray[np.float64]:
+    """Return the differences between neighbours: of all tables, or of each to the last one."""
+    if relation is Neighbours.ADD_REMOVE:
+        return np.asarray(values[:-1] - values[-1])
+    one, other = np.triu_indices(len(values), 1)
+    return np.asarray(values[one] - values[other])
+
+
+def _told(queries: Any) -> str:
+    domain = queries.domain
+    most = "" if domain.max_ones is None else f", at most {domain.max_ones} 1s"
+    columns = ", ".join(map(str, domain.sizes.tolist()))
+    return f"{len(queries)} {type(queries).__name__} on columns of {columns} bits{most}"
+
+
+# --- a case of everything that the room counts ----------------------------------------------------
+
+Make = Callable[[Domain, Generator], Case]
+
+
+def _any_queries(domain: Domain, generator: Generator) -> Any:
+    makers = (
+        strategies.random_workload,
+        strategies.proper_workload,
+        strategies.marginals,
+        strategies.other_family,
+        strategies.few_ones,
+    )
+    return makers[generator.integers(len(makers))](domain, generator)
+
+
+def _all_queries(domain: Domain, generator: Generator) -> Case:
+    return Case(_any_queries(domain, generator), AllQueries())
+
+
+def _some_queries(domain: Domain, generator: Generator) -> Case:
+    queries = strategies.random_workload(domain, generator)
+    positions = generator.integers(len(queries), size=generator.integers(1, 12))
+    return Case(queries, SomeQueries(positions))
+
+
+def _one_query(domain: Domain, generator: Generator) -> Case:
+    queries = _any_queries(domain, generator)
+    return Case(queries, OneQuery(int(generator.integers(len(queries)))))
+
+
+def _one_cuboid(domain: Domain, generator: Generator) -> Case:
+    queries = strategies.marginals(domain, generator)
+    return Case(queries, OneCuboid(int(generator.integers(len(Cuboids.of(queries))))))
+
+
+def _query_table(domain: Domain, generator: Generator) -> Case:
+    queries = strategies.proper_workload(domain, generator)
+    return Case(queries, QueryTable(int(generator.integers(len(queries)))))
+
+
+def _every_cell(domain: Domain, generator: Generator) -> Case:
+    return Case(strategies.proper_workload(domain, generator), EveryCell())
+
+
+def _parities(domain: Domain, generator: Generator) -> Case:
+    return Case(asked_sets(strategies.proper_workload(domain, generator)).workload, Parities())
+
+
+def _feature_sums(domain: Domain, generator: Generator) -> Case:
+    queries = strategies.proper_workload(domain, generator)
+    return Case(queries, FeatureSums(strategies.random_strategy(domain, generator)))
+
+
+def _model(queries: Any, generator: Generator) -> NDArray[np.float64]:
+    far = generator.choice([1.0, 1.5])
+    return np.asarray(generator.uniform(far * queries.low, far * queries.high, len(queries)))
+
+
+def _worst_query(domain: Domain, generator: Generator) -> Case:
+    queries = _any_queries(domain, generator)
+    return Case(queries, WorstQuery(_model(queries, generator)))
+
+
+def _worst_cuboid(domain: Domain, generator: Generator) -> Case:
+    queries = strategies.marginals(domain, generator)
+    return Case(queries, WorstCuboid(_model(queries, generator)))
+
+
+CASES: Mapping[type, Make] = {
+    AllQueries: _all_queries,
+    SomeQueries: _some_queries,
+    OneQuery: _one_query,
+    OneCuboid: _one_cuboid,
+    QueryTable: _query_table,
+    EveryCell: _every_cell,
+    Parities: _parities,
+    FeatureSums: _feature_sums,
+    WorstQuery: _worst_query,
+    WorstCuboid: _worst_cuboid,
+}
+"""How a case of each is made."""
+
+
+def audit_moves(kind: type, relation: Neighbours, cases: int) -> Finding:
+    """Try random cases of one statistic, or of one kind of scores."""
+    finding = Finding()
+    make = CASES.get(kind)
+    if make is None:
+        finding.violations.append(f"{kind.__name__} is measured by the room, and not tried here")
+        return finding
+    for seed in range(cases):
+        generator = np.random.default_rng(seed)
+        case = make(strategies.random_domain(generator), generator)
+        move(case, relation, generator, finding)
+    return finding
+
+
+# --- what mechanisms plan to measure --------------------------------------------------------------
+
+
+class _Heard(Exception):  # noqa: N818 - ends a run that is not wanted
+    """A mechanism asked for a measurement."""
+
+
+class _Listener:
+    """Stands for a curator, and gives out nothing."""
+
+    def __init__(self) -> None:
+        self.statistic: PrivateStatistic | None = None
+
+    def __getattr__(self, name: str) -> Callable[..., NoReturn]:
+        if name.startswith("_"):
+            raise AttributeError(name)
+
+        def call(*given: Any, **_: Any) -> NoReturn:
+            if given and isinstance(given[0], STATISTICS):
+                self.statistic = given[0]
+            raise _Heard
+
+        return call
+
+
+def audit_planned(mechanism: Mechanism[Any], relation: Neighbours, workloads: int) -> Finding:
+    """Try what a mechanism measures first, on random workloads that it accepts."""
+    finding = Finding()
+    for case, generator in _planned(mechanism, relation, workloads):
+        move(case, relation, generator, finding)
+    return finding
+
+
+def _planned(
+    mechanism: Mechanism[Any], relation: Neighbours, workloads: int
+) -> Iterator[tuple[Case, Generator]]:
+    for seed in range(workloads):
+        generator = np.random.default_rng(seed)
+        domain = strategies.random_domain(generator)
+        make = (strategies.proper_workload, strategies.marginals)[seed % 2]
+        task = Task(make(domain, generator), 1000)
+        listener = _Listener()
+        try:
+            plan = mechanism.plan(task, Budget(1.0, 1e-5, neighbours=relation))
+            mechanism.run(task, plan, listener, Session(public_seed=0))  # type: ignore[arg-type]  # stands for a curator
+        except BadInputError:
+            continue
+        except _Heard:
+            if listener.statistic is not None:
+                yield Case(mechanism.statistics(task.queries), listener.statistic), generator
+
+
+# --- the number of rows ---------------------------------------------------------------------------
+
+
+def audit_row_count(tables: int) -> Finding:
+    """Compare the noise on the number of rows with its price."""
+    finding = Finding()
+    for rows in range(1, tables + 1):
+        epsilon = 2.0**rows
+        shown = []
+        for size in (rows, rows + 1):
+            probe = Probe()
+            with replaced_everywhere(randomness, "randomness", lambda _, probe=probe: probe):
+                count = buy_row_count(records_of(np.zeros((size, 1), np.uint8)), epsilon, None)
+            if probe.scale == 0.0:
+                finding.violations.append("the number of rows is given out without noise")
+                return finding
+            shown.append(count.n - int(probe.scale * probe.unit))
+            finding.compare(1.0 / probe.scale, count.epsilon, "the number of rows")
+        finding.tried += 1
+        finding.pairs += 1
+        if shown[1] - shown[0] != 1:
+            finding.violations.append(f"the number of rows moves by {shown[1] - shown[0]}")
+    return finding

@@ -1,0 +1,104 @@
+"""Random small domains, workloads and strategies: what the audit's sensitivities are tried on."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dualquery.data.cells import axis_sizes, cells_of
+from dualquery.data.domain import Domain
+from dualquery.privacy.events import Neighbours
+from dualquery.queries.conjunctions import Workload
+from dualquery.queries.family import Queries
+from dualquery.queries.generate.marginals import all_marginals
+from dualquery.queries.generate.random import count_distinct, random_conjunctions
+from dualquery.queries.parities import Parities
+from dualquery.queries.ranges import RangeQueries
+from dualquery.queries.tabulated import HistogramQueries
+from dualquery.room.features import Features
+from dualquery.room.strategy import Strategy
+from dualquery.rows.repeats import first_occurrences, pad_right
+
+MOST_RECORDS = 48
+"""Legal records of a domain."""
+
+Generator = np.random.Generator
+
+
+def random_domain(generator: Generator) -> Domain:
+    """Return up to five columns of one to four bits, few of whose records are legal."""
+    while True:
+        sizes = generator.choice([1, 1, 1, 2, 3, 4], size=generator.integers(1, 6))
+        domain = Domain(np.concatenate(([0], np.cumsum(sizes))).astype(np.int64))
+        if cells_of(domain) <= MOST_RECORDS:
+            return domain
+
+
+def random_workload(domain: Domain, generator: Generator) -> Workload:
+    """Return conjunctions of any literals: several on one column, and repeated ones, included."""
+    way = int(generator.integers(1, min(4, domain.bits) + 1))
+    positive = generator.choice([0.0, 0.2, 0.5, 1.0])
+    rows = []
+    for _ in range(generator.integers(1, 25)):
+        size = int(generator.integers(1, way + 1))
+        bits = generator.choice(domain.bits, size, replace=False)
+        codes = 2 * bits + (generator.random(size) >= positive)
+        rows.append(np.pad(codes, (0, way - size), constant_values=-1))
+    return Workload(np.array(rows, np.int32), domain, repeats=True)
+
+
+def proper_workload(domain: Domain, generator: Generator) -> Workload:
+    """Return conjunctions as users have them generated."""
+    way = int(generator.integers(1, min(3, domain.columns) + 1))
+    most = count_distinct(domain, way, True, None)
+    seed = int(generator.integers(1 << 31))
+    return random_conjunctions(domain, min(20, most), way, True, seed)
+
+
+def marginals(domain: Domain, generator: Generator) -> Workload:
+    """Return every cell of every marginal of some way."""
+    return all_marginals(domain, int(generator.integers(1, min(3, domain.columns) + 1)))
+
+
+def other_family(domain: Domain, generator: Generator) -> Queries:
+    """Return queries that are no conjunctions."""
+    kind = generator.integers(3)
+    if kind == 0:
+        return Parities(domain, int(generator.integers(1, min(3, domain.columns) + 1)))
+    if kind == 1:
+        return RangeQueries.all_products(domain, int(generator.integers(1, domain.columns + 1)))
+    values = generator.normal(size=(generator.integers(1, 7), cells_of(domain)))
+    return HistogramQueries(values * generator.choice([0.1, 1.0, 20.0]), domain)
+
+
+def random_features(domain: Domain, generator: Generator) -> Features:
+    """Return products of indicators and signs on different columns."""
+    rows = []
+    way = int(generator.integers(1, min(3, domain.columns) + 1))
+    for _ in range(generator.integers(1, 16)):
+        size = int(generator.integers(1, way + 1))
+        columns = np.sort(generator.choice(domain.columns, size, replace=False))
+        binary = axis_sizes(domain)[columns] == 2
+        within = np.where(binary, 0, generator.integers(0, domain.sizes[columns]))
+        bits = domain.offsets[columns] + within
+        rows.append(np.pad(bits, (0, way - size), constant_values=-1))
+    factors = pad_right(np.array(rows, np.int32))
+    different = first_occurrences(factors, domain.bits) == np.arange(len(factors))
+    return Features(np.ascontiguousarray(factors[different]), domain)
+
+
+def random_strategy(domain: Domain, generator: Generator) -> Strategy:
+    """Return features with scales of their own, and a limit that cuts some rows or none."""
+    features = random_features(domain, generator)
+    scales = np.exp(generator.normal(scale=generator.choice([0.0, 1.0]), size=len(features)))
+    # The room makes it anew for its own neighbours.
+    free = Strategy(features, scales, Neighbours.REPLACE_ONE)
+    share = generator.choice([0.0, 0.3, 0.7, 1.0, 2.0])
+    limit = None if generator.random() < 0.3 else float(share * free.loads.proven())
+    return Strategy(features, scales, Neighbours.REPLACE_ONE, limit)
+
+
+def few_ones(_: Domain, generator: Generator) -> Workload:
+    """Return conjunctions about binary columns, of which records have few 1s."""
+    binary = Domain.binary(int(generator.integers(3, 6)))
+    most = int(generator.integers(1, binary.bits))
+    return random_workload(Domain(binary.offsets, most), generator)

@@ -1,0 +1,313 @@
+"""The checks of the audit, in order; what each runs, and how much of it."""
+
+from __future__ import annotations
+
+import math
+import multiprocessing
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import nullcontext
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from dualquery.audit.findings import Finding
+from dualquery.audit.games import Game, audit_game
+from dualquery.audit.planted import PLANTED
+from dualquery.audit.repeated import audit_fresh_draws, audit_releases
+from dualquery.audit.sensitivities import EVERYTHING, audit_moves, audit_planned, audit_row_count
+from dualquery.data.domain import Domain
+from dualquery.mechanisms.protocol import Budget
+from dualquery.mechanisms.registry import configure, mechanism_names
+from dualquery.privacy.events import Neighbours
+from dualquery.queries.conjunctions import Workload
+from dualquery.queries.family import Queries
+from dualquery.queries.generate.marginals import all_marginals
+from dualquery.queries.parities import Parities
+from dualquery.runtime.errors import BadInputError
+from dualquery.runtime.progress import NO_PROGRESS, Progress
+
+Options = Mapping[str, Any]
+
+SMALL: Mapping[str, tuple[Options, ...]] = {
+    "dualquery": ({"rounds": 3, "samples": 1}, {"rounds": 2, "samples": 2}),
+    "matrix": ({"components": 0}, {"components": 2, "steps": 5, "records": 5}),
+    "staged": ({"records": 5},),
+    "independent": ({"records": 5},),
+    "uniform": ({"records": 5},),
+    "smalldb": ({"size": 2},),
+    "mwem": (
+        {"iterations": 2, "repetitions": 1, "records": 5},
+        {"iterations": 1, "repetitions": 1, "records": 5, "select": "noisy-max"},
+        {"iterations": 1, "repetitions": 1, "records": 5, "cuboids": True},
+        {"iterations": 1, "repetitions": 1, "records": 5, "noisy_init": True},
+    ),
+    "mwem-sampled": ({"rounds": 1, "population": 20, "records": 5},),
+    "barak": ({"fit": "none"}, {"fit": "weights", "records": 5}),
+}
+"""Options that keep built-in mechanisms small; others are taken as they are by default."""
+
+LARGER: Mapping[str, tuple[Options, ...]] = {
+    "dualquery": ({"rounds": 4, "samples": 1}, {"rounds": 3, "samples": 2}),
+    "mwem": ({"iterations": 2, "repetitions": 2, "records": 5, "average": True},),
+    "smalldb": ({"size": 3},),
+}
+"""More of them, for the full audit."""
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much is tried."""
+
+    paths: int
+    """Random paths of a game that cannot be enumerated."""
+    most_paths: int
+    """Paths of one that can."""
+    cases: int
+    """Random cases of a statistic."""
+    workloads: int
+    """Random workloads that a mechanism plans for."""
+    seconds: float
+    """For the releases of a mechanism."""
+    releases: int
+    """Of each table, at most."""
+    larger: bool
+    """Whether the larger games are played as well."""
+
+
+QUICK = Effort(2, 500, 60, 15, 2.0, 200, larger=False)
+FULL = Effort(6, 1_000, 800, 100, 12.0, 3_000, larger=True)
+PLANTED_EFFORT = Effort(2, 500, 60, 15, 60.0, 300, larger=False)
+"""For the checks of planted bugs."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that is tried."""
+
+    name: str
+    run: Callable[[], Finding]
+    weight: float
+    """Expected seconds, up to a factor common to all."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """A check, and what it found."""
+
+    name: str
+    finding: Finding
+    seconds: float
+    fault: str = ""
+    """The exception that ended it, if one did."""
+
+
+@dataclass(frozen=True)
+class Catch:
+    """A planted bug, and what its check made of it."""
+
+    name: str
+    check: str
+    found: tuple[str, ...]
+    """The violations: none if the bug was missed."""
+
+
+@dataclass(frozen=True)
+class Audit:
+    """The whole result."""
+
+    quick: bool
+    results: Sequence[Result]
+    catches: Sequence[Catch]
+    seconds: float
+
+    @property
+    def violations(self) -> list[str]:
+        """All violations of what is not planted."""
+        return [line for result in self.results for line in result.finding.violations]
+
+    @property
+    def missed(self) -> list[str]:
+        """The planted bugs that no check caught."""
+        return [catch.name for catch in self.catches if not catch.found]
+
+    @property
+    def passed(self) -> bool:
+        """Whether nothing was found and every planted bug was caught."""
+        return not self.violations and not self.missed
+
+
+def run_audit(*, quick: bool, processes: int = 1, progress: Progress = NO_PROGRESS) -> Audit:
+    """Run every check, and every planted bug's check with the bug in place.
+
+    Parameters
+    ----------
+    quick
+        Whether to take three minutes, and not half an hour, on two cores.
+    processes
+        Checks that run at the same time, each in a process of its own; with 1 all run in this one.
+    progress
+        Listens: to each check, and how many minutes are left.
+    """
+    begun = time.monotonic()
+    effort = QUICK if quick else FULL
+    checks = [*list_checks(effort)]
+    weights = {check.name: check.weight for check in list_checks(PLANTED_EFFORT)}
+    total = sum(check.weight for check in checks) + sum(weights[bug.check] for bug in PLANTED)
+    done = 0.0
+    results: dict[str, Result] = {}
+    catches: dict[str, Catch] = {}
+    tasks = [Task(effort, check.name) for check in checks]
+    tasks += [Task(PLANTED_EFFORT, bug.check, bug.name) for bug in PLANTED]
+    cost = {check.name: check.weight for check in checks}
+    # The longest first, so that no process waits long for another at the end.
+    tasks.sort(key=lambda task: -(cost if task.bug is None else weights)[task.check])
+    for task, result in _carried_out(tasks, processes):
+        if task.bug is None:
+            results[task.check] = result
+            done += cost[task.check]
+        else:
+            # A check that breaks has caught nothing.
+            found = () if result.fault else tuple(result.finding.violations)
+            catches[task.bug] = Catch(task.bug, task.check, found)
+            done += weights[task.check]
+        spent = time.monotonic() - begun
+        left = math.ceil(spent * (total - done) / done / 60)
+        progress.phase(f"audit: {task}, about {left} min left")
+        progress.step(round(done), round(total))
+    return Audit(
+        quick,
+        [results[check.name] for check in checks],
+        [catches[bug.name] for bug in PLANTED],
+        time.monotonic() - begun,
+    )
+
+
+@dataclass(frozen=True)
+class Task:
+    """A check to run, by name: a process makes it anew."""
+
+    effort: Effort
+    check: str
+    bug: str | None = None
+    """Name of a bug to plant."""
+
+    def __str__(self) -> str:
+        return self.check if self.bug is None else f"planted, {self.bug}"
+
+
+def _carried_out(tasks: Sequence[Task], processes: int) -> Iterator[tuple[Task, Result]]:
+    """Run tasks; yield each when it is done."""
+    if processes == 1:
+        for task in tasks:
+            yield task, carry_out(task)
+        return
+    # Never forked: a parallel kernel may have run in this process.
+    spawned = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(processes, mp_context=spawned) as pool:
+        try:
+            running = {pool.submit(carry_out, task): task for task in tasks}
+            for future in as_completed(running):
+                yield running[future], future.result()
+        except BaseException:
+            # Who interrupts an audit does not wait for the checks that are running.
+            for child in multiprocessing.active_children():
+                child.terminate()
+            raise
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def carry_out(task: Task) -> Result:
+    """Run a check, with a bug planted if the task has one; an exception is a violation, too."""
+    check = next(each for each in list_checks(task.effort) if each.name == task.check)
+    bug = next((each for each in PLANTED if each.name == task.bug), None)
+    begun, fault = time.monotonic(), ""
+    with nullcontext() if bug is None else bug.plant():
+        try:
+            finding = check.run()
+        except Exception as error:
+            fault = f"{check.name} ended with {type(error).__name__}: {error}"
+            finding = Finding(violations=[fault])
+    return Result(check.name, finding, round(time.monotonic() - begun, 1), fault)
+
+
+def list_checks(effort: Effort) -> Iterator[Check]:
+    """Yield all checks, those of third parties' mechanisms as well."""
+    for relation in Neighbours:
+        for kind in EVERYTHING:
+            run = partial(audit_moves, kind, relation, effort.cases)
+            name = f"sensitivity/{kind.__name__}/{relation.value}"
+            yield Check(name, run, effort.cases / 50)
+    yield Check("sensitivity/number of rows", partial(audit_row_count, 8), 0.1)
+    for mechanism in mechanism_names():
+        for relation in Neighbours:
+            run = partial(_planned, mechanism, relation, effort.workloads)
+            yield Check(f"planned/{mechanism}/{relation.value}", run, effort.workloads / 15)
+    for mechanism in mechanism_names():
+        for relation in Neighbours:
+            run = partial(_games, mechanism, relation, effort)
+            weight = 2.0 + len(_options(mechanism, effort)) * effort.most_paths / 100
+            yield Check(f"games/{mechanism}/{relation.value}", run, weight)
+    yield Check("releases/fresh draws", audit_fresh_draws, 1.0)
+    for mechanism in mechanism_names():
+        small = _options(mechanism, effort)[0]
+        if mechanism == "auto" and not effort.larger:
+            continue  # slow, and what it chooses is released on its own
+        for relation in Neighbours:
+            run = partial(
+                audit_releases, mechanism, small, relation, effort.seconds, effort.releases
+            )
+            yield Check(f"releases/{mechanism}/{relation.value}", run, effort.seconds)
+
+
+def _options(mechanism: str, effort: Effort) -> tuple[Options, ...]:
+    return SMALL.get(mechanism, ({},)) + (LARGER.get(mechanism, ()) if effort.larger else ())
+
+
+def _planned(mechanism: str, relation: Neighbours, workloads: int) -> Finding:
+    return audit_planned(configure(mechanism, _options(mechanism, QUICK)[0]), relation, workloads)
+
+
+def _games(mechanism: str, relation: Neighbours, effort: Effort) -> Finding:
+    """Play all games of a mechanism that it accepts."""
+    finding = Finding()
+    refused = ""
+    for name, queries, rows in workloads(effort):
+        for options in _options(mechanism, effort):
+            for delta in (0.0, 1e-2):
+                for stated in _stated(rows, relation, effort):
+                    budget = Budget(1.0, delta, neighbours=relation)
+                    label = f"{mechanism} {dict(options)} on {name}, delta {delta:g}"
+                    game = Game(configure(mechanism, options), queries, rows, budget, stated, label)
+                    try:
+                        _ = game.plan
+                    except BadInputError as error:
+                        refused = str(error)
+                        continue
+                    finding.add(audit_game(game, effort.paths, effort.most_paths))
+    if not finding.tried and not finding.violations:
+        finding.remarks.append(f"{mechanism}, {relation.value}: refuses every game, {refused}")
+    return finding
+
+
+def _stated(rows: int, relation: Neighbours, effort: Effort) -> tuple[int, ...]:
+    """Return public numbers of rows for tables of ``rows`` or, under add-remove, one more."""
+    if relation is Neighbours.REPLACE_ONE:
+        return (rows,)
+    return (rows, rows + 2) if effort.larger else (rows + 2,)
+
+
+def workloads(effort: Effort) -> Iterator[tuple[str, Queries, int]]:
+    """Yield names, queries, and how many rows the tables have."""
+    binary, mixed = Domain.binary(2), Domain(np.array([0, 1, 4]))
+    signed = Workload(np.array([[0, -1], [0, 2], [1, 3]], np.int32), binary)
+    yield "two binary columns", signed, 3
+    yield "two marginals", all_marginals(binary, 1), 2
+    queries = np.array([[0, -1], [1, 2], [3, 7], [5, -1]], np.int32)
+    yield "a binary column and one of three values", Workload(queries, mixed), 2
+    if effort.larger:
+        yield "parities", Parities(2, 2), 2

@@ -1,0 +1,60 @@
+"""Tiny tables: all legal records of a small domain, all tables of a few of them, all neighbours."""
+
+from __future__ import annotations
+
+import itertools
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualquery.data.cells import axis_sizes, rows_of_values
+from dualquery.data.domain import Domain
+from dualquery.privacy.events import Neighbours
+from dualquery.rows.packed import Records, RecordsBuilder
+
+Cells = tuple[int, ...]
+"""A table by the cells of its rows, increasing; a cell is a legal record's number."""
+
+
+def legal_records(domain: Domain) -> NDArray[np.uint8]:
+    """Return every legal record, in the order of the histogram's cells: uint8, ``(c, bits)``.
+
+    Where records have at most ``max_ones`` 1s, those that have more are left out.
+    """
+    sizes = axis_sizes(domain).tolist()
+    values = np.array(list(itertools.product(*map(range, sizes))))
+    records = rows_of_values(values, domain)
+    if domain.max_ones is not None:
+        records = records[records.sum(axis=1) <= domain.max_ones]
+    return records
+
+
+def records_of(rows: NDArray[np.uint8]) -> Records:
+    """Return rows, uint8 ``(r, bits)``, as the private room reads them."""
+    builder = RecordsBuilder(rows.shape[1])
+    builder.append_dense(np.asarray(rows, np.uint8))
+    return builder.build()
+
+
+def tables_of(universe: int, rows: int, relation: Neighbours) -> list[Cells]:
+    """Return the tables of so many rows; with add-remove those of one row more, too."""
+    sizes = [rows] if relation is Neighbours.REPLACE_ONE else [rows, rows + 1]
+    return [
+        cells
+        for size in sizes
+        for cells in itertools.combinations_with_replacement(range(universe), size)
+    ]
+
+
+@cache
+def pairs_of(universe: int, rows: int, relation: Neighbours) -> tuple[tuple[Cells, Cells], ...]:
+    """Return all neighbours among these, each pair in both orders."""
+    found = []
+    for one, other in itertools.permutations(tables_of(universe, rows, relation), 2):
+        shared = sum(min(one.count(c), other.count(c)) for c in range(universe))
+        replaced = len(one) == len(other) and shared == len(one) - 1
+        added = abs(len(one) - len(other)) == 1 and shared == min(len(one), len(other))
+        if replaced if relation is Neighbours.REPLACE_ONE else added:
+            found.append((one, other))
+    return tuple(found)

@@ -1,0 +1,83 @@
+"""``dualquery audit``: tries to refute what releases state. Looks at made-up tables only."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dualquery.cli.options import Json, Quiet, Threads
+from dualquery.cli.terminal import Terminal, set_threads, start_logging
+from dualquery.runtime.errors import BadInputError
+
+
+def audit(
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Take about three minutes, and not half an hour.")
+    ] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Folder for the results: audit.md, a page, and audit.json."),
+    ] = None,
+    threads: Threads = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Try to refute what releases state about their privacy. Needs no data.
+
+    Tiny games are enumerated, sensitivities tried by brute force, releases of neighbouring tables
+    made again and again, and bugs planted that have to be caught: for every mechanism that is
+    installed, those of others too. The exit code is 2 if something is wrong, or a planted bug is
+    missed.
+
+    Example:
+
+      dualquery audit --quick --out my-audit
+    """
+    terminal = Terminal(machine=as_json, quiet=quiet)
+    start_logging(verbose=False, quiet=True)
+    set_threads(1)  # of each process
+
+    with terminal.progress() as progress:
+        import datetime
+
+        from dualquery.audit.page import to_data, to_markdown, verdict
+        from dualquery.audit.suite import run_audit
+        from dualquery.runtime.resources import thread_count
+        from dualquery.runtime.versions import __version__
+
+        if out is not None:
+            _make_folder(out)
+        found = run_audit(quick=quick, processes=thread_count(threads), progress=progress)
+    date = datetime.datetime.now(datetime.UTC).date().isoformat()
+    data = to_data(found, __version__, date)
+    page = to_markdown(found, __version__, date)
+    if out is not None:
+        text = json.dumps(data, indent=2, ensure_ascii=False)
+        for name, content in (("audit.md", page), ("audit.json", f"{text}\n")):
+            _write(out / name, content)
+    terminal.emit(data)
+    if not as_json:
+        terminal.console.print(page, markup=False)
+    if not found.passed:
+        raise BadInputError(f"the audit failed: {verdict(found)}")
+
+
+def _make_folder(out: Path) -> None:
+    """Make the folder before the work begins."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as fault:
+        raise BadInputError(f"--out {out}: no folder can be made ({fault.strerror})") from None
+
+
+def _write(path: Path, text: str) -> None:
+    """Write a file whole, or leave it as it was."""
+    draft = path.with_name(f".{path.name}.draft")
+    try:
+        draft.write_text(text, encoding="utf-8")
+        draft.replace(path)
+    except OSError as fault:
+        raise BadInputError(f"{path}: cannot be written ({fault.strerror})") from None

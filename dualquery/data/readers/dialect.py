@@ -1,0 +1,154 @@
+"""How separated text may be written: the sign between cells, the encoding, the decimals."""
+
+from __future__ import annotations
+
+import codecs
+import io
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, BinaryIO, cast
+
+from dualquery.data.schema.columns import suggest
+from dualquery.runtime.errors import BadInputError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+"""What a file may be separated by, and what messages call it."""
+
+_KEYS = ("delimiter", "encoding", "decimal")
+_PAIR = re.compile(rf"({'|'.join(_KEYS)})=(,|[^,]+)(?:,|$)")
+_NAMES = {"tab": "\t", "comma": ",", "semicolon": ";", "bar": "|"}
+
+_WITH_COMMA = r"^\s*[-+]?(?:\d{1,3}(?:\.\d{3})+|\d*),\d+\s*$"
+_THOUSANDS = r"^\s*[-+]?\d{1,3}(?:\.\d{3})+\s*$"
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """What is not as in standard CSV.
+
+    Parameters
+    ----------
+    delimiter
+        The sign between two cells; None for the comma, or what the header shows.
+    encoding
+        A name that Python knows.
+    decimal
+        The sign before decimals: ``"."``, or ``","``, where a point then separates thousands.
+
+    Raises
+    ------
+    BadInputError
+        If one of them is not possible.
+    """
+
+    delimiter: str | None = None
+    encoding: str = "utf-8"
+    decimal: str = "."
+
+    def __post_init__(self) -> None:
+        if self.delimiter is not None and (
+            len(self.delimiter) != 1 or self.delimiter in '"\r\n\0' or ord(self.delimiter) > 127
+        ):
+            raise BadInputError(
+                f"csv: delimiter is {self.delimiter!r}; one sign is expected, such as ; or tab"
+            )
+        if self.decimal not in (".", ","):
+            raise BadInputError(f"csv: decimal is {self.decimal!r}; it must be . or ,")
+        if self.decimal == "," == self.delimiter:
+            raise BadInputError("csv: the comma separates cells or decimals, not both")
+        try:
+            known = codecs.lookup(self.encoding)
+        except LookupError:
+            close = suggest(self.encoding, ["utf-8", "latin-1", "windows-1252", "utf-16"])
+            raise BadInputError(f"csv: there is no encoding {self.encoding!r}; {close}") from None
+        if not getattr(known, "_is_text_encoding", True):
+            raise BadInputError(f"csv: {self.encoding!r} is no encoding of text")
+
+    @staticmethod
+    def parse(text: str) -> Dialect:
+        """Read what ``--csv`` takes: ``delimiter=;,encoding=latin-1,decimal=,``.
+
+        Raises
+        ------
+        BadInputError
+            If a key is unknown or comes twice, or a value is not possible.
+        """
+        found: dict[str, str] = {}
+        place = 0
+        while place < len(text):
+            pair = _PAIR.match(text, place)
+            if pair is None or pair[1] in found:
+                raise BadInputError(
+                    f"--csv {text!r}: {text[place:]!r} is not understood; write "
+                    "delimiter=;,encoding=latin-1,decimal=, or some of these, each once"
+                )
+            found[pair[1]] = pair[2]
+            place = pair.end()
+        if "delimiter" in found:
+            found["delimiter"] = _NAMES.get(found["delimiter"], found["delimiter"])
+        return Dialect(**found)
+
+    @property
+    def is_utf8(self) -> bool:
+        """Whether the file is UTF-8 text, with or without a mark in front."""
+        return codecs.lookup(self.encoding).name in ("utf-8", "utf-8-sig", "ascii")
+
+    def as_utf8(self, stream: BinaryIO, label: str) -> BinaryIO:
+        """Return the stream as UTF-8 text."""
+        if self.is_utf8:
+            return stream
+        raw: io.RawIOBase = _Recoded(stream, self.encoding, label)
+        return cast(BinaryIO, io.BufferedReader(raw))
+
+    def with_points(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """Return a table of texts whose numbers have points before decimals, and nothing else."""
+        import polars as pl
+
+        if self.decimal == ".":
+            return frame
+        return frame.select(
+            pl.when(column.str.contains(_WITH_COMMA) | column.str.contains(_THOUSANDS))
+            .then(column.str.replace_all(".", "", literal=True).str.replace(",", ".", literal=True))
+            .otherwise(column)
+            .alias(column.name)
+            for column in frame.get_columns()
+        )
+
+
+STANDARD = Dialect()
+"""The separator that the header shows, UTF-8, points before decimals."""
+
+
+class _Recoded(io.RawIOBase):
+    """A stream of bytes in one encoding as UTF-8."""
+
+    def __init__(self, stream: BinaryIO, encoding: str, label: str) -> None:
+        self._stream = stream
+        self._encoding = encoding
+        self._label = label
+        self._decoder = codecs.getincrementaldecoder(encoding)()
+        self._left = b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: bytearray) -> int:  # type: ignore[override]  # any buffer will do
+        while not self._left:
+            block = self._stream.read(len(buffer))
+            try:
+                text = self._decoder.decode(block, final=not block)
+            except UnicodeError as fault:
+                raise BadInputError(
+                    f"{self._label}: not {self._encoding} text ({fault}); name its encoding "
+                    "with --csv encoding=NAME"
+                ) from None
+            self._left = text.lstrip("\ufeff").encode()
+            if not block:
+                break
+        given = self._left[: len(buffer)]
+        buffer[: len(given)] = given
+        self._left = self._left[len(given) :]
+        return len(given)

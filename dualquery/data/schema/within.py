@@ -1,0 +1,131 @@
+"""How numbers lie within a bucket: public, said by the schema, and drawn from for records.
+
+A bucket's rule is ``"uniform"``, ``"log-uniform"`` (the logarithms are uniform), a number (the only
+one that is used), or a list of numbers, each as likely as often as it is listed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualquery.data.schema.checks import check_choice
+from dualquery.runtime.errors import BadInputError
+
+Rule: TypeAlias = str | float | tuple[float, ...]
+"""Of one bucket."""
+
+Within: TypeAlias = Rule | tuple[Rule, ...]
+
+SPREADS = ("uniform", "log-uniform")
+
+Bounds: TypeAlias = Sequence[tuple[float, float]]
+"""Lowest and highest value of each bucket; whole numbers if all values are."""
+
+
+def without_lists(within: Any) -> Any:
+    """Return what a schema file says with tuples for its lists: a column can be hashed."""
+    return tuple(map(without_lists, within)) if isinstance(within, list | tuple) else within
+
+
+def rules_of(name: str, within: object, bounds: Bounds, integer: bool) -> tuple[Rule, ...]:
+    """Return the rule of each bucket.
+
+    Parameters
+    ----------
+    name
+        The column, for messages.
+    within
+        One of `SPREADS` for all buckets, or a list with a rule for each.
+    bounds
+        Of the buckets.
+    integer
+        Whether values are whole numbers.
+
+    Raises
+    ------
+    BadInputError
+        If a rule is none of the four kinds, names a number outside its bucket or not a whole one
+        where these are needed, or is log-uniform for a bucket that is not above 0.
+    """
+    if isinstance(within, str):
+        check_choice(name, "within", within, SPREADS)
+        return tuple(_checked(name, within, ends, integer) for ends in bounds)
+    if not isinstance(within, list | tuple) or len(within) != len(bounds):
+        raise BadInputError(
+            f"schema, column {name!r}: within is {within!r}; it is {' or '.join(SPREADS)}, or a "
+            f"list with a rule for each of the {len(bounds)} buckets"
+        )
+    return tuple(
+        _checked(name, rule, ends, integer) for rule, ends in zip(within, bounds, strict=True)
+    )
+
+
+def _checked(name: str, rule: object, ends: tuple[float, float], integer: bool) -> Rule:
+    low, high = ends
+    where = f"schema, column {name!r}, within, bucket from {low:g} to {high:g}"
+    if isinstance(rule, str):
+        if rule not in SPREADS:
+            raise BadInputError(f"{where}: {rule!r} is none of {', '.join(SPREADS)}")
+        if rule == "log-uniform" and low <= 0:
+            raise BadInputError(f"{where}: log-uniform is for buckets above 0; use uniform")
+        return rule
+    values: Sequence[Any] = rule if isinstance(rule, list | tuple) else [rule]
+    if not values:
+        raise BadInputError(f"{where}: the list of values is empty")
+    for value in values:
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise BadInputError(f"{where}: {value!r} is not a number")
+        if not low <= value <= high or (integer and not float(value).is_integer()):
+            kind = "whole number" if integer else "number"
+            raise BadInputError(f"{where}: {value!r} is no {kind} in the bucket")
+    return tuple(map(float, values)) if isinstance(rule, list | tuple) else float(values[0])
+
+
+def drawn(
+    rule: Rule,
+    ends: tuple[float, float],
+    integer: bool,
+    count: int,
+    generator: np.random.Generator,
+) -> NDArray[np.float64]:
+    """Return ``count`` values of a bucket in random order, spread as evenly as the rule's are.
+
+    One value comes from each of ``count`` equal parts of the distribution: their mean and quantiles
+    are the rule's, but for a small part of the noise that single draws would have.
+    """
+    places = (generator.permutation(count) + generator.random(count)) / max(count, 1)
+    low, high = ends
+    if isinstance(rule, float):
+        return np.full(count, rule)
+    if isinstance(rule, tuple):
+        return np.array(rule)[(places * len(rule)).astype(np.int64)]
+    top = high + 1.0 if integer else high
+    even = rule == "uniform"
+    if not even:
+        low, top = math.log(low), math.log(top)
+    # Each end by its part: the distance of two huge ones may be infinite.
+    spread = (1.0 - places) * low + places * top
+    values = spread if even else np.exp(spread)
+    found: NDArray[np.float64] = np.clip(np.floor(values) if integer else values, *ends)
+    return found
+
+
+def mean_of(rule: Rule, ends: tuple[float, float], integer: bool) -> float:
+    """Return the mean of a bucket's values."""
+    low, high = ends
+    if isinstance(rule, float):
+        return rule
+    if isinstance(rule, tuple):
+        return math.fsum(rule) / len(rule)
+    if rule == "uniform":
+        return low / 2 + high / 2
+    if low == high:
+        return low
+    # Of whole numbers: each is the floor of what is drawn, half below it on average.
+    top = high + 1.0 if integer else high
+    return float((top - low) / (math.log(top) - math.log(low))) - (0.5 if integer else 0.0)

@@ -1,0 +1,137 @@
+"""Games: third parties' mechanisms, what rooms give out, and that chances are all there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+from dualquery.audit.games import Game, audit_game
+from dualquery.audit.guides import EveryPath, RandomPath, TooManyPaths
+from dualquery.audit.patching import replaced
+from dualquery.data.domain import Domain
+from dualquery.mechanisms.protocol import Budget, Details, Mechanism, Outcome, Plan
+from dualquery.mechanisms.registry import configure
+from dualquery.privacy.events import LaplaceNoise, Neighbours
+from dualquery.queries.conjunctions import Workload
+from dualquery.room.curator import Curator
+from dualquery.room.noise.laplace import Laplace
+from dualquery.room.statistics import OneQuery
+from dualquery.room.statistics import counts as count_statistics
+
+BINARY = Workload(np.array([[0, -1], [0, 2], [1, 3]], np.int32), Domain.binary(2))
+
+
+def game(name, options, relation=Neighbours.REPLACE_ONE, delta=0.0, queries=BINARY, rows=2) -> Game:
+    mechanism = configure(name, options) if isinstance(name, str) else name
+    budget = Budget(1.0, delta, neighbours=relation)
+    return Game(mechanism, queries, rows, budget, rows, "a game")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Curious(Mechanism[Details]):
+    """Asks about the second query only where the first looks large: a mechanism of nobody's."""
+
+    name: ClassVar[str] = "curious"
+    pure: ClassVar[bool] = True
+    scale: float = 2.0
+    peeks: Callable | None = None
+
+    def plan(self, task, budget) -> Plan[Details]:
+        return Plan((LaplaceNoise(0.5), LaplaceNoise(0.5)), "advanced", Details())
+
+    def run(self, task, plan, curator, session) -> Outcome:
+        first = curator.measure(OneQuery(0), Laplace(self.scale))
+        second = curator.measure(OneQuery(1 if first[0] > 1 else 2), Laplace(self.scale))
+        if self.peeks is not None:
+            self.peeks(curator)
+        return Outcome(answers=np.array([first[0], second[0], 0.0]))
+
+
+@pytest.mark.parametrize("relation", list(Neighbours))
+def test_a_mechanism_that_nobody_knows_is_audited(relation) -> None:
+    found = audit_game(game(Curious(), {}, relation), paths=2, most=500)
+    assert found.violations == []
+    assert found.tried == 7 * 7  # every value of two integers, those beyond in one
+    assert 0.9 < found.share <= 1 + 1e-9  # no charge to spare where a query holds
+
+
+def test_a_charge_that_is_refused_is_a_finding() -> None:
+    found = audit_game(game(Curious(scale=1.0), {}), paths=2, most=500)
+    assert "would cost more than the scheduled" in found.violations[0]
+
+
+def test_what_depends_on_the_table_is_a_finding(monkeypatch) -> None:
+    """A curator with a verb that tells a count."""
+    monkeypatch.setattr(Curator, "tell", lambda self: int(self._data.counts[0]), raising=False)
+    found = audit_game(game(Curious(peeks=lambda curator: curator.tell()), {}), paths=2, most=500)
+    assert "tell gives out" in found.violations[0]
+    assert "although the draws showed the same" in found.violations[0]
+
+
+def test_a_draw_that_only_some_tables_make_is_a_finding(monkeypatch) -> None:
+    def tell(self) -> None:
+        if self._data.counts[0] > 1:
+            self.measure(OneQuery(0), Laplace(2.0))
+
+    monkeypatch.setattr(Curator, "tell", tell, raising=False)
+    monkeypatch.setattr(Curious, "plan", lambda *_: Plan((LaplaceNoise(0.5),) * 3, "", Details()))
+    found = audit_game(game(Curious(peeks=lambda curator: curator.tell()), {}), paths=2, most=500)
+    assert "makes more draws than table 0" in found.violations[0]
+
+
+def test_noise_that_is_too_small_is_a_finding() -> None:
+    def faulty(queries, neighbours):
+        return 0.5
+
+    with replaced(count_statistics, "one_count_move", faulty):
+        found = audit_game(game(Curious(scale=1.0), {}), paths=2, most=500)
+    assert any("delta of the budget" in line for line in found.violations)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "delta"),
+    [
+        ("dualquery", {"rounds": 3, "samples": 1}, 0.0),
+        ("dualquery", {"rounds": 2, "samples": 2}, 1e-2),
+        ("mwem", {"iterations": 1, "records": 2, "select": "noisy-max"}, 0.0),
+        ("smalldb", {"size": 2}, 0.0),
+        ("randomized-response", {}, 0.0),
+        ("laplace", {}, 0.0),
+        ("gaussian", {}, 1e-2),
+        ("barak", {"fit": "none"}, 1e-2),
+    ],
+)
+def test_charges_cover_the_truth_and_are_not_idle(name, options, delta) -> None:
+    found = audit_game(game(name, options, delta=delta), paths=2, most=300)
+    assert found.violations == []
+    assert found.pairs == 48  # all pairs of the ten tables, both ways
+    assert 0.2 < found.share <= 1 + 1e-9
+
+
+def test_every_path_has_its_chance_and_all_chances_add_up() -> None:
+    played = game("mwem", {"iterations": 1, "records": 2})
+    guide = EveryPath(most=100)
+    logs, more = [], True
+    while more:
+        logs.append(played.play(guide).log_chances())
+        more = guide.next_path()
+    assert guide.paths == 3 * 7
+    np.testing.assert_allclose(np.exp(logs).sum(axis=0), 1.0, rtol=1e-12)
+
+
+def test_guides() -> None:
+    guide, seen = EveryPath(most=50), []
+    while True:
+        seen.append((guide.choose(3), guide.choose(2, draws=2)))
+        if not guide.next_path():
+            break
+    assert len(set(seen)) == len(seen) == 3 * 3
+    with pytest.raises(TooManyPaths, match="noisy numbers at once"):
+        guide.noise(3)
+    with pytest.raises(TooManyPaths):
+        EveryPath(most=3).choose(4)
+    assert RandomPath(1).choose(9, draws=4) == tuple(sorted(RandomPath(1).choose(9, draws=4)))

@@ -1,0 +1,98 @@
+"""The audit's own formulas, against sums over what is drawn and against the accountants'."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from dualquery.audit.laws import Choice, Noise, noisy_max_law, reports_law
+from dualquery.audit.losses import NOTHING, choice_loss, gaussian_loss, hockey_stick, laplace_loss
+from dualquery.privacy.accountants.exact_losses import gaussian_delta
+from dualquery.room.draws.noisy_max import report_noisy_max
+from dualquery.room.randomness import SeededRandomness
+
+EPSILONS = (0.0, 0.1, 0.5, 1.0, 2.0)
+
+
+@pytest.mark.parametrize("shift", [0.05, 0.7, 3.0])
+def test_gaussian_noise_has_the_accountants_curve(shift) -> None:
+    ours = hockey_stick(np.array(EPSILONS), shift)
+    np.testing.assert_allclose(ours, gaussian_delta(shift, np.array(EPSILONS)), rtol=1e-9)
+
+
+def test_gaussian_losses_add_up_to_one_gaussian() -> None:
+    one = gaussian_loss(np.array([3.0, 0.0]), np.array([2.0, 5.0]))
+    other = gaussian_loss(np.array([0.0, -4.0]), np.array([2.0, 2.0]))
+    both = one.and_then(other)
+    assert both.shift == pytest.approx(2.5)
+    assert both.delta(1.0) == pytest.approx(float(hockey_stick(np.array([1.0]), 2.5)[0]))
+
+
+@pytest.mark.parametrize(("moves", "scale"), [([3], 1.7), ([1, -2], 0.8), ([0], 2.0)])
+def test_laplace_losses_are_those_of_all_its_values(moves, scale) -> None:
+    ratio = math.exp(-1 / scale)
+    values = np.arange(-80, 81)
+
+    def chances(centre: float) -> np.ndarray:
+        return (1 - ratio) / (1 + ratio) * ratio ** np.abs(values - centre)
+
+    one, other = np.ones(1), np.ones(1)
+    for move in moves:
+        one = np.multiply.outer(one, chances(0)).ravel()
+        other = np.multiply.outer(other, chances(move)).ravel()
+    loss = laplace_loss(np.array(moves, float), scale)
+    for epsilon in EPSILONS:
+        truth = np.maximum(one - math.exp(epsilon) * other, 0).sum()
+        assert loss.delta(epsilon) == pytest.approx(truth, abs=3e-7)
+        assert loss.delta(epsilon) <= truth + 1e-12
+
+
+def test_repeated_draws_are_those_of_all_their_outcomes() -> None:
+    one, other = np.log([0.5, 0.3, 0.2]), np.log([0.4, 0.4, 0.2])
+    loss = choice_loss(one, other).times(3)
+    for epsilon in EPSILONS:
+        truth = sum(
+            max(0.0, math.exp(one[list(k)].sum()) - math.exp(epsilon + other[list(k)].sum()))
+            for k in itertools.product(range(3), repeat=3)
+        )
+        assert loss.delta(epsilon) == pytest.approx(truth, abs=1e-6)
+
+
+def test_an_outcome_that_one_table_cannot_give_has_an_infinite_loss() -> None:
+    loss = choice_loss(np.log([0.9, 0.1]), np.array([0.0, -np.inf]))
+    assert loss.delta(50.0) == pytest.approx(0.1)
+    assert loss.largest() == math.inf
+    assert NOTHING.largest() == 0
+
+
+@pytest.mark.parametrize("scale", [0.6, 2.3])
+def test_the_chances_of_an_integer_and_its_ends_add_up_to_one(scale) -> None:
+    law = Noise(np.array([2.0]), np.array([scale]), integers=True)
+    for low, high in ((-1, 4), (2, 3), (3, 7), (-4, 1)):
+        shown = [(low, -1), *((value, 0) for value in range(low + 1, high)), (high, 1)]
+        assert sum(math.exp(law.log_chance(each)) for each in shown) == pytest.approx(1, abs=1e-12)
+
+
+def test_a_scale_that_depends_on_the_table_is_seen() -> None:
+    one, other = (Noise(np.zeros(1), np.array([s]), integers=False) for s in (1.0, 2.0))
+    with pytest.raises(ValueError, match="scale of the noise depends on the table"):
+        one.loss_to(other)
+
+
+def test_noisy_max_reports_by_its_law() -> None:
+    """A fixed seed; the chance of a false alarm is below 1e-4 (four standard deviations)."""
+    scores, runs = np.array([0, 3000, 3000, -500]), 3000
+    source = SeededRandomness(4)
+    seen = [report_noisy_max(scores, None, 1.5, 1, source) for _ in range(runs)]
+    chances = np.exp(noisy_max_law(scores, 2 * 1024 / 1.5).logs)
+    off = np.abs(np.bincount(seen, minlength=4) / runs - chances)
+    assert (off < 4 * np.sqrt(chances / runs)).all()
+
+
+def test_reports_of_rows_are_told_by_their_number_alone() -> None:
+    law = reports_law([np.array([0.7, 0.3]), np.array([0.2, 0.8])])
+    np.testing.assert_allclose(np.exp(law.logs), [0.14, 0.62, 0.24])
+    assert Choice(np.log([0.5, 0.5]), 2).log_chance((0, 1)) == pytest.approx(math.log(0.5))

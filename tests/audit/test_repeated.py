@@ -1,0 +1,65 @@
+"""Lower bounds on epsilon from results that are seen: valid, and near the truth."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from dualquery.audit import repeated
+from dualquery.audit.repeated import ERROR, audit_fresh_draws, audit_releases
+from dualquery.privacy.events import Neighbours
+
+
+def coins(generator: np.random.Generator, chance: float, runs: int) -> np.ndarray:
+    """Return results of three numbers, the second of which tells a bit."""
+    noise = generator.normal(size=(runs, 3))
+    noise[:, 1] = generator.random(runs) < chance
+    return noise
+
+
+def test_the_bound_is_below_the_truth_and_near_it() -> None:
+    """Randomized response at epsilon 2: all of 20 experiments hold, each fails once in 10^6."""
+    truth, chance = 2.0, math.exp(2) / (1 + math.exp(2))
+    generator = np.random.default_rng(1)
+    found = [
+        max(
+            repeated._bounds(
+                coins(generator, chance, 3000), coins(generator, 1 - chance, 3000), 0.0
+            )
+        )
+        for _ in range(20)
+    ]
+    assert max(found) <= truth
+    assert np.mean(found) > 1.4
+
+
+def test_equal_laws_give_no_bound() -> None:
+    generator = np.random.default_rng(2)
+    low = max(repeated._bounds(coins(generator, 0.5, 600), coins(generator, 0.5, 600), 0.0))
+    assert low <= 0
+
+
+def test_delta_is_taken_off() -> None:
+    with_delta = repeated._epsilon((500, 1000), (1, 1000), 0.1, ERROR)
+    without = repeated._epsilon((500, 1000), (1, 1000), 0.0, ERROR)
+    assert with_delta < without
+    assert repeated._epsilon((0, 1000), (0, 1000), 0.0, ERROR) == -math.inf
+
+
+@pytest.mark.parametrize("relation", list(Neighbours))
+def test_releases_of_a_mechanism_that_looks_at_nothing(relation, monkeypatch) -> None:
+    monkeypatch.setattr(repeated, "LEAST", 12)
+    found = audit_releases("uniform", {"records": 2}, relation, 0.0, 12)
+    assert (found.violations, found.tried, found.pairs) == ([], 24, 1)
+
+
+def test_a_mechanism_that_refuses_is_a_remark() -> None:
+    found = audit_releases("randomized-response", {}, Neighbours.ADD_REMOVE, 0.0, 1)
+    assert "gives away the number of reports" in found.remarks[0]
+    assert found.violations == []
+
+
+def test_draws_are_fresh() -> None:
+    assert audit_fresh_draws().violations == []

@@ -1,0 +1,53 @@
+"""Sensitivities: everything that the room counts is tried, and plans are found."""
+
+from __future__ import annotations
+
+import pytest
+
+from dualquery.audit.sensitivities import (
+    CASES,
+    EVERYTHING,
+    audit_moves,
+    audit_planned,
+    audit_row_count,
+)
+from dualquery.mechanisms.registry import configure
+from dualquery.privacy.events import Neighbours
+from dualquery.room.statistics import AllQueries
+
+both_relations = pytest.mark.parametrize("relation", list(Neighbours), ids=lambda r: r.value)
+
+
+def test_everything_that_the_room_counts_has_a_case() -> None:
+    assert set(CASES) == set(EVERYTHING)
+
+
+@both_relations
+@pytest.mark.parametrize("kind", EVERYTHING, ids=lambda k: k.__name__)
+def test_nothing_moves_by_more_than_is_charged(kind, relation) -> None:
+    found = audit_moves(kind, relation, 8)
+    assert found.violations == []
+    assert found.tried == 8
+    assert found.share == pytest.approx(1, abs=0.5)
+
+
+def test_a_new_statistic_without_a_case_is_a_finding() -> None:
+    class New(AllQueries):
+        pass
+
+    found = audit_moves(New, Neighbours.REPLACE_ONE, 3)
+    assert found.violations == ["New is measured by the room, and not tried here"]
+
+
+@both_relations
+@pytest.mark.parametrize("name", ["matrix", "staged", "laplace"])
+def test_plans_are_found_and_tried(name, relation) -> None:
+    found = audit_planned(configure(name, {}), relation, 4)
+    assert found.violations == []
+    assert found.tried == 4
+
+
+def test_the_number_of_rows() -> None:
+    found = audit_row_count(3)
+    assert (found.violations, found.tried) == ([], 3)
+    assert found.share == pytest.approx(1)

@@ -1,0 +1,171 @@
+"""The file of a checkpoint: it comes back as written; cut lines are dropped, damage is seen."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dualquery.checkpoints.checkpoint import Checkpoint
+from dualquery.checkpoints.lines import Lines, _next
+from dualquery.privacy.events import GaussianNoise, RandomizedReport, SampledQueries
+from dualquery.room.ground import Ground
+from dualquery.runtime.errors import BadInputError
+
+GROUND = Ground("a lemma", "counts", 1.5, None, "a proof")
+NOISY = np.random.default_rng(0).normal(size=(3, 4))
+
+
+def written(path: Path) -> Path:
+    kept = Checkpoint(path)
+    kept.same("plan", {"n": 12, "names": ("a", "b"), "delta": None})
+    kept.begin((SampledQueries(0.25, 3),), GROUND)
+    kept.end(np.array([5, 0, 2]))
+    kept.recall("round 2", lambda: {"record": np.array([0, 1], np.uint8), "bound": None}, dict)
+    kept.begin((RandomizedReport(0.5),) * 2, GROUND)
+    kept.begin((GaussianNoise(1.0, 3.0),), GROUND)
+    kept.end(NOISY)
+    kept.close()
+    return path
+
+
+def test_what_is_written_comes_back(tmp_path) -> None:
+    kept = Checkpoint(written(tmp_path / "journal"))
+    first, lost, last = (kept.recorded(), *(_after(kept) for _ in range(2)))
+    assert first.events == (SampledQueries(0.25, 3),)
+    assert first.ground == GROUND
+    assert first.result.tolist() == [5, 0, 2]
+    assert lost.events == (RandomizedReport(0.5),) * 2
+    assert lost.result is None
+    np.testing.assert_array_equal(last.result, NOISY)
+    assert _after(kept) is None
+    assert (kept.draws, kept.lost) == (3, 1)
+    value = kept.recall("round 2", lambda: pytest.fail("it is kept"), dict)
+    assert value["record"].tolist() == [0, 1]
+    kept.same("plan", {"delta": None, "names": ["a", "b"], "n": 12})
+    with pytest.raises(BadInputError, match="another plan: n was 12 and is 13"):
+        kept.same("plan", {"delta": None, "names": ["a", "b"], "n": 13})
+    assert os.name == "nt" or (tmp_path / "journal").stat().st_mode & 0o777 == 0o600
+
+
+def _after(kept: Checkpoint):
+    kept.take()
+    return kept.recorded()
+
+
+def test_a_file_that_is_cut_off_anywhere_is_read_up_to_its_last_whole_line(tmp_path) -> None:
+    whole = written(tmp_path / "journal").read_bytes()
+    part = tmp_path / "part"
+    for end in range(0, len(whole), 7):
+        part.write_bytes(whole[:end])
+        kept = Checkpoint(part)
+        draws = whole[:end].rpartition(b"\n")[0].count(b' {"begin"')
+        assert kept.draws == draws
+        kept.begin((SampledQueries(0.25, 3),), GROUND)
+        kept.close()
+        again = Checkpoint(part)
+        assert again.draws == draws + 1
+        again.close()
+
+
+def test_any_changed_byte_before_the_last_line_is_found(tmp_path) -> None:
+    whole = written(tmp_path / "journal").read_bytes()
+    last = whole.rstrip(b"\n").rindex(b"\n")
+    generator = np.random.default_rng(1)
+    part = tmp_path / "part"
+    for _ in range(300):
+        place, bit = int(generator.integers(last)), int(generator.integers(8))
+        changed = bytearray(whole)
+        changed[place] ^= 1 << bit
+        part.write_bytes(changed)
+        with pytest.raises(BadInputError, match="damaged"):
+            Checkpoint(part)
+    lines = whole.splitlines(keepends=True)
+    for number in range(len(lines) - 1):
+        part.write_bytes(b"".join(lines[:number] + lines[number + 1 :]))
+        with pytest.raises(BadInputError, match="damaged"):
+            Checkpoint(part)
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"checkpoint": 2},
+        {"checkpoint": None},
+        {},
+        [],
+        None,
+        {"begin": {"kind": "SampledQueries", "range": -1.0, "draws": 1}, "times": 1},
+        {"begin": {"kind": "Nothing"}, "times": 1, "ground": {}},
+        {"begin": {"kind": "GaussianNoise", "sensitivity": 1, "scale": 1}, "times": 0},
+        {"end": 1},
+        {"end": {"array": "float64", "shape": [1 << 40], "data": ""}},
+        {"end": {"array": "object", "shape": [1], "data": ""}},
+        {"end": {"array": "uint8", "shape": [1], "data": "not zlib"}},
+        {"public": []},
+        {"fact": {}, "value": 1},
+        {"attempt": "x"},
+        {"surprise": 1},
+    ],
+)
+def test_lines_that_nobody_wrote_are_refused(tmp_path, entry) -> None:
+    path = tmp_path / "journal"
+    digest, lines = _empty(), []
+    for text in (json.dumps({"checkpoint": 1}), json.dumps(entry)):
+        digest = _next(digest, text)
+        lines.append(f"{digest} {text}\n")
+    path.write_text("".join(lines if "checkpoint" not in (entry or {}) else lines[:0]))
+    if isinstance(entry, dict) and "checkpoint" in entry:
+        text = json.dumps(entry)
+        path.write_text(f"{_next(_empty(), text)} {text}\n")
+    with pytest.raises(BadInputError, match=str(path)):
+        Checkpoint(path)
+
+
+def _empty() -> str:
+    from dualquery.checkpoints.lines import _BEGINNING
+
+    return _BEGINNING
+
+
+def test_a_full_disk_takes_what_was_held_and_then_says_so(tmp_path, monkeypatch) -> None:
+    given: list[bool] = []
+
+    def give() -> bool:
+        given.append(True)
+        return len(given) == 1
+
+    lines = Lines(tmp_path / "journal", give)
+    sync = os.fsync
+
+    def full(handle: int) -> None:
+        if len(given) in (0, 2):
+            raise OSError(errno.ENOSPC, "No space left on device")
+        sync(handle)
+
+    monkeypatch.setattr(os, "fsync", full)
+    lines.append({"checkpoint": 1}, sync=True)
+    assert given == [True]
+    given.append(True)
+    with pytest.raises(BadInputError, match=r"cannot write the checkpoint .* No space left"):
+        lines.append({"complete": True}, sync=True)
+
+
+def test_a_value_whose_computation_killed_two_processes_is_replaced(tmp_path) -> None:
+    def die() -> dict[str, int]:
+        raise SystemError("stands for a crash")
+
+    def stop() -> dict[str, int]:
+        raise KeyboardInterrupt
+
+    for fails, error in ((stop, KeyboardInterrupt), (die, SystemError), (die, SystemError)):
+        kept = Checkpoint(tmp_path / "journal")
+        with pytest.raises(error):
+            kept.recall("round 3", fails, lambda: pytest.fail("not yet"))
+        kept.close()
+    kept = Checkpoint(tmp_path / "journal")
+    assert kept.recall("round 3", die, lambda: {"instead": 1}) == {"instead": 1}

@@ -1,0 +1,348 @@
+"""Releases that are stopped and go on: what is drawn stays drawn, what is lost stays charged."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dualquery
+from dualquery.budgets.budget_file import BudgetFile
+from dualquery.checkpoints.checkpoint import Checkpoint
+from dualquery.releases.reservation import reserve, resume
+from dualquery.room.randomness import SeededRandomness
+from dualquery.runtime.errors import BadInputError, InterruptedRun
+from tests.tables import SCHEMA, people
+
+ASKED = {"schema": SCHEMA, "queries": 40, "way": 2, "threads": 1}
+GAME = {"mechanism": "dualquery", "options": {"rounds": 8, "samples": 4}}
+
+
+@pytest.fixture(autouse=True)
+def _draws_that_differ(monkeypatch) -> list[int]:
+    """A source of its own for each attempt, so that a repeated draw would be seen."""
+    made: list[int] = []
+
+    def source(seed: int | None) -> SeededRandomness:
+        assert seed is None
+        made.append(len(made))
+        return SeededRandomness(1000 + len(made))
+
+    monkeypatch.setattr("dualquery.releases.making.randomness", source)
+    return made
+
+
+@contextmanager
+def stopped_at(monkeypatch, draw: int, when: str) -> Iterator[None]:
+    """Interrupt the run at its ``draw``-th draw of this attempt: before, in, or after it."""
+    begun = 0
+    begin, end = Checkpoint.begin, Checkpoint.end
+
+    def counted_begin(self: Checkpoint, *arguments) -> None:
+        nonlocal begun
+        begun += 1
+        if begun == draw and when == "before":
+            raise KeyboardInterrupt
+        begin(self, *arguments)
+        if begun == draw and when == "in":
+            raise KeyboardInterrupt
+
+    def counted_end(self: Checkpoint, *arguments) -> None:
+        end(self, *arguments)
+        if begun == draw and when == "after":
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Checkpoint, "begin", counted_begin)
+        patched.setattr(Checkpoint, "end", counted_end)
+        yield
+
+
+def make(place, **asked) -> dualquery.Release:
+    place.hold_space()
+    made = dualquery.release(people(), **{**ASKED, **asked}, checkpoint=place.checkpoint)
+    place.write(made.write_files)
+    return made
+
+
+def stop(monkeypatch, out: Path, draw: int, when: str, **asked) -> Path:
+    """Make a release that is interrupted; return the folder that it leaves."""
+    with (
+        stopped_at(monkeypatch, draw, when),
+        pytest.raises((KeyboardInterrupt, InterruptedRun)),
+        reserve(out) as place,
+    ):
+        make(place, **asked)
+    return out.with_name(out.name + ".unfinished")
+
+
+def draws_of(path: Path) -> list[bytes]:
+    """Return the lines of draws that have a result, and of those that were lost."""
+    kept = Checkpoint(path / "journal")
+    found = []
+    while (each := kept.recorded()) is not None:
+        found.append(b"" if each.result is None else each.result.tobytes())
+        kept.take()
+    kept.close()
+    return found
+
+
+MANY = {
+    "game": GAME,
+    "mwem": {"mechanism": "mwem", "options": {"iterations": 4}},
+    "mwem, average": {"mechanism": "mwem", "options": {"iterations": 4, "average": True}},
+    "mwem, gaussian": {"mechanism": "mwem", "options": {"iterations": 4}, "delta": 1e-6},
+    "mwem, noisy max": {
+        "mechanism": "mwem",
+        "options": {"iterations": 4, "select": "noisy-max", "noisy_init": True},
+    },
+    "sampled": {
+        "mechanism": "mwem-sampled",
+        "options": {"rounds": 4, "population": 500},
+        "epsilon": 5.0,
+    },
+    "add-remove": {**GAME, "neighbours": "add-remove", "delta": 1e-6, "epsilon": 5.0},
+}
+
+
+@pytest.mark.parametrize("when", ["before", "in", "after"])
+@pytest.mark.parametrize("name", MANY)
+def test_a_run_of_many_draws_goes_on(tmp_path, monkeypatch, name, when) -> None:
+    asked = MANY[name]
+    path = stop(monkeypatch, tmp_path / "out", 4, when, **asked)
+    before = draws_of(path)
+    assert len(before) == {"before": 3, "in": 4, "after": 4}[when]
+    assert [not each for each in before].count(True) == (when == "in")
+    with resume(path, no_other_copy=True) as place:
+        made = make(place, **asked)
+        kept = Checkpoint(path / "journal")
+        after = draws_of(path)
+        kept.close()
+    # What was drawn stays, and is not drawn again.
+    assert after[: len(before)] == before
+    assert name != "game" or len(set(after)) == len(after)
+    assert made.privacy.private
+    assert np.isfinite(made.answers).all()
+    said = "1 private draws were begun and lost" in " ".join(made.notes)
+    assert said == (when == "in")
+    again = dualquery.load_release(tmp_path / "out")
+    np.testing.assert_array_equal(again.answers, made.answers)
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("draw", [1, 7])
+def test_a_game_is_a_round_shorter_for_a_lost_draw(tmp_path, monkeypatch, draw) -> None:
+    path = stop(monkeypatch, tmp_path / "out", draw, "in", **GAME)
+    with resume(path, no_other_copy=True) as place:
+        made = make(place, **GAME)
+    assert len(made.trace) == 6
+    events = [event for run in made.proof["schedule"] for event in run["events"]]
+    assert sum(event.get("drawn", 0) for event in events) in (6, 7)
+
+
+def test_the_last_draw_may_be_lost_as_well(tmp_path, monkeypatch) -> None:
+    for name in ("mwem", "sampled"):
+        path = stop(monkeypatch, tmp_path / name, 8, "in", **MANY[name])
+        with resume(path, no_other_copy=True) as place:
+            assert len(make(place, **MANY[name]).trace) in (3, 4)
+
+
+@pytest.mark.parametrize("mechanism", ["gaussian", "laplace", "matrix", "independent", "smalldb"])
+def test_a_single_draw_that_is_lost_cannot_be_made_again(tmp_path, monkeypatch, mechanism) -> None:
+    asked = {"mechanism": mechanism, "queries": 5}
+    if mechanism == "smalldb":
+        asked["options"] = {"size": 2}
+    path = stop(monkeypatch, tmp_path / "out", 1, "in", **asked)
+    with (
+        pytest.raises(BadInputError, match="interrupted in the middle of a private draw"),
+        resume(path, no_other_copy=True) as place,
+    ):
+        make(place, **asked)
+    assert path.exists()
+
+
+@pytest.mark.parametrize("mechanism", ["gaussian", "matrix", "independent"])
+def test_a_single_draw_that_is_kept_is_not_made_again(tmp_path, monkeypatch, mechanism) -> None:
+    asked = {"mechanism": mechanism}
+    path = stop(monkeypatch, tmp_path / "out", 1, "after", **asked)
+    (before,) = draws_of(path)
+    with resume(path, no_other_copy=True) as place:
+        make(place, **asked)
+        assert draws_of(path) == [before]
+
+
+def test_it_may_be_stopped_again_and_again(tmp_path, monkeypatch) -> None:
+    path = stop(monkeypatch, tmp_path / "out", 2, "after", **GAME)
+    for when in ("in", "before", "after", "in"):
+        with (
+            stopped_at(monkeypatch, 1, when),
+            pytest.raises(InterruptedRun, match="release --resume"),
+            resume(path, no_other_copy=True) as place,
+        ):
+            make(place, **GAME)
+    assert [bool(each) for each in draws_of(path)] == [True, True, False, True, False]
+    with resume(path, no_other_copy=True) as place:
+        made = make(place, **GAME)
+    assert len(made.trace) == 5
+
+
+def test_best_responses_are_recalled_and_not_searched_again(tmp_path, monkeypatch) -> None:
+    path = stop(monkeypatch, tmp_path / "out", 6, "before", **GAME)
+    from dualquery.mechanisms.dualquery.record_player import RecordPlayer
+
+    respond, searched = RecordPlayer.respond, []
+
+    def counted(self, *arguments):
+        searched.append(1)
+        return respond(self, *arguments)
+
+    monkeypatch.setattr(RecordPlayer, "respond", counted)
+    with resume(path, no_other_copy=True) as place:
+        assert len(make(place, **GAME).trace) == 7
+    assert len(searched) == 2
+
+
+OTHER = {
+    "queries": ({"queries": 41}, "another workload request: queries was 40 and is 41"),
+    "way": ({"way": 1}, "way was 2 and is 1"),
+    "epsilon": ({"epsilon": 2.0}, "another budget request: epsilon was 1.0 and is 2.0"),
+    "neighbours": ({"neighbours": "add-remove", "delta": 1e-6}, "another budget request"),
+    "options": ({"options": {"rounds": 9, "samples": 4}}, "rounds was 8 and is 9"),
+    "mechanism": ({"mechanism": "mwem", "options": {}}, "name was 'dualquery' and is 'mwem'"),
+    "records": ({"records": 5}, "another request: records was None and is 5"),
+}
+
+
+@pytest.mark.parametrize("name", OTHER)
+def test_what_differs_is_said(tmp_path, monkeypatch, name) -> None:
+    other, said = OTHER[name]
+    path = stop(monkeypatch, tmp_path / "out", 3, "after", **GAME)
+    before = draws_of(path)
+    with (
+        pytest.raises(BadInputError, match=said),
+        resume(path, no_other_copy=True) as place,
+    ):
+        make(place, **{**GAME, **other})
+    assert draws_of(path) == before
+
+
+def test_other_rows_and_another_schema_are_refused(tmp_path, monkeypatch) -> None:
+    table = tmp_path / "t.csv"
+    people().write_csv(table)
+    out = tmp_path / "out"
+    asked = {**ASKED, **GAME}
+    with (
+        stopped_at(monkeypatch, 3, "after"),
+        pytest.raises(InterruptedRun),
+        reserve(out) as place,
+    ):
+        dualquery.release(table, **asked, checkpoint=place.checkpoint)
+    path = tmp_path / "out.unfinished"
+    renamed = SCHEMA.with_max_ones(None)
+    people(seed=1).write_csv(table)
+    with (
+        pytest.raises(BadInputError, match="another table: keyed hash was"),
+        resume(path, no_other_copy=True) as place,
+    ):
+        dualquery.release(table, **asked, checkpoint=place.checkpoint)
+    people().write_csv(table)
+    fewer = {**asked, "schema": None}
+    with (
+        pytest.raises(BadInputError, match="another schema"),
+        resume(path, no_other_copy=True) as place,
+    ):
+        dualquery.release(table, **fewer, checkpoint=place.checkpoint)
+    with resume(path, no_other_copy=True) as place:
+        dualquery.release(table, **{**asked, "schema": renamed}, checkpoint=place.checkpoint)
+
+
+def test_without_a_budget_file_the_operator_s_word_is_needed(tmp_path, monkeypatch) -> None:
+    path = stop(monkeypatch, tmp_path / "out", 3, "after", **GAME)
+    with pytest.raises(BadInputError, match="--no-other-copy"), resume(path) as place:
+        make(place, **GAME)
+
+
+def test_a_checkpoint_is_resumed_once(tmp_path, monkeypatch) -> None:
+    """Of copies of a checkpoint one goes on: the budget file tells."""
+    BudgetFile.create(tmp_path / "b", epsilon=1.0, delta=1e-4)
+    asked = {**GAME, "budget": tmp_path / "b"}
+    path = stop(monkeypatch, tmp_path / "out", 3, "after", **asked)
+    copies = [tmp_path / f"copy-{number}.unfinished" for number in range(3)]
+    for copy in copies:
+        shutil.copytree(path, copy)
+    spent = BudgetFile(tmp_path / "b").read().spent
+    with (
+        stopped_at(monkeypatch, 2, "in"),
+        pytest.raises(InterruptedRun),
+        resume(copies[0]) as place,
+    ):
+        make(place, **asked)
+    for late in (path, copies[1]):
+        with (
+            pytest.raises(BadInputError, match="was resumed from attempt 0 before"),
+            resume(late, no_other_copy=True) as place,
+        ):
+            make(place, **asked)
+    with resume(copies[0]) as place:
+        made = make(place, **asked)
+    assert len(made.trace) == 6
+    with (
+        pytest.raises(BadInputError, match="is finished"),
+        resume(copies[2]) as place,
+    ):
+        make(place, **asked)
+    assert BudgetFile(tmp_path / "b").read().spent == spent
+
+
+def test_a_run_that_was_taken_over_gives_nothing_out(tmp_path, monkeypatch) -> None:
+    """A copy of the checkpoint of a run that still goes on is resumed: one of the two fails."""
+    BudgetFile.create(tmp_path / "b", epsilon=1.0, delta=1e-4)
+    asked = {**GAME, "budget": tmp_path / "b"}
+    copy = tmp_path / "copy.unfinished"
+    end = Checkpoint.end
+
+    def copied(self: Checkpoint, *arguments) -> None:
+        end(self, *arguments)
+        if self.draws == 3 and not copy.exists():
+            shutil.copytree(tmp_path / "out.unfinished", copy)
+            with resume(copy) as place:
+                make(place, **asked)
+
+    monkeypatch.setattr(Checkpoint, "end", copied)
+    with (
+        pytest.raises(BadInputError, match="is finished"),
+        reserve(tmp_path / "out") as place,
+    ):
+        make(place, **asked)
+    assert (tmp_path / "copy" / "release.json").exists()
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("budget", [True, False])
+def test_a_release_that_was_stopped_before_it_was_written(tmp_path, monkeypatch, budget) -> None:
+    """All is drawn, and paid for: it is given out without another draw or word."""
+    asked = dict(GAME)
+    if budget:
+        BudgetFile.create(tmp_path / "b", epsilon=1.0, delta=1e-4)
+        asked["budget"] = tmp_path / "b"
+    with pytest.raises(InterruptedRun), reserve(tmp_path / "out") as place:  # noqa: PT012
+        made = dualquery.release(people(), **{**ASKED, **asked}, checkpoint=place.checkpoint)
+        raise KeyboardInterrupt
+    with resume(tmp_path / "out.unfinished") as place:
+        again = make(place, **asked)
+    np.testing.assert_array_equal(again.records, made.records)
+    np.testing.assert_array_equal(again.answers, made.answers)
+
+
+def test_a_run_with_a_seed_keeps_nothing(tmp_path) -> None:
+    """It can be made again; its draws may not be continued by the same seed."""
+    with pytest.raises(KeyboardInterrupt), reserve(tmp_path / "out") as place:  # noqa: PT012
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr("dualquery.releases.making.randomness", SeededRandomness)
+            dualquery.release(people(), **ASKED, **GAME, seed=1, checkpoint=place.checkpoint)
+        raise KeyboardInterrupt
+    assert [*tmp_path.iterdir()] == []

@@ -1,0 +1,122 @@
+"""``dualquery audit``: exit codes, the page, the data; and the whole of it, which is slow."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from dualquery.audit import suite
+from dualquery.audit.findings import Finding
+from dualquery.audit.planted import PLANTED, Planted
+from dualquery.audit.suite import Check
+from dualquery.cli.main import main
+from dualquery.privacy.events import Neighbours
+
+
+@pytest.fixture
+def few(monkeypatch):
+    """Make the audit one of two checks and one planted bug; return what replaces the findings."""
+    found = {"sensitivity/OneCuboid/replace-one": Finding(tried=3, pairs=7, share=0.5)}
+    real = suite.list_checks
+
+    def checks(effort):
+        bug = next(each for each in real(effort) if each.name == PLANTED_CHECK)
+        yield bug
+        for name, finding in found.items():
+            if name != PLANTED_CHECK:
+                yield Check(name, lambda finding=finding: finding, 1.0)
+
+    monkeypatch.setattr(suite, "list_checks", checks)
+    monkeypatch.setattr(suite, "PLANTED", PLANTED[2:3])
+    return found
+
+
+PLANTED_CHECK = "sensitivity/OneCuboid/replace-one"
+
+
+def test_an_audit_that_finds_nothing(few, tmp_path: Path, capsys) -> None:
+    few["games/mwem/replace-one"] = Finding(tried=4, pairs=9, share=0.25)
+    out = tmp_path / "new" / "audit"
+    assert main(["audit", "--quick", "--threads", "1", "--json", "--out", str(out)]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert shown == json.loads((out / "audit.json").read_text())
+    assert shown["passed"]
+    assert [check["name"] for check in shown["checks"]] == [PLANTED_CHECK, "games/mwem/replace-one"]
+    assert shown["planted"][0]["caught"]
+    page = (out / "audit.md").read_text()
+    assert "**passed**. 0 violations in 2 checks; 1 of 1 planted bugs caught." in page
+    assert "| mwem | 4 | 9 | 0.2500 | 0 |" in page
+    assert sorted(path.name for path in out.iterdir()) == ["audit.json", "audit.md"]
+
+
+def test_a_violation_ends_with_2(few, tmp_path: Path, capsys) -> None:
+    few["games/mwem/replace-one"] = Finding(tried=4, violations=["a delta of 2"])
+    assert main(["audit", "--quick", "--threads", "1", "--out", str(tmp_path)]) == 2
+    shown = capsys.readouterr()
+    assert shown.err.strip().splitlines()[-1] == (
+        "error: the audit failed: 1 violations in 2 checks; 1 of 1 planted bugs caught"
+    )
+    assert "a delta of 2" in shown.out
+    assert json.loads((tmp_path / "audit.json").read_text())["passed"] is False
+
+
+def test_a_missed_bug_ends_with_2(few, monkeypatch, capsys) -> None:
+    from contextlib import nullcontext
+
+    harmless = Planted("nothing at all", nullcontext, PLANTED_CHECK)
+    monkeypatch.setattr(suite, "PLANTED", (harmless,))
+    assert main(["audit", "--quick", "--threads", "1"]) == 2
+    assert "0 of 1 planted bugs caught" in capsys.readouterr().err
+
+
+def test_a_check_that_breaks_is_a_violation(few) -> None:
+    def broken() -> Finding:
+        raise ZeroDivisionError("by nothing")
+
+    def checks(effort):
+        yield Check("games/x/replace-one", broken, 1.0)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(suite, "list_checks", checks)
+        result = suite.carry_out(suite.Task(suite.QUICK, "games/x/replace-one"))
+    assert result.finding.violations == [
+        "games/x/replace-one ended with ZeroDivisionError: by nothing"
+    ]
+
+
+def test_a_folder_that_cannot_be_made(tmp_path: Path, capsys) -> None:
+    (tmp_path / "file").write_text("")
+    assert main(["audit", "--out", str(tmp_path / "file" / "audit")]) == 2
+    assert "no folder can be made" in capsys.readouterr().err
+
+
+def test_every_mechanism_and_relation_is_listed() -> None:
+    names = {check.name for check in suite.list_checks(suite.QUICK)}
+    for part in ("games", "planned", "releases"):
+        for mechanism in ("dualquery", "auto", "mwem", "mwem-sampled", "barak", "matrix"):
+            for relation in Neighbours:
+                named = f"{part}/{mechanism}/{relation.value}" in names
+                assert named == ((part, mechanism) != ("releases", "auto"))
+
+
+def test_a_planted_bug_that_breaks_its_check_is_not_caught(few, monkeypatch, capsys) -> None:
+    from contextlib import contextmanager
+
+    from dualquery.audit import sensitivities
+
+    @contextmanager
+    def broken():
+        with pytest.MonkeyPatch.context() as patch:
+            patch.delattr(sensitivities, "legal_records")
+            yield
+
+    monkeypatch.setattr(suite, "PLANTED", (Planted("a typing error", broken, PLANTED_CHECK),))
+    assert main(["audit", "--quick", "--threads", "1"]) == 2
+    assert "0 of 1 planted bugs caught" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_the_quick_audit_passes(tmp_path: Path) -> None:
+    assert main(["audit", "--quick", "--out", str(tmp_path)]) == 0

@@ -1,0 +1,185 @@
+"""Tables as people have them: other separators, encodings, decimals, libraries."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dualquery.data.readers.dialect import Dialect
+from dualquery.data.readers.formats import parse_source, source_of
+from dualquery.rows.dataset import load
+from dualquery.runtime.errors import BadInputError
+
+TEXT = 'name;rate;city\nÄnne;1,5;"a;b"\nJosé;-1.234,25;c\n?;12;d\n'
+
+
+def read(source: object, dialect: str | None = None) -> pl.DataFrame:
+    found = parse_source(str(source), None if dialect is None else Dialect.parse(dialect))
+    return pl.concat(found.frames(found.columns()))  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "latin-1", "windows-1252", "utf-16"])
+@pytest.mark.parametrize("pack", [bytes, lambda content: gzip.compress(content, mtime=0)])
+def test_a_file_in_another_dialect_is_read(tmp_path: Path, encoding: str, pack) -> None:
+    path = tmp_path / "t.csv"
+    path.write_bytes(pack(TEXT.replace("?", "Zoë").encode(encoding)))
+    found = read(path, f"delimiter=;,encoding={encoding},decimal=,")
+    assert found.to_dict(as_series=False) == {
+        "name": ["Änne", "José", "Zoë"],
+        "rate": ["1.5", "-1234.25", "12"],
+        "city": ["a;b", "c", "d"],
+    }
+
+
+@pytest.mark.parametrize(("sign", "name"), [(";", "semicolons"), ("\t", "tabs"), ("|", "bars")])
+def test_the_header_tells_the_separator_and_it_is_said(
+    sign: str, name: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(f"a{sign}b\n1{sign}2,5\n")
+    assert read(path).rows() == [("1", "2,5")]
+    assert f"taken as separated by {name}" in caplog.text
+    caplog.clear()
+    path.write_text(f"a,b{sign}c\n1,2{sign}3\n")
+    assert read(path).columns == ["a", f"b{sign}c"]
+    assert not caplog.records
+
+
+def test_one_column_with_a_semicolon_in_its_name_needs_a_word(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("a;b\nx\ny\n")
+    with pytest.raises(BadInputError, match="row 1 has 1 values, but 2 columns are expected"):
+        read(path)
+    assert read(path, "delimiter=,").rows() == [("x",), ("y",)]
+
+
+def test_tabs_have_an_ending_of_their_own(tmp_path: Path) -> None:
+    (tmp_path / "t.tsv").write_text("a,x\tb\n1\t2\n")
+    assert read(tmp_path / "t.tsv").rows() == [("1", "2")]
+
+
+@given(st.floats(-1e9, 1e9).map(lambda value: round(value, 3)), st.booleans())
+def test_decimal_commas_become_points(value: float, grouped: bool) -> None:
+    plain = f"{value:,.3f}" if grouped else f"{value:.3f}"
+    written = plain.translate(str.maketrans(",.", ".,"))
+    frame = Dialect(";", decimal=",").with_points(pl.DataFrame({"x": [written, "a,b", "1.2.3,4"]}))
+    assert float(frame["x"][0]) == pytest.approx(value)
+    assert frame["x"].to_list()[1:] == ["a,b", "1.2.3,4"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("delimiter", "'delimiter' is not understood; write delimiter=;"),
+        ("delimiter=;,delimiter=;", "'delimiter=;' is not understood"),
+        ("delimiter=ab", "delimiter is 'ab'; one sign is expected"),
+        ('delimiter="', "one sign is expected"),
+        ("quote='", "is not understood"),
+        ("encoding=klingon", "there is no encoding 'klingon'"),
+        ("encoding=base64", "is no encoding of text"),
+        ("decimal=;", "decimal is ';'; it must be . or ,"),
+        ("delimiter=,,decimal=,", "the comma separates cells or decimals, not both"),
+    ],
+)
+def test_a_dialect_that_cannot_be_is_explained(text: str, message: str) -> None:
+    with pytest.raises(BadInputError, match=message):
+        Dialect.parse(text)
+
+
+def test_a_wrong_encoding_is_explained(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_bytes("a,b\né,1\n".encode("latin-1"))
+    with pytest.raises(BadInputError, match="line 2, byte 1; name the file's encoding"):
+        read(path)
+    with pytest.raises(BadInputError, match="not utf-16 text"):
+        read(path, "encoding=utf-16")
+    (tmp_path / "t.dat").write_text("1 2\n")
+    with pytest.raises(BadInputError, match="--csv says how a csv or tsv file is written"):
+        parse_source(str(tmp_path / "t.dat"), Dialect())
+
+
+FRAME = pl.DataFrame({"a": [1, 2, 3], "b": ["x", None, "z"]})
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_arrow_files_and_streams_are_read(tmp_path: Path, stream: bool) -> None:
+    path = tmp_path / "t.arrow"
+    (FRAME.write_ipc_stream if stream else FRAME.write_ipc)(path)
+    assert read(path).equals(FRAME)
+    items = pl.DataFrame({"items": [[0, 2], None, [1]]})
+    items.write_ipc(path)
+    assert load(str(path), columns="0-2").records.dense_rows(0, 3).tolist() == [
+        [1, 0, 1], [0, 0, 0], [0, 1, 0],
+    ]  # fmt: skip
+    path.write_bytes(path.read_bytes()[:100])
+    with pytest.raises(BadInputError, match="damaged file of Arrow batches"):
+        read(path)
+
+
+@pytest.mark.parametrize("make", [pl.DataFrame.lazy, pl.DataFrame.to_arrow, pl.DataFrame.to_pandas])
+def test_tables_of_other_libraries_are_tables(make) -> None:
+    source = source_of(make(FRAME))
+    assert pl.concat(source.frames(["a"]))["a"].to_list() == [1, 2, 3]  # type: ignore[union-attr]
+
+
+def test_an_arrow_table_with_two_columns_of_one_name_is_refused() -> None:
+    table = pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["a", "a"])
+    with pytest.raises(BadInputError, match="two columns are named 'a'"):
+        source_of(table)
+
+
+def test_a_schema_may_be_a_dict() -> None:
+    schema = {"declared": True, "columns": [{"name": "x", "kind": "binary"}]}
+    data = load(pl.DataFrame({"x": [0, 1]}), schema)
+    assert data.schema.declared
+    np.testing.assert_array_equal(data.records.dense_rows(0, 2), [[0], [1]])
+    with pytest.raises(BadInputError, match="unknown key 'colums'"):
+        load(pl.DataFrame({"x": [0, 1]}), {"colums": []})
+
+
+def test_duckdb_queries_are_tables(tmp_path: Path) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    file = tmp_path / "d.db"
+    with duckdb.connect(str(file)) as connection:
+        connection.execute("create table t as select range as a, range % 2 as b from range(5)")
+    found = read(f"duckdb:{file}?select a, b from t where a > 1 order by a")
+    assert found.rows() == [(2, 0), (3, 1), (4, 0)]
+    for text, message in [
+        (f"duckdb:{file}", "write duckdb:FILE"),
+        (f"duckdb:{file}?select c from t", "DuckDB refuses"),
+        (f"duckdb:{file}?drop table t", "DuckDB refuses"),
+        (f"duckdb:{tmp_path}/no.db?select 1", "there is no such file"),
+    ]:
+        with pytest.raises(BadInputError, match=message):
+            read(text)
+
+
+def test_without_duckdb_the_extra_is_named(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "duckdb", None)
+    (tmp_path / "d.db").touch()
+    with pytest.raises(BadInputError, match=r"pip install 'dualquery\[duckdb\]'"):
+        read(f"duckdb:{tmp_path / 'd.db'}?select 1")
+
+
+def test_workbooks_are_read(tmp_path: Path) -> None:
+    pytest.importorskip("fastexcel")
+    pytest.importorskip("xlsxwriter")
+    FRAME.write_excel(tmp_path / "t.xlsx")
+    assert read(tmp_path / "t.xlsx").rows() == FRAME.rows()
+    (tmp_path / "t.xlsx").write_bytes(b"PK")
+    with pytest.raises(BadInputError, match="not readable as an Excel workbook"):
+        read(tmp_path / "t.xlsx")
+
+
+def test_without_a_reader_of_workbooks_the_extra_is_named(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "fastexcel", None)
+    (tmp_path / "t.xlsx").write_bytes(b"PK")
+    with pytest.raises(BadInputError, match=r"pip install 'dualquery\[excel\]'"):
+        read(tmp_path / "t.xlsx")

@@ -1,0 +1,159 @@
+"""Values of records: where the schema says that they lie, and back in the same bucket."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dualquery.data.schema.columns import Binary, Categorical, Numeric, column_from_dict
+from dualquery.data.schema.files import load_schema, schema_from_dict
+from dualquery.data.schema.table import TableSchema
+from dualquery.rows.dataset import load
+from dualquery.runtime.errors import BadInputError
+from tests.tables import random_records
+
+INCOME = Numeric(
+    "income",
+    (0, 1, 1000, 5000, 100_000),
+    integer=True,
+    within=(0, "uniform", (2500, 2500, 4000), "log-uniform"),
+)
+
+
+def draw(column: Numeric, bucket: int, count: int = 20_000) -> np.ndarray:
+    return column.draw(np.full(count, bucket), np.random.default_rng(0))
+
+
+def test_each_rule_gives_its_own_distribution() -> None:
+    assert set(draw(INCOME, 0)) == {0}
+    even = draw(INCOME, 1)
+    assert (even.min(), even.max()) == (1, 999)
+    assert even.mean() == pytest.approx(500, abs=0.5)
+    values, times = np.unique(draw(INCOME, 2), return_counts=True)
+    assert values.tolist() == [2500, 4000]
+    assert times[0] == pytest.approx(2 * times[1], rel=0.01)
+    logarithms = np.log(draw(INCOME, 3).astype(float))
+    middle = (math.log(5000) + math.log(100_001)) / 2
+    assert np.median(logarithms) == pytest.approx(middle, abs=0.01)
+
+
+def test_values_are_in_no_order() -> None:
+    even = draw(INCOME, 1)
+    assert abs(np.corrcoef(even, np.arange(len(even)))[0, 1]) < 0.03  # 4 standard deviations
+
+
+@pytest.mark.parametrize("within", ["uniform", "log-uniform", ("uniform", "log-uniform", 7.5)])
+@pytest.mark.parametrize("integer", [False, True])
+def test_stated_means_are_those_of_what_is_drawn(within, integer: bool) -> None:
+    if integer and not isinstance(within, str):
+        within = ("uniform", "log-uniform", 8)
+    column = Numeric("x", (1.0, 3.0, 7.0, 20.0), integer, within=within)
+    for bucket in range(3):
+        found = draw(column, bucket).mean()
+        # The mean of whole numbers by a log-uniform rule is stated to half a number or so.
+        assert found == pytest.approx(column.means[bucket], rel=0.002, abs=0.1 if integer else 0)
+
+
+edges = st.lists(
+    st.floats(-1e308, 1e308, allow_nan=False), min_size=3, max_size=6, unique=True
+).map(sorted)
+
+
+@given(edges, st.sampled_from(["uniform", "log-uniform"]), st.integers(0, 1000))
+def test_what_is_drawn_is_encoded_to_the_same_bits(ends, within, seed) -> None:
+    try:
+        column = Numeric("x", tuple(ends), within=within)
+    except BadInputError:
+        return  # log-uniform below 0, or buckets that cannot be
+    schema = TableSchema((column,), declared=True)
+    records = random_records(schema.domain, 40, np.random.default_rng(seed))
+    again = load(schema.decode(records), schema).records
+    np.testing.assert_array_equal(again.dense_rows(0, 40), records)
+
+
+@pytest.mark.parametrize("name", ["adult", "adult-paper", "kdd99"])
+def test_built_in_schemas_read_their_own_records(name: str) -> None:
+    schema = load_schema(name)
+    records = random_records(schema.domain, 500, np.random.default_rng(1))
+    again = load(schema.decode(records), schema).records
+    np.testing.assert_array_equal(again.dense_rows(0, 500), records)
+
+
+def test_values_that_mean_missing_are_not_drawn() -> None:
+    column = Numeric("x", (0, 3, 10), integer=True, missing="category")
+    schema = TableSchema((column,), declared=True, missing_values=("", "1", "7.0"))
+    records = random_records(schema.domain, 300, np.random.default_rng(1))
+    decoded = schema.decode(records)
+    assert not {1, 7} & set(decoded["x"].drop_nulls())
+    np.testing.assert_array_equal(load(decoded, schema).records.dense_rows(0, 300), records)
+    assert decoded["x"].null_count() == records[:, -1].sum()
+
+
+def test_codes_that_are_whole_numbers_come_back_as_such() -> None:
+    schema = TableSchema(
+        (
+            Categorical("code", (("1",), ("7", "8"), ("-3",)), missing="category"),
+            Categorical("zip", (("01",), ("22",))),
+            Categorical("mixed", (("1",), ("2",)), outside="other"),
+            Categorical("marked", (("5",), ("99",))),
+            Binary("kind", zero="1", one="2"),
+        ),
+        declared=True,
+        missing_values=("99.0",),
+    )
+    records = random_records(schema.domain, 100, np.random.default_rng(0))
+    decoded = schema.decode(records)
+    assert decoded.schema == {
+        "code": pl.Int64,
+        "zip": pl.String,
+        "mixed": pl.String,
+        "marked": pl.String,
+        "kind": pl.Int64,
+    }
+    assert set(decoded["code"].drop_nulls()) == {1, 7, -3}
+    np.testing.assert_array_equal(load(decoded, schema).records.dense_rows(0, 100), records)
+
+
+def test_decoding_repeats_itself_unless_told_how_to_draw() -> None:
+    schema = TableSchema((INCOME,), declared=True)
+    records = random_records(schema.domain, 50, np.random.default_rng(0))
+    assert schema.decode(records).equals(schema.decode(records))
+    other = schema.decode(records, np.random.default_rng(5))
+    assert not schema.decode(records).equals(other)
+
+
+def test_a_schema_with_rules_comes_back_from_json() -> None:
+    import json
+
+    schema = TableSchema((INCOME,), declared=True)
+    again = schema_from_dict(json.loads(json.dumps(schema.to_dict())))
+    assert again == schema
+    assert hash(again) == hash(schema)
+
+
+@pytest.mark.parametrize(
+    ("within", "message"),
+    [
+        ("often", "within is 'often'; it must be uniform or log-uniform"),
+        (["uniform"], "a rule for each of the 2 buckets"),
+        (5, "a rule for each of the 2 buckets"),
+        ("log-uniform", "log-uniform is for buckets above 0"),
+        (["uniform", 12], "12 is no whole number in the bucket"),
+        (["uniform", 5.5], "5.5 is no whole number in the bucket"),
+        (["uniform", []], "the list of values is empty"),
+        (["uniform", [6, True]], "True is not a number"),
+        (["uniform", ["6"]], "'6' is not a number"),
+        (["uniform", "seldom"], "'seldom' is none of uniform, log-uniform"),
+        (["uniform", None], "None is not a number"),
+        (["uniform", float("nan")], "nan is no whole number"),
+    ],
+)
+def test_rules_that_cannot_be_are_refused(within, message) -> None:
+    fields = {"name": "x", "kind": "numeric", "edges": [0, 5, 10], "integer": True}
+    with pytest.raises(BadInputError, match=message):
+        column_from_dict({**fields, "within": within})

@@ -1,0 +1,93 @@
+"""Solvers that crash, hang or lie: in a process of their own, and judged."""
+
+from __future__ import annotations
+
+import math
+import sys
+from importlib.metadata import EntryPoint, EntryPoints
+
+import numpy as np
+import pytest
+
+from solvers import SolverUnavailableError, Status, get_solver, guarded, isolated
+from solvers.guarded import MOST_FAULTS
+from tests.solvers.instances import groups_of, problem
+
+PROBLEM = problem(6, {(0, 2): 1.0, (4,): 2.0, (~3, 5): 3.0}, groups_of((0, 1), (2, 3)))
+
+
+@pytest.fixture(autouse=True)
+def third_party(monkeypatch: pytest.MonkeyPatch) -> None:
+    points = EntryPoints([EntryPoint("faulty", "tests.solvers.faulty:Faulty", "dualquery.solvers")])
+    monkeypatch.setattr(
+        "solvers.registry.metadata.entry_points", lambda **which: points.select(**which)
+    )
+    monkeypatch.setattr(isolated, "PATIENCE_SECONDS", 60.0)
+
+
+def check(found) -> None:
+    assert PROBLEM.legal(found.record)
+    assert found.objective == PROBLEM.value(found.record)
+    assert found.bound >= found.objective
+    assert math.isfinite(found.seconds)
+    assert isinstance(found.status, Status)
+
+
+ILLEGAL = ["infeasible", "short", "matrix", "halves", "nothing", "texts"]
+DEAD = ["exit", "raise", "hang", *(["segfault"] if sys.platform != "win32" else [])]
+LIES = ["objective", "low bound", "nan bound", "nan objective", "text bound", "seconds", "status"]
+
+
+@pytest.mark.parametrize("fault", [*ILLEGAL, *DEAD])
+def test_what_is_no_answer_is_replaced(fault, monkeypatch) -> None:
+    if fault == "hang":
+        monkeypatch.setattr(isolated, "PATIENCE_SECONDS", 0.5)
+    solver = guarded(f"faulty:{fault}")
+    found = solver.solve(PROBLEM, time_limit=0.2)
+    check(found)
+    assert found.status is Status.FALLBACK
+    assert found.solver == "faulty"
+    assert "local search in its place" in found.steps[0]
+    solver.close()
+
+
+@pytest.mark.parametrize("fault", ["", "print", *LIES])
+def test_a_legal_record_is_kept_and_lies_are_not(fault) -> None:
+    solver = guarded(f"faulty:{fault}")
+    found = solver.solve(PROBLEM, time_limit=0.2)
+    check(found)
+    if fault not in ("", "print", "seconds", "status"):
+        assert found.bound == math.inf
+        assert found.status is not Status.OPTIMAL
+    assert found.status is not Status.FALLBACK
+    solver.close()
+
+
+def test_a_solver_that_crashed_is_started_again(tmp_path) -> None:
+    solver = guarded(f"faulty:exit@{tmp_path / 'crashed'}")
+    statuses = [solver.solve(PROBLEM, time_limit=0.2).status for _ in range(2)]
+    solver.close()
+    assert statuses[0] is Status.FALLBACK
+    assert statuses[1] is not Status.FALLBACK
+
+
+def test_one_that_keeps_failing_is_asked_no_more() -> None:
+    solver = guarded("faulty:raise")
+    found = [solver.solve(PROBLEM, time_limit=0.1) for _ in range(MOST_FAULTS + 1)]
+    solver.close()
+    assert "RuntimeError" in found[0].steps[0] or "broken" in found[0].steps[0]
+    assert "not asked any more" in found[-1].steps[0]
+
+
+def test_one_that_cannot_be_loaded_is_refused() -> None:
+    with pytest.raises(SolverUnavailableError, match="no licence"):
+        guarded("faulty:unloadable")
+
+
+def test_our_own_solvers_answer_as_they_do() -> None:
+    for name in ("exhaustive", "auto", "local-search"):
+        ours, watched = (each.solve(PROBLEM, seed=3) for each in (get_solver(name), guarded(name)))
+        np.testing.assert_array_equal(ours.record, watched.record)
+        assert (ours.objective, ours.bound, ours.status) == (
+            watched.objective, watched.bound, watched.status,
+        )  # fmt: skip
