@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dualquery.api import release
+from dualquery.data.frames import FrameKind
 from dualquery.mechanisms.registry import check_mechanism
 from dualquery.releases.sampling import source_of_records
 from dualquery.runtime.errors import BadInputError, did_you_mean
@@ -174,7 +175,7 @@ class Synthesizer:
         if not made.privacy.private:
             warnings.warn(made.privacy.text(), stacklevel=2)
         self.release_ = made  # whatever comes now, it is paid for
-        self._pandas = type(X).__module__.partition(".")[0] == "pandas"
+        self._kind = FrameKind.of(X)
         source_of_records(made)
         return self
 
@@ -190,10 +191,11 @@ class Synthesizer:
         """Return rows in the user's columns: see `Release.sample`.
 
         ``n`` is by default what the release says of the table's number of rows. A pandas table if
-        one was fitted, else a Polars table.
+        one was fitted, else a Polars table, with the types that the fitted table's columns had;
+        categorical ones have the schema's categories.
         """
         rows = self.release.sample(self.release.n if n is None else n, seed=seed)
-        return rows.to_pandas() if self._pandas else rows
+        return self._kind.made_of(rows, self.release.schema)
 
     def fit_sample(self, X: Any, n: int | None = None, **elsewhere: Any) -> Any:
         """Fit and sample (see both)."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from dualquery.estimates.intervals import Intervals, gaussian_half_width, laplace_half_width
-from dualquery.estimates.measurements import Measurements, laplace_deviation
+from dualquery.estimates.measurements import CHOSEN, Measurements, laplace_deviation
 from dualquery.queries.family import Queries
 from mwem.spending import Spending
 
@@ -32,7 +33,7 @@ def kept_measurements(
     scale = spending.measure_scale
     absent = _absent_row_answer(trace)
     deviation = scale if spending.gaussian else laplace_deviation(scale)
-    return Measurements.of_queries(
+    kept = Measurements.of_queries(
         queries,
         np.concatenate(places),
         np.concatenate(values).astype(np.float64),
@@ -40,6 +41,7 @@ def kept_measurements(
         "gaussian" if spending.gaussian else "discrete laplace",
         math.nan if absent is None else absent,
     )
+    return replace(kept, note=CHOSEN)
 
 
 def _absent_row_answer(trace: Sequence[Mapping[str, Any]]) -> float | None:

@@ -10,6 +10,7 @@ import pytest
 
 import dualquery
 from dualquery import Synthesizer
+from dualquery.data.frames import FrameKind
 from dualquery.runtime.errors import BadInputError
 from tests.tables import SCHEMA, people
 
@@ -102,6 +103,49 @@ def test_a_refit_replaces_the_release() -> None:
     second = synthesizer.fit(people(50)).release
     assert first is not second
     assert second.n == 50
+
+
+@pytest.fixture(scope="module")
+def typed() -> pl.DataFrame:
+    return people().with_columns(
+        pl.col("age").cast(pl.Int16),
+        pl.col("job").cast(pl.Categorical),
+        pl.col("flag").cast(pl.Float32),
+        pl.col("constant").cast(pl.Enum(["b", "a", "private"])),
+    )
+
+
+QUICK = {"schema": SCHEMA, "queries": 20, "way": 2, "mechanism": "independent", "epsilon": 5.0}
+
+
+def test_polars_comes_back_with_its_types(typed) -> None:
+    rows = Synthesizer(**QUICK).fit_sample(typed, 200)
+    expected = {**typed.schema, "constant": pl.Enum(["a", "b"])}
+    assert rows.schema == expected
+    assert rows["job"].null_count() > 0
+
+
+def test_pandas_comes_back_with_its_types(typed) -> None:
+    pandas = pytest.importorskip("pandas")
+    table = typed.with_columns(pl.col("age").cast(pl.Int32)).to_pandas()
+    table["constant"] = pandas.Categorical(["a"] * len(table), ["private", "a"], ordered=True)
+    rows = Synthesizer(**QUICK).fit_sample(table, 200)
+    assert isinstance(rows, pandas.DataFrame)
+    assert (rows.dtypes["age"], rows.dtypes["flag"]) == (table.dtypes["age"], "float32")
+    assert rows["constant"].cat.categories.tolist() == ["a", "b"]
+    assert rows["constant"].cat.ordered
+    assert rows["job"].cat.categories.tolist() == ["nurse", "smith", "clerk"]
+    assert rows["job"].isna().any()
+
+
+def test_a_type_that_cannot_hold_the_values_is_left_out() -> None:
+    rows = Synthesizer(**QUICK).fit_sample(people(), 50)
+    asked = FrameKind(False, {"job": pl.Int64, "age": pl.Int8, "gone": pl.Int8})
+    found = asked.made_of(rows, SCHEMA)
+    assert (found.schema["job"], found.schema["age"]) == (pl.String, pl.Int8)
+    truths = pl.DataFrame({"flag": ["True", "false"]})
+    found = FrameKind(False, {"flag": pl.Boolean}).made_of(truths, SCHEMA)
+    assert found["flag"].to_list() == [True, False]
 
 
 def test_parameters_are_those_of_release_with_its_defaults() -> None:

@@ -24,6 +24,9 @@ from dualquery.room.journal import Public, Recorded
 from dualquery.runtime.errors import BadInputError
 
 FORMAT = 1
+_MOST_EVENTS = 1 << 22
+"""Events of one draw."""
+
 _MOST_DEATHS = 2
 """Attempts that may die while they compute one public value."""
 
@@ -217,9 +220,10 @@ class Checkpoint:
             if not isinstance(version, int) or version > FORMAT:
                 raise ValueError(f"format {version!r} is newer than {FORMAT}: upgrade dualquery")
         elif "begin" in entry:
-            events = (event_of(entry["begin"]),) * entry["times"]
-            if not events:
-                raise ValueError("a draw of no event")
+            times = entry["times"]
+            if type(times) is not int or not 1 <= times <= _MOST_EVENTS:
+                raise ValueError(f"a draw of {times!r} events")
+            events = (event_of(entry["begin"]),) * times
             self._draws.append(Recorded(events, ground_of(entry["ground"]), None))
         elif "end" in entry:
             begun = self._draws[-1]

@@ -32,6 +32,11 @@ NoiseKind = Literal["gaussian", "discrete laplace"]
 Float64 = NDArray[np.float64]
 
 
+CHOSEN = "some numbers were chosen by a look at earlier ones, which the chance does not allow for"
+"""The note of measurements that were chosen so: their noise is new, but whether they are there
+depends on noise that came before."""
+
+
 @dataclass(frozen=True, eq=False)
 class Measurements:
     """``m`` noisy numbers; the noise of each is independent of the others'.
@@ -180,7 +185,16 @@ class Measurements:
 
     @staticmethod
     def from_table(table: pl.DataFrame, described: Mapping[str, object]) -> Measurements:
-        """Return what `table` and `describe` wrote."""
+        """Return what `table` and `describe` wrote; `TypeError` or `ValueError` if it is not."""
+        import polars as pl
+
+        for name in ("value", "deviation", "absent"):
+            if table.schema[name] not in (pl.Float64, pl.Null):
+                raise TypeError(f"the column {name} holds {table.schema[name]}, not numbers")
+        for name, kind in (("factors", table.schema["factors"]), ("query", table.schema["query"])):
+            inner = kind.inner if isinstance(kind, pl.List) else kind
+            if inner not in (pl.Int32, pl.Null):
+                raise TypeError(f"the column {name} holds {kind}, not numbers of 32 bits")
         lengths = table["factors"].list.len().to_numpy().astype(np.int64)
         return Measurements(
             np.concatenate(([0], np.cumsum(lengths))),

@@ -14,6 +14,9 @@ from dualquery.models import mixture_kernels as kernels
 from dualquery.queries.literals import LiteralRows
 from dualquery.runtime.apportionment import apportion
 
+_ROUNDING = 1e-3
+"""Most by which the chances of a column's values, kept as float32, miss a sum of 1."""
+
 
 @dataclass(frozen=True, eq=False)
 class ProductMixture:
@@ -47,6 +50,11 @@ class ProductMixture:
             raise ValueError("weights are at least 0, and not all of them 0")
         if not ((chances >= 0) & (chances <= 1)).all():
             raise ValueError("chances lie in [0, 1]")
+        if (weights.dtype, chances.dtype) != (np.dtype(np.float64), np.dtype(np.float32)):
+            raise ValueError(f"weights of {weights.dtype} and chances of {chances.dtype}")
+        sums = np.add.reduceat(chances, self.domain.offsets[:-1], axis=0, dtype=np.float64)
+        if (np.abs(sums - 1.0)[self.domain.sizes > 1] > _ROUNDING).any():
+            raise ValueError("the chances of the values of a column add up to 1")
 
     @staticmethod
     def single(domain: Domain, chances: NDArray[np.float64]) -> ProductMixture:

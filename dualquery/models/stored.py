@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
@@ -11,7 +10,11 @@ import numpy as np
 
 from dualquery.data.domain import Domain
 from dualquery.models.protocol import Model
+from dualquery.runtime.array_files import read_arrays
 from dualquery.runtime.errors import BadInputError
+
+LARGEST = 1 << 32
+"""Bytes of a model's arrays: a thousand components over a million bits."""
 
 KINDS: Mapping[str, str] = {
     "mixture": "dualquery.models.mixture:ProductMixture",
@@ -38,8 +41,8 @@ def read_model(path: Path, domain: Domain) -> Model:
         If the file holds no model of the domain, or one of a kind that is not known here.
     """
     try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
+        with path.open("rb") as stream:
+            arrays = dict(read_arrays(stream, LARGEST))
         kind = str(arrays.pop("kind"))
         place = KINDS.get(kind)
         if place is None:
@@ -49,7 +52,7 @@ def read_model(path: Path, domain: Domain) -> Model:
             )
         module, name = place.split(":")
         model: Model = getattr(import_module(module), name)(domain, **arrays)
-    except (OSError, EOFError, KeyError, TypeError, ValueError, zipfile.BadZipFile) as fault:
+    except (OSError, KeyError, TypeError, ValueError) as fault:
         raise BadInputError(
             f"{path.name} is damaged ({fault}); copy the release again from where it was made"
         ) from None

@@ -25,7 +25,8 @@ from dualquery.runtime.errors import BadInputError
 
 Float64: TypeAlias = NDArray[np.float64]
 
-_NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
+# Possessive: a text of many digits that is no number is seen to be none in one go.
+_NUMBER = r"[-+]?(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][-+]?\d++)?"
 _RANGE = re.compile(rf"\s*({_NUMBER})\s*(?:-|to)\s*({_NUMBER})\s*", re.ASCII)
 
 

@@ -53,10 +53,11 @@ DEEPEST = 50
 _MEASURE = re.compile(r"\s*(share|count|mean|sum|median|quantile)\s*\(", re.IGNORECASE)
 _RELATION = re.compile(r"\s*(!=|>=|<=|=|<|>)")
 _QUOTED = re.compile(r'\s*"((?:[^"]|"")*)"')
+# Spaces are looked at once, from their first on: a run of them takes no square of its length.
 _NAME_ENDS = re.compile(
-    r'[&"()=!<>,*]|\s+(?:and|or|given|in|between|not)(?=[\s("!]|$)', re.IGNORECASE
+    r'[&"()=!<>,*]|(?<!\s)\s++(?:and|or|given|in|between|not)(?=[\s("!]|$)', re.IGNORECASE
 )
-_VALUE_ENDS = re.compile(r'[&"(),]|\s+(?:and|or|given)(?=[\s("!]|$)', re.IGNORECASE)
+_VALUE_ENDS = re.compile(r'[&"(),]|(?<!\s)\s++(?:and|or|given)(?=[\s("!]|$)', re.IGNORECASE)
 
 
 def parse_question(text: str) -> Question:

@@ -20,13 +20,15 @@ if TYPE_CHECKING:
     from dualquery.data.schema.protocol import Schema
 
 _QUOTED = r'"(?:[^"]|"")*"'
-PIECE = rf'(?:[^&"]|{_QUOTED})+'
+# Every sign can be read in one way only, so that no text takes long: a doubled quotation mark is
+# the end of one quoted part and the start of the next.
+PIECE = r'(?:[^&"]|"[^"]*")+'
 """A literal between two ``&``."""
 LINE = rf"^{PIECE}(?:&{PIECE})*$"
 """A whole query."""
 _LITERAL = re.compile(
-    rf'\s*(?P<bang>!?)\s*(?P<name>{_QUOTED}|[^"=]*?)\s*'
-    rf'(?:(?P<relation>!?=)\s*(?P<value>{_QUOTED}|[^"]*?)\s*)?',
+    rf'\s*+(?P<bang>!?)\s*+(?P<name>{_QUOTED}\s*+|[^"=]*?)'
+    rf'(?:(?P<relation>!?=)\s*+(?P<value>{_QUOTED}\s*+|[^"]*+))?',
     re.DOTALL,
 )
 
@@ -46,10 +48,10 @@ def read_question(text: str, schema: Schema) -> Question:
 def read_literal(piece: str, schema: Schema) -> tuple[Flag | Comparison, bool] | None:
     """Return a literal of the plain form and whether it is negated; None if it is none."""
     match = _LITERAL.fullmatch(piece)
-    if match is None or not match["name"]:
+    if match is None or not match["name"].strip():
         return None
-    name = _unquoted(match["name"])
-    value = None if match["value"] is None else _unquoted(match["value"])
+    name = _unquoted(match["name"].strip())
+    value = None if match["value"] is None else _unquoted(match["value"].strip())
     try:
         schema.literal(name, value)
     except BadInputError:

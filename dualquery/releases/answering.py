@@ -193,5 +193,5 @@ def _quantile(
         at = limits(last)
     if at.low is None:
         return answer, Limits(at.basis)
-    span = replace(found, low=float(asked.low[first]), high=float(asked.high[last]))
-    return answer, span
+    low, high = float(asked.low[first]), float(asked.high[last])
+    return min(max(answer, low), high), replace(found, low=low, high=high)

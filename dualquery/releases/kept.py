@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import polars as pl
+import numpy as np
 
+from dualquery.releases.stored import check_described, check_files, read_table
 from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
@@ -54,12 +55,20 @@ def read_kept(
     measurements, model = None, None
     described = stored["measurements"]
     if described is not None:
-        measurements = Measurements.from_table(pl.read_parquet(folder / MEASUREMENTS), described)
+        check_files(folder, (MEASUREMENTS,))
+        check_described(described)
+        measurements = Measurements.from_table(read_table(folder / MEASUREMENTS), described)
+        codes, queries = measurements.factors, measurements.queries
+        if np.any(codes < -domain.bits) or np.any(codes >= 2 * domain.bits):
+            raise BadInputError("the measurements name bits that the schema has not")
+        if np.any(queries < -1) or np.any(queries >= stored["queries"]):
+            raise BadInputError("the measurements name queries that the workload has not")
         if len(measurements) != described["numbers"]:
             raise BadInputError(
                 f"{len(measurements):,} measurements found, but release.json speaks of "
                 f"{described['numbers']:,}; copy the release again"
             )
     if stored["model"] is not None:
+        check_files(folder, (MODEL,))
         model = read_model(folder / MODEL, domain)
     return measurements, model

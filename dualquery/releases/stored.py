@@ -109,6 +109,15 @@ def read_record(folder: Path, newest: int) -> dict[str, Any]:
     return stored
 
 
+def check_described(measured: object) -> None:
+    """Raise `BadInputError` unless ``release.json`` describes measurements as a release does."""
+    if not isinstance(measured, dict):
+        raise BadInputError("damaged release: release.json: measurements is no record")
+    _check(measured, {"numbers": _COUNT, "noise": str, "note": str})
+    if measured["noise"] not in ("gaussian", "discrete laplace"):
+        raise BadInputError(f"damaged release: noise of the kind {measured['noise'][:60]!r}")
+
+
 def _check(fields: Mapping[str, Any], kinds: Mapping[str, Any]) -> None:
     """Raise `BadInputError` unless each of some keys is there and of its kind."""
     for key, kind in kinds.items():

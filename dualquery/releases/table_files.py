@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dualquery.runtime.errors import BadInputError
+from dualquery.runtime.escaping import csv_cell
 
 if TYPE_CHECKING:
     import polars as pl
@@ -86,7 +87,21 @@ def _write_csv(frames: Iterable[pl.DataFrame], path: Path) -> None:
                     f"CSV has no lists, and records of so many items are lists of ids: name a "
                     f"file that ends in .parquet instead of {path.name}"
                 )
-            frame.write_csv(file, include_header=number == 0)
+            _plain(frame).write_csv(file, include_header=number == 0)
+
+
+def _plain(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return a table whose names and texts no spreadsheet takes for formulas."""
+    import polars as pl
+
+    columns = []
+    for column in frame:
+        if column.dtype == pl.String:
+            texts = column.unique().drop_nulls()
+            cells = {text: cell for text in texts if (cell := csv_cell(text)) != text}
+            column = column.replace(cells) if cells else column
+        columns.append(column.alias(csv_cell(column.name)))
+    return pl.DataFrame(columns)
 
 
 def _write_parquet(frames: Iterable[pl.DataFrame], path: Path) -> None:

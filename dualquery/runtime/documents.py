@@ -23,6 +23,11 @@ from dualquery.runtime.reading import read_at_most
 LARGEST = 1 << 26
 """Bytes of a document: a schema of a million columns takes that many."""
 
+_LARGEST_TOML = 1 << 22
+_MOST_POINTS = 10_000
+"""Bytes of a TOML document, and points in one of its lines: Python's reader takes the square of the
+parts of a key ``a.b.c``."""
+
 _MOST_DIGITS = 100
 """Of a whole number; any of them fits a float."""
 
@@ -70,6 +75,10 @@ def parse_json(text: str) -> object:
 
 def parse_toml(text: str) -> dict[str, object]:
     """Return what a TOML text says; raise `BadInputError` if it is not as this module says."""
+    if len(text) > _LARGEST_TOML:
+        raise BadInputError(f"larger than {_LARGEST_TOML:,} characters; write so much as JSON")
+    if any(line.count(".") > _MOST_POINTS for line in text.splitlines()):
+        raise BadInputError(f"a line with more than {_MOST_POINTS:,} points; break it")
     try:
         found = tomllib.loads(text)
     except RecursionError:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.estimates.intervals import Intervals, gaussian_half_width
-from dualquery.estimates.measurements import Measurements
+from dualquery.estimates.measurements import CHOSEN, Measurements
 from dualquery.queries.conjunctions import Workload, table_cells
 from mwem.sampled.spending import Spending
 
@@ -42,7 +42,8 @@ def kept_measurements(
     for line in trace:
         _, scale = spending.of_round(line["round"])
         cells = table_cells(workload, line["query"])
-        tables.append(Measurements.of_literals(cells, np.asarray(line["measured"]) / n, scale / n))
+        shares = np.asarray(line["measured"]) / n
+        tables.append(Measurements.of_literals(cells, shares, scale / n, note=CHOSEN))
     return Measurements.joined(tables)
 
 

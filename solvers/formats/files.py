@@ -53,9 +53,9 @@ def read_instance(path: str | Path) -> Instance:
 
             return parse_wcnf(text, str(path))
         from solvers.formats.recognition import recognise
-        from solvers.formats.scip_reader import read_program
+        from solvers.formats.scip_process import read_program_apart
 
-        return recognise(read_program(text, suffix, str(path)))
+        return recognise(read_program_apart(text, suffix, str(path)))
     except InvalidProblemError as error:
         raise MalformedFileError(f"{path}: {error}") from error
 

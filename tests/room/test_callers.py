@@ -109,10 +109,9 @@ UNSTATED = {
     "dualquery/budgets/marks.py": "a keyed hash for the user's own budget file, to warn with",
     "dualquery/queries/generate/files.py": "reads a file of public queries",
     "dualquery/releases/folder.py": "reads the folder of a release, which is public",
-    "dualquery/releases/kept.py": "reads the folder of a release, which is public",
     "dualquery/releases/stored.py": "reads the folder of a release, which is public",
-    "dualquery/models/stored.py": "reads the model of a release, which is public",
     "dualquery/verification/agreement.py": "reads the answers of a release, which are public",
+    "solvers/formats/scip_process.py": "reads what SCIP's process found in a file of a problem",
     "experiments/": "studies on public data sets; every page of results says not private",
 }
 """Files and folders that show nobody a row of a private table, and why."""

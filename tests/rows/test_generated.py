@@ -227,7 +227,7 @@ def test_tastes_tie_movies_beyond_what_activity_does(monkeypatch: pytest.MonkeyP
         ("biased:5,6,7,8", "'5,6,7,8' found where"),
         ("biased:5,-6", "'5,-6' found where"),
         ("biased:0,6", "n and d must be at least 1, found n = 0 and d = 6"),
-        ("biased:5,2000000000", "d must be below 2^30, found 2000000000"),
+        ("biased:5,2000000000", "2,000,000,000 items; at most 16,777,216 are possible"),
         ("netflix-like:,", "',' found where N,D,SEED is expected"),
     ],
 )

@@ -15,7 +15,10 @@ from dualquery.data.readers.source import ItemRows
 from dualquery.runtime.errors import BadInputError
 
 MOST_ROWS = 10**9
-"""Rows that the counts of a file stand for, all together: each of them is read as a row."""
+MOST_BITS = 1 << 37
+"""Rows that the counts of a file stand for, all together, and their bits: each of them is read."""
+
+_BLOCK_CELLS = 1 << 24
 
 _TAB = 9
 _SPACE = 32
@@ -25,7 +28,7 @@ _SPACE = 32
 class BitstringSource:
     """A file of cells and counts; each cell stands for as many rows as its count says.
 
-    A block has at most ``block_rows`` of them, however large the counts are.
+    A block has at most ``block_rows`` of them, and a few megabytes, however large the counts are.
     """
 
     path: FilePath
@@ -47,19 +50,21 @@ class BitstringSource:
 
     def item_rows(self) -> Iterator[ItemRows]:
         """Yield the rows, each cell repeated as its count says."""
-        left = MOST_ROWS
+        most = min(MOST_ROWS, MOST_BITS // self._width)
+        left = most
         for first_line, chunk in line_chunks(self.path, self.label, self.chunk_bytes):
             cells, counts = self._parse(np.frombuffer(chunk, np.uint8), first_line)
             left -= sum(counts.tolist())  # exact: counts have up to 18 digits
             if left < 0:
                 raise BadInputError(
-                    f"{self.label}: the counts sum to more than {MOST_ROWS:,} rows, the most that "
-                    "are read"
+                    f"{self.label}: the counts sum to more than {most:,} rows of {self._width:,} "
+                    "bits, the most that are read"
                 )
             ends = np.cumsum(counts)
             total = int(ends[-1]) if len(ends) else 0
-            for start in range(0, total, self.block_rows):
-                rows = np.arange(start, min(start + self.block_rows, total))
+            step = max(1, min(self.block_rows, _BLOCK_CELLS // self._width))
+            for start in range(0, total, step):
+                rows = np.arange(start, min(start + step, total))
                 yield ItemRows.of_dense(cells[np.searchsorted(ends, rows, side="right")])
 
     def _parse(

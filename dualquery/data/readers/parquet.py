@@ -58,6 +58,7 @@ class _ParquetFile:
         names = None if columns is None else list(columns)
         with self.open() as file:
             for batch in file.iter_batches(self.block_rows, columns=names, use_threads=False):
+                batch.validate(full=True)  # texts may be no UTF-8, which Polars takes on trust
                 yield pl.DataFrame(pl.from_arrow(batch))
 
     @contextlib.contextmanager

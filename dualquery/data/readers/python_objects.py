@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 
 BLOCK_ROWS = 1 << 16
 
-MOST_COLUMNS = 1 << 17
-"""Of a table; each takes a few kilobytes while it is read. Wider data are lists of items."""
+MOST_COLUMNS = 1 << 15
+"""Of a table; each takes a few kilobytes, and half a millisecond a block, while it is read. Wider
+data are lists of items."""
 
 _BLOCK_CELLS = 1 << 24
 

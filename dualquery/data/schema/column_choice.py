@@ -123,7 +123,13 @@ def select_items(choice: ColumnChoice) -> NDArray[np.int64]:
     total = sum(last - first + 1 for first, last in bounds)
     if total > MAX_ITEMS:
         raise BadInputError(f"items: {total:,} ids selected; at most {MAX_ITEMS:,} are possible")
-    return np.unique(np.concatenate([np.arange(a, b + 1, dtype=np.int64) for a, b in bounds]))
+    pieces = []
+    end = -1
+    for first, last in sorted(bounds):
+        if last > end:
+            pieces.append(np.arange(max(first, end + 1), last + 1, dtype=np.int64))
+            end = last
+    return np.concatenate(pieces)
 
 
 def format_items(items: NDArray[np.int64]) -> str:

@@ -474,7 +474,8 @@ _KINDS: dict[str, tuple[tuple[str, ...], Callable[[str, Mapping[str, object]], C
 }
 
 
-_FLOAT = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
+# Possessive: a text of many digits that is no number is seen to be none in one go.
+_FLOAT = r"[-+]?(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][-+]?\d++)?"
 _ENDS = re.compile(rf"\s*({_FLOAT})\s*(?:-|to)\s*({_FLOAT})\s*", re.ASCII)
 
 

@@ -123,9 +123,12 @@ class Schema(Protocol):
 
 def check_max_ones(name: str, most: object) -> None:
     """Raise `BadInputError` unless ``max_ones_per_row`` is None or a whole number from 1 on."""
-    if most is not None and (isinstance(most, bool) or not isinstance(most, int) or most < 1):
+    if most is not None and (
+        isinstance(most, bool) or not isinstance(most, int) or not 1 <= most < 2**31
+    ):
         raise BadInputError(
-            f"schema {name!r}: max_ones_per_row is {most!r}; a whole number from 1 on is needed"
+            f"schema {name!r}: max_ones_per_row is {most!r}; a whole number from 1 to 2^31 - 1 is "
+            "needed"
         )
 
 

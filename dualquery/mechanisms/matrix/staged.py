@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from dualquery.estimates.expected import Estimate, ExpectedError
 from dualquery.estimates.intervals import LEVEL, Intervals
-from dualquery.estimates.measurements import Measurements
+from dualquery.estimates.measurements import CHOSEN, Measurements
 from dualquery.mechanisms.matrix.departures import Departures
 from dualquery.mechanisms.matrix.expansion import Expansion, literals_of
 from dualquery.mechanisms.matrix.mixture import Mixture, MixtureFit
@@ -230,7 +230,7 @@ class Staged(Mechanism[TwoStages]):
             measurements=Measurements.joined(
                 (
                     Measurements.of_features(columns.features, looked, planned.scale / n),
-                    Measurements.of_features(strategy.features, noisy, scale / n),
+                    Measurements.of_features(strategy.features, noisy, scale / n, CHOSEN),
                 )
             ),
             model=mixture,

@@ -29,8 +29,10 @@ if TYPE_CHECKING:
 MOST_PARTS = 5_000_000
 """Conjunctions of which the questions of a list are made, repeats counted."""
 
-LARGEST = 1 << 29
-"""Bytes of a list of queries: ten million of them. Reading takes about five times as many."""
+LARGEST = 1 << 28
+MOST_LINES = 1 << 24
+"""Bytes and lines of a list of queries: five million of them. Reading takes about five times the
+bytes, and forty more a line."""
 
 
 def read_queries(path: str | Path, schema: Schema) -> Workload:
@@ -185,6 +187,8 @@ def _lines(path: Path) -> pl.Series:
         raise BadInputError(
             f"{path}, line {line}: not UTF-8 text; save the list as UTF-8"
         ) from None
+    if text.count("\n") > MOST_LINES:
+        raise BadInputError(f"{path}: more than {MOST_LINES:,} lines, the most that are read")
     # Not splitlines, which also cuts at characters that a value may contain.
     return pl.Series("query", text.split("\n"), dtype=pl.String).str.strip_chars()
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dualquery.data.readers.source import ItemRows
+from dualquery.data.schema.column_choice import MAX_ITEMS
 from dualquery.data.schema.items import ItemSchema
 from dualquery.runtime.errors import BadInputError
 
@@ -92,8 +93,9 @@ def open_netflix_like(parameters: str, label: str) -> GeneratedSource:
     from dualquery.rows.generated.netflix_like import MOVIES, USERS, NetflixLike
 
     n, d, seed = _numbers(parameters, label, "N,D,SEED", (USERS, MOVIES, 0))
+    generator = NetflixLike(n, d, seed)  # refuses what is too large
     movies = ItemSchema(np.arange(1, d + 1, dtype=np.int64), "netflix-like", declared=True)
-    return GeneratedSource(NetflixLike(n, d, seed), movies, label)
+    return GeneratedSource(generator, movies, label)
 
 
 def _numbers(
@@ -106,4 +108,6 @@ def _numbers(
     if missing or not whole or len(tokens) > len(defaults):
         raise BadInputError(f"{label}: {text!r} found where {form} is expected, whole numbers")
     n, d, seed = (*map(int, tokens), *(value or 0 for value in defaults[len(tokens) :]))
+    if d > MAX_ITEMS:
+        raise BadInputError(f"{label}: {d:,} items; at most {MAX_ITEMS:,} are possible")
     return n, d, seed

@@ -1,0 +1,101 @@
+"""Synthetic rows as the kind of table that went in: Polars or pandas, with its columns' types.
+
+Of the table only the kind and the types of its columns are kept. The categories of a categorical
+type are not: they may be values of private rows. Their place take the schema's, in its order.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from dualquery.data.schema.columns import Categorical
+from dualquery.data.schema.table import TableSchema
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from dualquery.data.schema.protocol import Schema
+
+
+@dataclass(frozen=True)
+class FrameKind:
+    """What kind of table rows are to be: Polars without types, unless `of` says otherwise."""
+
+    pandas: bool
+    types: Mapping[str, Any]
+    """The types of the columns, by their names."""
+
+    @staticmethod
+    def of(table: object) -> FrameKind:
+        """Return the kind of a user's table; of paths and matrices, Polars without types."""
+        import polars as pl
+
+        if isinstance(table, pl.DataFrame | pl.LazyFrame):
+            return FrameKind(False, dict(table.collect_schema()))
+        if type(table).__module__.partition(".")[0] == "pandas":
+            types: Any = getattr(table, "dtypes", {})
+            return FrameKind(True, {str(name): kind for name, kind in types.items()})
+        return FrameKind(False, {})
+
+    def made_of(self, rows: pl.DataFrame, schema: Schema) -> Any:
+        """Return rows of a release as this kind of table.
+
+        A column whose values its type cannot hold, such as whole numbers with nulls in pandas,
+        stays as it is.
+        """
+        categories = {
+            column.name: list(dict.fromkeys(texts[0] for texts in column.values))
+            for column in (schema.columns if isinstance(schema, TableSchema) else ())
+            if isinstance(column, Categorical) and column.other_bit is None
+        }
+        if self.pandas:
+            return _pandas(rows, self.types, categories)
+        return rows.with_columns(
+            _polars(rows[name], kind, categories.get(name))
+            for name, kind in self.types.items()
+            if name in rows.columns
+        )
+
+
+def _polars(values: pl.Series, kind: Any, categories: list[str] | None) -> pl.Series:
+    import polars as pl
+
+    if isinstance(kind, pl.Enum) or kind == pl.Enum:
+        if categories is None:
+            return values
+        kind = pl.Enum(categories)
+    elif kind == pl.Boolean and values.dtype == pl.String:
+        return values.str.to_lowercase() == "true"
+    with contextlib.suppress(pl.exceptions.PolarsError):
+        if kind in (pl.Categorical, pl.Enum):
+            return values.cast(pl.String).cast(kind)
+        return values.cast(kind)
+    return values
+
+
+def _pandas(
+    rows: pl.DataFrame, types: Mapping[str, Any], categories: Mapping[str, list[str]]
+) -> Any:
+    import pandas as pd
+    import polars as pl
+
+    table = rows.to_pandas()
+    for name, kind in types.items():
+        if name not in table.columns:
+            continue
+        if isinstance(kind, pd.CategoricalDtype):
+            known = categories.get(name)
+            if known is None:
+                continue
+            # Numbers that were categories are numbers again, and so are the categories.
+            listed = pd.Series(known).astype(table[name].dropna().dtype)
+            kind = pd.CategoricalDtype(listed, kind.ordered)
+        elif pd.api.types.is_bool_dtype(kind) and rows.schema[name] == pl.String:
+            table[name] = table[name].str.lower() == "true"
+            continue
+        with contextlib.suppress(ValueError, TypeError):
+            table[name] = table[name].astype(kind)
+    return table

@@ -1,0 +1,162 @@
+"""Mutators: from valid examples to inputs that a stranger might send."""
+
+from __future__ import annotations
+
+import copy
+import gzip
+import json
+import lzma
+import random
+import zlib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+TOKENS: tuple[bytes, ...] = (
+    b"\0", b"\xef\xbb\xbf", b"\r", b"\r\n", b"\n\n", b"\xff\xfe", b"\xc3", b"\xed\xa0\x80",
+    b"\x1b[2J\x1b]0;x\x07", "\u202e\u2028\x85".encode(), b'"', b'""', b"'", b",", b";", b"\t", b" ",
+    b"=1+1", b"-", b"+", b"0", b"1", b"-1", b"-0", b"1e999", b"-1e-999", b"nan", b"inf", b"null",
+    b"true", b"2147483648", b"4294967296", b"9223372036854775807", b"9223372036854775808",
+    b"-9223372036854775809", b"1" * 400, b"9" * 5000, b"0.1", b"1_000", "١٢".encode(),
+    b"[" * 2000, b"{" * 50, b'{"a":' * 2000, b"(" * 300, b"!" * 50, b"&" * 20, b"a" * 3000,
+    b" " * 3000, b"../../etc/passwd", b"/dev/zero", b"h", b"p wcnf 9 9 9",
+    b"c dualquery attributes 99999999999 clauses 1",
+)  # fmt: skip
+"""What has broken parsers: marks, controls, numbers at limits, nesting, long runs."""
+
+NUMBERS: tuple[Any, ...] = (
+    0, -1, 1, 2, 0.5, -0.0, 1e308, 2**31, 2**63 - 1, 2**63, 2**64, -(2**63) - 1, 10**99, 10**120,
+    float("nan"), float("inf"), True, False,
+)  # fmt: skip
+VALUES: tuple[Any, ...] = (
+    *NUMBERS, None, "", "a", "\0", "\ud800", "\x1b[31m", "=1", "0-99999999999", "1" * 5000, "../x",
+    [], {}, [[]], [None], {"a": 1}, ["a"] * 50, {"private": True}, "x" * 10_000,
+)  # fmt: skip
+
+Mutator = Callable[[random.Random, bytes], bytes]
+
+
+def spoil_bytes(chance: random.Random, data: bytes) -> bytes:
+    """Flip, cut, repeat, move or insert something, once or a few times."""
+    content = bytearray(data)
+    for _ in range(chance.choice((1, 1, 1, 2, 3, 8))):
+        at = chance.randrange(len(content) + 1)
+        size = min(len(content) - at, chance.choice((1, 1, 2, 5, 20, 100)))
+        match chance.randrange(8):
+            case 0 if at < len(content):
+                content[at] ^= 1 << chance.randrange(8)
+            case 1 if at < len(content):
+                content[at] = chance.choice((0, 1, 10, 13, 32, 34, 44, 127, 128, 255, 48, 57))
+            case 2:
+                del content[at : at + size]
+            case 3:
+                content[at:at] = content[at : at + size] * chance.choice((1, 2, 30))
+            case 4:
+                other = chance.randrange(len(content) + 1)
+                content[at:at] = content[other : other + size]
+            case 5:
+                del content[at:]
+            case 6 | 7:
+                content[at:at] = chance.choice(TOKENS)
+    return bytes(content)
+
+
+def spoil_words(chance: random.Random, data: bytes) -> bytes:
+    """Replace, drop, repeat or exchange words or lines of a text."""
+    separator = chance.choice((b"\n", b" ", b",", b"\t", b"=", b"&"))
+    words = data.split(separator)
+    for _ in range(chance.choice((1, 1, 2, 4))):
+        at = chance.randrange(len(words))
+        match chance.randrange(5):
+            case 0:
+                words[at] = chance.choice(TOKENS)
+            case 1 if len(words) > 1:
+                del words[at]
+            case 2:
+                words[at:at] = [words[at]] * chance.choice((1, 2, 50))
+            case 3:
+                other = chance.randrange(len(words))
+                words[at], words[other] = words[other], words[at]
+            case _:
+                words[at] = words[chance.randrange(len(words))] + chance.choice(TOKENS)
+    return separator.join(words)
+
+
+def spoil_json(chance: random.Random, data: bytes) -> bytes:
+    """Change, drop, rename or repeat entries of a JSON document."""
+    try:
+        document = json.loads(data)
+    except ValueError:  # of two spliced examples
+        return spoil_bytes(chance, data)
+    for _ in range(chance.choice((1, 1, 1, 2, 3))):
+        places = list(_places(document))
+        if not places:
+            break
+        owner, key = chance.choice(places)
+        match chance.randrange(6):
+            case 0 | 1 | 2:
+                owner[key] = copy.deepcopy(chance.choice(VALUES))
+            case 3:
+                del owner[key]
+            case 4 if isinstance(owner, dict):
+                owner[f"{key}{chance.choice(('x', ' ', ''))}"] = owner.pop(key)
+            case _:
+                _, other = places[chance.randrange(len(places))], chance.choice(places)
+                owner[key] = json.loads(json.dumps(other[0][other[1]]))
+    text = json.dumps(document)
+    if chance.random() < 0.05:
+        depth = chance.choice((10, 900, 100_000))
+        text = "[" * depth + text + "]" * depth
+    if chance.random() < 0.05:  # a key twice
+        text = text.replace("{", '{"name": 1, "name": 2, ', 1)
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _places(value: Any) -> list[tuple[Any, Any]]:
+    """Return where the entries of a document stand: owners and keys."""
+    found: list[tuple[Any, Any]] = []
+    left = [value]
+    while left:
+        owner = left.pop()
+        keys = owner.keys() if isinstance(owner, dict) else range(len(owner))
+        for key in list(keys):
+            found.append((owner, key))
+            if isinstance(owner[key], dict | list):
+                left.append(owner[key])
+    return found
+
+
+def zipped(mutator: Mutator, packing: Any = gzip) -> Mutator:
+    """Return a mutator of gzipped (or xz) files: of what they hold, or of the file itself."""
+
+    def mutate(chance: random.Random, data: bytes) -> bytes:
+        if chance.random() < 0.3:
+            return spoil_bytes(chance, data)
+        try:
+            content = packing.decompress(data)
+        except (OSError, EOFError, zlib.error, lzma.LZMAError):  # two spliced examples
+            return spoil_bytes(chance, data)
+        packed: bytes = packing.compress(mutator(chance, content))
+        return packed
+
+    return mutate
+
+
+def one_of(*mutators: Mutator) -> Mutator:
+    """Return a mutator that is one of several each time."""
+
+    def mutate(chance: random.Random, data: bytes) -> bytes:
+        return chance.choice(mutators)(chance, data)
+
+    return mutate
+
+
+TEXT = one_of(spoil_bytes, spoil_words, spoil_words)
+
+
+def spliced(chance: random.Random, examples: Sequence[bytes]) -> bytes:
+    """Return an example, now and then the start of one and the end of another."""
+    data = chance.choice(examples)
+    if chance.random() < 0.1:
+        other = chance.choice(examples)
+        return data[: chance.randrange(len(data) + 1)] + other[chance.randrange(len(other) + 1) :]
+    return data

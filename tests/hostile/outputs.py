@@ -1,0 +1,242 @@
+"""Release folders, files of counts, budget files: what this program wrote, or so it seems."""
+
+from __future__ import annotations
+
+import io
+import json
+import random
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from tests.hostile.binary_mutation import spoil_arrays, spoil_table
+from tests.hostile.mutation import Mutator, spoil_bytes, spoil_json
+from tests.hostile.parser import Parser
+from tests.tables import SCHEMA, people
+
+_MADE: dict[str, dict[str, bytes]] = {}
+
+
+def _releases() -> dict[str, dict[str, bytes]]:
+    """Return the files of a few tiny releases; made once in a process."""
+    if not _MADE:
+        import tempfile
+
+        import dualquery
+        from dualquery.mechanisms.registry import BUILT_IN
+
+        table = people(60)
+        with tempfile.TemporaryDirectory() as place:
+            # Those with a guarantee have no seed, so they are others each time.
+            for name, mechanism, seed in (
+                ("dualquery", "dualquery", 1),
+                ("gaussian", "gaussian", 1),
+                ("mwem", "mwem", 1),
+                ("matrix", "matrix", 1),
+                ("private game", "dualquery", None),
+                ("private noise", "gaussian", None),
+            ):
+                assert mechanism in BUILT_IN
+                made = dualquery.release(
+                    table,
+                    schema=SCHEMA,
+                    queries=20,
+                    way=2,
+                    mechanism=mechanism,
+                    seed=seed,
+                    delta=1e-4,
+                    options={"rounds": "3", "samples": "4"} if mechanism == "dualquery" else {},
+                )
+                made.save(Path(place) / name)
+                _MADE[name] = {
+                    file.name: file.read_bytes() for file in (Path(place) / name).iterdir()
+                }
+    return _MADE
+
+
+def _release_examples(file: str) -> list[bytes]:
+    return [
+        f"{name}\n".encode() + files[file] for name, files in _releases().items() if file in files
+    ]
+
+
+def _spoil_after_name(mutate: Mutator) -> Mutator:
+    def spoil(chance: random.Random, data: bytes) -> bytes:
+        name, _, content = data.partition(b"\n")
+        if name.decode("latin-1") not in _releases():  # spliced
+            name = b"dualquery"
+        return name + b"\n" + mutate(chance, content)
+
+    return spoil
+
+
+def _read_release(file: str, data: bytes, folder: Path) -> None:
+    from dualquery.releases.answering import answer_queries
+    from dualquery.releases.folder import load_release
+
+    name, _, content = data.partition(b"\n")
+    for other, kept in _releases()[name.decode()].items():
+        (folder / other).write_bytes(content if other == file else kept)
+    release = load_release(folder)
+    json.dumps(release.summary(), allow_nan=False)
+    assert repr(release)
+    assert release.privacy.text()
+    assert len(release.answer_table) == len(release.workload) == len(release.answers)
+    assert np.all(np.isfinite(release.answers))
+    if release.records is not None:
+        groups = release.schema.domain.sizes > 1
+        sums = np.add.reduceat(release.records, release.schema.domain.offsets[:-1], axis=1)
+        assert np.all(sums[:, groups] == 1)
+        assert release.synthetic is not None
+        text = release.workload.text(release.schema)[0]
+        answer_queries(release, [text])
+
+
+def _read_verified(data: bytes, folder: Path) -> None:
+    """Check a release whose record was spoilt, with digests that fit it or not."""
+    from dualquery.releases.seal import sealed
+    from dualquery.verification import verify
+
+    name, _, content = data.partition(b"\n")
+    for other, kept in _releases()[name.decode()].items():
+        if other != "release.json":
+            (folder / other).write_bytes(kept)
+    try:
+        stored = json.loads(content)
+        content = json.dumps(sealed(stored, folder)).encode()
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        pass  # no digests fit that
+    (folder / "release.json").write_bytes(content)
+    report = verify(folder)
+    assert all(isinstance(fault, str) for fault in report.faults)
+    assert report.faults or report.recomputed is not None
+
+
+def _checkpoint_examples() -> list[bytes]:
+    import tempfile
+
+    from dualquery.checkpoints.checkpoint import Checkpoint
+    from dualquery.privacy.events import GaussianNoise
+    from dualquery.room.ground import Ground
+
+    with tempfile.TemporaryDirectory() as place:
+        path = Path(place) / "checkpoint"
+        made = Checkpoint(path)
+        made.same("queries", {"way": 2})
+        made.begin((GaussianNoise(2.0, 1.0),) * 3, Ground("counts", "definition", 1.0))
+        made.end(np.arange(3.0))
+        made.go_on(1)
+        made.finish()
+        made.close()
+        return [path.read_bytes()]
+
+
+def _spoil_lines(chance: random.Random, data: bytes) -> bytes:
+    """Spoil a checkpoint; as a rule with digests that fit, as one who edits it could make them."""
+    from dualquery.checkpoints import lines
+
+    if chance.random() < 0.2:
+        return spoil_bytes(chance, data)
+    entries = [line.partition(b" ")[2] for line in data.splitlines() if b" " in line]
+    if not entries:
+        return spoil_bytes(chance, data)
+    at = chance.randrange(len(entries))
+    entries[at] = spoil_json(chance, entries[at]).replace(b"\n", b"")
+    digest, out = lines._BEGINNING, []
+    for entry in entries:
+        text = entry.decode("ascii", "replace")
+        digest = lines._next(digest, text)
+        out.append(f"{digest} {text}\n".encode("ascii", "replace"))
+    return b"".join(out)
+
+
+def _read_checkpoint(data: bytes, folder: Path) -> None:
+    from dualquery.checkpoints.checkpoint import Checkpoint
+
+    path = folder / "checkpoint"
+    path.write_bytes(data)
+    read = Checkpoint(path)
+    try:
+        assert read.draws >= read.lost >= 0
+        assert read.recorded() is None or read.recorded().events
+    finally:
+        read.close()
+
+
+def _counts_examples() -> list[bytes]:
+    stream = io.BytesIO()
+    np.savez(
+        stream,
+        format_version=np.array(1),
+        key=np.array("k" * 64),
+        literals=np.array([[0, 3], [2, -1]], np.int32),
+        counts=np.array([5, 7]),
+    )
+    return [stream.getvalue()]
+
+
+def _read_counts(data: bytes, folder: Path) -> None:
+    from dualquery.rows.counts_file import CountsFile
+
+    path = folder / "counts"
+    path.write_bytes(data)
+    asked = np.array([[0, 3], [1, 4]], np.int32)
+    file = CountsFile(path, "k" * 64)
+    counted = file.complete(asked, 10, lambda new: np.arange(len(new)))
+    assert counted.shape == (2,)
+    assert np.all(counted >= 0)
+    assert np.array_equal(file.complete(asked, 10, lambda new: 1 // len(new)), counted)
+
+
+def _budget_examples() -> list[bytes]:
+    import tempfile
+
+    from dualquery.budgets.account import CHARGE, Entry, new_token
+    from dualquery.budgets.budget_file import BudgetFile
+    from dualquery.privacy.composition import Cost
+
+    with tempfile.TemporaryDirectory() as place:
+        made = []
+        for kind in ("sum", "zcdp"):
+            path = Path(place) / kind
+            file = BudgetFile.create(path, epsilon=2.0, delta=1e-6, composition=kind)
+            made.append(path.read_bytes())
+            entry = Entry(CHARGE, new_token(), 0, Cost(0.001, 0.1, 1e-9), "mwem", "", "2026-01-01")
+            file.write(lambda _, entry=entry: entry)
+            made.append(path.read_bytes())
+    return made
+
+
+def _read_budget(data: bytes, folder: Path) -> None:
+    from dualquery.budgets.budget_file import BudgetFile
+
+    path = folder / "budget"
+    path.write_bytes(data)
+    account = BudgetFile(path).read()
+    assert account == BudgetFile(path).read()
+
+
+OUTPUTS: dict[str, Parser] = {
+    **{
+        f"release: {file}": Parser(
+            partial(_release_examples, file),
+            _spoil_after_name(mutate),
+            partial(_read_release, file),
+        )
+        for file, mutate in (
+            ("release.json", spoil_json),
+            ("answers.parquet", spoil_table),
+            ("synthetic.parquet", spoil_table),
+            ("trace.parquet", spoil_table),
+            ("measurements.parquet", spoil_table),
+            ("model.npz", spoil_arrays),
+        )
+    },
+    "verify": Parser(
+        partial(_release_examples, "release.json"), _spoil_after_name(spoil_json), _read_verified
+    ),
+    "checkpoint": Parser(_checkpoint_examples, _spoil_lines, _read_checkpoint),
+    "counts file": Parser(_counts_examples, spoil_arrays, _read_counts),
+    "budget file": Parser(_budget_examples, spoil_bytes, _read_budget),
+}

@@ -1,0 +1,57 @@
+"""What a parser is, to those who spoil its inputs."""
+
+from __future__ import annotations
+
+import gzip
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dualquery.runtime.errors import BadInputError
+from solvers.errors import SolverError
+from tests.hostile.mutation import Mutator, spliced, zipped
+
+DOCUMENTED = (BadInputError, SolverError)
+"""What a parser may raise."""
+
+
+@dataclass(frozen=True)
+class Parser:
+    """One thing that reads.
+
+    Parameters
+    ----------
+    examples
+        Returns valid inputs; called once in a process.
+    mutate
+        Spoils one.
+    read
+        Reads an input in an empty folder; raises one of `DOCUMENTED` if it refuses it, and
+        `AssertionError` if what it accepted does not hold.
+    """
+
+    examples: Callable[[], Sequence[bytes]]
+    mutate: Mutator
+    read: Callable[[bytes, Path], None]
+
+    def input(self, examples: Sequence[bytes], seed: str) -> bytes:
+        """Return the input of a seed."""
+        chance = random.Random(seed)
+        return self.mutate(chance, spliced(chance, examples))
+
+
+def texts(*texts: str) -> Callable[[], Sequence[bytes]]:
+    return lambda: [text.encode() for text in texts]
+
+
+def zipped_parser(
+    examples: Callable[[], Sequence[bytes]],
+    mutate: Mutator,
+    read: Callable[[bytes, Path], None],
+    packing: Any = gzip,
+) -> Parser:
+    return Parser(
+        lambda: [packing.compress(data) for data in examples()], zipped(mutate, packing), read
+    )

@@ -1,0 +1,207 @@
+"""Schemas, queries, questions, choices of columns, names of data, configuration files."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dualquery.data.readers.formats import source_of
+from dualquery.data.schema.files import format_schema, load_schema, schema_from_dict
+from dualquery.data.schema.items import ItemSchema
+from dualquery.runtime.documents import parse_json
+from dualquery.runtime.errors import BadInputError
+from tests.hostile.mutation import TEXT, spoil_json
+from tests.hostile.parser import Parser, texts
+from tests.hostile.tables import ITEMS, legal_rows
+from tests.tables import SCHEMA
+
+
+def _schema_examples() -> list[bytes]:
+    items = ItemSchema(np.array([3, 4, 9]), names=("a", "b", "c"), declared=True)
+    numeric = (
+        b'{"columns": [{"name": "i", "kind": "numeric", "edges": [-1, 0, 2.5], "missing": '
+        b'"category", "unparsable": "missing", "outside": "clip"}], "declared": true}'
+    )
+    return [
+        numeric,
+        format_schema(SCHEMA).encode(),
+        format_schema(ITEMS).encode(),
+        format_schema(items).encode(),
+        b'{"items": "0-5,9", "declared": true, "max_ones_per_row": 2}',
+        b'{"columns": [{"name": "c", "kind": "categorical", "values": ["x", ["y", "z"], 3]}]}',
+        b'{"columns": [{"name": "d", "kind": "date", "from": "2020-01", "to": "2020-12", '
+        b'"every": "month"}], "declared": true}',
+    ]
+
+
+_TOML_SCHEMA = b"""name = "survey"
+declared = true
+missing_values = ["", "n/a"]
+[[columns]]
+name = "age"
+kind = "numeric"
+edges = [0, 18, 30.5]
+[[columns]]
+name = "member"
+kind = "binary"
+zero = "no"
+one = "yes"
+"""
+
+
+def _read_schema(ending: str, data: bytes, folder: Path) -> None:
+    path = folder / f"schema{ending}"
+    path.write_bytes(data)
+    schema = load_schema(path)
+    again = schema_from_dict(json.loads(json.dumps(schema.to_dict(), allow_nan=False)))
+    assert again == schema
+    fields = parse_json(format_schema(schema))
+    assert isinstance(fields, dict)
+    assert replace(schema_from_dict(fields), name=schema.name) == schema
+    assert schema.domain.columns == len(schema.column_names)
+    if schema.domain.bits <= 100_000:
+        assert len(schema.bit_labels()) == schema.domain.bits
+        records = np.zeros((1, schema.domain.bits), np.uint8)
+        records[0, schema.domain.offsets[:-1][schema.domain.sizes > 1]] = 1
+        rows = legal_rows(source_of(schema.decode(records)), schema)
+        assert rows == [np.flatnonzero(records[0]).tolist()]
+
+
+_QUERIES = (
+    "age=0-25 & flag",
+    "!flag & job!=nurse & sex=Male",
+    '"age"="75-100" & job="(missing)"',
+    "age=50 & constant=a",
+    "sex = Female & flag=1",
+)
+
+
+def _read_query(data: bytes, folder: Path) -> None:
+    from dualquery.queries.text import parse_query, print_queries
+
+    del folder
+    text = data.decode("utf-8", "surrogateescape")
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        text = data.decode("latin-1")
+    literals = parse_query(text, SCHEMA)
+    assert np.all(literals[1:] > literals[:-1])
+    assert np.all((literals >= 0) & (literals < 2 * SCHEMA.domain.bits))
+    again = parse_query(print_queries(literals[None, :], SCHEMA)[0], SCHEMA)
+    assert np.array_equal(again, literals)
+
+
+_QUESTIONS = (
+    *_QUERIES,
+    "age=20-60 & (flag or sex=Male)",
+    "job in (nurse, smith) given not age >= 50",
+    "mean(age) given flag",
+    "quantile(age, 0.25)",
+    "count(job=clerk) ",
+    "age not between 10 and 30",
+)
+
+
+def _read_question(data: bytes, folder: Path) -> None:
+    from dualquery.questions.asked import ask
+    from dualquery.questions.plain import read_question
+
+    del folder
+    text = data.decode("utf-8", "replace")
+    question = read_question(text, SCHEMA)
+    assert read_question(text, SCHEMA) == question
+    ask(question, SCHEMA)
+
+
+def _read_query_file(ending: str, data: bytes, folder: Path) -> None:
+    from dualquery.queries.generate.files import read_queries, workload_of_texts
+
+    path = folder / f"queries{ending}"
+    path.write_bytes(data)
+    workload = read_queries(path, SCHEMA)
+    again = workload_of_texts(workload.text(SCHEMA), SCHEMA, "again", str)
+    assert np.array_equal(again.literals, workload.literals)
+
+
+def _read_columns(data: bytes, folder: Path) -> None:
+    from dualquery.data.schema.column_choice import format_items, select_columns, select_items
+
+    del folder
+    text = data.decode("latin-1")
+    names = ("age", "job", "a, b", "3", '"x"')
+    chosen: list[int] = []
+    try:
+        chosen = select_columns(text, names)
+        assert chosen == sorted({*chosen})
+        assert {*chosen} <= {*range(len(names))}
+    except BadInputError:
+        items = select_items(text)
+        assert np.all(np.diff(items) > 0)
+        assert np.array_equal(select_items(format_items(items)), items)
+
+
+def _read_source_name(data: bytes, folder: Path) -> None:
+    text = data.decode("latin-1").replace("DIR", str(folder))
+    if "/" in text.replace(str(folder), ""):
+        text = text.replace("/", "_")  # nothing of the machine's own
+    (folder / "a.csv").write_text("a\n1\n2\n")
+    source = source_of(text)
+    assert isinstance(source.label, str)
+
+
+_CONFIG = b"""epsilon = 0.5
+queries = 100
+way = 2
+mechanism = "dualquery"
+option = {free = "coins", burn_in = 0}
+seed = 3
+columns = "age,sex"
+quiet = true
+"""
+
+
+def _read_config(data: bytes, folder: Path) -> None:
+    import typer
+
+    from dualquery.cli.main import app
+    from dualquery.cli.options import apply_config
+    from dualquery.cli.release import check_options
+
+    path = folder / "config.toml"
+    path.write_bytes(data)
+    command: Any = typer.main.get_command(app)
+    release = command.commands["release"]
+    context = release.make_context("release", [])
+    given = apply_config(context, path)
+    assert given.keys() == context.params.keys()
+    check_options(given)
+
+
+SETTINGS: dict[str, Parser] = {
+    "schema.json": Parser(_schema_examples, spoil_json, partial(_read_schema, ".json")),
+    "schema text": Parser(_schema_examples, TEXT, partial(_read_schema, ".json")),
+    "schema.toml": Parser(lambda: [_TOML_SCHEMA], TEXT, partial(_read_schema, ".toml")),
+    "query": Parser(texts(*_QUERIES), TEXT, _read_query),
+    "query file": Parser(
+        texts("\n".join(_QUERIES), "# x\nflag\n"), TEXT, partial(_read_query_file, ".txt")
+    ),
+    "query file.csv": Parser(
+        texts("query,id\n" + ",1\n".join(_QUERIES[:2]) + ",2\n"),
+        TEXT,
+        partial(_read_query_file, ".csv"),
+    ),
+    "question": Parser(texts(*_QUESTIONS), TEXT, _read_question),
+    "columns": Parser(texts("age,!job", "0-9,12", '"a, b",3', "1-2,4"), TEXT, _read_columns),
+    "source name": Parser(
+        texts("csv:DIR/a.csv", "biased:100,5", "netflix-like:10,5,1", "DIR/*.parquet", "adult"),
+        TEXT,
+        _read_source_name,
+    ),
+    "config": Parser(lambda: [_CONFIG], TEXT, _read_config),
+}

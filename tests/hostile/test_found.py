@@ -1,0 +1,333 @@
+"""What spoilt inputs and bombs once broke, each as small as it can be."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import io
+import json
+import lzma
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import scipy.sparse
+
+from dualquery.data.blocks import choose_schema, encoded_blocks
+from dualquery.data.readers.formats import source_of
+from dualquery.data.schema.files import load_schema
+from dualquery.queries.text import parse_query
+from dualquery.questions.plain import read_question
+from dualquery.releases.folder import load_release
+from dualquery.releases.table_files import write_frames
+from dualquery.rows.counts_file import CountsFile
+from dualquery.runtime.array_files import read_arrays
+from dualquery.runtime.documents import parse_json, parse_toml
+from dualquery.runtime.errors import BadInputError
+from solvers.errors import MalformedFileError, ProblemTooLargeError
+from solvers.formats import read_instance
+from tests.tables import SCHEMA, people
+
+
+def read(text: str) -> int:
+    """Read all rows of a source with a drafted schema; return their number."""
+    source = source_of(text)
+    blocks = encoded_blocks(source, choose_schema(source))
+    return sum(len(block.indptr) - 1 for block in blocks)
+
+
+def parquet(column: pa.Array) -> bytes:
+    stream = io.BytesIO()
+    pq.write_table(pa.table({"a": column}), stream)
+    return stream.getvalue()
+
+
+def npz(**arrays: object) -> bytes:
+    stream = io.BytesIO()
+    np.savez(stream, **arrays)  # type: ignore[arg-type]
+    return stream.getvalue()
+
+
+def sparse(shape: tuple[int, int], indptr: list[int], indices: list[int]) -> bytes:
+    ones = np.ones(len(indices))
+    where = np.array(indices, np.int64)
+    return npz(format=b"csr", shape=shape, data=ones, indices=where, indptr=indptr)
+
+
+INVALID_UTF8 = pa.StringArray.from_buffers(
+    1, pa.py_buffer(np.array([0, 1], np.int32).tobytes()), pa.py_buffer(b"\xff")
+)
+
+TABLES: dict[str, tuple[str, Callable[[], bytes], str]] = {
+    # Bombs: a small file that unpacks, or says that it unpacks, to gigabytes.
+    "a line without end": ("x.dat.gz", lambda: gzip.compress(b"1 " * 10**7, 1), "has more than"),
+    "a header without end": ("x.csv.gz", lambda: gzip.compress(b"a" * 10**7, 1), "a row has more"),
+    "a header of a million columns": (
+        "x.csv",
+        lambda: b",".join(b"%d" % n for n in range(500_000)),
+        "500,000 columns; a table has at most",
+    ),
+    "a cell without end": ("x.csv.gz", lambda: gzip.compress(b'a,b\n"' + b"x" * 10**7, 1), "csv"),
+    "a count of all rows": ("bitstring:x", lambda: b"1\t999999999999999999\n", "more than 1,000"),
+    "counts beyond 64 bits": ("bitstring:x", lambda: b"1\t999999999999999999\n" * 20, "more than"),
+    "a user of his own": ("netflix:x", lambda: b"1:\n5000000,3,2005-09-06\n", "user 5000000"),
+    "a shape of all columns": (
+        "x.npz", lambda: sparse((1, 2**62), [0, 0], []), "columns are possible"
+    ),
+    "a shape of all rows": (
+        "x.npz",
+        lambda: npz(format=b"coo", shape=(10**12, 2), data=np.ones(1), row=[0], col=[0]),
+        "rows and",
+    ),
+    # Crashes: SciPy's loops trust the positions.
+    "pointers that go back": ("x.npz", lambda: sparse((2, 2), [0, 10**6, 0], []), "pointers"),
+    "positions outside": ("x.npz", lambda: sparse((1, 2), [0, 1], [7]), "damaged sparse matrix"),
+    "objects": ("x.npz", lambda: npz(format=b"csr", data=np.array([None])), "no array of numbers"),
+    # Polars takes texts of Arrow on trust.
+    "texts that are no UTF-8": ("x.parquet", lambda: parquet(INVALID_UTF8), "damaged parquet file"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", TABLES)
+def test_tables(tmp_path: Path, case: str) -> None:
+    name, make, message = TABLES[case]
+    form, colon, file = name.rpartition(":")
+    (tmp_path / file).write_bytes(make())
+    with pytest.raises(BadInputError, match=message):
+        read(f"{form}{colon}{tmp_path / file}")
+
+
+def test_names_of_files(tmp_path: Path) -> None:
+    for text in ("x" * 5000, "a\0b.csv", "a**b/*.parquet", "netflix-like:5,99999999999"):
+        with pytest.raises(BadInputError):
+            source_of(text)
+    with pytest.raises(BadInputError):
+        load_schema("x" * 5000)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[" * 100_000,
+        '{"a": ' * 100_000,
+        "9" * 5000,
+        "1e999",
+        "NaN",
+        '{"a": "\\ud800"}',
+        '{"a": 1, "a": 2}',
+        "9" * 101,
+    ],
+)
+def test_json(text: str) -> None:
+    with pytest.raises(BadInputError):
+        parse_json(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["a = " + "[" * 100_000, "a" + ".a" * 100_000 + " = 1", "a = inf", "a = " + "9" * 5000]
+)
+def test_toml(text: str) -> None:
+    with pytest.raises(BadInputError):
+        parse_toml(text)
+
+
+def test_a_schema_with_a_limit_beyond_64_bits(tmp_path: Path) -> None:
+    path = tmp_path / "s.json"
+    path.write_text('{"items": "0-5", "max_ones_per_row": 18446744073709551616}')
+    with pytest.raises(BadInputError, match="max_ones_per_row"):
+        load_schema(path)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["age=" + "1" * 19_000 + "x", "a" + " " * 19_000 + '"', '"' * 61, 'a="' + '""' * 9_000],
+)
+def test_texts_that_took_the_square_of_their_length(text: str) -> None:
+    with contextlib.suppress(BadInputError):
+        read_question(text, SCHEMA)
+    with pytest.raises(BadInputError):
+        parse_query(text, SCHEMA)
+
+
+def test_a_range_with_several_points_in_a_number() -> None:
+    with pytest.raises(BadInputError):
+        parse_query("age=1.2.3-4", SCHEMA)
+
+
+def test_arrays_are_read_within_their_limit() -> None:
+    with pytest.raises(BadInputError, match="at most 100 of 1 MiB"):
+        read_arrays(io.BytesIO(npz(a=np.zeros(10**6))), 1 << 20)
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:  # a header that promises more than there is
+        header = io.BytesIO()
+        np.lib.format.write_array_header_1_0(
+            header, {"descr": "<i8", "fortran_order": False, "shape": (10**12,)}
+        )
+        archive.writestr("a.npy", header.getvalue())
+    with pytest.raises(BadInputError, match="8,000,000,000,000 bytes, but there are 0"):
+        read_arrays(stream, 1 << 20)
+
+
+def test_a_file_of_counts_of_other_arrays(tmp_path: Path) -> None:
+    path = tmp_path / "counts"
+    for literals, counts in (([[0.5]], [1]), ([[0]], [-1]), ([0], [1]), ([[99]], [1])):
+        path.write_bytes(
+            npz(
+                format_version=1,
+                key="k",
+                literals=np.array(literals, None if literals == [[0.5]] else np.int32),
+                counts=np.array(counts),
+            )
+        )
+        with pytest.raises(BadInputError, match="--answers-cache"):
+            CountsFile(path, "k").complete(np.array([[1]], np.int32), 4, lambda new: new[:, 0])
+    np.save(path.open("wb"), np.zeros(3))
+    with pytest.raises(BadInputError, match="not a file of answers"):
+        CountsFile(path, "k")
+
+
+PROBLEMS: dict[str, tuple[str, bytes, str]] = {
+    "a variable of its own": ("x.wcnf", b"1 1073741823 0\n", "number them without gaps"),
+    "variables of a header": ("x.wcnf", b"p wcnf 1000000000000 1 9\n1 1 0\n", "without gaps"),
+    "attributes of a comment": (
+        "x.wcnf", b"c dualquery attributes 99999999999 clauses 1\n1 1 0\n", "without gaps"
+    ),
+    "fewer than no attributes": (
+        "x.wcnf", b"c dualquery attributes -1 clauses 1\n1 1 0\n", "cannot be read"
+    ),
+    "a member beyond 32 bits": (
+        "x.wcnf", b"c dualquery constraint 0 1 1 99999999999\n1 1 0\n", "cannot be read"
+    ),
+    "a weight beyond 64 bits": ("x.wcnf", b"9223372036854775808 1 0\n", "not below 2"),
+    "a number of thousands of digits": ("x.wcnf", b"9" * 5000 + b" 1 0\n", "found '9999"),
+    "one long clause and many": (
+        "x.wcnf",
+        b"1 " + b" ".join(b"%d" % n for n in range(1, 20_000)) + b" 0\n" + b"1 1 2 0\n" * 10_000,
+        "conjunctions or soft clauses of up to 19999",
+    ),
+    "damage within gzip": (
+        "x.wcnf.gz", gzip.compress(b"1 1 0\n" * 99, mtime=0)[:12] + b"\xff" * 20, "decompressed"
+    ),
+    "attributes of an LP file": (
+        "x.lp",
+        b"\\ dualquery attributes 9999999999\nmax\n x\nst\n x <= 1\nbin\n x\nend",
+        "no variable",
+    ),
+    "what makes SCIP crash": ("x.lp", b"max\n " + b"(" * 100_000 + b" x\nst\nend", "SCIP crashed"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", PROBLEMS)
+def test_problems(tmp_path: Path, case: str) -> None:
+    name, content, message = PROBLEMS[case]
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises((MalformedFileError, ProblemTooLargeError), match=message):
+        read_instance(tmp_path / name)
+
+
+def test_bombs_of_problems(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("solvers.formats.files.LARGEST", 1 << 20)
+    for ending, packed in (
+        (".gz", gzip.compress(b"\n" * 10**7)),
+        (".xz", lzma.compress(b"\n" * 10**7)),
+    ):
+        path = tmp_path / f"x.wcnf{ending}"
+        path.write_bytes(packed)
+        with pytest.raises(MalformedFileError, match="more than 1,048,576 bytes of text"):
+            read_instance(path)
+
+
+def test_blank_lines_before_a_problem_are_passed_over_once(tmp_path: Path) -> None:
+    path = tmp_path / "x.lp"
+    path.write_bytes(b"\n" * 300_000 + b"maximise\n x\nst\n x <= 1\nbin\n x\nend")
+    assert read_instance(path).problem.attributes == 1
+
+
+def test_the_process_of_scip_is_started_again_after_a_crash(tmp_path: Path) -> None:
+    crash, good = tmp_path / "a.lp", tmp_path / "b.lp"
+    crash.write_bytes(b"max\n " + b"(" * 100_000 + b" x\nst\nend")
+    good.write_text("max\n x\nst\n x <= 1\nbin\n x\nend")
+    for _ in range(2):
+        with pytest.raises(MalformedFileError, match="SCIP crashed"):
+            read_instance(crash)
+        assert read_instance(good).problem.attributes == 1
+
+
+@pytest.fixture
+def release(tmp_path: Path) -> Path:
+    import dualquery
+
+    made = dualquery.release(people(50), schema=SCHEMA, queries=9, way=2, mechanism="gaussian")
+    made.save(tmp_path / "release")
+    return tmp_path / "release"
+
+
+def test_a_release_with_a_link_is_refused(release: Path, tmp_path: Path) -> None:
+    file = release / "answers.parquet"
+    moved = file.rename(tmp_path / "elsewhere.parquet")
+    try:
+        file.symlink_to(moved)
+    except OSError:
+        pytest.skip("links cannot be made here")
+    with pytest.raises(BadInputError, match="is a link; copy the file itself"):
+        load_release(release)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("mechanism", ["x"]),
+        ("rows", -1),
+        ("rows", 2**64),
+        ("notes", "a text"),
+        ("notes", [1]),
+        ("versions", {"dualquery": 1}),
+        ("created", "yesterday"),
+        ("privacy", {"private": 1}),
+        ("privacy", {"private": False, "reasons_not_private": [1]}),
+        ("format_version", True),
+    ],
+)
+def test_a_record_of_other_types_is_refused(release: Path, key: str, value: object) -> None:
+    path = release / "release.json"
+    stored = json.loads(path.read_text())
+    path.write_text(json.dumps({**stored, key: value}))
+    with pytest.raises(BadInputError, match="damaged release"):
+        load_release(release)
+
+
+def test_answers_that_are_no_answers_are_refused(release: Path) -> None:
+    path = release / "answers.parquet"
+    table = pl.read_parquet(path)
+    for name, column in (
+        ("answer", pl.Series("answer", [float("nan")] * table.height)),
+        ("answer", pl.Series("answer", ["x"] * table.height)),
+        ("literal_1", pl.Series("literal_1", [2**32] * table.height)),
+        ("literal_1", pl.Series("literal_1", ["0"] * table.height)),
+    ):
+        table.with_columns(column.alias(name)).write_parquet(path)
+        with pytest.raises(BadInputError):
+            load_release(release)
+
+
+def test_a_matrix_of_python_that_names_cells_it_has_not() -> None:
+    matrix = scipy.sparse.csc_array(np.eye(3))
+    matrix.indices[0] = 10**6
+    source = source_of(matrix)
+    schema = choose_schema(source)
+    with pytest.raises(BadInputError, match="damaged sparse matrix"):
+        list(encoded_blocks(source, schema))
+
+
+def test_formulas_in_a_table_become_texts_in_csv_only(tmp_path: Path) -> None:
+    frame = pl.DataFrame({"=name": ["=1+1", "-5", None, "a"], "n": [1, 2, 3, 4]})
+    for ending in (".csv", ".parquet"):
+        write_frames([frame, frame], tmp_path / f"rows{ending}")
+    text = (tmp_path / "rows.csv").read_text()
+    assert text == "'=name,n\n" + "'=1+1,1\n-5,2\n,3\na,4\n" * 2
+    assert pl.read_parquet(tmp_path / "rows.parquet").equals(pl.concat([frame, frame]))

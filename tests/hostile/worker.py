@@ -1,0 +1,124 @@
+"""Feed spoilt inputs to parsers, in a process of its own: it may be killed, crash or run out.
+
+``python -m tests.hostile.worker COUNT FIRST PARSER...`` prints one JSON object a parser. The
+process has a limit on its address space where the system has one; an input that takes longer than
+the time-out ends the process, and what it was is in the file that the environment names.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import faulthandler
+import json
+import os
+import shutil
+import sys
+import tempfile
+import time
+import traceback
+import warnings
+from pathlib import Path
+
+PLACE = "DUALQUERY_HOSTILE_PLACE"
+"""Variable of the environment: a file that says which input is being read."""
+
+TIMEOUT = 60.0
+"""Seconds for one input; a machine may be busy, so this is far above what any takes."""
+
+SPACE = 3 << 30
+"""Bytes of address space beyond what the libraries have once they are loaded."""
+
+MEMORY = 1 << 30
+"""Bytes that are said to be free: readers ask before they take much."""
+
+_MOST_FAULTS = 20
+
+
+def limit_space() -> None:
+    """Limit the address space, where the system can."""
+    with contextlib.suppress(ImportError, OSError, ValueError):
+        import resource
+
+        pages = int(Path("/proc/self/statm").read_text().split()[0])
+        limit = pages * resource.getpagesize() + SPACE
+        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+
+
+def peak() -> float:
+    """Return the most memory that the process had, in MiB; 0 where no one says."""
+    try:
+        import resource
+
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    except ImportError:
+        return 0.0
+
+
+def main(arguments: list[str]) -> None:
+    """Run some parsers."""
+    count, first, names = int(arguments[0]), int(arguments[1]), arguments[2:]
+    import dualquery.runtime.resources as resources
+    from dualquery.runtime.errors import BadInputError
+    from tests.hostile.parser import DOCUMENTED
+    from tests.hostile.parsers import PARSERS
+
+    resources.available_memory = lambda: MEMORY
+    warnings.simplefilter("ignore")
+    place = os.open(os.environ[PLACE], os.O_CREAT | os.O_WRONLY) if PLACE in os.environ else None
+    limited = False
+    for name in names:
+        parser = PARSERS[name]
+        examples = parser.examples()
+        valid = 0
+        for example in examples:  # and whatever is loaded at first use is loaded now
+            with _folder() as folder, contextlib.suppress(BadInputError):
+                parser.read(example, folder)
+                valid += 1
+        assert 2 * valid > len(examples), f"{name}: only {valid} of its examples are read"
+        if not limited:
+            limit_space()
+            limited = True
+        before = peak()
+        refused = accepted = 0
+        worst, faults = (0.0, first), []
+        for number in range(first, first + count):
+            data = parser.input(examples, f"{name} {number}")
+            if place is not None:
+                os.pwrite(place, f"{name} {number}".ljust(60).encode(), 0)
+            faulthandler.dump_traceback_later(TIMEOUT, exit=True)
+            started = time.perf_counter()
+            try:
+                with _folder() as folder:
+                    started = time.perf_counter()
+                    parser.read(data, folder)
+                accepted += 1
+            except DOCUMENTED:
+                refused += 1
+            except BaseException as error:
+                lines = traceback.format_exception(error)
+                faults.append(f"{name} {number}: {data[:300]!r}\n{''.join(lines)[-1500:]}")
+            finally:
+                worst = max(worst, (time.perf_counter() - started, number))
+                faulthandler.cancel_dump_traceback_later()
+            if len(faults) >= _MOST_FAULTS:
+                break
+        line = {
+            "parser": name, "count": refused + accepted + len(faults), "refused": refused,
+            "accepted": accepted, "worst_s": round(worst[0], 3),
+            "slowest": worst[1], "grown_mib": round(peak() - before, 1),
+            "peak_mib": round(peak(), 1), "faults": faults,
+        }  # fmt: skip
+        print(json.dumps(line), flush=True)
+
+
+@contextlib.contextmanager
+def _folder():
+    path = Path(tempfile.mkdtemp(prefix="hostile-"))
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
