@@ -70,8 +70,11 @@ class Tally:
 GAUSSIAN = ("--mechanism", "gaussian")
 
 
-def work(folder: Path, table: Path, schema: Path, name: str, how: tuple[str, ...]) -> None:
+def work(
+    folder: Path, table: Path, schema: Path, name: str, state: str, how: tuple[str, ...]
+) -> None:
     """Make releases until the budget is spent."""
+    os.environ["XDG_STATE_HOME"] = state  # the server of forks may be that of another test
     from dualquery.cli.main import main
     from dualquery.releases import making
     from dualquery.releases.payment import Payment
@@ -140,6 +143,7 @@ def rounds_of_kills(
         Called when all workers of a round are dead.
     """
     instants = random.Random(seed)
+    state = os.environ["XDG_STATE_HOME"]
     tally = Tally()
     folder = place
     while tally.kills < kills:
@@ -150,7 +154,7 @@ def rounds_of_kills(
             tally.files += 1
         names = [f"{tally.kills}-{number}" for number in range(workers)]
         started = [
-            _processes.Process(target=work, args=(folder, table, schema, name, how))
+            _processes.Process(target=work, args=(folder, table, schema, name, state, how))
             for name in names
         ]
         for each in started:

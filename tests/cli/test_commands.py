@@ -750,7 +750,8 @@ def test_as_a_process(files, tmp_path) -> None:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
-def test_a_real_ctrl_c_ends_cleanly(files, tmp_path) -> None:
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
+def test_a_real_ctrl_c_ends_cleanly(files, tmp_path, name) -> None:
     folder = tmp_path / "work"
     folder.mkdir()
     process = subprocess.Popen(
@@ -767,9 +768,9 @@ def test_a_real_ctrl_c_ends_cleanly(files, tmp_path) -> None:
         pass
     # The folder is reserved before the work begins.
     journal = folder / "mine.unfinished" / "journal"
-    while b'{"begin"' not in journal.read_bytes() and process.poll() is None:
+    while b'{"end"' not in journal.read_bytes() and process.poll() is None:
         time.sleep(0.05)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(getattr(signal, name))
     out, err = process.communicate(timeout=60)
     assert process.returncode == 130, err
     assert out == ""

@@ -102,6 +102,12 @@ def test_tables(tmp_path: Path, case: str) -> None:
         read(f"{form}{colon}{tmp_path / file}")
 
 
+def test_remarks_of_a_parquet_file_may_be_anything(tmp_path: Path) -> None:
+    table = pa.table({"a": ["0", "1"]}).replace_schema_metadata({b"\xff\xfe": b"\xff"})
+    pq.write_table(table, tmp_path / "x.parquet")
+    assert read(str(tmp_path / "x.parquet")) == 2
+
+
 def test_names_of_files(tmp_path: Path) -> None:
     for text in ("x" * 5000, "a\0b.csv", "a**b/*.parquet", "netflix-like:5,99999999999"):
         with pytest.raises(BadInputError):

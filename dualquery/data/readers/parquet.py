@@ -59,7 +59,12 @@ class _ParquetFile:
         with self.open() as file:
             for batch in file.iter_batches(self.block_rows, columns=names, use_threads=False):
                 batch.validate(full=True)  # texts may be no UTF-8, which Polars takes on trust
-                yield pl.DataFrame(pl.from_arrow(batch))
+                try:
+                    # Without the file's remarks, which are no part of the table.
+                    frame = pl.DataFrame(pl.from_arrow(batch.replace_schema_metadata(None)))
+                except pl.exceptions.PanicException as fault:
+                    raise BadInputError(f"{self.label}: damaged parquet file ({fault})") from None
+                yield frame
 
     @contextlib.contextmanager
     def open(self) -> Iterator[Any]:

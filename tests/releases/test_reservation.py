@@ -1,0 +1,104 @@
+"""The place of a release: taken once, before work begins; dead runs leave nothing in the way."""
+
+from __future__ import annotations
+
+import errno
+import os
+
+import pytest
+
+from dualquery.privacy.events import LaplaceNoise
+from dualquery.releases.reservation import reserve, resume
+from dualquery.room.ground import Ground
+from dualquery.runtime.errors import BadInputError, InterruptedRun
+
+
+def names(folder) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
+def enter(context) -> None:
+    with context:
+        pytest.fail("it must be refused")
+
+
+def draw(place) -> None:
+    place.checkpoint.begin((LaplaceNoise(1.0),), Ground("a lemma", "counts", 1.0))
+
+
+def stop_after_a_draw(out) -> None:
+    with reserve(out) as place:
+        draw(place)
+        raise KeyboardInterrupt
+
+
+def test_two_runs_with_one_out(tmp_path) -> None:
+    with reserve(tmp_path / "out"):
+        assert names(tmp_path) == {"out.unfinished"}
+        with pytest.raises(BadInputError, match=r"another process is making .*out;"):
+            enter(reserve(tmp_path / "out"))
+        with reserve(tmp_path / "other"):
+            assert names(tmp_path) == {"out.unfinished", "other.unfinished"}
+    assert names(tmp_path) == set()
+
+
+@pytest.mark.parametrize("files", [[], ["lock"], ["lock", "journal"], ["lock", "space"]])
+def test_what_a_dead_run_left_is_removed(tmp_path, files) -> None:
+    (tmp_path / "out.unfinished").mkdir()
+    for name in files:
+        (tmp_path / "out.unfinished" / name).touch()
+    with reserve(tmp_path / "other"):
+        left = {"other.unfinished"} if files else {"other.unfinished", "out.unfinished"}
+        assert names(tmp_path) == left  # an empty folder may be another run's that begins
+    with reserve(tmp_path / "out"):
+        pass
+    assert names(tmp_path) == set()
+
+
+def test_what_was_drawn_is_in_nobody_s_way_but_its_own(tmp_path) -> None:
+    with pytest.raises(InterruptedRun, match="1 private draw was begun"):
+        stop_after_a_draw(tmp_path / "out")
+    with pytest.raises(BadInputError, match="holds what an interrupted release has drawn"):
+        enter(reserve(tmp_path / "out"))
+    with reserve(tmp_path / "other"):
+        pass
+    assert names(tmp_path) == {"out.unfinished"}
+    with resume(tmp_path / "out.unfinished") as place:
+        assert place.target == tmp_path / "out"
+        assert place.checkpoint.lost == 1
+        with pytest.raises(BadInputError, match="another process goes on with"):
+            enter(resume(tmp_path / "out.unfinished"))
+    with pytest.raises(BadInputError, match="no folder of an unfinished release"):
+        enter(resume(tmp_path / "out.unfinished"))
+
+
+def test_folders_of_others_are_left_alone(tmp_path) -> None:
+    (tmp_path / "out.unfinished").mkdir()
+    (tmp_path / "out.unfinished" / "mine").touch()
+    with pytest.raises(BadInputError, match="is in the way"):
+        enter(reserve(tmp_path / "out"))
+    with pytest.raises(BadInputError, match="no folder of an unfinished release"):
+        enter(resume(tmp_path / "out.unfinished"))
+    assert names(tmp_path / "out.unfinished") == {"mine"}
+
+
+def test_a_full_disk_is_found_before_anything_is_drawn(tmp_path, monkeypatch) -> None:
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with (  # noqa: PT012
+        monkeypatch.context() as patched,
+        pytest.raises(BadInputError, match="the disk is full"),
+        reserve(tmp_path / "out") as place,
+    ):
+        patched.setattr(os, "fsync", full)
+        place.hold_space()
+    with (  # noqa: PT012
+        monkeypatch.context() as patched,
+        pytest.raises(BadInputError, match="No space left on device; make room"),
+        reserve(tmp_path / "out") as place,
+    ):
+        _ = place.checkpoint
+        patched.setattr(os, "fsync", full)
+        place.checkpoint.make_room(1 << 21)
+    assert names(tmp_path) == set()
