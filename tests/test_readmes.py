@@ -75,7 +75,7 @@ LONG = (
     "release --out my-release",
     "evaluate my-release",
     "compare-solvers",
-    "budget --rows 30162 --e",
+    "budget plan --rows 30162 --e",
     "audit --quick",
 )
 """Commands of minutes: parsed here, and run by the tests of their own."""

@@ -118,6 +118,8 @@ class BudgetFile:
                     (terms.id, chosen.epsilon, chosen.delta, composition.value, neighbours.value,
                      unit, terms.created),
                 )  # fmt: skip
+            with Seen.opened() as seen:
+                seen.record(Account(terms, []))
         except BaseException:
             place.unlink(missing_ok=True)
             raise
@@ -138,9 +140,9 @@ class BudgetFile:
 
     def problem(self) -> str | None:
         """Return why this user may not charge the file, as far as the user's own counter tells."""
-        account = self.read()
+        # Read under the counter's lock: else a charge meanwhile makes this look like an old copy.
         with Seen.opened() as seen:
-            return seen.problem(account, self.path)
+            return seen.problem(self.read(), self.path)
 
     def write(self, decide: Callable[[Account], Entry | None]) -> None:
         """Add an entry; it is on the disk when this returns.

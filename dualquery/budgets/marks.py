@@ -11,15 +11,12 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from typing import TYPE_CHECKING
 
 from dualquery.budgets.account import Account
 from dualquery.budgets.seen import Seen
+from dualquery.data.opening import FilePath, reading_errors
 from dualquery.data.readers.formats import source_of
 from dualquery.rows.engines import files_of
-
-if TYPE_CHECKING:
-    from dualquery.data.opening import FilePath
 
 _READ_BYTES = 1 << 20
 
@@ -36,15 +33,22 @@ def mark_of(table: object) -> str:
     -------
     str
         "" for a table that is not in files: in memory, or made up.
+
+    Raises
+    ------
+    BadInputError
+        If there is no such table, or it or the key cannot be read.
     """
-    files = files_of(source_of(table))
+    source = source_of(table)
+    files = files_of(source)
     if not files:
         return ""
     with Seen.opened() as seen:
         key = seen.key
     content = hmac.new(key, b"table", hashlib.sha256)
     for file in files:
-        content.update(_digest(key, file))
+        with reading_errors(source.label):
+            content.update(_digest(key, file))
     return f"{_name_of(key)}:{content.hexdigest()}"
 
 

@@ -88,8 +88,8 @@ def _faults(path: Path, what: str) -> Iterator[None]:
         raise BadInputError(f"{what} {path}: {_reason(fault)}") from fault
     except (sqlite3.Error, UnicodeDecodeError, OverflowError) as fault:
         raise BadInputError(
-            f"{what} {path} is damaged, or no such file at all ({fault}); restore nothing: a copy "
-            "from before the last release would forget what was spent"
+            f"{what} {path} is damaged, or not one at all ({fault}); beware of restoring an older "
+            "copy: it forgets what was spent"
         ) from fault
     except OSError as fault:
         raise BadInputError(f"{what} {path}: {fault.strerror or fault}") from fault

@@ -30,7 +30,10 @@ EPSILON, DELTA = 0.1, 1e-8
 WHOLE = {"epsilon": 1.0, "delta": 1e-6}
 """Of a budget file: ten releases."""
 
-BUDGET, DRAWS, REFUSED, READY = "b.budget", "draws", "refused", "ready"
+BUDGET, REFUSED = "b.budget", "refused"
+READY, PAYING, DRAWS, OUT = "ready", "paying", "draws", "out"
+STAGES = (READY, PAYING, DRAWS, OUT)
+"""Files of a worker: it has begun, is about to pay, is about to draw, has given a release out."""
 
 _processes = multiprocessing.get_context("forkserver")
 # Imports take seconds, and no thread may run before the fork: import, call nothing.
@@ -83,6 +86,7 @@ def work(
     pay, source = Payment.pay, making.randomness
 
     def noted_pay(self: Payment, *arguments: object) -> None:
+        (folder / f"{PAYING}-{name}").touch()
         pay(self, *arguments)  # type: ignore[arg-type]
         assert self.charge is not None
         paid.append(self.charge.release)
@@ -101,7 +105,7 @@ def work(
             code = main([
                 "release", str(table), "--schema", str(schema), "--queries", "5", "--way", "1",
                 *how, "--epsilon", str(EPSILON), "--delta", str(DELTA),
-                "--budget", str(folder / BUDGET), "--out", str(folder / f"out-{name}-{number}"),
+                "--budget", str(folder / BUDGET), "--out", str(folder / f"{OUT}-{name}-{number}"),
                 "--threads", "1",
             ])  # fmt: skip
         if code:
@@ -117,7 +121,7 @@ def rounds_of_kills(
     seed: int,
     *,
     workers: int = 2,
-    longest: float = 1.5,
+    longest: float = 0.5,
     how: tuple[str, ...] = GAUSSIAN,
     after: Callable[[Path], None] = lambda folder: None,
 ) -> Tally:
@@ -132,11 +136,11 @@ def rounds_of_kills(
     kills
         Number of workers to kill while they work.
     seed
-        Of the instants.
+        Of the instants: soon after a stage of a worker's first release, whatever the machine.
     workers
         Processes on one budget file at a time.
     longest
-        Most seconds that a worker lives, after it has begun.
+        Most seconds that a worker lives after the stage.
     how
         Options of the releases.
     after
@@ -160,9 +164,10 @@ def rounds_of_kills(
         for each in started:
             each.start()
         for name, each in zip(names, started, strict=True):
-            while not (folder / f"{READY}-{name}").exists() and each.is_alive():
-                time.sleep(0.01)
-            time.sleep(instants.uniform(0, longest / workers))
+            stage = instants.choice(STAGES)
+            while not reached(folder, stage, name) and each.is_alive():
+                time.sleep(0.002)
+            time.sleep(longest * instants.random() ** 3)  # most of them at once
             if each.is_alive() and each.pid is not None:
                 os.kill(each.pid, signal.SIGKILL)
             each.join()
@@ -175,6 +180,11 @@ def rounds_of_kills(
     return tally
 
 
+def reached(folder: Path, stage: str, name: str) -> bool:
+    """Return whether a worker has come so far."""
+    return any(path.suffix != ".unfinished" for path in folder.glob(f"{stage}-{name}*"))
+
+
 def look(folder: Path, tally: Tally) -> None:
     """Count what workers left in a folder."""
     from dualquery.releases.folder import load_release
@@ -184,7 +194,7 @@ def look(folder: Path, tally: Tally) -> None:
     tally.overspent += spent[0] > WHOLE["epsilon"] or spent[1] > WHOLE["delta"]
     tally.charged += len(account.releases)
     answered = set()
-    for out in folder.glob("out-*"):
+    for out in folder.glob(f"{OUT}-*"):
         if out.name.endswith(".unfinished"):
             continue
         try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import multiprocessing
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -38,8 +39,8 @@ def test_a_budget_is_spent_and_then_refused(make: Make) -> None:
     assert account.spent == (1.0, 1e-6)
 
 
-@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.lists(st.tuples(st.floats(0, 0.05), st.floats(0, 1), st.floats(0, 1e-6)), max_size=6))
+@settings(max_examples=4, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.tuples(st.floats(0, 0.05), st.floats(0, 1), st.floats(0, 1e-6)), max_size=4))
 def test_random_charges_never_exceed(make: Make, asked) -> None:
     for composition in ("sum", "zcdp", "either"):
         file = make(f"{math.floor(1e9 * math.fsum(map(sum, asked)))}-{composition}.sqlite",
@@ -111,6 +112,27 @@ def test_of_many_claims_one_succeeds(make: Make) -> None:
 
     with ThreadPoolExecutor(4) as threads:
         assert sum(threads.map(claim, range(12))) == 1
+
+
+def charge_all(file: BudgetFile) -> None:
+    """Charge releases until there is no room for more."""
+    with contextlib.suppress(BadInputError):
+        while True:
+            charged(file)
+
+
+def test_processes_share_a_file(make: Make) -> None:
+    file = make()
+    processes = multiprocessing.get_context("spawn")
+    workers = [processes.Process(target=charge_all, args=(file,)) for _ in range(3)]
+    for each in workers:
+        each.start()
+    for each in workers:
+        each.join()
+        assert each.exitcode == 0
+    assert file.read().spent == (1.0, 1e-6)
+    assert len(file.read().releases) == 10
+    assert file.problem() is None
 
 
 def test_a_release_that_was_never_charged_is_not_resumed(make: Make) -> None:

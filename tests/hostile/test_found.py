@@ -149,6 +149,14 @@ def test_a_schema_with_a_limit_beyond_64_bits(tmp_path: Path) -> None:
         load_schema(path)
 
 
+def test_whole_numbers_beyond_64_bits(tmp_path: Path) -> None:
+    path = tmp_path / "s.json"
+    column = {"name": "a", "kind": "numeric", "edges": [0, 1, 1e300], "integer": True}
+    path.write_text(json.dumps({"columns": [column]}))
+    with pytest.raises(BadInputError, match="beyond 64 bits"):
+        load_schema(path)
+
+
 @pytest.mark.parametrize(
     "text",
     ["age=" + "1" * 19_000 + "x", "a" + " " * 19_000 + '"', '"' * 61, 'a="' + '""' * 9_000],

@@ -221,6 +221,11 @@ class Numeric:
                 )
         check_group(self.name, self.bits, "bucket")
         if self.integer:
+            if max(map(abs, self.edges)) >= 2**63:
+                raise BadInputError(
+                    f"schema, column {self.name!r}: whole numbers beyond 64 bits; set integer to "
+                    "false, or declare smaller edges"
+                )
             for low, (first, last) in zip(self.edges, self._whole_ranges, strict=False):
                 if first > last:
                     raise BadInputError(

@@ -1,0 +1,155 @@
+"""Copies and restored backups, as far as the user's own counter tells; and the secret key."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+import stat
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from dualquery.budgets.budget_file import BudgetFile
+from dualquery.budgets.marks import is_new, mark_of
+from dualquery.budgets.seen import Seen
+from dualquery.runtime.errors import BadInputError
+from tests.budgets.conftest import Make
+from tests.budgets.test_charges import charged
+
+
+def copy(file: BudgetFile, name: str) -> BudgetFile:
+    """Copy a budget file."""
+    target = Path(file.path).with_name(name)
+    shutil.copy(file.path, target)
+    return BudgetFile(target)
+
+
+def test_a_backup_from_before_a_charge_is_refused(make: Make) -> None:
+    file = make()
+    charged(file)
+    backup = copy(file, "backup.sqlite")
+    charged(file)
+    with pytest.raises(BadInputError, match="is an older copy: it has 1 entries, and 2 were seen"):
+        charged(backup)
+    shutil.copy(backup.path, file.path)
+    with pytest.raises(BadInputError, match="older copy"):
+        charged(file)
+    assert "older copy" in str(file.problem())
+
+
+def test_a_copy_that_was_charged_elsewhere_is_refused(make: Make, monkeypatch, tmp_path) -> None:
+    file = make()
+    other = copy(file, "other.sqlite")
+    charged(file)
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setenv("XDG_STATE_HOME", str(tmp_path / "theirs"))
+        charged(other)  # nothing tells: another user, or another machine
+        charged(other)
+    with pytest.raises(BadInputError, match="was charged apart from the one seen before"):
+        charged(other)
+    charged(file)
+
+
+def test_a_file_that_others_charge_too_is_taken(make: Make, monkeypatch, tmp_path) -> None:
+    """It only grows: nothing was forgotten."""
+    file = make()
+    charged(file)
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setenv("XDG_STATE_HOME", str(tmp_path / "theirs"))
+        charged(file)
+    charged(file)
+    assert len(file.read().releases) == 3
+
+
+def test_a_new_file_is_known_before_its_first_charge(make: Make) -> None:
+    file = make()
+    with closing(sqlite3.connect(file.path)) as connection, connection:
+        connection.execute("UPDATE terms SET epsilon = 100")
+    with pytest.raises(BadInputError, match="charged apart"):
+        charged(file)
+
+
+def test_a_charge_of_another_process_meanwhile_is_no_problem(make: Make, monkeypatch) -> None:
+    file = make()
+    opened = Seen.opened
+
+    def late() -> object:
+        monkeypatch.setattr(Seen, "opened", opened)
+        charged(file)
+        return opened()
+
+    monkeypatch.setattr(Seen, "opened", late)
+    assert file.problem() is None
+    assert len(file.read().releases) == 1
+
+
+def test_the_counter_is_not_ahead_of_the_file(make: Make, monkeypatch) -> None:
+    """A crash between the two commits leaves the counter behind, so the file goes on."""
+    file = make()
+    with monkeypatch.context() as crash:
+
+        def fail(self: Seen, account: object) -> None:
+            raise KeyboardInterrupt
+
+        crash.setattr(Seen, "record", fail)
+        with pytest.raises(KeyboardInterrupt):
+            charged(file)
+    assert len(file.read().releases) == 1  # spent, and nothing was drawn
+    charged(file)
+    assert len(file.read().releases) == 2
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX permissions")
+def test_the_state_is_the_users_own(make: Make, state: Path) -> None:
+    charged(make())
+    folder = state / "dualquery"
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    (file,) = folder.iterdir()
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+def test_a_damaged_or_impossible_state_is_told(make: Make, state: Path, monkeypatch) -> None:
+    file = make()
+    charged(file)
+    (state / "dualquery" / "budgets.sqlite").write_bytes(b"nonsense" * 1000)
+    with pytest.raises(BadInputError, match=r"the counter of budget files .* is damaged"):
+        charged(file)
+    blocked = state / "blocked"
+    blocked.write_text("a file")
+    monkeypatch.setenv("XDG_STATE_HOME", str(blocked))
+    with pytest.raises(BadInputError, match="set XDG_STATE_HOME"):
+        charged(file)
+    assert len(file.read().releases) == 1
+
+
+def test_marks_are_keyed_and_only_compared_under_one_key(
+    make: Make, tmp_path: Path, monkeypatch, state: Path
+) -> None:
+    from dualquery.budgets.charge import Charge
+    from tests.budgets.test_charges import TENTH
+
+    table = tmp_path / "t.csv"
+    table.write_text("a\n0\n1\n")
+    first = mark_of(str(table))
+    assert first == mark_of(table)
+    file = make()
+    assert not is_new(first, file.read())  # no other table is known
+    Charge(file).pay(TENTH, mechanism="x", mark=first)
+    assert not is_new(first, file.read())
+    table.write_text("a\n0\n1\n1\n")
+    second = mark_of(table)
+    assert is_new(second, file.read())
+    assert mark_of("biased:10,4,1") == ""
+    assert not is_new("", file.read())
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "theirs"))
+    other = mark_of(table)
+    assert {other[:16], other[17:]}.isdisjoint({second[:16], second[17:]})
+    assert not is_new(other, file.read())  # another key: nothing can be said
+    with closing(sqlite3.connect(state / "dualquery" / "budgets.sqlite")) as known:
+        (key,) = known.execute("SELECT key FROM secret").fetchone()
+    assert len(key) == 32
+    assert key not in Path(file.path).read_bytes()
+    with pytest.raises(BadInputError, match="there is no such file"):
+        mark_of("none.csv")

@@ -1,0 +1,164 @@
+"""Releases that pay: before they draw, all that they draw, and not at all if they are refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import dualquery
+from dualquery import BadInputError, BudgetFile, Synthesizer
+from dualquery.privacy.statement import PrivacyStatement
+from dualquery.releases import making
+from dualquery.releases.payment import ADD_UP
+from dualquery.room import row_count
+from tests.tables import SCHEMA, people
+
+
+def release(**options: Any) -> dualquery.Release:
+    """Release two-way answers of the people table, by default with Gaussian noise."""
+    asked = {
+        "schema": SCHEMA, "queries": 20, "way": 2, "mechanism": "gaussian", "epsilon": 0.4,
+        "delta": 1e-8,
+    }  # fmt: skip
+    return dualquery.release(people(200), **{**asked, **options})
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> BudgetFile:
+    """A budget file of (1, 1e-6)."""
+    return BudgetFile.create(tmp_path / "b.budget", epsilon=1.0, delta=1e-6)
+
+
+def watched(monkeypatch: pytest.MonkeyPatch, look: Callable[[], None]) -> None:
+    """Call ``look`` whenever a release gets private randomness."""
+    for module in (making, row_count):
+        source = module.randomness
+
+        def noted(seed: int | None, source: Any = source) -> Any:
+            look()
+            return source(seed)
+
+        monkeypatch.setattr(module, "randomness", noted)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "options", "delta"),
+    [
+        ("gaussian", {}, 1e-8),
+        ("laplace", {}, 0.0),
+        ("mwem", {"iterations": 3}, 0.0),
+        ("dualquery", {"rounds": 5, "samples": 5}, 1e-8),
+        ("matrix", {}, 1e-8),
+        ("randomized-response", {}, 0.0),
+    ],
+)
+def test_a_release_is_charged_before_it_draws(
+    file: BudgetFile, monkeypatch, mechanism, options, delta
+) -> None:
+    seen: list[float] = []
+    watched(monkeypatch, lambda: seen.append(file.read().spent[0]))
+    made = release(budget=file, mechanism=mechanism, options=options, delta=delta)
+    assert seen
+    assert set(seen) == {0.4}
+    (charged,) = file.read().releases.values()
+    assert charged.finished
+    assert charged.mechanism == mechanism
+    assert (charged.cost.epsilon, charged.cost.delta) == (made.privacy.epsilon, made.privacy.delta)
+    assert made.options["budget_file"] == {"charged": True, "release": charged.id}
+    assert f"as release {charged.id}" in made.privacy.guarantee()
+
+
+def test_a_bought_number_of_rows_is_charged_first(file: BudgetFile, monkeypatch) -> None:
+    file = BudgetFile.create(
+        Path(file.path).with_name("added"), epsilon=1.0, delta=1e-6, neighbours="add-remove"
+    )
+    seen: list[float] = []
+    watched(monkeypatch, lambda: seen.append(file.read().spent[0]))
+    release(budget=file, neighbours="add-remove", epsilon=0.8)
+    assert seen == pytest.approx([0.04 * 0.8, 0.8])
+    refused = len(seen)
+    with pytest.raises(BadInputError, match=r"has no room for a release of epsilon 0\.3"):
+        release(budget=file, neighbours="add-remove", epsilon=0.3)
+    assert len(seen) == refused  # not even the number of rows was drawn
+    assert len(file.read().releases) == 1
+
+
+def test_a_number_of_rows_too_small_to_go_by_is_spent(tmp_path: Path, monkeypatch) -> None:
+    source = row_count.randomness
+    monkeypatch.setattr(row_count, "randomness", lambda seed: source(4))
+    file = BudgetFile.create(tmp_path / "b", epsilon=1.0, delta=1e-6, neighbours="add-remove")
+    with pytest.raises(BadInputError, match="too few to go by"):
+        release(budget=file, neighbours="add-remove", epsilon=0.001)
+    assert file.read().spent == pytest.approx((0.04 * 0.001, 0.0))
+
+
+def test_what_is_refused_draws_nothing(file: BudgetFile, monkeypatch) -> None:
+    watched(monkeypatch, lambda: pytest.fail("it drew"))
+    for options, message in (
+        ({"epsilon": 1.5}, "has no room"),
+        ({"seed": 1}, "it has a seed"),
+        ({"schema": None}, "its schema is not declared"),
+        ({"neighbours": "add-remove"}, "one relation of neighbours"),
+        ({"budget": Path(file.path).with_name("none")}, "does not exist"),
+        ({"budget": 7}, "of type int"),
+    ):
+        with pytest.raises(BadInputError, match=message):
+            release(**{"budget": file, **options})
+    assert not file.read().entries
+
+
+def test_a_release_that_fails_has_spent_its_charge(file: BudgetFile, monkeypatch) -> None:
+    def fail(*arguments: object, **options: object) -> None:
+        raise RuntimeError("the power went")
+
+    monkeypatch.setattr(making, "run", fail)
+    with pytest.raises(RuntimeError):
+        release(budget=file)
+    (charged,) = file.read().releases.values()
+    assert not charged.finished
+    assert file.read().spent == (0.4, 1e-8)
+
+
+def test_a_mechanism_that_looks_at_nothing_costs_nothing(file: BudgetFile) -> None:
+    release(budget=file, mechanism="uniform")
+    assert file.read().spent == (0.0, 0.0)
+    assert len(file.read().releases) == 1
+
+
+def test_each_fit_of_a_synthesizer_is_charged(file: BudgetFile) -> None:
+    options = {"schema": SCHEMA, "queries": 20, "way": 2, "mechanism": "independent"}
+    made = Synthesizer(0.3, 1e-8, budget=str(file.path), **options)
+    for expected in (0.3, 0.6):
+        made.fit(people(200))
+        assert file.read().spent[0] == expected
+    made.sample(5)
+    assert file.read().spent[0] == 0.6
+
+
+def test_without_a_file_a_release_says_that_guarantees_add_up() -> None:
+    made = release()
+    assert made.options["budget_file"] == {"charged": False}
+    assert made.privacy.guarantee().endswith(ADD_UP)
+    assert PrivacyStatement.from_dict(made.privacy.to_dict()) == made.privacy
+    assert ADD_UP not in release(seed=1).privacy.text()
+
+
+def test_compositions_let_through_what_they_promise(tmp_path: Path) -> None:
+    """Many releases with Gaussian noise: zcdp and either take more of them than sums do."""
+    taken = {}
+    for composition in ("sum", "zcdp", "either"):
+        budget = BudgetFile.create(
+            tmp_path / composition, epsilon=1.0, delta=1e-6, composition=composition
+        )
+        taken[composition] = 0
+        try:
+            while True:
+                release(budget=budget, epsilon=0.4)
+                taken[composition] += 1
+        except BadInputError:
+            assert budget.read().spent[0] <= 1.0
+    assert taken["sum"] == 2
+    assert taken["zcdp"] >= taken["either"] > 2
