@@ -105,7 +105,7 @@ class Isolated:
 
     def _start(self) -> None:
         paths = os.pathsep.join(path or os.getcwd() for path in sys.path)  # noqa: PTH109
-        self._process = subprocess.Popen(
+        self._process = subprocess.Popen(  # noqa: S603  # our own module, by a list: no shell
             [sys.executable, "-m", "solvers.worker", self._value, self._argument],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -164,7 +164,7 @@ def _listen(stream: IO[bytes], answers: queue.SimpleQueue[Any]) -> None:
             if length > _LARGEST_ANSWER:
                 break
             # The process runs the solver's own code with our rights: its pickles add no danger.
-            answers.put(pickle.loads(stream.read(length)))
+            answers.put(pickle.loads(stream.read(length)))  # noqa: S301  # see above
     except Exception as fault:
         answers.put(("error", f"its answer cannot be read: {fault}"))
     finally:

@@ -51,8 +51,8 @@ def main(value: str, argument: str) -> None:
 def _listen(stream: IO[bytes], problems: queue.SimpleQueue[Any]) -> None:
     """Pass on what comes in; end the process, whatever it does, when who started it is gone."""
     while len(head := stream.read(8)) == 8:
-        # It comes from our own program.
-        problems.put(pickle.loads(stream.read(int.from_bytes(head, "little"))))
+        size = int.from_bytes(head, "little")
+        problems.put(pickle.loads(stream.read(size)))  # noqa: S301  # from our own program
     os._exit(0)
 
 

@@ -85,7 +85,7 @@ def test_default_delta_is_0_for_pure_mechanisms(mechanism, delta) -> None:
 
 def test_a_generous_delta_is_remarked_on() -> None:
     made = dualquery.release(people(), **QUICK, delta=0.01)
-    assert any("above 1/n" in note for note in made.notes)
+    assert any("not below 1/n" in note for note in made.notes)
 
 
 def test_same_seed_same_release_whatever_the_threads() -> None:

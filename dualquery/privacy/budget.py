@@ -69,10 +69,10 @@ def check_budget(epsilon: float, delta: float, n: int) -> tuple[str, ...]:
     """
     _require_records(n)
     check_ranges(epsilon, delta)
-    if delta > 1.0 / n:
+    if delta >= 1.0 / n:
         return (
-            f"delta = {delta:g} is above 1/n = {1.0 / n:.3g}: such a guarantee allows a mechanism "
-            "that publishes whole records at random. "
+            f"delta = {delta:g} is not below 1/n = {1.0 / n:.3g}: such a guarantee allows a "
+            "mechanism that publishes whole records at random. "
             f"The default is 1/n^2 = {default_delta(n):.3g}.",
         )
     return ()

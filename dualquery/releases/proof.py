@@ -143,10 +143,9 @@ def _repeats(entries: Sequence[Entry], at: int, period: int) -> int:
 
 def _game(schedule: GameSchedule, grounds: Sequence[Ground | None]) -> list[dict[str, Any]]:
     """Return a game as one entry: round t is one event, whose range grows with t."""
-    alike = set(grounds)
-    if len(alike) > 1:
+    drawn = [ground for ground in grounds if ground is not None]
+    if len(set(drawn)) > 1:
         return runs(_entries(schedule.events(), grounds))
-    first = grounds[0] if grounds else None
     event = {
         "kind": "game",
         "rounds": schedule.rounds,
@@ -154,8 +153,8 @@ def _game(schedule: GameSchedule, grounds: Sequence[Ground | None]) -> list[dict
         "step": schedule.step,
         "rows": schedule.n,
         "neighbours": schedule.neighbours.value,
-        "drawn": len(grounds),
-        "ground": None if first is None else asdict(first),
+        "drawn": len(drawn),
+        "ground": asdict(drawn[0]) if drawn else None,
     }
     return [{"times": 1, "events": [event]}]
 

@@ -59,7 +59,7 @@ def run_command(
     OSError
         If the command cannot be started.
     """
-    process = subprocess.Popen(
+    process = subprocess.Popen(  # noqa: S603  # the user's own solver, by a list: no shell
         command,
         cwd=folder,
         stdin=subprocess.DEVNULL,
@@ -137,8 +137,8 @@ def _signal_tree(process: subprocess.Popen[str], *, gently: bool) -> None:
             if gently:
                 process.terminate()
             else:
-                subprocess.run(
-                    ["taskkill", "/F", "/T", "/PID", str(process.pid)],
+                subprocess.run(  # noqa: S603  # a program of Windows, and a number
+                    ["taskkill", "/F", "/T", "/PID", str(process.pid)],  # noqa: S607  # on every path
                     capture_output=True,
                     check=False,
                 )

@@ -107,7 +107,7 @@ def _process() -> _Process:
     if _running and _running[0].owner == os.getpid() and _running[0].running.poll() is None:
         return _running[0]
     _running.clear()
-    process = subprocess.Popen(
+    process = subprocess.Popen(  # noqa: S603  # this interpreter, by a list: no shell
         [sys.executable, "-c", _START, json.dumps(sys.path)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

@@ -16,6 +16,7 @@ from dualquery.checkpoints.checkpoint import Checkpoint
 from dualquery.releases.reservation import reserve, resume
 from dualquery.room.randomness import SeededRandomness
 from dualquery.runtime.errors import BadInputError, InterruptedRun
+from dualquery.verification import verify
 from tests.tables import SCHEMA, people
 
 ASKED = {"schema": SCHEMA, "queries": 40, "way": 2, "threads": 1}
@@ -131,6 +132,7 @@ def test_a_run_of_many_draws_goes_on(tmp_path, monkeypatch, name, when) -> None:
     assert said == (when == "in")
     again = dualquery.load_release(tmp_path / "out")
     np.testing.assert_array_equal(again.answers, made.answers)
+    assert verify(tmp_path / "out").faults == ()
     assert not path.exists()
 
 

@@ -279,7 +279,7 @@ def test_nan_is_a_missing_value() -> None:
         (
             "foo:bar",
             "foo:bar: there is no such file, and 'foo' is no format; it must be one of 'csv', "
-            "'parquet', 'fimi'",
+            "'tsv', 'parquet'",
         ),
         ("cvs:t.csv", "and 'cvs' is no format; did you mean 'csv'?"),
         ("C:t.csv", "C:t.csv: there is no such file; the built-in data sets are adult"),

@@ -188,7 +188,8 @@ def test_a_large_delta_is_warned_about() -> None:
     assert check_budget(1.0, 1e-4, 1000) == ()
     assert check_budget(1.0, 0.0, 1000) == ()
     (warning,) = check_budget(1.0, 0.01, 1000)
-    assert "above 1/n" in warning
+    assert "not below 1/n" in warning
+    assert check_budget(1.0, 0.001, 1000) != ()
 
 
 # --- statement ------------------------------------------------------------------------------

@@ -1,0 +1,61 @@
+"""No call that only POSIX has: where one is made, another system has its own way."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+import pytest
+
+from tests.pages import FOLDERS, ROOT
+
+MODULES = {"fcntl", "grp", "posix", "pty", "pwd", "resource", "syslog", "termios", "tty"}
+NAMES = {
+    "os": {
+        "chroot", "fork", "forkpty", "getegid", "geteuid", "getgid", "getloadavg", "getpgid",
+        "getuid", "killpg", "mkfifo", "nice", "posix_fallocate", "posix_spawn", "pread", "pwrite",
+        "register_at_fork", "sched_getaffinity", "setsid", "sync", "sysconf", "uname", "wait",
+        "waitpid",
+    },
+    "signal": {"SIGALRM", "SIGCHLD", "SIGHUP", "SIGKILL", "SIGQUIT", "SIGUSR1", "alarm", "pause"},
+}  # fmt: skip
+WITH_ANOTHER_WAY = {
+    "dualquery/runtime/durable.py": "fcntl, where sys.platform is not Windows, whose msvcrt locks",
+    "dualquery/runtime/resources.py": "sysconf, and None where there is none",
+    "experiments/benchmarks/__init__.py": "getloadavg, and None where there is none",
+    "experiments/harness/processes.py": "resource, where sys.platform is not Windows",
+    "solvers/backends/external.py": "killpg, where sys.platform is not Windows, which has taskkill",
+}
+"""Files that make such a call, and what they do elsewhere."""
+
+
+def posix_only(tree: ast.AST) -> Iterator[str]:
+    """Yield what only POSIX has."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name in MODULES)
+        elif isinstance(node, ast.ImportFrom):
+            if node.module in MODULES:
+                yield str(node.module)
+            yield from (a.name for a in node.names if a.name in NAMES.get(node.module or "", ()))
+        elif (
+            isinstance(node, ast.Attribute)
+            and isinstance(node.value, ast.Name)
+            and node.attr in NAMES.get(node.value.id, ())
+        ):
+            yield f"{node.value.id}.{node.attr}"
+
+
+def test_only_files_with_another_way_make_calls_that_posix_alone_has() -> None:
+    found = {}
+    for folder in FOLDERS:
+        for path in (ROOT / folder).rglob("*.py"):
+            calls = [*posix_only(ast.parse(path.read_text(encoding="utf-8")))]
+            if calls:
+                found[path.relative_to(ROOT).as_posix()] = calls
+    assert found.keys() == WITH_ANOTHER_WAY.keys(), found
+
+
+@pytest.mark.parametrize("text", ["import fcntl", "from os import fork", "signal.SIGKILL"])
+def test_such_a_call_is_seen(text: str) -> None:
+    assert [*posix_only(ast.parse(text))]
