@@ -98,6 +98,11 @@ def entry_point_of(name: str) -> tuple[str | None, str]:
     return None, argument
 
 
+def is_built_in(name: str) -> bool:
+    """Return whether a solver is one of this package's, each call of which has its own object."""
+    return name.partition(":")[0] in _BUILT_IN
+
+
 @contextmanager
 def registered(name: str, factory: Callable[[str], Solver]) -> Iterator[None]:
     """Make a solver known to this process for the length of a block.

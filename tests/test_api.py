@@ -242,7 +242,7 @@ def test_the_front_door_lists_its_names() -> None:
         ({"epsilon": True}, "--epsilon is True; a number is needed"),
         ({"marginals": 0}, "--marginals is 0"),
         ({"marginals": 3, "signed": False}, "--positive does not go with --marginals"),
-        ({"max_cells": 9}, "--max-cells goes with --marginals"),
+        ({"max_cells": 9}, "--max-cells goes with a number of --marginals"),
         ({"workload_seed": -1}, "--workload-seed is -1"),
         ({"queries": "mine.txt", "query_columns": "age"}, "mine.txt lists its own"),
         ({"queries": "mine.txt", "signed": False}, "mine.txt lists its own"),

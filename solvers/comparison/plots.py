@@ -85,7 +85,7 @@ def performance_profile(axes: Axes, times: dict[str, dict[str, float | None]], t
     # Every line goes to the right edge: one that ended early would look like a solver left out.
     edge = 1.1 * max([10.0, *(ratio for of_one in ratios.values() for ratio in of_one)])
     for name, of_solver in ratios.items():
-        shares = [n / len(instances) for n in range(len(of_solver) + 1)]
+        shares = [n / max(len(instances), 1) for n in range(len(of_solver) + 1)]
         axes.step([1.0, *of_solver, edge], [*shares, shares[-1]], where="post", label=name)
     axes.set_xscale("log")
     axes.set_ylim(0, 1.05)

@@ -79,7 +79,9 @@ def test_the_formats_of_text_hold_the_same_rows(tmp_path: Path) -> None:
 
 def test_the_tables_are_complete() -> None:
     _, formats = TEXT.split("## Formats")
-    rows = dict(re.findall(r"^\| `([a-z0-9]+)` \|([^|]*)\|", formats, re.MULTILINE))
+    table = re.search(r"^\| format .*?\n\n", formats, re.MULTILINE | re.DOTALL)
+    assert table is not None
+    rows = dict(re.findall(r"^\| `([a-z0-9]+)` \|([^|]*)\|", table[0], re.MULTILINE))
     assert rows.keys() == FORMATS.keys()
     for name, form in FORMATS.items():
         assert set(re.findall(r"`([^`]+)`", rows[name])) == set(form.extensions)

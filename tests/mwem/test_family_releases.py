@@ -164,7 +164,7 @@ def test_a_family_of_the_users_own(tmp_path) -> None:
         ({"high": 2.0}, "query 0 is 3.0 on the record .*, outside its declared range -1 to 2"),
         ({"spread": 2}, "more than its declared spread of 2 steps"),
         ({"step": 2.0}, "not a multiple of its declared step 2"),
-        ({"spread": 0}, "a spread of at least 1"),
+        ({"spread": 0}, "the spread is 0; a whole number from 1 on"),
     ],
 )
 def test_a_wrong_declaration_is_found_on_public_records(declared, message: str) -> None:

@@ -20,7 +20,7 @@ from dualquery.queries.family import Queries, disjunctions_of
 from solvers import BestResponse, Solution, get_solver
 from solvers.errors import SolverError
 from solvers.protocol import Solver
-from solvers.registry import entry_point_of
+from solvers.registry import is_built_in
 
 _REHEARSAL_SECONDS = 1.0
 
@@ -82,18 +82,18 @@ class RecordPlayer:
 
 
 def rehearse(solver: str, queries: Queries, samples: int, time_limit: float) -> None:
-    """Let a new solver of a name play a made-up round: one that refuses shall do so now.
+    """Let a new solver of this package play a made-up round: one that refuses shall do so now.
 
-    Later a draw is paid for. What else goes wrong is survived then.
+    Later a draw is paid for. What else goes wrong is survived then. Others' solvers play no such
+    round: a third party's was loaded by now, and one of this process may count its calls.
 
     Raises
     ------
     SolverError
         As the solver raised it: the problem is too large for it, or its licence is missing.
     """
-    own, _ = entry_point_of(solver)
-    if own is not None or solver.partition(":")[0] == "auto":
-        return  # a third party's was loaded by now; auto refuses nothing
+    if not is_built_in(solver) or solver.partition(":")[0] == "auto":
+        return  # auto refuses nothing
     generator = np.random.default_rng(0)
     drawn = np.unique(generator.integers(len(queries), size=samples))
     problem = best_response(disjunctions_of(queries), drawn, np.ones(len(drawn), np.int64))

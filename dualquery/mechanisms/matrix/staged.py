@@ -403,6 +403,10 @@ def _mixture(
         ).run(generator, session.threads, session.progress)
         values = np.repeat(values, _COMPONENTS, axis=1)
         values[np.searchsorted(held, fit.bits)] = fit.values
+    # Noisy shares of a column do not add up to 1; chances do.
+    place = np.cumsum(np.diff(column, prepend=-1) > 0) - 1
+    totals = np.add.reduceat(values, np.searchsorted(place, np.arange(place[-1] + 1)), axis=0)
+    values = np.where(binary[:, None], values, values / totals[place])
     return Mixture(domain, held, values)
 
 
