@@ -260,12 +260,12 @@ class Profile:
     def _buckets(self) -> DraftedColumn:
         seen = self._seen
         edges = fitting_edges(
-            np.concatenate(self._sample), seen.low, seen.high, BUCKETS, whole=seen.whole
+            np.concatenate(self._sample), seen.low, seen.high, BUCKETS, whole=seen.integer
         )
         column = Numeric(
             self.name,
             edges=edges,
-            integer=seen.whole,
+            integer=seen.integer,
             missing="category" if seen.missing or seen.words else "error",
             outside="clip",
             unparsable="missing" if seen.words else "error",

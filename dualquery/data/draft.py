@@ -112,8 +112,8 @@ def plain_column(seen: SeenValues) -> Column:
     if seen.many:
         return Numeric(
             seen.name,
-            edges=tidy_edges(seen.low, seen.high, BUCKETS, whole=seen.whole),
-            integer=seen.whole,
+            edges=tidy_edges(seen.low, seen.high, BUCKETS, whole=seen.integer),
+            integer=seen.integer,
             missing="category" if seen.missing or seen.words else "error",
             unparsable="missing" if seen.words else "error",
         )

@@ -115,6 +115,11 @@ class SeenValues:
             self.high = max(self.high, float(found.max()))
             self.whole = self.whole and bool(np.all(found == np.floor(found)))
 
+    @property
+    def integer(self) -> bool:
+        """Whether the numbers are whole, and small enough to be kept as such: below 2^62."""
+        return self.whole and max(abs(self.low), abs(self.high)) < 2.0**62
+
     def fault(self) -> str | None:
         """Return why no column can be drafted from the values, or None if one can."""
         if self.refused is None and self.many and self.low == self.high:
