@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -54,6 +55,8 @@ class Place:
 
         self._unfinished.give_space()
         with _disk_errors(self.target, PolarsError):
+            if self._unfinished.release.exists():  # of an attempt that was killed while it wrote
+                shutil.rmtree(self._unfinished.release)
             write_files(self._unfinished.release)
             if self.target.exists():
                 raise BadInputError(

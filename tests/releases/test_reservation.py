@@ -102,3 +102,16 @@ def test_a_full_disk_is_found_before_anything_is_drawn(tmp_path, monkeypatch) ->
         patched.setattr(os, "fsync", full)
         place.checkpoint.make_room(1 << 21)
     assert names(tmp_path) == set()
+
+
+def test_what_a_killed_attempt_half_wrote_is_replaced(tmp_path) -> None:
+    def write(folder) -> None:
+        folder.mkdir()
+        (folder / "whole").touch()
+
+    with reserve(tmp_path / "out") as place:
+        half = place._unfinished.release
+        half.mkdir()
+        (half / "half").touch()
+        place.write(write)
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["whole"]
