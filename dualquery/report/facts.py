@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.estimates.intervals import gaussian_half_width
+from dualquery.estimates.intervals import Intervals, gaussian_half_width
 from dualquery.privacy.events import Neighbours
 from dualquery.queries.conjunctions import conjunctions_of
 
@@ -80,8 +80,8 @@ def _measured(release: Release, low: Float64, high: Float64) -> None:
     share = np.where(sign | (code & 1 == 1), 1 - value, value)
     share = np.where(sign, share / 2, share)
     reach = np.where(sign, reach / 2, reach)
-    low[bit] = np.clip(share - reach, 0, 1)
-    high[bit] = np.clip(share + reach, 0, 1)
+    around = Intervals.around(share, reach, 0.0, 1.0, "")
+    low[bit], high[bit] = around.lower, around.upper
     # Of a column of two values, one says all of the other.
     for start in release.schema.domain.offsets[:-1][release.schema.domain.sizes == 2]:
         one, other = (start, start + 1) if np.isnan(low[start + 1]) else (start + 1, start)
