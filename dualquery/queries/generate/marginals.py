@@ -140,9 +140,7 @@ def target_marginals(
         raise BadInputError("a target needs another column from which to predict it")
     pairs = min(len(others), 2)
     indptr, literals = _cells(domain, np.arange(domain.columns), signed=True)
-    listed = list_choices(
-        np.arange(len(others) + 1), np.arange(len(others), dtype=np.int32), pairs
-    )
+    listed = list_choices(np.arange(len(others) + 1), np.arange(len(others), dtype=np.int32), pairs)
     sets = np.sort(np.column_stack((others[listed], np.full(len(listed), target))), axis=1)
     sizes = np.diff(indptr)
     _check_memory(int(_cell_counts(sizes, sets).sum()), pairs + 1, limit)
