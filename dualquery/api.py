@@ -47,6 +47,7 @@ def release(
     query_columns: Sequence[str | int] | str | None = None,
     marginals: int | str | None = None,
     max_cells: int | None = None,
+    target: str | int | None = None,
     mechanism: str | None = None,
     options: Mapping[str, Any] | None = None,
     records: int | None = None,
@@ -80,7 +81,7 @@ def release(
         A public number: rows of binary columns with more 1s are cut to so many as they are read, so
         that one row moves fewer answers (see `dualquery.data.truncation`). None for no cut, or for
         what the schema says.
-    queries, way, signed, workload_seed, query_columns, marginals, max_cells
+    queries, way, signed, workload_seed, query_columns, marginals, max_cells, target
         The workload: see `WorkloadRequest`. ``queries`` may be a `Workload` itself, or another
         family of queries (`dualquery.queries.family`).
     mechanism, options
@@ -160,6 +161,7 @@ def release(
         columns=query_columns,
         marginals=marginals,
         max_cells=max_cells,
+        target=target,
     )
     reading = engine if isinstance(engine, Engine) else Engine(name=engine)
     relation = Neighbours.parse(neighbours)
