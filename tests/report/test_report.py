@@ -179,7 +179,7 @@ def test_pairs_that_chance_explains_are_not_listed() -> None:
 
 def test_columns_that_were_not_measured_are_called_guesses() -> None:
     released = dualquery.release(
-        people(), schema=SCHEMA, queries=5, way=2, mechanism="mwem", epsilon=5
+        people(), schema=SCHEMA, queries=20, way=2, mechanism="mwem", epsilon=5
     )
     page = report(released)
     assert page.count('class="column fitted"') >= 3
