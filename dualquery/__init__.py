@@ -5,8 +5,9 @@
 >>> released.synthetic.head(3)  # doctest: +SKIP
 
 `release` does the main job; `load_release` reads a folder back; `evaluate` compares a release with
-its table (not private); `BudgetFile` holds what all releases of a data set may cost together;
-`Synthesizer` has the fit and sample of other synthesizers; `Engine` says where the rows are read.
+its table, and `compare` does so with a picture (both not private); `BudgetFile` holds what all
+releases of a data set may cost together; `Synthesizer` has the fit and sample of other
+synthesizers; `Engine` says where the rows are read.
 The parts are in ``dualquery.data``, ``dualquery.queries``, ``dualquery.privacy``,
 ``dualquery.mechanisms.dualquery`` and the package ``solvers``.
 """
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from dualquery.queries.parities import FactorParities, Parities
     from dualquery.queries.ranges import RangeQueries, SeriesRangeQueries
     from dualquery.queries.tabulated import HistogramQueries
-    from dualquery.releases.evaluation import evaluate
+    from dualquery.releases.evaluation import compare, evaluate
     from dualquery.releases.folder import Release, load_release
     from dualquery.rows.engines import Engine
     from dualquery.runtime.errors import BadInputError
@@ -45,6 +46,7 @@ __all__ = [
     "Synthesizer",
     "Workload",
     "__version__",
+    "compare",
     "evaluate",
     "expected_error",
     "load_release",
@@ -66,6 +68,7 @@ _HOME = {
     "SeriesRangeQueries": "dualquery.queries.ranges",
     "Synthesizer": "dualquery.synthesizer",
     "Workload": "dualquery.queries.conjunctions",
+    "compare": "dualquery.releases.evaluation",
     "evaluate": "dualquery.releases.evaluation",
     "expected_error": "dualquery.api",
     "load_release": "dualquery.releases.folder",
