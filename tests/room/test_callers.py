@@ -102,6 +102,7 @@ STATED = {
 
 UNSTATED = {
     "dualquery/__init__.py": "names of the package: what they do is listed below their own files",
+    "dualquery/arguments.py": "hands the table to `release`, which is listed here",
     "dualquery/data/": "readers: they hand rows to a caller, who is listed here",
     "dualquery/cli/given_table.py": "hands the table to a command, which is listed here",
     "dualquery/rows/": "engines: they hand rows to a caller, who is listed here",
