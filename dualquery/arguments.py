@@ -154,6 +154,7 @@ KEYWORDS: Mapping[type[Any], Mapping[str, str]] = {
         "query_columns": "columns",
         "marginals": "marginals",
         "max_cells": "max_cells",
+        "target": "target",
     },
     SyntheticRecords: {"polish": "polish"},
     Guarantee: {"neighbours": "neighbours", "rows": "rows", "accountant": "accountant"},

@@ -73,6 +73,7 @@ class Synthesizer:
         query_columns: Sequence[str | int] | str | None = None,
         marginals: int | str | None = None,
         max_cells: int | None = None,
+        target: str | int | None = None,
         mechanism: str | None = None,
         options: Mapping[str, Any] | None = None,
         records: int | None = None,
@@ -101,6 +102,7 @@ class Synthesizer:
         self.query_columns = query_columns
         self.marginals = marginals
         self.max_cells = max_cells
+        self.target = target
         self.mechanism = mechanism
         self.options = options
         self.records = records

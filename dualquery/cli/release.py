@@ -91,6 +91,13 @@ def release(
     max_cells: Annotated[
         int | None, _workload(help="Most cells of a marginal; default: n.")
     ] = None,
+    target: Annotated[
+        str | None,
+        _workload(
+            help="Column that models will predict, instead of --queries: all its marginals with "
+            "two other columns."
+        ),
+    ] = None,
     mechanism: Annotated[
         str | None,
         _mechanism(
@@ -289,7 +296,7 @@ def check_options(given: dict[str, Any]) -> WorkloadRequest:
         seed=given["workload_seed"],
         columns=given["query_columns"],
         marginals=parse_marginals(given["marginals"]),
-        **_chosen(given, "way", "signed", "max_cells"),
+        **_chosen(given, "way", "signed", "max_cells", "target"),
     )
 
 

@@ -50,6 +50,7 @@ OPENERS = (
     "dualquery.data.readers",
     "dualquery.rows.dataset",
     "dualquery.rows.engines",
+    "dualquery.arguments",
     "dualquery.api",
     "dualquery.capture",
     "dualquery.synthesizer",
@@ -59,7 +60,8 @@ OPENERS = (
 
 EXPORTED = frozenset(
     {
-        "dualquery.Engine", "dualquery.Synthesizer", "dualquery.evaluate", "dualquery.release",
+        "dualquery.Engine", "dualquery.Synthesizer", "dualquery.Table", "dualquery.evaluate",
+        "dualquery.release",
         "dualquery.data.FORMATS", "dualquery.data.load", "dualquery.data.parse_source",
         "dualquery.data.source_of",
     }
