@@ -57,7 +57,8 @@ class CostNetwork:
 
     def record(self, values: NDArray[np.int64]) -> NDArray[np.uint8]:
         """Return the record of the variables' values."""
-        return (values[self.variable] == self.value).astype(np.uint8)
+        record: NDArray[np.uint8] = (values[self.variable] == self.value).astype(np.uint8)
+        return record
 
 
 def cost_network(problem: BestResponse) -> CostNetwork:
