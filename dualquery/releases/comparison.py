@@ -162,9 +162,10 @@ class Comparison:
         BadInputError
             If Matplotlib is not there.
         """
-        from dualquery.releases.pictures import of_comparison
+        from dualquery.releases.pictures import of_errors
 
-        return of_comparison(self)
+        answers = self.release.answers
+        return of_errors(answers, self.truth, self.by_literals(), self.by_column(), WARNING)
 
     def _repr_html_(self) -> str:
         from dualquery.runtime.escaping import html_text

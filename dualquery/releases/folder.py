@@ -185,7 +185,7 @@ class Release:
         """
         from dualquery.releases.pictures import of_columns
 
-        return of_columns(self, one, other)
+        return of_columns(self, one, other, private=self.privacy.private)
 
     def sample(self, n: int, *, seed: int | None = None) -> pl.DataFrame:
         """Return ``n`` new rows in the user's columns; costs no privacy, however many.

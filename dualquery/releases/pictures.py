@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from dualquery.releases.comparison import WARNING
 from dualquery.releases.cross_tables import cross_table
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.escaping import terminal_line
@@ -32,8 +32,9 @@ except ModuleNotFoundError:
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dualquery.releases.comparison import Comparison
-    from dualquery.releases.folder import Release
+    from dualquery.releases.knowledge import Known
+
+    Float64 = NDArray[np.float64]
 
 BLUE, VERMILION, ORANGE, GREY = "#0072B2", "#D55E00", "#E69F00", "#777777"
 
@@ -49,6 +50,7 @@ _LEVEL_NAMES = 4
 """Columns up to which their names are written level."""
 
 _COLUMNS = 20
+_ALARM: dict[str, Any] = {"color": "#8f1d1d", "fontweight": "bold", "fontsize": 10}
 _STYLE = {
     "font.size": 9,
     "axes.titlesize": 10,
@@ -83,25 +85,30 @@ def save(picture: Figure, path: Path) -> None:
         part.write_bytes(content)
 
 
-def of_columns(release: Release, one: str, other: str | None = None) -> Picture:
+def of_columns(release: Known, one: str, other: str | None, *, private: bool) -> Picture:
     """Draw the shares of one column's values, or of the pairs of values of two.
 
     Parameters
     ----------
     release
-        The release; its answers are public, so the picture is.
+        The release.
     one, other
-        Names of columns.
+        Names of columns; None for no second one.
+    private
+        Whether the release has a guarantee; a picture of one that has none says so.
 
     Raises
     ------
     BadInputError
         If a column is not there, or the pairs are too many.
     """
-    return _of_one(release, one) if other is None else _of_two(release, one, other)
+    picture = _of_one(release, one) if other is None else _of_two(release, one, other)
+    if not private:
+        picture.suptitle("NOT PRIVATE", **_ALARM)
+    return picture
 
 
-def _of_one(release: Release, name: str) -> Picture:
+def _of_one(release: Known, name: str) -> Picture:
     found = cross_table(release, name)
     lines = found.lines()
     note = ""
@@ -134,11 +141,11 @@ def _of_one(release: Release, name: str) -> Picture:
         axes.set_xlim(left=0)
         axes.set_xlabel("share of the rows (%)")
         empty = "" if measured.all() else "; empty bars: fitted, no interval"
-        _title(release, axes, f"{_named(name)}: released shares{empty}{note}")
+        axes.set_title(f"{_named(name)}: released shares{empty}{note}", loc="left")
     return picture
 
 
-def _of_two(release: Release, one: str, other: str) -> Picture:
+def _of_two(release: Known, one: str, other: str) -> Picture:
     found = cross_table(release, one, other)
     height, width = len(found.row_labels), len(found.column_labels)
     shares = np.array([_percent(cell["answer"]) for cell in found.cells]).reshape(height, width)
@@ -168,34 +175,46 @@ def _of_two(release: Release, one: str, other: str) -> Picture:
         axes.set_yticks(range(height), [_named(each) for each in found.row_labels])
         axes.set(xlabel=_named(other), ylabel=_named(one))
         picture.colorbar(drawn, ax=axes, label="share of the rows (%)")
-        _title(release, axes, f"{_named(one)} and {_named(other)}, released\n{told}")
+        axes.set_title(f"{_named(one)} and {_named(other)}, released\n{told}", loc="left")
     return picture
 
 
-def of_comparison(compared: Comparison) -> Picture:
-    """Draw errors against the truth, by number of literals and by column: not private."""
-    found = compared.to_dict()
-    sizes, columns = found["by_literals"], compared.by_column()[:_COLUMNS]
-    if len(sizes) == 1:
-        sizes = []
+def of_errors(
+    answers: Float64,
+    truth: Float64,
+    sizes: Sequence[Mapping[str, Any]],
+    columns: Sequence[Mapping[str, Any]],
+    warning: str,
+) -> Picture:
+    """Draw errors against the truth, by number of literals and by column: **not private**.
+
+    Parameters
+    ----------
+    answers, truth
+        float64, shape ``(m,)``.
+    sizes, columns
+        As of `dualquery.releases.comparison.Comparison.by_literals` and ``by_column``.
+    warning
+        What stands above the picture.
+    """
+    sizes, columns = ([] if len(sizes) == 1 else sizes), columns[:_COLUMNS]
     panels = 1 + bool(sizes) + bool(columns)
     with _styled():
         picture = Picture(figsize=(4.4 * panels, 4.2), layout="constrained")
         first, *rest = picture.subplots(1, panels, squeeze=False)[0]
-        _against_truth(first, compared)
+        _against_truth(first, answers, truth)
         if sizes:
             names = [f"{line['literals']}\n{line['queries']:,} queries" for line in sizes]
             _errors(rest[0], names, sizes, "errors by number of literals")
         if columns:
             names = [_named(line["column"]) for line in columns]
             _errors(rest[-1], names, columns, "errors by column, the largest mean first")
-        picture.suptitle(WARNING, color="#8f1d1d", fontweight="bold", fontsize=10)
+        picture.suptitle(warning, **_ALARM)
     return picture
 
 
-def _against_truth(axes: Any, compared: Comparison) -> None:
-    truth = compared.truth
-    off = compared.release.answers - truth
+def _against_truth(axes: Any, answers: Float64, truth: Float64) -> None:
+    off = answers - truth
     drawn = axes.hexbin(truth, off, gridsize=50, bins="log", cmap="cividis", mincnt=1)
     axes.axhline(0.0, color=VERMILION, linewidth=1)
     axes.set(xlabel="true answer (share of the rows)", ylabel="released answer less the true one")
@@ -218,12 +237,6 @@ def _errors(
     axes.set_xlabel("error (share of the rows)")
     axes.set_title(title)
     axes.legend(loc="best")
-
-
-def _title(release: Release, axes: Any, text: str) -> None:
-    if not release.privacy.private:
-        text = f"NOT PRIVATE. {text}"
-    axes.set_title(text, loc="left")
 
 
 def _percent(value: float | None) -> float:
