@@ -22,6 +22,7 @@ from dualquery.runtime.versions import __version__
 if TYPE_CHECKING:
     from dualquery.api import expected_error, release
     from dualquery.budgets.budget_file import BudgetFile
+    from dualquery.data.units import Unit
     from dualquery.queries.conjunctions import Workload
     from dualquery.queries.parities import FactorParities, Parities
     from dualquery.queries.ranges import RangeQueries, SeriesRangeQueries
@@ -43,6 +44,7 @@ __all__ = [
     "Release",
     "SeriesRangeQueries",
     "Synthesizer",
+    "Unit",
     "Workload",
     "__version__",
     "evaluate",
@@ -65,6 +67,7 @@ _HOME = {
     "Release": "dualquery.releases.folder",
     "SeriesRangeQueries": "dualquery.queries.ranges",
     "Synthesizer": "dualquery.synthesizer",
+    "Unit": "dualquery.data.units",
     "Workload": "dualquery.queries.conjunctions",
     "evaluate": "dualquery.releases.evaluation",
     "expected_error": "dualquery.api",

@@ -11,7 +11,7 @@ import numpy as np
 
 from dualquery.mechanisms.protocol import Task
 from dualquery.mechanisms.registry import configure, with_records
-from dualquery.privacy.events import Neighbours
+from dualquery.privacy.neighbours import Neighbours
 from dualquery.releases.identity import keep_questions, keep_request
 from dualquery.releases.making import Terms, declarations, make_release
 from dualquery.releases.payment import Payment
@@ -28,7 +28,9 @@ if TYPE_CHECKING:
     from dualquery.budgets.budget_file import BudgetFile
     from dualquery.checkpoints.checkpoint import Checkpoint
     from dualquery.data.schema.protocol import Schema
+    from dualquery.data.units import Unit
     from dualquery.estimates.expected import ExpectedError
+    from dualquery.privacy.events import Event
     from dualquery.queries.family import Queries
     from dualquery.releases.folder import Release
     from dualquery.rows.engines import Engine
@@ -40,6 +42,7 @@ def release(
     schema: Schema | Mapping[str, object] | str | Path | None = None,
     columns: Sequence[str | int] | str | None = None,
     max_ones_per_row: int | None = None,
+    unit: Unit | None = None,
     queries: int | str | Path | Sequence[str] | Queries | None = None,
     way: int = 3,
     signed: bool = True,
@@ -80,6 +83,9 @@ def release(
         A public number: rows of binary columns with more 1s are cut to so many as they are read, so
         that one row moves fewer answers (see `dualquery.data.truncation`). None for no cut, or for
         what the schema says.
+    unit
+        Rows that belong together, such as ``Unit("household", max_rows=5)``: the guarantee then
+        protects all rows of one household (see `dualquery.data.units`). None protects each row.
     queries, way, signed, workload_seed, query_columns, marginals, max_cells
         The workload: see `WorkloadRequest`. ``queries`` may be a `Workload` itself, or another
         family of queries (`dualquery.queries.family`).
@@ -94,10 +100,12 @@ def release(
         at most 3 literals (`dualquery.releases.polish`); None for not at all. How far it gets
         depends on the machine, so a seed does not repeat the records then.
     epsilon, delta, neighbours, accountant
-        The budget. ``delta`` defaults to 1/n^2 (0 for mechanisms of pure epsilon).
+        The budget. ``delta`` defaults to 1/n^2 (0 for mechanisms of pure epsilon); with ``unit``
+        n is the number of units.
     rows
-        With ``neighbours="add-remove"``, where the number of rows is private: a public number to
-        use instead. None buys a noisy one with a twenty-fifth of epsilon, and needs ``delta``.
+        With ``neighbours="add-remove"`` or ``unit``, where the number of rows is private: a public
+        number to use instead. None buys a noisy one with a twenty-fifth of epsilon; with
+        ``neighbours="add-remove"`` that needs ``delta``.
     budget
         A budget file (`dualquery.BudgetFile`, or its path), which is charged before anything is
         drawn; a release that is not private is refused then. None charges none: the guarantee adds
@@ -140,8 +148,9 @@ def release(
 
     # What is wrong whatever the table must fail before it is read.
     wanted = BudgetRequest(
-        epsilon=epsilon, delta=delta, accountant=accountant, neighbours=neighbours, rows=rows
-    )
+        epsilon=epsilon, delta=delta, accountant=accountant, neighbours=neighbours, rows=rows,
+        unit=unit,
+    )  # fmt: skip
     configured = with_records(configure(mechanism, options or {}), records, polish=polish)
     wanted.require_delta(configured)
     if mechanism is None and options:
@@ -162,7 +171,6 @@ def release(
         max_cells=max_cells,
     )
     reading = engine if isinstance(engine, Engine) else Engine(name=engine)
-    relation = Neighbours.parse(neighbours)
     journal: Journal = NO_JOURNAL
     if checkpoint is not None and seed is None:
         checkpoint.start()
@@ -174,15 +182,22 @@ def release(
         keep_request(checkpoint, configured, wanted, request, table, asked)
         journal = checkpoint
     payment = Payment.begin(
-        budget, table, relation, configured.name, seed, None if seed is not None else checkpoint
+        budget,
+        table,
+        wanted.relation,
+        configured.name,
+        seed,
+        None if seed is not None else checkpoint,
     )
     progress.phase("reading the table")
-    with reading.open(table, schema, columns, max_ones_per_row) as data:
+    with reading.open(table, schema, columns, max_ones_per_row, unit) as data:
         payment.require_declared(data.schema.declared)
-        whole = (epsilon, delta or 0.0)  # given, or 0 of a pure mechanism, if rows are bought
-        count = wanted.count_rows(
-            data.records, seed, lambda event: payment.pay_first(event, *whole), journal
-        )
+
+        def pay_first(event: Event) -> None:
+            whole = wanted.delta_of(configured, data.units or 0)  # which is public, if it is used
+            payment.pay_first(event, epsilon, whole)
+
+        count = wanted.count_rows(data.records, seed, pay_first, journal, data.units)
         if records is not None:
             check_memory(
                 2 * records * data.schema.domain.bits,
@@ -259,7 +274,7 @@ def expected_error(
         epsilon=epsilon, delta=delta, accountant=accountant, neighbours=neighbours
     )
     relation = Neighbours.parse(neighbours)
-    bought = COUNT_SHARE * epsilon if relation is Neighbours.ADD_REMOVE else 0.0
+    bought = 0.0 if relation.rows_public else COUNT_SHARE * epsilon
     budget, _ = wanted.resolve(configured, RowCount(n, relation, bought))
     task = Task(queries, n)
     return configured.expected_error(task, configured.plan(task, budget))

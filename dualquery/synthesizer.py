@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from dualquery.budgets.budget_file import BudgetFile
     from dualquery.checkpoints.checkpoint import Checkpoint
     from dualquery.data.schema.protocol import Schema
+    from dualquery.data.units import Unit
     from dualquery.queries.family import Queries
     from dualquery.releases.folder import Release
     from dualquery.rows.engines import Engine
@@ -65,6 +66,7 @@ class Synthesizer:
         schema: Schema | Mapping[str, object] | str | Path | None = None,
         columns: Sequence[str | int] | str | None = None,
         max_ones_per_row: int | None = None,
+        unit: Unit | None = None,
         queries: int | str | Path | Sequence[str] | Queries | None = None,
         way: int = 3,
         signed: bool = True,
@@ -92,6 +94,7 @@ class Synthesizer:
         self.schema = schema
         self.columns = columns
         self.max_ones_per_row = max_ones_per_row
+        self.unit = unit
         self.queries = queries
         self.way = way
         self.signed = signed

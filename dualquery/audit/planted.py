@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from dualquery.audit.patching import replaced, replaced_everywhere
-from dualquery.privacy.events import Neighbours
+from dualquery.privacy.neighbours import Neighbours
 from dualquery.room import randomness, row_count
 from dualquery.room.draws import exponential, weighted
 from dualquery.room.loads import LightCounts

@@ -23,7 +23,7 @@ from dualquery.audit.strategies import Generator
 from dualquery.audit.tables import legal_records, records_of
 from dualquery.data.domain import Domain
 from dualquery.mechanisms.protocol import Budget, Mechanism, Session, Task
-from dualquery.privacy.events import Neighbours
+from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.forms.cuboids import Cuboids
 from dualquery.queries.forms.fourier import asked_sets
 from dualquery.room import randomness

@@ -22,7 +22,7 @@ from dualquery.audit.sensitivities import EVERYTHING, audit_moves, audit_planned
 from dualquery.data.domain import Domain
 from dualquery.mechanisms.protocol import Budget
 from dualquery.mechanisms.registry import configure, mechanism_names
-from dualquery.privacy.events import Neighbours
+from dualquery.privacy.neighbours import RELATIONS, Neighbours
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.family import Queries
 from dualquery.queries.generate.marginals import all_marginals
@@ -237,18 +237,18 @@ def carry_out(task: Task) -> Result:
 
 def list_checks(effort: Effort) -> Iterator[Check]:
     """Yield all checks, those of third parties' mechanisms as well."""
-    for relation in Neighbours:
+    for relation in RELATIONS:
         for kind in EVERYTHING:
             run = partial(audit_moves, kind, relation, effort.cases)
             name = f"sensitivity/{kind.__name__}/{relation.value}"
             yield Check(name, run, effort.cases / 50)
     yield Check("sensitivity/number of rows", partial(audit_row_count, 8), 0.1)
     for mechanism in mechanism_names():
-        for relation in Neighbours:
+        for relation in RELATIONS:
             run = partial(_planned, mechanism, relation, effort.workloads)
             yield Check(f"planned/{mechanism}/{relation.value}", run, effort.workloads / 15)
     for mechanism in mechanism_names():
-        for relation in Neighbours:
+        for relation in RELATIONS:
             run = partial(_games, mechanism, relation, effort)
             weight = 2.0 + len(_options(mechanism, effort)) * effort.most_paths / 100
             yield Check(f"games/{mechanism}/{relation.value}", run, weight)
@@ -257,7 +257,7 @@ def list_checks(effort: Effort) -> Iterator[Check]:
         small = _options(mechanism, effort)[0]
         if mechanism == "auto" and not effort.larger:
             continue  # slow, and what it chooses is released on its own
-        for relation in Neighbours:
+        for relation in RELATIONS:
             run = partial(
                 audit_releases, mechanism, small, relation, effort.seconds, effort.releases
             )

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dualquery.data.cells import axis_sizes, rows_of_values
 from dualquery.data.domain import Domain
-from dualquery.privacy.events import Neighbours
+from dualquery.privacy.neighbours import Neighbours
 from dualquery.rows.packed import Records, RecordsBuilder
 
 Cells = tuple[int, ...]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dualquery.data.schema.table import TableSchema
+from dualquery.privacy.neighbours import Neighbours
 from dualquery.report.facts import Pairs, Shares, listed, widths
 from dualquery.report.markup import Html, data, element, joined, table
 from dualquery.runtime.figures import percent, share
@@ -49,18 +50,28 @@ def guarantee(release: Release) -> Html:
     assert privacy.epsilon is not None
     assert privacy.delta is not None
     times, sure = math.exp(privacy.epsilon), 1 / (1 + math.exp(-privacy.epsilon))
-    one = "added or removed" if "remove" in privacy.neighbours.split("n public")[0] else "another"
+    relation = Neighbours.of_options(release.options)
+    one = "another" if relation.replaces else "added or removed"
+    protected, others = "row", "a person with several rows beyond one of them"
+    told = "Each row of the table is protected."
+    if relation.unit is not None:
+        name, most = relation.unit.column, relation.unit.max_rows
+        protected, others = "unit", f"a person who has a part in several units of {name!r}"
+        told = (
+            f"Units are protected: all rows with the same value of {name!r} together, of which at "
+            f"most {most:,} counted."
+        )
     beyond = ""
     if privacy.delta:
         beyond = f", but for outcomes with a chance of {privacy.delta:.2g} in all"
     words = [
-        f"Each row of the table is protected. Had any one row been {one}, everything in the "
-        f"release would have come out about as likely: at most {times:.3g} times as likely, or "
-        f"as unlikely{beyond}.",
-        f"Somebody who knows all other rows, and thinks a fact about one row as likely as not, can "
-        f"be at most {math.ceil(1000 * sure) / 10:g}% sure of it after reading the release.",
-        "Not protected: what is true of many rows at once, and a person with several rows beyond "
-        "one of them. Other releases from the same table add up with this one.",
+        f"{told} Had any one {protected} been {one}, everything in the release would have come "
+        f"out about as likely: at most {times:.3g} times as likely, or as unlikely{beyond}.",
+        f"Somebody who knows all other {protected}s, and thinks a fact about one {protected} as "
+        f"likely as not, can be at most {math.ceil(1000 * sure) / 10:g}% sure of it after reading "
+        "the release.",
+        f"Not protected: what is true of many {protected}s at once, and {others}. Other releases "
+        "from the same table add up with this one.",
     ]
     figures = {
         "epsilon": f"{privacy.epsilon:.4g}",

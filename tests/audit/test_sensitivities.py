@@ -12,10 +12,10 @@ from dualquery.audit.sensitivities import (
     audit_row_count,
 )
 from dualquery.mechanisms.registry import configure
-from dualquery.privacy.events import Neighbours
+from dualquery.privacy.neighbours import RELATIONS, Neighbours
 from dualquery.room.statistics import AllQueries
 
-both_relations = pytest.mark.parametrize("relation", list(Neighbours), ids=lambda r: r.value)
+both_relations = pytest.mark.parametrize("relation", RELATIONS, ids=lambda r: r.value)
 
 
 def test_everything_that_the_room_counts_has_a_case() -> None:
