@@ -30,7 +30,7 @@ from tests.solvers.instances import (
     sampled_problem,
 )
 
-ELSEWHERE = ("maxsat", "maxsat-rc2", "gurobi", "cplex")
+ELSEWHERE = ("maxsat", "pb", "maxsat-rc2", "clasp", "toulbar2", "gurobi", "cplex")
 """A command of the user's, and extras: `test_maxsat` and `test_optional_backends` run these."""
 
 VARIANTS = (
