@@ -47,6 +47,9 @@ class WorkloadRequest:
         Instead of ``queries``: a number of random whole k-way marginals, or ``"all"`` of them.
     max_cells
         With a number of marginals: the most cells one may have; None for the number of rows.
+    target
+        Instead of ``queries``: a column that models will predict. The queries are then all cells of
+        its marginals with two other columns, of which all 2-way marginals are sums.
     """
 
     queries: int | str | Path | Sequence[str] | None = None
@@ -56,6 +59,7 @@ class WorkloadRequest:
     columns: Sequence[str | int] | str | None = None
     marginals: int | str | None = None
     max_cells: int | None = None
+    target: str | int | None = None
 
     def __post_init__(self) -> None:
         if self.way < 1:
@@ -89,12 +93,27 @@ class WorkloadRequest:
                 "--positive does not go with --marginals: a whole marginal has every cell, those "
                 "of the value 0 too; leave one of the two out"
             )
+        if self.target is not None:
+            self._check_target()
         if self.seed < 0:
             raise BadInputError(
                 f"--workload-seed is {self.seed}; a whole number from 0 on is needed"
             )
         if self.max_cells is not None and (self.marginals in (None, "all") or self.max_cells < 1):
             raise BadInputError("--max-cells goes with a number of --marginals and is at least 1")
+
+    def _check_target(self) -> None:
+        for option, given in (("queries", self.queries), ("marginals", self.marginals)):
+            if given is not None:
+                raise BadInputError(
+                    f"--target and --{option} are two ways to say what is asked; leave one of the "
+                    "two out"
+                )
+        if self.way != 3 or not self.signed:
+            raise BadInputError(
+                "--target asks for whole marginals of the target and two columns; leave --way and "
+                "--positive out"
+            )
 
     def build(self, schema: Schema, n: int) -> Workload:
         """Make the queries.
@@ -105,11 +124,20 @@ class WorkloadRequest:
             If the schema has too few columns or queries, or the file has a faulty line.
         """
         from dualquery.queries.generate.files import read_queries, workload_of_texts
-        from dualquery.queries.generate.marginals import all_marginals, random_marginals
+        from dualquery.queries.generate.marginals import (
+            all_marginals,
+            random_marginals,
+            target_marginals,
+        )
         from dualquery.queries.generate.random import count_distinct, random_conjunctions
 
         domain = schema.domain
         columns = None if self.columns is None else schema.select(self.columns)
+        if self.target is not None:
+            chosen = schema.select([self.target]).tolist()
+            if len(chosen) != 1:
+                raise BadInputError(f"--target is {self.target!r}; name one column")
+            return target_marginals(domain, chosen[0], columns)
         if isinstance(self.marginals, int):
             cells = n if self.max_cells is None else self.max_cells
             return random_marginals(domain, self.marginals, self.way, cells, self.seed, columns)
