@@ -61,7 +61,8 @@ class Game:
 
     @cached_property
     def plan(self) -> Plan[Any]:
-        """The mechanism's plan; `BadInputError` if it refuses the task."""
+        """The mechanism's plan; `BadInputError` if it refuses the task or its queries."""
+        self.mechanism.statistics(self.queries)  # a release asks for these first
         return self.mechanism.plan(self.task, self.budget)
 
     @property
