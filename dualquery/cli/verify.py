@@ -21,7 +21,7 @@ def verify(
         Path | None, typer.Option(help="Signature to check, made by 'sign'; needs --key.")
     ] = None,
     key: Annotated[
-        Path | None, typer.Option(help="Public Ed25519 key of who is to have signed, PEM.")
+        Path | None, typer.Option(help="Public Ed25519 key of the signer, PEM.")
     ] = None,
     as_json: Json = False,
 ) -> None:
