@@ -71,8 +71,9 @@ def check(
     """Read a schema and say what it means, or what is wrong with it. Reads no table.
 
     Data dictionaries are read, too: domain files (column to size), Frictionless
-    Table Schema, CSV on the Web. They declare nothing: write them as a schema
-    with --out, check that, and set "declared": true.
+    Table Schema, CSV on the Web, domains of dpsynth, metadata of SmartNoise.
+    They declare nothing: write them as a schema with --out, check that, and set
+    "declared": true.
 
     Examples:
 

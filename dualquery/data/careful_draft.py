@@ -14,13 +14,13 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from dualquery.data.buckets import fitting_edges
-from dualquery.data.draft import BUCKETS, name_of, plain_column
+from dualquery.data.buckets import BUCKETS, fitting_edges
+from dualquery.data.draft import name_of, plain_column
 from dualquery.data.encode import missing_mask, to_numbers
 from dualquery.data.readers.source import TableSource
 from dualquery.data.schema.column_choice import ColumnChoice
 from dualquery.data.schema.columns import Binary, Categorical, Column, Numeric
-from dualquery.data.schema.dates import Dates, Period
+from dualquery.data.schema.dates import Dates, fitting_period
 from dualquery.data.schema.table import TableSchema
 from dualquery.data.seen_dates import SeenMoments
 from dualquery.data.seen_values import (
@@ -169,8 +169,7 @@ class Profile:
             return None
         pattern, first, last = found
         low, high = first.date(), last.date()
-        days = (high - low).days
-        by: Period = "year" if days > 4 * 366 else "month" if days > 62 else "day"
+        by = fitting_period((high - low).days)
         remark = "its first and last date"
         if pattern is not None and self._moments.several:
             remark += f", read as {pattern}: the day and the month may be the other way round"
