@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from dualquery.data.builtin import DATASETS, dataset_path
+from dualquery.data.readers.adbc import open_adbc
 from dualquery.data.readers.batches import open_arrow, open_duckdb
 from dualquery.data.readers.bitstring import BitstringSource
 from dualquery.data.readers.csv import CsvSource, open_tsv
@@ -71,6 +72,7 @@ FORMATS: dict[str, Format] = {
     "arrow": Format("Arrow's IPC format, file or stream", (".arrow", ".feather"), open_arrow),
     "xlsx": Format("the first sheet of an Excel workbook (extra excel)", (".xlsx",), open_excel),
     "duckdb": Format("FILE?SELECT ...: a query (extra duckdb)", (), open_duckdb, query=True),
+    "adbc": Format("DRIVER:ADDRESS?SELECT ...: a query (extra adbc)", (), open_adbc, query=True),
     "fimi": Format("item ids separated by spaces, one row a line", (".dat",), FimiSource),
     "matrix": Format("rows of 0 and 1, comma or space, no header", (), MatrixSource),
     "bitstring": Format("bits, a tab and a count a line", (), BitstringSource),
@@ -111,7 +113,30 @@ def parse_source(text: str, dialect: Dialect | None = None) -> Source:
         If there is no such file, or its format cannot be told; if a dialect is given of another
         format.
     """
-    source = _parsed(text)
+    return _in_dialect(_parsed(text), text, dialect)
+
+
+def open_as(form: str, path: Path, label: str, dialect: Dialect | None = None) -> Source:
+    """Return the source of a file of a format, whatever its name.
+
+    Parameters
+    ----------
+    form
+        One of `FORMATS`, of files.
+    path, label
+        The file, and what messages call it.
+    dialect
+        As for `parse_source`.
+
+    Raises
+    ------
+    BadInputError
+        As `parse_source`.
+    """
+    return _in_dialect(FORMATS[form].open(path, label), label, dialect)
+
+
+def _in_dialect(source: Source, text: str, dialect: Dialect | None) -> Source:
     if dialect is None:
         return source
     if not isinstance(source, CsvSource) or source.header is not None or text in DATASETS:
