@@ -6,8 +6,9 @@
 
 `release` does the main job (`Table`, `WorkloadRequest`, `SyntheticRecords`, `Guarantee` and `Run`
 hold its rarer arguments); `load_release` reads a folder back; `evaluate` compares a release with
-its table (not private); `BudgetFile` holds what all releases of a data set may cost together;
-`Synthesizer` has the fit and sample of other synthesizers; `Engine` says where the rows are read.
+its table, and `compare` does so with a picture (both not private); `BudgetFile` holds what all
+releases of a data set may cost together; `Synthesizer` has the fit and sample of other
+synthesizers; `Engine` says where the rows are read.
 The parts are in ``dualquery.data``, ``dualquery.queries``, ``dualquery.privacy``,
 ``dualquery.mechanisms.dualquery`` and the package ``solvers``.
 """
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from dualquery.queries.parities import FactorParities, Parities
     from dualquery.queries.ranges import RangeQueries, SeriesRangeQueries
     from dualquery.queries.tabulated import HistogramQueries
-    from dualquery.releases.evaluation import evaluate
+    from dualquery.releases.evaluation import compare, evaluate
     from dualquery.releases.folder import Release, load_release
     from dualquery.requests import WorkloadRequest
     from dualquery.rows.engines import Engine
@@ -53,6 +54,7 @@ __all__ = [
     "Workload",
     "WorkloadRequest",
     "__version__",
+    "compare",
     "evaluate",
     "expected_error",
     "load_release",
@@ -79,6 +81,7 @@ _HOME = {
     "Table": "dualquery.arguments",
     "Workload": "dualquery.queries.conjunctions",
     "WorkloadRequest": "dualquery.requests",
+    "compare": "dualquery.releases.evaluation",
     "evaluate": "dualquery.releases.evaluation",
     "expected_error": "dualquery.api",
     "load_release": "dualquery.releases.folder",

@@ -111,7 +111,7 @@ def test_a_thousand_problems_of_many_constraints(solver: Solver) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["auto", "auto:prove"])
+@pytest.mark.parametrize("name", ["auto", "auto:brief", "auto:fast", "auto:prove"])
 def test_auto_reaches_the_optimum_under_constraints(name: str) -> None:
     auto, reference = get_solver(name), get_solver("exhaustive")
     for seed in range(1000, 2000):
