@@ -24,7 +24,7 @@ from dualquery.audit.findings import Finding
 from dualquery.data.schema.columns import Binary, Categorical
 from dualquery.data.schema.table import TableSchema
 from dualquery.mechanisms.registry import configure
-from dualquery.privacy.events import Neighbours
+from dualquery.privacy.neighbours import Neighbours
 from dualquery.room.randomness import randomness
 from dualquery.runtime.errors import BadInputError
 

@@ -7,7 +7,7 @@ import pytest
 from dualquery.audit import suite
 from dualquery.audit.planted import PLANTED
 from dualquery.audit.suite import PLANTED_EFFORT, Effort, Task, carry_out
-from dualquery.privacy.events import Neighbours
+from dualquery.privacy.neighbours import Neighbours
 from dualquery.room.sensitivity.moves import table_moves
 
 LITTLE = Effort(1, 60, 25, 2, (1.0,), 20.0, 200, larger=False)

@@ -9,7 +9,7 @@ import pytest
 
 from dualquery.audit import repeated
 from dualquery.audit.repeated import ERROR, audit_fresh_draws, audit_releases
-from dualquery.privacy.events import Neighbours
+from dualquery.privacy.neighbours import RELATIONS, Neighbours
 
 
 def coins(generator: np.random.Generator, chance: float, runs: int) -> np.ndarray:
@@ -60,7 +60,7 @@ def test_delta_is_taken_off() -> None:
     assert repeated._epsilon((0, 1000), (0, 1000), 0.0, ERROR) == -math.inf
 
 
-@pytest.mark.parametrize("relation", list(Neighbours))
+@pytest.mark.parametrize("relation", RELATIONS)
 def test_releases_of_a_mechanism_that_looks_at_nothing(relation, monkeypatch) -> None:
     monkeypatch.setattr(repeated, "LEAST", 12)
     found = audit_releases("uniform", {"records": 2}, relation, 1.0, 0.0, 12)
