@@ -6,8 +6,9 @@
 
 `release` does the main job (`Table`, `WorkloadRequest`, `SyntheticRecords`, `Guarantee` and `Run`
 hold its rarer arguments); `load_release` reads a folder back; `evaluate` compares a release with
-its table (not private); `BudgetFile` holds what all releases of a data set may cost together;
-`Synthesizer` has the fit and sample of other synthesizers; `Engine` says where the rows are read.
+its table, and `compare` does so with a picture (both not private); `BudgetFile` holds what all
+releases of a data set may cost together; `Synthesizer` has the fit and sample of other
+synthesizers; `Engine` says where the rows are read.
 The parts are in ``dualquery.data``, ``dualquery.queries``, ``dualquery.privacy``,
 ``dualquery.mechanisms.dualquery`` and the package ``solvers``.
 """
@@ -24,11 +25,12 @@ if TYPE_CHECKING:
     from dualquery.api import expected_error, release
     from dualquery.arguments import Guarantee, Run, SyntheticRecords, Table
     from dualquery.budgets.budget_file import BudgetFile
+    from dualquery.data.units import Unit
     from dualquery.queries.conjunctions import Workload
     from dualquery.queries.parities import FactorParities, Parities
     from dualquery.queries.ranges import RangeQueries, SeriesRangeQueries
     from dualquery.queries.tabulated import HistogramQueries
-    from dualquery.releases.evaluation import evaluate
+    from dualquery.releases.evaluation import compare, evaluate
     from dualquery.releases.folder import Release, load_release
     from dualquery.requests import WorkloadRequest
     from dualquery.rows.engines import Engine
@@ -50,9 +52,11 @@ __all__ = [
     "Synthesizer",
     "SyntheticRecords",
     "Table",
+    "Unit",
     "Workload",
     "WorkloadRequest",
     "__version__",
+    "compare",
     "evaluate",
     "expected_error",
     "load_release",
@@ -77,8 +81,10 @@ _HOME = {
     "SyntheticRecords": "dualquery.arguments",
     "Synthesizer": "dualquery.synthesizer",
     "Table": "dualquery.arguments",
+    "Unit": "dualquery.data.units",
     "Workload": "dualquery.queries.conjunctions",
     "WorkloadRequest": "dualquery.requests",
+    "compare": "dualquery.releases.evaluation",
     "evaluate": "dualquery.releases.evaluation",
     "expected_error": "dualquery.api",
     "load_release": "dualquery.releases.folder",
