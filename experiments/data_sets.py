@@ -54,7 +54,6 @@ _ALL = (
     DataSet("groceries", columns="0-168"),
     DataSet("msweb", columns="0-284"),
     DataSet("facebook-pages", columns="0-4713"),
-    DataSet("random-bits", "biased:100000,512000,1"),
 )
 
 DATA_SETS: Mapping[str, DataSet] = {table.name: table for table in _ALL}

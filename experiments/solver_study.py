@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from dualquery.runtime.errors import BadInputError
 from experiments.contenders import AS_PUBLISHED, CONTENDERS, OURS, RECOUNTED, Contender
-from experiments.data_sets import chosen
+from experiments.data_sets import DataSet, chosen
 from experiments.harness.recipe import Choices, Option, Recipe, Row, Run
 from experiments.instances.forms import form_names
 from experiments.instances.games import DELTA, EPSILON
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from solvers import BestResponse
 
 QUERIES, ROUNDS, SAMPLES = 100_000, (1, 2, 5, 20, 80), 1_000
+RANDOM_BITS = DataSet("random-bits", "biased:100000,512000,1")
 LIMIT = 20.0
 STOPS = (0.1, 1.0, 5.0, 20.0)
 """Seconds a best response may take, for the effect on the error of a release."""
@@ -65,7 +66,7 @@ def plan(choices: Choices) -> Sequence[Run]:
             "samples": SAMPLES,
             "instances": str(choices.out / "instances"),
         }
-        for table in chosen(choices, ("adult", "kdd99", _wide(choices), "random-bits"))
+        for table in _tables(choices)
     ]
     problems: list[Run] = [
         {**game, "round": number, "form": form, "captured": sorted(rounds), "solver": name,
@@ -97,6 +98,13 @@ def plan(choices: Choices) -> Sequence[Run]:
         if part not in parts:
             raise BadInputError(f"--part {part}: the parts are {', '.join(parts)}")
     return [run for part in wanted for run in parts[part]]
+
+
+def _tables(choices: Choices) -> list[DataSet]:
+    """Return the tables of the games: the random one only if none is named."""
+    found = chosen(choices, ("adult", "kdd99", _wide(choices)))
+    every = not choices.quick and not choices.options.get("table")
+    return [*found, RANDOM_BITS] if every else found
 
 
 def _wide(choices: Choices) -> str:
