@@ -48,6 +48,7 @@ def release(
     marginals: int | str | None = None,
     max_cells: int | None = None,
     target: str | int | None = None,
+    means: Sequence[str | int] | str | None = None,
     mechanism: str | None = None,
     options: Mapping[str, Any] | None = None,
     records: int | None = None,
@@ -84,6 +85,9 @@ def release(
     queries, way, signed, workload_seed, query_columns, marginals, max_cells, target
         The workload: see `WorkloadRequest`. ``queries`` may be a `Workload` itself, or another
         family of queries (`dualquery.queries.family`).
+    means
+        Numeric columns whose means are bought besides, for a twentieth of epsilon in all: names,
+        positions or ranges (see `dualquery.releases.means`).
     mechanism, options
         The mechanism's name, and values for the fields of its configuration. None for ``auto``,
         which chooses from public facts; with options, for the mechanism ``dualquery``.
@@ -170,6 +174,7 @@ def release(
         checkpoint.start()
         asked = {
             "records": records,
+            "means": means,
             "polish": polish,
             "show_private_errors": show_private_errors,
         }
@@ -179,7 +184,7 @@ def release(
         budget, table, relation, configured.name, seed, None if seed is not None else checkpoint
     )
     progress.phase("reading the table")
-    with reading.open(table, schema, columns, max_ones_per_row) as data:
+    with reading.open(table, schema, columns, max_ones_per_row, means) as data:
         payment.require_declared(data.schema.declared)
         whole = (epsilon, delta or 0.0)  # given, or 0 of a pure mechanism, if rows are bought
         count = wanted.count_rows(

@@ -41,7 +41,7 @@ _data, _workload, _mechanism, _budget, _run = (
 )
 
 PASSED_ON = (
-    "schema", "columns", "max_ones_per_row", "mechanism", "records", "polish", "epsilon",
+    "schema", "columns", "max_ones_per_row", "means", "mechanism", "records", "polish", "epsilon",
     "delta", "neighbours", "rows", "accountant", "budget", "seed", "threads", "show_private_errors",
 )  # fmt: skip
 """Options that `dualquery.release` takes under the same names, as they are."""
@@ -96,6 +96,12 @@ def release(
         _workload(
             help="Column that models will predict, instead of --queries: all its marginals with "
             "two other columns."
+        ),
+    ] = None,
+    means: Annotated[
+        str | None,
+        _workload(
+            help="Numeric columns whose means are bought besides, for a twentieth of epsilon."
         ),
     ] = None,
     mechanism: Annotated[
@@ -397,6 +403,8 @@ def show(terminal: Terminal, made: Release, target: Path, *, verbose: bool) -> N
     for row in rows:
         table.add_row(*row)
     console.print(table)
+    for mean in made.means:
+        console.print(f"mean of {mean.column}: {mean.likely:.6g}", markup=False)
     if made.records is not None:
         grain = f": answers are multiples of 1/{len(made.records):,}"
         console.print(

@@ -22,6 +22,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from dualquery.estimates.means import BoughtMean
 from dualquery.privacy.statement import PrivacyStatement
 from dualquery.releases.answering import answer_queries
 from dualquery.releases.kept import describe_kept, read_kept, write_kept
@@ -85,6 +86,8 @@ class Release:
         The noisy numbers that all else was made of; None where there are none, and for format 1.
     model
         The fitted distribution, to be asked and drawn from at no cost; None likewise.
+    means
+        Means of numeric columns that were bought (``--means``).
     proof
         What the guarantee follows from (see `dualquery.releases.proof`), without the digests that
         tie the files of a folder to each other; empty for a release of format 1.
@@ -107,6 +110,7 @@ class Release:
     created: str
     measurements: Measurements | None = None
     model: Model | None = None
+    means: tuple[BoughtMean, ...] = ()
     proof: Mapping[str, Any] = field(default_factory=dict)
 
     def __repr__(self) -> str:
@@ -213,6 +217,7 @@ class Release:
             "solver": dict(self.solver),
             "intervals": None if self.intervals is None else self.intervals.describe(),
             **describe_kept(self.measurements, self.model),
+            "means": [each.to_dict() for each in self.means],
             "notes": list(self.notes),
             "versions": dict(self.versions),
             "created": self.created,
@@ -338,6 +343,7 @@ def _read(folder: Path) -> Release:
         created=stored["created"],
         measurements=measurements,
         model=model,
+        means=tuple(BoughtMean.from_dict(each) for each in stored.get("means", ())),
         proof=unsealed(stored["proof"]) if version >= 2 else {},
     )
 

@@ -10,7 +10,6 @@ import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 
 from dualquery.data.blocks import choose_schema
@@ -81,8 +80,11 @@ class Engine:
         schema: Schema | Mapping[str, object] | str | Path | None = None,
         columns: ColumnChoice | None = None,
         max_ones_per_row: int | None = None,
+        sums: ColumnChoice | None = None,
     ) -> Iterator[Dataset[Rows]]:
         """Yield the data and their rows; arguments are those of `dualquery.rows.dataset.load`.
+
+        Rows carry the numbers of the columns ``sums``, too.
 
         Raises
         ------
@@ -91,7 +93,11 @@ class Engine:
             row, the rows do not fit, or the cluster cannot be reached.
         """
         source = source_of(data)
-        choose = partial(choose_schema, source, schema, columns, max_ones_per_row)
+
+        def choose() -> TableSchema | ItemSchema:
+            chosen = choose_schema(source, schema, columns, max_ones_per_row)
+            return chosen if sums is None else chosen.with_sums(sums)
+
         with self._opened(source, choose) as opened:
             if not _log.isEnabledFor(logging.INFO):
                 yield self._cached(opened, source)
