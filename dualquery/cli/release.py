@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dualquery.cli.given_table import Csv, table_of
+from dualquery.cli.given_table import Csv
 from dualquery.cli.options import (
     RUN,
     AnswersCache,
@@ -41,7 +41,7 @@ _data, _workload, _mechanism, _budget, _run = (
 )
 
 PASSED_ON = (
-    "schema", "columns", "max_ones_per_row", "means", "mechanism", "records", "polish", "epsilon",
+    "schema", "csv", "columns", "max_ones_per_row", "mechanism", "records", "polish", "epsilon",
     "delta", "neighbours", "rows", "accountant", "budget", "seed", "threads", "show_private_errors",
 )  # fmt: skip
 """Options that `dualquery.release` takes under the same names, as they are."""
@@ -260,15 +260,8 @@ def release(
         from dualquery.rows.engines import Engine
 
         made = make_release(
-            table_of(given["data"], given["csv"]),
-            queries=workload.queries,
-            way=workload.way,
-            signed=workload.signed,
-            workload_seed=workload.seed,
-            query_columns=workload.columns,
-            marginals=workload.marginals,
-            max_cells=workload.max_cells,
-            target=workload.target,
+            given["data"],
+            queries=workload,
             options=mechanism_options(given),
             engine=Engine(name=given["engine"], **_chosen(given, "scheduler", "answers_cache")),
             checkpoint=place.checkpoint,
@@ -309,7 +302,7 @@ def check_options(given: dict[str, Any]) -> WorkloadRequest:
         seed=given["workload_seed"],
         columns=given["query_columns"],
         marginals=parse_marginals(given["marginals"]),
-        **_chosen(given, "way", "signed", "max_cells", "target"),
+        **_chosen(given, "way", "signed", "max_cells", "target", "means"),
     )
 
 

@@ -81,11 +81,14 @@ class Intervals:
     ) -> Intervals:
         """Return intervals around measurements, cut to the range of the queries.
 
-        ``measured`` is float64, shape ``(m,)``: noisy answers, not yet cut; NaN for none.
+        ``measured`` is float64, shape ``(m,)``: noisy answers, not yet cut; NaN for none. One
+        beyond the range is brought to its end first. The interval then holds all that it would
+        hold otherwise, so it covers no more rarely, and it never shrinks to a single point.
         """
+        within = np.clip(measured, low, high)
         return Intervals(
-            np.clip(measured - half_width, low, high),
-            np.clip(measured + half_width, low, high),
+            np.clip(within - half_width, low, high),
+            np.clip(within + half_width, low, high),
             basis,
             absent_row_answer=absent_row_answer,
         )

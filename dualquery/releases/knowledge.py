@@ -201,8 +201,9 @@ class Knowledge:
         units = np.eye(2)
         critical = [found.critical(level, unit) for unit in units]
         spread = np.sqrt(np.diag(found.covariance))
-        low = found.values[0] - critical[0] * spread[0]
-        high = found.values[1] + critical[1] * spread[1]
+        # Estimates beyond the range are brought to its end: see `Intervals.around`.
+        low = np.clip(found.values[0], *range) - critical[0] * spread[0]
+        high = np.clip(found.values[1], *range) + critical[1] * spread[1]
         absent = found.absent[0] if found.absent[0] == found.absent[1] else None
         around = Intervals(
             np.array([low]), np.array([high]), self.basis, level, absent_row_answer=absent

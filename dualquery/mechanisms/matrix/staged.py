@@ -430,8 +430,9 @@ def _intervals(
     low, high = np.zeros(workload.domain.bits), np.ones(workload.domain.bits)
     for stage in stages:
         at = features.bits[stage.features, 0]
-        low[at] = np.maximum(low[at], stage.shares - half * stage.deviations)
-        high[at] = np.minimum(high[at], stage.shares + half * stage.deviations)
+        shares = np.clip(stage.shares, 0.0, 1.0)  # never a single point: see `Intervals.around`
+        low[at] = np.maximum(low[at], shares - half * stage.deviations)
+        high[at] = np.minimum(high[at], shares + half * stage.deviations)
     present = bits >= 0
     fails = np.where(present, np.where(negated, high[bits], 1.0 - low[bits]), 0.0)
     holds = np.where(present, np.where(negated, 1.0 - low[bits], high[bits]), 1.0)
