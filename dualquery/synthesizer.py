@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from dualquery.budgets.budget_file import BudgetFile
     from dualquery.checkpoints.checkpoint import Checkpoint
     from dualquery.data.schema.protocol import Schema
+    from dualquery.data.units import Unit
     from dualquery.queries.family import Queries
     from dualquery.releases.folder import Release
     from dualquery.rows.engines import Engine
@@ -80,6 +81,7 @@ class Synthesizer:
         records: int | None = None,
         polish: float | None = None,
         neighbours: str = "replace-one",
+        unit: Unit | None = None,
         rows: int | None = None,
         accountant: str = "auto",
         budget: str | Path | BudgetFile | None = None,
@@ -110,6 +112,7 @@ class Synthesizer:
         self.records = records
         self.polish = polish
         self.neighbours = neighbours
+        self.unit = unit
         self.rows = rows
         self.accountant = accountant
         self.budget = budget

@@ -27,9 +27,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.privacy.events import Neighbours
-
 if TYPE_CHECKING:
+    from dualquery.data.units import Unit
     from dualquery.room.row_count import RowCount
 
 LEVEL = 0.95
@@ -98,7 +97,7 @@ class Intervals:
 
         ``low .. high`` is the range of the queries.
         """
-        if rows.neighbours is Neighbours.REPLACE_ONE:
+        if rows.neighbours.rows_public:
             return self
         if rows.epsilon == 0:
             basis = f"{self.basis}; if the number of rows is {rows.n:,}, as was stated"
@@ -118,11 +117,17 @@ class Intervals:
             self.level - ROWS_MISS,
         )
 
-    def for_cut(self, most: int | None) -> Intervals:
-        """Say that these are of the rows as cut to ``most`` ones each; None where none is cut."""
-        if most is None:
-            return self
-        return replace(self, basis=f"{self.basis}; of the rows as cut to {most:,} ones each")
+    def for_cut(self, most: int | None, unit: Unit | None = None) -> Intervals:
+        """Say that these are of the rows as cut to ``most`` ones each, or to so many of a unit.
+
+        None where none is cut.
+        """
+        basis = self.basis
+        if most is not None:
+            basis += f"; of the rows as cut to {most:,} ones each"
+        if unit is not None:
+            basis += f"; of at most {unit.max_rows:,} rows a unit"
+        return replace(self, basis=basis)
 
 
 def gaussian_half_width(scale: float) -> float:

@@ -10,7 +10,7 @@ import pytest
 
 import dualquery
 from dualquery.estimates.means import BoughtMean
-from dualquery.privacy.events import Neighbours
+from dualquery.privacy.neighbours import Neighbours
 from dualquery.releases.answering import answer_queries
 from dualquery.releases.means import SHARE
 from dualquery.room.row_count import RowCount

@@ -109,6 +109,7 @@ UNSTATED = {
     "dualquery/cli/given_table.py": "hands the table to a command, which is listed here",
     "dualquery/rows/": "engines: they hand rows to a caller, who is listed here",
     "dualquery/audit/repeated.py": "makes releases of made-up tables",
+    "dualquery/audit/units.py": "cuts made-up tables to units",
     "dualquery/budgets/marks.py": "a keyed hash for the user's own budget file, to warn with",
     "dualquery/queries/generate/files.py": "reads a file of public queries",
     "dualquery/releases/folder.py": "reads the folder of a release, which is public",

@@ -3,7 +3,8 @@
 **Lemma.** A row's number is one of 0 .. M steps of its column's grid, and the room sums twice the
 number less M: from -M to M. Replacing a record moves the sum of a column by at most 2 M, adding or
 removing one by at most M. Each sum has noise in proportion to M; so over these scales k sums move
-by at most 2 k, or k, in L1, and ``2 sqrt(k)``, or ``sqrt(k)``, in L2.
+by at most 2 k, or k, in L1, and ``2 sqrt(k)``, or ``sqrt(k)``, in L2. Units of several rows are
+as many steps (`dualquery.privacy.neighbours`).
 
 That a row's number is at most M is a property of encoded rows, as their legality is
 (`dualquery.data.grids.Grid.encode`): numbers beyond the declared range are refused or clipped.
@@ -16,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dualquery.data.grids import Grid, digit_offsets
-from dualquery.privacy.events import Neighbours
+from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.counting.planner import ConjunctionCounts
 from dualquery.queries.family import Statistic
 from dualquery.room.exact import Exact, Numbers
@@ -33,7 +34,7 @@ class ColumnSums:
 
     def moves(self, queries: Statistic, neighbours: Neighbours) -> Moves:  # noqa: ARG002
         """Return how the sums over their grids' steps move, whatever the queries are."""
-        each = 2.0 if neighbours is Neighbours.REPLACE_ONE else 1.0
+        each = neighbours.furthest(2.0, 1.0)
         return Moves.of_entries(len(self.grids), each, "clipped numbers")
 
     def exact(self, data: PrivateData) -> Exact:
