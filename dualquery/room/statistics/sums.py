@@ -6,8 +6,8 @@ removing one by at most M. Each sum has noise in proportion to M; so over these 
 by at most 2 k, or k, in L1, and ``2 sqrt(k)``, or ``sqrt(k)``, in L2. Units of several rows are
 as many steps (`dualquery.privacy.neighbours`).
 
-That a row's number is at most M is a property of encoded rows, as their legality is
-(`dualquery.data.schema.grids.Grid.encode`): numbers beyond the declared range are refused or clipped.
+That a row's number is at most M is a property of encoded rows, as their legality is: numbers beyond
+the declared range are refused or clipped (`dualquery.data.schema.grids.Grid.encode`).
 """
 
 from __future__ import annotations
