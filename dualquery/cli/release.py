@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dualquery.cli import completing
+from dualquery.cli.dry_run import show_outlook
 from dualquery.cli.given_table import Csv, given_table
 from dualquery.cli.options import (
     RUN,
@@ -198,6 +199,13 @@ def release(
     resume: Annotated[
         Path | None, _run(help="Go on with an interrupted release: its OUT.unfinished.")
     ] = None,
+    dry_run: Annotated[
+        bool,
+        _run(
+            "--dry-run",
+            help="Say what the release would be, cost and need; reads no row, spends nothing.",
+        ),
+    ] = False,
     no_other_copy: Annotated[
         bool,
         _run(
@@ -249,6 +257,12 @@ def release(
     if "help" in (given["option"] or []):
         name = given["mechanism"] or implied_mechanism(given["option"])
         show_options(terminal, name)
+        return
+    if given["dry_run"]:
+        # Rows that are public need not be stated to a release, but to this.
+        counted = given["neighbours"] == "replace-one"
+        planned = {**given, "rows": None} if counted else given
+        show_outlook(terminal, planned, check_options(planned), given["rows"])
         return
     if given["resume"] is None:
         check_options(given)
