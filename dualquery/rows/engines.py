@@ -25,9 +25,8 @@ from dualquery.rows.dataset import Dataset, RecordsSource, dataset, read
 from dualquery.rows.packed import Records
 from dualquery.rows.protocol import Rows
 from dualquery.runtime.errors import BadInputError
+from dualquery.runtime.explaining import explain_log
 from dualquery.runtime.resources import available_memory, mebibytes
-
-_log = logging.getLogger("dualquery.explain")
 
 ENGINES = ("auto", "memory", "stream", "dask")
 
@@ -93,7 +92,7 @@ class Engine:
         source = source_of(data)
         choose = partial(choose_schema, source, schema, columns, max_ones_per_row)
         with self._opened(source, choose) as opened:
-            if not _log.isEnabledFor(logging.INFO):
+            if not explain_log.isEnabledFor(logging.INFO):
                 yield self._cached(opened, source)
                 return
             from dualquery.rows.timed import TimedRows
@@ -139,7 +138,7 @@ class Engine:
         size = sum(map(_expanded_size, files_of(source)))
         available = available_memory()
         streams = available is not None and size > _SHARE * available
-        _log.info(
+        explain_log.info(
             "engine: %s, because the files hold about %s and %s are available",
             "stream" if streams else "memory",
             mebibytes(size),

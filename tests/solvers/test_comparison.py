@@ -181,7 +181,7 @@ def test_the_primal_integral_is_the_mean_gap_over_the_limit() -> None:
     assert primal_integral(calls, 100.0, 4.0) == pytest.approx((2 + 2 * 0.5) / 4)
 
 
-@pytest.mark.parametrize("solved", [[], [MEASURED[-2]]], ids=["nothing was run", "nothing solved"])
+@pytest.mark.parametrize("solved", [[], MEASURED[-2:-1]], ids=["nothing was run", "nothing solved"])
 def test_profiles_without_any_solution(tmp_path: Path, solved: list[Measurement]) -> None:
     """Every line is there, at a share of 0; a share of no problems once divided by zero."""
     figure = pytest.importorskip("matplotlib.figure")
