@@ -64,9 +64,9 @@ def frames_of_batches(
             raise too_large from None
         if batch is None:
             return
+        batch.validate(full=True)  # first: PyArrow itself trusts offsets when it adds up sizes
         if batch.nbytes > largest:
             raise too_large
-        batch.validate(full=True)
         try:
             frame = pl.DataFrame(pl.from_arrow(batch.replace_schema_metadata(None)))
         except (TypeError, ValueError, pl.exceptions.PolarsError) as fault:
