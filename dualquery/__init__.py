@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from dualquery.api import expected_error, release
     from dualquery.arguments import Guarantee, Run, SyntheticRecords, Table
     from dualquery.budgets.budget_file import BudgetFile
+    from dualquery.data.units import Unit
     from dualquery.queries.conjunctions import Workload
     from dualquery.queries.parities import FactorParities, Parities
     from dualquery.queries.ranges import RangeQueries, SeriesRangeQueries
@@ -51,6 +52,7 @@ __all__ = [
     "Synthesizer",
     "SyntheticRecords",
     "Table",
+    "Unit",
     "Workload",
     "WorkloadRequest",
     "__version__",
@@ -79,6 +81,7 @@ _HOME = {
     "SyntheticRecords": "dualquery.arguments",
     "Synthesizer": "dualquery.synthesizer",
     "Table": "dualquery.arguments",
+    "Unit": "dualquery.data.units",
     "Workload": "dualquery.queries.conjunctions",
     "WorkloadRequest": "dualquery.requests",
     "compare": "dualquery.releases.evaluation",

@@ -13,7 +13,7 @@ import numpy as np
 from dualquery.arguments import Guarantee, Run, SyntheticRecords, Table, require_known, whole
 from dualquery.mechanisms.protocol import Task
 from dualquery.mechanisms.registry import configure, with_records
-from dualquery.privacy.events import Neighbours
+from dualquery.privacy.neighbours import Neighbours
 from dualquery.releases.identity import keep_questions, keep_request
 from dualquery.releases.making import Terms, declarations, make_release
 from dualquery.releases.payment import Payment
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from dualquery.budgets.budget_file import BudgetFile
     from dualquery.data.schema.protocol import Schema
     from dualquery.estimates.expected import ExpectedError
+    from dualquery.privacy.events import Event
     from dualquery.queries.family import Queries
     from dualquery.releases.folder import Release
 
@@ -74,7 +75,8 @@ def release(
         Number of synthetic records, or `SyntheticRecords`; None for one a row, up to limits that
         the release states.
     epsilon, delta
-        The budget. ``delta`` defaults to 1/n^2 (0 for mechanisms of pure epsilon).
+        The budget. ``delta`` defaults to 1/n^2 (0 for mechanisms of pure epsilon), n being the
+        number of rows, or of units where these are protected.
     guarantee
         What epsilon and delta are about: ``replace-one``, ``add-remove`` or a `Guarantee`.
     budget
@@ -130,7 +132,6 @@ def release(
     check_seed(seed)
     cores = thread_count(run.threads)
     source, engine = read.named, run.reading
-    relation = Neighbours.parse(guarantee.neighbours)
     checkpoint = run.checkpoint if seed is None else None
     journal: Journal = NO_JOURNAL
     if checkpoint is not None:
@@ -142,14 +143,18 @@ def release(
         }
         keep_request(checkpoint, configured, wanted, request, source, others)
         journal = checkpoint
-    payment = Payment.begin(budget, source, relation, configured.name, seed, checkpoint)
+    payment = Payment.begin(budget, source, wanted.relation, configured.name, seed, checkpoint)
     progress.phase("reading the table")
-    with engine.open(source, schema, read.columns, read.max_ones_per_row) as data:
+    with engine.open(
+        source, schema, read.columns, read.max_ones_per_row, guarantee.unit, request.means
+    ) as data:
         payment.require_declared(data.schema.declared)
-        sum_of_all = (epsilon, delta or 0.0)  # given, or 0 of a pure mechanism, if rows are bought
-        count = wanted.count_rows(
-            data.records, seed, lambda event: payment.pay_first(event, *sum_of_all), journal
-        )
+
+        def pay_first(event: Event) -> None:
+            in_all = wanted.delta_of(configured, data.units or 0)  # which is public, if it is used
+            payment.pay_first(event, epsilon, in_all)
+
+        count = wanted.count_rows(data.records, seed, pay_first, journal, data.units)
         if made.number is not None:
             check_memory(
                 2 * made.number * data.schema.domain.bits,
@@ -226,7 +231,7 @@ def expected_error(
         epsilon=epsilon, delta=delta, accountant=accountant, neighbours=neighbours
     )
     relation = Neighbours.parse(neighbours)
-    bought = COUNT_SHARE * epsilon if relation is Neighbours.ADD_REMOVE else 0.0
+    bought = 0.0 if relation.rows_public else COUNT_SHARE * epsilon
     budget, _ = wanted.resolve(configured, RowCount(n, relation, bought))
     task = Task(queries, n)
     return configured.expected_error(task, configured.plan(task, budget))

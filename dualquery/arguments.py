@@ -17,6 +17,7 @@ from dualquery.runtime.progress import NO_PROGRESS, Progress
 
 if TYPE_CHECKING:
     from dualquery.checkpoints.checkpoint import Checkpoint
+    from dualquery.data.units import Unit
 
 T = TypeVar("T")
 
@@ -93,16 +94,22 @@ class Guarantee:
         ``replace-one``: one row is replaced by another, and the number of rows is public.
         ``add-remove``: one row is added or removed, and the number of rows is private.
     rows
-        With ``add-remove``: a public number to use instead of the number of rows. None buys a noisy
-        one with a twenty-fifth of epsilon, and needs ``delta``.
+        With ``add-remove`` or ``unit``, where the number of rows is private: a public number to use
+        instead. None buys a noisy one with a twenty-fifth of epsilon; under ``add-remove`` that
+        needs ``delta``.
     accountant
         Who proves the guarantee: ``auto``, ``paper``, ``advanced``, ``zcdp`` or ``exact``.
+    unit
+        Rows that belong together, such as ``Unit("household", max_rows=5)``: what is replaced,
+        added or removed is then a household with all its rows (see `dualquery.data.units`), and the
+        number of households takes the place of the number of rows. None for one row.
     """
 
     neighbours: str = "replace-one"
     _: KW_ONLY
     rows: int | None = None
     accountant: str = "auto"
+    unit: Unit | None = None
 
 
 @dataclass(frozen=True)
@@ -155,9 +162,10 @@ KEYWORDS: Mapping[type[Any], Mapping[str, str]] = {
         "marginals": "marginals",
         "max_cells": "max_cells",
         "target": "target",
+        "means": "means",
     },
     SyntheticRecords: {"polish": "polish"},
-    Guarantee: {"neighbours": "neighbours", "rows": "rows", "accountant": "accountant"},
+    Guarantee: {name: name for name in ("neighbours", "rows", "accountant", "unit")},
     Run: {
         "engine": "engine",
         "threads": "threads",

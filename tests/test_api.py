@@ -14,7 +14,7 @@ from dualquery.data.draft import draft_table_schema
 from dualquery.data.readers.formats import source_of
 from dualquery.mechanisms.protocol import Budget
 from dualquery.mechanisms.registry import configure
-from dualquery.privacy.events import Neighbours
+from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.generate.random import random_conjunctions
 from dualquery.queries.parities import Parities

@@ -40,8 +40,14 @@ class BitRows:
     bits: NDArray[np.int32]
 
 
-def encode_frame(schema: TableSchema, frame: pl.DataFrame, label: str, first_row: int) -> BitRows:
-    """Return the bits of a block of a table.
+def encode_frame(
+    schema: TableSchema,
+    frame: pl.DataFrame,
+    label: str,
+    first_row: int,
+    stay: NDArray[np.bool_] | None = None,
+) -> BitRows:
+    """Return the bits of a block of a table, and the digits of the numbers that rows carry.
 
     Parameters
     ----------
@@ -51,6 +57,8 @@ def encode_frame(schema: TableSchema, frame: pl.DataFrame, label: str, first_row
         Has the schema's columns, of any type that may hold their values.
     label, first_row
         For messages: the table, and the 1-based number of the block's first row.
+    stay
+        Which rows stay, bool; None for all of them.
 
     Raises
     ------
@@ -61,6 +69,8 @@ def encode_frame(schema: TableSchema, frame: pl.DataFrame, label: str, first_row
     for number, column in enumerate(schema.columns):
         codes[:, number] = local_codes(column, frame[column.name], schema.missing_values, label)
     rows = np.arange(first_row, first_row + frame.height)
+    if stay is not None:
+        codes, rows = codes[stay], rows[stay]
     if schema.drop_incomplete:
         complete = np.all(codes != MISSING, axis=1)
         codes, rows = codes[complete], rows[complete]
@@ -77,6 +87,13 @@ def encode_frame(schema: TableSchema, frame: pl.DataFrame, label: str, first_row
     ones = ~binary | (codes == 1)
     codes[:, binary] = 0
     codes += schema.domain.offsets[:-1].astype(np.int32)
+    if schema.grids:
+        digits = [
+            grid.encode(to_numbers(frame[grid.column])[rows - first_row]) for grid in schema.grids
+        ]
+        ones = np.hstack((ones, *digits))
+        behind = np.arange(schema.domain.bits, schema.record_bits, dtype=np.int32)
+        codes = np.hstack((codes, np.tile(behind, (len(codes), 1))))
     return BitRows(_pointers(ones.sum(axis=1)), codes[ones])
 
 

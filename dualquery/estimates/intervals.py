@@ -27,9 +27,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.privacy.events import Neighbours
+from dualquery.runtime.figures import share
 
 if TYPE_CHECKING:
+    from dualquery.data.units import Unit
     from dualquery.room.row_count import RowCount
 
 LEVEL = 0.95
@@ -60,7 +61,7 @@ class Intervals:
     def text(self, query: int) -> str:
         """Return the interval for a person, a dash if there is none."""
         found = self.of(query)
-        return "-" if found is None else f"{found[0]:.4f} to {found[1]:.4f}"
+        return "-" if found is None else f"{share(found[0])} to {share(found[1])}"
 
     def describe(self) -> dict[str, Any]:
         """Return what a release says about its intervals, JSON-able."""
@@ -98,7 +99,7 @@ class Intervals:
 
         ``low .. high`` is the range of the queries.
         """
-        if rows.neighbours is Neighbours.REPLACE_ONE:
+        if rows.neighbours.rows_public:
             return self
         if rows.epsilon == 0:
             basis = f"{self.basis}; if the number of rows is {rows.n:,}, as was stated"
@@ -118,11 +119,17 @@ class Intervals:
             self.level - ROWS_MISS,
         )
 
-    def for_cut(self, most: int | None) -> Intervals:
-        """Say that these are of the rows as cut to ``most`` ones each; None where none is cut."""
-        if most is None:
-            return self
-        return replace(self, basis=f"{self.basis}; of the rows as cut to {most:,} ones each")
+    def for_cut(self, most: int | None, unit: Unit | None = None) -> Intervals:
+        """Say that these are of the rows as cut to ``most`` ones each, or to so many of a unit.
+
+        None where none is cut.
+        """
+        basis = self.basis
+        if most is not None:
+            basis += f"; of the rows as cut to {most:,} ones each"
+        if unit is not None:
+            basis += f"; of at most {unit.max_rows:,} rows a unit"
+        return replace(self, basis=basis)
 
 
 def gaussian_half_width(scale: float) -> float:

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.privacy.events import Neighbours, Schedule
+from dualquery.privacy.events import Schedule
+from dualquery.privacy.neighbours import Neighbours
 from dualquery.room.journal import NO_JOURNAL, Journal, Public
 from dualquery.runtime.progress import NO_PROGRESS
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from dualquery.data.domain import Domain
     from dualquery.estimates.expected import ExpectedError
     from dualquery.estimates.intervals import Intervals
+    from dualquery.estimates.means import BoughtMean
     from dualquery.estimates.measurements import Measurements
     from dualquery.models.protocol import Model
     from dualquery.queries.conjunctions import Workload
@@ -131,6 +133,8 @@ class Outcome:
     """The distribution that records come from, if one was fitted."""
     grounds: tuple[Ground | None, ...] = ()
     """Why each charged event covers what was drawn. The room says so: leave it out."""
+    means: tuple[BoughtMean, ...] = ()
+    """Means of columns that were bought beside the workload: leave it out, too."""
 
 
 @dataclass(frozen=True)

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from dualquery.estimates.intervals import LEVEL, ROWS_MISS, Intervals, laplace_half_width
 from dualquery.estimates.least_squares import Estimates, LeastSquares, fieller
 from dualquery.estimates.measurements import laplace_deviation
-from dualquery.privacy.events import Neighbours
+from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.literals import LiteralRows
 from dualquery.questions.forms import Bounds, LinearForm
-from dualquery.room.row_count import COUNT_SHARE, RowCount
+from dualquery.room.row_count import RowCount, bought_epsilon
 from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from dualquery.data.schema.protocol import Schema
     from dualquery.estimates.evidence import Measured
+    from dualquery.estimates.means import BoughtMean
     from dualquery.estimates.measurements import Measurements
     from dualquery.models.protocol import Model
     from dualquery.queries.family import Queries
@@ -81,6 +82,11 @@ class Known(Protocol):
         ...
 
     @property
+    def means(self) -> tuple[BoughtMean, ...]:
+        """Means of columns that were bought."""
+        ...
+
+    @property
     def model(self) -> Model | None:
         """The fitted distribution, if there is one."""
         ...
@@ -119,10 +125,12 @@ class Knowledge:
     def rows(self) -> RowCount:
         """The number of rows that shares are of, and how it is known."""
         options = self.release.options
-        relation = Neighbours.parse(str(options.get("neighbours", Neighbours.REPLACE_ONE.value)))
-        bought = relation is Neighbours.ADD_REMOVE and options.get("rows") is None
-        epsilon = COUNT_SHARE * float(options["epsilon"]) if bought else 0.0
-        return RowCount(self.release.n, relation, epsilon)
+        relation = Neighbours.of_options(options)
+        return RowCount(
+            self.release.n,
+            relation,
+            bought_epsilon(relation, options.get("rows"), float(options["epsilon"])),
+        )
 
     @property
     def row_limits(self) -> tuple[int, int]:
@@ -207,7 +215,7 @@ class Knowledge:
 
     def _ratio(self, found: Estimates, range: tuple[float, float], level: float) -> Limits:
         """Return where a ratio lies: estimates of its least and largest numerator, denominator."""
-        if self.rows.neighbours is Neighbours.ADD_REMOVE and found.absent.any():
+        if not self.rows.neighbours.rows_public and found.absent.any():
             return Limits("the number of rows is private, so nothing is known of the error")
         ends: list[float] = []
         for above in (0, 1):

@@ -12,13 +12,15 @@ import numpy as np
 
 from dualquery.mechanisms.protocol import Budget, Mechanism, Outcome, Plan, Session, Task
 from dualquery.privacy.accountants.choice import best
-from dualquery.privacy.events import Event, Neighbours, events_of
+from dualquery.privacy.events import Event, events_of
+from dualquery.privacy.neighbours import Neighbours
 from dualquery.privacy.statement import PrivacyStatement
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.disjunctions import Disjunctions
 from dualquery.queries.family import Queries, Statistic
 from dualquery.queries.stored import BUILT_IN
 from dualquery.releases.folder import Release
+from dualquery.releases.means import MeansPlan, with_means, without_means
 from dualquery.releases.payment import NO_PAYMENT, Payment
 from dualquery.releases.polish import check_polish, polished
 from dualquery.releases.proof import Price, proof_record
@@ -111,9 +113,13 @@ def make_release(
 ) -> Release:
     """Plan on public facts, run on the curator, and put the result together."""
     budget, count, seed = terms.budget, terms.count, terms.seed
-    progress.phase("planning")
+    progress.phase(
+        f"planning {mechanism.name}: how {len(task.queries):,} queries are best asked at epsilon "
+        f"{budget.epsilon:g}, delta {budget.delta:.3g}"
+    )
     with count.cost_told():
-        plan = mechanism.plan(task, budget)
+        own = mechanism.plan(task, without_means(budget, data.schema.grids))
+        plan, means = with_means(own, data.schema.grids, task.queries, budget)
     condition = " and ".join(each.condition for each in terms.declarations)
     priced = price(plan, budget)
     privacy = statement(plan, budget, data, seed, count, condition or None, priced)
@@ -122,7 +128,7 @@ def make_release(
         notes = (*notes, SEEN)
     if plan.remark:
         progress.note(plan.remark)
-    expected = mechanism.expected_error(task, plan)
+    expected = mechanism.expected_error(task, own)
     if expected is not None:
         progress.note(expected.text())
     if privacy.private:
@@ -134,7 +140,7 @@ def make_release(
         terms.payment.pay((*count.events, *events_of(plan.schedule)), privacy)
     outcome = run(
         data, task, mechanism, plan, seed, threads, progress, budget.neighbours, terms.statistics,
-        journal, show_private_errors=terms.show_private_errors,
+        journal, means=means, show_private_errors=terms.show_private_errors,
     )  # fmt: skip
     journal.finish()
     terms.payment.finish()
@@ -151,7 +157,7 @@ def make_release(
     intervals = outcome.intervals
     if intervals is not None:
         intervals = intervals.for_rows(count, task.queries.low, task.queries.high)
-        intervals = intervals.for_cut(data.schema.max_ones_per_row)
+        intervals = intervals.for_cut(data.schema.max_ones_per_row, budget.neighbours.unit)
     return Release(
         mechanism=mechanism.name,
         parameters=plan.parameters,
@@ -159,7 +165,7 @@ def make_release(
             "epsilon": terms.asked_epsilon,
             "delta": budget.delta,
             "accountant": budget.accountant,
-            "neighbours": budget.neighbours.value,
+            **budget.neighbours.described(),
             "rows": terms.stated_rows,
             "seed": seed,
             "records": terms.records,
@@ -178,6 +184,7 @@ def make_release(
         intervals=intervals,
         measurements=outcome.measurements,
         model=outcome.model,
+        means=outcome.means,
         notes=(*data.notes, *notes, *remark),
         versions=versions(),
         created=created.isoformat(timespec="seconds"),
@@ -197,12 +204,14 @@ def run(
     statistics: Statistic | None = None,
     journal: Journal = NO_JOURNAL,
     *,
+    means: MeansPlan | None = None,
     show_private_errors: bool = False,
 ) -> Outcome:
     """Let the private room read the rows, and the mechanism run on it.
 
     The room holds ``statistics``; None for what the mechanism asks for. ``journal`` keeps what is
-    drawn. The operator's log shows true errors on ``show_private_errors`` only.
+    drawn. ``means`` are bought first, as the schedule has them. The operator's log shows true
+    errors on ``show_private_errors`` only.
     """
     if statistics is None:
         statistics = mechanism.statistics(task.queries)
@@ -219,7 +228,9 @@ def run(
         public_rows=task.n,
         journal=journal,
         show_private_errors=show_private_errors,
+        grids=data.schema.grids,
     )
+    bought = () if means is None else means.buy(curator, task.n)
     if plan.needs_answers:
         progress.phase("evaluating the queries")
         curator.evaluate()
@@ -232,7 +243,7 @@ def run(
     )
     outcome = mechanism.run(task, plan, curator, session)
     curator.log_errors(outcome.answers, "the released answers", task.queries)
-    return replace(outcome, grounds=curator.grounds())
+    return replace(outcome, grounds=curator.grounds(), means=bought)
 
 
 def expected_bytes(task: Task) -> int:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.estimates.intervals import Intervals, gaussian_half_width
-from dualquery.privacy.events import Neighbours
+from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.conjunctions import conjunctions_of
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def _measured(release: Release, low: Float64, high: Float64) -> None:
     in.
     """
     kept = release.measurements
-    replaced = release.options["neighbours"] == Neighbours.REPLACE_ONE.value
+    replaced = Neighbours.of_options(release.options).rows_public
     if kept is None or kept.noise != "gaussian" or not replaced:
         return
     alone = np.flatnonzero(np.diff(kept.starts) == 1)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.conjunctions import conjunctions_of
 from dualquery.report.columns import bar
 from dualquery.report.facts import Pairs, Widths, listed, widths
@@ -43,8 +44,10 @@ def in_short(release: Release) -> Html:
     strength = "None: this release is not private."
     if privacy.private:
         assert privacy.epsilon is not None
+        unit = Neighbours.of_options(release.options).unit
         strength = (
-            f"Every row is protected with epsilon {privacy.epsilon:.4g} and delta "
+            f"Every {'row' if unit is None else f'unit of {unit.column!r}'} is protected with "
+            f"epsilon {privacy.epsilon:.4g} and delta "
             f"{privacy.delta:.2g}; smaller numbers protect more. Noise was added on purpose."
         )
     content = f"{len(release.workload):,} answers"
@@ -100,18 +103,28 @@ def guarantee(release: Release) -> Html:
     assert privacy.epsilon is not None
     assert privacy.delta is not None
     times, sure = math.exp(privacy.epsilon), 1 / (1 + math.exp(-privacy.epsilon))
-    one = "added or removed" if "remove" in privacy.neighbours.split("n public")[0] else "another"
+    relation = Neighbours.of_options(release.options)
+    one = "another" if relation.replaces else "added or removed"
+    each, others = "row", "A person with several rows"
+    told = "Each row of the table is protected."
+    if relation.unit is not None:
+        name, most = relation.unit.column, relation.unit.max_rows
+        each, others = "unit", f"A person who has a part in several units of {name!r}"
+        told = (
+            f"Units are protected: all rows with the same value of {name!r} together, of which at "
+            f"most {most:,} counted."
+        )
     beyond = ""
     if privacy.delta:
         beyond = f", but for outcomes with a chance of {_chance(privacy.delta)} in all"
     words = [
-        f"Each row of the table is protected. Had any one row been {one}, everything in the "
-        f"release would have come out about as likely: at most {times:.3g} times as likely, or "
-        f"as unlikely{beyond}.",
-        f"Somebody who knows all other rows, and thinks a fact about one row as likely as not, can "
-        f"be at most {math.ceil(1000 * sure) / 10:g}% sure of it after reading the release.",
-        "Not protected: what is true of many rows at once. A person with several rows is protected "
-        "less, and other releases from the same table add up with this one.",
+        f"{told} Had any one {each} been {one}, everything in the release would have come out "
+        f"about as likely: at most {times:.3g} times as likely, or as unlikely{beyond}.",
+        f"Somebody who knows all other {each}s, and thinks a fact about one {each} as likely as "
+        f"not, can be at most {math.ceil(1000 * sure) / 10:g}% sure of it after reading the "
+        "release.",
+        f"Not protected: what is true of many {each}s at once. {others} is protected less, and "
+        "other releases from the same table add up with this one.",
     ]
     figures = {
         "epsilon": f"{privacy.epsilon:.4g}",

@@ -8,7 +8,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.privacy.events import Neighbours
+from dualquery.data.schema.grids import Grid, digit_offsets
+from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.disjunctions import Disjunctions
 from dualquery.queries.family import Statistic
@@ -38,9 +39,11 @@ class PrivateData:
     public_rows: int
     """The number of rows N that everything public uses: the true one where it is public."""
     threads: int = 1
+    grids: tuple[Grid, ...] = ()
+    """Of the numbers that the rows carry behind their bits."""
 
     def __post_init__(self) -> None:
-        if self.replaces and self.public_rows != self.rows.n:
+        if self.rows_public and self.public_rows != self.rows.n:
             raise ValueError(f"there are {self.rows.n} rows, not {self.public_rows}")
         queries = self.queries
         if isinstance(queries, Workload | Disjunctions):
@@ -50,14 +53,14 @@ class PrivateData:
             if isinstance(queries, Disjunctions):
                 require_exclusive(queries)
         require_grid(queries)
-        bits = queries.domain.bits
+        bits = digit_offsets(self.grids, queries.domain.bits)[-1]
         if self.rows.bits != bits:
             raise ValueError(f"rows of {bits} bits expected, not {self.rows.bits}")
 
     @property
-    def replaces(self) -> bool:
-        """Whether neighbours differ in one record replaced: then the number of rows is public."""
-        return self.neighbours is Neighbours.REPLACE_ONE
+    def rows_public(self) -> bool:
+        """Whether the number of rows is public: neighbours differ in one record replaced."""
+        return self.neighbours.rows_public
 
     @property
     def excess(self) -> int:

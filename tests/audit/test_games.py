@@ -15,7 +15,8 @@ from dualquery.audit.patching import replaced
 from dualquery.data.domain import Domain
 from dualquery.mechanisms.protocol import Budget, Details, Mechanism, Outcome, Plan
 from dualquery.mechanisms.registry import configure
-from dualquery.privacy.events import LaplaceNoise, Neighbours
+from dualquery.privacy.events import LaplaceNoise
+from dualquery.privacy.neighbours import RELATIONS, Neighbours
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.parities import Parities
 from dualquery.room.curator import Curator
@@ -53,7 +54,7 @@ class Curious(Mechanism[Details]):
         return Outcome(answers=np.array([first[0], second[0], 0.0]))
 
 
-@pytest.mark.parametrize("relation", list(Neighbours))
+@pytest.mark.parametrize("relation", RELATIONS)
 def test_a_mechanism_that_nobody_knows_is_audited(relation) -> None:
     found = audit_game(game(Curious(), {}, relation), paths=2, most=500)
     assert found.violations == []

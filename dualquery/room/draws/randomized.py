@@ -71,7 +71,7 @@ def count_reports(
         If the number of rows is private: there is one report a row.
     """
     epsilon = positive("epsilon", epsilon)
-    if not data.replaces:
+    if not data.rows_public:
         raise BadInputError("randomized response gives away the number of reports")
     queries = data.conjunctions
     ground = Ground(__name__, "one column of every record", 1.0, proof="one report a record")
@@ -101,9 +101,11 @@ class RandomizedCounts(LocalRowSum):
         for block in rows.stream():
             dense = np.zeros((min(left, BLOCK_ROWS), rows.bits), np.uint8)
             block.unpack(0, dense)
-            reports = RecordsBuilder(rows.bits)
+            reports = RecordsBuilder(domain.bits)
             reports.append_dense(
-                randomize(dense, domain, self._columns, self._epsilon, self._randomness)
+                randomize(
+                    dense[:, : domain.bits], domain, self._columns, self._epsilon, self._randomness
+                )
             )
             counts += self._workload.counts(reports.build(), threads)
             left -= len(dense)
