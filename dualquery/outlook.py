@@ -76,8 +76,8 @@ def outlook(
     table, schema, request, mechanism, budget
         Those of the release.
     rows
-        A number of rows to go by; None for the number that the table's format states, or that of a
-        public table.
+        A number of rows to go by; None for the number that the table's format states, if that is
+        public, or that of a public table.
 
     Raises
     ------
@@ -88,17 +88,21 @@ def outlook(
     if schema is None and getattr(source, "implied_schema", None) is None:
         raise BadInputError("--dry-run reads no rows, so it cannot draft a schema: give --schema")
     chosen = choose_schema(source, schema, table.columns, table.max_ones_per_row)
-    n = rows
-    if n is None and hasattr(source, "row_count"):
+    n, relation = rows, Neighbours.parse(budget.neighbours)
+    if n is None and relation.rows_public and hasattr(source, "row_count"):
         n = int(source.row_count())
     if n is None and isinstance(table.data, str) and is_public(table.data):
         n = load(table.data, chosen).n
+    if n is None and not relation.rows_public:
+        raise BadInputError(
+            f"{source.label}: under {relation.value} the number of rows is private, and what is "
+            "planned from it would tell it: give --rows, a number to go by"
+        )
     if n is None:
         raise BadInputError(
             f"{source.label} does not state its number of rows, and --dry-run reads none: give "
             "--rows"
         )
-    relation = Neighbours.parse(budget.neighbours)
     bought = relation is Neighbours.ADD_REMOVE and budget.rows is None
     count = RowCount(n, relation, COUNT_SHARE * budget.epsilon if bought else 0.0)
     share, _ = budget.resolve(mechanism, count)

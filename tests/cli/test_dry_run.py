@@ -57,6 +57,10 @@ def test_no_row_is_read(table: Path, capsys) -> None:
     [
         (["p.parquet"], "give --schema"),
         (["p.csv", "--schema", "s.json"], "give --rows"),
+        (
+            ["p.parquet", "--schema", "s.json", "--neighbours", "add-remove", "--delta", "1e-6"],
+            "the number of rows is private",
+        ),
         (["-", "--schema", "s.json"], "without --unit and without -"),
         (["p.parquet", "--schema", "s.json", "--mechanism", "laplace", "-o", "x=1"], "no option"),
     ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib.util
 import json
 from dataclasses import replace
 from functools import partial
@@ -56,6 +57,14 @@ zero = "no"
 one = "yes"
 """
 
+
+_YAML = """attributes:
+  age: {type: NumericalAttribute, min_value: 0, max_value: 120, dtype: int}
+  job: &one
+    type: CategoricalAttribute
+    possible_values: [nurse, 'smith', 007, ~]
+  other: *one
+"""
 
 _DICTIONARIES = (
     '{"age": 85, "sex": 2, "job": 40}',
@@ -254,3 +263,6 @@ SETTINGS: dict[str, Parser] = {
     ),
     "config": Parser(lambda: [_CONFIG], TEXT, _read_config),
 }
+if importlib.util.find_spec("yaml") is not None:
+    _SCHEMAS_IN_YAML = texts(_YAML, *_DICTIONARIES)  # JSON is YAML, too
+    SETTINGS["schema.yaml"] = Parser(_SCHEMAS_IN_YAML, TEXT, partial(_read_schema, ".yaml"))

@@ -22,7 +22,7 @@ from pathlib import Path
 PLACE = "DUALQUERY_HOSTILE_PLACE"
 """Variable of the environment: a file that says which input is being read."""
 
-TIMEOUT = 60.0
+TIMEOUT = 300.0
 """Seconds for one input; a machine may be busy, so this is far above what any takes."""
 
 SPACE = 3 << 30
