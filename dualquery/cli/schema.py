@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from typer.core import TyperGroup
 
+from dualquery.cli.default_command import with_default
 from dualquery.cli.given_table import Csv, given_table
 from dualquery.cli.options import Quiet
 from dualquery.cli.terminal import Terminal
@@ -33,15 +33,8 @@ _SHOWN = 6
 """Values of a column that ``check`` shows."""
 
 
-class _DraftByDefault(TyperGroup):
-    """What is no command is a table: ``dualquery schema survey.csv`` drafts."""
-
-    def parse_args(self, context: Any, arguments: list[str]) -> list[str]:
-        known = {*self.commands, *context.help_option_names}
-        if arguments and arguments[0] not in known:
-            arguments = ["draft", *arguments]
-        return super().parse_args(context, arguments)
-
+_DraftByDefault = with_default("draft", lambda first: bool(first))
+"""What is no command is a table: ``dualquery schema survey.csv`` drafts."""
 
 schema = typer.Typer(cls=_DraftByDefault, rich_markup_mode="rich", no_args_is_help=True)
 
