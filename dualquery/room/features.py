@@ -1,8 +1,9 @@
 """Features: products of indicators "column = value" and of contrasts.
 
-The *contrast* of a value v of a column with n values is ``1 - n [column = v]``: the contrasts of all
-values add up to 0, and their mean over the values is 0. That of the first bit of a binary column is
-its *sign*, ``(-1)^b``; a one-hot column of two bits is binary, too, and its first bit says everything.
+The *contrast* of a value v of a column with n values is ``1 - n [column = v]``: on a record the
+contrasts of all values add up to 0, and so do those of one value on all values. That of the first
+bit of a binary column is its *sign*, ``(-1)^b``; a one-hot column of two bits is binary, too, and
+its first bit says everything.
 
 A feature is a product of factors on different columns. Its factors on binary columns are signs.
 Those on wider columns are all indicators, or all contrasts; contrasts of wider columns are measured
@@ -24,7 +25,7 @@ from dualquery.rows.repeats import first_occurrences, pad_right
 Int64 = NDArray[np.int64]
 
 MOST_CELLS = 1 << 20
-"""Of a block: its features stay below this in magnitude, so sums over 2^33 rows are exact doubles."""
+"""Of a block: features stay below this in magnitude, so sums over 2^33 rows are exact doubles."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ safe, and one at the largest load that a search finds leaves out nobody in pract
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -82,14 +82,13 @@ class Loads:
         Every climb starts from a random record; deterministic.
         """
         held = np.zeros(len(self.features))
-        for _, holds in self._climbs(climbs, 1):
-            held[self._chosen] += holds()
+        for _, record in self._climbs(climbs, 1):
+            met = np.isin(self.members, record) | (self.members < 0)
+            held[self._chosen] += met.all(axis=1)
         return held / climbs
 
-    def _climbs(
-        self, climbs: int, streak: int
-    ) -> Iterator[tuple[float, Callable[[], NDArray[np.bool_]]]]:
-        """Climb from random records, or from disturbed ones for a streak; load, and what holds."""
+    def _climbs(self, climbs: int, streak: int) -> Iterator[tuple[float, NDArray[np.int64]]]:
+        """Climb from random records, or from disturbed ones for a streak: loads, and bits met."""
         if not len(self._chosen):
             return
         domain = self.features.domain
@@ -123,8 +122,7 @@ class Loads:
             )
             if load >= local:
                 held, local = record, load
-            values = np.append(record, 0)[np.append(column_of_value, len(columns))[members]]
-            yield local, lambda values=values: ((values == members) | (members < 0)).all(axis=1)
+            yield local, bits[record]
 
 
 @dataclass(frozen=True, eq=False)

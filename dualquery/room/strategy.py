@@ -138,4 +138,3 @@ class Strategy:
 def rounding_room(features: Features) -> float:
     """Return more than the rounding of two sums of as many positive terms, relatively, and 1."""
     return 1.0 + 2.0**-51 * (len(features) + 1000)
-

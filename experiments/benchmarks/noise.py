@@ -1,9 +1,9 @@
 """The noise of `matrix`'s unbiased answers beside the least that the matrix mechanism can have.
 
-The SVD bound (`mwem.svd_bound`) holds for every strategy. On whole marginals it is ResidualPlanner's
-closed form (arXiv 2305.08175), which add or remove attains. Here it is computed without a matrix
-over all records: the nuclear norm is the trace of a root, estimated by Lanczos quadrature (Ubaru,
-Chen and Saad 2017), and the queries' inner products are sums over blocks of contrasts.
+The SVD bound (`mwem.svd_bound`) holds for every strategy. On whole marginals it is the closed form
+of ResidualPlanner (arXiv 2305.08175), which add or remove attains. Here it is computed without a
+matrix over all records: the nuclear norm is the trace of a root, estimated by Lanczos quadrature
+(Ubaru, Chen and Saad 2017), and queries' inner products are sums over blocks of contrasts.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from rich.console import Console
 from rich.table import Table
 from scipy.sparse import csr_array
 
-from dualquery.data.cells import axis_sizes
 from dualquery.data import load_schema
+from dualquery.data.cells import axis_sizes
 from dualquery.mechanisms.matrix.blocks import in_contrasts
 from dualquery.mechanisms.matrix.expansion import Expansion
 from dualquery.mechanisms.matrix.measurement import FeatureMeasurement
@@ -74,9 +74,7 @@ def least_noise(workload: Workload) -> float:
     inner = InnerProducts.of(workload)
     generator = np.random.default_rng(0)
     m = len(workload)
-    roots = [
-        _trace_of_root(inner, generator.choice([-1.0, 1.0], m)) for _ in range(_PROBES)
-    ]
+    roots = [_trace_of_root(inner, generator.choice([-1.0, 1.0], m)) for _ in range(_PROBES)]
     return float(np.mean(roots) / np.sqrt(m))
 
 

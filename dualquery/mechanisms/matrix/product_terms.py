@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,8 +46,10 @@ class ProductTerms:
         return ProductTerms(features.domain, features.bits, wide, literals=False)
 
     def rows(self, held: NDArray[np.int64]) -> NDArray[np.int32]:
-        """Return where the terms of each product lie in `table`, padded on the right with -1."""
-        places = 2 * np.searchsorted(held, np.maximum(self.bits, 0)) + self.second
+        """Return which of `terms` each product multiplies, padded on the right with -1."""
+        places = np.searchsorted(held, np.maximum(self.bits, 0))
+        if self._in_both_forms:
+            places = 2 * places + self.second
         rows = np.where(self.bits >= 0, places, -1).astype(np.int32)
         # Literals that repeat others left padding between the rest.
         return np.ascontiguousarray(pad_right(rows))
@@ -62,7 +65,8 @@ class ProductTerms:
 
         Returns
         -------
-        float32, two of each bit: intercepts, and factors of the bits' values.
+        float32, of each bit the one that products have, or both: intercepts, and factors of the
+        bits' values.
         """
         binary = self.domain.has_two_values[held]
         if self.literals:
@@ -76,7 +80,21 @@ class ProductTerms:
             sizes = np.where(binary, 0.0, axis_sizes(self.domain)[self.domain.column_of_bit[held]])
             intercepts = np.stack((np.zeros(len(held)), ~binary), axis=1)
             factors = np.stack((np.ones(len(held)), -sizes), axis=1)
+        if not self._in_both_forms:
+            second = np.isin(held, self._seconds).astype(np.int64)[:, None]
+            intercepts = np.take_along_axis(intercepts, second, axis=1)
+            factors = np.take_along_axis(factors, second, axis=1)
         return intercepts.ravel().astype(np.float32), factors.ravel().astype(np.float32)
+
+    @cached_property
+    def _seconds(self) -> NDArray[np.int32]:
+        """The bits of which products have the second term."""
+        return np.unique(self.bits[self.second & (self.bits >= 0)])
+
+    @cached_property
+    def _in_both_forms(self) -> bool:
+        """Whether products have both terms of some bit."""
+        return bool(np.isin(self.bits[~self.second & (self.bits >= 0)], self._seconds).any())
 
     def single_chances(self, targets: Float64) -> tuple[NDArray[np.int32], Float64]:
         """Return the bits that stand alone, and the chances that they are 1."""

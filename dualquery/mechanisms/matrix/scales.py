@@ -6,7 +6,6 @@ What they cost is not decided here: the room computes the sensitivity of whateve
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -22,11 +21,11 @@ from dualquery.rows.repeats import first_occurrences
 
 Float64 = NDArray[np.float64]
 
-_NORM, _MORE_NOISE = float(os.environ.get("NORM", "3")), float(os.environ.get("MORE", "1.5"))
+_NORM, _MORE_NOISE = 3, 1.5
 """For a fit: the norm of the queries' variances that is made small, between their mean and their
 largest; and what the noise of features of the most factors is multiplied by."""
 
-_LEAST_USED, _LEAST = float(os.environ.get("LEAST", "0.1")), 0.001
+_LEAST_USED, _LEAST = 0.1, 0.001
 """Least use of a set of columns, relative to the mean of those of as many columns: for a fit, and
 without."""
 

@@ -90,7 +90,7 @@ def _least_products(domain: Domain, columns: Int64, lengths: Float64, used: Int6
     place = np.searchsorted(used, columns)
     codes = np.where(columns >= 0, 1 << place, 0).sum(axis=1)
     half = len(used) // 2
-    own = -1.0 / (axis_sizes(domain)[used] - 1.0)
+    own = (-1.0 / (axis_sizes(domain)[used] - 1.0)).astype(np.float64)
     first, second = codes & (1 << half) - 1, codes >> half
     left, at_left = np.unique(first, return_inverse=True)
     right, at_right = np.unique(second, return_inverse=True)
@@ -98,9 +98,9 @@ def _least_products(domain: Domain, columns: Int64, lengths: Float64, used: Int6
     np.add.at(table, (at_left.ravel(), at_right.ravel()), lengths)
     sums = _products(own[:half], left) @ table @ _products(own[half:], right).T
     if domain.max_ones is not None:
-        one_bit = (domain.sizes[used] == 1).astype(np.float64)
+        one_bit: Float64 = (domain.sizes[used] == 1).astype(np.float64)
         parts = slice(half), slice(half, None)
-        apart = [_products(2.0 ** one_bit[part], np.array([-1]))[:, 0] for part in parts]
+        apart = [_products(np.exp2(one_bit[part]), np.array([-1]))[:, 0] for part in parts]
         sums[np.outer(*apart) > 2.0 ** (2 * domain.max_ones)] = np.inf
     return float(sums.min())
 

@@ -264,7 +264,9 @@ def test_records_of_few_ones_change_fewer_signs() -> None:
 @pytest.mark.parametrize("domain", [MIXED, WIDE])
 def test_largest_load_is_found_and_not_above_the_bound(domain: Domain) -> None:
     features = Expansion.of(random_conjunctions(domain, 30, 3, seed=4)).features
-    strategy = plan_strategy(Expansion.of(random_conjunctions(domain, 30, 3, seed=4)), REPLACED, True)
+    strategy = plan_strategy(
+        Expansion.of(random_conjunctions(domain, 30, 3, seed=4)), REPLACED, True
+    )
     held = values_on(features, legal_records(domain)) ** 2
     truth = (held @ (strategy.loads.weights * (features.kinds[:, 0] > 0))).max()
     assert strategy.loads.largest_found(50) == pytest.approx(truth)
@@ -472,11 +474,16 @@ def test_what_noise_explains_is_not_moved() -> None:
     assert reach(far + np.concatenate(([0.02], np.zeros(9_999)))) == 4.0
 
 
-def test_whole_marginals_are_measured_themselves() -> None:
-    """One record is in one cell of each: no features cost less."""
+def test_whole_marginals_are_measured_by_contrasts() -> None:
+    """They have less noise than the cells themselves have, and no limit."""
     work = all_marginals(WIDE, 2)
     plan = Matrix().plan(Task(work, 1000), Budget(1.0, 1e-6))
-    assert plan.parameters["measured"] == "queries"
+    kinds = [(kind["indicators"], kind["contrasts"]) for kind in plan.parameters["kinds"]]
+    assert kinds == [(0, 1), (0, 2)]
+    assert plan.parameters["largest_load"] is None
+    measured = plan.details.measurement
+    cells = QueryMeasurement(work, REPLACED).sensitivity
+    assert measured.sensitivity * measured.mean_deviation < 0.95 * cells
 
 
 def test_features_are_measured_where_their_noise_is_hardly_larger() -> None:
@@ -546,7 +553,7 @@ def test_the_pull_chosen_is_the_one_that_is_fitted_with(
     asked = Task(work, 3_000)
     plan = mechanism.plan(asked, Budget(1.0, 1e-6))
     records = np.random.default_rng(1).random((3_000, 8)) < np.linspace(0.1, 0.9, 8)
-    curator = Curator(packed(records.astype(np.uint8)), work, plan.schedule, SeededRandomness(1))
+    curator = Curator(packed(records.astype(np.uint8)), work, plan.schedule, SeededRandomness(2))
     outcome = mechanism.run(asked, plan, curator, Session(public_seed=1))
     if pull is not None:
         assert fitted == [(pull, 700)]
