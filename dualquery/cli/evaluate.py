@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from dualquery.cli.given_table import Csv, table_of
+from dualquery.cli.given_table import Csv, given_table
 from dualquery.cli.options import (
     AnswersCache,
     EngineName,
@@ -30,6 +30,13 @@ def evaluate(
     release: Annotated[Path, typer.Argument(help="Folder of a release.")],
     table: Annotated[str, typer.Argument(help="The private table: NAME, PATH or FORMAT:PATH.")],
     csv: Csv = None,
+    picture: Annotated[
+        Path | None,
+        typer.Option(
+            help="Also draw the errors, against the truth and by column: FILE.svg, .png or .pdf, "
+            "NOT PRIVATE. Needs dualquery[plots]."
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the baselines' noise.")] = 0,
     engine: EngineName = "auto",
     scheduler: Scheduler = None,
@@ -42,10 +49,16 @@ def evaluate(
 ) -> None:
     """Compare a release with its table and with trivial baselines. The output is NOT PRIVATE.
 
-    Example:
+    Examples:
 
       dualquery evaluate release-20261120T101500Z adult
+
+      dualquery evaluate my-release survey.csv --picture errors.svg
     """
+    if picture is not None:
+        from dualquery.releases.pictures import check_ending
+
+        check_ending(picture)
     terminal = Terminal(machine=as_json, quiet=quiet)
     start_logging(verbose=verbose, quiet=quiet, explain=explain)
     set_threads(threads)
@@ -54,18 +67,24 @@ def evaluate(
     from rich.table import Table
     from rich.text import Text
 
-    with terminal.progress() as progress:
-        from dualquery.releases.evaluation import evaluate as run_evaluation
+    with given_table(table, csv) as holders, terminal.progress() as progress:
+        from dualquery.releases.evaluation import compare
         from dualquery.rows.engines import Engine
 
-        found = run_evaluation(
+        compared = compare(
             release,
-            table_of(table, csv),
+            holders,
             engine=Engine(name=engine, scheduler=scheduler, answers_cache=answers_cache),
             threads=threads,
             seed=seed,
             progress=progress,
         )
+        if picture is not None:
+            from dualquery.releases.pictures import save
+
+            progress.phase("drawing")
+            save(compared.plot(), picture)
+    found = compared.to_dict()
     terminal.emit(found)
     console = terminal.console
     console.print(found["warning"], style="bold white on red")

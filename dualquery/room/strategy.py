@@ -28,6 +28,11 @@ there is no other record whose sign could be the opposite one. Of the features w
 a record meets the indicators of one at most, so each set of columns adds its largest weight once
 (`loads.Loads.proven`).
 
+**Lemma, units.** Between neighbours by a unit of at most K rows (`dualquery.privacy.neighbours`)
+the length is at most K times that of one step. Where a unit is replaced, steps of both kinds occur,
+and the larger bound counts; loads have the weights of replacing a row, which are those of adding
+one or larger.
+
 A row whose load, with the weights of the relation, is above the limit has 0 for every feature with
 indicators, and keeps its features of contrasts only. What a row adds to the sums is so a function
 of this row alone, neighbours differ in what one row adds, and the bounds above hold for rows of
@@ -44,7 +49,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.privacy.events import Neighbours
+from dualquery.privacy.neighbours import Neighbours
 from dualquery.room.features import Features, Monomials
 from dualquery.room.loads import LightCounts, Loads
 from dualquery.room.sensitivity.contrasts import largest_distance, squared_lengths
@@ -104,7 +109,7 @@ class Strategy:
     def loads(self) -> Loads:
         """The features with indicators, weighted by what they cost."""
         mixed = self.features.kinds[:, 1] > 0
-        twice = mixed & (self.neighbours is Neighbours.REPLACE_ONE)
+        twice = mixed & self.neighbours.replaces
         return Loads(self.features, np.where(twice, 2.0, 1.0) / self.scales**2)
 
     @cached_property
@@ -112,13 +117,14 @@ class Strategy:
         """L2 sensitivity of the features over their scales, above 0 (see the module)."""
         blocks, domain = self.features.blocks, self.features.domain
         weights = 1.0 / self._block_scales**2
-        if self.neighbours is Neighbours.REPLACE_ONE:
+        squared = []
+        if self.neighbours.replaces:
             apart = largest_distance(domain, blocks.columns, weights)
-            squared = 2.0 * self._largest_load + apart
-        else:
-            squared = self._largest_load
-            squared += float((weights * squared_lengths(domain, blocks.columns)).sum())
-        return math.sqrt(squared * rounding_room(self.features))
+            squared.append(2.0 * self._largest_load + apart)
+        if not self.neighbours.rows_public:
+            lengths = weights * squared_lengths(domain, blocks.columns)
+            squared.append(self._largest_load + float(lengths.sum()))
+        return self.neighbours.steps * math.sqrt(max(squared) * rounding_room(self.features))
 
     @cached_property
     def _block_scales(self) -> NDArray[np.float64]:

@@ -23,7 +23,7 @@ from dualquery.mechanisms.matrix.blocks import in_contrasts
 from dualquery.mechanisms.matrix.expansion import Expansion
 from dualquery.mechanisms.matrix.measurement import FeatureMeasurement
 from dualquery.mechanisms.matrix.scales import plan_strategy
-from dualquery.privacy.events import Neighbours
+from dualquery.privacy.neighbours import RELATIONS, Neighbours
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.generate.marginals import all_marginals, random_marginals
 from dualquery.queries.generate.random import random_conjunctions
@@ -49,9 +49,9 @@ def run(console: Console, quick: bool) -> dict[str, Any]:
     found = []
     for name, workload in workloads.items():
         least = least_noise(workload)
-        for neighbours in Neighbours:
+        for neighbours in RELATIONS:
             own = noise_of(workload, neighbours, fitted=workload is conjunctions)
-            bound = least * (2**0.5 if neighbours is Neighbours.REPLACE_ONE else 1.0)
+            bound = least * (2**0.5 if neighbours.replaces else 1.0)
             cells = f"{own:.2f}", f"{bound:.2f}", f"{own / bound:.3f}"
             table.add_row(name, neighbours.value, *cells)
             found.append({"workload": name, "neighbours": neighbours.value, "ratio": own / bound})

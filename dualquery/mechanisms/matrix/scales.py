@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from dualquery.data.cells import axis_sizes
 from dualquery.mechanisms.matrix.expansion import Expansion
-from dualquery.privacy.events import Neighbours
+from dualquery.privacy.neighbours import Neighbours
 from dualquery.room.features import Features
 from dualquery.room.sensitivity.contrasts import squared_lengths
 from dualquery.room.strategy import Strategy, rounding_room
@@ -122,7 +122,7 @@ class _Sets:
         """Return what each set costs at scale 1, where all its columns differ (`strategy`)."""
         columns = features.columns[self.leaders]
         blocks = squared_lengths(features.domain, columns)
-        if neighbours is Neighbours.ADD_REMOVE:
+        if not neighbours.replaces:
             return np.where(self.partial, 1.0, blocks)
         sizes = axis_sizes(features.domain)[columns]
         odd = np.where(columns >= 0, 1.0 / (sizes - 1.0), 1.0).prod(axis=1)
