@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from dualquery.checkpoints.checkpoint import Checkpoint
     from dualquery.data.schema.protocol import Schema
     from dualquery.data.units import Unit
+    from dualquery.data.weights import Weight
     from dualquery.queries.family import Queries
     from dualquery.releases.folder import Release
     from dualquery.rows.engines import Engine
@@ -81,6 +82,7 @@ class Synthesizer:
         polish: float | None = None,
         neighbours: str = "replace-one",
         unit: Unit | None = None,
+        weight: Weight | None = None,
         rows: int | None = None,
         accountant: str = "auto",
         budget: str | Path | BudgetFile | None = None,
@@ -111,6 +113,7 @@ class Synthesizer:
         self.polish = polish
         self.neighbours = neighbours
         self.unit = unit
+        self.weight = weight
         self.rows = rows
         self.accountant = accountant
         self.budget = budget

@@ -118,21 +118,24 @@ def compare(
     loaded = release if isinstance(release, Release) else load_release(release)
     reading = engine if isinstance(engine, Engine) else Engine(name=engine)
     progress.phase("reading the table")
-    unit = Neighbours.of_options(loaded.options).unit
+    relation = Neighbours.of_options(loaded.options)
     with (
-        reading.open(table, loaded.schema, unit=unit) as data,
-        _uncut(reading, table, data) as whole,
+        reading.open(table, loaded.schema, unit=relation.unit, weight=relation.weight) as data,
+        _uncut(reading, table, data, relation) as whole,
     ):
         return _compare(loaded, data, whole, cores, seed, progress)
 
 
 @contextmanager
-def _uncut(reading: Engine, table: Any, data: Dataset[Rows]) -> Iterator[Dataset[Rows]]:
+def _uncut(
+    reading: Engine, table: Any, data: Dataset[Rows], relation: Neighbours
+) -> Iterator[Dataset[Rows]]:
     """Yield the rows before any cut, to a number of 1s or of rows a unit: the truth is of these."""
-    if data.schema.max_ones_per_row is None and data.units is None:
+    if data.schema.max_ones_per_row is None and relation.unit is None:
         yield data
         return
-    with reading.open(table, data.schema.with_max_ones(None)) as whole:
+    uncut = data.schema.with_max_ones(None)
+    with reading.open(table, uncut, weight=relation.weight) as whole:
         yield whole
 
 
@@ -170,7 +173,7 @@ def _compare(
         neighbours,
         bought_epsilon(neighbours, loaded.options["rows"], epsilon),
     )
-    task = Task(workload, public.n)
+    task = Task(workload, public.n, neighbours.copies)
     budget = Budget(public.rest(epsilon), loaded.options["delta"], neighbours=neighbours)
     # At delta 0 there is no Gaussian noise; the baseline of that name is then Laplace noise.
     noise = "laplace" if budget.delta == 0 else "gaussian"
