@@ -164,7 +164,9 @@ def release(
             share, notes = wanted.resolve(configured, count)
             progress.phase("making the workload")
             if own_queries is None:
-                workload: Queries = request.build(data.schema, count.n)
+                workload: Queries = request.build(
+                    data.schema, max(1, count.n // wanted.relation.copies)
+                )
             else:
                 workload = _own_workload(own_queries, data.schema)
             if made.polish is not None:

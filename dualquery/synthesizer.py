@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from dualquery.api import release
 from dualquery.data.frames import FrameKind
 from dualquery.mechanisms.registry import check_mechanism
+from dualquery.privacy.neighbours import Neighbours
 from dualquery.releases.sampling import source_of_records
 from dualquery.runtime.errors import BadInputError, did_you_mean
 
@@ -204,7 +205,9 @@ class Synthesizer:
         one was fitted, else a Polars table, with the types that the fitted table's columns had;
         categorical ones have the schema's categories.
         """
-        rows = self.release.sample(self.release.n if n is None else n, seed=seed)
+        made = self.release
+        whole = max(1, made.n // Neighbours.of_options(made.options).copies)
+        rows = made.sample(whole if n is None else n, seed=seed)
         return self._kind.made_of(rows, self.release.schema)
 
     def fit_sample(self, X: Any, n: int | None = None, **elsewhere: Any) -> Any:

@@ -4,11 +4,11 @@ Surveys give a row a weight. A weighted share is the sum of the weights of the r
 holds, divided by the sum of all weights. Both are private.
 
 **Copies.** A weight is cut to a public largest weight W, and rounded to a whole number of *copies*,
-0 to M, each of the weight W / M: a row then counts as so many copies of itself. M is W where W is a
-whole number up to `MOST_COPIES`, so that whole weights are exact, and else `MOST_COPIES`. How many
-copies a row has depends on that row alone. So a row with its weight is a unit of at most M rows,
-and all that is proven of units holds (`dualquery.privacy.neighbours`); the sum of the weights is
-the private number of rows.
+0 to M, each of the weight W / M: a row then counts as so many copies of itself. M is the largest
+multiple of W up to `MOST_COPIES` if W is a whole number up to that, so that whole weights are
+exact, and else `MOST_COPIES`: a copy weighs at most W / 512. How many copies a row has depends on
+that row alone. So a row with its weight is a unit of at most M rows, and all that is proven of
+units holds (`dualquery.privacy.neighbours`); the sum of the weights is the private number of rows.
 
 **Not covered**: weights that were fitted to totals of the whole table (raked, calibrated) depend on
 other rows. The guarantee takes them as given, and says so.
@@ -94,8 +94,8 @@ class Weight:
     @property
     def copies(self) -> int:
         """M: the copies of a row of the largest weight."""
-        whole = self.max == math.floor(self.max) and self.max <= MOST_COPIES
-        return int(self.max) if whole else MOST_COPIES
+        whole = self.max == math.floor(self.max) and 1 <= self.max <= MOST_COPIES
+        return MOST_COPIES // int(self.max) * int(self.max) if whole else MOST_COPIES
 
     @property
     def of_copy(self) -> float:

@@ -162,8 +162,9 @@ def _compare(
         )
     elif abs(data.n - loaded.n) > FAR_OFF * data.n:
         _log.warning(
-            f"the release went by {loaded.n:,} rows, this table has {data.n:,}: its answers are "
-            "shares of the first number, and off by that alone"
+            f"the release went by {round(loaded.total_weight):,} rows, this table has "
+            f"{round(data.n * neighbours.of_copy):,}: its answers are shares of the first number, "
+            "and off by that alone"
         )
     workload = loaded.workload
     epsilon: float = loaded.options["epsilon"]
@@ -182,13 +183,13 @@ def _compare(
         for name in (BASELINES if conjunctions_of(workload) is not None else ("gaussian",))
     }
     progress.phase("evaluating the queries")
-    rows = CachedRows(data.records)
+    known = CachedRows(data.records)
     asked = [workload, *(mechanism.statistics(workload) for mechanism in mechanisms.values())]
     lists = [conjunctions_of(each) for each in asked if each is not None]
-    rows.count_together([ConjunctionCounts(each.literals) for each in lists if each], cores)
+    known.count_together([ConjunctionCounts(each.literals) for each in lists if each], cores)
     # The truth is about the rows before any cut; without a cut it is counted already.
-    counts = workload.counts(rows if whole is data else whole.records, threads=cores)
-    data = replace(data, records=rows)
+    counts = workload.counts(known if whole is data else whole.records, threads=cores)
+    data = replace(data, records=known)
     truth = np.asarray(counts * (workload.step / whole.n), dtype=np.float64)
     synthetic = None
     if loaded.records is not None:
@@ -201,4 +202,5 @@ def _compare(
         plan = mechanism.plan(task, budget)
         outcome = run(data, task, mechanism, plan, seed, cores, neighbours=neighbours)
         baselines[name] = Errors.between(outcome.answers, truth)
-    return Comparison(loaded, truth, data.n, budget, synthetic, baselines, noise)
+    rows = round(data.n * neighbours.of_copy)
+    return Comparison(loaded, truth, rows, budget, synthetic, baselines, noise)

@@ -127,7 +127,7 @@ class Knowledge:
         )
 
     @property
-    def total(self) -> float:
+    def total_weight(self) -> float:
         """The number of rows, or the total weight, that counts are parts of."""
         return self.rows.n * self.rows.neighbours.of_copy
 
@@ -135,7 +135,7 @@ class Knowledge:
     def row_limits(self) -> tuple[float, float]:
         """Between what that lies, but for the chance that limits allow for."""
         if self.rows.epsilon == 0:
-            return self.total, self.total
+            return self.total_weight, self.total_weight
         off = laplace_half_width(self.rows.noise_scale, ROWS_MISS)
         of_copy = self.rows.neighbours.of_copy
         return max(self.rows.n - off, 0) * of_copy, (self.rows.n + off) * of_copy

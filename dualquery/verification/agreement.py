@@ -18,6 +18,9 @@ import numpy as np
 
 FAULTS = (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError)
 
+_COPIES = 1023
+"""A row counts as so many copies of itself, by its weight, at most."""
+
 LEMMAS = {
     "gaussian": ("noise.gaussian",),
     "pure": ("noise.laplace", "draws.noisy_max"),
@@ -62,9 +65,13 @@ def _statements(stored: dict[str, Any]) -> Iterator[str]:
         copy = weight["max"] / weight["copies"]
         total, number = "the total weight", f"{rows * copy:.6g}"
         stated = max(2, round(options["rows"] / copy)) if options["rows"] else rows
-        own = {key: weight[key] for key in ("column", "max")}
+        own, largest = {key: weight[key] for key in ("column", "max")}, weight["max"]
+        # Whole weights are exact: a row of the largest counts as a multiple of it.
+        whole = largest == math.floor(largest) and 1 <= largest <= _COPIES
+        copies = _COPIES // int(largest) * int(largest) if whole else _COPIES
         yield from _unequal(
             ("the weight", own, options["weight"]),
+            ("the copies of a row", copies, weight["copies"]),
             ("columns of weights", False, weight["column"] in _names(schema)),
         )
     known = f", {total} {'released with noise' if bought else f'assumed to be {number}'}"
