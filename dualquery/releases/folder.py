@@ -121,8 +121,9 @@ class Release:
     def __repr__(self) -> str:
         records = 0 if self.records is None else len(self.records)
         return (
-            f"Release of {round(self.total_weight):,} rows by {self.chosen}: {len(self.workload):,} "
-            f"answers, {records:,} synthetic records\n{self.privacy.guarantee()}"
+            f"Release of {round(self.total_weight):,} rows by {self.chosen}: "
+            f"{len(self.workload):,} answers, {records:,} synthetic records\n"
+            f"{self.privacy.guarantee()}"
         )
 
     def _repr_html_(self) -> str:

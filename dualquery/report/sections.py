@@ -87,10 +87,10 @@ def _precision(release: Release, found: Sequence[Widths]) -> str:
             "percentage points. The others come from a fit to these, and the release cannot tell "
             "how far they are from the truth."
         )
+    rows = largest * release.total_weight
     return (
         f"Typical answers are known to about {points} percentage points, the least certain ones "
-        f"to {furthest}. What is said of fewer than about {_rounded(largest * release.total_weight):,} "
-        "rows may be noise alone."
+        f"to {furthest}. What is said of fewer than about {_rounded(rows):,} rows may be noise alone."
     )
 
 
