@@ -72,17 +72,19 @@ class Effort:
     """Random cases of a statistic."""
     workloads: int
     """Random workloads that a mechanism plans for."""
+    epsilons: Sequence[float]
+    """Stated by the releases of a mechanism."""
     seconds: float
-    """For the releases of a mechanism."""
+    """For the releases of a mechanism at one epsilon."""
     releases: int
     """Of each table, at most."""
     larger: bool
     """Whether the larger games are played as well."""
 
 
-QUICK = Effort(2, 500, 60, 15, 2.0, 200, larger=False)
-FULL = Effort(6, 1_000, 800, 100, 12.0, 3_000, larger=True)
-PLANTED_EFFORT = Effort(2, 500, 60, 15, 60.0, 300, larger=False)
+QUICK = Effort(2, 500, 60, 15, (1.0,), 2.0, 200, larger=False)
+FULL = Effort(6, 1_000, 800, 100, (1.0, 8.0), 15.0, 3_000, larger=True)
+PLANTED_EFFORT = Effort(2, 500, 60, 15, (1.0,), 60.0, 300, larger=False)
 """For the checks of planted bugs."""
 
 
@@ -269,10 +271,17 @@ def list_checks(effort: Effort) -> Iterator[Check]:
         if mechanism == "auto" and not effort.larger:
             continue  # slow, and what it chooses is released on its own
         for relation in RELATIONS:
-            run = partial(
-                audit_releases, mechanism, small, relation, effort.seconds, effort.releases
-            )
-            yield Check(f"releases/{mechanism}/{relation.value}", run, effort.seconds)
+            run = partial(_released, mechanism, small, relation, effort)
+            weight = effort.seconds * len(effort.epsilons)
+            yield Check(f"releases/{mechanism}/{relation.value}", run, weight)
+
+
+def _released(mechanism: str, options: Options, relation: Neighbours, effort: Effort) -> Finding:
+    finding = Finding()
+    for epsilon in effort.epsilons:
+        most = effort.releases
+        finding.add(audit_releases(mechanism, options, relation, epsilon, effort.seconds, most))
+    return finding
 
 
 def _options(mechanism: str, effort: Effort) -> tuple[Options, ...]:

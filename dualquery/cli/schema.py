@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from dualquery.cli.given_table import Csv, table_of
+from dualquery.cli.given_table import Csv, given_table
 from dualquery.cli.options import Quiet
 from dualquery.cli.terminal import Terminal
 from dualquery.data.schema.columns import Binary
@@ -19,7 +19,7 @@ from dualquery.runtime.escaping import terminal_line, terminal_text
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from dualquery.data.careful_draft import DraftedColumn
+    from dualquery.data.drafting import DraftedColumn
     from dualquery.data.schema.items import ItemSchema
     from dualquery.data.schema.table import TableSchema
 
@@ -71,8 +71,9 @@ def check(
     """Read a schema and say what it means, or what is wrong with it. Reads no table.
 
     Data dictionaries are read, too: domain files (column to size), Frictionless
-    Table Schema, CSV on the Web. They declare nothing: write them as a schema
-    with --out, check that, and set "declared": true.
+    Table Schema, CSV on the Web, domains of dpsynth, metadata of SmartNoise.
+    They declare nothing: write them as a schema with --out, check that, and set
+    "declared": true.
 
     Examples:
 
@@ -131,16 +132,16 @@ def draft(
     terminal = Terminal(machine=out is None, quiet=quiet)
     if out is not None and out.exists():
         raise BadInputError(f"{out} exists already; name another file with --out")
-    with terminal.progress() as progress:
+    with given_table(table, csv) as rows, terminal.progress() as progress:
         from dualquery.data.blocks import choose_schema
-        from dualquery.data.careful_draft import careful_draft
+        from dualquery.data.drafting import careful_draft
         from dualquery.data.readers.formats import source_of
         from dualquery.data.readers.source import TableSource
         from dualquery.data.schema.files import format_schema, write_schema
 
         drafted: TableSchema | ItemSchema
         progress.phase("reading the table")
-        source = source_of(table_of(table, csv))
+        source = source_of(rows)
         if isinstance(source, TableSource) and source.implied_schema is None:
             draft = careful_draft(source, columns)
             drafted = draft.schema

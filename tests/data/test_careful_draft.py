@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dualquery.data.buckets import fitting_edges, simplest
-from dualquery.data.careful_draft import DraftedColumn, careful_draft
+from dualquery.data.drafting import DraftedColumn, careful_draft
 from dualquery.data.readers.python_objects import FrameSource
 from dualquery.data.schema.columns import Binary, Categorical, Numeric
 from dualquery.data.schema.dates import Dates

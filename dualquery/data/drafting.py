@@ -14,8 +14,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from dualquery.data.buckets import are_months, fitting_edges, usual_range, year_edges
-from dualquery.data.draft import BUCKETS, name_of, plain_column
+from dualquery.data.buckets import BUCKETS, are_months, fitting_edges, usual_range, year_edges
+from dualquery.data.draft import name_of, plain_column
 from dualquery.data.encode import missing_mask, to_numbers
 from dualquery.data.hints import (
     are_codes,
@@ -27,7 +27,7 @@ from dualquery.data.hints import (
 from dualquery.data.readers.source import TableSource
 from dualquery.data.schema.column_choice import ColumnChoice
 from dualquery.data.schema.columns import Binary, Categorical, Column, Numeric
-from dualquery.data.schema.dates import CLOCKS, Dates, Period
+from dualquery.data.schema.dates import CLOCKS, Dates, fitting_period
 from dualquery.data.schema.table import TableSchema
 from dualquery.data.seen_dates import SeenMoments
 from dualquery.data.seen_values import (
@@ -189,8 +189,7 @@ class Profile:
             clock = replace(clock, unparsable="missing" if slips else "error")
             return DraftedColumn(self.name, clock, "hours of the day" + self._missing_remark())
         low, high = first.date(), last.date()
-        days = (high - low).days
-        by: Period = "year" if days > 4 * 366 else "month" if days > 62 else "day"
+        by = fitting_period((high - low).days)
         remark = "its first and last date"
         if pattern is not None and self._moments.several:
             remark += f", read as {pattern}: the day and the month may be the other way round"
