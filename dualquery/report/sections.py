@@ -90,7 +90,8 @@ def _precision(release: Release, found: Sequence[Widths]) -> str:
     rows = largest * release.total_weight
     return (
         f"Typical answers are known to about {points} percentage points, the least certain ones "
-        f"to {furthest}. What is said of fewer than about {_rounded(rows):,} rows may be noise alone."
+        f"to {furthest}. What is said of fewer than about {_rounded(rows):,} rows may be noise "
+        "alone."
     )
 
 
