@@ -146,7 +146,7 @@ def release(
     payment = Payment.begin(budget, source, wanted.relation, configured.name, seed, checkpoint)
     progress.phase("reading the table")
     cuts = (read.max_ones_per_row, guarantee.unit, guarantee.weight)
-    with engine.open(source, schema, read.columns, *cuts) as data:
+    with engine.open(source, schema, read.columns, *cuts, sums=request.means) as data:
         payment.require_declared(data.schema.declared)
 
         def pay_first(event: Event) -> None:

@@ -78,6 +78,7 @@ class Synthesizer:
         marginals: int | str | None = None,
         max_cells: int | None = None,
         target: str | int | None = None,
+        means: Sequence[str | int] | str | None = None,
         mechanism: str | None = None,
         options: Mapping[str, Any] | None = None,
         records: int | None = None,
@@ -109,6 +110,7 @@ class Synthesizer:
         self.marginals = marginals
         self.max_cells = max_cells
         self.target = target
+        self.means = means
         self.mechanism = mechanism
         self.options = options
         self.records = records

@@ -124,6 +124,12 @@ def release(
             "two other columns."
         ),
     ] = None,
+    means: Annotated[
+        str | None,
+        _workload(
+            help="Numeric columns whose means are bought besides, for a twentieth of epsilon."
+        ),
+    ] = None,
     mechanism: Annotated[
         str | None,
         _mechanism(
@@ -347,7 +353,7 @@ def check_options(given: dict[str, Any]) -> WorkloadRequest:
         seed=given["workload_seed"],
         columns=given["query_columns"],
         marginals=parse_marginals(given["marginals"]),
-        **_chosen(given, "way", "signed", "max_cells", "target"),
+        **_chosen(given, "way", "signed", "max_cells", "target", "means"),
     )
 
 
@@ -455,6 +461,8 @@ def show(terminal: Terminal, made: Release, target: Path, *, verbose: bool) -> N
     for row in rows:
         table.add_row(*row)
     console.print(table)
+    for mean in made.means:
+        console.print(f"mean of {mean.column}: {mean.likely:.6g}", markup=False)
     if made.records is not None:
         grain = f": answers are multiples of 1/{len(made.records):,}"
         console.print(
