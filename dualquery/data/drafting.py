@@ -39,6 +39,7 @@ from dualquery.data.seen_values import (
     see_columns,
     texts_of,
 )
+from dualquery.data.spreads import spread
 from dualquery.runtime.errors import BadInputError
 
 MARKERS = (*MISSING_VALUES, "?", "NA", "N/A", "n/a", "#N/A", "na", "NaN", "nan", "NULL", "null")
@@ -53,6 +54,9 @@ SAMPLE = 65_536
 _OPPOSITES = (("no", "yes"), ("n", "y"), ("false", "true"), ("f", "t"), ("off", "on"))
 _FEW_NUMBERS = BUCKETS * 3 // 2
 """Different numbers that are no more than the buckets they would be put in stay as they are."""
+
+_LONGEST_LIST = 256
+"""Whole numbers that may well be a list of codes; more are amounts."""
 
 _LEAST_NAMED = 0.25
 """Categories are not worth their places where they name a smaller part of the rows than this."""
@@ -127,6 +131,18 @@ def careful_draft(source: TableSource, columns: ColumnChoice | None = None) -> D
         missing_values=tuple(text for text in MARKERS if text in {*MISSING_VALUES, *markers}),
     )
     return Draft(schema, drafted)
+
+
+def _spellings_joined(column: Categorical) -> Categorical:
+    """Return the column with ``f`` beside ``F`` in one category."""
+    joined: dict[str, list[str]] = {}
+    for (text,) in column.values:
+        joined.setdefault(text.lower(), []).append(text)
+    return replace(
+        column,
+        values=tuple(tuple(each) for each in joined.values()),
+        outside=column.outside if len(joined) > 1 else "other",
+    )
 
 
 class Profile:
@@ -222,6 +238,13 @@ class Profile:
             return False
         return not are_codes(to_numbers(self._counts["value"]).tolist())
 
+    def _may_be_codes(self) -> bool:
+        """Return whether numbers that get buckets may be a list of codes all the same."""
+        counted = 0 < len(self._counts) <= _LONGEST_LIST
+        if not counted or not self._seen.many:
+            return counted
+        return are_codes(to_numbers(self._counts["value"]).tolist())
+
     def _left_out(self) -> str:
         """Return why the column should stay out; the empty text if it should not."""
         seen = self._seen
@@ -286,6 +309,9 @@ class Profile:
         if isinstance(column, Binary):
             return DraftedColumn(self.name, column, "its two values")
         remark = f"its {len(seen.texts)} values"
+        if isinstance(column, Categorical) and len(texts) < len(seen.texts):
+            column = _spellings_joined(column)
+            remark += ", those that differ by large and small letters taken as one"
         if len(seen.texts) < 2:
             remark = "one value only: leave it out if it cannot differ"
         remark += self._count_remark() + self._missing_remark()
@@ -322,12 +348,15 @@ class Profile:
             missing="category" if seen.missing or seen.words else "error",
             outside="clip",
             unparsable="missing" if seen.words else "error",
+            within=spread(values, edges, whole=seen.integer),
         )
         equal = len(set(np.diff(edges).tolist())) == 1
         remark = "its range" if equal else "its range and how its values lie"
+        if column.within != "uniform":
+            remark += "; how they lie in some buckets (within)"
         if (low, high) != (seen.low, seen.high):
             remark += "; a few numbers that lie far beyond are clipped"
-        if seen.whole and not seen.words and not seen.many:
+        if seen.whole and not seen.words and self._may_be_codes():
             remark += "; if they are codes, list them as categories"
         remark += self._count_remark()
         if seen.words:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from dualquery.data.domain import Domain
     from dualquery.estimates.expected import ExpectedError
     from dualquery.estimates.intervals import Intervals
+    from dualquery.estimates.means import BoughtMean
     from dualquery.estimates.measurements import Measurements
     from dualquery.models.protocol import Model
     from dualquery.queries.conjunctions import Workload
@@ -38,6 +39,18 @@ class Task:
 
     queries: Queries
     n: int
+    copies: int = 1
+    """Copies that a row of the largest weight counts as; ``n`` is a number of these."""
+
+    @property
+    def default_records(self) -> int:
+        """How many synthetic records a model gives when the user does not say."""
+        return default_records(self.rows, self.queries.domain)
+
+    @property
+    def rows(self) -> int:
+        """The number of rows; with weights, of as many rows of the largest weight."""
+        return max(1, self.n // self.copies)
 
     @property
     def workload(self) -> Workload:
@@ -132,6 +145,8 @@ class Outcome:
     """The distribution that records come from, if one was fitted."""
     grounds: tuple[Ground | None, ...] = ()
     """Why each charged event covers what was drawn. The room says so: leave it out."""
+    means: tuple[BoughtMean, ...] = ()
+    """Means of columns that were bought beside the workload: leave it out, too."""
 
 
 @dataclass(frozen=True)

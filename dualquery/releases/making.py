@@ -20,6 +20,7 @@ from dualquery.queries.disjunctions import Disjunctions
 from dualquery.queries.family import Queries, Statistic
 from dualquery.queries.stored import BUILT_IN
 from dualquery.releases.folder import Release
+from dualquery.releases.means import MeansPlan, with_means, without_means
 from dualquery.releases.payment import NO_PAYMENT, Payment
 from dualquery.releases.polish import check_polish, polished
 from dualquery.releases.proof import Price, proof_record
@@ -112,10 +113,17 @@ def make_release(
 ) -> Release:
     """Plan on public facts, run on the curator, and put the result together."""
     budget, count, seed = terms.budget, terms.count, terms.seed
-    progress.phase("planning")
+    progress.phase(
+        f"planning {mechanism.name}: how {len(task.queries):,} queries are best asked at epsilon "
+        f"{budget.epsilon:g}, delta {budget.delta:.3g}"
+    )
     with count.cost_told():
-        plan = mechanism.plan(task, budget)
-    condition = " and ".join(each.condition for each in terms.declarations)
+        own = mechanism.plan(task, without_means(budget, data.schema.grids))
+        plan, means = with_means(own, data.schema.grids, task.queries, budget)
+    given = [each.condition for each in terms.declarations]
+    if budget.neighbours.weight is not None:
+        given.append(budget.neighbours.weight.condition)
+    condition = " and ".join(given)
     priced = price(plan, budget)
     privacy = statement(plan, budget, data, seed, count, condition or None, priced)
     notes = (*notes, *(each.remark for each in terms.declarations))
@@ -123,7 +131,7 @@ def make_release(
         notes = (*notes, SEEN)
     if plan.remark:
         progress.note(plan.remark)
-    expected = mechanism.expected_error(task, plan)
+    expected = mechanism.expected_error(task, own)
     if expected is not None:
         progress.note(expected.text())
     if privacy.private:
@@ -135,13 +143,13 @@ def make_release(
         terms.payment.pay((*count.events, *events_of(plan.schedule)), privacy)
     outcome = run(
         data, task, mechanism, plan, seed, threads, progress, budget.neighbours, terms.statistics,
-        journal, show_private_errors=terms.show_private_errors,
+        journal, means=means, show_private_errors=terms.show_private_errors,
     )  # fmt: skip
     journal.finish()
     terms.payment.finish()
     if journal.lost:
         notes = (*notes, _LOST.format(journal.lost))
-    records, remark = finished_records(outcome, terms.records, task.n, seed)
+    records, remark = finished_records(outcome, terms.records, task.rows, seed)
     if records is not None and terms.polish is not None:
         progress.phase("polishing the records")
         generator = np.random.default_rng(seed)
@@ -179,6 +187,7 @@ def make_release(
         intervals=intervals,
         measurements=outcome.measurements,
         model=outcome.model,
+        means=outcome.means,
         notes=(*data.notes, *notes, *remark),
         versions=versions(),
         created=created.isoformat(timespec="seconds"),
@@ -198,12 +207,14 @@ def run(
     statistics: Statistic | None = None,
     journal: Journal = NO_JOURNAL,
     *,
+    means: MeansPlan | None = None,
     show_private_errors: bool = False,
 ) -> Outcome:
     """Let the private room read the rows, and the mechanism run on it.
 
     The room holds ``statistics``; None for what the mechanism asks for. ``journal`` keeps what is
-    drawn. The operator's log shows true errors on ``show_private_errors`` only.
+    drawn. ``means`` are bought first, as the schedule has them. The operator's log shows true
+    errors on ``show_private_errors`` only.
     """
     if statistics is None:
         statistics = mechanism.statistics(task.queries)
@@ -220,7 +231,9 @@ def run(
         public_rows=task.n,
         journal=journal,
         show_private_errors=show_private_errors,
+        grids=data.schema.grids,
     )
+    bought = () if means is None else means.buy(curator, task.n)
     if plan.needs_answers:
         progress.phase("evaluating the queries")
         curator.evaluate()
@@ -233,7 +246,7 @@ def run(
     )
     outcome = mechanism.run(task, plan, curator, session)
     curator.log_errors(outcome.answers, "the released answers", task.queries)
-    return replace(outcome, grounds=curator.grounds())
+    return replace(outcome, grounds=curator.grounds(), means=bought)
 
 
 def expected_bytes(task: Task) -> int:

@@ -30,6 +30,8 @@ from dualquery.runtime.escaping import html_text
 if TYPE_CHECKING:
     import polars as pl
 
+    from dualquery.data.schema.grids import Grid
+
 _SHOWN = 8
 """Labels of a column that a notebook shows."""
 
@@ -57,6 +59,9 @@ class TableSchema:
     max_ones_per_row
         Rows with more 1s than this are cut to this many (`dualquery.data.truncation`); None for no
         cut. It needs binary columns only.
+    summed
+        Names of numeric columns whose rows carry their numbers (`grids`). A choice of the reader's,
+        not of the schema's file.
 
     Raises
     ------
@@ -72,6 +77,7 @@ class TableSchema:
     drop_incomplete: bool = False
     missing_values: tuple[str, ...] = ("",)
     max_ones_per_row: int | None = None
+    summed: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         check_max_ones(self.name, self.max_ones_per_row)
@@ -107,6 +113,18 @@ class TableSchema:
         sizes = [column.bits for column in self.columns]
         offsets = np.array([0, *itertools.accumulate(sizes)], np.int64)
         return Domain(offsets, self.max_ones_per_row)
+
+    @cached_property
+    def grids(self) -> tuple[Grid, ...]:
+        """Where the numbers lie that rows carry, as binary digits behind the domain's bits."""
+        from dualquery.data.schema.grids import Grid
+
+        return tuple(Grid.of(self.column(name)[1]) for name in self.summed)
+
+    @property
+    def record_bits(self) -> int:
+        """Bits of a row: the domain's, and the digits of the numbers that it carries."""
+        return self.domain.bits + sum(grid.digits for grid in self.grids)
 
     @property
     def column_names(self) -> tuple[str, ...]:
@@ -157,11 +175,18 @@ class TableSchema:
     def restrict(self, choice: ColumnChoice) -> TableSchema:
         """Return the schema of the selected columns only."""
         chosen = select_columns(choice, self.column_names)
-        return replace(self, columns=tuple(self.columns[number] for number in chosen))
+        kept = tuple(self.columns[number] for number in chosen)
+        return replace(self, columns=kept, summed=())
 
     def with_max_ones(self, most: int | None) -> TableSchema:
         """Return the schema whose rows are cut to at most ``most`` 1s; None for no cut."""
         return replace(self, max_ones_per_row=most)
+
+    def with_sums(self, choice: ColumnChoice) -> TableSchema:
+        """Return the schema whose rows carry the numbers of the selected columns."""
+        chosen = replace(self, summed=self.restrict(choice).column_names)
+        _ = chosen.grids  # checks them
+        return chosen
 
     def decode(
         self, records: NDArray[np.uint8], generator: np.random.Generator | None = None
