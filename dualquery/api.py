@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ from dualquery.requests import BudgetRequest
 from dualquery.room.journal import NO_JOURNAL, Journal
 from dualquery.room.randomness import check_seed
 from dualquery.room.row_count import COUNT_SHARE, RowCount
+from dualquery.rules.reading import rules_of, without_absent
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.progress import NO_PROGRESS, Progress
 from dualquery.runtime.resources import check_memory, thread_count
@@ -179,6 +181,8 @@ def release(
     progress.phase("reading the table")
     with reading.open(table, schema, columns, max_ones_per_row) as data:
         payment.require_declared(data.schema.declared)
+        settled, remarks = without_absent(data.schema)
+        data, rules = replace(data, schema=settled), rules_of(settled)
         whole = (epsilon, delta or 0.0)  # given, or 0 of a pure mechanism, if rows are bought
         count = wanted.count_rows(
             data.records, seed, lambda event: payment.pay_first(event, *whole), journal
@@ -191,6 +195,7 @@ def release(
             )
         with count.cost_told():
             share, notes = wanted.resolve(configured, count)
+            notes = (*notes, *remarks)
             progress.phase("making the workload")
             if isinstance(queries, Queries):
                 workload = _own_workload(queries, data.schema)
@@ -201,7 +206,7 @@ def release(
             statistics = configured.statistics(workload)
             declared = declarations(workload, statistics)
             keep_questions(journal, data.schema, workload)
-        task = Task(workload, count.n)
+        task = Task(workload, count.n, rules)
         terms = Terms(
             share, count, statistics, declared, asked_epsilon=epsilon, stated_rows=rows, seed=seed,
             records=records, polish=polish, show_private_errors=show_private_errors,
