@@ -18,7 +18,7 @@ from dualquery.questions.asked import Asked, ask
 from dualquery.questions.forms import Bounds
 from dualquery.questions.syntax import COUNT, SHARE, Not, Question
 from dualquery.rules.forced import forced_answers, no_record_in
-from dualquery.rules.nearest import repaired
+from dualquery.rules.repair import repaired
 from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:

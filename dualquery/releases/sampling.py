@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.mechanisms.protocol import MOST_RECORDS, Outcome, default_records
-from dualquery.rules.nearest import repaired
 from dualquery.rules.reading import rules_of
+from dualquery.rules.repair import repaired
 from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:

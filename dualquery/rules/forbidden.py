@@ -17,7 +17,7 @@ from dualquery.rules.search_kernels import (
     Columns,
     broken_boxes,
     count_broken,
-    record_classes,
+    record_values,
 )
 
 _BLOCK_ROWS = 1 << 16
@@ -150,8 +150,13 @@ class Forbidden:
 
         ``records`` is uint8, shape ``(r, bits)``, legal for the domain.
         """
+        values = self.values(records)
+        return self.axes.class_of[self.axes.starts[:-1] + values]
+
+    def values(self, records: NDArray[np.uint8]) -> NDArray[np.int32]:
+        """Return the values of `columns`, as `classes`."""
         found = np.empty((len(records), len(self.columns)), np.int32)
-        record_classes(np.ascontiguousarray(records), self.axes, found)
+        record_values(np.ascontiguousarray(records), self.axes.first, self.axes.bits, found)
         return found
 
     def broken(self, records: NDArray[np.uint8]) -> NDArray[np.int32]:

@@ -95,19 +95,18 @@ _BOXES = types.NamedTuple(
 )
 
 
-@kernel(types.void(read_only(uint8, 2), _COLUMNS, int32[:, ::1]))
-def record_classes(records: Array, columns: Columns, found: Array) -> None:
-    """Write the classes of records, uint8 ``(r, bits)``, int32 ``(r, c)``."""
+@kernel(types.void(read_only(uint8, 2), read_only(int64), read_only(int64), int32[:, ::1]))
+def record_values(records: Array, first: Array, bits: Array, found: Array) -> None:
+    """Write the values of columns of records, uint8 ``(r, bits)``, int32 ``(r, c)``."""
     for row in range(len(records)):
-        for place in range(len(columns.first)):
-            first = columns.first[place]
+        for place in range(len(first)):
             value = 0
-            if columns.bits[place] == 1:
-                value = records[row, first]
+            if bits[place] == 1:
+                value = records[row, first[place]]
             else:
-                while value < columns.bits[place] - 1 and not records[row, first + value]:
+                while value < bits[place] - 1 and not records[row, first[place] + value]:
                     value += 1
-            found[row, place] = columns.class_of[columns.starts[place] + value]
+            found[row, place] = value
 
 
 @kernel(boolean(_BOXES, int64, int64))

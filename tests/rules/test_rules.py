@@ -17,8 +17,9 @@ from dualquery.queries.generate.random import random_conjunctions
 from dualquery.rules.constraints import constraints_of, solved_record
 from dualquery.rules.forbidden import Forbidden
 from dualquery.rules.forced import forced_answers
-from dualquery.rules.nearest import impossible, legal_classes, repaired
+from dualquery.rules.nearest import impossible, legal_classes
 from dualquery.rules.reading import rules_of
+from dualquery.rules.repair import repaired
 from dualquery.runtime.errors import BadInputError
 from solvers import BestResponse
 

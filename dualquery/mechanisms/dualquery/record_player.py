@@ -18,7 +18,7 @@ from dualquery.mechanisms.dualquery.responses import fallback, legal_response, r
 from dualquery.mechanisms.protocol import Session, Task
 from dualquery.queries.family import disjunctions_of
 from dualquery.rules.forbidden import Forbidden
-from dualquery.rules.nearest import repaired
+from dualquery.rules.repair import repaired
 from solvers import BestResponse, Solution, get_solver
 from solvers.errors import SolverError
 from solvers.protocol import Solver
