@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -10,6 +13,8 @@ from dualquery.rules.forbidden import Forbidden, values_in
 from solvers import BestResponse, Groups, LinearConstraint, get_solver
 from solvers.constraints import Rows
 from solvers.errors import InfeasibleProblemError
+
+_MOST_PENALTIES = 1_000
 
 _SECONDS = 20.0
 """For one record."""
@@ -56,6 +61,37 @@ def _constraint(said: list[tuple[int, int, int, int]]) -> LinearConstraint:
         np.concatenate([*attributes, np.zeros(0, np.int64)]).astype(np.int32),
         np.concatenate([*coefficients, np.zeros(0)]),
         upper=float(most),
+    )
+
+
+def penalties_of(rules: Forbidden) -> NDArray[np.int32]:
+    """Return conjunctions of which a record satisfies one for each box that it lies in.
+
+    A column's values in a box are one literal each, or all negated literals of the others,
+    whichever are fewer. Boxes that are more than `_MOST_PENALTIES` conjunctions are left out.
+
+    Returns
+    -------
+    int32, shape ``(t, k)``: codes, padded with -1.
+    """
+    sizes, offsets = axis_sizes(rules.domain), rules.domain.offsets
+    found: list[tuple[int, ...]] = []
+    for box in rules.boxes:
+        choices = []
+        for column, mask in sorted(box.items()):
+            first, inside = int(offsets[column]), values_in(mask, int(sizes[column]))
+            others = np.setdiff1d(np.arange(sizes[column]), inside)
+            if rules.domain.sizes[column] == 1:
+                choices.append([(2 * first + (value == 0),) for value in inside.tolist()])
+            elif len(inside) <= len(others):
+                choices.append([(2 * (first + value),) for value in inside.tolist()])
+            else:
+                choices.append([tuple((2 * (first + others) + 1).tolist())])
+        if math.prod(map(len, choices)) <= _MOST_PENALTIES:
+            found += [sum(chosen, ()) for chosen in itertools.product(*choices)]
+    width = max([1, *map(len, found)])
+    return np.array([[*codes, *[-1] * (width - len(codes))] for codes in found], np.int32).reshape(
+        -1, width
     )
 
 

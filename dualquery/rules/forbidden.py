@@ -59,6 +59,10 @@ class Forbidden:
     def __len__(self) -> int:
         return len(self.texts)
 
+    def said(self) -> list[tuple[str, int]]:
+        """Return each rule in words, and how many boxes it forbids."""
+        return [(text, self.rule_of.count(rule)) for rule, text in enumerate(self.texts)]
+
     def only(self, rules: Sequence[int]) -> Forbidden:
         """Return some of the rules, by their numbers; increasing."""
         kept = [box for box, rule in enumerate(self.rule_of) if rule in set(rules)]

@@ -15,6 +15,9 @@ from dualquery.rules.constraints import constraints_of
 from dualquery.rules.forbidden import Forbidden
 from solvers import BestResponse, Groups, LinearConstraint
 
+_PRICE = 0.5
+"""Of a broken rule, in units of what a change of one attribute typically moves the objective by."""
+
 
 def groups_of(domain: Domain) -> Groups:
     """Return the exactly-one groups of a domain: one for each column of two or more bits."""
@@ -27,6 +30,26 @@ def groups_of(domain: Domain) -> Groups:
 def ruled(rules: Forbidden | None) -> Sequence[LinearConstraint]:
     """Return the rules of a schema as linear constraints; None has none."""
     return () if rules is None else constraints_of(rules)
+
+
+def softened(problem: BestResponse, penalties: NDArray[np.int32]) -> BestResponse:
+    """Return a problem without its constraints, in which breaking a rule has a price.
+
+    What a change of one attribute moves the objective by is the mean absolute weight times the root
+    of an attribute's mean number of literals. A search by such changes passes through records that
+    break a rule, as long as the price is not far above that.
+
+    ``penalties`` are the conjunctions of `dualquery.rules.constraints.penalties_of`.
+    """
+    width = max(problem.terms.shape[1], penalties.shape[1])
+    terms = [
+        np.pad(each, ((0, 0), (0, width - each.shape[1])), constant_values=-1)
+        for each in (problem.terms, penalties)
+    ]
+    crowding = np.count_nonzero(problem.terms >= 0) / max(problem.attributes, 1)
+    price = _PRICE * float(np.abs(problem.weights).mean() if len(problem.weights) else 0.0)
+    weights = np.append(problem.weights, np.full(len(penalties), -price * np.sqrt(crowding)))
+    return BestResponse.merging(problem.attributes, np.concatenate(terms), weights, problem.groups)
 
 
 def best_response(

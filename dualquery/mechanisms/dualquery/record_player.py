@@ -7,16 +7,23 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.data.domain import Domain
-from dualquery.mechanisms.dualquery.best_response import best_response, groups_of, ruled
+from dualquery.mechanisms.dualquery.best_response import (
+    best_response,
+    groups_of,
+    ruled,
+    softened,
+)
 from dualquery.mechanisms.dualquery.options import FreePolicy
 from dualquery.mechanisms.dualquery.responses import fallback, legal_response, restored, stored
 from dualquery.mechanisms.protocol import Session, Task
 from dualquery.queries.family import disjunctions_of
+from dualquery.rules.constraints import penalties_of
 from dualquery.rules.forbidden import Forbidden
 from dualquery.rules.repair import repaired
 from solvers import BestResponse, Solution, get_solver
@@ -25,6 +32,7 @@ from solvers.protocol import Solver
 from solvers.registry import is_built_in
 
 _REHEARSAL_SECONDS = 1.0
+_HINT_SECONDS = 1.0
 
 _log = logging.getLogger(__name__)
 
@@ -69,12 +77,13 @@ class RecordPlayer:
         It starts from the previous round's record, of the same shape.
         """
         default = self._default(problem, previous)
+        seed = int(self.generator.integers(2**31))
         found = self.solver.solve(
             problem,
             time_limit=self.time_limit,
             threads=self.threads,
-            seed=int(self.generator.integers(2**31)),
-            hint=previous,
+            seed=seed,
+            hint=previous if self.rules is None else self._hint(problem, previous, seed),
             default=default,
         )
         return legal_response(problem, found, default)
@@ -83,6 +92,30 @@ class RecordPlayer:
         mentioned = mentioned_attributes(problem)
         filled = fill_unmentioned(self.domain, mentioned, self.free, self.generator, previous)
         return self._kept(filled)
+
+    def _hint(
+        self, problem: BestResponse, previous: NDArray[np.uint8], seed: int
+    ) -> NDArray[np.uint8]:
+        """Return a legal record to start from, the previous one or a better one.
+
+        Rules may tie columns to each other so that no legal record differs from another in one of
+        them alone; a search by such moves would play the same values for ever. This one may break
+        rules, for a price, and what it finds is brought to the nearest legal record.
+        """
+        soft = softened(problem, self._penalties)
+        seconds = min(self.time_limit, _HINT_SECONDS)
+        found = self._searcher.solve(soft, time_limit=seconds, seed=seed, hint=previous)
+        legal = self._kept(found.record)
+        return legal if problem.value(legal) > problem.value(previous) else previous
+
+    @cached_property
+    def _penalties(self) -> NDArray[np.int32]:
+        assert self.rules is not None
+        return penalties_of(self.rules)
+
+    @cached_property
+    def _searcher(self) -> Solver:
+        return get_solver("auto:brief")
 
     def _kept(self, record: NDArray[np.uint8]) -> NDArray[np.uint8]:
         """Return the record, or a nearest one that keeps the rules."""
