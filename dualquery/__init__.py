@@ -4,9 +4,11 @@
 >>> released = dualquery.release("adult", queries=1000)  # doctest: +SKIP
 >>> released.synthetic.head(3)  # doctest: +SKIP
 
-`release` does the main job; `load_release` reads a folder back; `evaluate` compares a release with
-its table (not private); `BudgetFile` holds what all releases of a data set may cost together;
-`Synthesizer` has the fit and sample of other synthesizers; `Engine` says where the rows are read.
+`release` does the main job (`Table`, `WorkloadRequest`, `SyntheticRecords`, `Guarantee` and `Run`
+hold its rarer arguments); `load_release` reads a folder back; `evaluate` compares a release with
+its table, and `compare` does so with a picture (both not private); `BudgetFile` holds what all
+releases of a data set may cost together; `Synthesizer` has the fit and sample of other
+synthesizers; `Engine` says where the rows are read.
 The parts are in ``dualquery.data``, ``dualquery.queries``, ``dualquery.privacy``,
 ``dualquery.mechanisms.dualquery`` and the package ``solvers``.
 """
@@ -21,13 +23,16 @@ from dualquery.runtime.versions import __version__
 
 if TYPE_CHECKING:
     from dualquery.api import expected_error, release
+    from dualquery.arguments import Guarantee, Run, SyntheticRecords, Table
     from dualquery.budgets.budget_file import BudgetFile
+    from dualquery.data.units import Unit
     from dualquery.queries.conjunctions import Workload
     from dualquery.queries.parities import FactorParities, Parities
     from dualquery.queries.ranges import RangeQueries, SeriesRangeQueries
     from dualquery.queries.tabulated import HistogramQueries
-    from dualquery.releases.evaluation import evaluate
+    from dualquery.releases.evaluation import compare, evaluate
     from dualquery.releases.folder import Release, load_release
+    from dualquery.requests import WorkloadRequest
     from dualquery.rows.engines import Engine
     from dualquery.runtime.errors import BadInputError
     from dualquery.synthesizer import Synthesizer
@@ -37,14 +42,21 @@ __all__ = [
     "BudgetFile",
     "Engine",
     "FactorParities",
+    "Guarantee",
     "HistogramQueries",
     "Parities",
     "RangeQueries",
     "Release",
+    "Run",
     "SeriesRangeQueries",
     "Synthesizer",
+    "SyntheticRecords",
+    "Table",
+    "Unit",
     "Workload",
+    "WorkloadRequest",
     "__version__",
+    "compare",
     "evaluate",
     "expected_error",
     "load_release",
@@ -59,13 +71,20 @@ _HOME = {
     "BudgetFile": "dualquery.budgets.budget_file",
     "Engine": "dualquery.rows.engines",
     "FactorParities": "dualquery.queries.parities",
+    "Guarantee": "dualquery.arguments",
     "HistogramQueries": "dualquery.queries.tabulated",
     "Parities": "dualquery.queries.parities",
     "RangeQueries": "dualquery.queries.ranges",
     "Release": "dualquery.releases.folder",
+    "Run": "dualquery.arguments",
     "SeriesRangeQueries": "dualquery.queries.ranges",
+    "SyntheticRecords": "dualquery.arguments",
     "Synthesizer": "dualquery.synthesizer",
+    "Table": "dualquery.arguments",
+    "Unit": "dualquery.data.units",
     "Workload": "dualquery.queries.conjunctions",
+    "WorkloadRequest": "dualquery.requests",
+    "compare": "dualquery.releases.evaluation",
     "evaluate": "dualquery.releases.evaluation",
     "expected_error": "dualquery.api",
     "load_release": "dualquery.releases.folder",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,115 +11,87 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dualquery.arguments import Guarantee, Run, SyntheticRecords, Table, require_known, whole
 from dualquery.mechanisms.protocol import Task
 from dualquery.mechanisms.registry import configure, with_records
-from dualquery.privacy.events import Neighbours
+from dualquery.privacy.neighbours import Neighbours
 from dualquery.releases.identity import keep_questions, keep_request
 from dualquery.releases.making import Terms, declarations, make_release
 from dualquery.releases.payment import Payment
 from dualquery.releases.polish import check_polish
-from dualquery.requests import BudgetRequest
+from dualquery.requests import BudgetRequest, WorkloadRequest
 from dualquery.room.journal import NO_JOURNAL, Journal
 from dualquery.room.randomness import check_seed
 from dualquery.room.row_count import COUNT_SHARE, RowCount
 from dualquery.rules.reading import rules_of, without_absent
 from dualquery.runtime.errors import BadInputError
-from dualquery.runtime.progress import NO_PROGRESS, Progress
 from dualquery.runtime.resources import check_memory, thread_count
 
 if TYPE_CHECKING:
     from dualquery.budgets.budget_file import BudgetFile
-    from dualquery.checkpoints.checkpoint import Checkpoint
     from dualquery.data.schema.protocol import Schema
     from dualquery.estimates.expected import ExpectedError
+    from dualquery.privacy.events import Event
     from dualquery.queries.family import Queries
     from dualquery.releases.folder import Release
-    from dualquery.rows.engines import Engine
+
+REPLACE_ONE = Neighbours.REPLACE_ONE.value
+AS_USUAL = Run()
 
 
 def release(
     table: Any = "adult",
     *,
     schema: Schema | Mapping[str, object] | str | Path | None = None,
-    columns: Sequence[str | int] | str | None = None,
-    max_ones_per_row: int | None = None,
-    queries: int | str | Path | Sequence[str] | Queries | None = None,
-    way: int = 3,
-    signed: bool = True,
-    workload_seed: int = 0,
-    query_columns: Sequence[str | int] | str | None = None,
-    marginals: int | str | None = None,
-    max_cells: int | None = None,
+    queries: WorkloadRequest | int | str | Path | Sequence[str] | Queries | None = None,
     mechanism: str | None = None,
     options: Mapping[str, Any] | None = None,
-    records: int | None = None,
-    polish: float | None = None,
+    records: SyntheticRecords | int | None = None,
     epsilon: float = 1.0,
     delta: float | None = None,
-    neighbours: str = "replace-one",
-    rows: int | None = None,
-    accountant: str = "auto",
+    guarantee: Guarantee | str = REPLACE_ONE,
     budget: str | Path | BudgetFile | None = None,
     seed: int | None = None,
-    engine: Engine | str = "auto",
-    threads: int | None = None,
-    checkpoint: Checkpoint | None = None,
-    show_private_errors: bool = False,
-    progress: Progress = NO_PROGRESS,
+    run: Run = AS_USUAL,
+    **keywords: Any,
 ) -> Release:
     """Answer a workload about a private table, and make synthetic records, under privacy.
 
     Parameters
     ----------
     table
-        A built-in name, a path, ``FORMAT:PATH``, or a Polars, pandas, NumPy or SciPy table.
+        A built-in name, a path, ``FORMAT:PATH``, or a Polars, pandas, Arrow, NumPy or SciPy table;
+        or a `Table`, which says what of it is read.
     schema
         The declared columns: a schema, a built-in name, a path, or what a schema file holds as a
-        dict. Without one, categories and
-        buckets are taken from the data and the release states no guarantee.
-    columns
-        Names, positions or ranges of the columns to read.
-    max_ones_per_row
-        A public number: rows of binary columns with more 1s are cut to so many as they are read, so
-        that one row moves fewer answers (see `dualquery.data.truncation`). None for no cut, or for
-        what the schema says.
-    queries, way, signed, workload_seed, query_columns, marginals, max_cells
-        The workload: see `WorkloadRequest`. ``queries`` may be a `Workload` itself, or another
-        family of queries (`dualquery.queries.family`).
+        dict. Without one, categories and buckets are taken from the data and the release states no
+        guarantee.
+    queries
+        A number of random conjunctions, ``"all"``, a file or a list of queries; a
+        `WorkloadRequest`, which can ask for more; or a `Workload` itself, or another family of
+        queries (`dualquery.queries.family`).
     mechanism, options
         The mechanism's name, and values for the fields of its configuration. None for ``auto``,
         which chooses from public facts; with options, for the mechanism ``dualquery``.
     records
-        Number of synthetic records; None for one a row, up to limits that the release states. A
-        mechanism that fits no distribution repeats its own records.
-    polish
-        Seconds for which the records are brought nearer to the released answers, of conjunctions of
-        at most 3 literals (`dualquery.releases.polish`); None for not at all. How far it gets
-        depends on the machine, so a seed does not repeat the records then.
-    epsilon, delta, neighbours, accountant
-        The budget. ``delta`` defaults to 1/n^2 (0 for mechanisms of pure epsilon).
-    rows
-        With ``neighbours="add-remove"``, where the number of rows is private: a public number to
-        use instead. None buys a noisy one with a twenty-fifth of epsilon, and needs ``delta``.
+        Number of synthetic records, or `SyntheticRecords`; None for one a row, up to limits that
+        the release states.
+    epsilon, delta
+        The budget. ``delta`` defaults to 1/n^2 (0 for mechanisms of pure epsilon), n being the
+        number of rows, or of units where these are protected.
+    guarantee
+        What epsilon and delta are about: ``replace-one``, ``add-remove`` or a `Guarantee`.
     budget
         A budget file (`dualquery.BudgetFile`, or its path), which is charged before anything is
         drawn; a release that is not private is refused then. None charges none: the guarantee adds
         up with those of other releases about the same rows.
     seed
         For experiments only: makes the run reproducible and the release not private.
-    engine
-        How private rows are read, or the name of one of `dualquery.rows.engines.ENGINES`: ``auto``
-        takes ``stream`` for files that do not fit into memory. Results do not depend on it.
-    threads
-        Threads for all parts; None for one a core. Results do not depend on it.
-    checkpoint
-        Keeps what is drawn, or has it from an interrupted run that this one goes on with (see
-        `dualquery.releases.reservation`). A run with a seed needs none: it can be made again.
-    show_private_errors
-        True to log the true errors of the answers, for yourself only. What you choose after seeing
-        them is not covered by the guarantee, and the release says that they were shown.
-    progress
-        Listens to phases and rounds.
+    run
+        Engine, threads, checkpoint, progress, private errors: a `Run`.
+    keywords
+        Any field of these objects by its own name, such as ``way=2``, ``neighbours="add-remove"``
+        or ``threads=1`` (`dualquery.arguments.KEYWORDS` lists them).
 
     Returns
     -------
@@ -129,6 +102,8 @@ def release(
     BadInputError
         If anything asked for cannot be, or the budget file has no room for it; nothing private has
         been drawn then, but for the noisy number of rows.
+    TypeError
+        If there is no such keyword.
 
     Examples
     --------
@@ -137,15 +112,19 @@ def release(
     >>> released.save("my-release")  # doctest: +SKIP
     """
     from dualquery.queries.family import Queries
-    from dualquery.requests import WorkloadRequest
-    from dualquery.rows.engines import Engine
 
     # What is wrong whatever the table must fail before it is read.
-    wanted = BudgetRequest(
-        epsilon=epsilon, delta=delta, accountant=accountant, neighbours=neighbours, rows=rows
-    )
-    configured = with_records(configure(mechanism, options or {}), records, polish=polish)
+    read = whole(Table, table, keywords)
+    own_queries = queries if isinstance(queries, Queries) else None
+    request = whole(WorkloadRequest, queries if own_queries is None else 1, keywords)
+    made = whole(SyntheticRecords, records, keywords)
+    guarantee = whole(Guarantee, guarantee, keywords)
+    run = whole(Run, run, keywords)
+    require_known(keywords, [*inspect.signature(release).parameters])
+    wanted = BudgetRequest(epsilon=epsilon, delta=delta, **vars(guarantee))
+    configured = with_records(configure(mechanism, options or {}), made.number, polish=made.polish)
     wanted.require_delta(configured)
+    progress = run.progress
     if mechanism is None and options:
         progress.note(
             f"mechanism {configured.name}, because options were given without a mechanism"
@@ -153,64 +132,55 @@ def release(
     # The clock is read before the table is: how long a pass over private rows took stays unsaid.
     created = datetime.datetime.now(datetime.UTC)
     check_seed(seed)
-    cores = thread_count(threads)
-    request = WorkloadRequest(
-        queries=1 if isinstance(queries, Queries) else queries,
-        way=way,
-        signed=signed,
-        seed=workload_seed,
-        columns=query_columns,
-        marginals=marginals,
-        max_cells=max_cells,
-    )
-    reading = engine if isinstance(engine, Engine) else Engine(name=engine)
-    relation = Neighbours.parse(neighbours)
+    cores = thread_count(run.threads)
+    source, engine = read.named, run.reading
+    checkpoint = run.checkpoint if seed is None else None
     journal: Journal = NO_JOURNAL
-    if checkpoint is not None and seed is None:
+    if checkpoint is not None:
         checkpoint.start()
-        asked = {
-            "records": records,
-            "polish": polish,
-            "show_private_errors": show_private_errors,
+        others = {
+            "records": made.number,
+            "polish": made.polish,
+            "show_private_errors": run.show_private_errors,
         }
-        keep_request(checkpoint, configured, wanted, request, table, asked)
+        keep_request(checkpoint, configured, wanted, request, source, others)
         journal = checkpoint
-    payment = Payment.begin(
-        budget, table, relation, configured.name, seed, None if seed is not None else checkpoint
-    )
+    payment = Payment.begin(budget, source, wanted.relation, configured.name, seed, checkpoint)
     progress.phase("reading the table")
-    with reading.open(table, schema, columns, max_ones_per_row) as data:
+    with engine.open(source, schema, read.columns, read.max_ones_per_row, guarantee.unit) as data:
         payment.require_declared(data.schema.declared)
         settled, remarks = without_absent(data.schema)
         data, rules = replace(data, schema=settled), rules_of(settled)
-        whole = (epsilon, delta or 0.0)  # given, or 0 of a pure mechanism, if rows are bought
-        count = wanted.count_rows(
-            data.records, seed, lambda event: payment.pay_first(event, *whole), journal
-        )
-        if records is not None:
+
+        def pay_first(event: Event) -> None:
+            in_all = wanted.delta_of(configured, data.units or 0)  # which is public, if it is used
+            payment.pay_first(event, epsilon, in_all)
+
+        count = wanted.count_rows(data.records, seed, pay_first, journal, data.units)
+        if made.number is not None:
             check_memory(
-                2 * records * data.schema.domain.bits,
-                f"{records:,} records of {data.schema.domain.bits:,} bits",
+                2 * made.number * data.schema.domain.bits,
+                f"{made.number:,} records of {data.schema.domain.bits:,} bits",
                 "release fewer; dualquery sample draws any number from the release afterwards",
             )
         with count.cost_told():
             share, notes = wanted.resolve(configured, count)
             notes = (*notes, *remarks)
             progress.phase("making the workload")
-            if isinstance(queries, Queries):
-                workload = _own_workload(queries, data.schema)
+            if own_queries is None:
+                workload: Queries = request.build(data.schema, count.n)
             else:
-                workload = request.build(data.schema, count.n)
-            if polish is not None:
-                check_polish(workload, polish)
+                workload = _own_workload(own_queries, data.schema)
+            if made.polish is not None:
+                check_polish(workload, made.polish)
             statistics = configured.statistics(workload)
             declared = declarations(workload, statistics)
             keep_questions(journal, data.schema, workload)
         task = Task(workload, count.n, rules)
         terms = Terms(
-            share, count, statistics, declared, asked_epsilon=epsilon, stated_rows=rows, seed=seed,
-            records=records, polish=polish, show_private_errors=show_private_errors,
-            payment=payment, journal=journal,
+            share, count, statistics, declared, asked_epsilon=epsilon, stated_rows=guarantee.rows,
+            seed=seed, records=made.number, polish=made.polish,
+            show_private_errors=run.show_private_errors, payment=payment, journal=journal,
         )  # fmt: skip
         return make_release(data, task, configured, terms, notes, cores, progress, created)
 
@@ -264,7 +234,7 @@ def expected_error(
         epsilon=epsilon, delta=delta, accountant=accountant, neighbours=neighbours
     )
     relation = Neighbours.parse(neighbours)
-    bought = COUNT_SHARE * epsilon if relation is Neighbours.ADD_REMOVE else 0.0
+    bought = 0.0 if relation.rows_public else COUNT_SHARE * epsilon
     budget, _ = wanted.resolve(configured, RowCount(n, relation, bought))
     task = Task(queries, n)
     return configured.expected_error(task, configured.plan(task, budget))

@@ -8,12 +8,14 @@ from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dualquery.data.units import Unit
 from dualquery.mechanisms.protocol import Budget, Mechanism
 from dualquery.privacy.accountants.choice import choices
 from dualquery.privacy.budget import check_budget, check_ranges, default_delta
-from dualquery.privacy.events import Event, Neighbours
+from dualquery.privacy.events import Event
+from dualquery.privacy.neighbours import Neighbours
 from dualquery.room.journal import NO_JOURNAL, Journal
-from dualquery.room.row_count import RowCount, buy_row_count
+from dualquery.room.row_count import RowCount, bought_epsilon, buy_row_count
 from dualquery.rows.protocol import Rows
 from dualquery.runtime.errors import BadInputError
 
@@ -47,6 +49,9 @@ class WorkloadRequest:
         Instead of ``queries``: a number of random whole k-way marginals, or ``"all"`` of them.
     max_cells
         With a number of marginals: the most cells one may have; None for the number of rows.
+    target
+        Instead of ``queries``: a column that models will predict. The queries are then all cells of
+        its marginals with two other columns, of which all 2-way marginals are sums.
     """
 
     queries: int | str | Path | Sequence[str] | None = None
@@ -56,6 +61,7 @@ class WorkloadRequest:
     columns: Sequence[str | int] | str | None = None
     marginals: int | str | None = None
     max_cells: int | None = None
+    target: str | int | None = None
 
     def __post_init__(self) -> None:
         if self.way < 1:
@@ -89,12 +95,27 @@ class WorkloadRequest:
                 "--positive does not go with --marginals: a whole marginal has every cell, those "
                 "of the value 0 too; leave one of the two out"
             )
+        if self.target is not None:
+            self._check_target()
         if self.seed < 0:
             raise BadInputError(
                 f"--workload-seed is {self.seed}; a whole number from 0 on is needed"
             )
         if self.max_cells is not None and (self.marginals in (None, "all") or self.max_cells < 1):
             raise BadInputError("--max-cells goes with a number of --marginals and is at least 1")
+
+    def _check_target(self) -> None:
+        for option, given in (("queries", self.queries), ("marginals", self.marginals)):
+            if given is not None:
+                raise BadInputError(
+                    f"--target and --{option} are two ways to say what is asked; leave one of the "
+                    "two out"
+                )
+        if self.way != 3 or not self.signed:
+            raise BadInputError(
+                "--target asks for whole marginals of the target and two columns; leave --way and "
+                "--positive out"
+            )
 
     def build(self, schema: Schema, n: int) -> Workload:
         """Make the queries.
@@ -105,11 +126,20 @@ class WorkloadRequest:
             If the schema has too few columns or queries, or the file has a faulty line.
         """
         from dualquery.queries.generate.files import read_queries, workload_of_texts
-        from dualquery.queries.generate.marginals import all_marginals, random_marginals
+        from dualquery.queries.generate.marginals import (
+            all_marginals,
+            random_marginals,
+            target_marginals,
+        )
         from dualquery.queries.generate.random import count_distinct, random_conjunctions
 
         domain = schema.domain
         columns = None if self.columns is None else schema.select(self.columns)
+        if self.target is not None:
+            chosen = schema.select([self.target]).tolist()
+            if len(chosen) != 1:
+                raise BadInputError(f"--target is {self.target!r}; name one column")
+            return target_marginals(domain, chosen[0], columns)
         if isinstance(self.marginals, int):
             cells = n if self.max_cells is None else self.max_cells
             return random_marginals(domain, self.marginals, self.way, cells, self.seed, columns)
@@ -145,14 +175,15 @@ class BudgetRequest:
     accountant: str = "auto"
     neighbours: str = "replace-one"
     rows: int | None = None
+    unit: Unit | None = None
 
     def __post_init__(self) -> None:
         check_ranges(self.epsilon, 0.0 if self.delta is None else self.delta)
         choices(self.accountant)
-        relation = Neighbours.parse(self.neighbours)
+        relation = self.relation
         if self.rows is None:
             return
-        if relation is Neighbours.REPLACE_ONE:
+        if relation.rows_public:
             raise BadInputError(
                 "--rows states a number of rows where the true one is private; with --neighbours "
                 "replace-one it is public and counted; leave --rows out, or use --neighbours "
@@ -163,8 +194,13 @@ class BudgetRequest:
                 f"--rows is {self.rows}; a whole number from 2 to {LARGEST_ROWS:,} is needed"
             )
 
+    @property
+    def relation(self) -> Neighbours:
+        """What neighbouring tables differ in."""
+        return Neighbours.parse(self.neighbours, self.unit)
+
     def require_delta(self, mechanism: Mechanism[Any]) -> None:
-        """Refuse to go without a delta where no public number of rows can stand behind 1/n^2.
+        """Refuse to go without a delta where no public number can stand behind 1/n^2.
 
         A noisy number cannot: the guarantee must not depend on what the noise was.
 
@@ -173,7 +209,7 @@ class BudgetRequest:
         BadInputError
             If delta is neither given nor 0 nor taken from ``--rows``.
         """
-        counted = Neighbours.parse(self.neighbours) is Neighbours.REPLACE_ONE
+        counted = self.relation.replaces
         if self.delta is None and self.rows is None and not counted and not mechanism.pure:
             raise BadInputError(
                 "--neighbours add-remove has no public number of rows n to take the default delta "
@@ -186,39 +222,47 @@ class BudgetRequest:
         seed: int | None,
         pay: Callable[[Event], None] = lambda _: None,
         journal: Journal = NO_JOURNAL,
+        units: int | None = None,
     ) -> RowCount:
         """Return the number of rows that everything public uses: known, stated or bought.
 
-        ``pay`` is called before a number is bought, with the event that is about to be drawn;
-        ``journal`` keeps it.
+        ``units`` is the true number of units, if there are any. ``pay`` is called before a number
+        is bought, with the event that is about to be drawn; ``journal`` keeps it.
 
         Raises
         ------
         BadInputError
             If a noisy number is too small.
         """
-        relation = Neighbours.parse(self.neighbours)
-        if relation is Neighbours.REPLACE_ONE:
+        relation = self.relation
+        if relation.rows_public:
             return RowCount(records.n)
+        public = units if relation.replaces else None
         if self.rows is not None:
-            return RowCount(self.rows, relation)
-        return buy_row_count(records, self.epsilon, seed, pay, journal)
+            return RowCount(self.rows, relation, units=public)
+        if public is not None and bought_epsilon(relation, None, self.epsilon) == 0:
+            return RowCount(public, relation, units=public)
+        return buy_row_count(records, self.epsilon, seed, relation, public, pay, journal)
+
+    def delta_of(self, mechanism: Mechanism[Any], protected: int) -> float:
+        """Return delta: as given, 0 of a pure mechanism, or 1/n^2 of so many that are protected."""
+        if self.delta is not None:
+            return self.delta
+        return 0.0 if mechanism.pure else default_delta(protected)
 
     def resolve(self, mechanism: Mechanism[Any], rows: RowCount) -> tuple[Budget, tuple[str, ...]]:
         """Return the budget of the mechanism and remarks on it.
 
-        Delta is 1/n^2 unless given, or 0 for a pure mechanism. What the number of rows cost is
-        taken off epsilon.
+        Delta is 1/n^2 unless given (of n units where these are protected, and public), or 0 for a
+        pure mechanism. What the number of rows cost is taken off epsilon.
 
         Raises
         ------
         BadInputError
-            If there are too few rows.
+            If there are too few rows, or units.
         """
         self.require_delta(mechanism)
-        delta = self.delta
-        if delta is None:
-            delta = 0.0 if mechanism.pure else default_delta(rows.n)
-        notes = check_budget(self.epsilon, delta, rows.n)
+        delta = self.delta_of(mechanism, rows.protected)
+        notes = check_budget(self.epsilon, delta, rows.protected)
         budget = Budget(rows.rest(self.epsilon), delta, self.accountant, rows.neighbours)
         return budget, notes

@@ -13,15 +13,16 @@ from dualquery.data.frames import FrameKind
 from dualquery.mechanisms.registry import check_mechanism
 from dualquery.releases.sampling import source_of_records
 from dualquery.runtime.errors import BadInputError, did_you_mean
-from dualquery.runtime.progress import NO_PROGRESS, Progress
 
 if TYPE_CHECKING:
     from dualquery.budgets.budget_file import BudgetFile
     from dualquery.checkpoints.checkpoint import Checkpoint
     from dualquery.data.schema.protocol import Schema
+    from dualquery.data.units import Unit
     from dualquery.queries.family import Queries
     from dualquery.releases.folder import Release
     from dualquery.rows.engines import Engine
+    from dualquery.runtime.progress import Progress
 
 ELSEWHERE = ("aim", "dpctgan", "dpgan", "mst", "pacsynth", "patectgan", "pategan")
 """Synthesizers that smartnoise-synth knows and this package does not have."""
@@ -65,6 +66,7 @@ class Synthesizer:
         schema: Schema | Mapping[str, object] | str | Path | None = None,
         columns: Sequence[str | int] | str | None = None,
         max_ones_per_row: int | None = None,
+        csv: str | None = None,
         queries: int | str | Path | Sequence[str] | Queries | None = None,
         way: int = 3,
         signed: bool = True,
@@ -72,11 +74,13 @@ class Synthesizer:
         query_columns: Sequence[str | int] | str | None = None,
         marginals: int | str | None = None,
         max_cells: int | None = None,
+        target: str | int | None = None,
         mechanism: str | None = None,
         options: Mapping[str, Any] | None = None,
         records: int | None = None,
         polish: float | None = None,
         neighbours: str = "replace-one",
+        unit: Unit | None = None,
         rows: int | None = None,
         accountant: str = "auto",
         budget: str | Path | BudgetFile | None = None,
@@ -92,6 +96,7 @@ class Synthesizer:
         self.schema = schema
         self.columns = columns
         self.max_ones_per_row = max_ones_per_row
+        self.csv = csv
         self.queries = queries
         self.way = way
         self.signed = signed
@@ -99,11 +104,13 @@ class Synthesizer:
         self.query_columns = query_columns
         self.marginals = marginals
         self.max_cells = max_cells
+        self.target = target
         self.mechanism = mechanism
         self.options = options
         self.records = records
         self.polish = polish
         self.neighbours = neighbours
+        self.unit = unit
         self.rows = rows
         self.accountant = accountant
         self.budget = budget
@@ -171,7 +178,7 @@ class Synthesizer:
                 "one with schema=",
                 stacklevel=2,
             )
-        made = release(X, **{**self.get_params(), "progress": self.progress or NO_PROGRESS})
+        made = release(X, **self._given())
         if not made.privacy.private:
             warnings.warn(made.privacy.text(), stacklevel=2)
         self.release_ = made  # whatever comes now, it is paid for
@@ -222,13 +229,17 @@ class Synthesizer:
         return self
 
     def __repr__(self) -> str:
+        given = ", ".join(f"{name}={value!r}" for name, value in self._given().items())
+        return f"Synthesizer({given})"
+
+    def _given(self) -> dict[str, Any]:
+        """Return the parameters that are not as the constructor has them by default."""
         default = inspect.signature(type(self).__init__).parameters
-        given = (
-            f"{name}={value!r}"
+        return {
+            name: value
             for name, value in self.get_params().items()
             if value is not default[name].default
-        )
-        return f"Synthesizer({', '.join(given)})"
+        }
 
     @classmethod
     def _names(cls) -> list[str]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from dualquery.data.cells import axis_sizes
 from dualquery.data.domain import Domain
 from dualquery.mechanisms.protocol import Budget
-from dualquery.privacy.events import Neighbours
+from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.conjunctions import Workload
 from dualquery.room.curator import Curator
 from dualquery.room.randomness import randomness

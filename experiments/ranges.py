@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from dualquery.data.cells import axis_sizes
 from dualquery.data.domain import Domain
-from dualquery.privacy.events import Neighbours
+from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.ranges import RangeQueries
 from experiments.comparing import curve_means, listed, ratios, tables
 from experiments.contenders import Contender

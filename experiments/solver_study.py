@@ -90,13 +90,13 @@ def _wide(choices: Choices) -> str:
 def installed() -> tuple[str, ...]:
     """Return the solvers that run here; those of several formulations twice.
 
-    ``exhaustive`` refuses problems of this size, and ``maxsat`` needs a command: ``--solver
+    ``exhaustive`` refuses problems of this size; ``maxsat`` and ``pb`` need a command: ``--solver
     maxsat:COMMAND``.
     """
     from solvers import available_solvers
 
     known = [each.name for each in available_solvers() if each.installed]
-    own = [name for name in known if name not in ("exhaustive", "maxsat")]
+    own = [name for name in known if name not in ("exhaustive", "maxsat", "pb")]
     return (*own, *(f"{name}:aggregated" for name in own if name in FORMULATED))
 
 

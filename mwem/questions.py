@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.privacy.events import Neighbours
+from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.family import Queries
 from dualquery.queries.forms.cuboids import Cuboids
 from dualquery.room.curator import Curator

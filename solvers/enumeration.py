@@ -12,7 +12,9 @@ def enumerate_parts(problem: BestResponse, work: int) -> tuple[NDArray[np.int8],
     """Return optimal values of the attributes in small parts, -1 for the others, and their count.
 
     A part is a connected component: attributes linked by terms, groups and linear constraints.
-    Parts with linear constraints are left alone.
+    Of those with linear constraints only parts whose coefficients are whole numbers are looked
+    at, so that sums carried from record to record are exact; one without a feasible record is left
+    alone.
 
     Parameters
     ----------
@@ -36,12 +38,13 @@ def enumerate_parts(problem: BestResponse, work: int) -> tuple[NDArray[np.int8],
     firsts = problem.groups.members[problem.groups.indptr[:-1]]
     np.add.at(bits, label[firsts], np.log2(np.diff(problem.groups.indptr)))
     barred = np.zeros(n, np.bool_)
-    barred[label[rows.attributes]] = True
+    barred[label[rows.attributes[rows.coefficients != np.rint(rows.coefficients)]]] = True
+    entries = np.bincount(label[rows.attributes], minlength=n)
     literals = np.bincount(label[problem.terms[problem.terms >= 0] >> 1], minlength=n) / np.maximum(
         np.bincount(label, minlength=n), 1
     )
     # At most 2**60 so that the sum stays finite.
-    cost = np.exp2(np.minimum(bits, 60.0)) * (literals + 1.0)
+    cost = np.exp2(np.minimum(bits, 60.0)) * (literals + entries + 1.0)
     roots = np.flatnonzero((label == np.arange(n)) & ~barred)
     roots = roots[np.argsort(cost[roots], kind="stable")]
     roots = roots[np.cumsum(cost[roots]) <= work]
@@ -60,9 +63,18 @@ def enumerate_parts(problem: BestResponse, work: int) -> tuple[NDArray[np.int8],
     owner = label[np.concatenate((free, firsts))]
     order = np.argsort(owner, kind="stable")
     units, owner = units[order], owner[order]
-    for root in roots:
-        first, last = np.searchsorted(owner, [root, root + 1])
-        kernels.enumerate_choices(state, units[first:last])
-    chosen = np.isin(label, roots)
+    # A row that names no attribute belongs to no part.
+    named = np.flatnonzero(np.diff(rows.indptr))
+    row_owner = label[rows.attributes[rows.indptr[named]]]
+    solved = [
+        root
+        for root in roots
+        if kernels.enumerate_choices(
+            state,
+            units[slice(*np.searchsorted(owner, [root, root + 1]))],
+            named[row_owner == root].astype(np.int32),
+        )
+    ]
+    chosen = np.isin(label, solved)
     values[chosen] = state.record[chosen]
-    return values, len(roots)
+    return values, len(solved)

@@ -483,21 +483,36 @@ def descend(state: SearchState, sweeps: int) -> None:
 @njit(types.void(STATE, types.int32, types.int64), nogil=True, cache=True)
 def _choose(state: SearchState, choice: int, value: int) -> None:
     if choice >= 0:
-        if state.record[choice] != value:
-            _flip(state, choice)
+        if state.record[choice] == value:
+            return
+        attribute = choice
     else:
-        member = state.group_members[state.group_starts[~choice] + value]
-        if state.chosen[~choice] != member:
-            apply_move(state, member)
+        attribute = state.group_members[state.group_starts[~choice] + value]
+        if state.chosen[~choice] == attribute:
+            return
+    if state.activity.shape[0] > 0:
+        carry(state, attribute, 1.0)
+    apply_move(state, attribute)
 
 
-@njit(types.void(STATE, _int32s), nogil=True, cache=True)
-def enumerate_choices(state: SearchState, choices: NDArray[np.int32]) -> None:
+@njit(types.boolean(STATE, _int32s), nogil=True, cache=True)
+def _satisfies(state: SearchState, rows: NDArray[np.int32]) -> bool:
+    for r in range(rows.shape[0]):
+        row = rows[r]
+        if not state.lower[row] <= state.activity[row] <= state.upper[row]:
+            return False
+    return True
+
+
+@njit(types.boolean(STATE, _int32s, _int32s), nogil=True, cache=True)
+def enumerate_choices(
+    state: SearchState, choices: NDArray[np.int32], rows: NDArray[np.int32]
+) -> bool:
     """Give free attributes ``a`` and groups ``~g`` (of two or more) the values best together.
 
     Visits all combinations, one move at a time: the loopless reflected Gray code of mixed radices
-    (Knuth, The Art of Computer Programming 4A, 7.2.1.1, Algorithm H). Linear constraints are not
-    looked at.
+    (Knuth, The Art of Computer Programming 4A, 7.2.1.1, Algorithm H). Of the linear constraints
+    these rows are looked at; returns whether any combination satisfies them.
     """
     count = choices.shape[0]
     digits, best = np.zeros(count, np.int64), np.zeros(count, np.int64)
@@ -509,7 +524,7 @@ def enumerate_choices(state: SearchState, choices: NDArray[np.int32]) -> None:
             group = ~choices[c]
             radices[c] = state.group_starts[group + 1] - state.group_starts[group]
         _choose(state, choices[c], 0)
-    most = state.value[0]
+    most = state.value[0] if _satisfies(state, rows) else -np.inf
     while True:
         c = focus[0]
         if c == count:
@@ -521,8 +536,9 @@ def enumerate_choices(state: SearchState, choices: NDArray[np.int32]) -> None:
             step[c] = -step[c]
             focus[c] = focus[c + 1]
             focus[c + 1] = c + 1
-        if state.value[0] > most:
+        if state.value[0] > most and _satisfies(state, rows):
             most = state.value[0]
             best[:] = digits
     for c in range(count):
         _choose(state, choices[c], best[c])
+    return bool(most > -np.inf)

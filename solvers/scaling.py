@@ -7,6 +7,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from solvers.constraints import LinearConstraint
+
 _DECIMALS = 9
 """Most decimal places tried before real numbers are rounded."""
 
@@ -49,3 +51,26 @@ def integer_scaled(
     scale = 2.0 ** min(bits - 1 - math.frexp(total)[1], 1000)
     integers = np.rint(values * scale)
     return integers.astype(np.int64), scale, float(np.abs(values * scale - integers).sum())
+
+
+def integer_row(constraint: LinearConstraint, bits: int = 52) -> tuple[NDArray[np.int64], int, int]:
+    """Return a linear constraint in integers: coefficients, lower and upper bound.
+
+    What rounding and the constraint's own slack may hide is granted on both sides, so that no
+    feasible record is lost. A bound that no sum reaches is the least or the largest sum. If the
+    lower bound is above the upper one, no record satisfies the constraint.
+
+    Parameters
+    ----------
+    constraint
+        The constraint.
+    bits
+        The absolute coefficients add up to less than ``2 ** bits``.
+    """
+    coefficients, scale, error = integer_scaled(constraint.coefficients, bits)
+    allowed = error + scale * constraint.slack
+    total = int(np.abs(coefficients).sum())
+    # Rounded inwards, but never past a sum that the constraint itself allows.
+    lower = int(max(np.ceil(scale * constraint.lower - allowed), -total))
+    upper = int(min(np.floor(scale * constraint.upper + allowed), total))
+    return coefficients, lower, upper

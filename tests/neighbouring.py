@@ -6,8 +6,8 @@ import pytest
 
 from dualquery.audit.tables import pairs_of as pairs
 from dualquery.audit.tables import tables_of as tables
-from dualquery.privacy.events import Neighbours
+from dualquery.privacy.neighbours import RELATIONS
 
 __all__ = ["both_relations", "pairs", "tables"]
 
-both_relations = pytest.mark.parametrize("relation", list(Neighbours), ids=lambda r: r.value)
+both_relations = pytest.mark.parametrize("relation", RELATIONS, ids=lambda r: r.value)

@@ -14,7 +14,7 @@ from dualquery.data.draft import draft_table_schema
 from dualquery.data.readers.formats import source_of
 from dualquery.mechanisms.protocol import Budget
 from dualquery.mechanisms.registry import configure
-from dualquery.privacy.events import Neighbours
+from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.generate.random import random_conjunctions
 from dualquery.queries.parities import Parities
@@ -149,6 +149,11 @@ def test_workloads_of_every_kind(tmp_path) -> None:
     assert len(every.workload) == 4 + 4 + 2 + 2 + 2
     some = dualquery.release(people(), **base, marginals=2, way=2, max_cells=8)
     assert some.workload.description["kind"] == "random marginals"
+    learn = dualquery.release(people(), **base, target="sex")
+    sets = {*map(tuple, SCHEMA.domain.column_of_bit[learn.workload.literals >> 1].tolist())}
+    sex = SCHEMA.column_names.index("sex")
+    assert len(sets) == 6
+    assert all(sex in chosen for chosen in sets)
     own = random_conjunctions(SCHEMA.domain, 5, 2)
     assert dualquery.release(people(), **base, queries=own).workload.literals.tolist() == (
         own.literals.tolist()
@@ -242,6 +247,9 @@ def test_the_front_door_lists_its_names() -> None:
         ({"epsilon": True}, "--epsilon is True; a number is needed"),
         ({"marginals": 0}, "--marginals is 0"),
         ({"marginals": 3, "signed": False}, "--positive does not go with --marginals"),
+        ({"target": "sex", "queries": 5}, "--target and --queries are two ways"),
+        ({"target": "sex", "marginals": 5}, "--target and --marginals are two ways"),
+        ({"target": "sex", "way": 2}, "leave --way and --positive out"),
         ({"max_cells": 9}, "--max-cells goes with a number of --marginals"),
         ({"workload_seed": -1}, "--workload-seed is -1"),
         ({"queries": "mine.txt", "query_columns": "age"}, "mine.txt lists its own"),
@@ -277,6 +285,12 @@ def test_what_is_wrong_anyway_is_refused_before_the_table_is_read(
             people(),
             QUICK | {"queries": None, "marginals": 3, "max_cells": 2},
             "marginals of at most 2 cells",
+        ),
+        (people(), QUICK | {"queries": None, "way": 3, "target": "sexx"}, "did you mean"),
+        (
+            people(),
+            QUICK | {"queries": None, "way": 3, "target": "0-2"},
+            "--target is '0-2'; name one column",
         ),
         (people().with_columns(age=pl.lit(200)), QUICK, "outside the schema's range"),
         (people().with_columns(sex=pl.lit("other")), QUICK, "'other' is not in the schema"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 from collections import Counter
 
@@ -10,6 +11,7 @@ import pytest
 
 import dualquery
 from dualquery import Synthesizer
+from dualquery.arguments import KEYWORDS
 from dualquery.data.frames import FrameKind
 from dualquery.runtime.errors import BadInputError
 from tests.tables import SCHEMA, people
@@ -150,10 +152,17 @@ def test_a_type_that_cannot_hold_the_values_is_left_out() -> None:
 
 def test_parameters_are_those_of_release_with_its_defaults() -> None:
     own = inspect.signature(Synthesizer.__init__).parameters
-    others = inspect.signature(dualquery.release).parameters
-    assert {*own} - {"self"} == {*others} - {"table"}
-    plain = {*own} - {"self", "progress"}  # whose default a copy must not copy
-    assert all(own[name].default == others[name].default for name in plain)
+    defaults = {
+        name: parameter.default
+        for name, parameter in inspect.signature(dualquery.release).parameters.items()
+        if name not in ("table", "guarantee", "run", "keywords")
+    }
+    for kind, names in KEYWORDS.items():
+        fields = {field.name: field.default for field in dataclasses.fields(kind)}
+        defaults |= {name: fields[field] for name, field in names.items()}
+    assert {*own} - {"self"} == {*defaults}
+    plain = {*defaults} - {"progress"}  # whose default a copy must not copy
+    assert all(own[name].default == defaults[name] for name in plain)
 
 
 @pytest.mark.parametrize(

@@ -61,7 +61,8 @@ class Game:
 
     @cached_property
     def plan(self) -> Plan[Any]:
-        """The mechanism's plan; `BadInputError` if it refuses the task."""
+        """The mechanism's plan; `BadInputError` if it refuses the task or its queries."""
+        self.mechanism.statistics(self.queries)  # a release asks for these first
         return self.mechanism.plan(self.task, self.budget)
 
     @property
@@ -110,7 +111,8 @@ class Game:
             curator._data = held
             return curator
 
-        steps = (self.rows + 1) * (self.queries.high - self.queries.low) / self.queries.step
+        largest = self.rows + self.budget.neighbours.steps
+        steps = largest * (self.queries.high - self.queries.low) / self.queries.step
         rooms = Rooms(room, len(self.tables), guide, min(round(steps), _REACH))
         with rooms.watching():
             if self.plan.needs_answers:

@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from dualquery.audit.patching import replaced, replaced_everywhere
-from dualquery.privacy.events import Neighbours
+from dualquery.data import units
+from dualquery.privacy.neighbours import Neighbours
 from dualquery.room import randomness, row_count
 from dualquery.room.draws import exponential, weighted
 from dualquery.room.loads import LightCounts
@@ -132,6 +133,30 @@ def _the_true_number_of_rows() -> AbstractContextManager[None]:
     return replaced_everywhere(row_count, "buy_row_count", faulty)
 
 
+def _units_of_one_row() -> AbstractContextManager[None]:
+    original = Moves.between
+
+    def faulty(neighbours: Neighbours, *steps: Any) -> Moves:
+        if neighbours.unit is not None:
+            neighbours = replace(neighbours, unit=replace(neighbours.unit, max_rows=1))
+        return original(neighbours, *steps)
+
+    return replaced(Moves, "between", staticmethod(faulty))
+
+
+def _rows_that_others_crowd_out() -> AbstractContextManager[None]:
+    original = units.cut_to_units
+
+    def faulty(source: Any, unit: Any) -> Any:
+        found = original(source, unit)
+        whole = replace(unit, max_rows=units.MOST_ROWS_PER_UNIT)
+        rows = original(source, whole).kept
+        # As many rows as all units may have together, whoever has them.
+        return replace(found, kept=rows & (np.cumsum(rows) <= unit.max_rows * found.units))
+
+    return replaced_everywhere(units, "cut_to_units", faulty)
+
+
 PLANTED = (
     Planted(
         "half the range of a draw: a selection",
@@ -160,6 +185,16 @@ PLANTED = (
     Planted("a seed used again", _a_seed_used_again, "releases/fresh draws"),
     Planted(
         "noise of a tenth of its scale", _a_tenth_of_the_noise, "releases/gaussian/replace-one"
+    ),
+    Planted(
+        "units whose rows are charged as one",
+        _units_of_one_row,
+        "sensitivity/OneCuboid/replace-one of units",
+    ),
+    Planted(
+        "rows of a unit that stay or go by what others have",
+        _rows_that_others_crowd_out,
+        "sensitivity/rows of units",
     ),
     Planted(
         "the true n in what complements give out",

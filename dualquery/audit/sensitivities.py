@@ -20,10 +20,10 @@ from dualquery.audit.findings import Finding
 from dualquery.audit.patching import replaced_everywhere
 from dualquery.audit.rooms import Probe
 from dualquery.audit.strategies import Generator
-from dualquery.audit.tables import legal_records, records_of
+from dualquery.audit.tables import legal_records, name_of, records_of
 from dualquery.data.domain import Domain
 from dualquery.mechanisms.protocol import Budget, Mechanism, Session, Task
-from dualquery.privacy.events import Neighbours
+from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.forms.cuboids import Cuboids
 from dualquery.queries.forms.fourier import asked_sets
 from dualquery.room import randomness
@@ -44,6 +44,9 @@ from dualquery.room.statistics import (
 )
 from dualquery.runtime.errors import BadInputError
 
+_MIXED_UNITS = 20
+"""Units of random records, besides those of one record."""
+
 EVERYTHING = (*STATISTICS, *SCORES)
 """Every type that the room measures or selects by: the room's own lists."""
 
@@ -60,15 +63,14 @@ def move(case: Case, relation: Neighbours, generator: Generator, finding: Findin
     """Compare how far one case moves with what is charged, on all pairs of records."""
     records = legal_records(case.queries.domain)
     base = records[generator.integers(len(records), size=generator.integers(1, 4))]
-    excess = 0 if relation is Neighbours.REPLACE_ONE else int(generator.integers(-1, 4))
+    excess = 0 if relation.rows_public else int(generator.integers(-1, 4))
 
     def data(rows: NDArray[np.uint8]) -> PrivateData:
         return PrivateData(records_of(rows), case.queries, relation, len(base) + 1 + excess)
 
-    tables = [data(np.concatenate((base, record[None]))) for record in records]
-    if relation is Neighbours.ADD_REMOVE:
-        tables.append(data(base))
-    what = f"{type(case.counted).__name__} of {_told(case.queries)}, {relation.value}"
+    units = _units(len(records), relation, generator)
+    tables = [data(np.concatenate((base, records[list(unit)]))) for unit in units]
+    what = f"{type(case.counted).__name__} of {_told(case.queries)}, {name_of(relation)}"
     finding.tried += 1
     if isinstance(case.counted, WorstQuery | WorstCuboid):
         scores = [case.counted.exact(each) for each in tables]
@@ -86,9 +88,25 @@ def move(case: Case, relation: Neighbours, generator: Generator, finding: Findin
     finding.pairs += len(apart)
 
 
+def _units(universe: int, relation: Neighbours, generator: Generator) -> list[tuple[int, ...]]:
+    """Return what one unit may be, by the numbers of its records; no rows at all come last.
+
+    Every record by itself; of units every record as often as can be, and some other ones.
+    """
+    units: list[tuple[int, ...]] = [(record,) for record in range(universe)]
+    if relation.unit is not None:
+        units += [(record,) * relation.steps for record in range(universe)]
+        for _ in range(_MIXED_UNITS):
+            size = int(generator.integers(2, relation.steps + 1))
+            units.append(tuple(generator.integers(universe, size=size).tolist()))
+    if not relation.rows_public:
+        units.append(())
+    return units
+
+
 def _apart(values: NDArray[np.float64], relation: Neighbours) -> NDArray[np.float64]:
     """Return the differences between neighbours: of all tables, or of each to the last one."""
-    if relation is Neighbours.ADD_REMOVE:
+    if not relation.replaces:
         return np.asarray(values[:-1] - values[-1])
     one, other = np.triu_indices(len(values), 1)
     return np.asarray(values[one] - values[other])
@@ -254,23 +272,24 @@ def _planned(
 # --- the number of rows ---------------------------------------------------------------------------
 
 
-def audit_row_count(tables: int) -> Finding:
+def audit_row_count(tables: int, relation: Neighbours = Neighbours.ADD_REMOVE) -> Finding:
     """Compare the noise on the number of rows with its price."""
     finding = Finding()
     for rows in range(1, tables + 1):
         epsilon = 2.0**rows
         shown = []
-        for size in (rows, rows + 1):
+        for size in (rows, rows + relation.steps):
             probe = Probe()
             with replaced_everywhere(randomness, "randomness", lambda _, probe=probe: probe):
-                count = buy_row_count(records_of(np.zeros((size, 1), np.uint8)), epsilon, None)
+                table = records_of(np.zeros((size, 1), np.uint8))
+                count = buy_row_count(table, epsilon, None, relation)
             if probe.scale == 0.0:
                 finding.violations.append("the number of rows is given out without noise")
                 return finding
             shown.append(count.n - int(probe.scale * probe.unit))
-            finding.compare(1.0 / probe.scale, count.epsilon, "the number of rows")
+            finding.compare(relation.steps / probe.scale, count.epsilon, "the number of rows")
         finding.tried += 1
         finding.pairs += 1
-        if shown[1] - shown[0] != 1:
+        if shown[1] - shown[0] != relation.steps:
             finding.violations.append(f"the number of rows moves by {shown[1] - shown[0]}")
     return finding

@@ -6,7 +6,7 @@ import numpy as np
 
 from dualquery.data.cells import axis_sizes, cells_of
 from dualquery.data.domain import Domain
-from dualquery.privacy.events import Neighbours
+from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.family import Queries
 from dualquery.queries.generate.marginals import all_marginals

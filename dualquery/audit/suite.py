@@ -19,10 +19,12 @@ from dualquery.audit.games import Game, audit_game
 from dualquery.audit.planted import PLANTED
 from dualquery.audit.repeated import audit_fresh_draws, audit_releases
 from dualquery.audit.sensitivities import EVERYTHING, audit_moves, audit_planned, audit_row_count
+from dualquery.audit.tables import UNITS, name_of
+from dualquery.audit.units import audit_units
 from dualquery.data.domain import Domain
 from dualquery.mechanisms.protocol import Budget
 from dualquery.mechanisms.registry import configure, mechanism_names
-from dualquery.privacy.events import Neighbours
+from dualquery.privacy.neighbours import RELATIONS, Neighbours
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.family import Queries
 from dualquery.queries.generate.marginals import all_marginals
@@ -70,17 +72,19 @@ class Effort:
     """Random cases of a statistic."""
     workloads: int
     """Random workloads that a mechanism plans for."""
+    epsilons: Sequence[float]
+    """Stated by the releases of a mechanism."""
     seconds: float
-    """For the releases of a mechanism."""
+    """For the releases of a mechanism at one epsilon."""
     releases: int
     """Of each table, at most."""
     larger: bool
     """Whether the larger games are played as well."""
 
 
-QUICK = Effort(2, 500, 60, 15, 2.0, 200, larger=False)
-FULL = Effort(6, 1_000, 800, 100, 12.0, 3_000, larger=True)
-PLANTED_EFFORT = Effort(2, 500, 60, 15, 60.0, 300, larger=False)
+QUICK = Effort(2, 500, 60, 15, (1.0,), 2.0, 200, larger=False)
+FULL = Effort(6, 1_000, 800, 100, (1.0, 8.0), 15.0, 3_000, larger=True)
+PLANTED_EFFORT = Effort(2, 500, 60, 15, (1.0,), 60.0, 300, larger=False)
 """For the checks of planted bugs."""
 
 
@@ -237,31 +241,47 @@ def carry_out(task: Task) -> Result:
 
 def list_checks(effort: Effort) -> Iterator[Check]:
     """Yield all checks, those of third parties' mechanisms as well."""
-    for relation in Neighbours:
+    for relation in RELATIONS:
         for kind in EVERYTHING:
             run = partial(audit_moves, kind, relation, effort.cases)
-            name = f"sensitivity/{kind.__name__}/{relation.value}"
+            name = f"sensitivity/{kind.__name__}/{name_of(relation)}"
             yield Check(name, run, effort.cases / 50)
+    for relation in UNITS:
+        for kind in EVERYTHING:
+            cases = effort.cases // 3
+            name = f"sensitivity/{kind.__name__}/{name_of(relation)}"
+            yield Check(name, partial(audit_moves, kind, relation, cases), cases / 10)
     yield Check("sensitivity/number of rows", partial(audit_row_count, 8), 0.1)
+    for relation in UNITS:
+        run = partial(audit_row_count, 8, relation)
+        yield Check(f"sensitivity/number of rows/{name_of(relation)}", run, 0.1)
+    yield Check("sensitivity/rows of units", partial(audit_units, effort.cases), effort.cases / 50)
     for mechanism in mechanism_names():
-        for relation in Neighbours:
+        for relation in RELATIONS:
             run = partial(_planned, mechanism, relation, effort.workloads)
             yield Check(f"planned/{mechanism}/{relation.value}", run, effort.workloads / 15)
     for mechanism in mechanism_names():
-        for relation in Neighbours:
+        for relation in (*RELATIONS, *UNITS):
             run = partial(_games, mechanism, relation, effort)
             weight = 2.0 + len(_options(mechanism, effort)) * effort.most_paths / 100
-            yield Check(f"games/{mechanism}/{relation.value}", run, weight)
+            yield Check(f"games/{mechanism}/{name_of(relation)}", run, weight)
     yield Check("releases/fresh draws", audit_fresh_draws, 1.0)
     for mechanism in mechanism_names():
         small = _options(mechanism, effort)[0]
         if mechanism == "auto" and not effort.larger:
             continue  # slow, and what it chooses is released on its own
-        for relation in Neighbours:
-            run = partial(
-                audit_releases, mechanism, small, relation, effort.seconds, effort.releases
-            )
-            yield Check(f"releases/{mechanism}/{relation.value}", run, effort.seconds)
+        for relation in RELATIONS:
+            run = partial(_released, mechanism, small, relation, effort)
+            weight = effort.seconds * len(effort.epsilons)
+            yield Check(f"releases/{mechanism}/{relation.value}", run, weight)
+
+
+def _released(mechanism: str, options: Options, relation: Neighbours, effort: Effort) -> Finding:
+    finding = Finding()
+    for epsilon in effort.epsilons:
+        most = effort.releases
+        finding.add(audit_releases(mechanism, options, relation, epsilon, effort.seconds, most))
+    return finding
 
 
 def _options(mechanism: str, effort: Effort) -> tuple[Options, ...]:
@@ -276,7 +296,11 @@ def _games(mechanism: str, relation: Neighbours, effort: Effort) -> Finding:
     """Play all games of a mechanism that it accepts."""
     finding = Finding()
     refused = ""
-    for name, queries, rows in workloads(effort):
+    played = list(workloads(effort))
+    if relation.unit is not None:  # of all units but one there are fewer rows
+        played = [(name, queries, max(rows - 1, 1)) for name, queries, rows in played]
+        played = played if effort.larger else played[1:2]
+    for name, queries, rows in played:
         for options in _options(mechanism, effort):
             for delta in (0.0, 1e-2):
                 for stated in _stated(rows, relation, effort):
@@ -290,13 +314,13 @@ def _games(mechanism: str, relation: Neighbours, effort: Effort) -> Finding:
                         continue
                     finding.add(audit_game(game, effort.paths, effort.most_paths))
     if not finding.tried and not finding.violations:
-        finding.remarks.append(f"{mechanism}, {relation.value}: refuses every game, {refused}")
+        finding.remarks.append(f"{mechanism}, {name_of(relation)}: refuses every game, {refused}")
     return finding
 
 
 def _stated(rows: int, relation: Neighbours, effort: Effort) -> tuple[int, ...]:
     """Return public numbers of rows for tables of ``rows`` or, under add-remove, one more."""
-    if relation is Neighbours.REPLACE_ONE:
+    if relation.rows_public:
         return (rows,)
     return (rows, rows + 2) if effort.larger else (rows + 2,)
 

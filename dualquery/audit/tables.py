@@ -10,8 +10,12 @@ from numpy.typing import NDArray
 
 from dualquery.data.cells import axis_sizes, rows_of_values
 from dualquery.data.domain import Domain
-from dualquery.privacy.events import Neighbours
+from dualquery.data.units import Unit
+from dualquery.privacy.neighbours import RELATIONS, Neighbours
 from dualquery.rows.packed import Records, RecordsBuilder
+
+UNITS = tuple(Neighbours.parse(each.value, Unit("unit", 2)) for each in RELATIONS)
+"""Both relations, of units of at most two rows."""
 
 Cells = tuple[int, ...]
 """A table by the cells of its rows, increasing; a cell is a legal record's number."""
@@ -37,9 +41,14 @@ def records_of(rows: NDArray[np.uint8]) -> Records:
     return builder.build()
 
 
+def name_of(relation: Neighbours) -> str:
+    """Return what checks call a relation."""
+    return relation.value if relation.unit is None else f"{relation.value} of units"
+
+
 def tables_of(universe: int, rows: int, relation: Neighbours) -> list[Cells]:
-    """Return the tables of so many rows; with add-remove those of one row more, too."""
-    sizes = [rows] if relation is Neighbours.REPLACE_ONE else [rows, rows + 1]
+    """Return the tables of so many rows; if their number is private, those of a unit more, too."""
+    sizes = [rows] if relation.rows_public else range(rows, rows + relation.steps + 1)
     return [
         cells
         for size in sizes
@@ -53,8 +62,8 @@ def pairs_of(universe: int, rows: int, relation: Neighbours) -> tuple[tuple[Cell
     found = []
     for one, other in itertools.permutations(tables_of(universe, rows, relation), 2):
         shared = sum(min(one.count(c), other.count(c)) for c in range(universe))
-        replaced = len(one) == len(other) and shared == len(one) - 1
-        added = abs(len(one) - len(other)) == 1 and shared == min(len(one), len(other))
-        if replaced if relation is Neighbours.REPLACE_ONE else added:
+        gone, come = len(one) - shared, len(other) - shared
+        # A unit that comes or goes leaves no other in its place.
+        if max(gone, come) <= relation.steps and (relation.replaces or 0 in (gone, come)):
             found.append((one, other))
     return tuple(found)

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from dualquery.privacy.composition import Cost, PrivacyFilter
-from dualquery.privacy.events import Neighbours
+from dualquery.privacy.neighbours import Neighbours
 from dualquery.runtime.errors import BadInputError
 
 CHARGE, RESUME, FINISH = "charge", "resume", "finish"

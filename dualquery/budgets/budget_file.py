@@ -19,7 +19,7 @@ from dualquery.budgets.places import require_local
 from dualquery.budgets.seen import Seen
 from dualquery.budgets.sqlite import connected, transaction
 from dualquery.privacy.composition import Composition, Cost, PrivacyFilter
-from dualquery.privacy.events import Neighbours
+from dualquery.privacy.neighbours import Neighbours
 from dualquery.runtime.errors import BadInputError
 
 VERSION = 1

@@ -28,7 +28,7 @@ from dualquery.budgets.account import (
 )
 from dualquery.budgets.budget_file import BudgetFile
 from dualquery.privacy.composition import Cost
-from dualquery.privacy.events import Neighbours
+from dualquery.privacy.neighbours import Neighbours
 from dualquery.runtime.errors import BadInputError
 
 _NOTHING = Cost(0.0, 0.0, 0.0)
@@ -65,7 +65,7 @@ class Charge:
             If it does, or the file cannot be read.
         """
         terms = self.file.read().terms
-        if terms.neighbours is not neighbours:
+        if terms.neighbours.value != neighbours.value:
             raise BadInputError(
                 f"{self.file.path} is the budget of releases with --neighbours "
                 f"{terms.neighbours.value}, and this release has {neighbours.value}; one file has "

@@ -24,8 +24,8 @@ from dualquery.room.journal import Public, Recorded
 from dualquery.runtime.errors import BadInputError
 
 FORMAT = 1
-_MOST_EVENTS = 1 << 22
-"""Events of one draw."""
+_MOST_EVENTS = 1 << 24
+"""Events of all draws in a file."""
 
 _MOST_DEATHS = 2
 """Attempts that may die while they compute one public value."""
@@ -70,6 +70,7 @@ class Checkpoint:
         self._lines = Lines(path, on_full)
         self._facts: dict[str, Public] = {}
         self._draws: list[Recorded] = []
+        self._events = 0
         self._taken = 0
         self.fresh = 0
         """Number of draws that began in this attempt."""
@@ -82,7 +83,9 @@ class Checkpoint:
         try:
             for number, entry in enumerate(self._lines.entries):
                 self._take_in(number, entry)
-        except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
+        except (
+            ValueError, TypeError, KeyError, IndexError, AttributeError, ArithmeticError
+        ) as error:  # fmt: skip
             self.close()
             raise BadInputError(f"the checkpoint {path}: {error}") from error
         self._lines.entries.clear()
@@ -221,8 +224,9 @@ class Checkpoint:
                 raise ValueError(f"format {version!r} is newer than {FORMAT}: upgrade dualquery")
         elif "begin" in entry:
             times = entry["times"]
-            if type(times) is not int or not 1 <= times <= _MOST_EVENTS:
+            if type(times) is not int or not 1 <= times <= _MOST_EVENTS - self._events:
                 raise ValueError(f"a draw of {times!r} events")
+            self._events += times
             events = (event_of(entry["begin"]),) * times
             self._draws.append(Recorded(events, ground_of(entry["ground"]), None))
         elif "end" in entry:
@@ -241,6 +245,9 @@ class Checkpoint:
         elif "complete" in entry:
             self.complete = True
         elif "attempt" in entry:
-            self.attempts = int(entry["attempt"])
+            attempt = entry["attempt"]
+            if type(attempt) is not int or attempt < self.attempts:
+                raise ValueError(f"attempt {attempt!r}")
+            self.attempts = attempt
         else:
             raise ValueError("an entry of an unknown kind")

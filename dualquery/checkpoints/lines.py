@@ -14,6 +14,7 @@ import math
 import os
 import zlib
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +23,8 @@ from numpy.typing import NDArray
 
 from dualquery.runtime.errors import BadInputError
 
-LARGEST_ARRAY = 1 << 32
-"""Bytes of one array, at most: 2^29 noisy numbers."""
+LARGEST_ARRAYS = 1 << 32
+"""Bytes of all arrays of a file that is read, at most: 2^29 noisy numbers."""
 
 _BEGINNING = hashlib.sha256(b"dualquery checkpoint").hexdigest()
 _DIGITS = 32
@@ -101,6 +102,7 @@ class Lines:
 
     def _read(self) -> None:
         whole = 0
+        reading = _Reading()
         for number, line in enumerate(self._file.readlines(), 1):
             if not line.endswith(b"\n"):
                 break
@@ -108,7 +110,7 @@ class Lines:
                 digest, _, text = line.decode("ascii").rstrip("\n").partition(" ")
                 if digest != _next(self._digest, text):
                     raise ValueError("its digest is of another content")
-                self.entries.append(_read_back(json.loads(text)))
+                self.entries.append(reading.value(json.loads(text)))
             except (ValueError, RecursionError, MemoryError) as error:
                 raise BadInputError(
                     f"the checkpoint {self._path} is damaged: line {number}: {error}"
@@ -137,37 +139,49 @@ def _written(value: Any) -> Any:
     return value
 
 
-def _read_back(value: Any) -> Any:
-    """Return a value with its texts as arrays.
+@dataclass
+class _Reading:
+    """Turns entries as they are written back into values.
 
-    Raises
-    ------
-    ValueError
-        If an array is not as `_written` writes them.
+    Parameters
+    ----------
+    left
+        Bytes that further arrays may have.
     """
-    if isinstance(value, list):
-        return [_read_back(each) for each in value]
-    if not isinstance(value, dict):
-        return value
-    if value.keys() == {"array", "shape", "data"}:
-        return _array(value["array"], value["shape"], value["data"])
-    return {key: _read_back(each) for key, each in value.items()}
 
+    left: int = LARGEST_ARRAYS
 
-def _array(dtype: object, shape: object, data: object) -> NDArray[Any]:
-    lengths = shape if isinstance(shape, list) else [-1]
-    if dtype not in _DTYPES or not isinstance(data, str):
-        raise ValueError(f"an array of {dtype!r}")
-    if not all(type(length) is int and 0 <= length <= LARGEST_ARRAY for length in lengths):
-        raise ValueError(f"an array of shape {shape!r}")
-    expected = math.prod(lengths) * np.dtype(str(dtype)).itemsize
-    if expected > LARGEST_ARRAY:
-        raise ValueError(f"an array of {expected:,} bytes")
-    unpacking = zlib.decompressobj()
-    try:
-        content = unpacking.decompress(base64.b85decode(data), expected + 1)
-    except zlib.error as error:
-        raise ValueError(str(error)) from error
-    if len(content) != expected:
-        raise ValueError(f"an array of {len(content):,} bytes where {expected:,} are expected")
-    return np.frombuffer(content, str(dtype)).reshape(lengths).copy()
+    def value(self, written: Any) -> Any:
+        """Return a value with its texts as arrays.
+
+        Raises
+        ------
+        ValueError
+            If an array is not as `_written` writes them, or one too many.
+        """
+        if isinstance(written, list):
+            return [self.value(each) for each in written]
+        if not isinstance(written, dict):
+            return written
+        if written.keys() == {"array", "shape", "data"}:
+            return self._array(written["array"], written["shape"], written["data"])
+        return {key: self.value(each) for key, each in written.items()}
+
+    def _array(self, dtype: object, shape: object, data: object) -> NDArray[Any]:
+        lengths = shape if isinstance(shape, list) else [-1]
+        if dtype not in _DTYPES or not isinstance(data, str):
+            raise ValueError(f"an array of {dtype!r}")
+        if not all(type(length) is int and 0 <= length <= self.left for length in lengths):
+            raise ValueError(f"an array of shape {shape!r}")
+        expected = math.prod(lengths) * np.dtype(str(dtype)).itemsize
+        if expected > self.left:
+            raise ValueError(f"an array of {expected:,} bytes, and {self.left:,} may be left")
+        self.left -= expected
+        unpacking = zlib.decompressobj()
+        try:
+            content = unpacking.decompress(base64.b85decode(data), expected + 1)
+        except zlib.error as error:
+            raise ValueError(str(error)) from error
+        if len(content) != expected:
+            raise ValueError(f"an array of {len(content):,} bytes where {expected:,} are expected")
+        return np.frombuffer(content, str(dtype)).reshape(lengths).copy()

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from dualquery.mechanisms.dualquery.parameters import Chosen
     from dualquery.mechanisms.forecast import Forecast
     from dualquery.privacy.accountants.choice import Accountant
-    from dualquery.privacy.events import Neighbours
+    from dualquery.privacy.neighbours import Neighbours
 
 
 def plan(
@@ -78,7 +78,7 @@ def plan(
     from dualquery.mechanisms.protocol import Budget, Task
     from dualquery.privacy.accountants.choice import ACCOUNTANTS
     from dualquery.privacy.budget import check_budget, default_delta
-    from dualquery.privacy.events import Neighbours
+    from dualquery.privacy.neighbours import Neighbours
     from dualquery.requests import LARGEST_ROWS, WorkloadRequest
 
     if rows > LARGEST_ROWS:

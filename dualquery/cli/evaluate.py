@@ -30,6 +30,13 @@ def evaluate(
     release: Annotated[Path, typer.Argument(help="Folder of a release.")],
     table: Annotated[str, typer.Argument(help="The private table: NAME, PATH or FORMAT:PATH.")],
     csv: Csv = None,
+    picture: Annotated[
+        Path | None,
+        typer.Option(
+            help="Also draw the errors, against the truth and by column: FILE.svg, .png or .pdf, "
+            "NOT PRIVATE. Needs dualquery[plots]."
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the baselines' noise.")] = 0,
     engine: EngineName = "auto",
     scheduler: Scheduler = None,
@@ -42,10 +49,16 @@ def evaluate(
 ) -> None:
     """Compare a release with its table and with trivial baselines. The output is NOT PRIVATE.
 
-    Example:
+    Examples:
 
       dualquery evaluate release-20261120T101500Z adult
+
+      dualquery evaluate my-release survey.csv --picture errors.svg
     """
+    if picture is not None:
+        from dualquery.releases.pictures import check_ending
+
+        check_ending(picture)
     terminal = Terminal(machine=as_json, quiet=quiet)
     start_logging(verbose=verbose, quiet=quiet, explain=explain)
     set_threads(threads)
@@ -55,10 +68,10 @@ def evaluate(
     from rich.text import Text
 
     with terminal.progress() as progress:
-        from dualquery.releases.evaluation import evaluate as run_evaluation
+        from dualquery.releases.evaluation import compare
         from dualquery.rows.engines import Engine
 
-        found = run_evaluation(
+        compared = compare(
             release,
             table_of(table, csv),
             engine=Engine(name=engine, scheduler=scheduler, answers_cache=answers_cache),
@@ -66,6 +79,12 @@ def evaluate(
             seed=seed,
             progress=progress,
         )
+        if picture is not None:
+            from dualquery.releases.pictures import save
+
+            progress.phase("drawing")
+            save(compared.plot(), picture)
+    found = compared.to_dict()
     terminal.emit(found)
     console = terminal.console
     console.print(found["warning"], style="bold white on red")

@@ -21,7 +21,6 @@ def table_of(text: str, csv: str | None) -> Any:
     """Return what `dualquery.release` takes as a table: the text, or a CSV file of a dialect."""
     if csv is None:
         return text
-    from dualquery.data.readers.dialect import Dialect
-    from dualquery.data.readers.formats import parse_source
+    from dualquery.arguments import Table
 
-    return parse_source(text, Dialect.parse(csv))
+    return Table(text, csv=csv).named

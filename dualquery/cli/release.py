@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dualquery.cli.given_table import Csv, table_of
+from dualquery.cli.given_table import Csv
 from dualquery.cli.options import (
     RUN,
     AnswersCache,
@@ -31,6 +31,7 @@ from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.escaping import terminal_line
 
 if TYPE_CHECKING:
+    from dualquery.data.units import Unit
     from dualquery.releases.folder import Release
     from dualquery.requests import WorkloadRequest
 
@@ -41,7 +42,7 @@ _data, _workload, _mechanism, _budget, _run = (
 )
 
 PASSED_ON = (
-    "schema", "columns", "max_ones_per_row", "mechanism", "records", "polish", "epsilon",
+    "schema", "csv", "columns", "max_ones_per_row", "mechanism", "records", "polish", "epsilon",
     "delta", "neighbours", "rows", "accountant", "budget", "seed", "threads", "show_private_errors",
 )  # fmt: skip
 """Options that `dualquery.release` takes under the same names, as they are."""
@@ -59,6 +60,13 @@ def release(
     csv: Csv = None,
     columns: Annotated[
         str | None, _data(help="Columns to read: names, positions, ranges; !name leaves one out.")
+    ] = None,
+    unit: Annotated[
+        str | None,
+        _data(help="Column that tells whose row it is: all rows of one are protected together."),
+    ] = None,
+    max_rows_per_unit: Annotated[
+        int | None, _data(help="With --unit: how many rows of one count, the first in the table.")
     ] = None,
     max_ones_per_row: Annotated[
         int | None,
@@ -90,6 +98,13 @@ def release(
     ] = None,
     max_cells: Annotated[
         int | None, _workload(help="Most cells of a marginal; default: n.")
+    ] = None,
+    target: Annotated[
+        str | None,
+        _workload(
+            help="Column that models will predict, instead of --queries: all its marginals with "
+            "two other columns."
+        ),
     ] = None,
     mechanism: Annotated[
         str | None,
@@ -134,14 +149,15 @@ def release(
     ] = None,
     epsilon: Annotated[float, _budget(help="Largest privacy loss.")] = 1.0,
     delta: Annotated[
-        float | None, _budget(help="Default: 1/n^2, or 0 for a pure mechanism.")
+        float | None,
+        _budget(help="Default: 1/n^2 of n rows or units, or 0 for a pure mechanism."),
     ] = None,
     neighbours: Annotated[
         str, _budget(help="replace-one (n is public) or add-remove (n is private).")
     ] = "replace-one",
     rows: Annotated[
         int | None,
-        _budget(help="With add-remove: a public number in place of n; default: a noisy one."),
+        _budget(help="With add-remove or --unit: a public number of rows; default: a noisy one."),
     ] = None,
     accountant: Annotated[
         str,
@@ -247,18 +263,13 @@ def release(
         from dualquery.rows.engines import Engine
 
         made = make_release(
-            table_of(given["data"], given["csv"]),
-            queries=workload.queries,
-            way=workload.way,
-            signed=workload.signed,
-            workload_seed=workload.seed,
-            query_columns=workload.columns,
-            marginals=workload.marginals,
-            max_cells=workload.max_cells,
+            given["data"],
+            queries=workload,
             options=mechanism_options(given),
             engine=Engine(name=given["engine"], **_chosen(given, "scheduler", "answers_cache")),
             checkpoint=place.checkpoint,
             progress=progress,
+            unit=unit_of(given),
             **_chosen(given, *PASSED_ON),
         )
         progress.phase("writing the release")
@@ -283,7 +294,10 @@ def check_options(given: dict[str, Any]) -> WorkloadRequest:
     from dualquery.room.randomness import check_seed
     from solvers import get_solver
 
-    BudgetRequest(**_chosen(given, "epsilon", "delta", "accountant", "neighbours", "rows"))
+    BudgetRequest(
+        unit=unit_of(given),
+        **_chosen(given, "epsilon", "delta", "accountant", "neighbours", "rows"),
+    )
     own = mechanism_options(given)
     check_mechanism(given["mechanism"] or implied_mechanism(own))
     if given["solver"] is not None:
@@ -295,8 +309,15 @@ def check_options(given: dict[str, Any]) -> WorkloadRequest:
         seed=given["workload_seed"],
         columns=given["query_columns"],
         marginals=parse_marginals(given["marginals"]),
-        **_chosen(given, "way", "signed", "max_cells"),
+        **_chosen(given, "way", "signed", "max_cells", "target"),
     )
+
+
+def unit_of(given: dict[str, Any]) -> Unit | None:
+    """Return what ``--unit`` and ``--max-rows-per-unit`` say."""
+    from dualquery.data.units import Unit
+
+    return Unit.of_options(given["unit"], given["max_rows_per_unit"])
 
 
 def _chosen(given: dict[str, Any], *names: str) -> dict[str, Any]:

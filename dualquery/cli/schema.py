@@ -19,7 +19,7 @@ from dualquery.runtime.escaping import terminal_line, terminal_text
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from dualquery.data.careful_draft import DraftedColumn
+    from dualquery.data.drafting import DraftedColumn
     from dualquery.data.schema.items import ItemSchema
     from dualquery.data.schema.table import TableSchema
 
@@ -165,7 +165,7 @@ def draft(
         raise BadInputError(f"{out} exists already; name another file with --out")
     with terminal.progress() as progress:
         from dualquery.data.blocks import choose_schema
-        from dualquery.data.careful_draft import careful_draft
+        from dualquery.data.drafting import careful_draft
         from dualquery.data.readers.formats import source_of
         from dualquery.data.readers.source import TableSource
         from dualquery.data.schema.files import format_schema, write_schema

@@ -11,9 +11,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dualquery.data.careful_draft import careful_draft
     from dualquery.data.domain import Domain
     from dualquery.data.draft import draft_item_schema, draft_table_schema
+    from dualquery.data.drafting import careful_draft
     from dualquery.data.readers.formats import FORMATS, parse_source, source_of
     from dualquery.data.schema.columns import Binary, Categorical, Numeric
     from dualquery.data.schema.dates import Dates
@@ -48,7 +48,7 @@ __all__ = [
 
 _NAMES = {
     "data.readers.formats": ("FORMATS", "parse_source", "source_of"),
-    "data.careful_draft": ("careful_draft",),
+    "data.drafting": ("careful_draft",),
     "data.schema.dates": ("Dates",),
     "data.schema.columns": ("Binary", "Categorical", "Numeric"),
     "rows.dataset": ("Dataset",),

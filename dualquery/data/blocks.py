@@ -9,7 +9,9 @@ from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from dualquery.data.draft import draft_item_schema, draft_table_schema
 from dualquery.data.encode import BitRows, encode_frame, encode_items
@@ -21,12 +23,13 @@ from dualquery.data.readers.source import (
     Source,
     TableSource,
 )
-from dualquery.data.schema.column_choice import ColumnChoice, select_items
+from dualquery.data.schema.column_choice import ColumnChoice, select_columns, select_items
 from dualquery.data.schema.columns import Binary, suggest
 from dualquery.data.schema.files import load_schema, schema_from_dict
 from dualquery.data.schema.items import ItemSchema
 from dualquery.data.schema.protocol import Schema
 from dualquery.data.schema.table import TableSchema
+from dualquery.data.units import Kept, UnitTable
 from dualquery.runtime.errors import BadInputError
 
 # Rows are encoded in pieces of about this many cells, so that a wide table needs no more memory.
@@ -46,8 +49,25 @@ def choose_schema(
     max_ones_per_row: int | None = None,
 ) -> TableSchema | ItemSchema:
     """Return the schema with which `load` reads a source; drafting one takes a pass."""
-    chosen = _find_schema(source, schema, columns)
+    chosen = _without_units(source, schema, columns)
     return chosen if max_ones_per_row is None else chosen.with_max_ones(max_ones_per_row)
+
+
+def _without_units(
+    source: Source,
+    schema: Schema | Mapping[str, object] | str | Path | None,
+    columns: ColumnChoice | None,
+) -> TableSchema | ItemSchema:
+    """Return the schema without the column that tells units: that is never released."""
+    if not isinstance(source, UnitTable):
+        return _find_schema(source, schema, columns)
+    name = source.unit.column
+    if schema is None and columns is not None:  # a draft; positions are those of the whole table
+        names = source.source.columns()
+        chosen = [names[place] for place in select_columns(columns, names)]
+        columns = [each for each in chosen if each != name]
+    found = _find_schema(source, schema, columns)
+    return found.restrict([f"!{name}"]) if name in found.column_names else found
 
 
 def _find_schema(
@@ -91,7 +111,10 @@ def encoded_blocks(
     BadInputError
         If the source lacks a column of the schema, or a value is not what the schema says.
     """
-    blocks = in_order(_encodings(source, schema), min(threads, _MOST_ENCODERS))
+    encodings = _encodings(source, schema)
+    if isinstance(source, UnitTable):
+        encodings = _unit_encodings(source, schema)
+    blocks = in_order(encodings, min(threads, _MOST_ENCODERS))
     most = schema.max_ones_per_row
     if most is None:
         return blocks
@@ -100,11 +123,20 @@ def encoded_blocks(
     return (truncate(rows, most) for rows in blocks)
 
 
-def _encodings(source: Source, schema: TableSchema | ItemSchema) -> Iterator[Encoding]:
+def _unit_encodings(source: UnitTable, schema: TableSchema | ItemSchema) -> Iterator[Encoding]:
+    """Read the blocks of a table, and yield how the rows that stay are to be encoded."""
+    kept = Kept(source)
+    yield from _encodings(source.source, schema, kept)
+    kept.finish()
+
+
+def _encodings(
+    source: Source, schema: TableSchema | ItemSchema, kept: Kept | None = None
+) -> Iterator[Encoding]:
     """Read the blocks of a source, and yield how each is to be encoded."""
     if isinstance(source, PartitionedSource):
         for part in source.parts:  # so that a message names the file and the row in it
-            yield from _encodings(part, schema)
+            yield from _encodings(part, schema, kept)
         return
     first_row = 1
     if isinstance(source, ItemSource):
@@ -122,7 +154,8 @@ def _encodings(source: Source, schema: TableSchema | ItemSchema) -> Iterator[Enc
     encode = encode_frame if isinstance(schema, TableSchema) else _encode_item_columns
     for frame in source.frames(names):
         for piece in frame.iter_slices(step):
-            yield partial(encode, schema, piece, source.label, first_row)  # type: ignore[arg-type]
+            stay = None if kept is None else kept.of_next(piece.height)
+            yield partial(encode, schema, piece, source.label, first_row, stay)  # type: ignore[arg-type]
             first_row += piece.height
 
 
@@ -160,11 +193,15 @@ def present_columns(source: TableSource, schema: TableSchema | ItemSchema) -> li
 
 
 def _encode_item_columns(
-    schema: ItemSchema, frame: pl.DataFrame, label: str, first_row: int
+    schema: ItemSchema,
+    frame: pl.DataFrame,
+    label: str,
+    first_row: int,
+    stay: NDArray[np.bool_] | None = None,
 ) -> BitRows:
     """Return the bits of a table with one 0/1 column an item, in the order of the schema."""
     binary = TableSchema(tuple(map(Binary, frame.columns)), declared=True)
-    rows = encode_frame(binary, frame, label, first_row)
+    rows = encode_frame(binary, frame, label, first_row, stay)
     return encode_items(schema, ItemRows(rows.indptr, schema.items[rows.bits]), label, first_row)
 
 
@@ -181,10 +218,16 @@ def intake_notes(source: Source, schema: TableSchema | ItemSchema) -> tuple[str,
             "The schema is not declared: what it says may have been taken from the data. A release "
             'is not private until its file says "declared": true.'
         )
+    if isinstance(source, UnitTable):
+        notes.append(source.unit.note)
     if drops_rows(schema):
         notes.append(
-            "Rows with a missing value are left out by a public filter; neighbouring tables are "
-            "defined after it."
+            "Rows with a missing value are left out by a public filter"
+            + (
+                ", each by itself."
+                if isinstance(source, UnitTable)
+                else "; neighbouring tables are defined after it."
+            )
         )
     if isinstance(source, TableSource):
         described = set(schema.column_names)

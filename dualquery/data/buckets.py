@@ -108,14 +108,63 @@ def fitting_edges(
             if left < right:
                 between.add(simplest(Fraction(left), Fraction(right), whole=whole))
     first, last = Fraction(low), Fraction(high)
-    inner = [edge for edge in sorted(own | between) if first < edge < last]
+    # The largest value, if it has a bucket of its own, begins it: the last edge lies above.
+    inner = [edge for edge in sorted(own | between) if first < edge < last or edge == last in own]
     inner = _without_slivers(inner, own, rest, len(rest) * _LIGHT / cuts)
+    inner = [
+        edge
+        for edge, end in itertools.zip_longest(inner, inner[1:], fillvalue=last + 1)
+        if np.searchsorted(distinct, float(edge)) < np.searchsorted(distinct, float(end))
+    ]
     if not inner:
         return equal
     below = simplest(first - (inner[0] - first), first, whole=whole)
     above = simplest(last, last + (last - inner[-1]), whole=whole)
+    if inner[-1] == last:
+        step = Fraction(1) if whole else (last - max(first, *inner[:-1], first - 1)) / 10
+        above = simplest(last + step, last + max(10 * step, abs(last) / 50), whole=whole)
     tidy = sorted(set(map(float, (below, *inner, above))))
     return tuple(tidy) if len(tidy) > 2 else equal
+
+
+_USUAL = 0.001
+"""The part of the values, at each end, that may lie far from all others."""
+
+_FAR = 20
+"""How many times as far from the middle as nearly all others is far beyond."""
+
+
+def usual_range(values: NDArray[np.float64], low: float, high: float) -> tuple[float, float]:
+    """Return the range of values without the few that lie far beyond all others, if any do.
+
+    Parameters
+    ----------
+    values
+        float64, finite: the values, or a sample of them; at least one.
+    low, high
+        The range of all values.
+    """
+    first, middle, last = (float(x) for x in np.quantile(values, (_USUAL, 0.5, 1 - _USUAL)))
+    if middle < last and high - middle > _FAR * (last - middle):
+        high = last
+    if first < middle and middle - low > _FAR * (middle - first):
+        low = first
+    return low, high
+
+
+def are_months(values: NDArray[np.float64]) -> bool:
+    """Return whether whole numbers are years and months, such as 201403."""
+    month = values % 100
+    years = (values >= 190000) & (values < 210000)
+    return bool(np.all(years & (month >= 1) & (month <= 12)))
+
+
+def year_edges(low: float, high: float, buckets: int) -> tuple[float, ...]:
+    """Return edges at the beginnings of years, for numbers such as 201403: about as many."""
+    first, last = int(low) // 100, int(high) // 100 + 1
+    step = max(-(-(last - first) // (buckets * 3 // 2)), 1)
+    years = [*range(first, max(last, first + 2 * step), step)]
+    return tuple(100.0 * year + 1 for year in (*years, years[-1] + step))
 
 
 def _round_edges(low: float, high: float, buckets: int, *, whole: bool) -> tuple[float, ...]:

@@ -40,7 +40,13 @@ class BitRows:
     bits: NDArray[np.int32]
 
 
-def encode_frame(schema: TableSchema, frame: pl.DataFrame, label: str, first_row: int) -> BitRows:
+def encode_frame(
+    schema: TableSchema,
+    frame: pl.DataFrame,
+    label: str,
+    first_row: int,
+    stay: NDArray[np.bool_] | None = None,
+) -> BitRows:
     """Return the bits of a block of a table.
 
     Parameters
@@ -51,6 +57,8 @@ def encode_frame(schema: TableSchema, frame: pl.DataFrame, label: str, first_row
         Has the schema's columns, of any type that may hold their values.
     label, first_row
         For messages: the table, and the 1-based number of the block's first row.
+    stay
+        Which rows stay, bool; None for all of them.
 
     Raises
     ------
@@ -61,6 +69,8 @@ def encode_frame(schema: TableSchema, frame: pl.DataFrame, label: str, first_row
     for number, column in enumerate(schema.columns):
         codes[:, number] = local_codes(column, frame[column.name], schema.missing_values, label)
     rows = np.arange(first_row, first_row + frame.height)
+    if stay is not None:
+        codes, rows = codes[stay], rows[stay]
     if schema.drop_incomplete:
         complete = np.all(codes != MISSING, axis=1)
         codes, rows = codes[complete], rows[complete]

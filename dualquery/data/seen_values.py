@@ -27,6 +27,8 @@ MISSING_VALUES = ("",)
 # A day written 2024-01-31, 31.1.2024, 1/31/24 or the like; a time may follow.
 _DATE = re.compile(r"\s*(?:\d{4}([-/.])\d{1,2}\1\d{1,2}|\d{1,2}([-/.])\d{1,2}\2\d{2,4})(?!\d)")
 
+_DIGITS = re.compile(r"([0-9]+)")
+
 
 class TakesValues(Protocol):
     """What looks at one column, block by block."""
@@ -141,9 +143,10 @@ def texts_of(values: pl.Series) -> pl.Series:
     return values.cast(pl.String)
 
 
-def order_of_text(text: str) -> tuple[bool, float, str]:
-    """Return the key that sorts numbers by value and before words."""
+def order_of_text(text: str) -> tuple[bool, float, list[str | int]]:
+    """Return the key that sorts numbers by value and before words, and ``9th`` before ``10th``."""
+    parts = [int(part) if part.isdecimal() else part for part in _DIGITS.split(text)]
     try:
-        return False, float(text), text
+        return False, float(text), parts
     except ValueError:
-        return True, 0.0, text
+        return True, 0.0, parts

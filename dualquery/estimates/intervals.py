@@ -27,9 +27,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.privacy.events import Neighbours
-
 if TYPE_CHECKING:
+    from dualquery.data.units import Unit
     from dualquery.room.row_count import RowCount
 
 LEVEL = 0.95
@@ -81,11 +80,14 @@ class Intervals:
     ) -> Intervals:
         """Return intervals around measurements, cut to the range of the queries.
 
-        ``measured`` is float64, shape ``(m,)``: noisy answers, not yet cut; NaN for none.
+        ``measured`` is float64, shape ``(m,)``: noisy answers, not yet cut; NaN for none. One
+        beyond the range is brought to its end first. The interval then holds all that it would
+        hold otherwise, so it covers no more rarely, and it never shrinks to a single point.
         """
+        within = np.clip(measured, low, high)
         return Intervals(
-            np.clip(measured - half_width, low, high),
-            np.clip(measured + half_width, low, high),
+            np.clip(within - half_width, low, high),
+            np.clip(within + half_width, low, high),
             basis,
             absent_row_answer=absent_row_answer,
         )
@@ -95,7 +97,7 @@ class Intervals:
 
         ``low .. high`` is the range of the queries.
         """
-        if rows.neighbours is Neighbours.REPLACE_ONE:
+        if rows.neighbours.rows_public:
             return self
         if rows.epsilon == 0:
             basis = f"{self.basis}; if the number of rows is {rows.n:,}, as was stated"
@@ -115,11 +117,17 @@ class Intervals:
             self.level - ROWS_MISS,
         )
 
-    def for_cut(self, most: int | None) -> Intervals:
-        """Say that these are of the rows as cut to ``most`` ones each; None where none is cut."""
-        if most is None:
-            return self
-        return replace(self, basis=f"{self.basis}; of the rows as cut to {most:,} ones each")
+    def for_cut(self, most: int | None, unit: Unit | None = None) -> Intervals:
+        """Say that these are of the rows as cut to ``most`` ones each, or to so many of a unit.
+
+        None where none is cut.
+        """
+        basis = self.basis
+        if most is not None:
+            basis += f"; of the rows as cut to {most:,} ones each"
+        if unit is not None:
+            basis += f"; of at most {unit.max_rows:,} rows a unit"
+        return replace(self, basis=basis)
 
 
 def gaussian_half_width(scale: float) -> float:

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.privacy.events import Neighbours, Schedule
+from dualquery.privacy.events import Schedule
+from dualquery.privacy.neighbours import Neighbours
 from dualquery.room.journal import NO_JOURNAL, Journal, Public
 from dualquery.runtime.progress import NO_PROGRESS
 

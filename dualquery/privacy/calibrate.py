@@ -19,10 +19,10 @@ from dualquery.privacy.budget import check_budget
 from dualquery.privacy.events import (
     RANGE_SLACK,
     GameSchedule,
-    Neighbours,
     Schedule,
     require_positive,
 )
+from dualquery.privacy.neighbours import Neighbours
 from dualquery.runtime.errors import BadInputError
 
 _TOLERANCE = 1e-4

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from enum import Enum
 from typing import Any
 
+from dualquery.privacy.neighbours import Neighbours
 from dualquery.runtime.errors import BadInputError
 
 WEIGHT_ERROR = 2.0**-44
@@ -40,33 +40,6 @@ GAUSSIAN_DELTA_GROWTH = 2.0**-49
 
 GAUSSIAN_DELTA_SLACK = 1e-300
 """Added to delta once, by the same lemma."""
-
-
-class Neighbours(Enum):
-    """Which pairs of data sets the guarantee protects."""
-
-    REPLACE_ONE = "replace-one"
-    """One record is replaced by another; the number of records n is public."""
-
-    ADD_REMOVE = "add-remove"
-    """One record is added or removed; n is private (see `dualquery.room.row_count`)."""
-
-    @staticmethod
-    def parse(text: str) -> Neighbours:
-        """Return the relation named ``text``.
-
-        Raises
-        ------
-        BadInputError
-            If the name is unknown.
-        """
-        try:
-            return Neighbours(text)
-        except ValueError:
-            raise BadInputError(
-                f"--neighbours: {text!r} is not a neighbouring relation; use 'replace-one' or "
-                "'add-remove'."
-            ) from None
 
 
 @dataclass(frozen=True)
@@ -214,11 +187,11 @@ class GameSchedule:
         ``step * (q(D) - q(x))`` from t - 1 records x, and its complement the negative. Replacing
         one of n records moves q(D) by at most 1/n either way, so log-weights move by at most
         ``step * (t - 1) / n`` up or down and the range is twice that. Adding or removing one moves
-        them by half as much (see `dualquery.room.weights`).
+        them by half as much (see `dualquery.room.weights`), a unit as often as it has rows.
         """
-        twice = 2.0 if self.neighbours is Neighbours.REPLACE_ONE else 1.0
+        each = self.neighbours.furthest(2.0, 1.0)
         return tuple(
-            SampledQueries(twice * self.step * played / self.n + RANGE_SLACK, self.samples)
+            SampledQueries(each * self.step * played / self.n + RANGE_SLACK, self.samples)
             for played in range(1, self.rounds)
         )
 

@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dualquery.runtime.figures import share
+
 if TYPE_CHECKING:
     from dualquery.mechanisms.protocol import Budget
     from dualquery.releases.folder import Release
+    from dualquery.releases.pictures import Picture
 
 WARNING = "NOT PRIVATE: computed from the exact answers; for the holder of the table only"
 SHOWN = 20
@@ -146,6 +149,37 @@ class Comparison:
             "by_column": self.by_column()[:SHOWN],
             "worst": self.worst(SHOWN),
         }
+
+    def plot(self) -> Picture:
+        """Draw errors against the truth, by number of literals and by column.
+
+        Returns
+        -------
+        A Matplotlib figure, marked as not private.
+
+        Raises
+        ------
+        BadInputError
+            If Matplotlib is not there.
+        """
+        from dualquery.releases.pictures import of_errors
+
+        answers = self.release.answers
+        return of_errors(answers, self.truth, self.by_literals(), self.by_column(), WARNING)
+
+    def _repr_html_(self) -> str:
+        from dualquery.runtime.escaping import html_text
+
+        lines = {"this release": self.errors, "its synthetic records": self.synthetic}
+        lines |= {f"baseline: {name}": errors for name, errors in self.baselines.items()}
+        rows = "".join(
+            f"<tr><th>{html_text(name)}</th><td>{share(errors.max_error)}</td>"
+            f"<td>{share(errors.mean_error)}</td></tr>"
+            for name, errors in lines.items()
+            if errors is not None
+        )
+        heads = "<tr><th>answers from</th><th>max error</th><th>mean error</th></tr>"
+        return f"<p><strong>{WARNING}</strong></p><table>{heads}{rows}</table>"
 
     @property
     def _off(self) -> NDArray[np.float64]:

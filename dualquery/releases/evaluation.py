@@ -17,10 +17,10 @@ import numpy as np
 
 from dualquery.mechanisms.protocol import Budget, Task
 from dualquery.mechanisms.registry import configure
-from dualquery.privacy.events import Neighbours
+from dualquery.privacy.neighbours import Neighbours
 from dualquery.releases.comparison import Comparison, Errors
 from dualquery.room.randomness import check_seed
-from dualquery.room.row_count import COUNT_SHARE, RowCount
+from dualquery.room.row_count import RowCount, bought_epsilon
 from dualquery.runtime.progress import NO_PROGRESS, Progress
 from dualquery.runtime.resources import thread_count
 
@@ -118,14 +118,18 @@ def compare(
     loaded = release if isinstance(release, Release) else load_release(release)
     reading = engine if isinstance(engine, Engine) else Engine(name=engine)
     progress.phase("reading the table")
-    with reading.open(table, loaded.schema) as data, _uncut(reading, table, data) as whole:
+    unit = Neighbours.of_options(loaded.options).unit
+    with (
+        reading.open(table, loaded.schema, unit=unit) as data,
+        _uncut(reading, table, data) as whole,
+    ):
         return _compare(loaded, data, whole, cores, seed, progress)
 
 
 @contextmanager
 def _uncut(reading: Engine, table: Any, data: Dataset[Rows]) -> Iterator[Dataset[Rows]]:
-    """Yield the rows before they are cut to a number of 1s: the truth is about these."""
-    if data.schema.max_ones_per_row is None:
+    """Yield the rows before any cut, to a number of 1s or of rows a unit: the truth is of these."""
+    if data.schema.max_ones_per_row is None and data.units is None:
         yield data
         return
     with reading.open(table, data.schema.with_max_ones(None)) as whole:
@@ -146,8 +150,8 @@ def _compare(
     from dualquery.releases.making import run
     from dualquery.rows.cached import CachedRows
 
-    neighbours = Neighbours.parse(loaded.options["neighbours"])
-    counted = neighbours is Neighbours.REPLACE_ONE
+    neighbours = Neighbours.of_options(loaded.options)
+    counted = neighbours.rows_public
     if counted and data.n != loaded.n:
         _log.warning(
             f"the release was made from {loaded.n:,} rows, this table has {data.n:,}: it may be "
@@ -161,9 +165,10 @@ def _compare(
     workload = loaded.workload
     epsilon: float = loaded.options["epsilon"]
     # Where the number of rows is private, baselines use the release's number and pay its cost.
-    bought = not counted and loaded.options["rows"] is None
     public = RowCount(
-        data.n if counted else loaded.n, neighbours, COUNT_SHARE * epsilon if bought else 0.0
+        data.n if counted else loaded.n,
+        neighbours,
+        bought_epsilon(neighbours, loaded.options["rows"], epsilon),
     )
     task = Task(workload, public.n)
     budget = Budget(public.rest(epsilon), loaded.options["delta"], neighbours=neighbours)
@@ -181,7 +186,7 @@ def _compare(
     # The truth is about the rows before any cut; without a cut it is counted already.
     counts = workload.counts(rows if whole is data else whole.records, threads=cores)
     data = replace(data, records=rows)
-    truth = np.asarray(counts * (workload.step / data.n), dtype=np.float64)
+    truth = np.asarray(counts * (workload.step / whole.n), dtype=np.float64)
     synthetic = None
     if loaded.records is not None:
         answers = workload.answers_on(loaded.records, threads=cores)

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from dualquery.estimates.measurements import Measurements
     from dualquery.models.protocol import Model
     from dualquery.queries.family import Queries
+    from dualquery.releases.pictures import Picture
 
 FORMAT_VERSION = 2
 """2: with a proof record, measurements and model. Folders of format 1 are read, and have none."""
@@ -164,6 +165,27 @@ class Release:
         """
         (found,) = answer_queries(self, [query])
         return math.nan if found["answer"] is None else float(found["answer"])
+
+    def plot(self, one: str, other: str | None = None) -> Picture:
+        """Draw the shares of a column's values with intervals, or of the pairs of two columns'.
+
+        Parameters
+        ----------
+        one, other
+            Names of columns.
+
+        Returns
+        -------
+        A Matplotlib figure, which notebooks show.
+
+        Raises
+        ------
+        BadInputError
+            If a column is not there, there are too many pairs, or Matplotlib is missing.
+        """
+        from dualquery.releases.pictures import of_columns
+
+        return of_columns(self, one, other, private=self.privacy.private)
 
     def sample(self, n: int, *, seed: int | None = None) -> pl.DataFrame:
         """Return ``n`` new rows in the user's columns; costs no privacy, however many.

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from dualquery.estimates.intervals import LEVEL, ROWS_MISS, Intervals, laplace_half_width
 from dualquery.estimates.least_squares import Estimates, LeastSquares, fieller
 from dualquery.estimates.measurements import laplace_deviation
-from dualquery.privacy.events import Neighbours
+from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.literals import LiteralRows
 from dualquery.questions.forms import Bounds, LinearForm
-from dualquery.room.row_count import COUNT_SHARE, RowCount
+from dualquery.room.row_count import RowCount, bought_epsilon
 from dualquery.rules.forbidden import Forbidden
 from dualquery.rules.reading import rules_of
 from dualquery.runtime.errors import BadInputError
@@ -126,10 +126,12 @@ class Knowledge:
     def rows(self) -> RowCount:
         """The number of rows that shares are of, and how it is known."""
         options = self.release.options
-        relation = Neighbours.parse(str(options.get("neighbours", Neighbours.REPLACE_ONE.value)))
-        bought = relation is Neighbours.ADD_REMOVE and options.get("rows") is None
-        epsilon = COUNT_SHARE * float(options["epsilon"]) if bought else 0.0
-        return RowCount(self.release.n, relation, epsilon)
+        relation = Neighbours.of_options(options)
+        return RowCount(
+            self.release.n,
+            relation,
+            bought_epsilon(relation, options.get("rows"), float(options["epsilon"])),
+        )
 
     @property
     def row_limits(self) -> tuple[int, int]:
@@ -202,8 +204,9 @@ class Knowledge:
         units = np.eye(2)
         critical = [found.critical(level, unit) for unit in units]
         spread = np.sqrt(np.diag(found.covariance))
-        low = found.values[0] - critical[0] * spread[0]
-        high = found.values[1] + critical[1] * spread[1]
+        # Estimates beyond the range are brought to its end: see `Intervals.around`.
+        low = np.clip(found.values[0], *range) - critical[0] * spread[0]
+        high = np.clip(found.values[1], *range) + critical[1] * spread[1]
         absent = found.absent[0] if found.absent[0] == found.absent[1] else None
         around = Intervals(
             np.array([low]), np.array([high]), self.basis, level, absent_row_answer=absent
@@ -213,7 +216,7 @@ class Knowledge:
 
     def _ratio(self, found: Estimates, range: tuple[float, float], level: float) -> Limits:
         """Return where a ratio lies: estimates of its least and largest numerator, denominator."""
-        if self.rows.neighbours is Neighbours.ADD_REMOVE and found.absent.any():
+        if not self.rows.neighbours.rows_public and found.absent.any():
             return Limits("the number of rows is private, so nothing is known of the error")
         ends: list[float] = []
         for above in (0, 1):

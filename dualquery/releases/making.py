@@ -12,7 +12,8 @@ import numpy as np
 
 from dualquery.mechanisms.protocol import Budget, Mechanism, Outcome, Plan, Session, Task
 from dualquery.privacy.accountants.choice import best
-from dualquery.privacy.events import Event, Neighbours, events_of
+from dualquery.privacy.events import Event, events_of
+from dualquery.privacy.neighbours import Neighbours
 from dualquery.privacy.statement import PrivacyStatement
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.disjunctions import Disjunctions
@@ -143,7 +144,7 @@ def make_release(
         notes = (*notes, _LOST.format(journal.lost))
     if outcome.intervals is not None:
         intervals = outcome.intervals.for_rows(count, task.queries.low, task.queries.high)
-        intervals = intervals.for_cut(data.schema.max_ones_per_row)
+        intervals = intervals.for_cut(data.schema.max_ones_per_row, budget.neighbours.unit)
         outcome = replace(outcome, intervals=intervals)
     outcome, forced = with_forced_answers(outcome, task.queries, task.rules)
     records, remark = finished_records(outcome, terms.records, task.n, seed)
@@ -164,7 +165,7 @@ def make_release(
             "epsilon": terms.asked_epsilon,
             "delta": budget.delta,
             "accountant": budget.accountant,
-            "neighbours": budget.neighbours.value,
+            **budget.neighbours.described(),
             "rows": terms.stated_rows,
             "seed": seed,
             "records": terms.records,

@@ -17,7 +17,8 @@ from dualquery.budgets.charge import Charge
 from dualquery.budgets.marks import is_new, mark_of
 from dualquery.checkpoints.checkpoint import Checkpoint
 from dualquery.privacy.composition import Cost
-from dualquery.privacy.events import Event, Neighbours, pure_epsilon
+from dualquery.privacy.events import Event, pure_epsilon
+from dualquery.privacy.neighbours import Neighbours
 from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ class Payment:
             raise BadInputError(NOT_PRIVATE.format(reason="it has a seed", remedy="--seed"))
         file = BudgetFile.of(budget)
         charge = Charge(file)
-        charge.check(neighbours, ROW)
+        charge.check(neighbours, protected_by(neighbours))
         settled = False
         if checkpoint is not None:
             charge, settled = claimed(charge, checkpoint)
@@ -186,6 +187,23 @@ class Payment:
             f"private together (composition {chosen.composition.value}), under all that one of "
             "them is conditional on."
         )
+
+
+def protected_by(neighbours: Neighbours) -> str:
+    """Return what a budget file calls that which a relation protects: `ROW`, or a unit's column.
+
+    Raises
+    ------
+    BadInputError
+        If the column has the name that means a row.
+    """
+    if neighbours.unit is None:
+        return ROW
+    if neighbours.unit.column == ROW:
+        raise BadInputError(
+            f"--unit {ROW}: in a budget file {ROW!r} is one row of the table; rename the column"
+        )
+    return neighbours.unit.column
 
 
 NO_PAYMENT = Payment()

@@ -84,18 +84,23 @@ def proof_record(
     Returns
     -------
     dict[str, Any]
-        ``neighbours``; ``rows``: their public ``number``, and the event that bought it or None;
-        ``limits``; ``schedule``: `runs` of events with their grounds; ``accountant``: its name,
-        delta and epsilon; ``condition``.
+        ``neighbours``; ``unit``: None for a row, or its column, most rows and, where that is
+        public, how many ``units`` there are; ``rows``: their public ``number``, and the event that
+        bought it or None; ``limits``; ``schedule``: `runs` of events with their grounds;
+        ``accountant``: its name, delta and epsilon; ``condition``.
     """
     if not privacy.private:
         return {}
     bought = None
     if rows.epsilon > 0:
         (event,) = rows.events
-        bought = {**_described(event), "sensitivity": 1.0, "scale": rows.noise_scale}
+        move = float(rows.neighbours.steps)
+        bought = {**_described(event), "sensitivity": move, "scale": rows.noise_scale}
+    relation = rows.neighbours.described()
+    if relation["unit"] is not None:
+        relation["unit"] = {**relation["unit"], "units": rows.units}
     return {
-        "neighbours": rows.neighbours.value,
+        **relation,
         "rows": {"number": rows.n, "bought": bought},
         "limits": {"max_ones_per_row": schema.domain.max_ones},
         "schedule": _game(schedule, grounds)
@@ -153,6 +158,7 @@ def _game(schedule: GameSchedule, grounds: Sequence[Ground | None]) -> list[dict
         "step": schedule.step,
         "rows": schedule.n,
         "neighbours": schedule.neighbours.value,
+        "rows_per_unit": schedule.neighbours.steps,
         "drawn": len(drawn),
         "ground": asdict(drawn[0]) if drawn else None,
     }

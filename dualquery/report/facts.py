@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.estimates.intervals import gaussian_half_width
-from dualquery.privacy.events import Neighbours
+from dualquery.estimates.intervals import Intervals, gaussian_half_width
+from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.conjunctions import conjunctions_of
 
 if TYPE_CHECKING:
@@ -20,6 +20,9 @@ MOST_BITS = 600
 
 MOST_RECORDS = 20_000
 """Synthetic records from which pairs are counted: their own error is then below 0.004."""
+
+_EXPECTED = 5
+"""Records that must be expected in the rarest cell of two binary columns."""
 
 Float64 = NDArray[np.float64]
 
@@ -68,7 +71,7 @@ def _measured(release: Release, low: Float64, high: Float64) -> None:
     in.
     """
     kept = release.measurements
-    replaced = release.options["neighbours"] == Neighbours.REPLACE_ONE.value
+    replaced = Neighbours.of_options(release.options).rows_public
     if kept is None or kept.noise != "gaussian" or not replaced:
         return
     alone = np.flatnonzero(np.diff(kept.starts) == 1)
@@ -80,8 +83,8 @@ def _measured(release: Release, low: Float64, high: Float64) -> None:
     share = np.where(sign | (code & 1 == 1), 1 - value, value)
     share = np.where(sign, share / 2, share)
     reach = np.where(sign, reach / 2, reach)
-    low[bit] = np.clip(share - reach, 0, 1)
-    high[bit] = np.clip(share + reach, 0, 1)
+    around = Intervals.around(share, reach, 0.0, 1.0, "")
+    low[bit], high[bit] = around.lower, around.upper
     # Of a column of two values, one says all of the other.
     for start in release.schema.domain.offsets[:-1][release.schema.domain.sizes == 2]:
         one, other = (start, start + 1) if np.isnan(low[start + 1]) else (start + 1, start)
@@ -100,14 +103,17 @@ class Pairs:
     strength
         Cramér's V, float64, shape ``(columns, columns)``: 0 for independent columns, 1 where one
         tells the other. For two binary columns it is the absolute correlation.
+    telling
+        bool, the same shape: which pairs are stronger than chance explains.
     """
 
     columns: NDArray[np.int64]
     strength: Float64
+    telling: NDArray[np.bool_]
 
     def strongest(self, count: int) -> list[tuple[int, int, float]]:
-        """Return pairs of columns' numbers with their strength, the strongest first."""
-        first, second = np.triu_indices(len(self.columns), 1)
+        """Return telling pairs of columns' numbers with their strength, the strongest first."""
+        first, second = np.nonzero(np.triu(self.telling, 1))
         order = np.argsort(-self.strength[first, second], kind="stable")[:count]
         return [
             (
@@ -145,7 +151,28 @@ def pairs(release: Release, known: Shares) -> Pairs | None:
     present = np.bincount(owner, share > 0, minlength=len(columns))
     categories = np.where(np.bincount(owner, single, minlength=len(columns)) > 0, 2, present)
     degrees = np.maximum(np.minimum(categories[:, None], categories[None, :]) - 1, 1)
-    return Pairs(columns, np.sqrt(np.clip(sums / degrees, 0, 1)))
+    rarest = np.ones(len(columns))
+    np.minimum.at(rarest, owner[single], share[single])
+    telling = _telling(sums, categories, rarest, len(some))
+    return Pairs(columns, np.sqrt(np.clip(sums / degrees, 0, 1)), telling)
+
+
+def _telling(
+    sums: Float64, categories: Float64, rarest: Float64, records: int
+) -> NDArray[np.bool_]:
+    """Return which pairs are too strong for chance, by the test of chi-square.
+
+    Of all pairs, were they independent, one would pass on average. The test needs some records in
+    each cell: as usual, five must be expected where two binary columns are both 1.
+    """
+    from scipy.stats import chi2
+
+    count = max(len(categories) * (len(categories) - 1) // 2, 1)
+    free = np.maximum(categories - 1, 1)
+    least = chi2.isf(1 / (count + 1), np.outer(free, free))
+    enough = records * np.outer(rarest, rarest) >= _EXPECTED
+    found: NDArray[np.bool_] = enough & (records * sums > least)
+    return found
 
 
 def _chi_squares(together: Float64, share: Float64, single: NDArray[np.bool_]) -> Float64:

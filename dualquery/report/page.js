@@ -6,7 +6,9 @@ for (const holder of document.querySelectorAll("[data-answers]")) {
   const told = holder.querySelector("[role=status]");
   const search = holder.querySelector("input");
   const heads = [...holder.querySelectorAll("thead th")];
-  const most = 200;
+  const more = holder.querySelector("p button");
+  const step = 50;
+  let most = step;
   let column = 0;
   let down = true;
   let sorted = false;
@@ -29,7 +31,8 @@ for (const holder of document.querySelectorAll("[data-answers]")) {
       return line;
     }));
     const shown = Math.min(most, found.length);
-    told.textContent = `${shown} of ${found.length} shown`;
+    told.textContent = `${shown.toLocaleString("en")} of ${found.length.toLocaleString("en")} shown`;
+    more.closest("p").hidden = shown === found.length;
   }
 
   heads.forEach((head, place) => {
@@ -47,6 +50,7 @@ for (const holder of document.querySelectorAll("[data-answers]")) {
     });
   });
   search.closest("p").hidden = false;
-  search.addEventListener("input", show);
+  search.addEventListener("input", () => { most = step; show(); });
+  more.addEventListener("click", () => { most += 4 * step; show(); });
   show();
 }

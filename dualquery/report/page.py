@@ -6,6 +6,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from dualquery.report import sections
+from dualquery.report.columns import distributions
 from dualquery.report.facts import pairs, shares
 from dualquery.report.markup import Html, element, joined
 
@@ -28,7 +29,7 @@ def report(release: Release, compared: Comparison | None = None) -> str:
     parts = {
         "protection": ("What is protected, and how strongly", sections.guarantee(release)),
         "errors": ("What errors to expect", sections.errors_to_expect(release)),
-        "columns": ("Every column", sections.distributions(release, known)),
+        "columns": ("Every column", distributions(release, known)),
         "pairs": ("What goes together", sections.associations(release, pairs(release, known))),
         "answers": ("Answers", sections.answers(release, compared)),
         "making": ("How it was made", sections.making(release)),
@@ -39,7 +40,8 @@ def report(release: Release, compared: Comparison | None = None) -> str:
         element("li", element("a", heading, href=f"#{name}"))
         for name, (heading, _) in parts.items()
     )
-    title = f"Release of {release.schema.name or 'a table'}"
+    name = release.schema.name.removesuffix(".json").removesuffix(".toml")
+    title = f"Release of {name or 'a table'}"
     banner = element("p", _NOT_PRIVATE, class_="alarm") if compared is not None else Html("")
     stamp = element("div", "NOT PRIVATE", class_="stamp")
     loud = compared is not None or not release.privacy.private
@@ -50,6 +52,7 @@ def report(release: Release, compared: Comparison | None = None) -> str:
             element("h1", title),
             element("p", f"Made on {release.created[:10]} by dualquery.", class_="soft"),
             sections.size(release),
+            sections.in_short(release),
             element("nav", element("ul", *contents), aria_label="Sections"),
             element(
                 "main",

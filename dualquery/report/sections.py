@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import math
 from collections.abc import Iterator, Sequence
@@ -10,22 +9,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dualquery.data.schema.table import TableSchema
-from dualquery.report.facts import Pairs, Shares, listed, widths
+from dualquery.privacy.neighbours import Neighbours
+from dualquery.queries.conjunctions import conjunctions_of
+from dualquery.report.columns import bar
+from dualquery.report.facts import Pairs, Widths, listed, widths
 from dualquery.report.markup import Html, data, element, joined, table
-from dualquery.runtime.figures import percent, share
+from dualquery.runtime.figures import share
 
 if TYPE_CHECKING:
     from dualquery.releases.comparison import Comparison
     from dualquery.releases.folder import Release
 
-MOST_ITEMS = 200
-"""Items, or columns, whose shares the page shows, the most frequent ones."""
-
 MATRIX_COLUMNS = 30
 """Columns up to which the strength of every pair is shown."""
 
-STRONGEST = 25
+STRONGEST = 20
 ANSWERS = 2_000
 """Answers that are listed, the largest and the least certain ones; a file has all of them."""
 
@@ -40,6 +38,62 @@ _PAPERS = {
 }
 
 
+def in_short(release: Release) -> Html:
+    """What a reader must know who reads no further."""
+    privacy = release.privacy
+    strength = "None: this release is not private."
+    if privacy.private:
+        assert privacy.epsilon is not None
+        unit = Neighbours.of_options(release.options).unit
+        strength = (
+            f"Every {'row' if unit is None else f'unit of {unit.column!r}'} is protected with "
+            f"epsilon {privacy.epsilon:.4g} and delta "
+            f"{privacy.delta:.2g}; smaller numbers protect more. Noise was added on purpose."
+        )
+    content = f"{len(release.workload):,} answers"
+    if release.records is not None and len(release.records):
+        content += (
+            f" and {len(release.records):,} synthetic records. A record describes nobody: only "
+            "what many of them have in common says something"
+        )
+    lines = {
+        "Content": f"{content}.",
+        "Protection": strength,
+        "Precision": _precision(release, widths(release)),
+    }
+    return element(
+        "ul",
+        *(element("li", element("strong", f"{name}. "), text) for name, text in lines.items()),
+        class_="short",
+    )
+
+
+def _precision(release: Release, found: Sequence[Widths]) -> str:
+    known = [each for each in found if each.known]
+    if not known:
+        return (
+            "The release cannot tell how far its answers are from the truth; the holder of the "
+            "table can."
+        )
+    most = max(known, key=lambda each: each.known)
+    largest = max(each.largest for each in known)
+    if conjunctions_of(release.workload) is None:
+        return f"The intervals of answers reach {share(most.median)} to both sides, by the median."
+    points, furthest = (f"{100 * value:.2g}" for value in (most.median, largest))
+    with_interval, all_answers = (sum(getattr(e, of) for e in found) for of in ("known", "queries"))
+    if with_interval < all_answers / 2:
+        return (
+            f"Only {with_interval:,} of {all_answers:,} answers were measured, to about {points} "
+            "percentage points. The others come from a fit to these, and the release cannot tell "
+            "how far they are from the truth."
+        )
+    return (
+        f"Typical answers are known to about {points} percentage points, the least certain ones "
+        f"to {furthest}. What is said of fewer than about {_rounded(largest * release.n):,} rows "
+        "may be noise alone."
+    )
+
+
 def guarantee(release: Release) -> Html:
     """What is protected, how strongly, in words and figures."""
     privacy = release.privacy
@@ -49,18 +103,28 @@ def guarantee(release: Release) -> Html:
     assert privacy.epsilon is not None
     assert privacy.delta is not None
     times, sure = math.exp(privacy.epsilon), 1 / (1 + math.exp(-privacy.epsilon))
-    one = "added or removed" if "remove" in privacy.neighbours.split("n public")[0] else "another"
+    relation = Neighbours.of_options(release.options)
+    one = "another" if relation.replaces else "added or removed"
+    each, others = "row", "A person with several rows"
+    told = "Each row of the table is protected."
+    if relation.unit is not None:
+        name, most = relation.unit.column, relation.unit.max_rows
+        each, others = "unit", f"A person who has a part in several units of {name!r}"
+        told = (
+            f"Units are protected: all rows with the same value of {name!r} together, of which at "
+            f"most {most:,} counted."
+        )
     beyond = ""
     if privacy.delta:
-        beyond = f", but for outcomes with a chance of {privacy.delta:.2g} in all"
+        beyond = f", but for outcomes with a chance of {_chance(privacy.delta)} in all"
     words = [
-        f"Each row of the table is protected. Had any one row been {one}, everything in the "
-        f"release would have come out about as likely: at most {times:.3g} times as likely, or "
-        f"as unlikely{beyond}.",
-        f"Somebody who knows all other rows, and thinks a fact about one row as likely as not, can "
-        f"be at most {math.ceil(1000 * sure) / 10:g}% sure of it after reading the release.",
-        "Not protected: what is true of many rows at once, and a person with several rows beyond "
-        "one of them. Other releases from the same table add up with this one.",
+        f"{told} Had any one {each} been {one}, everything in the release would have come out "
+        f"about as likely: at most {times:.3g} times as likely, or as unlikely{beyond}.",
+        f"Somebody who knows all other {each}s, and thinks a fact about one {each} as likely as "
+        f"not, can be at most {math.ceil(1000 * sure) / 10:g}% sure of it after reading the "
+        "release.",
+        f"Not protected: what is true of many {each}s at once. {others} is protected less, and "
+        "other releases from the same table add up with this one.",
     ]
     figures = {
         "epsilon": f"{privacy.epsilon:.4g}",
@@ -87,7 +151,6 @@ def size(release: Release) -> Html:
     figures = {
         "rows" if "n public" in release.privacy.neighbours else "rows (public number)": release.n,
         "columns": len(release.schema.column_names),
-        "bits": release.schema.domain.bits,
         "answers": len(release.workload),
         "synthetic records": records,
     }
@@ -134,88 +197,31 @@ def errors_to_expect(release: Release) -> Html:
     )
 
 
-def distributions(release: Release, known: Shares) -> Html:
-    """Every column's distribution; of items, and of many columns, the most frequent."""
-    schema = release.schema
-    labels = schema.bit_labels().to_list()
-    if np.isnan(known.share).all():
-        return element(
-            "p",
-            "The release has neither records nor a model nor answers about single columns, so it "
-            "says nothing of single columns.",
-        )
-    if isinstance(schema, TableSchema) and schema.domain.bits <= 5 * MOST_ITEMS:
-        shown = [
-            _distribution(name, labels[start:end], range(start, end), known)
-            for name, (start, end) in zip(
-                schema.column_names, itertools.pairwise(schema.domain.offsets.tolist()), strict=True
-            )
-        ]
-        note = ""
-    else:
-        frequent = np.argsort(-np.nan_to_num(known.share), kind="stable")[:MOST_ITEMS]
-        names = [labels[bit] for bit in frequent]
-        shown = [_distribution("most frequent", names, frequent.tolist(), known)]
-        note = f"The {len(names)} most frequent of {schema.domain.bits:,}. "
-    explained = (
-        f"{note}The bar is the released share; where an interval is known, a line across it shows "
-        "where the true share lies."
-    )
-    return joined([element("p", explained), element("div", *shown, class_="columns")])
-
-
-def _distribution(name: str, labels: Sequence[str], bits: Sequence[int], known: Shares) -> Html:
-    cut = f"{name}="
-    rows = []
-    for label, bit in zip(labels, bits, strict=True):
-        value = float(known.share[bit])
-        low, high = float(known.low[bit]), float(known.high[bit])
-        text = "not known" if math.isnan(value) else percent(value)
-        reach = "" if math.isnan(low) else f"{percent(low)} to {percent(high)}"
-        cells = [
-            element("th", label.removeprefix(cut), scope="row"),
-            element("td", _bar(value, low, high), class_="drawn"),
-            element("td", text),
-            element("td", reach),
-        ]
-        rows.append(element("tr", *cells))
-    header = (element("th", each, scope="col") for each in ("value", "", "share", "interval"))
-    return element(
-        "table",
-        element("caption", element("strong", name)),
-        element("thead", element("tr", *header)),
-        element("tbody", *rows),
-    )
-
-
-def _bar(value: float, low: float, high: float) -> Html:
-    parts = []
-    if not math.isnan(value):
-        parts.append(element("span", class_="bar", style=f"width:{100 * value:.2f}%"))
-    if not math.isnan(low):
-        place = f"left:{100 * low:.2f}%;width:{100 * (high - low):.2f}%"
-        parts.append(element("span", class_="reach", style=place))
-    return element("div", *parts, class_="track", aria_hidden="true")
-
-
 def associations(release: Release, found: Pairs | None) -> Html:
     """How strongly columns go together, in the records."""
     if found is None or len(found.columns) < 2:
         return element("p", "The release has too few records or columns to say.")
     names = release.schema.column_names
+    strong = found.strongest(STRONGEST)
+    if not strong:
+        return element(
+            "p",
+            "In the synthetic records no two columns go together more than chance explains.",
+        )
     strongest = table(
         "The strongest pairs",
-        ("pair", "strength"),
+        ("pair", "strength", ""),
         [
-            (f"{names[one]} and {names[other]}", f"{strength:.2f}")
-            for one, other, strength in found.strongest(STRONGEST)
+            (f"{names[one]} and {names[other]}", f"{strength:.2f}", bar(strength))
+            for one, other, strength in strong
         ],
+        class_="pairs",
     )
     words = element(
         "p",
         "Cramér's V in the synthetic records: 0 where two columns are independent, 1 where one "
-        "tells the other. The release's error makes weak pairs look a little stronger than they "
-        "are.",
+        "tells the other. Pairs that chance alone may explain in so many records are not listed; "
+        "the release's error makes weak pairs look a little stronger than they are.",
     )
     if len(found.columns) > MATRIX_COLUMNS:
         return joined([words, strongest])
@@ -279,7 +285,8 @@ def answers(release: Release, compared: Comparison | None) -> Html:
                 "div",
                 search,
                 element("p", "", role="status", class_="soft"),
-                table("Answers", head, rows[:WITHOUT_SCRIPT]),
+                table("Answers", head, rows[:WITHOUT_SCRIPT], class_="listed"),
+                element("p", element("button", "Show more", type="button"), hidden="hidden"),
                 data(name, rows),
                 data_answers=name,
             ),
@@ -314,7 +321,7 @@ def making(release: Release) -> Html:
     version = release.versions.get("dualquery", "")
     paper = _PAPERS.get(release.chosen)
     cited = (
-        f"dualquery {version}, mechanism {release.chosen}. Release of {release.created[:10]}, "
+        f"dualquery {version}, mechanism {release.chosen}, release of {release.created[:10]}. "
         f"{release.privacy.guarantee()}" + (f" {paper}." if paper else "")
     )
     notes = element("ul", *(element("li", each) for each in release.notes))
@@ -371,6 +378,17 @@ def truth(compared: Comparison) -> Html:
         )
     )
     return joined(parts)
+
+
+def _chance(value: float) -> str:
+    """Return a small chance as a person says it."""
+    return f"{value:.2g}" if value >= 0.001 else f"1 in {_rounded(1 / value):,}"
+
+
+def _rounded(value: float) -> int:
+    """Return a number above 0 to two digits, as a whole number."""
+    step: int = 10 ** max(math.floor(math.log10(value)) - 1, 0)
+    return round(value / step) * step
 
 
 def _number(value: float) -> str:

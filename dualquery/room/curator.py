@@ -25,7 +25,8 @@ import threading
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.privacy.events import Neighbours, Schedule
+from dualquery.privacy.events import Schedule
+from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.disjunctions import Disjunctions
 from dualquery.queries.family import Statistic
@@ -69,7 +70,7 @@ class Curator:
     neighbours
         What neighbouring tables differ in.
     public_rows
-        With `Neighbours.ADD_REMOVE`: the public number that stands in for the number of rows.
+        Where the number of rows is private: the public number that stands in for it.
     journal
         Keeps what is drawn, and gives it back to a run that goes on (`dualquery.room.journal`).
     show_private_errors
@@ -95,7 +96,7 @@ class Curator:
         journal: Journal = NO_JOURNAL,
         show_private_errors: bool = False,
     ) -> None:
-        if public_rows is None and neighbours is not Neighbours.REPLACE_ONE:
+        if public_rows is None and not neighbours.rows_public:
             raise ValueError("a public number of rows is needed where the true one is private")
         rows = records.n if public_rows is None else public_rows
         self._data = PrivateData(records, workload, neighbours, rows, threads)
@@ -195,10 +196,11 @@ class Curator:
         _ = self._played  # refuses queries that the game is not played with
         data, n = self._data, self._data.public_rows
         with self._turn:
-            if data.replaces:
+            if data.rows_public:
                 self._weights = QueryWeights(data.counts, n, step)
             else:
-                self._weights = QueryWeights.centred(data.counts, data.rows.n, n, step)
+                move = data.neighbours.furthest(2.0, 1.0)
+                self._weights = QueryWeights.centred(data.counts, data.rows.n, n, step, move)
 
     def reweight(self, record: NDArray[np.uint8]) -> None:
         """Raise the weights of queries that a public record under-serves; nothing comes out.

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.privacy.events import Neighbours
+from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.disjunctions import Disjunctions
 from dualquery.queries.family import Statistic
@@ -40,7 +40,7 @@ class PrivateData:
     threads: int = 1
 
     def __post_init__(self) -> None:
-        if self.replaces and self.public_rows != self.rows.n:
+        if self.rows_public and self.public_rows != self.rows.n:
             raise ValueError(f"there are {self.rows.n} rows, not {self.public_rows}")
         queries = self.queries
         if isinstance(queries, Workload | Disjunctions):
@@ -55,9 +55,9 @@ class PrivateData:
             raise ValueError(f"rows of {bits} bits expected, not {self.rows.bits}")
 
     @property
-    def replaces(self) -> bool:
-        """Whether neighbours differ in one record replaced: then the number of rows is public."""
-        return self.neighbours is Neighbours.REPLACE_ONE
+    def rows_public(self) -> bool:
+        """Whether the number of rows is public: neighbours differ in one record replaced."""
+        return self.neighbours.rows_public
 
     @property
     def excess(self) -> int:

@@ -1,9 +1,11 @@
 """How many rows a release takes the table to have: known, bought with noise, or assumed.
 
-When one record is replaced, the number of rows n is public. When one is added or removed it is
-private, and everything outside the room uses a public number N in its place. Unless the user states
-one, N is bought: n plus integer Laplace noise (Dwork, McSherry, Nissim and Smith 2006), for
-`COUNT_SHARE` of epsilon. The rest of the run is planned once N is known, for what is left.
+When one record is replaced, the number of rows n is public. When one is added or removed, or a unit
+of several is replaced, added or removed, it is private, and everything outside the room uses a
+public number N in its place. Unless the user states one, N is bought: n plus integer Laplace noise
+(Dwork, McSherry, Nissim and Smith 2006), for `COUNT_SHARE` of epsilon; a unit moves n by at most
+its K rows, so the noise is K times as large. The rest of the run is planned once N is known, for
+what is left. (Units of one row each that are replaced need no noise: N is the number of units.)
 
 **Why the costs add up.** Let the count be e-private, and the rest of the run, whatever N turned out
 to be, (e', delta)-private with e' and delta fixed beforehand. For neighbours with primes, and any
@@ -22,7 +24,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from dualquery.privacy.calibrate import laplace_scale
-from dualquery.privacy.events import Event, LaplaceNoise, Neighbours
+from dualquery.privacy.events import Event, LaplaceNoise
+from dualquery.privacy.neighbours import Neighbours
+from dualquery.privacy.statement import REPLACE_ONE_TEXT
 from dualquery.room.ground import Ground
 from dualquery.room.journal import NO_JOURNAL, Journal
 from dualquery.room.ledger import Ledger
@@ -31,7 +35,7 @@ from dualquery.rows.protocol import Rows
 from dualquery.runtime.errors import BadInputError
 
 COUNT_SHARE = 0.04
-"""Share of epsilon for the number of rows: noise of scale 25 / epsilon rows."""
+"""Share of epsilon for the number of rows: noise of scale 25 K / epsilon rows."""
 
 _FEWEST_SCALES = 2.0
 """A noisy count below this many scales of its noise says nothing."""
@@ -46,6 +50,13 @@ class RowCount:
     neighbours: Neighbours = Neighbours.REPLACE_ONE
     epsilon: float = 0.0
     """Spent on it; 0 if it is known or assumed."""
+    units: int | None = None
+    """The number of units, where that is public: units of rows that are replaced."""
+
+    @property
+    def protected(self) -> int:
+        """How many there are of what the guarantee protects, or a public number in its place."""
+        return self.n if self.units is None else self.units
 
     def rest(self, epsilon: float) -> float:
         """Return the epsilon that is left for the run."""
@@ -54,7 +65,7 @@ class RowCount:
     @property
     def noise_scale(self) -> float:
         """Scale of the noise in a bought number, in rows."""
-        return laplace_scale(self.epsilon, 1.0)
+        return laplace_scale(self.epsilon, float(self.neighbours.steps))
 
     @property
     def events(self) -> tuple[Event, ...]:
@@ -77,15 +88,22 @@ class RowCount:
     @property
     def relation(self) -> str:
         """The neighbouring relation for the printed guarantee."""
-        if self.neighbours is Neighbours.REPLACE_ONE:
-            return "replace one record, n public"
+        if self.neighbours.rows_public:
+            return REPLACE_ONE_TEXT
         known = "released with noise" if self.epsilon > 0 else f"assumed to be {self.n:,}"
-        return f"add or remove one record, the number of rows {known}"
+        unit = self.neighbours.unit
+        if unit is None:
+            return f"add or remove one record, the number of rows {known}"
+        rows = "1 row" if unit.max_rows == 1 else f"{unit.max_rows:,} rows"
+        one = f"one unit of column {unit.column!r} with at most {rows}"
+        if self.neighbours.replaces:
+            return f"replace {one}, the number of units public, the number of rows {known}"
+        return f"add or remove {one}, the number of rows {known}"
 
     @property
     def assumptions(self) -> tuple[str, ...]:
         """Sentences for the statement."""
-        if self.neighbours is Neighbours.REPLACE_ONE:
+        if self.neighbours.rows_public:
             return ()
         least = "Tables of no rows are outside the guarantee: they are refused."
         if self.epsilon == 0:
@@ -102,10 +120,22 @@ class RowCount:
         )
 
 
+def bought_epsilon(neighbours: Neighbours, stated: int | None, epsilon: float) -> float:
+    """Return the part of ``epsilon`` that the number of rows costs: 0 if it is not bought.
+
+    It is public with rows that are replaced, with units of one row each that are (so many rows as
+    units), and where the user states a number.
+    """
+    free = neighbours.rows_public or (neighbours.replaces and neighbours.steps == 1)
+    return 0.0 if free or stated is not None else COUNT_SHARE * epsilon
+
+
 def buy_row_count(
     records: Rows,
     epsilon: float,
     seed: int | None,
+    neighbours: Neighbours = Neighbours.ADD_REMOVE,
+    units: int | None = None,
     pay: Callable[[LaplaceNoise], None] = lambda _: None,
     journal: Journal = NO_JOURNAL,
 ) -> RowCount:
@@ -119,6 +149,10 @@ def buy_row_count(
         Of the whole release, > 0.
     seed
         As for `dualquery.room.randomness.randomness`.
+    neighbours
+        A relation for which the number of rows is private.
+    units
+        The number of units, where that is public.
     pay
         Called with the event before it is drawn; what it raises keeps it from being drawn.
     journal
@@ -130,14 +164,15 @@ def buy_row_count(
         If the noisy number is too small to plan with. The share is spent then.
     """
     share = COUNT_SHARE * epsilon
-    scale = laplace_scale(share, 1.0)
-    ground = Ground(__name__, "number of rows", 1.0, scale, "definition")
+    move = float(neighbours.steps)
+    scale = laplace_scale(share, move)
+    ground = Ground(__name__, "number of rows", move, scale, "definition")
     pay(LaplaceNoise(share))
     # A seeded run draws its other noise from the seed itself.
     source = randomness(None if seed is None else seed + 2**64)
     ledger = Ledger((LaplaceNoise(share),), journal)
     drawn = ledger.draw(
-        LaplaceNoise(1.0 / scale),
+        LaplaceNoise(move / scale),
         ground,
         lambda: records.n + source.discrete_laplace(scale, 1),
         (1,),
@@ -146,8 +181,8 @@ def buy_row_count(
     fewest = max(2, math.ceil(_FEWEST_SCALES * scale))
     if noisy < fewest:
         raise BadInputError(
-            f"--neighbours add-remove: the noisy number of rows is {noisy:,} (scale of the noise "
-            f"{scale:.3g}), below {fewest:,}, too few to go by; this look has cost epsilon "
+            f"the number of rows is private: the noisy number of rows is {noisy:,} (scale of the "
+            f"noise {scale:.3g}), below {fewest:,}, too few to go by; this look has cost epsilon "
             f"{share:.3g}. Ask for a larger --epsilon, or state a number of rows with --rows"
         )
-    return RowCount(noisy, Neighbours.ADD_REMOVE, share)
+    return RowCount(noisy, neighbours, share, units)

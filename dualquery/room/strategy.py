@@ -30,6 +30,11 @@ there is no other record whose sign could be the opposite one. Of the features w
 a record meets the indicators of one at most, so each set of columns adds its largest weight once
 (`loads.Loads.proven`).
 
+**Lemma, units.** Between neighbours by a unit of at most K rows (`dualquery.privacy.neighbours`)
+the length is at most K times that of one step. Where a unit is replaced, steps of both kinds occur,
+and the larger bound counts; loads have the weights of replacing a row, which are those of adding
+one or larger.
+
 A row whose load, with the weights of the relation, is above the limit has 0 for every feature with
 indicators, and keeps its features of signs only. What a row adds to the sums is so a function of
 this row alone, neighbours differ in what one row adds, and the bounds above hold for rows of either
@@ -46,7 +51,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.privacy.events import Neighbours
+from dualquery.privacy.neighbours import Neighbours
 from dualquery.room.features import Features
 from dualquery.room.loads import LightCounts, Loads
 
@@ -95,19 +100,20 @@ class Strategy:
     def loads(self) -> Loads:
         """The features with indicators, weighted by what they cost."""
         mixed = self.features.kinds[:, 1] > 0
-        twice = mixed & (self.neighbours is Neighbours.REPLACE_ONE)
+        twice = mixed & self.neighbours.replaces
         return Loads(self.features, np.where(twice, 2.0, 1.0) / self.scales**2)
 
     @cached_property
     def sensitivity(self) -> float:
         """L2 sensitivity of the features over their scales, above 0 (see the module)."""
         largest = self._largest_load
-        if self.neighbours is Neighbours.REPLACE_ONE:
-            squared = 2.0 * largest + _signs_apart(self.features, self.scales)
-        else:
-            pure = self.features.kinds[:, 0] == 0
-            squared = largest + float((1.0 / self.scales[pure] ** 2).sum())
-        return math.sqrt(squared * rounding_room(self.features))
+        pure = self.features.kinds[:, 0] == 0
+        squared = []
+        if self.neighbours.replaces:
+            squared.append(2.0 * largest + _signs_apart(self.features, self.scales))
+        if not self.neighbours.rows_public:
+            squared.append(largest + float((1.0 / self.scales[pure] ** 2).sum()))
+        return self.neighbours.steps * math.sqrt(max(squared) * rounding_room(self.features))
 
     @property
     def _largest_load(self) -> float:

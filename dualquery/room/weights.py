@@ -14,10 +14,13 @@ the sign that raises the weight of a query which the records so far under-serve)
 1/2, the middle of its values, a query is ``c_q - n/2``, so that a record contributes 1/2 or -1/2 to
 it, and ``c_q + (N - n)/2`` stands in for c_q: log-weights then move by at most ``eta K / 2N`` in
 K rounds, up or down, and the range is half of that for replacing a record. In whole numbers it is
-the game with ``2 c_q + N - n`` for the counts and 2N for n (`QueryWeights.centred`).
+the game with ``2 c_q + N - n`` for the counts and 2N for n (`QueryWeights.centred`). Such a number
+moves by 1; where a *unit* of R rows is added or removed by R, where it is replaced by 2R, for a row
+that is replaced moves c_q by 1 and N - n not at all.
 
-**Lemma.** Between neighbours a log-weight moves by at most ``eta K / n``, up or down, after K
-rounds, so a draw has the bounded range ``2 eta K / n``. The weights and the draws are exact
+**Lemma.** Between neighbours that move a count by at most u, a log-weight moves by at most
+``u eta K / n``, up or down, after K rounds, so a draw has the bounded range ``2 u eta K / n``. The
+weights and the draws are exact
 (`dualquery.room.draws.weighted`, whose rounding `RANGE_SLACK` pays for), and scores are integers,
 so neighbours differ in them exactly as the proof says.
 """
@@ -52,33 +55,35 @@ class QueryWeights:
         Number of rows (public).
     step
         Learning rate eta.
+    move
+        u: by how much one of the counts moves at most between neighbours.
     """
 
-    def __init__(self, counts: NDArray[np.int64], n: int, step: float) -> None:
+    def __init__(self, counts: NDArray[np.int64], n: int, step: float, move: float = 1.0) -> None:
         if len(counts) > MOST_QUERIES:
             raise ValueError(f"{len(counts):,} queries; the weights hold at most {MOST_QUERIES:,}")
         self._counts = np.ascontiguousarray(counts, dtype=np.int64)
         self._hits = np.zeros(len(counts), dtype=np.int32)
         self._n = n
         self._step = step
+        self.move = move
         self._rounds = 0
 
     @staticmethod
     def centred(
-        counts: NDArray[np.int64], rows: int, public_rows: int, step: float
+        counts: NDArray[np.int64], rows: int, public_rows: int, step: float, move: float = 1.0
     ) -> QueryWeights:
-        """Return the weights for neighbours by adding or removing one of the private ``rows``."""
+        """Return the weights where the number of ``rows`` is private; ``move`` is of doubled ones.
+
+        Adding or removing a row moves a centred, doubled count by 1.
+        """
         doubled = 2 * np.asarray(counts, np.int64) + (public_rows - rows)
-        return QueryWeights(doubled, 2 * public_rows, step)
+        return QueryWeights(doubled, 2 * public_rows, step, move)
 
     @property
     def range(self) -> float:
-        """Bounded range of one draw: a log-weight moves by at most eta K / n between neighbours.
-
-        A count moves by at most 1 when a row is replaced, and a centred, doubled one by at most 1
-        when a row is added or removed.
-        """
-        return 2.0 * self._step * self._rounds / self._n
+        """Bounded range of one draw: log-weights move by at most u eta K / n between neighbours."""
+        return 2.0 * self.move * self._step * self._rounds / self._n
 
     def update(self, truth: NDArray[np.uint8]) -> None:
         """Move every weight by one round, by the queries' values on its record: uint8, ``(m,)``.
@@ -106,7 +111,8 @@ class QueryWeights:
 
 def sample_queries(weights: QueryWeights, draws: int, ledger: Ledger, source: Randomness) -> Sample:
     """Charge for ``draws`` draws, each an exponential mechanism of bounded range; make them."""
-    ground = Ground(__name__, "counts of the queries, once a round", 1.0, proof="one count by 1")
+    moved = f"one count by {weights.move:g}"
+    ground = Ground(__name__, "counts of the queries, once a round", weights.move, proof=moved)
     outcomes = ledger.draw(
         SampledQueries(weights.range + RANGE_SLACK, draws),
         ground,

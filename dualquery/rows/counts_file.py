@@ -12,7 +12,7 @@ import logging
 import os
 import tempfile
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from dualquery.data.opening import FilePath
 from dualquery.data.schema.items import ItemSchema
 from dualquery.data.schema.table import TableSchema
+from dualquery.data.units import Unit
 from dualquery.rows.repeats import first_occurrences, side_by_side
 from dualquery.runtime.array_files import read_arrays
 from dualquery.runtime.errors import BadInputError
@@ -36,9 +37,16 @@ LARGEST = 1 << 34
 """Bytes of a file's arrays: those of more than 500 million 3-way conjunctions."""
 
 
-def digest(files: Iterable[FilePath], schema: TableSchema | ItemSchema) -> str:
-    """Return what identifies a table: SHA-256 of the schema and of the content of its files."""
+def digest(
+    files: Iterable[FilePath], schema: TableSchema | ItemSchema, unit: Unit | None = None
+) -> str:
+    """Return what identifies a table: SHA-256 of the schema and of the content of its files.
+
+    Where rows are cut to so many a unit, of the unit, too.
+    """
     total = hashlib.sha256(json.dumps(schema.to_dict(), sort_keys=True).encode())
+    if unit is not None:
+        total.update(json.dumps(asdict(unit)).encode())
     for file in files:
         content = hashlib.sha256()
         with file.open("rb") as stream:

@@ -14,6 +14,7 @@ from dualquery.data.schema.column_choice import ColumnChoice
 from dualquery.data.schema.items import ItemSchema
 from dualquery.data.schema.protocol import Schema
 from dualquery.data.schema.table import TableSchema
+from dualquery.data.units import Unit, UnitTable, cut_to_units
 from dualquery.rows.packed import Records, RecordsBuilder
 from dualquery.rows.protocol import BLOCK_ROWS, Rows
 from dualquery.runtime.errors import BadInputError
@@ -63,6 +64,9 @@ class Dataset(Generic[R_co]):
     schema: TableSchema | ItemSchema
     source: str
     notes: tuple[str, ...] = ()
+    units: int | None = None
+    """Number of units, None where each row is one; public where a unit is replaced, else private.
+    """
 
     @property
     def n(self) -> int:
@@ -75,6 +79,7 @@ def load(
     schema: Schema | Mapping[str, object] | str | Path | None = None,
     columns: ColumnChoice | None = None,
     max_ones_per_row: int | None = None,
+    unit: Unit | None = None,
 ) -> Dataset[Records]:
     """Read data into records, which stay in memory.
 
@@ -91,6 +96,8 @@ def load(
         declares them.
     max_ones_per_row
         Rows with more 1s than this are cut to this many; None for what the schema says.
+    unit
+        Which rows belong together, and how many of them stay; None for each row by itself.
 
     Raises
     ------
@@ -99,6 +106,8 @@ def load(
         or the records do not fit into memory.
     """
     source = source_of(data)
+    if unit is not None:
+        source = cut_to_units(source, unit)
     chosen = choose_schema(source, schema, columns, max_ones_per_row)
     return dataset(read(source, chosen), chosen, source)
 
@@ -108,7 +117,8 @@ def dataset(rows: R, schema: TableSchema | ItemSchema, source: Source) -> Datase
     if not rows.n:
         which = "no complete rows" if drops_rows(schema) else "no rows"
         raise BadInputError(f"{source.label}: {which}, so there is nothing to release")
-    return Dataset(rows, schema, source.label, intake_notes(source, schema))
+    units = source.units if isinstance(source, UnitTable) else None
+    return Dataset(rows, schema, source.label, intake_notes(source, schema), units)
 
 
 def read(source: Source, schema: TableSchema | ItemSchema) -> Records:

@@ -21,6 +21,7 @@ from dualquery.data.schema.column_choice import ColumnChoice
 from dualquery.data.schema.items import ItemSchema
 from dualquery.data.schema.protocol import Schema
 from dualquery.data.schema.table import TableSchema
+from dualquery.data.units import Unit, UnitTable, cut_to_units
 from dualquery.rows.dataset import Dataset, RecordsSource, dataset, read
 from dualquery.rows.packed import Records
 from dualquery.rows.protocol import Rows
@@ -81,6 +82,7 @@ class Engine:
         schema: Schema | Mapping[str, object] | str | Path | None = None,
         columns: ColumnChoice | None = None,
         max_ones_per_row: int | None = None,
+        unit: Unit | None = None,
     ) -> Iterator[Dataset[Rows]]:
         """Yield the data and their rows; arguments are those of `dualquery.rows.dataset.load`.
 
@@ -91,10 +93,11 @@ class Engine:
             row, the rows do not fit, or the cluster cannot be reached.
         """
         source = source_of(data)
-        choose = partial(choose_schema, source, schema, columns, max_ones_per_row)
-        with self._opened(source, choose) as opened:
+        read = source if unit is None else self._cut(source, unit)
+        choose = partial(choose_schema, read, schema, columns, max_ones_per_row)
+        with self._opened(read, choose) as opened:
             if not _log.isEnabledFor(logging.INFO):
-                yield self._cached(opened, source)
+                yield self._cached(opened, source, unit)
                 return
             from dualquery.rows.timed import TimedRows
 
@@ -103,8 +106,17 @@ class Engine:
                 reported = TimedRows(rows, rows.nbytes, "memory")
             else:
                 reported = TimedRows(rows, sum(map(_size, files_of(source))), "files")
-            yield self._cached(replace(opened, records=reported), source)
+            yield self._cached(replace(opened, records=reported), source, unit)
             reported.report()
+
+    def _cut(self, source: Source, unit: Unit) -> Source:
+        """Return a table cut to so many rows a unit."""
+        if self.name == "dask":
+            raise BadInputError(
+                "--unit needs all rows of a unit in one place; use --engine memory or --engine "
+                "stream"
+            )
+        return cut_to_units(source, unit)
 
     @contextmanager
     def _opened(
@@ -147,7 +159,7 @@ class Engine:
         )
         return streams
 
-    def _cached(self, data: Dataset[Rows], source: Source) -> Dataset[Rows]:
+    def _cached(self, data: Dataset[Rows], source: Source, unit: Unit | None) -> Dataset[Rows]:
         if self.answers_cache is None:
             return data
         from dualquery.rows.cached import CachedRows
@@ -156,12 +168,14 @@ class Engine:
         files = files_of(source)
         if not files:
             raise BadInputError(f"{data.source}: --answers-cache needs data that are in a file")
-        file = CountsFile(Path(self.answers_cache), digest(files, data.schema))
+        file = CountsFile(Path(self.answers_cache), digest(files, data.schema, unit))
         return replace(data, records=CachedRows(data.records, file))
 
 
 def files_of(source: Source) -> Sequence[FilePath]:
     """Return the files that a source reads, none for a table in memory or made up."""
+    if isinstance(source, UnitTable):
+        return files_of(source.source)
     if isinstance(source, PartitionedSource):
         return [file for part in source.parts for file in files_of(part)]
     path = getattr(source, "path", None)

@@ -12,6 +12,7 @@ from dualquery.data.blocks import drops_rows, encoded_blocks, present_columns
 from dualquery.data.readers.source import ItemSource, SizedSource, Source
 from dualquery.data.schema.items import ItemSchema
 from dualquery.data.schema.table import TableSchema
+from dualquery.data.units import UnitTable
 from dualquery.rows.packed import RecordsBuilder
 from dualquery.rows.protocol import Block, RowSum
 from dualquery.runtime.errors import BadInputError
@@ -81,6 +82,8 @@ def count_rows(source: Source, schema: TableSchema | ItemSchema) -> int:
 
     That is a pass unless the source states it. Raises `BadInputError` if the source is damaged.
     """
+    if isinstance(source, UnitTable) and not drops_rows(schema):
+        return int(source.kept.sum())
     if drops_rows(schema):
         return sum(len(rows.indptr) - 1 for rows in encoded_blocks(source, schema))
     if isinstance(source, SizedSource):

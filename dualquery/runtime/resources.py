@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 from dualquery.runtime.errors import BadInputError, LackOfMemoryError
@@ -11,6 +14,7 @@ from dualquery.runtime.errors import BadInputError, LackOfMemoryError
 _MEMINFO = Path("/proc/meminfo")
 _LIMIT = Path("/sys/fs/cgroup/memory.max")
 _USED = Path("/sys/fs/cgroup/memory.current")
+_OWN_SIZE = Path("/proc/self/statm")
 
 
 def available_memory() -> int | None:
@@ -77,6 +81,69 @@ def check_memory(needed: int, purpose: str, remedy: str) -> None:
             f"{purpose} needs {mebibytes(needed)} of memory and {mebibytes(available)} are "
             f"available; {remedy}"
         )
+
+
+class _Space:
+    """How much address space the blocks that run now may take together."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._blocks = 0
+        self._limit = 0
+        self._before = (0, 0)
+
+    def enter(self, more: int) -> None:
+        """Begin a block that may take so many bytes more."""
+        import resource
+
+        with self._lock:
+            if not self._blocks:
+                self._before = resource.getrlimit(resource.RLIMIT_AS)
+                pages = int(_OWN_SIZE.read_text().split()[0])
+                self._limit = pages * resource.getpagesize()
+            self._set(self._limit + more)
+            self._limit += more
+            self._blocks += 1
+
+    def leave(self, more: int) -> None:
+        """End it."""
+        import resource
+
+        with self._lock:
+            self._blocks -= 1
+            self._limit -= more
+            if self._blocks:
+                self._set(self._limit)
+            else:
+                resource.setrlimit(resource.RLIMIT_AS, self._before)
+
+    def _set(self, limit: int) -> None:
+        import resource
+
+        soft, hard = self._before
+        allowed = limit if soft == resource.RLIM_INFINITY else min(limit, soft)
+        resource.setrlimit(resource.RLIMIT_AS, (allowed, hard))
+
+
+_SPACE = _Space()
+
+
+@contextlib.contextmanager
+def limited_space(more: int) -> Iterator[None]:
+    """Let the process take at most so many more bytes of address space while a block runs.
+
+    What asks for more gets none, and fails as if the machine had no more. Linux only: elsewhere
+    nothing is limited. Blocks of several threads may take the sum of what each may.
+    """
+    try:
+        _SPACE.enter(more)
+    except (ImportError, OSError, ValueError):
+        yield
+        return
+    try:
+        yield
+    finally:
+        _SPACE.leave(more)
 
 
 def mebibytes(count: int) -> str:

@@ -47,12 +47,28 @@ def _statements(stored: dict[str, Any]) -> Iterator[str]:
     privacy, options, proof = stored["privacy"], stored["options"], stored["proof"]
     rows, bought, relation = proof["rows"]["number"], proof["rows"]["bought"], proof["neighbours"]
     named, limits, schema = proof["accountant"], proof["limits"], stored["schema"]
-    known = "released with noise" if bought else f"assumed to be {rows:,}"
+    unit = proof.get("unit")
+    most = 1 if unit is None else unit["max_rows"]
+    # Units of one row each that are replaced are as many as their rows, and these are public.
+    free = relation == "replace-one" and most == 1
+    buys = not free and options["rows"] is None
+    known = f"the number of rows {'released with noise' if bought else f'assumed to be {rows:,}'}"
+    one, count = "one record", ", n public"
+    if unit is not None:
+        kept = f"{most:,} row{'s' * (most > 1)}"
+        one = f"one unit of column {unit['column']!r} with at most {kept}"
+        count = f", the number of units public, {known}"
     told = {
-        "replace-one": "replace one record, n public",
-        "add-remove": f"add or remove one record, the number of rows {known}",
+        "replace-one": f"replace {one}{count}",
+        "add-remove": f"add or remove {one}, {known}",
     }[relation]
-    buys = relation == "add-remove" and options["rows"] is None
+    if unit is not None:
+        own = {key: unit[key] for key in ("column", "max_rows")}
+        yield from _unequal(
+            ("the unit", own, options["unit"]),
+            ("a public number of units", relation == "replace-one", unit["units"] is not None),
+            ("columns of units", False, unit["column"] in _names(schema)),
+        )
     yield from _unequal(
         ("neighbours", told, privacy["neighbours"]),
         ("the relation", relation, options["neighbours"]),
@@ -67,11 +83,18 @@ def _statements(stored: dict[str, Any]) -> Iterator[str]:
         ("most 1s of a row", limits["max_ones_per_row"], schema.get("max_ones_per_row")),
     )
     spent = bought["epsilon"] if bought else 0.0
+    if bought and bought["sensitivity"] < most:
+        yield f"the number of rows moves by {most:,}, and noise is for {bought['sensitivity']:g}"
     if bought and not bought["sensitivity"] / bought["scale"] <= spent:
         yield "the noise in the number of rows is too small for its charge"
     asked = options["epsilon"] if proof["schedule"] else spent
     if not math.isclose(privacy["epsilon"], asked, rel_tol=1e-9):
         yield f"epsilon {privacy['epsilon']!r} is stated where {asked!r} was asked for"
+
+
+def _names(schema: dict[str, Any]) -> list[str]:
+    """Return the names of the columns of a schema; of items there are none."""
+    return [column["name"] for column in schema.get("columns", [])]
 
 
 def _unequal(*said: tuple[str, Any, Any]) -> Iterator[str]:
@@ -105,13 +128,15 @@ def _game(event: dict[str, Any], stored: dict[str, Any]) -> Iterator[str]:
     """Compare a game with the parameters of the release."""
     if event["kind"] != "game":
         return
-    shown = stored["parameters"]
+    shown, unit = stored["parameters"], stored["proof"].get("unit")
+    most = 1 if unit is None else unit["max_rows"]
     yield from _unequal(
         ("rounds", event["rounds"], shown.get("rounds", event["rounds"])),
         ("samples", event["samples"], shown.get("samples", event["samples"])),
         ("the step", event["step"], shown.get("eta", event["step"])),
         ("the rows of the game", event["rows"], stored["rows"]),
         ("the neighbours of the game", event["neighbours"], stored["proof"]["neighbours"]),
+        ("the rows of a unit in the game", event.get("rows_per_unit", 1), most),
     )
     if not 0 <= event["drawn"] < event["rounds"]:
         yield f"{event['drawn']} draws in {event['rounds']} rounds"
@@ -133,7 +158,8 @@ def _tables(stored: dict[str, Any], folder: Path) -> Iterator[str]:
     )
     events = [event for run in stored["proof"]["schedule"] for event in run["events"]]
     ground = events[0]["ground"] if len(events) == 1 else None
-    exact_rows = stored["proof"]["neighbours"] == "replace-one"
+    exact_rows = stored["proof"]["rows"]["bought"] is None and not stored["proof"].get("unit")
+    exact_rows &= stored["proof"]["neighbours"] == "replace-one"
     if intervals and ground and ground["statistic"] == "AllQueries" and exact_rows:
         # The half-width in counts is a quantile of the noise; conjunctions count in whole rows.
         half = math.ceil(-math.log(1 - intervals["level"]) * ground["scale"])

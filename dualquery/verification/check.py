@@ -139,11 +139,11 @@ def _events(schedule: list[dict[str, Any]]) -> Iterator[Event]:
 
 
 def _expanded(event: dict[str, Any]) -> Iterator[Event]:
-    kind = event["kind"]
-    if kind == "game":
+    if (kind := event["kind"]) == "game":
         # Before its draws a round has seen so many records; each moves log-weights by step / rows
-        # up or down, by half as much if a record is added or removed. 2^-42 is for rounding.
-        each = {"replace-one": 2, "add-remove": 1}[event["neighbours"]] * event["step"]
+        # up or down, half as much if added or removed; so does each row of a unit. 2^-42: rounding.
+        own = {"replace-one": 2, "add-remove": 1}[event["neighbours"]]
+        each = own * max(1, event.get("rows_per_unit", 1)) * event["step"]
         for seen in range(1, min(event["rounds"], MOST_EVENTS + 2)):
             yield _event("draws", each * seen / event["rows"] + 2.0**-42, event["samples"])
     elif kind == "draws":

@@ -21,6 +21,9 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key, l
 SIZE = 64
 """Bytes of a signature."""
 
+_LARGEST_KEY = 1 << 16
+"""Bytes of a file with a key."""
+
 
 def sign(folder: Path, private: Path) -> bytes:
     """Return the signature of a release folder.
@@ -60,7 +63,11 @@ def signed(folder: Path, signature: Path, public: Path) -> bool:
 
 def _key(path: Path, load: Callable[[bytes], object]) -> object:
     """Read a key of any kind."""
+    with path.open("rb") as stream:
+        pem = stream.read(_LARGEST_KEY + 1)
     try:
-        return load(path.read_bytes())
+        if len(pem) > _LARGEST_KEY:
+            raise ValueError(f"more than {_LARGEST_KEY:,} bytes")
+        return load(pem)
     except (ValueError, TypeError, UnsupportedAlgorithm) as fault:
         raise ValueError(f"{path} holds no PEM key without a password ({fault})") from None

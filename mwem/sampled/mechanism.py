@@ -135,7 +135,9 @@ class MwemSampled(Mechanism[SampledDetails]):
             )
         layout = Layout.of(workload)
         rho = rho_for(budget.epsilon, budget.delta)
-        rounds = self.rounds or default_rounds(rho, task.n, len(layout.columns))
+        rounds = self.rounds or default_rounds(
+            rho, task.n // budget.neighbours.steps, len(layout.columns)
+        )
         start = AllQueries().moves(mentioned_bits(workload), budget.neighbours)
         table = table_moves(budget.neighbours)
         rounds = min(rounds, different_bits(workload.literals))

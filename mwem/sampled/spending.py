@@ -132,7 +132,7 @@ def default_rounds(rho: float, n: int, columns: int) -> int:
     rho
         The budget.
     n
-        Number of rows.
+        Number of rows, divided by how many of them neighbours differ in.
     columns
         Columns that the workload mentions.
     """

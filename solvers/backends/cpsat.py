@@ -16,7 +16,7 @@ from solvers.kernel_solver import Ending, SearchResult
 from solvers.limits import SearchLimits
 from solvers.problem import BestResponse
 from solvers.protocol import Capability
-from solvers.scaling import integer_scaled
+from solvers.scaling import integer_row, integer_scaled
 
 _ENDINGS = {
     "OPTIMAL": Ending.PROVEN,
@@ -163,15 +163,10 @@ def _rows_text(rows: Rows) -> Iterator[str]:
 
 
 def _linear(constraint: LinearConstraint) -> str:
-    coefficients, scale, error = integer_scaled(constraint.coefficients)
-    allowed = error + scale * constraint.slack
-    total = int(np.abs(coefficients).sum())
-    # Rounded inwards, but never past a sum that the constraint itself allows.
-    lower = max(np.ceil(scale * constraint.lower - allowed), -total)
-    upper = min(np.floor(scale * constraint.upper + allowed), total)
+    coefficients, lower, upper = integer_row(constraint)
     if lower > upper:
         return "constraints { bool_or { literals: [] } }"
     return (
         f"constraints {{ linear {{ vars: {constraint.attributes.tolist()} "
-        f"coeffs: {coefficients.tolist()} domain: [{int(lower)}, {int(upper)}] }} }}"
+        f"coeffs: {coefficients.tolist()} domain: [{lower}, {upper}] }} }}"
     )

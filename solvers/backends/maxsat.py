@@ -1,50 +1,18 @@
-"""Any MaxSAT solver that reads WCNF and prints ``o``, ``s`` and ``v`` lines.
-
-Nothing that the command prints is trusted. Its record is evaluated and checked by our own code; its
-claim of an optimum counts only if it exits as MaxSAT solvers do (with 0, 10, 20 or 30) and the cost
-that it states is the record's. What is wrong is logged, once, as a warning that names the command,
-and the answer is then the local search's, as with any back-end that comes back with nothing.
-"""
+"""Any MaxSAT solver that reads WCNF and prints by the rules of the MaxSAT Evaluations."""
 
 from __future__ import annotations
 
-import logging
-import os
-import shlex
-import shutil
 import sys
-import tempfile
-import time
-from pathlib import Path
+from collections.abc import Mapping
+from functools import partial
 from typing import ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
-from solvers.backends.external import run_command
-from solvers.errors import SolverUnavailableError, UnknownSolverError
-from solvers.kernel_solver import Ending, KernelSolver, SearchResult
-from solvers.limits import SearchLimits
+from solvers.backends.commanded import Commanded, Encoding
+from solvers.kernel_solver import KernelSolver
 from solvers.problem import BestResponse
-from solvers.protocol import Capability
-
-_log = logging.getLogger(__name__)
-
-_LEAST_SECONDS = 0.01
-_LEAST_SECONDS_PER_TERM = 25e-6
-
-_NORMAL_EXITS = (0, 10, 20, 30)
-"""Of SAT and MaxSAT solvers: 10 satisfiable, 20 unsatisfiable, 30 optimum found."""
-
-_LAST_WORDS = 0.1
-"""Share of the time that a command gets, once it is asked to stop, to print its incumbent."""
-_LONGEST_LAST_WORDS = 0.3
-"""The same in seconds, at most."""
-_LONGEST_SECONDS = 1e6
-"""Without a time limit: threads cannot wait for ever."""
 
 
-class MaxSat(KernelSolver):
+class MaxSat(Commanded):
     """An external MaxSAT solver.
 
     Parameters
@@ -56,135 +24,27 @@ class MaxSat(KernelSolver):
 
     Raises
     ------
-    UnknownSolverError
-        If the command is empty or its quotes do not close.
-    SolverUnavailableError
-        If there is no such command.
+    UnknownSolverError, SolverUnavailableError
+        See :class:`Commanded`.
     """
 
     name: ClassVar[str] = "maxsat"
-    capabilities: ClassVar[frozenset[Capability]] = frozenset(
-        {Capability.EXACT, Capability.GROUPS, Capability.LINEAR_CONSTRAINTS}
-    )
     module: ClassVar[str] = "solvers"
     distribution: ClassVar[str] = "dualquery"
+    marks: ClassVar[Mapping[str, str]] = {"{wcnf}": "new.wcnf", "{old}": "old.wcnf"}
+    example: ClassVar[str] = "'maxsat:uwrmaxsat -m' or 'maxsat:clasp {old}'"
 
-    def __init__(self, argument: str = "") -> None:
-        try:
-            command = shlex.split(argument, posix=os.name == "posix")
-        except ValueError as error:
-            raise UnknownSolverError(f"maxsat:{argument}: {error}") from None
-        if not command:
-            raise UnknownSolverError(
-                "maxsat needs a command that reads WCNF: maxsat:COMMAND, for example "
-                "'maxsat:uwrmaxsat -m' or 'maxsat:clasp {old}'"
-            )
-        program = shutil.which(command[0])
-        if program is None:
-            raise SolverUnavailableError(
-                f"maxsat:{argument}: there is no command {command[0]!r} on the path"
-            )
-        # Commands run in a folder of their own.
-        command[0] = str(Path(program).absolute())
-        if not any("{wcnf}" in word or "{old}" in word for word in command):
-            command.append("{wcnf}")
-        self.command = command
-        self._warned: set[str] = set()
-
-    def least_seconds(self, kernel: BestResponse) -> float:
-        """Estimate the time to write the file and start the command."""
-        size = len(kernel.terms) + len(kernel.rows.attributes)
-        return _LEAST_SECONDS + _LEAST_SECONDS_PER_TERM * size
-
-    def search(
-        self,
-        kernel: BestResponse,
-        limits: SearchLimits,
-        start: NDArray[np.uint8] | None,  # noqa: ARG002
-    ) -> SearchResult:
-        """Write the file, run the command, and judge what it prints."""
+    def encode(self, kernel: BestResponse) -> Encoding:
+        """Return a kernel as weighted clauses."""
         from solvers.formats.clauses import encode
         from solvers.formats.wcnf import wcnf_text
 
         clauses = encode(kernel)
-        log = _AnswerLog(clauses.variables, limits)
-        with tempfile.TemporaryDirectory(prefix="dualquery-", ignore_cleanup_errors=True) as name:
-            folder = Path(name)
-            command = []
-            for word in self.command:
-                for mark, header in (("{wcnf}", False), ("{old}", True)):
-                    if mark in word:
-                        path = folder / ("old.wcnf" if header else "new.wcnf")
-                        path.write_text(wcnf_text(clauses, header=header), encoding="ascii")
-                        word = word.replace(mark, str(path))
-                command.append(word)
-            if limits.remaining() == 0.0:
-                return SearchResult(Ending.STOPPED)
-            last_words = min(_LAST_WORDS * limits.remaining(), _LONGEST_LAST_WORDS)
-            deadline = min(limits.deadline, time.perf_counter() + _LONGEST_SECONDS)
-            try:
-                status, complaint = run_command(
-                    command,
-                    folder,
-                    log.take,
-                    stop=deadline - last_words,
-                    deadline=deadline,
-                    longest_line=16 * clauses.variables + 100,
-                )
-            except OSError as error:
-                self._warn(f"cannot be started: {error.strerror}")
-                return SearchResult(Ending.FAILED)
-        record = log.record(kernel.attributes)
-        ending = self._ending(log, status, complaint, record is not None)
-        if record is None:
-            return SearchResult(ending)
-        if not kernel.feasible(record):
-            self._warn(f"printed an infeasible solution: {kernel.violations(record)[0]}")
-            return SearchResult(Ending.FAILED)
-        value = kernel.value(record)
-        tolerance = (clauses.error + 0.5) / clauses.scale + 1e-9 * abs(value)
-        if value >= clauses.best - tolerance:
-            # No soft clause is violated: optimal, whatever the command makes of it.
-            return SearchResult(Ending.PROVEN, record, max(value, clauses.best), log.found)
-        if ending is not Ending.PROVEN:
-            return SearchResult(ending, record, found=log.found)
-        if log.cost is None:
-            self._warn("claims an optimum without a line 'o'")
-            return SearchResult(Ending.STOPPED, record, found=log.found)
-        claimed = clauses.objective(log.cost)
-        if abs(claimed - value) > tolerance:
-            self._warn(
-                f"claims an optimum of cost {log.cost}, which is an objective of {claimed:g}, but "
-                f"its solution has the objective {value:g}"
-            )
-            return SearchResult(Ending.STOPPED, record, found=log.found)
-        bound = claimed + clauses.error / clauses.scale
-        return SearchResult(Ending.PROVEN, record, bound, log.found)
-
-    def _ending(
-        self, log: _AnswerLog, status: int | None, complaint: str, has_record: bool
-    ) -> Ending:
-        last_line = next(reversed(complaint.strip().splitlines()), "")
-        because = f" ({last_line.strip()[:200]})" if last_line else ""
-        if status is None:
-            # Stopped by us: at the deadline no solution is no fault, and a proof needs its end.
-            return Ending.STOPPED
-        if status not in _NORMAL_EXITS:
-            how = f"was ended by signal {-status}" if status < 0 else f"exited with {status}"
-            self._warn(how + because)
-            return Ending.FAILED
-        if log.unsatisfiable:
-            self._warn("claims that no record satisfies groups and constraints")
-            return Ending.FAILED
-        if not has_record:
-            self._warn(f"printed no solution (line 'v'){because}")
-            return Ending.FAILED
-        return Ending.PROVEN if log.optimal else Ending.STOPPED
-
-    def _warn(self, message: str) -> None:
-        if message not in self._warned:  # once is enough in a game of many rounds
-            self._warned.add(message)
-            _log.warning("solver %s: %s %s", self.name, shlex.join(self.command), message)
+        texts = {
+            file: partial(wcnf_text, clauses, header=mark == "{old}")
+            for mark, file in self.marks.items()
+        }
+        return Encoding(texts, clauses.variables, clauses.best, clauses.scale, clauses.error)
 
 
 class MaxSatRc2(MaxSat):
@@ -196,73 +56,4 @@ class MaxSatRc2(MaxSat):
 
     def __init__(self, argument: str = "") -> None:
         KernelSolver.__init__(self, argument)
-        self.command = [sys.executable, "-m", "pysat.examples.rc2", "-vv", "{wcnf}"]
-        self._warned = set()
-
-
-class _AnswerLog:
-    """The last incumbent among the lines that a solver prints."""
-
-    def __init__(self, variables: int, limits: SearchLimits) -> None:
-        self.optimal = False
-        self.unsatisfiable = False
-        self.cost: int | None = None
-        """Of the last line ``o``."""
-        self.found: float | None = None
-        """Seconds from the call to the last line ``v``."""
-        self._variables = variables
-        self._budget = limits
-        self._words: list[str] = []
-        self._open = False
-        """The last line was a ``v`` that may go on."""
-
-    def take(self, line: str) -> None:
-        """Take a line; all but those of the protocol are passed over."""
-        kind, _, rest = line.strip().partition(" ")
-        if kind == "v":
-            words = rest.split()
-            if not self._open:
-                self._words = []
-            self._words += words
-            self._open = words[-1:] != ["0"]
-            self.found = self._budget.elapsed()
-            return
-        self._open = False
-        if kind == "o":
-            cost = rest.split()[:1]
-            if cost and cost[0].isdecimal():
-                self.cost = int(cost[0])
-        elif kind == "s":
-            self.optimal = rest.startswith("OPTIMUM")
-            self.unsatisfiable = rest.startswith("UNSATISFIABLE")
-
-    def record(self, attributes: int) -> NDArray[np.uint8] | None:
-        """Return the last incumbent's attributes, or None if there is none that can be read."""
-        words = self._words
-        if self.found is None:
-            return None
-        record = np.zeros(attributes, np.uint8)
-        if len(words) == 1 and self._is_bit_string(words[0]):
-            bits = np.frombuffer(words[0].encode("ascii"), np.uint8) - ord("0")
-            known = min(attributes, len(bits))
-            record[:known] = bits[:known]
-            return record
-        for word in words:
-            try:
-                literal = int(word)
-            except ValueError:
-                return None
-            if 0 < literal <= attributes:
-                record[literal - 1] = 1
-        return record
-
-    def _is_bit_string(self, word: str) -> bool:
-        """Tell the form of 2022, one 0 or 1 a variable, from a single literal."""
-        if set(word) - {"0", "1"}:
-            return False
-        return (
-            len(word) == self._variables
-            or word[0] == "0"
-            or len(word) > 18
-            or (int(word) > self._variables)
-        )
+        self._take([sys.executable, "-m", "pysat.examples.rc2", "-vv", "{wcnf}"])

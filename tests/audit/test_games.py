@@ -15,12 +15,15 @@ from dualquery.audit.patching import replaced
 from dualquery.data.domain import Domain
 from dualquery.mechanisms.protocol import Budget, Details, Mechanism, Outcome, Plan
 from dualquery.mechanisms.registry import configure
-from dualquery.privacy.events import LaplaceNoise, Neighbours
+from dualquery.privacy.events import LaplaceNoise
+from dualquery.privacy.neighbours import RELATIONS, Neighbours
 from dualquery.queries.conjunctions import Workload
+from dualquery.queries.parities import Parities
 from dualquery.room.curator import Curator
 from dualquery.room.noise.laplace import Laplace
 from dualquery.room.statistics import OneQuery
 from dualquery.room.statistics import counts as count_statistics
+from dualquery.runtime.errors import BadInputError
 
 BINARY = Workload(np.array([[0, -1], [0, 2], [1, 3]], np.int32), Domain.binary(2))
 
@@ -51,7 +54,7 @@ class Curious(Mechanism[Details]):
         return Outcome(answers=np.array([first[0], second[0], 0.0]))
 
 
-@pytest.mark.parametrize("relation", list(Neighbours))
+@pytest.mark.parametrize("relation", RELATIONS)
 def test_a_mechanism_that_nobody_knows_is_audited(relation) -> None:
     found = audit_game(game(Curious(), {}, relation), paths=2, most=500)
     assert found.violations == []
@@ -135,3 +138,10 @@ def test_guides() -> None:
     with pytest.raises(TooManyPaths):
         EveryPath(most=3).choose(4)
     assert RandomPath(1).choose(9, draws=4) == tuple(sorted(RandomPath(1).choose(9, draws=4)))
+
+
+@pytest.mark.parametrize("name", ["uniform", "zero"])
+def test_queries_that_a_mechanism_does_not_answer_are_no_violation(name) -> None:
+    """They are refused before anything is planned, as in a release."""
+    with pytest.raises(BadInputError, match="answers conjunctions, not Parities"):
+        _ = game(name, {}, queries=Parities(2, 2)).plan

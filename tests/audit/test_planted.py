@@ -7,10 +7,10 @@ import pytest
 from dualquery.audit import suite
 from dualquery.audit.planted import PLANTED
 from dualquery.audit.suite import PLANTED_EFFORT, Effort, Task, carry_out
-from dualquery.privacy.events import Neighbours
+from dualquery.privacy.neighbours import Neighbours
 from dualquery.room.sensitivity.moves import table_moves
 
-LITTLE = Effort(1, 60, 25, 2, 20.0, 200, larger=False)
+LITTLE = Effort(1, 60, 25, 2, (1.0,), 20.0, 200, larger=False)
 SLOW = {"noise of a tenth of its scale", "the true n as the noisy number of rows"}
 """Caught by some hundred releases; the others' checks are fast."""
 

@@ -9,7 +9,7 @@ import pytest
 
 from dualquery.audit import repeated
 from dualquery.audit.repeated import ERROR, audit_fresh_draws, audit_releases
-from dualquery.privacy.events import Neighbours
+from dualquery.privacy.neighbours import RELATIONS, Neighbours
 
 
 def coins(generator: np.random.Generator, chance: float, runs: int) -> np.ndarray:
@@ -41,6 +41,18 @@ def test_equal_laws_give_no_bound() -> None:
     assert low <= 0
 
 
+def test_what_common_noise_hides_is_found() -> None:
+    """Two numbers of the same noise differ by 1 on one table: no single number tells it."""
+    generator = np.random.default_rng(3)
+
+    def results(difference: float) -> np.ndarray:
+        common = generator.normal(0.0, 50.0, 600)
+        own = generator.normal(0.0, 0.3, (600, 2))
+        return common[:, None] + own + np.array([difference, 0.0])
+
+    assert max(repeated._bounds(results(1.0), results(0.0), 1e-3)) > 1
+
+
 def test_delta_is_taken_off() -> None:
     with_delta = repeated._epsilon((500, 1000), (1, 1000), 0.1, ERROR)
     without = repeated._epsilon((500, 1000), (1, 1000), 0.0, ERROR)
@@ -48,15 +60,15 @@ def test_delta_is_taken_off() -> None:
     assert repeated._epsilon((0, 1000), (0, 1000), 0.0, ERROR) == -math.inf
 
 
-@pytest.mark.parametrize("relation", list(Neighbours))
+@pytest.mark.parametrize("relation", RELATIONS)
 def test_releases_of_a_mechanism_that_looks_at_nothing(relation, monkeypatch) -> None:
     monkeypatch.setattr(repeated, "LEAST", 12)
-    found = audit_releases("uniform", {"records": 2}, relation, 0.0, 12)
+    found = audit_releases("uniform", {"records": 2}, relation, 1.0, 0.0, 12)
     assert (found.violations, found.tried, found.pairs) == ([], 24, 1)
 
 
 def test_a_mechanism_that_refuses_is_a_remark() -> None:
-    found = audit_releases("randomized-response", {}, Neighbours.ADD_REMOVE, 0.0, 1)
+    found = audit_releases("randomized-response", {}, Neighbours.ADD_REMOVE, 1.0, 0.0, 1)
     assert "gives away the number of reports" in found.remarks[0]
     assert found.violations == []
 

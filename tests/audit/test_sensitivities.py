@@ -11,11 +11,13 @@ from dualquery.audit.sensitivities import (
     audit_planned,
     audit_row_count,
 )
+from dualquery.audit.tables import UNITS, name_of
+from dualquery.audit.units import audit_units
 from dualquery.mechanisms.registry import configure
-from dualquery.privacy.events import Neighbours
+from dualquery.privacy.neighbours import RELATIONS, Neighbours
 from dualquery.room.statistics import AllQueries
 
-both_relations = pytest.mark.parametrize("relation", list(Neighbours), ids=lambda r: r.value)
+both_relations = pytest.mark.parametrize("relation", [*RELATIONS, *UNITS], ids=name_of)
 
 
 def test_everything_that_the_room_counts_has_a_case() -> None:
@@ -48,6 +50,12 @@ def test_plans_are_found_and_tried(name, relation) -> None:
 
 
 def test_the_number_of_rows() -> None:
-    found = audit_row_count(3)
-    assert (found.violations, found.tried) == ([], 3)
-    assert found.share == pytest.approx(1)
+    for relation in (Neighbours.ADD_REMOVE, *UNITS):
+        found = audit_row_count(3, relation)
+        assert (found.violations, found.tried) == ([], 3)
+        assert found.share == pytest.approx(1)
+
+
+def test_the_rows_of_units() -> None:
+    found = audit_units(20)
+    assert (found.violations, found.tried) == ([], 20)

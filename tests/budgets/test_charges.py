@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from dualquery.budgets.budget_file import BudgetFile
 from dualquery.budgets.charge import Charge
 from dualquery.privacy.composition import Cost
-from dualquery.privacy.events import Neighbours
+from dualquery.privacy.neighbours import Neighbours
 from dualquery.runtime.errors import BadInputError
 from tests.budgets.conftest import Make
 

@@ -15,7 +15,7 @@ import pytest
 from dualquery.budgets.budget_file import BudgetFile
 from dualquery.budgets.charge import Charge
 from dualquery.privacy.composition import Composition, Cost, PrivacyFilter
-from dualquery.privacy.events import Neighbours
+from dualquery.privacy.neighbours import Neighbours
 from dualquery.runtime.errors import BadInputError
 from tests.budgets.conftest import Make
 from tests.budgets.test_charges import TENTH, charged

@@ -5,13 +5,14 @@ from __future__ import annotations
 import errno
 import json
 import os
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from dualquery.checkpoints.checkpoint import Checkpoint
-from dualquery.checkpoints.lines import Lines, _next
+from dualquery.checkpoints.lines import _BEGINNING, Lines, _next
 from dualquery.privacy.events import GaussianNoise, RandomizedReport, SampledQueries
 from dualquery.room.ground import Ground
 from dualquery.runtime.errors import BadInputError
@@ -169,3 +170,25 @@ def test_a_value_whose_computation_killed_two_processes_is_replaced(tmp_path) ->
         kept.close()
     kept = Checkpoint(tmp_path / "journal")
     assert kept.recall("round 3", die, lambda: {"instead": 1}) == {"instead": 1}
+
+
+def test_what_would_fill_the_memory_is_refused(tmp_path) -> None:
+    """Digests that fit are no proof: who edits a file can compute them anew."""
+    empty = {"array": "float64", "shape": [1 << 28], "data": ""}
+    drawn = {"begin": {"kind": "LaplaceNoise", "epsilon": 1.0}, "times": 1 << 23}
+    for entries, message in (
+        ([{"fact": "x", "value": empty}], "0 bytes where 2,147,483,648 are expected"),
+        ([{"fact": "x", "value": {**empty, "shape": [1 << 30]}}], "may be left"),
+        ([{**drawn, "ground": asdict(GROUND)}] * 3, "a draw of 8388608 events"),
+        ([{"attempt": 1e400}], "attempt inf"),
+        ([{"attempt": 2}, {"attempt": 1}], "attempt 1"),
+    ):
+        path = tmp_path / "journal"
+        digest, lines = _BEGINNING, []
+        for entry in ({"checkpoint": 1}, *entries):
+            text = json.dumps(entry)
+            digest = _next(digest, text)
+            lines.append(f"{digest} {text}\n")
+        path.write_text("".join(lines))
+        with pytest.raises(BadInputError, match=message):
+            Checkpoint(path)

@@ -12,7 +12,7 @@ from dualquery.audit.findings import Finding
 from dualquery.audit.planted import PLANTED, Planted
 from dualquery.audit.suite import Check
 from dualquery.cli.main import main
-from dualquery.privacy.events import Neighbours
+from dualquery.privacy.neighbours import RELATIONS
 
 
 @pytest.fixture
@@ -96,7 +96,7 @@ def test_every_mechanism_and_relation_is_listed() -> None:
     names = {check.name for check in suite.list_checks(suite.QUICK)}
     for part in ("games", "planned", "releases"):
         for mechanism in ("dualquery", "auto", "mwem", "mwem-sampled", "barak", "matrix"):
-            for relation in Neighbours:
+            for relation in RELATIONS:
                 named = f"{part}/{mechanism}/{relation.value}" in names
                 assert named == ((part, mechanism) != ("releases", "auto"))
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dualquery.data.buckets import fitting_edges, simplest
-from dualquery.data.careful_draft import DraftedColumn, careful_draft
+from dualquery.data.drafting import DraftedColumn, careful_draft
 from dualquery.data.readers.python_objects import FrameSource
 from dualquery.data.schema.columns import Binary, Categorical, Numeric
 from dualquery.data.schema.dates import Dates
@@ -127,6 +127,80 @@ def test_dates_become_years_months_or_days() -> None:
     assert isinstance(seen, Dates)
     assert (seen.by, seen.bits) == ("day", 20)
     assert "may be the other way round" in found["either"].remark
+
+
+def test_amounts_of_few_values_get_buckets_and_codes_do_not() -> None:
+    months = rng().choice([0, 1, 2, 3, 4, 5, 6, *range(8, 75, 3)], ROWS)
+    found = draft(
+        months=months, country=np.arange(ROWS) % 41, grade=np.arange(ROWS) % 20 * 3,
+        trade_code=rng().choice(range(1000, 9000, 111), ROWS),
+    )  # fmt: skip
+    assert isinstance(found["months"].column, Numeric)
+    assert "if they are codes" in found["months"].remark
+    for name in ("country", "grade", "trade_code"):
+        assert isinstance(found[name].column, Categorical), name
+
+
+def test_a_marker_at_the_end_of_the_range_has_a_bucket_of_its_own() -> None:
+    values = np.where(rng().random(ROWS) < 0.1, 99_999, rng().integers(0, 500, ROWS))
+    column = draft(x=values)["x"].column
+    assert isinstance(column, Numeric)
+    assert column.edges[-2] == 99_999
+
+
+def test_a_few_numbers_far_beyond_do_not_stretch_the_range() -> None:
+    money = np.exp(rng().normal(10, 1, ROWS))
+    money[7] = 1e12
+    found = draft(x=money)["x"]
+    assert isinstance(found.column, Numeric)
+    assert found.column.edges[-1] < 1e8
+    assert "far beyond are clipped" in found.remark
+
+
+def test_texts_that_categories_would_not_cover_are_left_out() -> None:
+    found = draft(
+        name=[f"n{i % 1_000}" for i in range(ROWS)],
+        price=[f"${i % 900 + 1_000:,}.00" for i in range(ROWS)],
+        share=[f"{i % 90}.{i % 7}%" for i in range(ROWS)],
+        patient_id=[f"P{i // 3}" for i in range(ROWS)],
+        nothing=[None] * ROWS,
+        kept=["a", "b"] * (ROWS // 2),
+    )
+    remarks = {name: each.remark for name, each in found.items() if each.column is None}
+    assert remarks.keys() == {"name", "price", "share", "patient_id", "nothing"}
+    assert "6% of the rows only" in remarks["name"]
+    assert "write them without signs" in remarks["price"]
+    assert "write them without signs" in remarks["share"]
+    assert "names of persons" in remarks["patient_id"]
+
+
+def test_dates_as_digits_clock_times_and_slips() -> None:
+    start = datetime.date(2001, 5, 17)
+    days = [start + datetime.timedelta(days=i % 2_900) for i in range(ROWS)]
+    slips = [f"{day:%d.%m.%Y}" for day in days]
+    slips[5] = "31.02.2003"
+    found = draft(
+        text=[f"{day:%Y%m%d}" for day in days],
+        number=[int(f"{day:%Y%m%d}") for day in days],
+        month=[int(f"{day:%Y%m}") for day in days],
+        time=[f"{i % 24:02}:{i % 60:02}" for i in range(ROWS)],
+        slips=slips,
+    )
+    for name in ("text", "number", "slips"):
+        column = found[name].column
+        assert isinstance(column, Dates), name
+        assert (column.by, column.labels[0]) == ("year", "2001")
+    assert "'31.02.2003' count as missing" in found["slips"].remark
+    assert isinstance(found["time"].column, Dates)
+    assert found["time"].column.by == "hour of day"
+    assert isinstance(found["month"].column, Numeric)
+    assert found["month"].column.edges[:2] == (200101, 200201)
+
+
+def test_labels_come_in_the_order_of_their_numbers() -> None:
+    column = draft(x=["10+", "0-4", "5-9"] * 9)["x"].column
+    assert isinstance(column, Categorical)
+    assert column.labels == ("0-4", "5-9", "10+")
 
 
 def test_what_cannot_be_kept_is_left_out_and_said() -> None:

@@ -179,7 +179,7 @@ def test_workbooks_are_read(tmp_path: Path) -> None:
 
 
 def test_without_a_reader_of_workbooks_the_extra_is_named(tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "fastexcel", None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     (tmp_path / "t.xlsx").write_bytes(b"PK")
     with pytest.raises(BadInputError, match=r"pip install 'dualquery\[excel\]'"):
         read(tmp_path / "t.xlsx")

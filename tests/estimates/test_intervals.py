@@ -14,7 +14,8 @@ from dualquery.estimates.intervals import LEVEL, Intervals, gaussian_half_width,
 from dualquery.mechanisms.matrix.expansion import Expansion
 from dualquery.mechanisms.matrix.measurement import FeatureMeasurement, QueryMeasurement
 from dualquery.mechanisms.matrix.scales import plan_strategy
-from dualquery.privacy.events import GaussianNoise, Neighbours
+from dualquery.privacy.events import GaussianNoise
+from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.generate.random import random_conjunctions
 from dualquery.releases.answering import answer_queries
 from dualquery.room.curator import Curator

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import random
+import re
 import zipfile
 from typing import Any
 
@@ -77,6 +78,16 @@ def parquet_bytes(table: Any, **options: Any) -> bytes:
     return stream.getvalue()
 
 
+def ipc_bytes(table: Any, stream: bool = False, **options: Any) -> bytes:
+    import pyarrow as pa
+
+    out = io.BytesIO()
+    make = pa.ipc.new_stream if stream else pa.ipc.new_file
+    with make(out, table.schema, options=pa.ipc.IpcWriteOptions(**options)) as writer:
+        writer.write_table(table, max_chunksize=5)
+    return out.getvalue()
+
+
 def spoil_table(chance: random.Random, data: bytes) -> bytes:
     """Change a table's values, types or form, or bytes of its pages; now and then, any bytes."""
     import pyarrow as pa
@@ -92,6 +103,45 @@ def spoil_table(chance: random.Random, data: bytes) -> bytes:
         table = pq.read_table(io.BytesIO(data))
     except (pa.ArrowException, OSError):
         return spoil_bytes(chance, data)
+    options = {
+        "compression": chance.choice(("none", "snappy", "zstd", "gzip")),
+        "use_dictionary": chance.random() < 0.5,
+        "data_page_version": chance.choice(("1.0", "2.0")),
+        "store_schema": chance.random() < 0.7,
+        "row_group_size": chance.choice((1, 5, 100)),
+    }
+    return parquet_bytes(_with_a_spoilt_column(chance, table), **options)
+
+
+def spoil_ipc(chance: random.Random, data: bytes) -> bytes:
+    """Change a table of Arrow batches, or bytes of its file: as often some within the batches."""
+    import pyarrow as pa
+
+    if chance.random() < 0.7:
+        content = bytearray(data)
+        for _ in range(chance.choice((1, 1, 2, 5))):
+            if content:
+                at = chance.randrange(len(content))
+                content[at] = chance.choice((0, 1, 4, 127, 128, 255, content[at] ^ 1 << at % 8))
+        return bytes(content) if chance.random() < 0.8 else spoil_bytes(chance, data)
+    try:
+        stream = not data.startswith(b"ARROW1")
+        opened = (pa.ipc.open_stream if stream else pa.ipc.open_file)(io.BytesIO(data))
+        table = opened.read_all()
+        table.validate(full=True)
+        return ipc_bytes(
+            _with_a_spoilt_column(chance, table),
+            chance.random() < 0.5,
+            compression=chance.choice((None, "lz4", "zstd")),
+        )
+    except (pa.ArrowException, OSError, UnicodeDecodeError):  # two spliced examples
+        return spoil_bytes(chance, data)
+
+
+def _with_a_spoilt_column(chance: random.Random, table: Any) -> Any:
+    """Return an Arrow table with another value, type or name in one column."""
+    import pyarrow as pa
+
     at = chance.randrange(table.num_columns)
     values = table.column(at).to_pylist()
     if values:
@@ -120,15 +170,50 @@ def spoil_table(chance: random.Random, data: bytes) -> bytes:
             given = (
                 [None if v is None else str(v) for v in values] if kind == pa.string() else values
             )
-            table = table.set_column(at, name, pa.array(given, kind))
-            break
+            return table.set_column(at, name, pa.array(given, kind))
         except (pa.ArrowException, TypeError, ValueError, OverflowError):
             continue
-    options = {
-        "compression": chance.choice(("none", "snappy", "zstd", "gzip")),
-        "use_dictionary": chance.random() < 0.5,
-        "data_page_version": chance.choice(("1.0", "2.0")),
-        "store_schema": chance.random() < 0.7,
-        "row_group_size": chance.choice((1, 5, 100)),
-    }
-    return parquet_bytes(table, **options)
+    return table
+
+
+def spoil_workbook(chance: random.Random, data: bytes) -> bytes:
+    """Change a text within a workbook, which is a zip file, or bytes of the file."""
+    if chance.random() < 0.2:
+        return spoil_bytes(chance, data)
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as whole:
+            contents = {name: whole.read(name) for name in whole.namelist()}
+    except Exception:  # it is two spliced examples
+        return spoil_bytes(chance, data)
+    texts = [name for name in contents if name.endswith((".xml", ".rels"))]
+    for _ in range(chance.choice((1, 1, 2))):
+        name = chance.choice([*texts, *(n for n in texts if "sheet" in n or "shared" in n)])
+        spoil = chance.choice((spoil_bytes, spoil_tags, spoil_tags, spoil_tags))
+        contents[name] = spoil(chance, contents[name])
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", chance.choice((zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED))) as to:
+        for name, content in contents.items():
+            to.writestr(name, content)
+    return out.getvalue()
+
+
+def spoil_tags(chance: random.Random, data: bytes) -> bytes:
+    """Change an attribute, a number or a tag of an XML text."""
+    found = list(re.finditer(rb'"[^"]*"|>[^<>]+<|<[^<>]+>', data))
+    if not found:
+        return spoil_bytes(chance, data)
+    place = chance.choice(found)
+    odd = chance.choice(
+        (b"-1", b"0", b"1048577", b"XFD1048576", b"A1:XFD9", b"99999999999", b"1e999", b"s", b"b",
+         b"e", b"d", b"str", b"inlineStr", b"&#0;", b"&amp;", b"&x;", b"2014-13-40T25:00", b"A0",
+         b"\xff", b"9" * 400)
+    )  # fmt: skip
+    match chance.randrange(4):
+        case 0 | 1:
+            end = data[place.end() - 1 : place.end()]
+            new = data[place.start() : place.start() + 1] + odd + end
+        case 2:
+            new = b""
+        case _:
+            new = place[0] * chance.choice((2, 50))
+    return data[: place.start()] + new + data[place.end() :]

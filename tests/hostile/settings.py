@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from dataclasses import replace
 from functools import partial
@@ -10,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from dualquery.data.blocks import choose_schema
+from dualquery.data.readers.csv import CsvSource
 from dualquery.data.readers.formats import source_of
 from dualquery.data.schema.files import format_schema, load_schema, schema_from_dict
 from dualquery.data.schema.items import ItemSchema
@@ -52,6 +55,19 @@ kind = "binary"
 zero = "no"
 one = "yes"
 """
+
+
+_DICTIONARIES = (
+    '{"age": 85, "sex": 2, "job": 40}',
+    '{"fields": [{"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 120, '
+    '"required": true}}, {"name": "sex", "type": "string", "constraints": {"enum": ["F", "M"]}}, '
+    '{"name": "seen", "type": "date", "constraints": {"minimum": "2014-01-01", "maximum": '
+    '"2015-06-30"}}, {"name": "ok", "type": "boolean"}], "missingValues": ["", "NA"]}',
+    '{"name": "r", "schema": {"fields": [{"name": "c", "categories": [{"value": 1}, "b"]}]}}',
+    '{"@context": "http://www.w3.org/ns/csvw", "tableSchema": {"columns": [{"titles": ["age"], '
+    '"datatype": {"base": "integer", "minimum": 0, "maximum": 9}}, {"name": "c", "required": true, '
+    '"datatype": {"base": "string", "format": "a|b|c"}}]}}',
+)
 
 
 def _read_schema(ending: str, data: bytes, folder: Path) -> None:
@@ -119,6 +135,26 @@ def _read_question(data: bytes, folder: Path) -> None:
     ask(question, SCHEMA)
 
 
+def _read_grammar(data: bytes, folder: Path) -> None:
+    from dualquery.questions.asked import ask
+    from dualquery.questions.grammar import parse_question
+
+    del folder
+    question = parse_question(data.decode("utf-8", "replace"))
+    assert parse_question(data.decode("utf-8", "replace")) == question
+    ask(question, SCHEMA)
+
+
+def _read_dialect(data: bytes, folder: Path) -> None:
+    from dualquery.data.readers.dialect import Dialect
+
+    dialect = Dialect.parse(data.decode("utf-8", "replace"))
+    path = folder / "a.csv"
+    path.write_bytes("e,x;b,c;d\td\n1.000,5;2,3\tx;y\n".encode("latin-1"))
+    source = CsvSource(path, "a.csv", dialect=dialect)
+    legal_rows(source, choose_schema(source))
+
+
 def _read_query_file(ending: str, data: bytes, folder: Path) -> None:
     from dualquery.queries.generate.files import read_queries, workload_of_texts
 
@@ -166,18 +202,23 @@ quiet = true
 """
 
 
-def _read_config(data: bytes, folder: Path) -> None:
+@functools.cache
+def _release_command() -> Any:
     import typer
 
     from dualquery.cli.main import app
+
+    command: Any = typer.main.get_command(app)
+    return command.commands["release"]
+
+
+def _read_config(data: bytes, folder: Path) -> None:
     from dualquery.cli.options import apply_config
     from dualquery.cli.release import check_options
 
     path = folder / "config.toml"
     path.write_bytes(data)
-    command: Any = typer.main.get_command(app)
-    release = command.commands["release"]
-    context = release.make_context("release", [])
+    context = _release_command().make_context("release", [])
     given = apply_config(context, path)
     assert given.keys() == context.params.keys()
     check_options(given)
@@ -197,6 +238,14 @@ SETTINGS: dict[str, Parser] = {
         partial(_read_query_file, ".csv"),
     ),
     "question": Parser(texts(*_QUESTIONS), TEXT, _read_question),
+    "question grammar": Parser(texts(*_QUESTIONS), TEXT, _read_grammar),
+    "data dictionary": Parser(texts(*_DICTIONARIES), spoil_json, partial(_read_schema, ".json")),
+    "data dictionary text": Parser(texts(*_DICTIONARIES), TEXT, partial(_read_schema, ".json")),
+    "csv dialect": Parser(
+        texts("delimiter=;,encoding=latin-1,decimal=,", "delimiter=tab,encoding=windows-1252"),
+        TEXT,
+        _read_dialect,
+    ),
     "columns": Parser(texts("age,!job", "0-9,12", '"a, b",3', "1-2,4"), TEXT, _read_columns),
     "source name": Parser(
         texts("csv:DIR/a.csv", "biased:100,5", "netflix-like:10,5,1", "DIR/*.parquet", "adult"),

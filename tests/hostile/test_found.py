@@ -7,6 +7,7 @@ import gzip
 import io
 import json
 import lzma
+import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -29,6 +30,7 @@ from dualquery.rows.counts_file import CountsFile
 from dualquery.runtime.array_files import read_arrays
 from dualquery.runtime.documents import parse_json, parse_toml
 from dualquery.runtime.errors import BadInputError
+from dualquery.runtime.resources import limited_space
 from solvers.errors import MalformedFileError, ProblemTooLargeError
 from solvers.formats import read_instance
 from tests.tables import SCHEMA, people
@@ -100,6 +102,118 @@ def test_tables(tmp_path: Path, case: str) -> None:
     (tmp_path / file).write_bytes(make())
     with pytest.raises(BadInputError, match=message):
         read(f"{form}{colon}{tmp_path / file}")
+
+
+def test_a_row_that_is_no_utf8_and_too_long_prints_no_traceback(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    printed: list[object] = []
+    monkeypatch.setattr("sys.unraisablehook", printed.append)
+    (tmp_path / "x.csv").write_bytes(b"a,b\n1,2\n3,\xff,4\n")
+    with pytest.raises(BadInputError, match="not UTF-8 text at line 3, byte 3"):
+        read(str(tmp_path / "x.csv"))
+    assert printed == []
+
+
+def ipc(table: pa.Table, **options: object) -> bytes:
+    stream = io.BytesIO()
+    with pa.ipc.new_file(stream, table.schema, options=pa.ipc.IpcWriteOptions(**options)) as writer:
+        writer.write_table(table)
+    return stream.getvalue()
+
+
+def test_arrow_batches_are_checked_before_polars_trusts_them(tmp_path: Path) -> None:
+    """Offsets beyond the texts once ended the process."""
+    for column in (
+        INVALID_UTF8,
+        pa.StringArray.from_buffers(
+            2, pa.py_buffer(np.array([0, 10**6, 2], np.int32).tobytes()), pa.py_buffer(b"ab")
+        ),
+    ):
+        (tmp_path / "x.arrow").write_bytes(ipc(pa.table({"a": column})))
+        with pytest.raises(BadInputError, match="damaged file of Arrow batches"):
+            read(str(tmp_path / "x.arrow"))
+    name = ipc(pa.table({"abcd": ["x"]})).replace(b"abcd", b"ab\x80d")
+    (tmp_path / "x.arrow").write_bytes(name)
+    with pytest.raises(BadInputError, match="damaged file of Arrow batches"):
+        read(str(tmp_path / "x.arrow"))
+
+
+def long_row(items: int) -> pa.Table:
+    offsets = pa.array([0, items], pa.int64())
+    return pa.table({"items": pa.LargeListArray.from_arrays(offsets, np.zeros(items, np.int8))})
+
+
+@pytest.mark.parametrize("ending", [".parquet", ".arrow"])
+def test_a_row_that_unpacks_to_very_many_items(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str
+) -> None:
+    """A block has a limit once it is read, and while it is read where the system has one."""
+    path = tmp_path / f"x{ending}"
+    table = long_row(60_000_000)
+    if ending == ".parquet":
+        pq.write_table(table, path)
+    else:
+        path.write_bytes(ipc(table, compression="zstd"))
+    assert path.stat().st_size < 100_000
+    monkeypatch.setattr("dualquery.data.readers.arrow_blocks.LARGEST", 1 << 20)
+    with pytest.raises(BadInputError, match="a block of rows takes more than"):
+        read(str(path))
+    monkeypatch.setattr(
+        "dualquery.data.readers.arrow_blocks.limited_space", lambda _: contextlib.nullcontext()
+    )
+    with pytest.raises(BadInputError, match="a block of rows takes more than"):
+        read(str(path))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="no other system limits address space")
+def test_address_space_is_limited_within_a_block_only() -> None:
+    import resource
+
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    with limited_space(1 << 26):
+        with pytest.raises(MemoryError):
+            np.zeros(1 << 28, np.uint8)
+        with limited_space(1 << 29):
+            np.zeros(1 << 28, np.uint8)
+    assert resource.getrlimit(resource.RLIMIT_AS) == before
+    np.zeros(1 << 28, np.uint8)
+
+
+def test_a_workbook_that_states_very_many_cells(tmp_path: Path) -> None:
+    """Two cells in opposite corners: 17 billion between them, which the reader would make."""
+    pytest.importorskip("fastexcel")
+    with zipfile.ZipFile(tmp_path / "x.xlsx", "w", zipfile.ZIP_DEFLATED) as book:
+        for name, text in WORKBOOK.items():
+            book.writestr(name, text)
+    with pytest.raises(BadInputError, match="not readable as an Excel workbook"):
+        read(str(tmp_path / "x.xlsx"))
+
+
+SHEETS = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+PARTS = "http://schemas.openxmlformats.org/package/2006/relationships"
+WORKBOOK = {
+    "_rels/.rels": f'<Relationships xmlns="{PARTS}"><Relationship Id="a" '
+    f'Type="{OFFICE}/officeDocument" Target="xl/workbook.xml"/></Relationships>',
+    "xl/workbook.xml": f'<workbook xmlns="{SHEETS}" xmlns:r="{OFFICE}"><sheets>'
+    '<sheet name="s" sheetId="1" r:id="b"/></sheets></workbook>',
+    "xl/_rels/workbook.xml.rels": f'<Relationships xmlns="{PARTS}"><Relationship Id="b" '
+    f'Type="{OFFICE}/worksheet" Target="worksheets/sheet1.xml"/></Relationships>',
+    "xl/worksheets/sheet1.xml": f'<worksheet xmlns="{SHEETS}"><sheetData>'
+    '<row r="1"><c r="A1"><v>1</v></c></row>'
+    '<row r="1048576"><c r="XFD1048576"><v>1</v></c></row></sheetData></worksheet>',
+}
+
+
+def test_a_view_of_a_database_reads_no_other_file(tmp_path: Path) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    secret = tmp_path / "secret.csv"
+    secret.write_text("a\n1\n")
+    with contextlib.closing(duckdb.connect(tmp_path / "x.db")) as connection:
+        connection.execute(f"CREATE VIEW v AS SELECT * FROM read_csv('{secret}')")
+    with pytest.raises(BadInputError, match="DuckDB refuses"):
+        read(f"duckdb:{tmp_path / 'x.db'}?SELECT * FROM v")
 
 
 def test_remarks_of_a_parquet_file_may_be_anything(tmp_path: Path) -> None:

@@ -64,6 +64,9 @@ def main(arguments: list[str]) -> None:
 
     resources.available_memory = lambda: MEMORY
     warnings.simplefilter("ignore")
+    unraised: list[str] = []
+    # What no one can catch, since a library called us, is printed with a traceback.
+    sys.unraisablehook = lambda what: unraised.append(f"{what.err_msg}: {what.exc_value!r}")
     place = os.open(os.environ[PLACE], os.O_CREAT | os.O_WRONLY) if PLACE in os.environ else None
     limited = False
     for name in names:
@@ -90,10 +93,15 @@ def main(arguments: list[str]) -> None:
             try:
                 with _folder() as folder:
                     started = time.perf_counter()
-                    parser.read(data, folder)
-                accepted += 1
-            except DOCUMENTED:
-                refused += 1
+                    unraised.clear()
+                    accepts = True
+                    try:
+                        parser.read(data, folder)
+                    except DOCUMENTED:
+                        accepts = False
+                    assert not unraised, f"printed with a traceback: {unraised}"
+                accepted += accepts
+                refused += not accepts
             except BaseException as error:
                 lines = traceback.format_exception(error)
                 faults.append(f"{name} {number}: {data[:300]!r}\n{''.join(lines)[-1500:]}")

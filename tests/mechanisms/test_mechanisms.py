@@ -13,7 +13,8 @@ import pytest
 from dualquery.mechanisms.protocol import Budget, Mechanism, Outcome, Plan, Session, Task
 from dualquery.mechanisms.registry import BUILT_IN, configure
 from dualquery.privacy.accountants.choice import ACCOUNTANTS, best
-from dualquery.privacy.events import GaussianNoise, Neighbours, events_of
+from dualquery.privacy.events import GaussianNoise, events_of
+from dualquery.privacy.neighbours import Neighbours
 from dualquery.releases.making import run, statement
 from dualquery.room.curator import Curator
 from dualquery.room.ground import Ground

@@ -8,7 +8,8 @@ import pytest
 from dualquery.data.cells import rows_of_values
 from dualquery.mechanisms.protocol import Budget, Session, Task
 from dualquery.privacy.accountants.choice import best
-from dualquery.privacy.events import GaussianNoise, LaplaceNoise, Neighbours, SampledQueries
+from dualquery.privacy.events import GaussianNoise, LaplaceNoise, SampledQueries
+from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.family import products_of
 from dualquery.queries.forms.cuboids import Cuboids
 from dualquery.queries.generate.marginals import all_marginals

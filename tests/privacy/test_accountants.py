@@ -21,12 +21,12 @@ from dualquery.privacy.events import (
     GameSchedule,
     GaussianNoise,
     LaplaceNoise,
-    Neighbours,
     SampledQueries,
     events_of,
     pure_epsilon,
     zcdp_rho,
 )
+from dualquery.privacy.neighbours import Neighbours
 from dualquery.runtime.errors import BadInputError
 
 PAPER, ADVANCED, ZCDP = PaperAccountant(), AdvancedAccountant(), ZcdpAccountant()

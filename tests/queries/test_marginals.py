@@ -13,7 +13,11 @@ from scipy import stats
 from dualquery.data.domain import Domain
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.generate import marginals
-from dualquery.queries.generate.marginals import all_marginals, random_marginals
+from dualquery.queries.generate.marginals import (
+    all_marginals,
+    random_marginals,
+    target_marginals,
+)
 from dualquery.rows.packed import Records, RecordsBuilder
 from dualquery.runtime.errors import BadInputError
 
@@ -48,6 +52,28 @@ def test_counts_of_each_marginal_add_up_to_n(way: int) -> None:
         np.bincount(marginal), [np.prod([CELLS[j] for j in s]) for s in sets]
     )
     np.testing.assert_array_equal(np.bincount(marginal, counts), np.full(len(sets), 777))
+
+
+def test_target_marginals_are_those_of_the_target_and_every_two_others() -> None:
+    workload = target_marginals(DOMAIN, 2)
+    counts = workload.counts(legal_records(777), 1)
+    sets, marginal = np.unique(column_sets(workload), axis=0, return_inverse=True)
+    pairs = itertools.combinations((0, 1, 3, 4), 2)
+    assert sets.tolist() == sorted(sorted((2, *pair)) for pair in pairs)
+    np.testing.assert_array_equal(
+        np.bincount(marginal), [np.prod([CELLS[j] for j in s]) for s in sets]
+    )
+    np.testing.assert_array_equal(np.bincount(marginal, counts), np.full(len(sets), 777))
+
+
+def test_target_marginals_of_few_columns() -> None:
+    chosen = target_marginals(DOMAIN, 4, [0, 3, 4])
+    assert np.unique(column_sets(chosen), axis=0).tolist() == [[0, 3, 4]]
+    np.testing.assert_array_equal(chosen.literals, target_marginals(DOMAIN, 4, [0, 3]).literals)
+    pair = target_marginals(DOMAIN, 0, [1])
+    assert np.unique(column_sets(pair), axis=0).tolist() == [[0, 1]]
+    with pytest.raises(BadInputError, match="another column"):
+        target_marginals(DOMAIN, 1, [1])
 
 
 def test_positive_marginals_have_positive_literals_only() -> None:

@@ -18,7 +18,8 @@ from dualquery.data.domain import Domain
 from dualquery.data.schema.columns import Binary
 from dualquery.data.schema.table import TableSchema
 from dualquery.mechanisms.registry import configure
-from dualquery.privacy.events import GaussianNoise, LaplaceNoise, Neighbours
+from dualquery.privacy.events import GaussianNoise, LaplaceNoise
+from dualquery.privacy.neighbours import RELATIONS, Neighbours
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.forms.fourier import asked_sets
 from dualquery.queries.generate.marginals import all_marginals
@@ -359,7 +360,7 @@ def test_less_noise_than_for_replaced_records() -> None:
     """At the same guarantee, on Adult: the price of the noisy number of rows included."""
     data = load("adult")
     errors = {}
-    for relation in Neighbours:
+    for relation in RELATIONS:
         made = dualquery.release(
             "adult", queries=3000, mechanism="gaussian", delta=1e-3,
             neighbours=relation.value, seed=1,

@@ -50,6 +50,7 @@ OPENERS = (
     "dualquery.data.readers",
     "dualquery.rows.dataset",
     "dualquery.rows.engines",
+    "dualquery.arguments",
     "dualquery.api",
     "dualquery.capture",
     "dualquery.synthesizer",
@@ -59,7 +60,8 @@ OPENERS = (
 
 EXPORTED = frozenset(
     {
-        "dualquery.Engine", "dualquery.Synthesizer", "dualquery.evaluate", "dualquery.release",
+        "dualquery.Engine", "dualquery.Synthesizer", "dualquery.Table", "dualquery.evaluate",
+        "dualquery.release",
         "dualquery.data.FORMATS", "dualquery.data.load", "dualquery.data.parse_source",
         "dualquery.data.source_of",
     }
@@ -102,10 +104,12 @@ STATED = {
 
 UNSTATED = {
     "dualquery/__init__.py": "names of the package: what they do is listed below their own files",
+    "dualquery/arguments.py": "hands the table to `release`, which is listed here",
     "dualquery/data/": "readers: they hand rows to a caller, who is listed here",
     "dualquery/cli/given_table.py": "hands the table to a command, which is listed here",
     "dualquery/rows/": "engines: they hand rows to a caller, who is listed here",
     "dualquery/audit/repeated.py": "makes releases of made-up tables",
+    "dualquery/audit/units.py": "cuts made-up tables to units",
     "dualquery/budgets/marks.py": "a keyed hash for the user's own budget file, to warn with",
     "dualquery/queries/generate/files.py": "reads a file of public queries",
     "dualquery/releases/folder.py": "reads the folder of a release, which is public",

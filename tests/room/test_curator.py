@@ -19,10 +19,10 @@ from dualquery.privacy.events import (
     GameSchedule,
     GaussianNoise,
     LaplaceNoise,
-    Neighbours,
     RandomizedReport,
     SampledQueries,
 )
+from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.generate.marginals import all_marginals
 from dualquery.room.assumptions import numerical_assumptions

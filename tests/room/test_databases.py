@@ -12,7 +12,8 @@ from dualquery.mechanisms.baselines.smalldb import (
     SmallDB,
 )
 from dualquery.mechanisms.protocol import Budget, Task
-from dualquery.privacy.events import RANGE_SLACK, Neighbours
+from dualquery.privacy.events import RANGE_SLACK
+from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.generate.random import random_conjunctions
 from dualquery.room.draws import weighted_kernels as kernels

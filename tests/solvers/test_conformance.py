@@ -30,7 +30,7 @@ from tests.solvers.instances import (
     sampled_problem,
 )
 
-ELSEWHERE = ("maxsat", "maxsat-rc2", "gurobi", "cplex")
+ELSEWHERE = ("maxsat", "pb", "maxsat-rc2", "clasp", "toulbar2", "gurobi", "cplex")
 """A command of the user's, and extras: `test_maxsat` and `test_optional_backends` run these."""
 
 VARIANTS = (
@@ -111,7 +111,7 @@ def test_a_thousand_problems_of_many_constraints(solver: Solver) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["auto", "auto:prove"])
+@pytest.mark.parametrize("name", ["auto", "auto:brief", "auto:fast", "auto:prove"])
 def test_auto_reaches_the_optimum_under_constraints(name: str) -> None:
     auto, reference = get_solver(name), get_solver("exhaustive")
     for seed in range(1000, 2000):

@@ -1,4 +1,4 @@
-"""External MaxSAT solvers: the protocol, and what goes wrong with commands."""
+"""External MaxSAT and pseudo-Boolean solvers: the protocol, and what goes wrong with commands."""
 
 from __future__ import annotations
 
@@ -24,6 +24,8 @@ from solvers import (
     get_solver,
 )
 from solvers.backends.external import run_command
+from solvers.formats.clauses import encode
+from solvers.formats.opb import pseudo_boolean
 from tests.solvers.instances import NAMED, groups_of, problem, random_problem, row, sampled_problem
 
 SCRIPT = Path(__file__).with_name("wcnf_solver.py")
@@ -115,6 +117,49 @@ def test_claims_that_do_not_hold(
     assert complaint in caplog.text
 
 
+@pytest.mark.parametrize(
+    ("lines", "code", "status"),
+    [
+        ("o 6|s OPTIMUM FOUND|v 011{rest}", 30, Status.OPTIMAL),
+        ("o 9|o 6|s OPTIMUM FOUND|v -1 2 3 0", 0, Status.OPTIMAL),
+        ("o 6|v -1 2|v 3 0|s OPTIMUM FOUND", 30, Status.OPTIMAL),
+        ("o 6|s OPTIMUM FOUND|v -1 2 3", 30, Status.OPTIMAL),
+        ("c x|o 6|s SATISFIABLE|v -1 2 3 0", 10, Status.FEASIBLE),
+        ("o 6|s UNKNOWN|v -1 2 3 0", 0, Status.FEASIBLE),
+        ("o 6|s OPTIMUM FOUND|v -1 2 3 0", 1, Status.FEASIBLE),
+        ("s UNKNOWN", 0, Status.FALLBACK),
+        ("s UNSATISFIABLE", 20, Status.FALLBACK),
+    ],
+)
+def test_rules_of_the_evaluations(lines: str, code: int, status: Status, tmp_path: Path) -> None:
+    instance = small()
+    clauses = encode(instance)
+    cost = round((clauses.best - 4.0) * clauses.scale)
+    said = lines.replace("o 6", f"o {cost}").format(rest="0" * (clauses.variables - 3))
+    answer = tmp_path / "answer.py"
+    answer.write_text(f"print({said!r}.replace('|', '\\n')); raise SystemExit({code})")
+    solver = get_solver(f"maxsat:{shlex.join([sys.executable, str(answer)])}")
+    solution = solver.solve(instance)
+    assert solution.status is status
+    assert status is Status.FALLBACK or solution.record.tolist() == [0, 1, 1]
+
+
+@pytest.mark.parametrize("claim", ["s OPTIMUM FOUND", "s SATISFIABLE"])
+def test_rules_of_the_pseudo_boolean_competitions(claim: str, tmp_path: Path) -> None:
+    instance = small()
+    program = pseudo_boolean(instance)
+    cost = round((program.constant - 4.0) * program.scale)
+    answer = tmp_path / "answer.py"
+    answer.write_text(
+        "import sys; from pathlib import Path; assert 'min:' in Path(sys.argv[2]).read_text()\n"
+        f"print('c hello', 'o {cost}', '{claim}', 'v -x1 x2', 'v x3 x4', sep='\\n')"
+    )
+    command = shlex.join([sys.executable, str(answer), "--", "{opb}"])
+    solution = get_solver(f"pb:{command}").solve(instance)
+    assert solution.record.tolist() == [0, 1, 1]
+    assert solution.status is (Status.OPTIMAL if "OPTIMUM" in claim else Status.FEASIBLE)
+
+
 def test_better_hint_refutes_a_false_optimum(tmp_path: Path) -> None:
     answer = tmp_path / "answer.py"
     answer.write_text("print('o 2\\ns OPTIMUM FOUND\\nv 1 -2 0')")
@@ -183,6 +228,8 @@ def test_missing_or_empty_command() -> None:
         get_solver("maxsat")
     with pytest.raises(UnknownSolverError, match="quotation"):
         get_solver("maxsat:'unclosed")
+    with pytest.raises(UnknownSolverError, match="pb needs a command that reads OPB"):
+        get_solver("pb")
 
 
 def test_an_argument_of_rc2() -> None:

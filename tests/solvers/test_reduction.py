@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from solvers import BestResponse, Groups, Reducing, Status, get_solver, reduce, reduction
+from solvers import (
+    BestResponse,
+    Groups,
+    InfeasibleProblemError,
+    Reducing,
+    Status,
+    get_solver,
+    reduce,
+    reduction,
+)
 from tests.solvers.instances import (
     NAMED,
     Named,
@@ -168,7 +179,32 @@ def test_separate_parts_are_enumerated() -> None:
     assert reduced.problem.constant == 3.0
 
 
-def test_linear_constraints_lock_attributes() -> None:
+def test_separate_parts_with_linear_constraints_are_enumerated() -> None:
+    # Two of the three; the best three alone would be worth 6, and the part without a constraint 1.
+    instance = problem(
+        5, {(0, 1): 1.0, (1, 2): 3.0, (0, 2): 2.0, (~0, 3): 0.5, (3, ~1): 0.5, (4,): 1.0},
+        constraints=(row([0, 1, 2], [1.0, 1.0, 1.0], 0.0, 2.0),),
+    )  # fmt: skip
+    reduced = reduce(instance)
+    assert reduced.removed.enumerated == 1
+    assert reduced.solved
+    assert instance.feasible(reduced.expand(np.zeros(0, np.uint8)))
+    assert reduced.problem.constant == get_solver("exhaustive").solve(instance).objective == 4.5
+    # Sums of other coefficients drift on the way from record to record: not enumerated.
+    third = row([0, 1, 2], [1 / 3, 1 / 3, 1 / 3], 0.0, 2 / 3)
+    assert reduce(replace(instance, constraints=(third,))).removed.enumerated == 0
+
+
+def test_an_infeasible_part_is_left() -> None:
+    odd = (row([0, 1], [2.0, 2.0], 1.0, 3.0), row([0, 1], [1.0, -1.0], 0.0, 0.0))
+    left = reduce(problem(3, {(0, 1): 1.0, (0, ~2): -1.0, (1, 2): -1.0}, constraints=odd)).problem
+    assert len(left.constraints) > 0
+    with pytest.raises(InfeasibleProblemError):
+        get_solver("auto").solve(left)
+
+
+def test_linear_constraints_lock_attributes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reduction, "_ENUMERATION_WORK", 0)
     # Attribute 0 is only ever wanted, but the constraint asks for one of the two.
     instance = problem(
         3, {(0, 2): 1.0, (1, 2): 2.0}, constraints=(row([0, 1], [1.0, 1.0], 1.0, 1.0),)

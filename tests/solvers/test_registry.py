@@ -56,7 +56,7 @@ def test_nothing_heavy_is_imported() -> None:
 
 
 def test_unknown_names_list_the_known_ones() -> None:
-    with pytest.raises(UnknownSolverError, match=r"unknown solver 'xpress' \(known: auto, cplex"):
+    with pytest.raises(UnknownSolverError, match=r"unknown solver 'xpress' \(known: auto, clasp"):
         get_solver("xpress")
     with pytest.raises(UnknownSolverError, match="scip:disaggregated, scip:aggregated"):
         get_solver("scip:fast")

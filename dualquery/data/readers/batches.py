@@ -7,15 +7,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar
 
 from dualquery.data.opening import FilePath, open_bytes
+from dualquery.data.readers.arrow_blocks import frames_of_batches
 from dualquery.data.readers.python_objects import (
     BLOCK_ROWS,
-    ListFrameSource,
     check_names,
     check_width,
-    frame_source,
     rows_of_frames,
 )
 from dualquery.data.readers.source import ItemRows, Source
@@ -46,7 +45,7 @@ class BatchTable:
 
     def frames(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
         """Yield the rows of some columns block by block, with their types."""
-        for frame in _frames(self.open, self.block_rows):
+        for frame in _frames(self.open, self.label, self.block_rows):
             yield frame.select([frame.get_column(name) for name in columns])
 
 
@@ -64,7 +63,7 @@ class BatchItems:
 
     def item_rows(self) -> Iterator[ItemRows]:
         """Yield the rows block by block; a null list is an empty row."""
-        return rows_of_frames(_frames(self.open, self.block_rows), self.label)
+        return rows_of_frames(_frames(self.open, self.label, self.block_rows), self.label)
 
 
 def open_arrow(path: FilePath, label: str) -> Source:
@@ -82,7 +81,8 @@ def open_duckdb(text: str, label: str) -> Source:
     """Return the source for ``FILE?SELECT ...``: what a query of a DuckDB database returns.
 
     The database is opened for reading only. A row of the result counts as one row of the table, so
-    a query that joins or aggregates must keep what belongs to one person in one row.
+    a query that joins or aggregates must keep what belongs to one person in one row. Neither the
+    query nor a view of the database may reach other files or the network.
 
     Raises
     ------
@@ -99,25 +99,24 @@ def open_duckdb(text: str, label: str) -> Source:
 
 def _source(opened: Open, label: str) -> Source:
     """Return a source of the one form or the other, by the columns that a reader states."""
-    import polars as pl
+    import pyarrow as pa
 
     with opened() as reader:
         schema = reader.schema
-    check_width(len(schema), label)
-    check_names(schema.names, label)
-    empty = pl.DataFrame(pl.from_arrow(schema.empty_table()))
-    if isinstance(frame_source(empty, label), ListFrameSource):
+        check_width(len(schema), label)
+        check_names(schema.names, label)
+        kind = schema.types[0] if len(schema) == 1 else None
+    if kind is not None and (pa.types.is_list(kind) or pa.types.is_large_list(kind)):
         return BatchItems(opened, label)
     return BatchTable(opened, tuple(schema.names), label)
 
 
-def _frames(opened: Open, block_rows: int) -> Iterator[pl.DataFrame]:
+def _frames(opened: Open, label: str, block_rows: int) -> Iterator[pl.DataFrame]:
     """Yield what a reader gives as tables of at most so many rows."""
-    import polars as pl
-
     with opened() as reader:
-        for batch in reader:
-            yield from pl.DataFrame(pl.from_arrow(batch)).iter_slices(block_rows)
+        stored = getattr(reader, "stored", 0)
+        for frame in frames_of_batches(iter(reader), label, stored=stored):
+            yield from frame.iter_slices(block_rows)
 
 
 @contextlib.contextmanager
@@ -125,25 +124,36 @@ def _arrow(path: FilePath, label: str) -> Iterator[Any]:
     import pyarrow as pa
 
     with open_bytes(path, label) as stream:
-        magic = stream.read(len(_FILE_MAGIC))
-        stream.seek(0)
         try:
-            if magic == _FILE_MAGIC:
-                file = pa.ipc.open_file(stream)
-                batches = (file.get_batch(i) for i in range(file.num_record_batches))
-                yield _Batches(file.schema, batches)
-            else:
-                yield pa.ipc.open_stream(stream)
+            yield _batches(stream, Path(str(path)).stat().st_size)
         except (pa.ArrowException, OSError, UnicodeDecodeError) as fault:
             raise BadInputError(f"{label}: damaged file of Arrow batches ({fault})") from None
 
 
+def _batches(stream: BinaryIO, stored: int) -> _Batches:
+    """Open a file of Arrow batches of so many bytes, in either form."""
+    import pyarrow as pa
+
+    magic = stream.read(len(_FILE_MAGIC))
+    stream.seek(0)
+    try:
+        if magic == _FILE_MAGIC:
+            file = pa.ipc.open_file(stream)
+            batches = (file.get_batch(i) for i in range(file.num_record_batches))
+            return _Batches(file.schema, batches, stored)
+        reader = pa.ipc.open_stream(stream)
+        return _Batches(reader.schema, iter(reader), stored)
+    except MemoryError:
+        raise OSError("what it says of itself is larger than the memory") from None
+
+
 @dataclass(frozen=True)
 class _Batches:
-    """Batches with the schema that they have."""
+    """Batches of a file, with the schema that they have, and the file's size in bytes."""
 
     schema: Any
     batches: Iterator[Any]
+    stored: int
 
     def __iter__(self) -> Iterator[Any]:
         return self.batches
@@ -159,6 +169,8 @@ def _query(file: str, query: str, label: str) -> Iterator[Any]:
         ) from None
     try:
         with duckdb.connect(file, read_only=True) as connection:
+            connection.execute("SET enable_external_access = false")
+            connection.execute("SET lock_configuration = true")
             yield connection.execute(query).to_arrow_reader(BLOCK_ROWS)
     except duckdb.Error as fault:
         raise BadInputError(f"{label}: DuckDB refuses ({fault})") from None

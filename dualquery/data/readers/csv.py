@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 import logging
@@ -145,12 +146,12 @@ class CsvSource:
                 for batch in reader:
                     self._check(ragged)
                     yield self.dialect.with_points(pl.DataFrame(pl.from_arrow(batch)))
+            except UnicodeDecodeError:
+                raise self._not_utf8() from None
             except pa.ArrowInvalid as fault:
                 self._check(ragged)
                 if "cannot infer number of columns" in str(fault):
                     return  # only a header, and no line feed after it
-                if "invalid UTF8" in str(fault):
-                    raise self._not_utf8() from None
                 raise BadInputError(f"{self.label}: not readable as csv ({fault})") from None
             self._check(ragged)
 
@@ -192,7 +193,10 @@ class _RaggedRows:
 
 
 class _Checked(io.BufferedIOBase):
-    """A stream that refuses NUL bytes, which no text has, and keeps faults of reading clear.
+    """A stream of UTF-8 that refuses NUL bytes and keeps faults of reading clear.
+
+    Raises `UnicodeDecodeError` where it is no UTF-8: PyArrow would not see that in a row that it
+    leaves out, or in a column that is not asked for.
 
     With ``longest`` it refuses to give more than about that many bytes: of a header and the first
     row, which are read as lines of any length.
@@ -202,6 +206,7 @@ class _Checked(io.BufferedIOBase):
         self._stream = stream
         self._label = label
         self._left = sys.maxsize if longest is None else longest
+        self._decoder = codecs.getincrementaldecoder("utf-8")()
 
     def readable(self) -> bool:
         return True
@@ -214,6 +219,7 @@ class _Checked(io.BufferedIOBase):
                 f"{self._label}: a NUL byte, so this is not UTF-8 text; convert the file, or "
                 "name its format as FORMAT:PATH"
             )
+        self._decoder.decode(block, final=not block)
         self._left -= len(block)
         if block and self._left < -_SLACK:
             raise BadInputError(

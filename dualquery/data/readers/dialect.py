@@ -61,7 +61,7 @@ class Dialect:
             raise BadInputError("csv: the comma separates cells or decimals, not both")
         try:
             known = codecs.lookup(self.encoding)
-        except LookupError:
+        except (LookupError, ValueError):  # the latter for a name that none can have
             close = suggest(self.encoding, ["utf-8", "latin-1", "windows-1252", "utf-16"])
             raise BadInputError(f"csv: there is no encoding {self.encoding!r}; {close}") from None
         if not getattr(known, "_is_text_encoding", True):

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from dualquery.data.opening import FilePath, open_bytes, read_whole
+from dualquery.data.readers.arrow_blocks import frames_of_batches
 from dualquery.data.readers.python_objects import (
     BLOCK_ROWS,
     check_names,
@@ -53,18 +54,11 @@ class _ParquetFile:
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pl.DataFrame]:
         """Yield the rows of some columns block by block, with their types."""
-        import polars as pl
-
         names = None if columns is None else list(columns)
         with self.open() as file:
-            for batch in file.iter_batches(self.block_rows, columns=names, use_threads=False):
-                batch.validate(full=True)  # texts may be no UTF-8, which Polars takes on trust
-                try:
-                    # Without the file's remarks, which are no part of the table.
-                    frame = pl.DataFrame(pl.from_arrow(batch.replace_schema_metadata(None)))
-                except pl.exceptions.PanicException as fault:
-                    raise BadInputError(f"{self.label}: damaged parquet file ({fault})") from None
-                yield frame
+            batches = file.iter_batches(self.block_rows, columns=names, use_threads=False)
+            cells = self.block_rows * file.metadata.num_columns
+            yield from frames_of_batches(batches, self.label, cells=cells)
 
     @contextlib.contextmanager
     def open(self) -> Iterator[Any]:

@@ -30,6 +30,9 @@ _ISO = (
 )
 """ISO 8601, as texts are read where a schema names no format."""
 
+CLOCKS = ("%H:%M", "%H:%M:%S")
+"""Formats of times without a date: hours of the day."""
+
 BEYOND = -1
 """The code of a date before the first or after the last bucket."""
 
@@ -239,7 +242,8 @@ class Dates:
             return values.cast(pl.Datetime("us"))
         if values.dtype == pl.Time and self.by == "hour of day":
             return (values.to_physical() // 1000).cast(pl.Datetime("us"))
-        if values.dtype not in (pl.String, pl.Categorical, pl.Enum):
+        written = values.dtype.is_integer() and self.format is not None  # such as 20140131
+        if not written and values.dtype not in (pl.String, pl.Categorical, pl.Enum):
             return pl.Series([None], dtype=pl.Datetime("us")).new_from_index(0, len(values))
         return read_moments(values.cast(pl.String).str.strip_chars(), self.format)
 
@@ -266,6 +270,9 @@ def read_moments(texts: pl.Series, pattern: str | None) -> pl.Series:
         for iso in _ISO:
             read = read.fill_null(read_moments(texts, iso))
         return read
+    if pattern in CLOCKS:
+        times = texts.str.to_time(pattern, strict=False)
+        return (times.to_physical() // 1000).cast(pl.Datetime("us"))
     if any(sign in pattern for sign in ("%H", "%I", "%T", "%R", "%c")):
         return texts.str.to_datetime(pattern, strict=False, time_unit="us")
     return texts.str.to_date(pattern, strict=False).cast(pl.Datetime("us"))

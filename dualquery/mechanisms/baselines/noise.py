@@ -12,7 +12,8 @@ from dualquery.mechanisms.protocol import Budget, Details, Plan
 from dualquery.privacy.accountants.choice import best
 from dualquery.privacy.calibrate import laplace_scale
 from dualquery.privacy.calibrate_noise import calibrate_gaussian_scale
-from dualquery.privacy.events import GaussianNoise, LaplaceNoise, Neighbours, Schedule
+from dualquery.privacy.events import GaussianNoise, LaplaceNoise, Schedule
+from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.family import Statistic
 from dualquery.room.curator import Curator
 from dualquery.room.exact import Numbers
@@ -71,7 +72,7 @@ class NoisyCounts(Details):
 
     def parameters(self) -> Mapping[str, Any]:
         """Return the sensitivity, with its proof, and the noise."""
-        replaced = self.neighbours is Neighbours.REPLACE_ONE
+        replaced = self.neighbours.replaces
         return {
             "differing_queries" if replaced else "contributing_queries": self.moves.entries,
             "bound": self.moves.proof,

@@ -23,7 +23,7 @@ from dualquery.data.cells import axis_sizes
 from dualquery.mechanisms.protocol import Budget, Details, Mechanism, Outcome, Plan, Session, Task
 from dualquery.privacy.accountants.choice import best
 from dualquery.privacy.calibrate import bisect_largest
-from dualquery.privacy.events import Neighbours, RandomizedReport, Schedule
+from dualquery.privacy.events import RandomizedReport, Schedule
 from dualquery.queries.conjunctions import Workload, require_conjunctions
 from dualquery.queries.family import Queries
 from dualquery.queries.forms.subqueries import Subqueries
@@ -61,10 +61,11 @@ class RandomizedResponse(Mechanism[Reports]):
 
     def plan(self, task: Task, budget: Budget) -> Plan[Reports]:
         """Give every asked column the same epsilon, the largest that fits."""
-        if budget.neighbours is not Neighbours.REPLACE_ONE:
+        if not budget.neighbours.rows_public:
             raise BadInputError(
                 "randomized-response gives away the number of reports, one a row, so it protects "
-                "replaced records only; use --neighbours replace-one, or another mechanism"
+                "replaced records only; use --neighbours replace-one without --unit, or another "
+                "mechanism"
             )
         columns = len(asked_columns(task.workload))
         epsilon = largest_report_epsilon(columns, budget)

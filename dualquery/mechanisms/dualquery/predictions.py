@@ -35,7 +35,8 @@ def game_error(task: Task, schedule: Schedule) -> ExpectedError:
     together at ``sqrt(ln(2m) sqrt(H) / A)`` (see `dualquery.mechanisms.dualquery.parameters`).
     """
     rho = math.fsum(zcdp_rho(event) for event in events_of(schedule))
-    strength = task.n * math.sqrt(6.0 * rho)
+    moved = schedule.neighbours.steps if isinstance(schedule, GameSchedule) else 1
+    strength = task.n / moved * math.sqrt(6.0 * rho)
     scale = math.sqrt(math.log(2 * len(task.queries)) * math.sqrt(entropy(task)) / strength)
     return ExpectedError(
         Estimate(*(min(factor * scale, 1.0) for factor in MAX_ERROR)),

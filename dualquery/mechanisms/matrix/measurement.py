@@ -18,7 +18,7 @@ from dualquery.estimates.measurements import Measurements
 from dualquery.mechanisms.matrix.expansion import MOST_LITERALS, Expansion, literals_of
 from dualquery.mechanisms.matrix.product_terms import ProductTerms
 from dualquery.mechanisms.matrix.scales import plan_strategy
-from dualquery.privacy.events import Neighbours
+from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.forms.cuboids import Cuboids
 from dualquery.room.curator import Curator

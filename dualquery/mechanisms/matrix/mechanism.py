@@ -28,7 +28,8 @@ from dualquery.mechanisms.protocol import (
 )
 from dualquery.privacy.accountants.choice import best
 from dualquery.privacy.calibrate_noise import calibrate_gaussian_scale
-from dualquery.privacy.events import GaussianNoise, Neighbours
+from dualquery.privacy.events import GaussianNoise
+from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.conjunctions import Workload, require_conjunctions
 from dualquery.queries.family import Queries
 from dualquery.room.curator import Curator

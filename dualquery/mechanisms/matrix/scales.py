@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.mechanisms.matrix.expansion import Expansion
-from dualquery.privacy.events import Neighbours
+from dualquery.privacy.neighbours import Neighbours
 from dualquery.room.features import Features
 from dualquery.room.strategy import Strategy, rounding_room
 

@@ -49,7 +49,8 @@ from dualquery.mechanisms.protocol import (
 )
 from dualquery.privacy.accountants.choice import best
 from dualquery.privacy.calibrate_noise import calibrate_rho
-from dualquery.privacy.events import GaussianNoise, Neighbours
+from dualquery.privacy.events import GaussianNoise
+from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.conjunctions import Workload, require_conjunctions
 from dualquery.queries.family import Queries
 from dualquery.room.curator import Curator
@@ -307,10 +308,9 @@ def scale_for(sensitivity: float, ratio: float) -> float:
 
 def _noise_of_one(planned: TwoStages, n: int) -> float:
     """Return the noise of the mean of a sign in the second stage, were it alone: its sensitivity is
-    2, or 1 where a row is added or removed.
+    2, or 1 where a row is added or removed, for each row that neighbours differ in.
     """
-    move = 2.0 if planned.neighbours is Neighbours.REPLACE_ONE else 1.0
-    return move / (planned.ratio * n)
+    return planned.neighbours.furthest(2.0, 1.0) / (planned.ratio * n)
 
 
 def _singles(features: Features) -> NDArray[np.int64]:
@@ -430,14 +430,15 @@ def _intervals(
     low, high = np.zeros(workload.domain.bits), np.ones(workload.domain.bits)
     for stage in stages:
         at = features.bits[stage.features, 0]
-        low[at] = np.maximum(low[at], stage.shares - half * stage.deviations)
-        high[at] = np.minimum(high[at], stage.shares + half * stage.deviations)
+        shares = np.clip(stage.shares, 0.0, 1.0)  # never a single point: see `Intervals.around`
+        low[at] = np.maximum(low[at], shares - half * stage.deviations)
+        high[at] = np.minimum(high[at], shares + half * stage.deviations)
     present = bits >= 0
     fails = np.where(present, np.where(negated, high[bits], 1.0 - low[bits]), 0.0)
     holds = np.where(present, np.where(negated, 1.0 - low[bits], high[bits]), 1.0)
     lower = np.where(possible, 1.0 - fails.sum(axis=1), 0.0)
     upper = np.where(possible, holds.min(axis=1), 0.0)
-    if neighbours is Neighbours.ADD_REMOVE:
+    if not neighbours.rows_public:
         # A noisy number of rows moves every share by half its error, the sum of three by more than
         # `Intervals.for_rows` allows for.
         lower = np.where(present.sum(axis=1) > 2, 0.0, lower)

@@ -112,6 +112,46 @@ def random_marginals(
     return Workload(literals[_expand(indptr, sets)], domain, description)
 
 
+def target_marginals(
+    domain: Domain, target: int, columns: Columns | None = None, limit: int = MEMORY_LIMIT
+) -> Workload:
+    """Return every cell of every marginal of a target column and two others.
+
+    What a model learns that predicts the target from pairs of columns. The 2-way marginals, with
+    the target and without, are sums of these cells. Where there is one other column, its marginal
+    with the target is all.
+
+    Parameters
+    ----------
+    domain, columns, limit
+        As for `all_marginals`; the target is one of the columns, whether named or not.
+    target
+        Position of the target.
+
+    Raises
+    ------
+    BadInputError
+        When there is no other column, the queries would take more memory, or the columns are not
+        right.
+    """
+    chosen = chosen_columns(domain, columns, 1)
+    others = chosen[chosen != target]
+    if not len(others):
+        raise BadInputError("a target needs another column from which to predict it")
+    pairs = min(len(others), 2)
+    indptr, literals = _cells(domain, np.arange(domain.columns), signed=True)
+    listed = list_choices(np.arange(len(others) + 1), np.arange(len(others), dtype=np.int32), pairs)
+    sets = np.sort(np.column_stack((others[listed], np.full(len(listed), target))), axis=1)
+    sizes = np.diff(indptr)
+    _check_memory(int(_cell_counts(sizes, sets).sum()), pairs + 1, limit)
+    description = {
+        "kind": "target marginals",
+        "target": int(target),
+        "columns": None if columns is None else chosen.tolist(),
+    }
+    return Workload(literals[_expand(indptr, sets)], domain, description)
+
+
 def _cells(
     domain: Domain, chosen: NDArray[np.int64], signed: bool
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:

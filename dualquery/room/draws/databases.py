@@ -7,7 +7,9 @@ replaced (or added or removed, n being a public number then), c_q moves by at mo
 by at most ``size`` units, up or down; with log-weights
 ``epsilon * score / (2 size)`` the log-ratio of two probabilities moves by at most ``epsilon`` in
 all: a draw of bounded range ``epsilon``. The draw is exact, as in `dualquery.room.draws.weighted`
-(databases that are worse than the best by 48 / epsilon rows keep the weight e^-24).
+(databases that are worse than the best by 48 / epsilon rows keep the weight e^-24). Where a unit of
+at most K rows is replaced, added or removed, c_q moves by at most K, and so the score by K times as
+much; log-weights are ``epsilon * score / (2 K size)``.
 """
 
 from __future__ import annotations
@@ -104,11 +106,19 @@ class SmallDatabases:
         return scores
 
     def select(
-        self, counts: NDArray[np.int64], n: int, epsilon: float, randomness: Randomness
+        self,
+        counts: NDArray[np.int64],
+        n: int,
+        epsilon: float,
+        randomness: Randomness,
+        moved: int = 1,
     ) -> NDArray[np.uint8]:
-        """Draw a database, uint8 ``(size, bits)``: log-weight -``epsilon / 2`` a row of error."""
+        """Draw a database, uint8 ``(size, bits)``.
+
+        Its log-weight is -``epsilon / 2`` for an error of as many rows as neighbours ``moved``.
+        """
         scores = self.scores(counts, n)
-        unit = epsilon / (2 * self.size)
+        unit = epsilon / (2 * self.size * moved)
         drawn = draw_outcomes(scores, 1, int(scores.max()), unit, 1, randomness)
         return self.records(int(drawn.queries[0]))
 
@@ -122,11 +132,14 @@ def select_database(
         raise ValueError(f"size is {size}; at least 1 record is needed")
     databases = SmallDatabases(data.conjunctions, size)
     counts = data.counts
-    ground = Ground(__name__, "largest error of a database", float(size), proof="one count by 1")
+    moved = data.neighbours.steps
+    ground = Ground(
+        __name__, "largest error of a database", float(size * moved), proof=f"one count by {moved}"
+    )
     return ledger.draw(
         SampledQueries(epsilon + RANGE_SLACK, 1),
         ground,
-        lambda: databases.select(counts, data.public_rows, epsilon, source),
+        lambda: databases.select(counts, data.public_rows, epsilon, source, moved),
         (size, databases.workload.domain.bits),
     )
 

@@ -71,7 +71,7 @@ def count_reports(
         If the number of rows is private: there is one report a row.
     """
     epsilon = positive("epsilon", epsilon)
-    if not data.replaces:
+    if not data.rows_public:
         raise BadInputError("randomized response gives away the number of reports")
     queries = data.conjunctions
     ground = Ground(__name__, "one column of every record", 1.0, proof="one report a record")

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.privacy.events import Neighbours
+from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.family import Statistic
 from dualquery.room.exact import Exact, Numbers
 from dualquery.room.private_data import PrivateData, as_conjunctions
@@ -93,13 +93,13 @@ def _contributed(
     data: PrivateData, queries: Statistic, counts: NDArray[np.int64]
 ) -> NDArray[np.int64]:
     """Return the counts, of complements where these are counted. Private."""
-    if data.replaces:
+    if data.rows_public:
         return counts
     return np.where(complemented(queries), data.rows.n - counts, counts)
 
 
 def _as_counts(data: PrivateData, queries: Statistic, noisy: Numbers) -> Numbers:
     """Return the counts that noisy ones of complements stand for."""
-    if data.replaces:
+    if data.rows_public:
         return noisy
     return np.where(complemented(queries), data.public_rows - noisy, noisy)

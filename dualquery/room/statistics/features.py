@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from dualquery.privacy.events import Neighbours
+from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.family import Statistic
 from dualquery.room.exact import Exact, Numbers
 from dualquery.room.features import Features

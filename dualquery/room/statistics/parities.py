@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dualquery.privacy.events import Neighbours
+from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.family import Statistic
 from dualquery.queries.forms.fourier import odd_counts
 from dualquery.room.exact import Exact, Numbers
@@ -35,10 +35,10 @@ class Parities:
         moves = self.moves(data.queries, data.neighbours)
         return (
             Exact(type(self).__name__, odd, moves)
-            if data.replaces
+            if data.rows_public
             else Exact(type(self).__name__, 2 * odd + data.excess, moves, 2.0)
         )
 
     def published(self, noisy: Numbers, data: PrivateData) -> Numbers:
         """Return the numbers of rows that noisy ones stand for."""
-        return noisy if data.replaces else noisy / 2
+        return noisy if data.rows_public else noisy / 2

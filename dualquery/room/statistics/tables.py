@@ -12,7 +12,7 @@ from __future__ import annotations
 import operator
 from dataclasses import dataclass
 
-from dualquery.privacy.events import Neighbours
+from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.conjunctions import table_cells
 from dualquery.queries.counting.planner import ConjunctionCounts
 from dualquery.queries.family import Statistic

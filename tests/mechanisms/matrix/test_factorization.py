@@ -17,7 +17,8 @@ from dualquery.mechanisms.matrix.product_terms import ProductTerms
 from dualquery.mechanisms.matrix.scales import plan_strategy, with_limit
 from dualquery.mechanisms.matrix.trials import Trials, choose_trial, split, with_larger
 from dualquery.mechanisms.protocol import Budget, Session, Task
-from dualquery.privacy.events import GaussianNoise, Neighbours
+from dualquery.privacy.events import GaussianNoise
+from dualquery.privacy.neighbours import RELATIONS, Neighbours
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.generate.marginals import all_marginals, random_marginals
 from dualquery.queries.generate.random import random_conjunctions
@@ -152,7 +153,7 @@ def test_mixed_features_of_an_added_record_cost_half() -> None:
     assert Strategy(features, ones, ADDED).sensitivity == pytest.approx(1.0)
     # The room charges for its own neighbours, whatever the strategy was planned for.
     queries = any_conjunctions(MIXED, 0)
-    for planned in Neighbours:
+    for planned in RELATIONS:
         statistic = FeatureSums(Strategy(features, ones, planned))
         assert statistic.moves(queries, REPLACED).l2 == pytest.approx(2.0)
         assert statistic.moves(queries, ADDED).l2 == pytest.approx(1.0)
@@ -198,7 +199,7 @@ def test_largest_load_is_found_and_not_above_the_bound(domain: Domain) -> None:
     assert truth <= strategy.loads.proven() * (1 + 1e-12)
 
 
-@pytest.mark.parametrize("relation", list(Neighbours))
+@pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize("domain", [MIXED, WIDE, BINARY])
 def test_sums_leave_out_heavy_rows_and_nothing_else(domain: Domain, relation: Neighbours) -> None:
     generator = np.random.default_rng(3)
@@ -307,7 +308,7 @@ def test_scales_and_limit_are_checked() -> None:
         Strategy(features, np.ones(len(features)), REPLACED, float("nan"))
 
 
-@pytest.mark.parametrize("relation", list(Neighbours))
+@pytest.mark.parametrize("relation", RELATIONS)
 def test_sensitivity_is_computed_in_double_precision(relation: Neighbours) -> None:
     features = Expansion.of(random_conjunctions(MIXED, 40, 3)).features
     scales = np.full(len(features), 1.1)
@@ -320,7 +321,7 @@ def test_sensitivity_is_computed_in_double_precision(relation: Neighbours) -> No
 def test_extreme_scales_cost_what_ordinary_ones_do(scale: float) -> None:
     features = Expansion.of(random_conjunctions(MIXED, 40, 3)).features
     ones = np.ones(len(features))
-    for relation in Neighbours:
+    for relation in RELATIONS:
         ordinary = Strategy(features, ones, relation).sensitivity
         found = Strategy(features, scale * ones, relation).sensitivity
         assert found * scale == pytest.approx(ordinary, rel=1e-12)

@@ -14,7 +14,8 @@ from dualquery.mechanisms.matrix.expansion import Expansion
 from dualquery.mechanisms.matrix.shares import posterior
 from dualquery.mechanisms.matrix.staged import Staged, scale_for, worth_measuring
 from dualquery.mechanisms.protocol import Budget, Session, Task
-from dualquery.privacy.events import GaussianNoise, Neighbours
+from dualquery.privacy.events import GaussianNoise
+from dualquery.privacy.neighbours import RELATIONS, Neighbours
 from dualquery.queries.generate.random import random_conjunctions
 from dualquery.room.curator import Curator
 from dualquery.room.features import Features
@@ -53,7 +54,7 @@ def values_on(features: Features, records: np.ndarray) -> np.ndarray:
     return values
 
 
-@pytest.mark.parametrize("relation", list(Neighbours))
+@pytest.mark.parametrize("relation", RELATIONS)
 def test_whatever_is_chosen_costs_the_planned_ratio_at_most(relation: Neighbours) -> None:
     """By enumeration: all sets of features that an adversary may choose, all pairs of records."""
     features = Expansion.of(random_conjunctions(SMALL, 30, 2)).features
@@ -100,7 +101,7 @@ def test_an_empty_stage_charges_too() -> None:
         room.measure(nothing, Gaussian(1.0))
 
 
-@pytest.mark.parametrize("relation", list(Neighbours))
+@pytest.mark.parametrize("relation", RELATIONS)
 def test_the_schedule_is_fixed_beforehand_and_spent_whatever_the_rows_are(
     relation: Neighbours, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,20 +7,27 @@ identifiers stay out, and every choice is explained.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from dualquery.data.buckets import fitting_edges
+from dualquery.data.buckets import are_months, fitting_edges, usual_range, year_edges
 from dualquery.data.draft import BUCKETS, name_of, plain_column
 from dualquery.data.encode import missing_mask, to_numbers
+from dualquery.data.hints import (
+    are_codes,
+    names_codes,
+    names_counts,
+    names_rows,
+    numbers_with_signs,
+)
 from dualquery.data.readers.source import TableSource
 from dualquery.data.schema.column_choice import ColumnChoice
 from dualquery.data.schema.columns import Binary, Categorical, Column, Numeric
-from dualquery.data.schema.dates import Dates, Period
+from dualquery.data.schema.dates import CLOCKS, Dates, Period
 from dualquery.data.schema.table import TableSchema
 from dualquery.data.seen_dates import SeenMoments
 from dualquery.data.seen_values import (
@@ -44,7 +51,12 @@ SAMPLE = 65_536
 """Numbers of a column that are kept, evenly over the rows, to place edges by."""
 
 _OPPOSITES = (("no", "yes"), ("n", "y"), ("false", "true"), ("f", "t"), ("off", "on"))
-_NAMES_OF_ROWS = re.compile(r"(?i)(?:.*[_ .-])?(?:id|ids|key|uuid|guid|ssn|index)|.*[a-z]Id|.*ID")
+_FEW_NUMBERS = BUCKETS * 3 // 2
+"""Different numbers that are no more than the buckets they would be put in stay as they are."""
+
+_LEAST_NAMED = 0.25
+"""Categories are not worth their places where they name a smaller part of the rows than this."""
+
 _LEADING_ZERO = r"^0[0-9]+$"
 
 _UNLIKELY_PAIRS = 5.0
@@ -158,7 +170,7 @@ class Profile:
         reason = self._left_out()
         if reason:
             return DraftedColumn(self.name, None, reason)
-        if not self._uncounted and len(self._counts) <= MAX_CATEGORIES:
+        if not self._uncounted and len(self._counts) <= MAX_CATEGORIES and not self._measures():
             return self._few()
         return self._frequent() if self._is_text() else self._buckets()
 
@@ -168,6 +180,14 @@ class Profile:
         if found is None:
             return None
         pattern, first, last = found
+        slips = self._moments.slips
+        missing: Literal["error", "category"] = (
+            "category" if self._seen.missing or slips else "error"
+        )
+        if pattern in CLOCKS:
+            clock = Dates(self.name, "hour of day", format=pattern, missing=missing)
+            clock = replace(clock, unparsable="missing" if slips else "error")
+            return DraftedColumn(self.name, clock, "hours of the day" + self._missing_remark())
         low, high = first.date(), last.date()
         days = (high - low).days
         by: Period = "year" if days > 4 * 366 else "month" if days > 62 else "day"
@@ -184,20 +204,37 @@ class Profile:
             first=low.isoformat(),
             last=high.isoformat(),
             format=pattern,
-            missing="category" if self._seen.missing else "error",
+            missing=missing,
             outside="clip",
+            unparsable="missing" if slips else "error",
         )
+        if slips:
+            remark += f"; texts such as {', '.join(map(repr, slips))} count as missing"
         return DraftedColumn(self.name, column, remark + self._missing_remark())
 
     def _is_text(self) -> bool:
         """Return whether the many values are names or codes, not numbers."""
-        return self._seen.refused is not None or self._codes
+        return self._seen.refused is not None or self._codes or names_codes(self.name)
+
+    def _measures(self) -> bool:
+        """Return whether a few numbers are amounts, which buckets suit better than categories."""
+        seen = self._seen
+        if self._is_text() or seen.words or len(self._counts) <= _FEW_NUMBERS:
+            return False
+        return not are_codes(to_numbers(self._counts["value"]).tolist())
 
     def _left_out(self) -> str:
         """Return why the column should stay out; the empty text if it should not."""
         seen = self._seen
         if seen.refused is not None and seen.refused.startswith("type "):
             return f"{seen.refused}"
+        if not len(self._counts) and not self._uncounted:
+            return "no value at all"
+        if seen.refused is not None and numbers_with_signs(self._counts["value"].head(50)):
+            return (
+                f"numbers written such as {self._counts['value'].min()!r}: write them without "
+                "signs, or say how they are written with --csv decimal=,"
+            )
         if self._is_text() and self._uncounted:
             return f"more than {KEPT_TEXTS:,} different texts"
         if (
@@ -210,7 +247,21 @@ class Profile:
             return "whole numbers that never repeat, as in names of rows"
         if seen.many and seen.low == seen.high:
             return "many texts for one number"
+        many = self._uncounted or len(self._counts) > MAX_CATEGORIES
+        if many and names_rows(self.name) and (self._is_text() or seen.whole):
+            return "many values, as in names of persons or households, by what it is called"
+        if self._is_text() and self._named() < _LEAST_NAMED:
+            return (
+                f"{len(self._counts):,} different texts, of which the most frequent are in "
+                f"{self._named():.0%} of the rows only: group them, by their first signs perhaps"
+            )
         return ""
+
+    def _named(self) -> float:
+        """Return in which part of the rows the texts are that would become categories."""
+        counts = self._counts["count"]
+        most = counts.top_k(min(MAX_CATEGORIES - 1 - self._seen.missing, len(counts)))
+        return int(most.sum()) / int(counts.sum())
 
     def _numbers_rows(self) -> bool:
         """Return whether whole numbers that never repeat name the rows, rather than measure them.
@@ -222,8 +273,7 @@ class Profile:
         if seen.repeats:
             return False
         pairs = seen.rows * (seen.rows - 1) / 2 / (seen.high - seen.low + 1)
-        named = _NAMES_OF_ROWS.fullmatch(self.name) is not None
-        return named or self._rising or pairs > _UNLIKELY_PAIRS
+        return names_rows(self.name) or self._rising or pairs > _UNLIKELY_PAIRS
 
     def _few(self) -> DraftedColumn:
         seen = self._seen
@@ -239,7 +289,7 @@ class Profile:
         remark = f"its {len(seen.texts)} values"
         if len(seen.texts) < 2:
             remark = "one value only: leave it out if it cannot differ"
-        remark += self._missing_remark()
+        remark += self._count_remark() + self._missing_remark()
         return DraftedColumn(self.name, column, remark)
 
     def _frequent(self) -> DraftedColumn:
@@ -253,15 +303,19 @@ class Profile:
             missing="category" if seen.missing else "error",
             outside="other",
         )
-        share = int(kept["count"].sum()) / int(self._counts["count"].sum())
-        remark = f"the {len(kept)} most frequent of {len(self._counts):,} texts ({share:.0%})"
+        remark = (
+            f"the {len(kept)} most frequent of {len(self._counts):,} texts ({self._named():.0%})"
+        )
         return DraftedColumn(self.name, column, remark + self._missing_remark())
 
     def _buckets(self) -> DraftedColumn:
         seen = self._seen
-        edges = fitting_edges(
-            np.concatenate(self._sample), seen.low, seen.high, BUCKETS, whole=seen.integer
-        )
+        values = np.concatenate(self._sample)
+        low, high = usual_range(values, seen.low, seen.high)
+        if seen.integer and are_months(values):
+            edges = year_edges(seen.low, seen.high, BUCKETS)
+        else:
+            edges = fitting_edges(values.clip(low, high), low, high, BUCKETS, whole=seen.integer)
         column = Numeric(
             self.name,
             edges=edges,
@@ -272,12 +326,22 @@ class Profile:
         )
         equal = len(set(np.diff(edges).tolist())) == 1
         remark = "its range" if equal else "its range and how its values lie"
+        if (low, high) != (seen.low, seen.high):
+            remark += "; a few numbers that lie far beyond are clipped"
+        if seen.whole and not seen.words and not seen.many:
+            remark += "; if they are codes, list them as categories"
+        remark += self._count_remark()
         if seen.words:
             shown = ", ".join(map(repr, sorted(seen.words)[:3]))
             remark += f"; texts such as {shown} count as missing"
         if not seen.repeats and seen.whole and seen.rows >= FEWEST_NAMES:
             remark += "; no value comes twice: leave it out if it names rows"
         return DraftedColumn(self.name, column, remark + self._missing_remark())
+
+    def _count_remark(self) -> str:
+        if names_counts(self.name) and self._seen.whole and not self._seen.words:
+            return "; if each row stands for so many, repeat the rows and leave it out"
+        return ""
 
     def _missing_remark(self) -> str:
         markers = sorted(self.markers - set(MISSING_VALUES))

@@ -1,0 +1,214 @@
+"""Rows that belong together: a household's persons, a patient's visits, an account's payments.
+
+A *unit* is all rows with the same value in one column, the unit column. A guarantee for units needs
+that no unit has more than a public number K of rows, so of a unit with more the first K stay, in
+the order of the table. A table is so a set of units, each of them a list of rows. Which of its rows
+stay depends on that list alone, whatever stands between them: when one unit is replaced, added or
+removed, the rows of all others stay as they were.
+
+Values are compared as they are in the table: ``7`` and ``07`` are two units, if they are texts. A
+row without a value has no unit, and is refused. The unit column itself is never released.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualquery.runtime.errors import BadInputError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from dualquery.data.readers.source import Source, TableSource
+
+MOST_ROWS_PER_UNIT = 1_000_000
+"""Largest K: beyond that no answer would be left."""
+
+
+@dataclass(frozen=True)
+class Unit:
+    """What a guarantee protects where that is more than a row.
+
+    Parameters
+    ----------
+    column
+        Name of the column whose values tell units apart.
+    max_rows
+        K, public: how many rows of a unit stay. From 1 to `MOST_ROWS_PER_UNIT`.
+
+    Raises
+    ------
+    BadInputError
+        If one of them cannot be.
+    """
+
+    column: str
+    max_rows: int
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.column, str) or not self.column:
+            raise BadInputError(f"--unit is {self.column!r}; give the name of a column")
+        whole = isinstance(self.max_rows, int) and not isinstance(self.max_rows, bool)
+        if not whole or not 1 <= self.max_rows <= MOST_ROWS_PER_UNIT:
+            raise BadInputError(
+                f"--max-rows-per-unit is {self.max_rows!r}; a whole number from 1 to "
+                f"{MOST_ROWS_PER_UNIT:,} is needed"
+            )
+
+    @staticmethod
+    def of_options(column: str | None, max_rows: int | None) -> Unit | None:
+        """Return the unit that ``--unit`` and ``--max-rows-per-unit`` say; None if neither does.
+
+        Raises
+        ------
+        BadInputError
+            If only one of them is given, or it cannot be.
+        """
+        if column is None and max_rows is None:
+            return None
+        if column is None:
+            raise BadInputError("--max-rows-per-unit needs --unit, the column that tells units")
+        if max_rows is None:
+            raise BadInputError(
+                f"--unit {column} needs --max-rows-per-unit: how many rows of one may count, a "
+                "number that you choose without looking at the table"
+            )
+        return Unit(column, max_rows)
+
+    @property
+    def note(self) -> str:
+        """A sentence for the release, by public choices only."""
+        rows = "row" if self.max_rows == 1 else f"{self.max_rows:,} rows"
+        return (
+            f"Rows with the same value of {self.column!r} are one unit, which the guarantee "
+            f"protects as a whole: of each the first {rows} of the table count, others are left "
+            "out. The column itself is not released."
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class UnitTable:
+    """A table without the column of its units, and which of its rows stay: a table source.
+
+    Its frames have all rows; encoding leaves out those that do not stay.
+    """
+
+    source: TableSource
+    unit: Unit
+    kept: NDArray[np.bool_]
+    """Which rows stay: bool, one a row. Private."""
+    units: int
+    """Number of units; public where one of them is replaced, else private."""
+
+    @property
+    def label(self) -> str:
+        """What messages call the table."""
+        return self.source.label
+
+    @property
+    def implied_schema(self) -> str | None:
+        """Name of the built-in schema that the table has, if any."""
+        return self.source.implied_schema
+
+    def columns(self) -> Sequence[str]:
+        """Return the names of the columns but that of the units."""
+        return [name for name in self.source.columns() if name != self.unit.column]
+
+    def frames(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
+        """Yield the rows of some columns block by block."""
+        return self.source.frames(columns)
+
+
+class Kept:
+    """Which rows stay, told block by block in the order of the table."""
+
+    def __init__(self, table: UnitTable) -> None:
+        self._table = table
+        self._told = 0
+
+    def of_next(self, rows: int) -> NDArray[np.bool_]:
+        """Return which of the next rows stay; `BadInputError` if there were not so many before."""
+        first, self._told = self._told, self._told + rows
+        if self._told > len(self._table.kept):
+            raise self._changed()
+        return self._table.kept[first : self._told]
+
+    def finish(self) -> None:
+        """Raise `BadInputError` if there were more rows before."""
+        if self._told != len(self._table.kept):
+            raise self._changed()
+
+    def _changed(self) -> BadInputError:
+        return BadInputError(
+            f"{self._table.label}: the rows of units were counted first, and now there are other "
+            "rows; the data must not change while they are read"
+        )
+
+
+def cut_to_units(source: Source, unit: Unit) -> UnitTable:
+    """Find the units of a table and the rows that stay, in one pass over the unit column.
+
+    Takes memory for the values of that column, and a byte a row afterwards.
+
+    Raises
+    ------
+    BadInputError
+        If the source has no such column, or a row has no value in it.
+    """
+    import polars as pl
+
+    from dualquery.data.readers.source import TableSource
+    from dualquery.data.schema.columns import suggest
+
+    if not isinstance(source, TableSource):
+        raise BadInputError(
+            f"{source.label}: its rows are numbered items, without a column to tell units by; "
+            "leave --unit out, or give a table with named columns"
+        )
+    names = list(source.columns())
+    if unit.column not in names:
+        raise BadInputError(
+            f"{source.label}: there is no column {unit.column!r}, which --unit names; "
+            f"{suggest(unit.column, names)}"
+        )
+    blocks: list[pl.Series] = []
+    row = 1
+    for frame in source.frames([unit.column]):
+        blocks.append(_named_units(frame[unit.column], source.label, row))
+        row += frame.height
+    if len({block.dtype for block in blocks}) > 1:
+        blocks = [block.cast(pl.String) for block in blocks]
+    if row == 1:
+        return UnitTable(source, unit, np.zeros(0, np.bool_), 0)
+    values = pl.concat(blocks).rename("unit").to_frame()
+    place = pl.int_range(pl.len(), dtype=pl.UInt32).over("unit")
+    kept = values.select(place < unit.max_rows).to_series().to_numpy()
+    return UnitTable(source, unit, kept, values["unit"].n_unique())
+
+
+def _named_units(values: pl.Series, label: str, first_row: int) -> pl.Series:
+    """Return the values of the unit column of a block; refuse what tells no unit."""
+    import polars as pl
+
+    from dualquery.data.encode import can_become_bits, missing_mask
+
+    if not can_become_bits(values):
+        raise BadInputError(
+            f"{label}: column {values.name!r} has type {values.dtype}, which cannot tell units "
+            "apart; numbers or texts can"
+        )
+    missing = missing_mask(values, ("",))
+    if missing.any():
+        row = first_row + int(np.argmax(missing))
+        raise BadInputError(
+            f"{label}: row {row} has no value in column {values.name!r}, which --unit names, so "
+            "nobody can tell whose row it is; leave such rows out of the table, or give each a "
+            "unit of its own"
+        )
+    named = values.dtype in (pl.Categorical, pl.Enum)
+    return values.cast(pl.String) if named else values

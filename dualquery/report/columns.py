@@ -1,0 +1,133 @@
+"""Every column's distribution, as bars with intervals; of many values, the most frequent first."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dualquery.data.schema.columns import Categorical
+from dualquery.data.schema.table import TableSchema
+from dualquery.estimates.intervals import LEVEL
+from dualquery.report.facts import Shares
+from dualquery.report.markup import Html, element, joined
+
+if TYPE_CHECKING:
+    from dualquery.releases.folder import Release
+
+MOST_ITEMS = 200
+"""Items, or columns, whose shares the page shows, the most frequent ones."""
+
+AT_ONCE = 16
+"""Values without an order that are shown at once; of more, the rest is folded away."""
+
+_SCALES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0)
+"""What a whole bar stands for: the least that the largest share of a column fits into."""
+
+
+def distributions(release: Release, known: Shares) -> Html:
+    """Every column's distribution; of items, and of many columns, the most frequent."""
+    schema = release.schema
+    labels = schema.bit_labels().to_list()
+    if np.isnan(known.share).all():
+        return element(
+            "p",
+            "The release has neither records nor a model nor answers about single columns, so it "
+            "says nothing of single columns.",
+        )
+    note = ""
+    if isinstance(schema, TableSchema) and schema.domain.bits <= 5 * MOST_ITEMS:
+        shown = []
+        for column, (start, end) in zip(
+            schema.columns, itertools.pairwise(schema.domain.offsets.tolist()), strict=True
+        ):
+            bits = list(range(start, end))
+            ordered = not isinstance(column, Categorical) or len(bits) <= AT_ONCE
+            if not ordered:
+                bits.sort(key=lambda bit: -float(np.nan_to_num(known.share[bit])))
+            names = [labels[bit].removeprefix(f"{column.name}=") for bit in bits]
+            shown.append(_distribution(column.name, names, bits, known, ordered=ordered))
+    else:
+        frequent = np.argsort(-np.nan_to_num(known.share), kind="stable")[:MOST_ITEMS]
+        names = [labels[bit] for bit in frequent]
+        shown = [_distribution("most frequent", names, frequent.tolist(), known, ordered=False)]
+        note = f"The {len(names)} most frequent of {schema.domain.bits:,}. "
+    level = LEVEL if release.intervals is None else release.intervals.level
+    explained = (
+        f"{note}A bar is the released share of the rows. The line across its end is the interval "
+        f"that holds the true share with a chance of {level:.0%}, where one is known. Each "
+        "column has a scale of its own, which stands beside its name."
+    )
+    if np.isnan(known.low).any():
+        explained += (
+            " An empty bar is a guess: the column was not measured by itself, and its shares come "
+            "from a fit to other answers. Where those say nothing of it, its values share evenly."
+        )
+    return joined([element("p", explained), element("div", *shown, class_="columns")])
+
+
+def _distribution(
+    name: str, labels: Sequence[str], bits: Sequence[int], known: Shares, *, ordered: bool
+) -> Html:
+    """Return one column's tables; values without an order come by their shares."""
+    ends = np.concatenate([known.share[list(bits)], known.high[list(bits)]])
+    largest = float(np.nanmax(ends)) if not np.isnan(ends).all() else 1.0
+    whole = next(scale for scale in _SCALES if largest <= scale or scale == 1.0)
+    lines = [_line(label, bit, known, whole) for label, bit in zip(labels, bits, strict=True)]
+    measured = not np.isnan(known.low[list(bits)]).all()
+    kind = "column" if measured else "column fitted"
+    scale = ("" if measured else "fitted; ") + f"bars end at {100 * whole:g}%"
+    caption = (element("strong", name), element("span", scale, class_="scale"))
+    if ordered or len(lines) <= AT_ONCE:
+        return element("div", _shares(caption, lines), class_=kind)
+    rest = element(
+        "details",
+        element("summary", f"{len(lines) - AT_ONCE} more"),
+        _shares((element("span", f"{name}, the rest"),), lines[AT_ONCE:]),
+    )
+    return element("div", _shares(caption, lines[:AT_ONCE]), rest, class_=kind)
+
+
+def _shares(caption: Sequence[Html], lines: Sequence[Html]) -> Html:
+    heads = ("value", "", "share", "interval")
+    return element(
+        "table",
+        element("caption", *caption),
+        element("thead", element("tr", *(element("th", each, scope="col") for each in heads))),
+        element("tbody", *lines),
+    )
+
+
+def _line(label: str, bit: int, known: Shares, whole: float) -> Html:
+    value, low, high = (float(each[bit]) for each in (known.share, known.low, known.high))
+    places = 1 if whole >= 0.1 else 2 if whole >= 0.01 else 3
+    reach = "" if math.isnan(low) else f"{100 * low:.{places}f} to {100 * high:.{places}f}%"
+    return element(
+        "tr",
+        element("th", label, scope="row"),
+        element("td", bar(value / whole, low / whole, high / whole), class_="drawn"),
+        element("td", percentage(value, places)),
+        element("td", reach),
+    )
+
+
+def percentage(value: float, places: int) -> str:
+    """Return a share in per cent with so many decimals; a tiny one as less than the last place."""
+    if math.isnan(value):
+        return "not known"
+    text = f"{100 * value:.{places}f}%"
+    return f"<{10.0**-places:.{places}f}%" if value > 0 and not float(text[:-1]) else text
+
+
+def bar(value: float, low: float = math.nan, high: float = math.nan) -> Html:
+    """Return a bar and its interval, as parts of its whole length; NaN for what is not known."""
+    parts = []
+    if not math.isnan(value):
+        parts.append(element("span", class_="bar", style=f"width:{100 * value:.2f}%"))
+    if not math.isnan(low):
+        place = f"left:{100 * low:.2f}%;width:{100 * (high - low):.2f}%"
+        parts.append(element("span", class_="reach", style=place))
+    return element("div", *parts, class_="track", aria_hidden="true")

@@ -1,0 +1,157 @@
+"""Units: which rows stay, what is refused, and that every engine sees the same rows."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+from dualquery.data.readers.formats import source_of
+from dualquery.data.schema.columns import Binary, Categorical
+from dualquery.data.schema.table import TableSchema
+from dualquery.data.units import Unit, cut_to_units
+from dualquery.rows.counts_file import digest
+from dualquery.rows.dataset import load
+from dualquery.rows.engines import Engine
+from dualquery.runtime.errors import BadInputError
+
+SCHEMA = TableSchema(
+    (Categorical("home", (("a",), ("b",))), Binary("x"), Categorical("y", (("u",), ("v",)))),
+    name="visits",
+    declared=True,
+)
+FRAME = pl.DataFrame(
+    {
+        "home": ["a", "b", "a", "c", "a", "b", "a"],
+        "x": [1, 0, 0, 1, 1, 1, 0],
+        "y": ["u", "v", "u", "u", "v", "v", "v"],
+    }
+)
+TWO = Unit("home", 2)
+
+
+def test_the_first_rows_of_a_unit_stay_wherever_they_are() -> None:
+    found = cut_to_units(source_of(FRAME), TWO)
+    assert found.kept.tolist() == [True, True, True, True, False, True, False]
+    assert found.units == 3
+    assert found.columns() == ["x", "y"]
+
+
+def test_other_units_keep_their_rows_when_one_goes() -> None:
+    rows = FRAME.with_row_index("row")
+    kept = rows.filter(pl.Series(cut_to_units(source_of(FRAME), TWO).kept))
+    for home in "abc":
+        less = rows.filter(pl.col("home") != home)
+        stay = less.filter(pl.Series(cut_to_units(source_of(less), TWO).kept))
+        assert stay.equals(kept.filter(pl.col("home") != home))
+
+
+@pytest.mark.parametrize(
+    "values",
+    [[3, 3, 1, 3], [3.0, 3.0, 1.5, 3.0], ["x", "x", "y", "x"], [True, True, False, True]],
+    ids=["int", "float", "text", "bool"],
+)
+def test_units_are_told_by_values_of_any_kind(values) -> None:
+    frame = pl.DataFrame({"home": values, "x": [0, 1, 0, 1]})
+    assert cut_to_units(source_of(frame), TWO).kept.tolist() == [True, True, True, False]
+    named = frame.with_columns(pl.col("home").cast(pl.String).cast(pl.Categorical))
+    assert cut_to_units(source_of(named), TWO).units == 2
+
+
+def test_the_unit_column_is_never_among_the_records(tmp_path) -> None:
+    data = load(FRAME, SCHEMA, unit=TWO)
+    assert data.schema.column_names == ("x", "y")
+    assert (data.n, data.units) == (5, 3)
+    assert any("The column itself is not released." in note for note in data.notes)
+    drafted = load(FRAME, unit=TWO)  # a draft leaves it out, too, and positions stay the table's
+    assert drafted.schema.column_names == ("x", "y")
+    assert load(FRAME, columns="1", unit=TWO).schema.column_names == ("x",)
+    assert load(FRAME, SCHEMA, columns="home,y", unit=TWO).schema.column_names == ("y",)
+
+
+def test_every_engine_reads_the_rows_that_stay(tmp_path) -> None:
+    many = pl.concat([FRAME] * 2000).with_columns(
+        home=pl.Series(np.random.default_rng(0).integers(0, 3000, 14000)).cast(pl.String)
+    )
+    (tmp_path / "parts").mkdir()
+    many.write_csv(tmp_path / "t.csv")
+    many[:6000].write_parquet(tmp_path / "parts" / "1.parquet")
+    many[6000:].write_parquet(tmp_path / "parts" / "2.parquet")
+    expected = many.filter(pl.int_range(pl.len()).over("home") < 2)
+    rows = expected.select(pl.col("x").sum(), y=(pl.col("y") == "v").sum()).row(0)
+    for table in (many, tmp_path / "t.csv", tmp_path / "parts"):
+        for name in ("memory", "stream"):
+            with Engine(name=name).open(table, SCHEMA, unit=TWO) as data:
+                assert data.n == expected.height
+                assert data.units == many["home"].n_unique()
+                dense = np.zeros((data.n, data.schema.domain.bits), np.uint8)
+                first = 0
+                for block in data.records.stream():
+                    block.unpack(0, dense[first : first + 4096])
+                    first += 4096
+                assert (dense[:, 0].sum(), dense[:, 2].sum()) == rows
+
+
+def test_rows_that_are_incomplete_go_by_themselves() -> None:
+    from dataclasses import replace
+
+    holes = FRAME.with_columns(x=pl.Series([None, 0, 0, 1, 1, 1, 0]))
+    data = load(holes, replace(SCHEMA, drop_incomplete=True), unit=TWO)
+    assert (data.n, data.units) == (4, 3)  # what is left of the first two rows of each
+    assert not any("defined after it" in note for note in data.notes)
+
+
+@pytest.mark.parametrize(
+    ("column", "rows", "message"),
+    [
+        ("", 2, "--unit is ''; give the name of a column"),
+        ("home", 0, "--max-rows-per-unit is 0; a whole number from 1 to 1,000,000"),
+        ("home", True, "--max-rows-per-unit is True"),
+        ("home", 2.5, "--max-rows-per-unit is 2.5"),
+        ("home", 10**7, "--max-rows-per-unit is 10000000"),
+    ],
+)
+def test_units_that_cannot_be(column, rows, message) -> None:
+    with pytest.raises(BadInputError, match=message):
+        Unit(column, rows)
+
+
+def test_both_options_or_neither() -> None:
+    assert Unit.of_options(None, None) is None
+    assert Unit.of_options("home", 3) == Unit("home", 3)
+    with pytest.raises(BadInputError, match="needs --unit, the column"):
+        Unit.of_options(None, 3)
+    with pytest.raises(BadInputError, match="needs --max-rows-per-unit: how many rows of one"):
+        Unit.of_options("home", None)
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        (FRAME.rename({"home": "house"}), "there is no column 'home', which --unit names"),
+        (FRAME.with_columns(home=pl.Series(["a", None, *"abcde"])), "row 2 has no value"),
+        (FRAME.with_columns(home=pl.Series(["a", "b", "", *"abcd"])), "row 3 has no value"),
+        (FRAME.with_columns(home=pl.Series([1.0, *[2.0] * 5, np.nan])), "row 7 has no value"),
+        (FRAME.with_columns(home=pl.Series([[1]] * 7)), r"has type List\(Int64\), which cannot"),
+        (np.eye(3, dtype=np.uint8), "its rows are numbered items, without a column"),
+    ],
+    ids=["absent", "null", "empty", "nan", "list", "items"],
+)
+def test_tables_without_units_are_refused(table, message) -> None:
+    with pytest.raises(BadInputError, match=message):
+        load(table, unit=TWO)
+
+
+def test_engines_without_units(tmp_path) -> None:
+    FRAME.write_parquet(tmp_path / "t.parquet")
+    cluster = Engine(name="dask", scheduler="tcp://nowhere:1")
+    with (
+        pytest.raises(BadInputError, match="--engine memory or --engine stream"),
+        cluster.open(tmp_path, SCHEMA, unit=TWO),
+    ):
+        pass
+
+
+def test_counts_that_are_kept_are_those_of_the_same_units() -> None:
+    digests = {digest([], SCHEMA), digest([], SCHEMA, TWO), digest([], SCHEMA, Unit("home", 3))}
+    assert len(digests) == 3

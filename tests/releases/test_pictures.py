@@ -1,0 +1,94 @@
+"""Pictures show what the release says, in colours and words, and say when they are not private."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dualquery
+from dualquery.releases.cross_tables import cross_table
+from dualquery.releases.folder import Release
+from dualquery.releases.pictures import Picture, check_ending, save
+from dualquery.runtime.errors import BadInputError
+from tests.tables import SCHEMA, people
+
+
+@pytest.fixture(scope="module")
+def made() -> Release:
+    return dualquery.release(people(), schema=SCHEMA, queries=60, way=2, epsilon=3)
+
+
+def words(picture: Picture) -> str:
+    from matplotlib.text import Text
+
+    return " | ".join(text.get_text() for text in picture.findobj(Text))
+
+
+def test_a_column_has_a_bar_for_each_share_and_a_line_for_each_interval(made: Release) -> None:
+    picture = made.plot("age")
+    (axes,) = picture.axes
+    cells = cross_table(made, "age").cells
+    lengths = [bar.get_width() for bar in axes.patches]
+    assert lengths == pytest.approx([100 * cell["answer"] for cell in cells])
+    known = [cell for cell in cells if cell["low"] is not None]
+    (segments,) = [c.get_segments() for c in axes.collections]
+    assert len(segments) == len(known) > 0
+    assert segments[0][:, 0] == pytest.approx([100 * known[0]["low"], 100 * known[0]["high"]])
+    assert "share of the rows (%)" in words(picture)
+    assert "NOT PRIVATE" not in words(picture)
+    assert picture._repr_png_().startswith(b"\x89PNG")
+
+
+def test_a_pair_of_columns_is_a_map_with_figures(made: Release) -> None:
+    picture = made.plot("job", "sex")
+    shown = words(picture)
+    for cell in cross_table(made, "job", "sex").cells:
+        assert f"{100 * cell['answer']:.1f}" in shown
+    assert "Female" in shown
+    assert "intervals" in shown
+
+
+def test_a_column_that_is_not_there_is_refused(made: Release) -> None:
+    with pytest.raises(BadInputError, match="no column 'salary'"):
+        made.plot("salary")
+
+
+def test_a_release_that_is_not_private_says_so() -> None:
+    seeded = dualquery.release(people(), schema=SCHEMA, queries=10, way=2, seed=1)
+    assert "NOT PRIVATE" in words(seeded.plot("sex"))
+
+
+def test_the_picture_of_a_comparison_is_marked_and_shows_every_column(made: Release) -> None:
+    compared = dualquery.compare(made, people())
+    shown = words(compared.plot())
+    assert "NOT PRIVATE" in shown
+    assert all(line["column"] in shown for line in compared.by_column())
+    assert "NOT PRIVATE" in compared._repr_html_()
+    mixed = dualquery.release(
+        people(), schema=SCHEMA, queries=["flag=1", "flag=1 & sex=Male"], mechanism="gaussian"
+    )
+    assert "number of literals" in words(dualquery.compare(mixed, people()).plot())
+
+
+def test_names_are_no_formulas(made: Release) -> None:
+    columns = (replace(SCHEMA.columns[0], name="$x^2$ \n%"), *SCHEMA.columns[1:])
+    renamed = replace(made, schema=replace(SCHEMA, columns=columns))
+    assert r"\$x^2\$" in words(renamed.plot("$x^2$ \n%"))
+
+
+def test_pictures_are_written_whole_under_known_endings(made: Release, tmp_path: Path) -> None:
+    path = tmp_path / "age.svg"
+    save(made.plot("age"), path)
+    first = path.read_bytes()
+    assert b"share of the rows" in first
+    path.unlink()
+    save(made.plot("age"), path)
+    assert path.read_bytes() == first
+    with pytest.raises(BadInputError, match="exists already"):
+        save(made.plot("age"), path)
+    with pytest.raises(BadInputError, match=r"ends in \.svg"):
+        check_ending(tmp_path / "age.gif")
+    assert np.array_equal(sorted(tmp_path.iterdir()), [path])

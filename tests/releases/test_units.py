@@ -1,0 +1,155 @@
+"""Releases that protect units say so everywhere: statement, options, proof, file, report."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+import dualquery
+from dualquery import BadInputError, BudgetFile, Unit
+from dualquery.verification import verify
+from tests.tables import SCHEMA, people
+from tests.verification.test_verify import edit
+
+HOMES = 400
+FIVE = Unit("home", max_rows=5)
+ASKED = {"schema": SCHEMA, "queries": 40, "way": 2, "epsilon": 8.0}
+
+
+def homes(rows: int = 1200) -> pl.DataFrame:
+    """Return people in homes of one to about ten."""
+    home = np.random.default_rng(3).permutation(
+        np.concatenate(
+            (np.arange(HOMES), np.random.default_rng(4).integers(0, HOMES, rows - HOMES))
+        )
+    )
+    return people(rows).with_columns(home=pl.Series(home))
+
+
+KEPT = homes().filter(pl.int_range(pl.len()).over("home") < 5).height
+
+
+@pytest.mark.parametrize("mechanism", ["matrix", "dualquery", "mwem", "independent", "laplace"])
+@pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
+def test_a_release_says_what_it_protects_and_is_confirmed(mechanism, neighbours, tmp_path) -> None:
+    delta = None if neighbours == "replace-one" or mechanism == "laplace" else 1e-6
+    options = {"rounds": 20} if mechanism == "dualquery" else {}
+    made = dualquery.release(
+        homes(), mechanism=mechanism, options=options, neighbours=neighbours, unit=FIVE,
+        delta=delta, **ASKED,
+    )  # fmt: skip
+    one = "one unit of column 'home' with at most 5 rows"
+    assert made.privacy.private
+    assert one in made.privacy.neighbours
+    assert one in made.privacy.guarantee()
+    assert made.privacy.neighbours.endswith("the number of rows released with noise")
+    assert made.proof["unit"] == {
+        "column": "home",
+        "max_rows": 5,
+        "units": HOMES if neighbours == "replace-one" else None,
+    }
+    assert made.proof["rows"]["bought"]["sensitivity"] == 5.0
+    if neighbours == "replace-one" and delta is None and made.privacy.delta:
+        assert made.privacy.delta == pytest.approx(HOMES**-2)
+    assert "home" not in made.schema.column_names
+    folder = made.save(tmp_path / "made")
+    assert verify(folder).faults == ()
+    again = dualquery.load_release(folder)
+    assert again.options["unit"] == {"column": "home", "max_rows": 5}
+
+
+def test_the_number_of_rows_may_be_stated(tmp_path) -> None:
+    made = dualquery.release(homes(), mechanism="gaussian", unit=FIVE, rows=5 * HOMES, **ASKED)
+    assert (made.n, made.proof["rows"]["bought"]) == (5 * HOMES, None)
+    assert "assumed to be 2,000" in made.privacy.neighbours
+    assert verify(made.save(tmp_path / "made")).faults == ()
+    with pytest.raises(BadInputError, match="--rows states a number of rows where"):
+        dualquery.release(homes(), rows=100, **ASKED)
+
+
+def test_units_of_one_row_are_as_many_as_their_rows(tmp_path) -> None:
+    made = dualquery.release(homes(), mechanism="gaussian", unit=Unit("home", max_rows=1), **ASKED)
+    assert (made.n, made.proof["rows"]["bought"]) == (HOMES, None)
+    assert verify(made.save(tmp_path / "made")).faults == ()
+
+
+def test_the_truth_is_of_all_rows_and_answers_are_near_it() -> None:
+    made = dualquery.release(
+        homes(), mechanism="gaussian", unit=FIVE, **{**ASKED, "epsilon": 1000.0}
+    )
+    assert abs(made.n - KEPT) < 20
+    found = dualquery.evaluate(made, homes())
+    assert found["max_error"] < 0.1
+    assert (found["rows"], found["rows_of_release"]) == (KEPT, made.n)
+    assert "of at most 5 rows a unit" in made.intervals.basis
+    whole = dualquery.release(
+        homes(), mechanism="gaussian", unit=Unit("home", 100), **{**ASKED, "epsilon": 1e4}
+    )
+    assert dualquery.evaluate(whole, homes())["max_error"] < 0.02
+
+
+def test_delta_is_asked_for_where_no_number_is_public() -> None:
+    with pytest.raises(BadInputError, match="no public number of rows n"):
+        dualquery.release(homes(), neighbours="add-remove", unit=FIVE, **ASKED)
+
+
+def test_randomized_response_is_refused() -> None:
+    with pytest.raises(BadInputError, match="without --unit"):
+        dualquery.release(homes(), mechanism="randomized-response", unit=FIVE, **ASKED)
+
+
+def test_one_budget_file_has_one_unit(tmp_path) -> None:
+    def file(name, **terms):
+        return BudgetFile.create(tmp_path / name, epsilon=9.0, delta=1e-3, **terms)
+
+    paid = dualquery.release(
+        homes(), mechanism="gaussian", unit=FIVE, budget=file("a", unit="home"), **ASKED
+    )
+    assert "It was charged to a budget file" in paid.privacy.guarantee()
+    with pytest.raises(BadInputError, match="protect one 'row', and this release protects one 'ho"):
+        dualquery.release(homes(), mechanism="gaussian", unit=FIVE, budget=file("b"), **ASKED)
+    with pytest.raises(BadInputError, match="protect one 'home', and this release protects one 'r"):
+        dualquery.release(homes(), mechanism="gaussian", budget=file("c", unit="home"), **ASKED)
+    named = homes().rename({"home": "row"})
+    with pytest.raises(BadInputError, match="rename the column"):
+        dualquery.release(named, unit=Unit("row", 2), budget=file("d", unit="row"), **ASKED)
+
+
+@pytest.mark.parametrize(
+    ("what", "change"),
+    [
+        ("fewer rows in the statement", lambda s: _more(s["proof"]["unit"], "max_rows", 6)),
+        ("another column", lambda s: _more(s["proof"]["unit"], "column", "x")),
+        ("no unit", lambda s: s["proof"].update(unit=None)),
+        ("a hidden number of units", lambda s: _more(s["proof"]["unit"], "units", None)),
+        ("rows bought as one", lambda s: _more(s["proof"]["rows"]["bought"], "sensitivity", 1.0)),
+        ("a game of rows", lambda s: _more(_game(s), "rows_per_unit", 1)),
+    ],
+)
+def test_what_does_not_agree_is_found(what, change, tmp_path) -> None:
+    made = dualquery.release(
+        homes(), mechanism="dualquery", options={"rounds": 10}, unit=FIVE, **ASKED
+    )
+    folder = made.save(tmp_path / "made")
+    edit(folder, change, seal=True)
+    found = verify(folder)
+    assert found.refuted, what
+    assert not found.damaged
+
+
+def _more(where, key, value) -> None:
+    where[key] = value
+
+
+def _game(stored):
+    return stored["proof"]["schedule"][0]["events"][0]
+
+
+def test_the_report_says_it(tmp_path) -> None:
+    from dualquery.report.page import report
+
+    made = dualquery.release(homes(), mechanism="gaussian", unit=FIVE, **ASKED)
+    text = report(made)
+    assert "Units are protected: all rows with the same value of" in text
+    assert "Each row of the table is protected" not in text
