@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from dualquery.cli.given_table import Csv, table_of
+from dualquery.cli.given_table import Csv, given_table
 from dualquery.cli.options import (
     AnswersCache,
     EngineName,
@@ -34,7 +34,7 @@ def evaluate(
         Path | None,
         typer.Option(
             help="Also draw the errors, against the truth and by column: FILE.svg, .png or .pdf, "
-            "NOT PRIVATE. Needs dualquery[plots]."
+            "NOT PRIVATE. Needs the extra 'plots'."
         ),
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the baselines' noise.")] = 0,
@@ -67,13 +67,13 @@ def evaluate(
     from rich.table import Table
     from rich.text import Text
 
-    with terminal.progress() as progress:
+    with given_table(table, csv) as holders, terminal.progress() as progress:
         from dualquery.releases.evaluation import compare
         from dualquery.rows.engines import Engine
 
         compared = compare(
             release,
-            table_of(table, csv),
+            holders,
             engine=Engine(name=engine, scheduler=scheduler, answers_cache=answers_cache),
             threads=threads,
             seed=seed,

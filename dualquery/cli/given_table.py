@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import sys
+from collections.abc import Iterator
 from typing import Annotated, Any, TypeAlias
 
 import typer
+
+from dualquery.runtime.errors import BadInputError
 
 Csv: TypeAlias = Annotated[
     str | None,
@@ -17,10 +22,45 @@ Csv: TypeAlias = Annotated[
 ]
 
 
-def table_of(text: str, csv: str | None) -> Any:
-    """Return what `dualquery.release` takes as a table: the text, or a CSV file of a dialect."""
-    if csv is None:
-        return text
-    from dualquery.arguments import Table
+STDIN = "-"
 
-    return Table(text, csv=csv).named
+
+@contextlib.contextmanager
+def given_table(text: str, csv: str | None) -> Iterator[Any]:
+    """Yield what `dualquery.release` takes as a table, for as long as it is read.
+
+    Parameters
+    ----------
+    text
+        As for `parse_source`; or ``-``, for CSV from the standard input, or ``FORMAT:-``.
+    csv
+        How a CSV file is written; None for the standard.
+
+    Raises
+    ------
+    BadInputError
+        If the standard input is a terminal, or cannot be kept; if ``csv`` goes with no CSV file.
+    """
+    form, _, rest = text.rpartition(":")
+    if rest != STDIN:
+        if csv is None:
+            yield text
+            return
+        from dualquery.arguments import Table
+
+        yield Table(text, csv=csv).named
+        return
+    from dualquery.data.readers.dialect import Dialect
+    from dualquery.data.readers.formats import FORMATS, open_as
+    from dualquery.data.spool import spooled
+
+    form = form or "csv"
+    if form not in FORMATS or FORMATS[form].folders or FORMATS[form].query:
+        raise BadInputError(
+            f"{text}: the standard input is read as CSV, or as FORMAT:- of a format of files"
+        )
+    if sys.stdin.isatty():
+        raise BadInputError(f"{text}: the standard input is the keyboard; pipe a table into it")
+    dialect = None if csv is None else Dialect.parse(csv)
+    with spooled(sys.stdin.buffer, text) as path:
+        yield open_as(form, path, text, dialect)

@@ -23,6 +23,7 @@ from dualquery.cli.solve import convert, solve
 from dualquery.cli.solvers import solvers
 from dualquery.cli.table import table
 from dualquery.cli.verify import sign, verify
+from dualquery.data.spool import remove_abandoned
 from dualquery.runtime.errors import BadInputError, InterruptedRun
 from dualquery.runtime.escaping import terminal_line
 from dualquery.runtime.versions import __version__
@@ -86,6 +87,7 @@ def main(arguments: list[str] | None = None) -> int:
     arguments
         Without the program's name; None for those of the process.
     """
+    remove_abandoned()
     known = {command.name for command in app.registered_commands}
     known |= {group.name for group in app.registered_groups}
     for entry in entry_points(group=ENTRY_POINTS):

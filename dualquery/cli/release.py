@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dualquery.cli.given_table import Csv
+from dualquery.cli.given_table import Csv, given_table
 from dualquery.cli.options import (
     RUN,
     AnswersCache,
@@ -42,7 +42,7 @@ _data, _workload, _mechanism, _budget, _run = (
 )
 
 PASSED_ON = (
-    "schema", "csv", "columns", "max_ones_per_row", "mechanism", "records", "polish", "epsilon",
+    "schema", "columns", "max_ones_per_row", "mechanism", "records", "polish", "epsilon",
     "delta", "neighbours", "rows", "accountant", "budget", "seed", "threads", "show_private_errors",
 )  # fmt: skip
 """Options that `dualquery.release` takes under the same names, as they are."""
@@ -263,7 +263,7 @@ def release(
         from dualquery.rows.engines import Engine
 
         made = make_release(
-            given["data"],
+            held.enter_context(given_table(given["data"], given["csv"])),
             queries=workload,
             options=mechanism_options(given),
             engine=Engine(name=given["engine"], **_chosen(given, "scheduler", "answers_cache")),

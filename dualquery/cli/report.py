@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dualquery.cli.given_table import Csv, table_of
+from dualquery.cli.given_table import Csv, given_table
 from dualquery.cli.options import Quiet, Threads
 from dualquery.cli.terminal import Terminal, set_threads
 from dualquery.runtime.errors import BadInputError
@@ -51,7 +51,8 @@ def report(
         loaded = load_release(release)
         compared = None
         if table is not None:
-            compared = compare(loaded, table_of(table, csv), threads=threads, progress=progress)
+            with given_table(table, csv) as rows:
+                compared = compare(loaded, rows, threads=threads, progress=progress)
         progress.phase("making the page")
         text = page_of(loaded, compared)
         with whole_file(out) as part:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from dualquery.cli.given_table import Csv, table_of
+from dualquery.cli.given_table import Csv, given_table
 from dualquery.cli.options import Quiet
 from dualquery.cli.terminal import Terminal, start_logging
 from dualquery.data.schema.columns import Binary
@@ -83,8 +83,9 @@ def check(
     else. A rule that you change after seeing it is outside the guarantee.
 
     Data dictionaries are read, too: domain files (column to size), Frictionless
-    Table Schema, CSV on the Web. They declare nothing: write them as a schema
-    with --out, check that, and set "declared": true.
+    Table Schema, CSV on the Web, domains of dpsynth, metadata of SmartNoise.
+    They declare nothing: write them as a schema with --out, check that, and set
+    "declared": true.
 
     Examples:
 
@@ -163,7 +164,7 @@ def draft(
     terminal = Terminal(machine=out is None, quiet=quiet)
     if out is not None and out.exists():
         raise BadInputError(f"{out} exists already; name another file with --out")
-    with terminal.progress() as progress:
+    with given_table(table, csv) as rows, terminal.progress() as progress:
         from dualquery.data.blocks import choose_schema
         from dualquery.data.drafting import careful_draft
         from dualquery.data.readers.formats import source_of
@@ -172,7 +173,7 @@ def draft(
 
         drafted: TableSchema | ItemSchema
         progress.phase("reading the table")
-        source = source_of(table_of(table, csv))
+        source = source_of(rows)
         if isinstance(source, TableSource) and source.implied_schema is None:
             draft = careful_draft(source, columns)
             drafted = draft.schema

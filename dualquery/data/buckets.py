@@ -9,6 +9,9 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+BUCKETS = 16
+"""How many a column of numbers gets where nobody says otherwise."""
+
 _MANTISSAS = tuple(map(Fraction, ("1", "1.2", "1.5", "2", "2.5", "3", "4", "5", "6", "8")))
 
 

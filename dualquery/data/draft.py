@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dualquery.data.buckets import tidy_edges
+from dualquery.data.buckets import BUCKETS, tidy_edges
 from dualquery.data.readers.source import ItemSource, TableSource
 from dualquery.data.schema.column_choice import (
     MAX_ITEMS,
@@ -21,8 +21,6 @@ from dualquery.data.schema.items import ItemSchema
 from dualquery.data.schema.table import TableSchema
 from dualquery.data.seen_values import MISSING_VALUES, SeenValues, order_of_text, see_columns
 from dualquery.runtime.errors import BadInputError
-
-BUCKETS = 16
 
 _log = logging.getLogger(__name__)
 

@@ -14,8 +14,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from dualquery.data.buckets import are_months, fitting_edges, usual_range, year_edges
-from dualquery.data.draft import BUCKETS, name_of, plain_column
+from dualquery.data.buckets import BUCKETS, are_months, fitting_edges, usual_range, year_edges
+from dualquery.data.draft import name_of, plain_column
 from dualquery.data.encode import missing_mask, to_numbers
 from dualquery.data.hints import (
     are_codes,
@@ -27,7 +27,7 @@ from dualquery.data.hints import (
 from dualquery.data.readers.source import TableSource
 from dualquery.data.schema.column_choice import ColumnChoice
 from dualquery.data.schema.columns import Binary, Categorical, Column, Numeric
-from dualquery.data.schema.dates import CLOCKS, Dates, Period
+from dualquery.data.schema.dates import CLOCKS, Dates, fitting_period
 from dualquery.data.schema.table import TableSchema
 from dualquery.data.seen_dates import SeenMoments
 from dualquery.data.seen_values import (
@@ -39,6 +39,7 @@ from dualquery.data.seen_values import (
     see_columns,
     texts_of,
 )
+from dualquery.data.spreads import spread
 from dualquery.runtime.errors import BadInputError
 
 MARKERS = (*MISSING_VALUES, "?", "NA", "N/A", "n/a", "#N/A", "na", "NaN", "nan", "NULL", "null")
@@ -129,6 +130,18 @@ def careful_draft(source: TableSource, columns: ColumnChoice | None = None) -> D
     return Draft(schema, drafted)
 
 
+def _spellings_joined(column: Categorical) -> Categorical:
+    """Return the column with ``f`` beside ``F`` in one category."""
+    joined: dict[str, list[str]] = {}
+    for (text,) in column.values:
+        joined.setdefault(text.lower(), []).append(text)
+    return replace(
+        column,
+        values=tuple(tuple(each) for each in joined.values()),
+        outside=column.outside if len(joined) > 1 else "other",
+    )
+
+
 class Profile:
     """What a pass shows of one column: its few values, or how its many numbers lie."""
 
@@ -189,8 +202,7 @@ class Profile:
             clock = replace(clock, unparsable="missing" if slips else "error")
             return DraftedColumn(self.name, clock, "hours of the day" + self._missing_remark())
         low, high = first.date(), last.date()
-        days = (high - low).days
-        by: Period = "year" if days > 4 * 366 else "month" if days > 62 else "day"
+        by = fitting_period((high - low).days)
         remark = "its first and last date"
         if pattern is not None and self._moments.several:
             remark += f", read as {pattern}: the day and the month may be the other way round"
@@ -287,6 +299,9 @@ class Profile:
         if isinstance(column, Binary):
             return DraftedColumn(self.name, column, "its two values")
         remark = f"its {len(seen.texts)} values"
+        if isinstance(column, Categorical) and len(texts) < len(seen.texts):
+            column = _spellings_joined(column)
+            remark += ", those that differ by large and small letters taken as one"
         if len(seen.texts) < 2:
             remark = "one value only: leave it out if it cannot differ"
         remark += self._count_remark() + self._missing_remark()
@@ -323,9 +338,12 @@ class Profile:
             missing="category" if seen.missing or seen.words else "error",
             outside="clip",
             unparsable="missing" if seen.words else "error",
+            within=spread(values, edges, whole=seen.integer),
         )
         equal = len(set(np.diff(edges).tolist())) == 1
         remark = "its range" if equal else "its range and how its values lie"
+        if column.within != "uniform":
+            remark += "; how they lie in wide buckets (within)"
         if (low, high) != (seen.low, seen.high):
             remark += "; a few numbers that lie far beyond are clipped"
         if seen.whole and not seen.words and not seen.many:

@@ -1,4 +1,4 @@
-"""JSON and TOML from files of unknown origin: small, plain, and said once.
+"""JSON, TOML and YAML from files of unknown origin: small, plain, and said once.
 
 What a file may hold is less than what its format allows: every key of an object once (of two, one
 would be taken without a word), numbers that are finite, whole numbers of at most 100 digits, texts
@@ -33,15 +33,18 @@ _MOST_DIGITS = 100
 
 
 def read_document(path: Path | Traversable) -> object:
-    """Return what a JSON file holds, or a TOML file (its name ends in ``.toml``).
+    """Return what a JSON file holds, or one whose name ends in ``.toml``, ``.yaml`` or ``.yml``.
 
     Raises
     ------
     BadInputError
-        If the file cannot be read, is too large, is no UTF-8 text, or not as this module says.
+        If the file cannot be read, is too large, is no UTF-8 text, or not as this module says; of
+        a YAML file, if there is no reader for it.
     """
-    text = read_text(path)
-    return parse_toml(text) if path.name.lower().endswith(".toml") else parse_json(text)
+    text, name = read_text(path), path.name.lower()
+    if name.endswith((".yaml", ".yml")):
+        return parse_yaml(text)
+    return parse_toml(text) if name.endswith(".toml") else parse_json(text)
 
 
 def read_text(path: Path | Traversable) -> str:
@@ -85,6 +88,19 @@ def parse_toml(text: str) -> dict[str, object]:
         raise BadInputError("nested too deeply") from None
     except ValueError as fault:
         raise BadInputError(f"not valid TOML: {fault}") from None
+    _check(found)
+    return found
+
+
+def parse_yaml(text: str) -> object:
+    """Return what a YAML text says; raise `BadInputError` if it is not as this module says."""
+    try:
+        from dualquery.runtime.yaml_text import parse_yaml as read_yaml
+    except ImportError:
+        raise BadInputError(
+            "no reader of YAML is installed; install one with: pip install 'dualquery[yaml]'"
+        ) from None
+    found = read_yaml(text)
     _check(found)
     return found
 

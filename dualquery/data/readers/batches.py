@@ -74,7 +74,7 @@ def open_arrow(path: FilePath, label: str) -> Source:
     BadInputError
         If it is neither, or two of its columns have the same name.
     """
-    return _source(partial(_arrow, path, label), label)
+    return batch_source(partial(_arrow, path, label), label)
 
 
 def open_duckdb(text: str, label: str) -> Source:
@@ -94,10 +94,10 @@ def open_duckdb(text: str, label: str) -> Source:
         raise BadInputError(f"{label}: write duckdb:FILE?SELECT ... (in quotation marks)")
     if not Path(file).is_file():
         raise BadInputError(f"{label}: there is no such file as {file}")
-    return _source(partial(_query, file, query, label), label)
+    return batch_source(partial(_query, file, query, label), label)
 
 
-def _source(opened: Open, label: str) -> Source:
+def batch_source(opened: Open, label: str) -> Source:
     """Return a source of the one form or the other, by the columns that a reader states."""
     import pyarrow as pa
 

@@ -16,10 +16,12 @@ from typing import Any
 import numpy as np
 
 from dualquery.data.builtin import DATASETS, dataset_path
+from dualquery.data.readers.adbc import open_adbc
 from dualquery.data.readers.batches import open_arrow, open_duckdb
 from dualquery.data.readers.bitstring import BitstringSource
 from dualquery.data.readers.csv import CsvSource, open_tsv
-from dualquery.data.readers.dialect import Dialect
+from dualquery.data.readers.csv_files import CsvFiles, open_csv_files
+from dualquery.data.readers.dialect import STANDARD, Dialect
 from dualquery.data.readers.excel import open_excel
 from dualquery.data.readers.fimi import FimiSource
 from dualquery.data.readers.kdd99 import open_kdd99
@@ -34,6 +36,7 @@ from dualquery.data.readers.python_objects import (
     frame_of_pandas,
     frame_source,
 )
+from dualquery.data.readers.several_files import several_files
 from dualquery.data.readers.source import ItemSource, Source, TableSource
 from dualquery.data.schema.columns import suggest
 from dualquery.runtime.errors import BadInputError
@@ -71,6 +74,7 @@ FORMATS: dict[str, Format] = {
     "arrow": Format("Arrow's IPC format, file or stream", (".arrow", ".feather"), open_arrow),
     "xlsx": Format("the first sheet of an Excel workbook (extra excel)", (".xlsx",), open_excel),
     "duckdb": Format("FILE?SELECT ...: a query (extra duckdb)", (), open_duckdb, query=True),
+    "adbc": Format("DRIVER:ADDRESS?SELECT ...: a query (extra adbc)", (), open_adbc, query=True),
     "fimi": Format("item ids separated by spaces, one row a line", (".dat",), FimiSource),
     "matrix": Format("rows of 0 and 1, comma or space, no header", (), MatrixSource),
     "bitstring": Format("bits, a tab and a count a line", (), BitstringSource),
@@ -100,8 +104,8 @@ def parse_source(text: str, dialect: Dialect | None = None) -> Source:
     text
         Name of a built-in data set, ``GENERATOR:NUMBERS`` (``biased:N,D,SEED``,
         ``netflix-like:N,D,SEED``), ``FORMAT:PATH``, or a path whose ending tells the format. A
-        prefix that is none of these is part of the path. A folder of parquet files, or a pattern
-        such as ``data/*.parquet``, is one table.
+        prefix that is none of these is part of the path. A folder of parquet files is one table,
+        as is ``csv:FOLDER`` or a pattern such as ``data/*.csv``.
     dialect
         How a file of the formats ``csv`` and ``tsv`` differs from the standard one.
 
@@ -111,9 +115,34 @@ def parse_source(text: str, dialect: Dialect | None = None) -> Source:
         If there is no such file, or its format cannot be told; if a dialect is given of another
         format.
     """
-    source = _parsed(text)
+    return _in_dialect(_parsed(text), text, dialect)
+
+
+def open_as(form: str, path: Path, label: str, dialect: Dialect | None = None) -> Source:
+    """Return the source of a file of a format, whatever its name.
+
+    Parameters
+    ----------
+    form
+        One of `FORMATS`, of files.
+    path, label
+        The file, and what messages call it.
+    dialect
+        As for `parse_source`.
+
+    Raises
+    ------
+    BadInputError
+        As `parse_source`.
+    """
+    return _in_dialect(FORMATS[form].open(path, label), label, dialect)
+
+
+def _in_dialect(source: Source, text: str, dialect: Dialect | None) -> Source:
     if dialect is None:
         return source
+    if isinstance(source, CsvFiles):
+        return replace(source, parts=tuple(replace(p, dialect=dialect) for p in source.parts))
     if not isinstance(source, CsvSource) or source.header is not None or text in DATASETS:
         raise BadInputError(f"{text}: --csv says how a csv or tsv file is written; this is none")
     return replace(source, dialect=dialect)
@@ -130,19 +159,22 @@ def _parsed(text: str) -> Source:
     if colon and prefix in FORMATS and not rest:
         raise BadInputError(f"{text}: a path is expected after the colon")
     with _name_errors(text):
-        parts = _parquet_parts(rest if colon and prefix == "parquet" else text, text)
-    if parts:
+        named = prefix if colon and prefix in FORMATS else None
+        form, parts = several_files(named, text if named is None else rest, text)
+    if parts and form == "parquet":
         return open_partitions(parts, text)
-    if colon and prefix in FORMATS:
-        form = FORMATS[prefix]
-        if form.query:
-            return form.open(rest, text)
-        return form.open(_existing(rest, text, form.folders), text)
+    if parts:
+        return open_csv_files(parts, text, Dialect("\t") if form == "tsv" else STANDARD)
+    if named is not None:
+        known = FORMATS[named]
+        if known.query:
+            return known.open(rest, text)
+        return known.open(_existing(rest, text, known.folders), text)
     path = _existing(text, text)
     ending = path.name.lower().removesuffix(".gz")
-    for form in FORMATS.values():
-        if ending.endswith(form.extensions):
-            return form.open(path, text)
+    for known in FORMATS.values():
+        if ending.endswith(known.extensions):
+            return known.open(path, text)
     raise BadInputError(
         f"{text}: the format cannot be told from the name; write FORMAT:{text} with one of "
         f"{', '.join(FORMATS)}"
@@ -194,28 +226,6 @@ def _object(data: Any) -> Source:
     )
 
 
-def _parquet_parts(path: str, text: str) -> list[Path]:
-    """Return the parquet files of a folder, or those that a pattern means; in order, or none.
-
-    A folder with subfolders named ``COLUMN=VALUE`` is refused: its files lack these values.
-    """
-    folder, pattern = Path(path), "*.parquet"
-    if not folder.is_dir():
-        if folder.exists() or not path.endswith(".parquet") or not set("*?[") & set(path):
-            return []
-        folder, pattern = Path(folder.anchor), str(folder.relative_to(folder.anchor))
-        return sorted(part for part in folder.glob(pattern) if part.is_file())
-    hive = next(
-        (part for part in sorted(folder.iterdir()) if "=" in part.name and part.is_dir()), None
-    )
-    if hive is not None and any(hive.rglob(pattern)):
-        raise BadInputError(
-            f"{text}: the subfolder {hive.name!r} stands for a column that its files lack; write "
-            "the table with all its columns in the files"
-        )
-    return sorted(part for part in folder.glob(pattern) if part.is_file())
-
-
 @contextlib.contextmanager
 def _name_errors(text: str) -> Iterator[None]:
     """Turn what the system says of a name or a pattern into `BadInputError`."""
@@ -235,7 +245,10 @@ def _existing(path: str, text: str, folders: bool = False) -> Path:
         if found.is_file() or (folders and found.is_dir()):
             return found
         if found.is_dir():
-            raise BadInputError(f"{text}: a folder, not a file")
+            raise BadInputError(
+                f"{text}: a folder, not a file (of parquet files a folder is one table; of CSV "
+                "files csv:FOLDER is)"
+            )
     raise BadInputError(f"{text}: there is no such file{_meant(text) if path == text else ''}")
 
 

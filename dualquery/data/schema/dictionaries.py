@@ -1,108 +1,30 @@
-"""Data dictionaries of other tools as schemas: domain files, Frictionless Table Schema, CSVW.
+"""Data dictionaries of other tools as schemas.
 
-A dictionary says which columns there are and what they may hold. Whether all of it is public only
-a person can say, so the schema is not declared.
+Domain files of private-pgm, Frictionless Table Schema, CSV on the Web, the domains of dpsynth and
+the metadata of SmartNoise. The last two are YAML as a rule; what the file is written in makes no
+difference here. A dictionary says which columns there are and what they may hold. Whether all of it
+is public only a person can say, so the schema is not declared.
 """
 
 from __future__ import annotations
 
-import datetime
+import logging
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from dualquery.data.buckets import tidy_edges
-from dualquery.data.schema.columns import Binary, Categorical, Column, Numeric
-from dualquery.data.schema.dates import Dates
+from dualquery.data.schema.dictionary_field import Field
 from dualquery.data.schema.table import TableSchema
 from dualquery.runtime.errors import BadInputError
 
-BUCKETS = 16
+_log = logging.getLogger(__name__)
+
 _MOST_CATEGORIES = 100_000
 
-_WHOLE = ("integer", "int", "long", "short", "byte", "nonNegativeInteger", "positiveInteger")
-_NUMBERS = ("number", "decimal", "double", "float")
+_DPSYNTH = {"possible_values", "min_value", "max_tokens", "default_value"}
+"""What tells the attributes of dpsynth's domains where their type is not said."""
+
 _OWN_KEYS = {"columns", "declared", "format", "items", "kind", "version"}
 """Of schema files of this program: a file with one of them is no domain file."""
-
-_MOMENTS = ("date", "datetime", "dateTime", "dateTimeStamp")
-
-
-@dataclass(frozen=True)
-class Field:
-    """What a dictionary says of a column, whatever the dictionary.
-
-    Parameters
-    ----------
-    name, kind
-        The column's name, and its type in the dictionary's words.
-    values
-        All values that it may have, as texts; None where the dictionary does not list them.
-    low, high
-        Its range, as the dictionary writes them.
-    required
-        Whether no value may be missing.
-    """
-
-    name: str
-    kind: str
-    values: tuple[str, ...] | None
-    low: Any
-    high: Any
-    required: bool
-
-    def column(self) -> Column:
-        """Return the column that a schema can keep.
-
-        Raises
-        ------
-        BadInputError
-            If the dictionary says too little: neither values nor a range.
-        """
-        missing = "error" if self.required else "category"
-        if self.values is not None:
-            categories = tuple((value,) for value in self.values)
-            return Categorical(self.name, categories, missing=missing)  # type: ignore[arg-type]
-        if self.kind == "boolean":
-            if self.required:
-                return Binary(self.name, zero="false", one="true")
-            return Categorical(self.name, (("false",), ("true",)), missing="category")
-        if self.low is not None and self.high is not None:
-            if self.kind in _WHOLE + _NUMBERS:
-                return self._numeric(missing)
-            if self.kind in _MOMENTS:
-                return self._dates(missing)
-        raise BadInputError(
-            f"column {self.name!r} of type {self.kind}: the dictionary gives neither its values "
-            "nor its range; add them, or leave the column out"
-        )
-
-    def _numeric(self, missing: Any) -> Numeric:
-        try:
-            low, high = float(self.low), float(self.high)
-        except (TypeError, ValueError):
-            raise BadInputError(
-                f"column {self.name!r}: its range is {self.low!r} to {self.high!r}; two numbers "
-                "are expected"
-            ) from None
-        whole = self.kind in _WHOLE
-        if not low < high < float("inf"):
-            raise BadInputError(f"column {self.name!r}: its range is {self.low} to {self.high}")
-        return Numeric(
-            self.name, tidy_edges(low, high, BUCKETS, whole=whole), integer=whole, missing=missing
-        )
-
-    def _dates(self, missing: Any) -> Dates:
-        try:
-            ends = [datetime.date.fromisoformat(str(end)[:10]) for end in (self.low, self.high)]
-        except ValueError:
-            raise BadInputError(
-                f"column {self.name!r}: its range is {self.low!r} to {self.high!r}; two dates such "
-                "as 2014-01-31 are expected"
-            ) from None
-        by = "year" if (ends[1] - ends[0]).days > 4 * 366 else "month"
-        first, last = (end.isoformat() for end in ends)
-        return Dates(self.name, by, first, last, missing=missing)  # type: ignore[arg-type]
 
 
 def schema_of_dictionary(document: Mapping[str, Any]) -> TableSchema | None:
@@ -134,6 +56,10 @@ def _fields(document: Mapping[str, Any]) -> tuple[list[Field] | None, tuple[str,
     columns = _mappings(inner.get("columns"))
     if columns and any("datatype" in each or "titles" in each for each in columns):
         return list(_csvw(columns)), ("",)
+    if (attributes := _dpsynth_attributes(document)) is not None:
+        return list(_dpsynth(attributes)), ("",)
+    if (table := _smartnoise_table(document)) is not None:
+        return list(_smartnoise(table)), ("",)
     counts = (isinstance(size, int) and not isinstance(size, bool) for size in document.values())
     if document and not _OWN_KEYS & document.keys() and all(counts):
         return list(_domain(document)), ("",)
@@ -179,6 +105,95 @@ def _csvw(columns: Sequence[Mapping[str, Any]]) -> Iterator[Field]:
             limits.get("minimum", limits.get("minInclusive")),
             limits.get("maximum", limits.get("maxInclusive")),
             column.get("required") is True,
+        )
+
+
+def _dpsynth_attributes(document: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]] | None:
+    """Return the attributes of a domain of dpsynth (`to_yaml_file`), or None if it is none."""
+    found = document.get("attributes", document)
+    if not isinstance(found, Mapping) or not found:
+        return None
+    known = (
+        isinstance(each, Mapping)
+        and (str(each.get("type")).endswith("Attribute") or _DPSYNTH & each.keys())
+        for each in found.values()
+    )
+    return found if all(known) else None
+
+
+def _dpsynth(attributes: Mapping[str, Mapping[str, Any]]) -> Iterator[Field]:
+    """Read a domain of dpsynth: ``possible_values``, or ``min_value``, ``max_value``, ``dtype``.
+
+    A value outside ``possible_values`` is an error here: dpsynth takes it for another one of them.
+    """
+    for name, said in attributes.items():
+        listed = _texts(said.get("possible_values"))
+        if listed is None and "min_value" not in said:
+            kind = str(said.get("type", "an attribute without values"))
+            yield Field(name, kind, None, None, None, required=False)
+            continue
+        whole = said.get("dtype") == "int"
+        yield Field(
+            name,
+            "text" if listed else "integer" if whole else "number",
+            listed,
+            said.get("min_value"),
+            said.get("max_value"),
+            required=listed is not None,
+            clip=said.get("clip_to_range", True) is not False,
+        )
+
+
+def _smartnoise_table(document: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return the table in metadata of SmartNoise: collection, schema, table, columns.
+
+    Raises
+    ------
+    BadInputError
+        If the metadata describe several tables.
+    """
+    tables = [
+        (name, table)
+        for key, collection in document.items()
+        if key != "engine"
+        for schema in _inner(collection)
+        for name, table in (schema.items() if isinstance(schema, Mapping) else ())
+        if any("type" in column for column in _inner(table) if isinstance(column, Mapping))
+    ]
+    if len(tables) > 1:
+        named = ", ".join(repr(name) for name, _ in tables)
+        raise BadInputError(f"the metadata describe the tables {named}; leave one of them")
+    return tables[0][1] if tables else None
+
+
+def _inner(found: object) -> list[Any]:
+    return list(found.values()) if isinstance(found, Mapping) else []
+
+
+def _smartnoise(table: Mapping[str, Any]) -> Iterator[Field]:
+    """Read SmartNoise's columns: ``type``, ``lower``, ``upper``, ``nullable``, ``private_id``.
+
+    SmartNoise does not say which texts a column may hold; ``categories`` or ``cardinality`` (the
+    number of codes from 0 on), which some add, do.
+    """
+    for name, said in table.items():
+        if not isinstance(said, Mapping) or "type" not in said:
+            continue  # an option of the table, such as max_ids
+        if said.get("private_id") is True or said["type"] == "unknown":
+            _log.warning("column %r is left out: it identifies people, or has no type", name)
+            continue
+        size = said.get("cardinality")
+        codes = None
+        if isinstance(size, int) and 2 <= size <= _MOST_CATEGORIES and said["type"] == "int":
+            codes = tuple(map(str, range(size)))
+        yield Field(
+            name,
+            str(said["type"]),
+            _texts(said.get("categories")) or codes,
+            said.get("lower", said.get("min")),
+            said.get("upper", said.get("max")),
+            required=said.get("nullable", True) is False or said.get("missing_value") is not None,
+            clip=table.get("clamp_columns", True) is not False,
         )
 
 
