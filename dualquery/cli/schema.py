@@ -134,7 +134,7 @@ def check(
     from dualquery.room.private_errors import show_broken_rules
     from dualquery.rows.engines import Engine
 
-    with Engine().open(table_of(table, csv), found) as data:
+    with given_table(table, csv) as rows, Engine().open(rows, found) as data:
         show_broken_rules(data.records, rules, asked=True)
 
 
