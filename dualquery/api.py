@@ -147,7 +147,9 @@ def release(
         journal = checkpoint
     payment = Payment.begin(budget, source, wanted.relation, configured.name, seed, checkpoint)
     progress.phase("reading the table")
-    with engine.open(source, schema, read.columns, read.max_ones_per_row, guarantee.unit) as data:
+    with engine.open(
+        source, schema, read.columns, read.max_ones_per_row, guarantee.unit, request.means
+    ) as data:
         payment.require_declared(data.schema.declared)
         settled, remarks = without_absent(data.schema)
         data, rules = replace(data, schema=settled), rules_of(settled)

@@ -162,6 +162,7 @@ KEYWORDS: Mapping[type[Any], Mapping[str, str]] = {
         "marginals": "marginals",
         "max_cells": "max_cells",
         "target": "target",
+        "means": "means",
     },
     SyntheticRecords: {"polish": "polish"},
     Guarantee: {name: name for name in ("neighbours", "rows", "accountant", "unit")},

@@ -52,6 +52,9 @@ class WorkloadRequest:
     target
         Instead of ``queries``: a column that models will predict. The queries are then all cells of
         its marginals with two other columns, of which all 2-way marginals are sums.
+    means
+        Numeric columns whose means are bought besides, for a twentieth of epsilon in all: names,
+        positions or ranges (see `dualquery.releases.means`); None for none.
     """
 
     queries: int | str | Path | Sequence[str] | None = None
@@ -62,6 +65,7 @@ class WorkloadRequest:
     marginals: int | str | None = None
     max_cells: int | None = None
     target: str | int | None = None
+    means: Sequence[str | int] | str | None = None
 
     def __post_init__(self) -> None:
         if self.way < 1:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from dualquery.data.domain import Domain
     from dualquery.estimates.expected import ExpectedError
     from dualquery.estimates.intervals import Intervals
+    from dualquery.estimates.means import BoughtMean
     from dualquery.estimates.measurements import Measurements
     from dualquery.models.protocol import Model
     from dualquery.queries.conjunctions import Workload
@@ -138,6 +139,8 @@ class Outcome:
     """The distribution that records come from, if one was fitted."""
     grounds: tuple[Ground | None, ...] = ()
     """Why each charged event covers what was drawn. The room says so: leave it out."""
+    means: tuple[BoughtMean, ...] = ()
+    """Means of columns that were bought beside the workload: leave it out, too."""
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from dualquery.estimates.intervals import LEVEL
+from dualquery.estimates.means import BoughtMean
 from dualquery.queries.conjunctions import conjunctions_of
 from dualquery.questions.asked import Asked, AskedQuantile, ask
 from dualquery.questions.plain import read_question
-from dualquery.questions.syntax import SHARE, Question
+from dualquery.questions.syntax import MEAN, SHARE, SUM, Question
 from dualquery.releases.knowledge import Knowledge, Known, Limits
 from dualquery.releases.ruled import FORCED, NO_SUCH_ROWS, forced_share
 from dualquery.runtime.errors import BadInputError
@@ -89,6 +90,12 @@ def answer_question(
     forced = forced_share(asked, schema, knowledge.rules)
     if forced is not None:
         return _forced_line(knowledge, asked, forced, level)
+    bought = _bought(knowledge, question)
+    if bought is not None:
+        answer, limits = bought.likely, _bought_limits(bought, knowledge, level)
+        if asked.of_rows:
+            answer *= knowledge.release.n
+        return _line(asked.text, answer, _in_rows(knowledge, asked, limits), "released", "")
     limits = knowledge.limits(asked.numerator, asked.denominator, asked.range, level)
     released = _released(knowledge.release, asked)
     if released is None:
@@ -113,6 +120,19 @@ def _forced_line(knowledge: Knowledge, asked: Asked, share: float, level: float)
     limits = _in_rows(knowledge, asked, Limits(FORCED, share, share, level))
     answer = share * knowledge.release.n if asked.of_rows else share
     return _line(asked.text, answer, limits, "rules", "")
+
+
+def _bought(knowledge: Knowledge, question: Question) -> BoughtMean | None:
+    """Return the bought mean that a question asks for, itself or times the number of rows."""
+    if question.measure not in (MEAN, SUM) or question.given is not None:
+        return None
+    return next((each for each in knowledge.release.means if each.column == question.column), None)
+
+
+def _bought_limits(bought: BoughtMean, knowledge: Knowledge, level: float) -> Limits:
+    """Return where a mean that was bought lies."""
+    found = bought.interval(knowledge.rows, level)
+    return Limits(found.basis, float(found.lower[0]), float(found.upper[0]), found.level)
 
 
 def _likely(knowledge: Knowledge, asked: Asked, limits: Limits) -> float | None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import logging
 import math
 import os
 from collections.abc import Mapping, Sequence
@@ -22,6 +23,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from dualquery.estimates.means import BoughtMean
 from dualquery.privacy.statement import PrivacyStatement
 from dualquery.releases.answering import answer_queries
 from dualquery.releases.kept import describe_kept, read_kept, write_kept
@@ -30,6 +32,7 @@ from dualquery.releases.stored import check_files, numbers_of, read_record, read
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.escaping import html_text
 from dualquery.runtime.resources import check_memory
+from dualquery.runtime.versions import __version__, differences
 
 if TYPE_CHECKING:
     from dualquery.data.schema.protocol import Schema
@@ -38,6 +41,8 @@ if TYPE_CHECKING:
     from dualquery.models.protocol import Model
     from dualquery.queries.family import Queries
     from dualquery.releases.pictures import Picture
+
+_log = logging.getLogger(__name__)
 
 FORMAT_VERSION = 2
 """2: with a proof record, measurements and model. Folders of format 1 are read, and have none."""
@@ -86,6 +91,8 @@ class Release:
         The noisy numbers that all else was made of; None where there are none, and for format 1.
     model
         The fitted distribution, to be asked and drawn from at no cost; None likewise.
+    means
+        Means of numeric columns that were bought (``--means``).
     proof
         What the guarantee follows from (see `dualquery.releases.proof`), without the digests that
         tie the files of a folder to each other; empty for a release of format 1.
@@ -108,6 +115,7 @@ class Release:
     created: str
     measurements: Measurements | None = None
     model: Model | None = None
+    means: tuple[BoughtMean, ...] = ()
     proof: Mapping[str, Any] = field(default_factory=dict)
 
     def __repr__(self) -> str:
@@ -235,6 +243,7 @@ class Release:
             "solver": dict(self.solver),
             "intervals": None if self.intervals is None else self.intervals.describe(),
             **describe_kept(self.measurements, self.model),
+            "means": [each.to_dict() for each in self.means],
             "notes": list(self.notes),
             "versions": dict(self.versions),
             "created": self.created,
@@ -255,6 +264,11 @@ class Release:
         with reserve(path) as place:
             place.write(self.write_files)
         return Path(path)
+
+    @staticmethod
+    def load(path: str | Path) -> Release:
+        """Read a folder that `save` wrote: see `load_release`."""
+        return load_release(path)
 
     def write_files(self, folder: Path) -> None:
         """Make a folder, fill it with the release and put it on the disk."""
@@ -322,6 +336,12 @@ def _read(folder: Path) -> Release:
 
     stored = read_record(folder, FORMAT_VERSION)
     version = stored["format_version"]
+    if stored["versions"].get("dualquery") != __version__:
+        _log.warning(
+            "%s was made by another version and is read as it was written; other then: %s",
+            folder,
+            differences(stored["versions"]),
+        )
     schema = schema_from_dict(stored["schema"])
     answers = read_table(folder / "answers.parquet")
     records, count = None, 0
@@ -360,6 +380,7 @@ def _read(folder: Path) -> Release:
         created=stored["created"],
         measurements=measurements,
         model=model,
+        means=tuple(BoughtMean.from_dict(each) for each in stored.get("means", ())),
         proof=unsealed(stored["proof"]) if version >= 2 else {},
     )
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from dualquery.data.schema.protocol import Schema
     from dualquery.estimates.evidence import Measured
+    from dualquery.estimates.means import BoughtMean
     from dualquery.estimates.measurements import Measurements
     from dualquery.models.protocol import Model
     from dualquery.queries.family import Queries
@@ -80,6 +81,11 @@ class Known(Protocol):
     @property
     def measurements(self) -> Measurements | None:
         """The noisy numbers behind them, if there are any."""
+        ...
+
+    @property
+    def means(self) -> tuple[BoughtMean, ...]:
+        """Means of columns that were bought."""
         ...
 
     @property

@@ -20,6 +20,7 @@ from dualquery.queries.disjunctions import Disjunctions
 from dualquery.queries.family import Queries, Statistic
 from dualquery.queries.stored import BUILT_IN
 from dualquery.releases.folder import Release
+from dualquery.releases.means import MeansPlan, with_means, without_means
 from dualquery.releases.payment import NO_PAYMENT, Payment
 from dualquery.releases.polish import check_polish, polished
 from dualquery.releases.proof import Price, proof_record
@@ -113,9 +114,13 @@ def make_release(
 ) -> Release:
     """Plan on public facts, run on the curator, and put the result together."""
     budget, count, seed = terms.budget, terms.count, terms.seed
-    progress.phase("planning")
+    progress.phase(
+        f"planning {mechanism.name}: how {len(task.queries):,} queries are best asked at epsilon "
+        f"{budget.epsilon:g}, delta {budget.delta:.3g}"
+    )
     with count.cost_told():
-        plan = mechanism.plan(task, budget)
+        own = mechanism.plan(task, without_means(budget, data.schema.grids))
+        plan, means = with_means(own, data.schema.grids, task.queries, budget)
     condition = " and ".join(each.condition for each in terms.declarations)
     priced = price(plan, budget)
     privacy = statement(plan, budget, data, seed, count, condition or None, priced)
@@ -124,7 +129,7 @@ def make_release(
         notes = (*notes, SEEN)
     if plan.remark:
         progress.note(plan.remark)
-    expected = mechanism.expected_error(task, plan)
+    expected = mechanism.expected_error(task, own)
     if expected is not None:
         progress.note(expected.text())
     if privacy.private:
@@ -136,7 +141,7 @@ def make_release(
         terms.payment.pay((*count.events, *events_of(plan.schedule)), privacy)
     outcome = run(
         data, task, mechanism, plan, seed, threads, progress, budget.neighbours, terms.statistics,
-        journal, show_private_errors=terms.show_private_errors,
+        journal, means=means, show_private_errors=terms.show_private_errors,
     )  # fmt: skip
     journal.finish()
     terms.payment.finish()
@@ -184,6 +189,7 @@ def make_release(
         intervals=outcome.intervals,
         measurements=outcome.measurements,
         model=outcome.model,
+        means=outcome.means,
         notes=(*data.notes, *notes, *remark, *forced),
         versions=versions(),
         created=created.isoformat(timespec="seconds"),
@@ -203,12 +209,14 @@ def run(
     statistics: Statistic | None = None,
     journal: Journal = NO_JOURNAL,
     *,
+    means: MeansPlan | None = None,
     show_private_errors: bool = False,
 ) -> Outcome:
     """Let the private room read the rows, and the mechanism run on it.
 
     The room holds ``statistics``; None for what the mechanism asks for. ``journal`` keeps what is
-    drawn. The operator's log shows true errors on ``show_private_errors`` only.
+    drawn. ``means`` are bought first, as the schedule has them. The operator's log shows true
+    errors on ``show_private_errors`` only.
     """
     if statistics is None:
         statistics = mechanism.statistics(task.queries)
@@ -225,7 +233,9 @@ def run(
         public_rows=task.n,
         journal=journal,
         show_private_errors=show_private_errors,
+        grids=data.schema.grids,
     )
+    bought = () if means is None else means.buy(curator, task.n)
     if plan.needs_answers:
         progress.phase("evaluating the queries")
         curator.evaluate()
@@ -238,7 +248,7 @@ def run(
     )
     outcome = mechanism.run(task, plan, curator, session)
     curator.log_errors(outcome.answers, "the released answers", task.queries)
-    return replace(outcome, grounds=curator.grounds())
+    return replace(outcome, grounds=curator.grounds(), means=bought)
 
 
 def expected_bytes(task: Task) -> int:

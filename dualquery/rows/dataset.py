@@ -127,7 +127,7 @@ def read(source: Source, schema: TableSchema | ItemSchema) -> Records:
     if isinstance(source, RecordsSource) and isinstance(schema, ItemSchema) and uncut:
         return source.records(schema)
     available = available_memory()
-    builder = RecordsBuilder(schema.domain.bits)
+    builder = RecordsBuilder(schema.record_bits)
     checked = 0
     for rows in encoded_blocks(source, schema):
         builder.append_ones(rows.indptr, rows.bits)

@@ -10,7 +10,6 @@ import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 
 from dualquery.data.blocks import choose_schema
@@ -83,8 +82,11 @@ class Engine:
         columns: ColumnChoice | None = None,
         max_ones_per_row: int | None = None,
         unit: Unit | None = None,
+        sums: ColumnChoice | None = None,
     ) -> Iterator[Dataset[Rows]]:
         """Yield the data and their rows; arguments are those of `dualquery.rows.dataset.load`.
+
+        Rows carry the numbers of the columns ``sums``, too.
 
         Raises
         ------
@@ -94,7 +96,11 @@ class Engine:
         """
         source = source_of(data)
         read = source if unit is None else self._cut(source, unit)
-        choose = partial(choose_schema, read, schema, columns, max_ones_per_row)
+
+        def choose() -> TableSchema | ItemSchema:
+            chosen = choose_schema(read, schema, columns, max_ones_per_row)
+            return chosen if sums is None else chosen.with_sums(sums)
+
         with self._opened(read, choose) as opened:
             if not _log.isEnabledFor(logging.INFO):
                 yield self._cached(opened, source, unit)

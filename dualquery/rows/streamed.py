@@ -42,7 +42,7 @@ class StreamedRows:
     @property
     def bits(self) -> int:
         """Number of bits of a row."""
-        return self.schema.domain.bits
+        return self.schema.record_bits
 
     def stream(self) -> Iterator[Block]:
         """Yield the blocks in order.

@@ -32,6 +32,8 @@ from dualquery.runtime.escaping import html_text
 if TYPE_CHECKING:
     import polars as pl
 
+    from dualquery.data.schema.grids import Grid
+
 _SHOWN = 8
 """Labels of a column that a notebook shows."""
 
@@ -63,6 +65,9 @@ class TableSchema:
         Rules between the columns, which all records keep (`dualquery.rules`).
     left_out
         Names of columns that rules may name, but records do not have: see `restrict`.
+    summed
+        Names of numeric columns whose rows carry their numbers (`grids`). A choice of the reader's,
+        not of the schema's file.
 
     Raises
     ------
@@ -80,6 +85,7 @@ class TableSchema:
     max_ones_per_row: int | None = None
     rules: tuple[Rule, ...] = ()
     left_out: tuple[str, ...] = ()
+    summed: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         check_max_ones(self.name, self.max_ones_per_row)
@@ -121,6 +127,18 @@ class TableSchema:
     def orders(self) -> Orders:
         """The orders of two columns among the rules."""
         return Orders.of(self.columns, self.rules)
+
+    @cached_property
+    def grids(self) -> tuple[Grid, ...]:
+        """Where the numbers lie that rows carry, as binary digits behind the domain's bits."""
+        from dualquery.data.schema.grids import Grid
+
+        return tuple(Grid.of(self.column(name)[1]) for name in self.summed)
+
+    @property
+    def record_bits(self) -> int:
+        """Bits of a row: the domain's, and the digits of the numbers that it carries."""
+        return self.domain.bits + sum(grid.digits for grid in self.grids)
 
     @property
     def column_names(self) -> tuple[str, ...]:
@@ -174,11 +192,17 @@ class TableSchema:
         columns = tuple(self.columns[number] for number in chosen)
         kept = {column.name for column in columns}
         others = tuple(name for name in self.column_names if name not in kept and self.rules)
-        return replace(self, columns=columns, left_out=(*self.left_out, *others))
+        return replace(self, columns=columns, left_out=(*self.left_out, *others), summed=())
 
     def with_max_ones(self, most: int | None) -> TableSchema:
         """Return the schema whose rows are cut to at most ``most`` 1s; None for no cut."""
         return replace(self, max_ones_per_row=most)
+
+    def with_sums(self, choice: ColumnChoice) -> TableSchema:
+        """Return the schema whose rows carry the numbers of the selected columns."""
+        chosen = replace(self, summed=self.restrict(choice).column_names)
+        _ = chosen.grids  # checks them
+        return chosen
 
     def decode(
         self, records: NDArray[np.uint8], generator: np.random.Generator | None = None
