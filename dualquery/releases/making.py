@@ -121,7 +121,10 @@ def make_release(
     with count.cost_told():
         own = mechanism.plan(task, without_means(budget, data.schema.grids))
         plan, means = with_means(own, data.schema.grids, task.queries, budget)
-    condition = " and ".join(each.condition for each in terms.declarations)
+    given = [each.condition for each in terms.declarations]
+    if budget.neighbours.weight is not None:
+        given.append(budget.neighbours.weight.condition)
+    condition = " and ".join(given)
     priced = price(plan, budget)
     privacy = statement(plan, budget, data, seed, count, condition or None, priced)
     notes = (*notes, *(each.remark for each in terms.declarations))
@@ -152,7 +155,7 @@ def make_release(
         intervals = intervals.for_cut(data.schema.max_ones_per_row, budget.neighbours.unit)
         outcome = replace(outcome, intervals=intervals)
     outcome, forced = with_forced_answers(outcome, task.queries, task.rules)
-    records, remark = finished_records(outcome, terms.records, task.n, seed)
+    records, remark = finished_records(outcome, terms.records, task.rows, seed)
     if records is not None:
         generator = np.random.default_rng(seed)
         records = legal_records(records, task.rules, generator)
