@@ -96,6 +96,7 @@ def list_experiments() -> None:
     for name in MODULES:
         typer.echo(f"{name:12} {recipe_named(name).title}")
     typer.echo(f"{'benchmarks':12} {(benchmarks.__doc__ or '').splitlines()[0]}")
+    typer.echo(f"{'instances':12} {(instances.__doc__ or '').splitlines()[0]}")
     typer.echo(f"{'all':12} {(every.__doc__ or '').splitlines()[0]}")
 
 
@@ -143,6 +144,17 @@ def benchmarks(quick: Quick = False, part: Parts = None, out: Out = None) -> Non
     if out is not None:
         write_whole(_folder(out, "benchmarks", quick) / "results.json",
                     json.dumps(found, indent=2) + "\n")  # fmt: skip
+
+
+@app.command("instances")
+def instances(quick: Quick = False, data: Data = None, out: Out = None) -> None:
+    """The best-response problems of games as files for other solvers, with a manifest."""
+    from experiments.instances.export import export
+
+    choices = Choices(quick=quick, data=DataFiles(data or ()))
+    folder = _folder(out, "instances", quick)
+    for name in export(choices, folder):
+        typer.echo(f"written: {folder / name}")
 
 
 def _command_of(recipe: Recipe) -> Any:

@@ -13,6 +13,7 @@ import polars as pl
 from experiments.comparing import means, tables
 from experiments.harness.recipe import Finding
 from experiments.solver_problems import instance_name
+from experiments.weak_solvers import WEAK
 from solvers.comparison import Measurement
 from solvers.comparison import summarise as summaries
 from solvers.comparison.summary import (
@@ -27,14 +28,20 @@ if TYPE_CHECKING:
 FORMULATED = ("cpsat", "scip", "highs", "gurobi", "cplex")
 """Solvers that also know the aggregated formulation, that of the DualQuery paper."""
 
-PLAIN, REDUCED, HINTED, GAME = "as it is", "after reductions", "from a hint", "game"
-"""How a solver gets a problem; or a whole game."""
+PLAIN, REDUCED, HINTED = "as it is", "after reductions", "from a hint"
+"""How a solver gets a problem."""
+GAME, STRENGTH = "game", "strength"
+"""Whole games: stopped early, and by solvers from weak to strong."""
+
+
+_MIDDLING = "local-search"
+"""The solver that weaker and stronger ones are held against."""
 
 
 def measurements(table: pl.DataFrame) -> list[Measurement]:
     """Return the calls of a table; what a solver got, and how, is its name."""
     found = []
-    for line in table.filter(pl.col("setting") != GAME).iter_rows(named=True):
+    for line in table.filter(~pl.col("setting").is_in([GAME, STRENGTH])).iter_rows(named=True):
         values: dict[str, Any] = {f.name: line.get(f"call_{f.name}") for f in fields(Measurement)}
         plain = line["setting"] == PLAIN
         values |= {
@@ -56,7 +63,8 @@ def summarise(table: pl.DataFrame) -> pl.DataFrame:
     calls = measurements(table)
     if not calls:
         of = ("max_error", "mean_error", "seconds", "proven", "stopped")
-        return means("solver", "limit", of=of)(table)
+        by = ("setting", "data", "contender", "solver", "limit")
+        return means(*(name for name in by if name in table.columns), of=of)(table)
     best, limit = best_known(calls), max(each.limit for each in calls)
     lines = []
     for summary in summaries(calls):
@@ -68,10 +76,19 @@ def summarise(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def expect(table: pl.DataFrame) -> Sequence[Finding]:
-    """Compare solvers, formulations, reductions and hints; then games with short and long stops."""
+    """Compare solvers, formulations, reductions and hints; then games by stops and by solvers."""
     problems = _expect_problems(table) if measurements(table) else []
     games = tables(table.filter(setting=GAME), "solver")
-    return problems + [_expect_game(name, lines) for name, lines in games]
+    return [
+        *problems,
+        *(_expect_game(name, lines) for name, lines in games),
+        *(
+            finding
+            for name, of_table in tables(table.filter(setting=STRENGTH))
+            for label, lines in tables(of_table, "contender")
+            for finding in _expect_strength(f"{name}, {label}", lines)
+        ),
+    ]
 
 
 def _expect_problems(table: pl.DataFrame) -> list[Finding]:
@@ -142,6 +159,38 @@ def _expect_game(name: str, lines: pl.DataFrame) -> Finding:
     )
 
 
+def _expect_strength(where: str, lines: pl.DataFrame) -> list[Finding]:
+    """Compare the errors of releases by solvers weaker and stronger than the local search."""
+    averages = lines.group_by("solver", maintain_order=True).agg(
+        pl.col("max_error", "mean_error").mean()
+    )
+    errors = {name: (highest, mean) for name, highest, mean in averages.iter_rows()}
+    known = errors.get(_MIDDLING)
+    if known is None:
+        return []
+    weaker = {name: error for name, error in errors.items() if name in WEAK}
+    stronger = {
+        name: error for name, error in errors.items() if name not in WEAK and name != _MIDDLING
+    }
+    parts = (
+        ("without a search the max error is a tenth larger or more", weaker, (1.1, math.inf)),
+        ("proofs change the max error by less than a tenth", stronger, (0.9, 1.1)),
+    )
+    return [
+        Finding(
+            f"{where}: {expected} (the project's)",
+            f"max / mean error {_errors(others)}; {_errors({_MIDDLING: known})}",
+            all(low <= highest / known[0] <= high for highest, _ in others.values()),
+        )
+        for expected, others, (low, high) in parts
+        if others
+    ]
+
+
+def _errors(of: Mapping[str, tuple[float, float]]) -> str:
+    return ", ".join(f"{name} {highest:.4f} / {mean:.5f}" for name, (highest, mean) in of.items())
+
+
 def draw(table: pl.DataFrame) -> Mapping[str, Figure]:
     """Draw performance profiles, primal integrals, and errors of stopped games."""
     from experiments.harness import style
@@ -158,7 +207,27 @@ def draw(table: pl.DataFrame) -> Mapping[str, Figure]:
             xlabel="limit of a best response (s)", scales=("log", "linear"),
         )  # fmt: skip
         figures["stopping"] = style.picture([chart], 1)
+    if len(strengths := table.filter(setting=STRENGTH)):
+        figures["strength"] = _draw_strengths(strengths)
     return figures
+
+
+def _draw_strengths(table: pl.DataFrame) -> Figure:
+    """Draw the max error by solver, from weak to strong: a panel a table, a curve a game."""
+    from experiments.harness import style
+
+    parts = tables(table)
+    figure, panels = style.panels(len(parts), 1, 2.6)
+    for panel, (name, of_table) in zip(panels, parts, strict=True):
+        for label, lines in tables(of_table, "contender"):
+            found = lines.group_by("solver", maintain_order=True).agg(pl.col("max_error").mean())
+            panel.plot(found["solver"].to_list(), found["max_error"].to_list(), "o-", label=label)
+        panel.set_title(name)
+        panel.set_yscale("log")
+        panel.set_ylabel("max error")
+        panel.tick_params(axis="x", rotation=30)
+    style.legend_below(figure, panels, 2)
+    return figure
 
 
 def _draw_problems(table: pl.DataFrame, calls: Sequence[Measurement]) -> dict[str, Figure]:

@@ -8,9 +8,11 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 from dualquery.runtime.errors import BadInputError
-from experiments.contenders import AS_PUBLISHED, Contender
-from experiments.data_sets import chosen
+from experiments.contenders import AS_PUBLISHED, CONTENDERS, OURS, RECOUNTED, Contender
+from experiments.data_sets import DataSet, chosen
 from experiments.harness.recipe import Choices, Option, Recipe, Row, Run
+from experiments.instances.forms import form_names
+from experiments.instances.games import DELTA, EPSILON
 from experiments.measuring import question_of, release
 from experiments.solver_findings import (
     FORMULATED,
@@ -18,11 +20,13 @@ from experiments.solver_findings import (
     HINTED,
     PLAIN,
     REDUCED,
+    STRENGTH,
     draw,
     expect,
     summarise,
 )
-from experiments.solver_problems import DELTA, EPSILON, has_groups, instance_name, problem_of
+from experiments.solver_problems import instance_name, problem_of
+from experiments.weak_solvers import WEAK, weak_solvers
 from solvers.comparison import Measurement, NamedProblem, compare
 
 if TYPE_CHECKING:
@@ -32,10 +36,14 @@ if TYPE_CHECKING:
     from solvers import BestResponse
 
 QUERIES, ROUNDS, SAMPLES = 100_000, (1, 2, 5, 20, 80), 1_000
+RANDOM_BITS = DataSet("random-bits", "biased:100000,512000,1")
 LIMIT = 20.0
 STOPS = (0.1, 1.0, 5.0, 20.0)
 """Seconds a best response may take, for the effect on the error of a release."""
 STOPPED = ("cpsat", "scip", "highs", "auto")
+STRENGTHS = (*WEAK, "local-search", "auto:brief", "auto", "auto:prove")
+"""Solvers from weak to strong, for the same."""
+_STRENGTH_LIMIT, _STRENGTH_SEEDS = 1.0, 3
 HINT_SECONDS = 0.1
 """Limit of the local search that finds a hint; its time counts as the hinted solver's."""
 _LIMIT_SHARES = (1 / 64, 1 / 16, 1 / 4, 1.0)
@@ -46,7 +54,7 @@ _QUICK_STOPS, _QUICK_GAME_ROUNDS = (0.02, 0.2), 12
 
 
 def plan(choices: Choices) -> Sequence[Run]:
-    """Give every solver every problem; then play games whose best responses are stopped."""
+    """Give every solver every problem; then play games by stopped, weak and strong solvers."""
     quick = choices.quick
     names = choices.options.get("solver") or (_QUICK_SOLVERS if quick else installed())
     rounds = choices.options.get("round") or (_QUICK_ROUNDS if quick else ROUNDS)
@@ -58,15 +66,15 @@ def plan(choices: Choices) -> Sequence[Run]:
             "samples": SAMPLES,
             "instances": str(choices.out / "instances"),
         }
-        for table in chosen(choices, ("adult", "kdd99", _wide(choices)))
+        for table in _tables(choices)
     ]
     problems: list[Run] = [
-        {**game, "round": number, "groups": groups, "captured": sorted(rounds), "solver": name,
+        {**game, "round": number, "form": form, "captured": sorted(rounds), "solver": name,
          "setting": setting, "limit": limit, "seed": 1}
         for game in games
-        for groups in ((True, False) if has_groups(game) else (False,))
+        for form in form_names(game["schema"] is not None)
         for number in rounds
-        for name, setting in settings(names, further=not quick or number == max(rounds))
+        for name, setting in settings(names, further=number == max(rounds))
     ]  # fmt: skip
     whole_games: list[Run] = [
         {**games[0], "rounds": _QUICK_GAME_ROUNDS if quick else max(rounds), "solver": name,
@@ -75,12 +83,28 @@ def plan(choices: Choices) -> Sequence[Run]:
         for seconds in (_QUICK_STOPS if quick else STOPS)
         for seed in choices.seeds(1)
     ]  # fmt: skip
-    parts = {"problems": problems, "games": whole_games}
+    strengths: list[Run] = [
+        {**game, "contender": label, "solver": name, "setting": STRENGTH,
+         "limit": _STRENGTH_LIMIT, "seed": seed}
+        for game in games
+        if game["schema"] is not None
+        for label in (RECOUNTED, OURS)
+        for name in (STRENGTHS[:3] if quick else STRENGTHS)
+        for seed in choices.seeds(_STRENGTH_SEEDS)
+    ]  # fmt: skip
+    parts = {"problems": problems, "games": whole_games, "strength": strengths}
     wanted = choices.options.get("part") or tuple(parts)
     for part in wanted:
         if part not in parts:
             raise BadInputError(f"--part {part}: the parts are {', '.join(parts)}")
     return [run for part in wanted for run in parts[part]]
+
+
+def _tables(choices: Choices) -> list[DataSet]:
+    """Return the tables of the games: the random one only if none is named."""
+    found = chosen(choices, ("adult", "kdd99", _wide(choices)))
+    every = not choices.quick and not choices.options.get("table")
+    return [*found, RANDOM_BITS] if every else found
 
 
 def _wide(choices: Choices) -> str:
@@ -113,7 +137,7 @@ def settings(names: Sequence[str], further: bool) -> list[tuple[str, str]]:
 
 def perform(run: Run, threads: int) -> Sequence[Row]:
     """Compare one solver on one problem, in its own process, or play one game."""
-    if run["setting"] == GAME:
+    if run["setting"] in (GAME, STRENGTH):
         return [play(run, threads)]
     problem = problem_of(run)
     hint, spent = _hint(problem) if run["setting"] == HINTED else (None, 0.0)
@@ -149,23 +173,27 @@ def _later(call: Measurement, seconds: float) -> Measurement:
 
 
 def play(run: Run, threads: int) -> Row:
-    """Play the paper's game with best responses that may take so long; return its errors."""
+    """Play a game by one solver, whose best responses may take so long; return its errors."""
     asked = question_of(run, threads)
-    options = {
-        **AS_PUBLISHED,
-        "solver": run["solver"],
-        "solver_timeout": run["limit"],
-        "rounds": run["rounds"],
-        "samples": run["samples"],
-    }
-    contender = Contender("dualquery", options=options)
-    found = release(asked, contender, run["seed"], epsilon=EPSILON, delta=DELTA, threads=threads)
+    with weak_solvers():
+        found = release(asked, _contender(run), run["seed"], epsilon=EPSILON, delta=DELTA,
+                        threads=threads)  # fmt: skip
     ends = [line["status"] for line in found.outcome.trace]
     return {
         **found.row(),
         "proven": ends.count("optimal") / len(ends),
         "stopped": found.rounds_at_limit / len(ends),
     }
+
+
+def _contender(run: Run) -> Contender:
+    """Return the game of a run: rounds and samples are the policy's where weakness is asked for."""
+    solver = {"solver": run["solver"], "solver_timeout": run["limit"]}
+    if run["setting"] == STRENGTH:
+        known = CONTENDERS[run["contender"]]
+        return replace(known, options={**known.options, **solver})
+    given = {"rounds": run["rounds"], "samples": run["samples"]}
+    return Contender("dualquery", options={**AS_PUBLISHED, **solver, **given})
 
 
 def _hint(problem: BestResponse) -> tuple[NDArray[np.uint8], float]:
@@ -181,12 +209,14 @@ RECIPE = Recipe(
     title="Best responses: every solver on the problems of real games",
     setting=(
         "Problems of rounds 1, 2, 5, 20 and 80 of games with 1,000 samples at (1, 0.001) about "
-        "100,000 signed 3-way conjunctions: Adult and KDD99 with and without one-hot groups, and "
-        "a wide table. Every solver gets each problem with limits of 1/64, 1/16, 1/4 and all of "
-        "20 seconds, one thread; the exact ones also in the aggregated formulation of the "
-        "DualQuery paper, after our reductions, and from local search's record as a hint, whose "
+        "100,000 signed 3-way conjunctions: Adult and KDD99 with and without one-hot groups, a "
+        "wide table, and 512,000 random bits; each also with 60 rules between its columns. Every "
+        "solver gets each problem with limits of 1/64, 1/16, 1/4 and all of 20 seconds, one "
+        "thread; the exact ones also in the aggregated formulation of the DualQuery paper and, in "
+        "the last round, after our reductions and from local search's record as a hint, whose "
         "time is counted. Take --jobs 1 for times that nothing disturbs. Games: the error of a "
-        "release whose best responses are stopped. The problems are in instances/, as LP and WCNF. "
+        "release whose best responses are stopped, or found by weaker and stronger solvers, at "
+        "equal privacy. The problems are in instances/, as WCNF. "
         "The quick form: rounds 1 and 20 of Adult, 20,000 queries, four solvers, 1 second."
     ),
     plan=plan,
@@ -199,6 +229,6 @@ RECIPE = Recipe(
         Option("round", int, "Only this round."),
         Option("solver", str, "Only this solver, as for `dualquery solve`."),
         Option("limit", float, "Seconds instead of 20."),
-        Option("part", str, "Only this part: problems or games."),
+        Option("part", str, "Only this part: problems, games or strength."),
     ),
 )

@@ -232,10 +232,10 @@ def _tabu(
                 other = initial_state(kernel, record, seed)
                 kernels.initialise(other)
                 kernels.descend(other, 5)
-                kernels.tabu_search(other, steps, tenure, _PATIENCE)
+                kernels.tabu_search(other, steps, tenure, _PATIENCE, chunk)
                 state = other if other.value[1] > before + rounding else state
         else:
-            kernels.tabu_search(state, steps, tenure, _PATIENCE)
+            steps = int(kernels.tabu_search(state, steps, tenure, _PATIENCE, chunk))
         made += steps
         restarting = not (undivided or restarting)
         if state.value[1] > before + rounding:

@@ -363,7 +363,7 @@ def _largest(values: NDArray[np.float64]) -> float:
 
 
 @njit(
-    types.int32(STATE, types.uint32[::1], _float64s, _float64s),
+    types.int32(STATE, types.uint32[::1], _float64s, _float64s, types.int64[::1]),
     nogil=True,
     cache=True,
     forceinline=True,
@@ -373,13 +373,14 @@ def _best_move(
     column: NDArray[np.uint32],
     unsetting: NDArray[np.float64],
     gains: NDArray[np.float64],
+    looked: NDArray[np.int64],
 ) -> np.int32:
     """Return the best legal move that is not tabu or beats the best value, or -1.
 
     ``column`` is the group of each attribute, with the number of groups for free ones (unsigned:
     no check for negative indices, twice as fast);
     ``unsetting`` and ``gains`` are scratch space, one number a group and one more, and one an
-    attribute.
+    attribute; ``looked`` counts the scans.
     """
     n = state.record.shape[0]
     scores, chosen, tabu_until = state.scores, state.chosen, state.tabu_until
@@ -395,6 +396,7 @@ def _best_move(
     # Ties go to the first attribute found, from a random one on.
     offset = below(state.rng, n)
     while True:
+        looked[0] += 1
         top = _largest(gains)
         if top == _BARRED:
             return np.int32(-1)
@@ -406,23 +408,30 @@ def _best_move(
         gains[a] = _BARRED
 
 
-@njit(types.void(STATE, types.int64, types.int64, types.int64), nogil=True, cache=True)
-def tabu_search(state: SearchState, steps: int, tenure: int, patience: int) -> None:
-    """Make the best move that is not tabu, again and again.
+@njit(
+    types.int64(STATE, types.int64, types.int64, types.int64, types.int64), nogil=True, cache=True
+)
+def tabu_search(state: SearchState, steps: int, tenure: int, patience: int, scans: int) -> int:
+    """Make the best move that is not tabu, again and again; return the number of steps made.
 
     A scan over all attributes finds it; a tabu move is allowed if it beats the best value so far
     (aspiration). After ``patience`` steps without a new best value, one random term is satisfied by
-    force. A moved attribute is tabu for ``tenure`` steps and up to as many more, at random.
+    force. A moved attribute is tabu for ``tenure`` steps and up to as many more, at random. Every
+    move that a linear constraint forbids costs a further scan: there are no more steps after
+    ``scans`` of them.
     """
     group_of, chosen = state.group_of, state.chosen
     groups = chosen.shape[0]
     column = np.where(group_of < 0, np.int32(groups), group_of).astype(np.uint32)
     unsetting = np.zeros(groups + 1)
     gains = np.empty(state.record.shape[0])
-    for _ in range(steps):
+    looked = np.zeros(1, np.int64)
+    made = 0
+    while made < steps and looked[0] < scans:
+        made += 1
         state.clock[0] += 1
         now = state.clock[0]
-        choice = _best_move(state, column, unsetting, gains)
+        choice = _best_move(state, column, unsetting, gains, looked)
         if choice >= 0:
             group = group_of[choice]
             moved = chosen[group] if group >= 0 else choice
@@ -439,6 +448,7 @@ def tabu_search(state: SearchState, steps: int, tenure: int, patience: int) -> N
                 _kick(state)
             _keep_if_best(state)
             state.clock[1] = now
+    return made
 
 
 @njit(types.void(STATE, types.int64, types.float64, types.float64), nogil=True, cache=True)

@@ -22,7 +22,7 @@ from dualquery.audit.rooms import Probe
 from dualquery.audit.strategies import Generator
 from dualquery.audit.tables import legal_records, name_of, records_of
 from dualquery.data.domain import Domain
-from dualquery.data.grids import Grid
+from dualquery.data.schema.grids import Grid
 from dualquery.mechanisms.protocol import Budget, Mechanism, Session, Task
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.forms.cuboids import Cuboids

@@ -35,11 +35,11 @@ def answer(
 ) -> None:
     """Answer questions from a release; costs no privacy.
 
-    Without questions, those of the list that the release was made for. A query
-    of the release's workload gets its released answer, any other question that
-    of the fitted model, or else of the synthetic records. Where noisy
-    measurements tell how far off it may be, an interval says so, for each
-    question by itself.
+    Without questions, answers those of the list that the release was made for.
+    A query of the release's workload gets its released answer; any other
+    question is answered from the fitted model, or else from the synthetic
+    records. Where noisy measurements tell how far off an answer may be, an
+    interval says so, for each question by itself.
 
       share      age=30-35 & sex!=Female      age>=18      edu in (9, 10)
                  not (a or b) & age between 18 and 64

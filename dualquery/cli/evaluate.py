@@ -34,7 +34,7 @@ def evaluate(
         Path | None,
         typer.Option(
             help="Also draw the errors, against the truth and by column: FILE.svg, .png or .pdf, "
-            "NOT PRIVATE. Needs dualquery[plots]."
+            "NOT PRIVATE. Needs the extra 'plots'."
         ),
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the baselines' noise.")] = 0,

@@ -20,9 +20,7 @@ def verify(
     signature: Annotated[
         Path | None, typer.Option(help="Signature to check, made by 'sign'; needs --key.")
     ] = None,
-    key: Annotated[
-        Path | None, typer.Option(help="Public Ed25519 key of who is to have signed, PEM.")
-    ] = None,
+    key: Annotated[Path | None, typer.Option(help="Public Ed25519 key of the signer, PEM.")] = None,
     as_json: Json = False,
 ) -> None:
     """Check that a release's guarantee follows from its proof record.

@@ -39,6 +39,7 @@ from dualquery.data.seen_values import (
     see_columns,
     texts_of,
 )
+from dualquery.data.spreads import spread
 from dualquery.runtime.errors import BadInputError
 
 MARKERS = (*MISSING_VALUES, "?", "NA", "N/A", "n/a", "#N/A", "na", "NaN", "nan", "NULL", "null")
@@ -127,6 +128,18 @@ def careful_draft(source: TableSource, columns: ColumnChoice | None = None) -> D
         missing_values=tuple(text for text in MARKERS if text in {*MISSING_VALUES, *markers}),
     )
     return Draft(schema, drafted)
+
+
+def _spellings_joined(column: Categorical) -> Categorical:
+    """Return the column with ``f`` beside ``F`` in one category."""
+    joined: dict[str, list[str]] = {}
+    for (text,) in column.values:
+        joined.setdefault(text.lower(), []).append(text)
+    return replace(
+        column,
+        values=tuple(tuple(each) for each in joined.values()),
+        outside=column.outside if len(joined) > 1 else "other",
+    )
 
 
 class Profile:
@@ -286,6 +299,9 @@ class Profile:
         if isinstance(column, Binary):
             return DraftedColumn(self.name, column, "its two values")
         remark = f"its {len(seen.texts)} values"
+        if isinstance(column, Categorical) and len(texts) < len(seen.texts):
+            column = _spellings_joined(column)
+            remark += ", those that differ by large and small letters taken as one"
         if len(seen.texts) < 2:
             remark = "one value only: leave it out if it cannot differ"
         remark += self._count_remark() + self._missing_remark()
@@ -322,9 +338,12 @@ class Profile:
             missing="category" if seen.missing or seen.words else "error",
             outside="clip",
             unparsable="missing" if seen.words else "error",
+            within=spread(values, edges, whole=seen.integer),
         )
         equal = len(set(np.diff(edges).tolist())) == 1
         remark = "its range" if equal else "its range and how its values lie"
+        if column.within != "uniform":
+            remark += "; how they lie in wide buckets (within)"
         if (low, high) != (seen.low, seen.high):
             remark += "; a few numbers that lie far beyond are clipped"
         if seen.whole and not seen.words and not seen.many:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from dualquery.data.grids import Grid
+from dualquery.data.schema.grids import Grid
 from dualquery.estimates.intervals import LEVEL, Intervals
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ class BoughtMean:
     def interval(self, rows: RowCount, level: float = LEVEL) -> Intervals:
         """Return one interval that covers the true mean with a chance over the noise.
 
-        A row that is not there counts as the middle of the range (`dualquery.data.grids`).
+        A row that is not there counts as the middle of the range (`dualquery.data.schema.grids`).
         """
         if self.noise == "gaussian":
             half = NormalDist().inv_cdf((1.0 + level) / 2.0) * self.scale * (1.0 + 1e-9)

@@ -92,7 +92,7 @@ class LiteralRows:
     def counts(self, records: Rows, threads: int) -> NDArray[np.int64]:
         """Return in how many of the records each conjunction holds, exactly: int64, ``(m,)``.
 
-        Records may carry numbers behind the bits of the domain (`dualquery.data.grids`).
+        Records may carry numbers behind the bits of the domain (`dualquery.data.schema.grids`).
 
         Raises `BadInputError` if the rows cannot be read to the end.
         """

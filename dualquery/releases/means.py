@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dualquery.data.grids import Grid
+from dualquery.data.schema.grids import Grid
 from dualquery.estimates.means import BoughtMean, Noise
 from dualquery.mechanisms.protocol import Budget, Plan
 from dualquery.privacy.accountants.choice import best

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dualquery.data.schema.columns import Categorical
+from dualquery.data.schema.columns import Binary, Categorical
 from dualquery.data.schema.table import TableSchema
 from dualquery.estimates.intervals import LEVEL
 from dualquery.report.facts import Shares
@@ -49,6 +49,8 @@ def distributions(release: Release, known: Shares) -> Html:
             if not ordered:
                 bits.sort(key=lambda bit: -float(np.nan_to_num(known.share[bit])))
             names = [labels[bit].removeprefix(f"{column.name}=") for bit in bits]
+            if isinstance(column, Binary):
+                names = [column.one]
             shown.append(_distribution(column.name, names, bits, known, ordered=ordered))
     else:
         frequent = np.argsort(-np.nan_to_num(known.share), kind="stable")[:MOST_ITEMS]

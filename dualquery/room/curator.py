@@ -25,7 +25,7 @@ import threading
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.data.grids import Grid
+from dualquery.data.schema.grids import Grid
 from dualquery.privacy.events import Schedule
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.conjunctions import Workload

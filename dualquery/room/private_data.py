@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.data.grids import Grid, digit_offsets
+from dualquery.data.schema.grids import Grid, digit_offsets
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.disjunctions import Disjunctions

@@ -3,8 +3,9 @@
 The first three take milliseconds: the dual's bound proves most rounds of a game, and its relaxed
 record leads the search where it had gone astray. The exact back-end is for the proofs that are
 left. How much of it pays is learnt from one call to the next, so a solver object belongs
-to one run. All limits of its own are counted work, not time: unless a call reaches its time limit,
-the answers are a function of the problems, hints and seeds so far.
+to one run. All limits of its own are counted work, not time: unless a call reaches its time limit
+(its local search, under linear constraints, a share of it), the answers are a function of the
+problems, hints and seeds so far.
 """
 
 from __future__ import annotations
@@ -84,6 +85,10 @@ _RECOVERY = 1.02
 """Growth of the worthwhile gap a call after it has shrunk: later rounds are easier."""
 _FEW_TERMS = 300
 """Up to this size a search for a proof takes milliseconds at any gap."""
+_ASTRAY = 0.2
+"""Under linear constraints, the relative gap from which the local search may be far off."""
+_LOCAL_SHARE = 0.3
+"""Share of the limit that the local search has under linear constraints, which slow it down."""
 
 
 class Auto(KernelSolver):
@@ -134,11 +139,12 @@ class Auto(KernelSolver):
             return SearchResult(Ending.STOPPED)
         self._thrift.earn(self._policy.income)
         attempt = _Attempt(kernel, limits, self._policy.gap)
-        attempt.adopt(*improve(kernel, start, limits, effort=_GLANCE), "local search")
+        early = limits.part(_LOCAL_SHARE) if len(kernel.rows) else limits
+        attempt.adopt(*improve(kernel, start, early, effort=_GLANCE), "local search")
         if self._policy.bounds and not attempt.proven:
             attempt.relax()
             if not attempt.proven:
-                attempt.adopt(*improve(kernel, attempt.record, limits), "longer local search")
+                attempt.adopt(*improve(kernel, attempt.record, early), "longer local search")
         if not attempt.proven and self._policy.search > 0.0:
             self._search(attempt)
         return SearchResult(
@@ -148,7 +154,9 @@ class Auto(KernelSolver):
     def _search(self, attempt: _Attempt) -> None:
         gap = attempt.relative_gap
         loading = 0.0 if _EXACT in sys.modules else _LOADING_SECONDS
-        if refusal := self._thrift.refusal_to_search(gap, len(attempt.kernel.terms)):
+        astray = len(attempt.kernel.rows) > 0 and gap > _ASTRAY
+        few = len(attempt.kernel.terms) <= _FEW_TERMS
+        if refusal := self._thrift.refusal_to_search(gap, at_any_gap=astray or few):
             attempt.steps.append(f"no search for a proof: {refusal}")
             return
         if loading >= attempt.limits.remaining():
@@ -287,12 +295,12 @@ class _Thrift:
             if self._worthwhile_gap < _FIRST_WORTHWHILE_GAP:
                 self._worthwhile_gap *= _RECOVERY
 
-    def refusal_to_search(self, gap: float, terms: int) -> str:
+    def refusal_to_search(self, gap: float, *, at_any_gap: bool) -> str:
         """Return why a search for a proof is not worth its work, or nothing."""
         with self._lock:
             if self.credit <= 0.0:
                 return "no work left"
-            if math.isinf(self.credit) or terms <= _FEW_TERMS or gap <= self._worthwhile_gap:
+            if math.isinf(self.credit) or at_any_gap or gap <= self._worthwhile_gap:
                 return ""
             return f"gap {gap:.1%}, worthwhile to {self._worthwhile_gap:.1%}"
 

@@ -30,7 +30,7 @@ def test_no_name_prints_the_help(run) -> None:
 def test_list_says_what_each_shows(run) -> None:
     code, out, err = run("list")
     assert (code, err) == (0, "")
-    for name in (*MODULES, "benchmarks", "all"):
+    for name in (*MODULES, "benchmarks", "instances", "all"):
         assert any(line.startswith(f"{name} ") for line in out.splitlines()), name
 
 

@@ -7,9 +7,10 @@ import pytest
 
 from dualquery.runtime.errors import BadInputError
 from experiments import solver_findings, solver_problems, solver_study
+from experiments.contenders import Contender
 from experiments.harness.recipe import Choices
 from experiments.harness.runner import tidy_table
-from experiments.solver_findings import GAME, HINTED, PLAIN, REDUCED
+from experiments.solver_findings import GAME, HINTED, PLAIN, REDUCED, STRENGTH
 from solvers.formats import read_instance
 
 QUICK = Choices(quick=True)
@@ -18,7 +19,7 @@ QUICK = Choices(quick=True)
 def game(**values):
     return {
         "data": "adult", "source": "adult", "schema": "adult-paper", "columns": None,
-        "queries": 500, "samples": 50, "captured": [1, 3], "round": 3, "groups": True,
+        "queries": 500, "samples": 50, "captured": [1, 3], "round": 3, "form": "",
         "solver": "local-search", "setting": PLAIN, "limit": 0.2, "seed": 1,
     } | values  # fmt: skip
 
@@ -28,17 +29,15 @@ def test_the_problems_of_a_game_are_written_for_others(tmp_path) -> None:
     problem = solver_problems.problem_of(run)
     written = sorted(file.name for file in (tmp_path / "instances").iterdir())
     assert written == [
-        f"adult-round-{number}{groups}.{ending}"
-        for number in (1, 3)
-        for groups in ("-no-groups", "")
-        for ending in ("lp", "wcnf")
+        f"adult-{number}{form}.wcnf" for number in (1, 3) for form in ("-no-groups", "-rules", "")
     ]
     assert (problem.attributes, len(problem.groups)) == (235, 15)
-    other = read_instance(tmp_path / "instances" / "adult-round-3.wcnf").problem
+    other = read_instance(tmp_path / "instances" / "adult-3.wcnf").problem
     record, seconds = solver_study._hint(problem)
     assert seconds > 0
     assert other.value(record) == problem.value(record)
-    bare = solver_problems.problem_of({**run, "groups": False})
+    assert len(solver_problems.problem_of({**run, "form": "-rules"}).rows) > 20
+    bare = solver_problems.problem_of({**run, "form": "-no-groups"})
     assert len(bare.groups) == 0
     assert bare.value(record) == problem.value(record)
 
@@ -51,7 +50,7 @@ def test_the_plan_tries_settings_on_solvers_that_need_them() -> None:
     ]  # fmt: skip
     runs = solver_study.plan(Choices(quick=True, options={"part": ("games",)}))
     assert {run["setting"] for run in runs} == {GAME}
-    with pytest.raises(BadInputError, match="--part game: the parts are problems, games"):
+    with pytest.raises(BadInputError, match="--part game: the parts are problems, games, strength"):
         solver_study.plan(Choices(quick=True, options={"part": ("game",)}))
 
 
@@ -78,7 +77,7 @@ def test_one_call_becomes_lines_that_can_be_summarised(tmp_path) -> None:
 
 def line(solver, objective, seconds, status="optimal", **values):
     return {
-        "data": "t", "round": 2, "groups": True, "solver": solver, "setting": PLAIN, "limit": 10.0,
+        "data": "t", "round": 2, "form": "", "solver": solver, "setting": PLAIN, "limit": 10.0,
         "call_limit": 10.0, "call_status": status, "call_objective": objective,
         "call_bound": objective, "call_incumbent_seconds": seconds, "call_seconds": seconds,
         "call_memory_mib": None, "call_message": "", "max_error": None,
@@ -127,3 +126,38 @@ def test_games_alone_are_summed_up(tmp_path) -> None:
 
     with styled("solvers"):
         assert set(solver_findings.draw(table)) == {"stopping"}
+
+
+def test_weak_and_strong_solvers_play_at_equal_privacy(monkeypatch) -> None:
+    short = Contender("dualquery", options={"rounds": 6, "samples": 50})
+    monkeypatch.setattr(solver_study, "CONTENDERS", {"DualQuery": short})
+    runs = [
+        game(solver=name, setting=STRENGTH, contender="DualQuery", limit=1.0)
+        for name in ("best-of-ten", "greedy", "local-search", "auto")
+    ]
+    table = tidy_table((run, solver_study.perform(run, 1)) for run in runs)
+    weak, strong = solver_findings.expect(table)
+    assert "best-of-ten" in weak.found
+    assert "greedy" in weak.found
+    assert "auto" in strong.found
+    assert table["rounds"].to_list() == [6] * 4
+    pytest.importorskip("matplotlib")
+    from experiments.harness.style import styled
+
+    with styled("solvers"):
+        assert set(solver_findings.draw(table)) == {"strength"}
+
+
+@pytest.mark.parametrize(
+    ("errors", "verdicts"),
+    [((0.3, 0.2, 0.101), [True, True]), ((0.3, 0.105, 0.2), [False, False])],
+)
+def test_findings_on_weak_and_strong_solvers(errors, verdicts) -> None:
+    names = ("best-of-ten", "greedy", "auto", "local-search")
+    lines = [
+        {"data": "t", "contender": "g", "setting": STRENGTH, "solver": name, "max_error": error,
+         "mean_error": error / 10, "limit": 1.0}
+        for name, error in zip(names, (*errors, 0.1), strict=True)
+    ]  # fmt: skip
+    found = solver_findings.expect(pl.DataFrame(lines))
+    assert [finding.holds for finding in found] == verdicts

@@ -9,7 +9,7 @@ import pytest
 
 from dualquery.audit.sensitivities import audit_moves
 from dualquery.audit.tables import records_of
-from dualquery.data.grids import Grid
+from dualquery.data.schema.grids import Grid
 from dualquery.privacy.events import GaussianNoise, LaplaceNoise
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.conjunctions import Workload

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from solvers import BestResponse, Status, UnknownSolverError, get_solver
+from solvers import BestResponse, LinearConstraint, Status, UnknownSolverError, get_solver
 from solvers.backends.auto import _Thrift
 from solvers.relaxation import attainable, next_value, relaxation_bound
 from tests.solvers.instances import problem, sampled_problem
@@ -96,20 +96,20 @@ def test_unknown_argument(argument: str) -> None:
 
 def test_credit_runs_out_and_comes_back() -> None:
     thrift = _Thrift(0.5)
-    assert thrift.refusal_to_search(0.01, 1000) == ""
+    assert thrift.refusal_to_search(0.01, at_any_gap=False) == ""
     thrift.searched(0.5, gap=0.01, proven=True)
-    assert thrift.refusal_to_search(0.01, 1000) == "no work left"
+    assert thrift.refusal_to_search(0.01, at_any_gap=False) == "no work left"
     thrift.earn(1.0)
-    assert thrift.refusal_to_search(0.01, 1000) == ""
+    assert thrift.refusal_to_search(0.01, at_any_gap=False) == ""
 
 
 def test_worthwhile_gap_follows_successes_and_failures() -> None:
     thrift = _Thrift(100.0)
     thrift.searched(1.0, gap=0.02, proven=False)
-    assert thrift.refusal_to_search(0.02, 1000).startswith("gap 2.0%")
-    assert thrift.refusal_to_search(0.5, 100) == ""
+    assert thrift.refusal_to_search(0.02, at_any_gap=False).startswith("gap 2.0%")
+    assert thrift.refusal_to_search(0.5, at_any_gap=True) == ""
     thrift.searched(1.0, gap=0.015, proven=True)
-    assert thrift.refusal_to_search(0.02, 1000) == ""
+    assert thrift.refusal_to_search(0.02, at_any_gap=False) == ""
 
 
 def test_relaxation_bounds() -> None:
@@ -138,3 +138,26 @@ def test_lp_certifies_or_bounds() -> None:
     open_round = get_solver("lp").solve(ungrouped(0))
     assert open_round.status is Status.FEASIBLE
     assert open_round.objective < open_round.bound < np.inf
+
+
+def partition(columns: int, rows: int, seed: int) -> BestResponse:
+    """Return a set partitioning problem: its greedy records, and moves from them, are bad."""
+    rng = np.random.default_rng(seed)
+    cover = rng.random((rows, columns)) < 0.15
+    cover[:, :rows] = np.eye(rows, dtype=np.bool_)
+    cost = np.rint(rng.integers(50, 100, columns) * cover.sum(axis=0) ** 0.7)
+    cost[:rows] = 1000.0
+    constraints = tuple(
+        LinearConstraint(np.flatnonzero(row).astype(np.int32), np.ones(int(row.sum())), 1.0, 1.0)
+        for row in cover
+    )
+    terms = (2 * np.arange(columns, dtype=np.int32))[:, None]
+    return BestResponse(columns, terms, -cost, constraints=constraints)
+
+
+def test_a_wide_gap_under_linear_constraints_is_searched() -> None:
+    instance = partition(400, 16, 0)
+    assert get_solver("auto:fast").solve(instance).objective < -700.0
+    solution = get_solver("auto").solve(instance)
+    assert solution.status is Status.OPTIMAL
+    assert solution.objective == -593.0

@@ -30,7 +30,7 @@ def test_within_three_thousandths_of_the_best_of_long_searches(
     for seed in range(1, 4):
         state = initial_state(kernel, greedy_record(kernel), seed)
         kernels.initialise(state)
-        kernels.tabu_search(state, 60_000, 20, 100)
+        kernels.tabu_search(state, 60_000, 20, 100, 60_000)
         best = max(best, kernel.constant + state.value[1])
     reached = [get_solver("local-search").solve(instance, seed=seed).objective for seed in range(5)]
     assert np.mean(reached) >= 0.997 * best
@@ -52,7 +52,7 @@ def test_tracked_value_and_scores_are_true_after_any_moves() -> None:
             continue
         state = initial_state(kernel, start, seed)
         kernels.initialise(state)
-        kernels.tabu_search(state, 300, 10, 20)
+        kernels.tabu_search(state, 300, 10, 20, 300)
         kernels.anneal(state, 300, 1.0, 1.0)
         assert kernel.feasible(state.record)
         assert kernel.feasible(state.best_record)

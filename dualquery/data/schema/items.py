@@ -19,7 +19,7 @@ from dualquery.runtime.errors import BadInputError
 if TYPE_CHECKING:
     import polars as pl
 
-    from dualquery.data.grids import Grid
+    from dualquery.data.schema.grids import Grid
 
 
 LONG_FORM_BITS = 10_000

@@ -16,7 +16,7 @@ from dualquery.runtime.errors import BadInputError
 if TYPE_CHECKING:
     import polars as pl
 
-    from dualquery.data.grids import Grid
+    from dualquery.data.schema.grids import Grid
 
 SCHEMA_VERSION = 1
 """Of schema files; a newer one is refused."""

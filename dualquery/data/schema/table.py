@@ -30,7 +30,7 @@ from dualquery.runtime.escaping import html_text
 if TYPE_CHECKING:
     import polars as pl
 
-    from dualquery.data.grids import Grid
+    from dualquery.data.schema.grids import Grid
 
 _SHOWN = 8
 """Labels of a column that a notebook shows."""
@@ -117,7 +117,7 @@ class TableSchema:
     @cached_property
     def grids(self) -> tuple[Grid, ...]:
         """Where the numbers lie that rows carry, as binary digits behind the domain's bits."""
-        from dualquery.data.grids import Grid
+        from dualquery.data.schema.grids import Grid
 
         return tuple(Grid.of(self.column(name)[1]) for name in self.summed)
 

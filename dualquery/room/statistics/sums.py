@@ -1,4 +1,4 @@
-"""Sums of numeric columns, in steps of public grids (`dualquery.data.grids`).
+"""Sums of numeric columns, in steps of public grids (`dualquery.data.schema.grids`).
 
 **Lemma.** A row's number is one of 0 .. M steps of its column's grid, and the room sums twice the
 number less M: from -M to M. Replacing a record moves the sum of a column by at most 2 M, adding or
@@ -6,8 +6,8 @@ removing one by at most M. Each sum has noise in proportion to M; so over these 
 by at most 2 k, or k, in L1, and ``2 sqrt(k)``, or ``sqrt(k)``, in L2. Units of several rows are
 as many steps (`dualquery.privacy.neighbours`).
 
-That a row's number is at most M is a property of encoded rows, as their legality is
-(`dualquery.data.grids.Grid.encode`): numbers beyond the declared range are refused or clipped.
+That a row's number is at most M is a property of encoded rows, as their legality is: numbers beyond
+the declared range are refused or clipped (`dualquery.data.schema.grids.Grid.encode`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dualquery.data.grids import Grid, digit_offsets
+from dualquery.data.schema.grids import Grid, digit_offsets
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.counting.planner import ConjunctionCounts
 from dualquery.queries.family import Statistic

@@ -1,0 +1,58 @@
+"""How values lie in wide buckets, for a draft: without it a long tail would count as its middle."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualquery.data.buckets import simplest
+from dualquery.data.schema.within import Rule, Within
+
+_WIDE = 3.0
+"""A bucket is wide if its one end is more than this many times its other end."""
+
+_ENOUGH = 20
+"""Values of a bucket that tell how they lie."""
+
+_PARTS = (0.1, 0.3, 0.5, 0.7, 0.9)
+_AROUND = 0.07
+
+
+def spread(values: NDArray[np.float64], edges: Sequence[float], *, whole: bool) -> Within:
+    """Return a rule for each bucket: the values of wide ones as five numbers of few digits.
+
+    Parameters
+    ----------
+    values
+        float64, finite: the values of the column, or a sample of them.
+    edges
+        Of the buckets, increasing.
+    whole
+        Whether the values are whole numbers.
+
+    Returns
+    -------
+    ``"uniform"`` if no bucket is wide.
+    """
+    rules = tuple(
+        _rule(values[(values >= low) & (values < high)], low, high, whole=whole)
+        for low, high in itertools.pairwise(edges)
+    )
+    return "uniform" if set(rules) == {"uniform"} else rules
+
+
+def _rule(some: NDArray[np.float64], low: float, high: float, *, whole: bool) -> Rule:
+    near, far = sorted((abs(low), abs(high)))
+    if low * high <= 0 or far <= _WIDE * near:
+        return "uniform"
+    if len(some) < _ENOUGH:
+        return "log-uniform" if low > 0 else "uniform"
+    ends = np.quantile(some, [p + e for p in _PARTS for e in (-_AROUND, _AROUND)], method="nearest")
+    return tuple(
+        float(simplest(Fraction(left), Fraction(right), whole=whole))
+        for left, right in zip(ends[::2].tolist(), ends[1::2].tolist(), strict=True)
+    )

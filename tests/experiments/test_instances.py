@@ -1,0 +1,60 @@
+"""The family of instances: the same bytes every time, and what the manifest says."""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+import polars as pl
+import pytest
+
+from experiments.harness.recipe import Choices
+from experiments.instances import family, forms, games
+from experiments.instances.export import MANIFEST, export
+from experiments.instances.family import generated
+from experiments.instances.forms import with_rules
+from solvers import get_solver
+from solvers.formats import read_instance
+
+
+@pytest.fixture
+def small(monkeypatch) -> Choices:
+    monkeypatch.setattr(family, "QUICK_QUERIES", 300)
+    monkeypatch.setattr(family, "QUICK_GENERATED", ((512, 150),))
+    monkeypatch.setattr(forms, "RULES", 12)
+    return Choices(quick=True)
+
+
+def test_two_exports_are_equal_byte_for_byte(small, tmp_path) -> None:
+    folders = [tmp_path / "first", tmp_path / "second"]
+    for folder in folders:
+        games.game_problems.cache_clear()
+        folder.mkdir()
+        written = list(export(small, folder))
+        assert sorted(written) == sorted(path.name for path in folder.iterdir())
+    for name in written:
+        assert (folders[0] / name).read_bytes() == (folders[1] / name).read_bytes(), name
+    manifest = pl.read_csv(folders[0] / MANIFEST)
+    assert manifest["name"].n_unique() == len(manifest) == 9
+    for line in manifest.iter_rows(named=True):
+        path = folders[0] / f"{line['name']}.wcnf"
+        assert hashlib.sha256(path.read_bytes()).hexdigest() == line["sha256"]
+        problem = read_instance(path).problem
+        assert problem.attributes == line["attributes"]
+        assert len(problem.terms) == line["conjunctions"]
+        assert len(problem.groups) == line["groups"]
+        assert len(problem.rows) == line["constraints"]
+        found = get_solver("auto:fast").solve(problem)
+        assert found.objective <= line["best_known"] + 1e-9 <= line["bound"] + 2e-9
+    assert set(manifest["constraints"]) == {0, 12}
+
+
+def test_rules_are_between_columns_and_can_be_kept() -> None:
+    for seed in range(5):
+        problem = generated(64 + 8 * seed, 100)
+        column = problem.groups.group_of(problem.attributes)
+        ruled = with_rules(problem)
+        assert len(ruled.rows) > 10
+        for rule in ruled.constraints:
+            assert len(np.unique(column[rule.attributes])) == len(rule.attributes)
+        assert ruled.feasible(get_solver("auto:fast").solve(ruled).record)
