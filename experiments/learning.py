@@ -110,11 +110,11 @@ def _features(rows: pl.DataFrame, schema: TableSchema, target: str) -> NDArray[n
 
 def _adult(run: Run) -> tuple[pl.DataFrame, pl.DataFrame, TableSchema, str]:
     from dualquery.data import load_schema
-    from dualquery.data.builtin import open_builtin  # type: ignore[attr-defined]
+    from dualquery.data.builtin import dataset_path
 
     schema: Any = load_schema("adult")
     if run["train"] is None:
-        whole = pl.read_csv(open_builtin("adult"), null_values="?").sample(
+        whole = pl.read_csv(dataset_path("adult").read_bytes(), null_values="?").sample(
             fraction=1.0, shuffle=True, seed=0
         )
         return whole[: run["rows"]], whole[20_000:], schema, "income"
