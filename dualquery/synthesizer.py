@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from dualquery.api import release
 from dualquery.data.frames import FrameKind
 from dualquery.mechanisms.registry import check_mechanism
+from dualquery.releases.folder import load_release
 from dualquery.releases.sampling import source_of_records
 from dualquery.runtime.errors import BadInputError, did_you_mean
 
@@ -209,6 +210,41 @@ class Synthesizer:
     def fit_sample(self, X: Any, n: int | None = None, **elsewhere: Any) -> Any:
         """Fit and sample (see both)."""
         return self.fit(X, **elsewhere).sample(n)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the release of `fit` as a folder; costs no privacy.
+
+        Raises
+        ------
+        BadInputError
+            If nothing was fitted, or as `Release.save`.
+        """
+        return self.release.save(path)
+
+    @classmethod
+    def load(cls, path: str | Path, like: Any = None) -> Synthesizer:
+        """Return a fitted synthesizer with the release of a folder, which any command may write.
+
+        Parameters
+        ----------
+        path
+            The folder.
+        like
+            A table of the kind, and with the types, that samples are to have; None for Polars, and
+            types of the schema.
+
+        Raises
+        ------
+        BadInputError
+            As `load_release`; or if the release makes no records.
+        """
+        made = load_release(path)
+        source_of_records(made)
+        asked = made.options
+        found = cls(asked["epsilon"], asked["delta"], schema=made.schema, mechanism=made.mechanism)
+        found.release_ = made
+        found._kind = FrameKind.of(like)
+        return found
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002
         """Return the constructor's parameters by name; ``deep`` makes no difference."""

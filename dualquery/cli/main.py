@@ -33,13 +33,26 @@ ENTRY_POINTS = "dualquery.commands"
 _LONGEST_MESSAGE = 4000
 """Characters of an error that are printed: a cell or a name that it quotes may be megabytes."""
 
+FIRST_STEPS = """\
+dualquery publishes private answers and synthetic records of a table. First steps, in this order:
+
+  dualquery release --out first            try it on the built-in data
+  dualquery schema TABLE --out FILE.json   draft what the columns of your table may hold
+  $EDITOR FILE.json                        check that nothing is known from the table alone,
+                                           then write "declared": true
+  dualquery release TABLE --schema FILE.json --epsilon 1 --out FOLDER
+  dualquery report FOLDER --out page.html  one page about the release, for people
+
+dualquery --help lists all commands; dualquery COMMAND --help their options."""
+"""What the program says to who gives it nothing to do."""
+
 USAGE_ERROR: type[Any] = typer.BadParameter.__mro__[2]
 """Click's base of all usage errors, through Typer, which may carry a Click of its own."""
 
 app = typer.Typer(
     name="dualquery",
     invoke_without_command=True,
-    add_completion=False,
+    add_completion=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -76,7 +89,7 @@ def common(
         typer.echo(f"dualquery {__version__}")
         raise typer.Exit
     if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
+        typer.echo(FIRST_STEPS)
 
 
 def main(arguments: list[str] | None = None) -> int:

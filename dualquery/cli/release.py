@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dualquery.cli import completing
+from dualquery.cli.dry_run import show_outlook
 from dualquery.cli.given_table import Csv, given_table
 from dualquery.cli.options import (
     RUN,
@@ -29,6 +31,7 @@ from dualquery.cli.terminal import Terminal, set_threads, start_logging
 from dualquery.mechanisms.registry import BUILT_IN, check_mechanism, implied_mechanism
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.escaping import terminal_line
+from dualquery.runtime.figures import share
 
 if TYPE_CHECKING:
     from dualquery.data.units import Unit
@@ -51,11 +54,19 @@ PASSED_ON = (
 def release(
     context: typer.Context,
     data: Annotated[
-        str, typer.Argument(help="A built-in data set, PATH or FORMAT:PATH.", metavar="DATA")
+        str,
+        typer.Argument(
+            help="A built-in data set, PATH or FORMAT:PATH; - for CSV from the standard input.",
+            metavar="DATA",
+            autocompletion=completing.tables,
+        ),
     ] = "adult",
     schema: Annotated[
         str | None,
-        _data(help="Schema: a file or a built-in name. A draft is made without it: NOT private."),
+        _data(
+            help="Schema: a file or a built-in name. A draft is made without it: NOT private.",
+            autocompletion=completing.schemas,
+        ),
     ] = None,
     csv: Csv = None,
     columns: Annotated[
@@ -116,7 +127,8 @@ def release(
         str | None,
         _mechanism(
             help=f"One of {', '.join(BUILT_IN)}. Default: auto, or dualquery if one of the options "
-            "below is given."
+            "below is given.",
+            autocompletion=completing.mechanisms,
         ),
     ] = None,
     option: Annotated[
@@ -147,7 +159,8 @@ def release(
     solver: Annotated[
         str | None,
         _mechanism(
-            help="Solver of best responses, one that 'dualquery solvers' lists; default: auto."
+            help="Solver of best responses, one that 'dualquery solvers' lists; default: auto.",
+            autocompletion=completing.solvers,
         ),
     ] = None,
     solver_timeout: Annotated[
@@ -192,6 +205,13 @@ def release(
     resume: Annotated[
         Path | None, _run(help="Go on with an interrupted release: its OUT.unfinished.")
     ] = None,
+    dry_run: Annotated[
+        bool,
+        _run(
+            "--dry-run",
+            help="Say what the release would be, cost and need; reads no row, spends nothing.",
+        ),
+    ] = False,
     no_other_copy: Annotated[
         bool,
         _run(
@@ -243,6 +263,12 @@ def release(
     if "help" in (given["option"] or []):
         name = given["mechanism"] or implied_mechanism(given["option"])
         show_options(terminal, name)
+        return
+    if given["dry_run"]:
+        # Rows that are public need not be stated to a release, but to this.
+        counted = given["neighbours"] == "replace-one"
+        planned = {**given, "rows": None} if counted else given
+        show_outlook(terminal, planned, check_options(planned), given["rows"])
         return
     if given["resume"] is None:
         check_options(given)
@@ -407,7 +433,7 @@ def show(terminal: Terminal, made: Release, target: Path, *, verbose: bool) -> N
     answers = "answer" if len(made.workload) == 1 else "answers"
     table = Table("query", "released answer", title=f"{len(made.workload):,} {answers}{few}")
     texts = print_queries(require_conjunctions(made.workload).literals[:shown], made.schema)
-    rows = [[escape(text), f"{made.answers[i]:.4f}"] for i, text in enumerate(texts)]
+    rows = [[escape(text), share(made.answers[i])] for i, text in enumerate(texts)]
     if made.intervals is not None:
         table.add_column(f"{made.intervals.level:.0%} interval of the truth")
         for i, row in enumerate(rows):

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 OWN = (
     "out", "config", "as_json", "quiet", "verbose", "explain", "threads", "engine", "scheduler",
-    "answers_cache", "resume", "no_other_copy",
+    "answers_cache", "resume", "no_other_copy", "dry_run",
 )  # fmt: skip
 """Options that each attempt has of its own: they change no result."""
 

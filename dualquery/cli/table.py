@@ -10,6 +10,7 @@ import typer
 from dualquery.cli.options import Json
 from dualquery.cli.terminal import Terminal
 from dualquery.runtime.escaping import csv_cell, html_text, terminal_line
+from dualquery.runtime.figures import share
 
 if TYPE_CHECKING:
     import polars as pl
@@ -147,7 +148,7 @@ def _title(made: CrossTable) -> str:
 def _number(value: float | None) -> str:
     if value is None:
         return "-"
-    return f"{value:.4f}" if abs(value) < 100 else f"{value:,.1f}"
+    return share(value) if abs(value) < 100 else f"{value:,.1f}"
 
 
 def _interval(cell: dict[str, Any]) -> str:

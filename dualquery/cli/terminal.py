@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -70,7 +71,7 @@ class Terminal:
 
     @contextmanager
     def progress(self) -> Iterator[Progress]:
-        """Show phases and rounds on stderr: a bar on a terminal, else a line for each phase.
+        """Show phases and rounds on stderr: a bar on a terminal, else lines.
 
         The first phase is the loading of what is heavy: import it inside the block.
         """
@@ -121,23 +122,43 @@ class _Bar:
         self._bar.console.print(text, markup=False, highlight=False)
 
 
+FIRST_LINE, LATER_LINES = 10.0, 60.0
+"""Seconds of a phase after which a log hears how far it is, and between two such lines."""
+
+
 class _Lines:
-    """Plain lines as a listener of a run."""
+    """Plain lines as a listener of a run: now and then one says how far a long phase is."""
 
     def __init__(self, quiet: bool) -> None:
         self._quiet = quiet
+        self._phase = ""
+        self._begun = self._due = 0.0
 
     def phase(self, name: str) -> None:
+        self._phase, self._begun = name, time.monotonic()
+        self._due = self._begun + FIRST_LINE
         _log.info("%s", name)
         if not self._quiet and not _log.isEnabledFor(logging.INFO):  # else it was said already
             print(name, file=sys.stderr, flush=True)
 
     def step(self, done: int, total: int) -> None:
-        """Ignore it: a line a round would be too many."""
+        now = time.monotonic()
+        if now < self._due or not 0 < done < total:
+            return
+        self._due = now + LATER_LINES
+        left = (now - self._begun) * (total - done) / done
+        self.note(f"{self._phase}: {done:,} of {total:,}, about {duration(left)} left")
 
     def note(self, text: str) -> None:
         if not self._quiet:
             print(terminal_text(text), file=sys.stderr, flush=True)
+
+
+def duration(seconds: float) -> str:
+    """Return a time as a person says it: ``40 s``, ``5 min`` or ``2.5 h``."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
 
 
 class _PlainLog(logging.Formatter):

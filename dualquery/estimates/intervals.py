@@ -27,6 +27,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dualquery.runtime.figures import share
+
 if TYPE_CHECKING:
     from dualquery.data.units import Unit
     from dualquery.room.row_count import RowCount
@@ -59,7 +61,7 @@ class Intervals:
     def text(self, query: int) -> str:
         """Return the interval for a person, a dash if there is none."""
         found = self.of(query)
-        return "-" if found is None else f"{found[0]:.4f} to {found[1]:.4f}"
+        return "-" if found is None else f"{share(found[0])} to {share(found[1])}"
 
     def describe(self) -> dict[str, Any]:
         """Return what a release says about its intervals, JSON-able."""

@@ -68,6 +68,11 @@ class CrossTable:
         """The different sentences on what intervals rest on, or why there are none."""
         return tuple(sorted({cell["basis"] for cell in self.cells}))
 
+    def _repr_html_(self) -> str:
+        import polars as pl
+
+        return pl.DataFrame(self.lines()).drop("basis")._repr_html_()
+
     def lines(self) -> list[dict[str, Any]]:
         """Return a line a cell: the values of the columns, the answer and its interval."""
         width = len(self.column_labels)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import logging
 import math
 import os
 from collections.abc import Mapping, Sequence
@@ -31,6 +32,7 @@ from dualquery.releases.stored import check_files, numbers_of, read_record, read
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.escaping import html_text
 from dualquery.runtime.resources import check_memory
+from dualquery.runtime.versions import __version__, differences
 
 if TYPE_CHECKING:
     from dualquery.data.schema.protocol import Schema
@@ -39,6 +41,8 @@ if TYPE_CHECKING:
     from dualquery.models.protocol import Model
     from dualquery.queries.family import Queries
     from dualquery.releases.pictures import Picture
+
+_log = logging.getLogger(__name__)
 
 FORMAT_VERSION = 2
 """2: with a proof record, measurements and model. Folders of format 1 are read, and have none."""
@@ -261,6 +265,11 @@ class Release:
             place.write(self.write_files)
         return Path(path)
 
+    @staticmethod
+    def load(path: str | Path) -> Release:
+        """Read a folder that `save` wrote: see `load_release`."""
+        return load_release(path)
+
     def write_files(self, folder: Path) -> None:
         """Make a folder, fill it with the release and put it on the disk."""
         folder.mkdir()
@@ -327,6 +336,12 @@ def _read(folder: Path) -> Release:
 
     stored = read_record(folder, FORMAT_VERSION)
     version = stored["format_version"]
+    if stored["versions"].get("dualquery") != __version__:
+        _log.warning(
+            "%s was made by another version and is read as it was written; other then: %s",
+            folder,
+            differences(stored["versions"]),
+        )
     schema = schema_from_dict(stored["schema"])
     answers = read_table(folder / "answers.parquet")
     records, count = None, 0

@@ -113,7 +113,10 @@ def make_release(
 ) -> Release:
     """Plan on public facts, run on the curator, and put the result together."""
     budget, count, seed = terms.budget, terms.count, terms.seed
-    progress.phase("planning")
+    progress.phase(
+        f"planning {mechanism.name}: how {len(task.queries):,} queries are best asked at epsilon "
+        f"{budget.epsilon:g}, delta {budget.delta:.3g}"
+    )
     with count.cost_told():
         own = mechanism.plan(task, without_means(budget, data.schema.grids))
         plan, means = with_means(own, data.schema.grids, task.queries, budget)

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 MATRIX_COLUMNS = 30
 """Columns up to which the strength of every pair is shown."""
 
+HEAT = 0.55
+"""How opaque the colour of the strongest pair is; figures on it keep the contrast of WCAG AA."""
+
 STRONGEST = 20
 ANSWERS = 2_000
 """Answers that are listed, the largest and the least certain ones; a file has all of them."""
@@ -236,7 +239,7 @@ def _matrix(names: Sequence[str], found: Pairs) -> Html:
         for j in range(len(names)):
             value = float(found.strength[i, j])
             shown = "" if i == j else f"{value:.2f}".removeprefix("0")
-            strong = f"background:rgba(var(--heat),{0.75 * value:.2f})" if i != j else ""
+            strong = f"background:rgba(var(--heat),{HEAT * value:.2f})" if i != j else ""
             cells.append(element("td", shown, class_="heat", style=strong))
         rows.append(element("tr", element("th", f"{i + 1} {name}", scope="row"), *cells))
     header = (element("th", each, scope="col") for each in ("column", *numbers))

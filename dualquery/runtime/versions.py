@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 
 __version__ = "0.1.0"
@@ -19,3 +20,13 @@ def versions() -> dict[str, str]:
         except PackageNotFoundError:
             found[name] = "unknown"
     return found
+
+
+def differences(others: Mapping[str, str]) -> str:
+    """Return what differs between other `versions` and these, such as ``numpy 2.3 (here 2.4)``."""
+    here = versions()
+    return ", ".join(
+        f"{name} {others[name]} (here {here[name]})"
+        for name in here
+        if name in others and others[name] != here[name]
+    )

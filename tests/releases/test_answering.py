@@ -58,6 +58,7 @@ class Made:
     records: Any = None
     intervals: Any = None
     n: int = len(ROWS)
+    means: Any = ()
     schema: TableSchema = SCHEMA
     options: Any = None
     workload: Any = None

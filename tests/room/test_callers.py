@@ -105,6 +105,9 @@ STATED = {
 UNSTATED = {
     "dualquery/__init__.py": "names of the package: what they do is listed below their own files",
     "dualquery/arguments.py": "hands the table to `release`, which is listed here",
+    "dualquery/outlook.py": "reads the rows of public tables only, to count them",
+    "dualquery/cli/completing.py": "names of formats, for a shell",
+    "dualquery/cli/dry_run.py": "hands the table to the outlook, which is listed here",
     "dualquery/data/": "readers: they hand rows to a caller, who is listed here",
     "dualquery/cli/given_table.py": "hands the table to a command, which is listed here",
     "dualquery/rows/": "engines: they hand rows to a caller, who is listed here",

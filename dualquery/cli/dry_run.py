@@ -1,0 +1,70 @@
+"""``release --dry-run``: what the release would be, cost and need; reads no private row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from dualquery.cli.options import mechanism_options
+from dualquery.cli.terminal import Terminal
+from dualquery.runtime.errors import BadInputError
+
+if TYPE_CHECKING:
+    from dualquery.requests import WorkloadRequest
+
+_UNSEEN = "time: not estimated; a run says after ten seconds of a long phase how much is left"
+
+
+def show_outlook(
+    terminal: Terminal, given: Mapping[str, Any], workload: WorkloadRequest, rows: int | None
+) -> None:
+    """Print what to expect of the release that is asked for.
+
+    Raises
+    ------
+    BadInputError
+        If the release would be refused, or its units or the standard input would have to be read.
+    """
+    if given["unit"] is not None or given["data"].endswith("-"):
+        raise BadInputError("--dry-run reads no rows, so it goes without --unit and without -")
+    with terminal.progress() as progress:
+        from dualquery.arguments import Table
+        from dualquery.mechanisms.registry import configure, with_records
+        from dualquery.outlook import outlook
+        from dualquery.requests import BudgetRequest
+        from dualquery.runtime.resources import mebibytes
+
+        progress.phase("planning")
+        configured = with_records(
+            configure(given["mechanism"], mechanism_options(dict(given))),
+            given["records"],
+            given["polish"],
+        )
+        wanted = ("epsilon", "delta", "accountant", "neighbours", "rows")
+        table = Table(
+            given["data"],
+            columns=given["columns"],
+            max_ones_per_row=given["max_ones_per_row"],
+            csv=given["csv"],
+        )
+        budget = BudgetRequest(**{name: given[name] for name in wanted})
+        found = outlook(table, given["schema"], workload, configured, budget, rows)
+    terminal.emit(asdict(found))
+    if terminal.machine:
+        return
+    remark = "" if found.remark is None else f" ({found.remark})"
+    errors = "errors: no model of them" if found.expected is None else found.expected.text()
+    lines = [
+        f"{found.mechanism} would answer {found.queries:,} queries on {found.rows:,} rows of "
+        f"{found.bits:,} bits{remark}",
+        f"cost: epsilon {found.epsilon:.6g}, delta {found.delta:.3g}, by the accountant "
+        f"{found.accountant}",
+        errors,
+        f"memory: about {mebibytes(found.memory)} with all rows in memory",
+        _UNSEEN,
+    ]
+    if not found.declared:
+        lines.append("the schema is not declared: the release would not be private")
+    for line in lines:
+        terminal.console.print(line, markup=False)

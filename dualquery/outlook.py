@@ -1,0 +1,122 @@
+"""What a release would be, cost and need, before a private row is read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dualquery.arguments import Table
+from dualquery.data.blocks import choose_schema
+from dualquery.data.readers.formats import is_public, source_of
+from dualquery.mechanisms.protocol import Task
+from dualquery.privacy.neighbours import Neighbours
+from dualquery.releases.making import price
+from dualquery.room.row_count import COUNT_SHARE, RowCount
+from dualquery.rows.dataset import load
+from dualquery.runtime.errors import BadInputError
+
+if TYPE_CHECKING:
+    from dualquery.data.schema.protocol import Schema
+    from dualquery.estimates.expected import ExpectedError
+    from dualquery.mechanisms.protocol import Mechanism
+    from dualquery.requests import BudgetRequest, WorkloadRequest
+
+_LIBRARIES = 350 << 20
+_BYTES_PER_QUERY = 400
+"""Of the libraries that a release loads, and of each query with its answer and its features."""
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """What to expect of a release.
+
+    Parameters
+    ----------
+    mechanism, remark
+        Which one it will be, and why, if ``auto`` chose it.
+    declared
+        Whether the schema is declared; else the release would not be private.
+    queries, rows, bits
+        How many there are.
+    epsilon, delta, accountant
+        What it will cost.
+    expected
+        The errors; None of a mechanism without a model of them.
+    memory
+        About how many bytes it takes, with all rows in memory.
+    """
+
+    mechanism: str
+    remark: str | None
+    declared: bool
+    queries: int
+    rows: int
+    bits: int
+    epsilon: float
+    delta: float
+    accountant: str
+    expected: ExpectedError | None
+    memory: int
+
+
+def outlook(
+    table: Table,
+    schema: Schema | Mapping[str, object] | str | Path | None,
+    request: WorkloadRequest,
+    mechanism: Mechanism[Any],
+    budget: BudgetRequest,
+    rows: int | None,
+) -> Outlook:
+    """Plan a release. Reads no private row and spends nothing.
+
+    Parameters
+    ----------
+    table, schema, request, mechanism, budget
+        Those of the release.
+    rows
+        A number of rows to go by; None for the number that the table's format states, or that of a
+        public table.
+
+    Raises
+    ------
+    BadInputError
+        If there is no schema or no number of rows, or the release would be refused.
+    """
+    source = source_of(table.named)
+    if schema is None and getattr(source, "implied_schema", None) is None:
+        raise BadInputError("--dry-run reads no rows, so it cannot draft a schema: give --schema")
+    chosen = choose_schema(source, schema, table.columns, table.max_ones_per_row)
+    n = rows
+    if n is None and hasattr(source, "row_count"):
+        n = int(source.row_count())
+    if n is None and isinstance(table.data, str) and is_public(table.data):
+        n = load(table.data, chosen).n
+    if n is None:
+        raise BadInputError(
+            f"{source.label} does not state its number of rows, and --dry-run reads none: give "
+            "--rows"
+        )
+    relation = Neighbours.parse(budget.neighbours)
+    bought = relation is Neighbours.ADD_REMOVE and budget.rows is None
+    count = RowCount(n, relation, COUNT_SHARE * budget.epsilon if bought else 0.0)
+    share, _ = budget.resolve(mechanism, count)
+    workload = request.build(chosen, n)
+    task = Task(workload, n)
+    plan = mechanism.plan(task, share)
+    priced = price(plan, share)
+    bits = chosen.domain.bits
+    return Outlook(
+        mechanism=plan.mechanism or mechanism.name,
+        remark=plan.remark,
+        declared=chosen.declared,
+        queries=len(workload),
+        rows=n,
+        bits=bits,
+        epsilon=priced.epsilon + count.epsilon,
+        delta=share.delta,
+        accountant=priced.accountant,
+        expected=mechanism.expected_error(task, plan),
+        memory=_LIBRARIES + n * bits // 8 + _BYTES_PER_QUERY * len(workload) + min(n, 10**6) * bits,
+    )

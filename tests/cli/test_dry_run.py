@@ -1,0 +1,67 @@
+"""``release --dry-run`` plans a release, reads no private row and spends nothing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from dualquery.cli.main import main
+from dualquery.data.schema.files import write_schema
+from tests.tables import SCHEMA, people
+
+
+@pytest.fixture
+def table(tmp_path: Path, monkeypatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    write_schema(SCHEMA, tmp_path / "s.json")
+    people().write_parquet(tmp_path / "p.parquet")
+    return tmp_path / "p.parquet"
+
+
+def test_it_says_what_the_release_says(table: Path, capsys) -> None:
+    asked = ["p.parquet", "--schema", "s.json", "--queries", "50", "--way", "2", "--json"]
+    assert main(["release", *asked, "--dry-run"]) == 0
+    planned = json.loads(capsys.readouterr().out)
+    assert main(["release", *asked, "--out", "r"]) == 0
+    made = json.loads(capsys.readouterr().out)
+    assert planned["mechanism"] == made["parameters"]["mechanism"]
+    assert (planned["rows"], planned["queries"]) == (made["rows"], made["queries"]) == (300, 50)
+    assert 0 < planned["epsilon"] <= made["privacy"]["epsilon"]
+    assert planned["delta"] == made["privacy"]["delta"]
+    assert planned["expected"]["max_error"]["about"] > 0
+
+
+def test_nothing_is_made_or_charged(table: Path, capsys) -> None:
+    before = sorted(table.parent.iterdir())
+    assert main(["release", "p.parquet", "--schema", "s.json", "--dry-run"]) == 0
+    assert sorted(table.parent.iterdir()) == before
+    told = capsys.readouterr().out
+    assert "300 rows" in told
+    assert "memory: about" in told
+
+
+def test_no_row_is_read(table: Path, capsys) -> None:
+    """A table of values that no release could read, of which the header alone is right."""
+    people().write_csv("p.csv")
+    header = Path("p.csv").read_text().splitlines()[0]
+    Path("p.csv").write_text(header + "\nnonsense,x,y,z,0\n")
+    asked = ["release", "p.csv", "--schema", "s.json", "--dry-run"]
+    assert main([*asked, "--rows", "1000"]) == 0
+    assert "1,000 rows" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        (["p.parquet"], "give --schema"),
+        (["p.csv", "--schema", "s.json"], "give --rows"),
+        (["-", "--schema", "s.json"], "without --unit and without -"),
+        (["p.parquet", "--schema", "s.json", "--mechanism", "laplace", "-o", "x=1"], "no option"),
+    ],
+)
+def test_what_it_cannot_know_is_asked_for(table: Path, capsys, asked, message) -> None:
+    people().write_csv("p.csv")
+    assert main(["release", *asked, "--dry-run"]) == 2
+    assert message in capsys.readouterr().err

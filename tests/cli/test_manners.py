@@ -1,0 +1,86 @@
+"""How the program talks to people: first steps, progress in a log, what a shell completes."""
+
+from __future__ import annotations
+
+import json
+import logging
+import shutil
+from pathlib import Path
+
+import pytest
+
+import dualquery
+from dualquery.cli import completing, terminal
+from dualquery.cli.main import FIRST_STEPS, app, main
+from dualquery.cli.terminal import duration
+from tests.tables import SCHEMA, people
+
+
+def test_alone_it_says_what_one_does_first(capsys) -> None:
+    assert main([]) == 0
+    told = capsys.readouterr().out
+    assert told == FIRST_STEPS + "\n"
+    known = {command.callback.__name__ for command in app.registered_commands}
+    known |= {group.name for group in app.registered_groups}
+    lines = [line.split() for line in told.splitlines() if line.startswith("  dualquery ")]
+    assert len(lines) == 4
+    assert {words[1] for words in lines} <= known
+
+
+def test_a_log_hears_how_far_a_long_phase_is(monkeypatch, capsys) -> None:
+    now = [0.0]
+    monkeypatch.setattr(terminal.time, "monotonic", lambda: now[0])
+    lines = terminal._Lines(quiet=False)
+    lines.phase("running matrix")
+    for done in range(1, 400):
+        now[0] += 1.0
+        lines.step(done, 400)
+    told = capsys.readouterr().err.splitlines()
+    assert told[:3] == [
+        "running matrix",
+        "running matrix: 10 of 400, about 6 min left",
+        "running matrix: 70 of 400, about 6 min left",
+    ]
+    assert len(told) == 1 + 7
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0.4, "0 s"), (99, "99 s"), (150, "2 min"), (9000, "2.5 h")]
+)
+def test_durations(seconds, text) -> None:
+    assert duration(seconds) == text
+
+
+def test_what_a_shell_completes(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "adults.csv").touch()
+    (tmp_path / ".hidden").touch()
+    assert completing.mechanisms("mwem") == ["mwem", "mwem-sampled"]
+    assert completing.solvers("loc") == ["local-search"]
+    assert completing.schemas("adult") == ["adult", "adult-paper", "adults.csv"]
+    assert completing.tables("ad") == ["adult", "adbc:", "adults.csv"]
+    assert completing.tables("csv:") == ["csv:adults.csv"]
+    assert completing.tables("no-such-folder/") == []
+
+
+def test_the_shell_asks_and_is_answered(monkeypatch, capsys) -> None:
+    monkeypatch.setenv("_DUALQUERY_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", "dualquery release --mechanism stag")
+    monkeypatch.setenv("COMP_CWORD", "3")
+    with pytest.raises(SystemExit):
+        main([])
+    assert capsys.readouterr().out.split() == ["staged"]
+
+
+def test_a_release_of_another_version_says_what_differs(tmp_path: Path, caplog) -> None:
+    made = dualquery.release(people(), schema=SCHEMA, mechanism="uniform", queries=5)
+    made.save(tmp_path / "r")
+    with caplog.at_level(logging.WARNING):
+        dualquery.load_release(tmp_path / "r")
+    assert caplog.text == ""
+    shutil.copytree(tmp_path / "r", tmp_path / "old")
+    record = json.loads((tmp_path / "old" / "release.json").read_text())
+    record["versions"] |= {"dualquery": "0.0.7", "numpy": "1.0"}
+    (tmp_path / "old" / "release.json").write_text(json.dumps(record))
+    dualquery.load_release(tmp_path / "old")
+    assert f"dualquery 0.0.7 (here {dualquery.__version__}), numpy 1.0 (here" in caplog.text
