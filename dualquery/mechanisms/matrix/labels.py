@@ -30,7 +30,10 @@ _TRUST = (0.3, 0.1, 0.03, 0.01)
 _MOST_RECORDS, _MOST_ENTRIES = 50_000, 1 << 24
 """Records of the mixture that the model is fitted on, and these times pairs times values."""
 
+_FEWEST_RECORDS = 1000
+
 _STEPS = 150
+"""Of the quasi-Newton search (L-BFGS), at most."""
 
 
 def with_labels(
@@ -42,6 +45,8 @@ def with_labels(
     generator: np.random.Generator,
 ) -> ProductMixture | LabelledMixture:
     """Return the mixture with a logistic model of the workload's target, if it has one.
+
+    Not from fewer than `_FEWEST_RECORDS` records, nor where the target has one other column only.
 
     Parameters
     ----------
@@ -108,7 +113,7 @@ class _Fit:
         worth = values[~own].reshape(len(workload), -1)
         pairs, which = np.unique(others[:, [0, -1]], axis=0, return_inverse=True)
         records = min(_MOST_RECORDS, n, _MOST_ENTRIES // (len(pairs) * int(sizes[target])))
-        if records < 1000 or workload.way == 2:
+        if records < _FEWEST_RECORDS or workload.way == 2:
             return None
         drawn = column_values(mixture.sample(records, generator), domain)
         starts = np.concatenate(([0], np.cumsum(sizes[pairs].prod(axis=1))))
