@@ -26,9 +26,9 @@ from dualquery.data.units import Unit
 from dualquery.rows.repeats import first_occurrences, side_by_side
 from dualquery.runtime.array_files import read_arrays
 from dualquery.runtime.errors import BadInputError
+from dualquery.runtime.explaining import explain_log
 
 _log = logging.getLogger(__name__)
-_explain = logging.getLogger("dualquery.explain")
 
 FORMAT_VERSION = 1
 _READ_BYTES = 1 << 20
@@ -124,7 +124,7 @@ class CountsFile:
             self._store(both[kept], both_counts[kept])
             counts = both_counts
         known_before = f"{len(literals) - len(new):,} answers were known"
-        _explain.info(f"{self.path}: {known_before}, {len(new):,} were counted and kept")
+        explain_log.info(f"{self.path}: {known_before}, {len(new):,} were counted and kept")
         return np.asarray(counts[first[wanted]])
 
     def _load(self) -> tuple[NDArray[np.int32], NDArray[np.int64]]:

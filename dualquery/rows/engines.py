@@ -25,9 +25,8 @@ from dualquery.rows.dataset import Dataset, RecordsSource, dataset, read
 from dualquery.rows.packed import Records
 from dualquery.rows.protocol import Rows
 from dualquery.runtime.errors import BadInputError
+from dualquery.runtime.explaining import explain_log
 from dualquery.runtime.resources import available_memory, mebibytes
-
-_log = logging.getLogger("dualquery.explain")
 
 ENGINES = ("auto", "memory", "stream", "dask")
 
@@ -102,7 +101,7 @@ class Engine:
             return chosen if sums is None else chosen.with_sums(sums)
 
         with self._opened(read, choose) as opened:
-            if not _log.isEnabledFor(logging.INFO):
+            if not explain_log.isEnabledFor(logging.INFO):
                 yield self._cached(opened, source, unit)
                 return
             from dualquery.rows.timed import TimedRows
@@ -157,7 +156,7 @@ class Engine:
         size = sum(map(_expanded_size, files_of(source)))
         available = available_memory()
         streams = available is not None and size > _SHARE * available
-        _log.info(
+        explain_log.info(
             "engine: %s, because the files hold about %s and %s are available",
             "stream" if streams else "memory",
             mebibytes(size),
