@@ -67,6 +67,7 @@ def perform(run: Run, threads: int) -> Sequence[Row]:
         made = dualquery.release(
             rows, schema=schema, epsilon=run["epsilon"], seed=run["seed"], threads=threads, **asked
         )
+        assert made.synthetic is not None
         trained = made.synthetic
     return [{"auc": auc(trained, held_back, schema, target)}]
 
