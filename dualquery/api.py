@@ -145,9 +145,8 @@ def release(
         journal = checkpoint
     payment = Payment.begin(budget, source, wanted.relation, configured.name, seed, checkpoint)
     progress.phase("reading the table")
-    with engine.open(
-        source, schema, read.columns, read.max_ones_per_row, guarantee.unit, request.means
-    ) as data:
+    cuts = (read.max_ones_per_row, guarantee.unit, guarantee.weight)
+    with engine.open(source, schema, read.columns, *cuts, sums=request.means) as data:
         payment.require_declared(data.schema.declared)
 
         def pay_first(event: Event) -> None:
@@ -165,7 +164,9 @@ def release(
             share, notes = wanted.resolve(configured, count)
             progress.phase("making the workload")
             if own_queries is None:
-                workload: Queries = request.build(data.schema, count.n)
+                workload: Queries = request.build(
+                    data.schema, max(1, count.n // wanted.relation.copies)
+                )
             else:
                 workload = _own_workload(own_queries, data.schema)
             if made.polish is not None:
@@ -173,7 +174,7 @@ def release(
             statistics = configured.statistics(workload)
             declared = declarations(workload, statistics)
             keep_questions(journal, data.schema, workload)
-        task = Task(workload, count.n)
+        task = Task(workload, count.n, wanted.relation.copies)
         terms = Terms(
             share, count, statistics, declared, asked_epsilon=epsilon, stated_rows=guarantee.rows,
             seed=seed, records=made.number, polish=made.polish,

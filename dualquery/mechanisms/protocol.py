@@ -39,6 +39,18 @@ class Task:
 
     queries: Queries
     n: int
+    copies: int = 1
+    """Copies that a row of the largest weight counts as; ``n`` is a number of these."""
+
+    @property
+    def default_records(self) -> int:
+        """How many synthetic records a model gives when the user does not say."""
+        return default_records(self.rows, self.queries.domain)
+
+    @property
+    def rows(self) -> int:
+        """The number of rows; with weights, of as many rows of the largest weight."""
+        return max(1, self.n // self.copies)
 
     @property
     def workload(self) -> Workload:

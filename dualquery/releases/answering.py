@@ -100,7 +100,7 @@ def answer_question(
         if limits.low is None and own is not None and level == LEVEL:
             limits = own
     if answer is not None and asked.of_rows:
-        answer *= knowledge.release.n
+        answer *= knowledge.total_weight
     limits = _in_rows(knowledge, asked, limits)
     printed = asked.text
     if asked.conjunctions and asked.question.measure == SHARE:

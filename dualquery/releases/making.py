@@ -120,7 +120,10 @@ def make_release(
     with count.cost_told():
         own = mechanism.plan(task, without_means(budget, data.schema.grids))
         plan, means = with_means(own, data.schema.grids, task.queries, budget)
-    condition = " and ".join(each.condition for each in terms.declarations)
+    given = [each.condition for each in terms.declarations]
+    if budget.neighbours.weight is not None:
+        given.append(budget.neighbours.weight.condition)
+    condition = " and ".join(given)
     priced = price(plan, budget)
     privacy = statement(plan, budget, data, seed, count, condition or None, priced)
     notes = (*notes, *(each.remark for each in terms.declarations))
@@ -146,7 +149,7 @@ def make_release(
     terms.payment.finish()
     if journal.lost:
         notes = (*notes, _LOST.format(journal.lost))
-    records, remark = finished_records(outcome, terms.records, task.n, seed)
+    records, remark = finished_records(outcome, terms.records, task.rows, seed)
     if records is not None and terms.polish is not None:
         progress.phase("polishing the records")
         generator = np.random.default_rng(seed)

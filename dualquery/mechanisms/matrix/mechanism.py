@@ -25,7 +25,6 @@ from dualquery.mechanisms.protocol import (
     Plan,
     Session,
     Task,
-    default_records,
 )
 from dualquery.privacy.accountants.choice import best
 from dualquery.privacy.calibrate_noise import calibrate_gaussian_scale
@@ -171,7 +170,7 @@ class Matrix(Mechanism[MeasureAndFit]):
                 components=self._components(signal, task.workload.domain.bits),
                 steps=self.steps,
                 pull=self.pull if self.pull is not None else min(_PULL / signal**2, 1.0),
-                records=self.records or default_records(task.n, task.queries.domain),
+                records=self.records or task.default_records,
             ),
             needs_answers=measured.of_queries,
         )

@@ -45,7 +45,6 @@ from dualquery.mechanisms.protocol import (
     Plan,
     Session,
     Task,
-    default_records,
 )
 from dualquery.privacy.accountants.choice import best
 from dualquery.privacy.calibrate_noise import calibrate_rho
@@ -176,7 +175,7 @@ class Staged(Mechanism[TwoStages]):
                 deviation=float(
                     _in_shares(expansion.features, singles).min() * first.scale / task.n
                 ),
-                records=self.records or default_records(task.n, task.queries.domain),
+                records=self.records or task.default_records,
             ),
             needs_answers=False,
         )
