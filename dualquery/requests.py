@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dualquery.data.units import Unit
+from dualquery.data.weights import Weight
 from dualquery.mechanisms.protocol import Budget, Mechanism
 from dualquery.privacy.accountants.choice import choices
 from dualquery.privacy.budget import check_budget, check_ranges, default_delta
@@ -52,6 +53,9 @@ class WorkloadRequest:
     target
         Instead of ``queries``: a column that models will predict. The queries are then all cells of
         its marginals with two other columns, of which all 2-way marginals are sums.
+    means
+        Numeric columns whose means are bought besides, for a twentieth of epsilon in all: names,
+        positions or ranges (see `dualquery.releases.means`); None for none.
     """
 
     queries: int | str | Path | Sequence[str] | None = None
@@ -62,6 +66,7 @@ class WorkloadRequest:
     marginals: int | str | None = None
     max_cells: int | None = None
     target: str | int | None = None
+    means: Sequence[str | int] | str | None = None
 
     def __post_init__(self) -> None:
         if self.way < 1:
@@ -176,6 +181,7 @@ class BudgetRequest:
     neighbours: str = "replace-one"
     rows: int | None = None
     unit: Unit | None = None
+    weight: Weight | None = None
 
     def __post_init__(self) -> None:
         check_ranges(self.epsilon, 0.0 if self.delta is None else self.delta)
@@ -197,7 +203,7 @@ class BudgetRequest:
     @property
     def relation(self) -> Neighbours:
         """What neighbouring tables differ in."""
-        return Neighbours.parse(self.neighbours, self.unit)
+        return Neighbours.parse(self.neighbours, self.unit, self.weight)
 
     def require_delta(self, mechanism: Mechanism[Any]) -> None:
         """Refuse to go without a delta where no public number can stand behind 1/n^2.
@@ -239,7 +245,8 @@ class BudgetRequest:
             return RowCount(records.n)
         public = units if relation.replaces else None
         if self.rows is not None:
-            return RowCount(self.rows, relation, units=public)
+            copies = max(2, round(self.rows / relation.of_copy))
+            return RowCount(copies, relation, units=public)
         if public is not None and bought_epsilon(relation, None, self.epsilon) == 0:
             return RowCount(public, relation, units=public)
         return buy_row_count(records, self.epsilon, seed, relation, public, pay, journal)

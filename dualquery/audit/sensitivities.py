@@ -22,6 +22,7 @@ from dualquery.audit.rooms import Probe
 from dualquery.audit.strategies import Generator
 from dualquery.audit.tables import legal_records, name_of, records_of
 from dualquery.data.domain import Domain
+from dualquery.data.schema.grids import Grid
 from dualquery.mechanisms.protocol import Budget, Mechanism, Session, Task
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.forms.cuboids import Cuboids
@@ -33,6 +34,7 @@ from dualquery.room.scores import GRID, SCORES, PrivateScores, WorstCuboid, Wors
 from dualquery.room.statistics import (
     STATISTICS,
     AllQueries,
+    ColumnSums,
     EveryCell,
     FeatureSums,
     OneCuboid,
@@ -57,16 +59,19 @@ class Case:
 
     queries: Any
     counted: PrivateStatistic | PrivateScores
+    grids: tuple[Grid, ...] = ()
+    """Of the numbers that records carry: every pair of records carries every pair of ends."""
 
 
 def move(case: Case, relation: Neighbours, generator: Generator, finding: Finding) -> None:
     """Compare how far one case moves with what is charged, on all pairs of records."""
-    records = legal_records(case.queries.domain)
+    records = carrying(legal_records(case.queries.domain), case.grids, generator)
     base = records[generator.integers(len(records), size=generator.integers(1, 4))]
     excess = 0 if relation.rows_public else int(generator.integers(-1, 4))
 
     def data(rows: NDArray[np.uint8]) -> PrivateData:
-        return PrivateData(records_of(rows), case.queries, relation, len(base) + 1 + excess)
+        n = len(base) + 1 + excess
+        return PrivateData(records_of(rows), case.queries, relation, n, grids=case.grids)
 
     units = _units(len(records), relation, generator)
     tables = [data(np.concatenate((base, records[list(unit)]))) for unit in units]
@@ -86,6 +91,26 @@ def move(case: Case, relation: Neighbours, generator: Generator, finding: Findin
             finding.compare(float(np.abs(apart).sum(axis=1).max()), charged.l1, f"{what}: L1")
         finding.compare(float(np.linalg.norm(apart, axis=1).max()), charged.l2, f"{what}: L2")
     finding.pairs += len(apart)
+
+
+def carrying(
+    records: NDArray[np.uint8], grids: tuple[Grid, ...], generator: Generator
+) -> NDArray[np.uint8]:
+    """Return records with numbers behind them: all at one end, all at the other, any."""
+    if not grids:
+        return records
+    parts = []
+    for number in (0.0, 1.0, None):
+        digits = [
+            grid.encode(
+                generator.uniform(grid.low, grid.high, len(records))
+                if number is None
+                else np.full(len(records), (grid.low, grid.high)[int(number)])
+            )
+            for grid in grids
+        ]
+        parts.append(np.hstack((records, *digits)).astype(np.uint8))
+    return np.concatenate(parts)
 
 
 def _units(universe: int, relation: Neighbours, generator: Generator) -> list[tuple[int, ...]]:
@@ -173,6 +198,14 @@ def _feature_sums(domain: Domain, generator: Generator) -> Case:
     return Case(queries, FeatureSums(strategies.random_strategy(domain, generator)))
 
 
+def _column_sums(domain: Domain, generator: Generator) -> Case:
+    grids = tuple(
+        Grid(str(place), -1.0, 1.0, int(generator.integers(1, 200)), exact=False)
+        for place in range(generator.integers(1, 4))
+    )
+    return Case(strategies.proper_workload(domain, generator), ColumnSums(grids), grids)
+
+
 def _model(queries: Any, generator: Generator) -> NDArray[np.float64]:
     far = generator.choice([1.0, 1.5])
     return np.asarray(generator.uniform(far * queries.low, far * queries.high, len(queries)))
@@ -197,6 +230,7 @@ CASES: Mapping[type, Make] = {
     EveryCell: _every_cell,
     Parities: _parities,
     FeatureSums: _feature_sums,
+    ColumnSums: _column_sums,
     WorstQuery: _worst_query,
     WorstCuboid: _worst_cuboid,
 }

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dualquery.cli.options import SHORTHANDS, Json, Quiet, Verbose, mechanism_options
+from dualquery.cli.problem_files import read_problems, write_problems
 from dualquery.cli.terminal import Terminal, set_threads, start_logging
 from dualquery.runtime.errors import BadInputError
 
@@ -121,7 +122,7 @@ def compare_solvers(
                     "--budget: a budget file is charged for a run on a table, and problems from "
                     "files have none; leave it out"
                 )
-            problems, privacy = _read_problems(asked), None
+            problems, privacy = read_problems(asked), None
         else:
             paid = {"epsilon": epsilon, "delta": delta, "budget": budget, "seed": seed}
             problems, privacy = _drawn_problems(
@@ -148,7 +149,7 @@ def compare_solvers(
         content = report(problems, measurements, solver_timeout, settings)
         with _stated(target, privacy, public=is_public(asked[0])):
             write_report(target, content)
-            _write_problems(target, problems)
+            write_problems(target, problems)
             pictures = _write_plots(target, measurements)
     content["out"] = str(target)
     if privacy is not None:
@@ -180,14 +181,6 @@ def _versions(names: Sequence[str]) -> dict[str, str | None]:
 
     known = {info.name: info.version for info in available_solvers()}
     return {name: known.get(name.partition(":")[0]) for name in names}
-
-
-def _read_problems(files: Sequence[str]) -> list[NamedProblem]:
-    """Read the problems of files."""
-    from solvers.comparison import NamedProblem
-    from solvers.formats import read_instance
-
-    return [NamedProblem(Path(name).name, read_instance(name).problem) for name in files]
 
 
 def _drawn_problems(
@@ -268,21 +261,6 @@ def _new_folder(path: Path) -> Iterator[None]:
         if not any(path.iterdir()):
             path.rmdir()
         raise
-
-
-def _write_problems(folder: Path, problems: Sequence[NamedProblem]) -> None:
-    """Keep the problems, for whoever wants to repeat the comparison."""
-    from solvers import ProblemTooLargeError
-    from solvers.formats import is_instance_file, write_instance
-
-    place = folder / "problems"
-    place.mkdir()
-    for named in problems:
-        stem = named.name.split(".")[0] if is_instance_file(named.name) else named.name
-        try:
-            write_instance(place / f"{stem}.wcnf", named.problem)
-        except ProblemTooLargeError:
-            write_instance(place / f"{stem}.lp", named.problem)
 
 
 def _write_plots(folder: Path, measurements: Sequence[Measurement]) -> bool:

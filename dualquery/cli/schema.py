@@ -11,7 +11,7 @@ import typer
 from dualquery.cli.default_command import with_default
 from dualquery.cli.given_table import Csv, given_table
 from dualquery.cli.options import Quiet
-from dualquery.cli.terminal import Terminal
+from dualquery.cli.terminal import Terminal, start_logging
 from dualquery.data.schema.columns import Binary
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.escaping import terminal_line, terminal_text
@@ -59,9 +59,21 @@ def check(
     out: Annotated[
         Path | None, typer.Option(help="File to make: the same as a schema of this program.")
     ] = None,
+    table: Annotated[
+        str | None,
+        typer.Option(
+            "--with",
+            help="Table: show how many rows break which rule. For you only, NOT PRIVATE.",
+        ),
+    ] = None,
+    csv: Csv = None,
     quiet: Quiet = False,
 ) -> None:
     """Read a schema and say what it means, or what is wrong with it. Reads no table.
+
+    Rules between columns are read, too, and whether any record keeps them all.
+    Only --with reads a table; what its rows break is shown on stderr and nowhere
+    else. A rule that you change after seeing it is outside the guarantee.
 
     Data dictionaries are read, too: domain files (column to size), Frictionless
     Table Schema, CSV on the Web, domains of dpsynth, metadata of SmartNoise.
@@ -73,17 +85,27 @@ def check(
       dualquery schema check survey.json
 
       dualquery schema check domain.json --out survey.json
+
+      dualquery schema check survey.json --with survey.csv
     """
+    if table is not None and quiet:
+        raise BadInputError("--with has something to say; leave --quiet out")
     terminal = Terminal(quiet=quiet)
+    start_logging(verbose=False, quiet=quiet)
     if out is not None and out.exists():
         raise BadInputError(f"{out} exists already; name another file with --out")
 
     from dualquery.data.schema.files import load_schema, write_schema
     from dualquery.data.schema.table import TableSchema
+    from dualquery.rules.reading import rules_of
 
     found = load_schema(file)
+    rules = rules_of(found)
     if isinstance(found, TableSchema):
         terminal.console.print(_columns(found))
+    for number, (text, forbids) in enumerate(rules.said(), 1):
+        told = "" if forbids else " (always holds: it forbids nothing)"
+        terminal.console.print(f"rule {number}: {terminal_line(text)}{told}", markup=False)
     if out is not None:
         write_schema(found, out)
     state = (
@@ -97,6 +119,16 @@ def check(
         f"{len(found.column_names):,} columns, {found.domain.bits:,} bits: {state}{written}",
         markup=False,
     )
+    if table is None:
+        return
+    if not rules:
+        raise BadInputError(f"{file} has no rules that the rows of {table} could break")
+
+    from dualquery.room.private_errors import show_broken_rules
+    from dualquery.rows.engines import Engine
+
+    with given_table(table, csv) as rows, Engine().open(rows, found) as data:
+        show_broken_rules(data.records, rules, asked=True)
 
 
 @schema.command()

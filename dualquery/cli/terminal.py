@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dualquery.runtime.escaping import terminal_json, terminal_text
+from dualquery.runtime.explaining import explain_log
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -28,9 +29,6 @@ THREAD_VARIABLES = (
 
 
 PACKAGES = ("dualquery", "solvers", "mwem", "experiments")
-
-EXPLAIN_LOG = "dualquery.explain"
-"""How queries are counted, and why; for the operator (see `dualquery.queries.counting.planner`)."""
 
 LOADING = "loading; kernels that are used for the first time are compiled, up to a minute"
 
@@ -178,7 +176,7 @@ def start_logging(*, verbose: bool, quiet: bool, explain: bool = False) -> None:
         logging.getLogger(package).setLevel(level)
     # It tells times of passes over private rows: only if asked for.
     spoken = logging.INFO if explain else max(level, logging.WARNING)
-    logging.getLogger(EXPLAIN_LOG).setLevel(spoken)
+    explain_log.setLevel(spoken)
 
 
 def set_threads(threads: int | None) -> None:

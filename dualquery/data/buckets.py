@@ -124,7 +124,7 @@ def fitting_edges(
     below = simplest(first - (inner[0] - first), first, whole=whole)
     above = simplest(last, last + (last - inner[-1]), whole=whole)
     if inner[-1] == last:
-        step = Fraction(1) if whole else (last - max(first, *inner[:-1], first - 1)) / 10
+        step = Fraction(1) if whole else (last - max((first, *inner[:-1]))) / 100
         above = simplest(last + step, last + max(10 * step, abs(last) / 50), whole=whole)
     tidy = sorted(set(map(float, (below, *inner, above))))
     return tuple(tidy) if len(tidy) > 2 else equal

@@ -55,6 +55,9 @@ _OPPOSITES = (("no", "yes"), ("n", "y"), ("false", "true"), ("f", "t"), ("off", 
 _FEW_NUMBERS = BUCKETS * 3 // 2
 """Different numbers that are no more than the buckets they would be put in stay as they are."""
 
+_LONGEST_LIST = 256
+"""Whole numbers that may well be a list of codes; more are amounts."""
+
 _LEAST_NAMED = 0.25
 """Categories are not worth their places where they name a smaller part of the rows than this."""
 
@@ -235,6 +238,13 @@ class Profile:
             return False
         return not are_codes(to_numbers(self._counts["value"]).tolist())
 
+    def _may_be_codes(self) -> bool:
+        """Return whether numbers that get buckets may be a list of codes all the same."""
+        counted = 0 < len(self._counts) <= _LONGEST_LIST
+        if not counted or not self._seen.many:
+            return counted
+        return are_codes(to_numbers(self._counts["value"]).tolist())
+
     def _left_out(self) -> str:
         """Return why the column should stay out; the empty text if it should not."""
         seen = self._seen
@@ -343,10 +353,10 @@ class Profile:
         equal = len(set(np.diff(edges).tolist())) == 1
         remark = "its range" if equal else "its range and how its values lie"
         if column.within != "uniform":
-            remark += "; how they lie in wide buckets (within)"
+            remark += "; how they lie in some buckets (within)"
         if (low, high) != (seen.low, seen.high):
             remark += "; a few numbers that lie far beyond are clipped"
-        if seen.whole and not seen.words and not seen.many:
+        if seen.whole and not seen.words and self._may_be_codes():
             remark += "; if they are codes, list them as categories"
         remark += self._count_remark()
         if seen.words:

@@ -47,7 +47,7 @@ def encode_frame(
     first_row: int,
     stay: NDArray[np.bool_] | None = None,
 ) -> BitRows:
-    """Return the bits of a block of a table.
+    """Return the bits of a block of a table, and the digits of the numbers that rows carry.
 
     Parameters
     ----------
@@ -87,6 +87,13 @@ def encode_frame(
     ones = ~binary | (codes == 1)
     codes[:, binary] = 0
     codes += schema.domain.offsets[:-1].astype(np.int32)
+    if schema.grids:
+        digits = [
+            grid.encode(to_numbers(frame[grid.column])[rows - first_row]) for grid in schema.grids
+        ]
+        ones = np.hstack((ones, *digits))
+        behind = np.arange(schema.domain.bits, schema.record_bits, dtype=np.int32)
+        codes = np.hstack((codes, np.tile(behind, (len(codes), 1))))
     return BitRows(_pointers(ones.sum(axis=1)), codes[ones])
 
 

@@ -23,7 +23,7 @@ _AROUND = 0.07
 
 
 def spread(values: NDArray[np.float64], edges: Sequence[float], *, whole: bool) -> Within:
-    """Return a rule for each bucket: the values of wide ones as five numbers of few digits.
+    """Return a rule for each bucket: its only value, or those of a wide one as five numbers.
 
     Parameters
     ----------
@@ -36,16 +36,25 @@ def spread(values: NDArray[np.float64], edges: Sequence[float], *, whole: bool) 
 
     Returns
     -------
-    ``"uniform"`` if no bucket is wide.
+    ``"uniform"`` if every bucket is.
     """
     rules = tuple(
-        _rule(values[(values >= low) & (values < high)], low, high, whole=whole)
+        _rule(values[_within(values, low, high, edges[-1])], low, high, whole=whole)
         for low, high in itertools.pairwise(edges)
     )
     return "uniform" if set(rules) == {"uniform"} else rules
 
 
+def _within(values: NDArray[np.float64], low: float, high: float, last: float) -> NDArray[np.bool_]:
+    """Return which values are in a bucket; the last one has its upper edge, too."""
+    below = values <= high if high == last else values < high
+    return (values >= low) & below
+
+
 def _rule(some: NDArray[np.float64], low: float, high: float, *, whole: bool) -> Rule:
+    single = whole and high - low == 1
+    if not single and len(some) >= _ENOUGH and some.min() == some.max():
+        return float(some[0])
     near, far = sorted((abs(low), abs(high)))
     if low * high <= 0 or far <= _WIDE * near:
         return "uniform"

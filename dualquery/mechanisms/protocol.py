@@ -24,20 +24,39 @@ if TYPE_CHECKING:
     from dualquery.data.domain import Domain
     from dualquery.estimates.expected import ExpectedError
     from dualquery.estimates.intervals import Intervals
+    from dualquery.estimates.means import BoughtMean
     from dualquery.estimates.measurements import Measurements
     from dualquery.models.protocol import Model
     from dualquery.queries.conjunctions import Workload
     from dualquery.queries.family import Queries, Statistic
     from dualquery.room.curator import Curator
     from dualquery.room.ground import Ground
+    from dualquery.rules.forbidden import Forbidden
 
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """The public facts: the queries, and the number of rows (or a public number in its place)."""
+    """The public facts: the queries, and the number of rows (or a public number in its place).
+
+    ``rules`` are those of the schema: a mechanism may use them. Whether it does or not, a release's
+    records keep them, and so do its answers (`dualquery.releases.ruled`). None for none.
+    """
 
     queries: Queries
     n: int
+    copies: int = 1
+    """Copies that a row of the largest weight counts as; ``n`` is a number of these."""
+    rules: Forbidden | None = None
+
+    @property
+    def default_records(self) -> int:
+        """How many synthetic records a model gives when the user does not say."""
+        return default_records(self.rows, self.queries.domain)
+
+    @property
+    def rows(self) -> int:
+        """The number of rows; with weights, of as many rows of the largest weight."""
+        return max(1, self.n // self.copies)
 
     @property
     def workload(self) -> Workload:
@@ -132,6 +151,8 @@ class Outcome:
     """The distribution that records come from, if one was fitted."""
     grounds: tuple[Ground | None, ...] = ()
     """Why each charged event covers what was drawn. The room says so: leave it out."""
+    means: tuple[BoughtMean, ...] = ()
+    """Means of columns that were bought beside the workload: leave it out, too."""
 
 
 @dataclass(frozen=True)

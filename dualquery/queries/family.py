@@ -205,6 +205,9 @@ def as_records(rows: NDArray[np.uint8], domain: Domain) -> Records:
 
 
 def require_bits(records: Rows, domain: Domain) -> None:
-    """Refuse rows of another domain: a fault of the caller."""
-    if records.bits != domain.bits:
+    """Refuse rows of another domain: a fault of the caller.
+
+    Rows may carry numbers behind the bits of the domain (`dualquery.data.schema.grids`).
+    """
+    if records.bits < domain.bits:
         raise ValueError(f"records of {domain.bits} bits expected, not {records.bits}")

@@ -92,11 +92,13 @@ class LiteralRows:
     def counts(self, records: Rows, threads: int) -> NDArray[np.int64]:
         """Return in how many of the records each conjunction holds, exactly: int64, ``(m,)``.
 
+        Records may carry numbers behind the bits of the domain (`dualquery.data.schema.grids`).
+
         Raises `BadInputError` if the rows cannot be read to the end.
         """
         from dualquery.queries.counting.planner import ConjunctionCounts
 
-        if records.bits != self.domain.bits:
+        if records.bits < self.domain.bits:
             raise ValueError(f"records of {self.domain.bits} bits expected, not {records.bits}")
         return records.total(ConjunctionCounts(self.literals), threads)
 

@@ -23,6 +23,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from dualquery.estimates.means import BoughtMean
+from dualquery.privacy.neighbours import Neighbours
 from dualquery.privacy.statement import PrivacyStatement
 from dualquery.releases.answering import answer_queries
 from dualquery.releases.kept import describe_kept, read_kept, write_kept
@@ -90,6 +92,8 @@ class Release:
         The noisy numbers that all else was made of; None where there are none, and for format 1.
     model
         The fitted distribution, to be asked and drawn from at no cost; None likewise.
+    means
+        Means of numeric columns that were bought (``--means``).
     proof
         What the guarantee follows from (see `dualquery.releases.proof`), without the digests that
         tie the files of a folder to each other; empty for a release of format 1.
@@ -112,13 +116,22 @@ class Release:
     created: str
     measurements: Measurements | None = None
     model: Model | None = None
+    means: tuple[BoughtMean, ...] = ()
     proof: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def total_weight(self) -> float:
+        """The public number of rows; with weights their total weight, of which ``n`` is in copies
+        (`dualquery.data.weights`).
+        """
+        return self.n * Neighbours.of_options(self.options).of_copy
 
     def __repr__(self) -> str:
         records = 0 if self.records is None else len(self.records)
         return (
-            f"Release of {self.n:,} rows by {self.chosen}: {len(self.workload):,} answers, "
-            f"{records:,} synthetic records\n{self.privacy.guarantee()}"
+            f"Release of {round(self.total_weight):,} rows by {self.chosen}: "
+            f"{len(self.workload):,} answers, {records:,} synthetic records\n"
+            f"{self.privacy.guarantee()}"
         )
 
     def _repr_html_(self) -> str:
@@ -239,6 +252,7 @@ class Release:
             "solver": dict(self.solver),
             "intervals": None if self.intervals is None else self.intervals.describe(),
             **describe_kept(self.measurements, self.model),
+            "means": [each.to_dict() for each in self.means],
             "notes": list(self.notes),
             "versions": dict(self.versions),
             "created": self.created,
@@ -375,6 +389,7 @@ def _read(folder: Path) -> Release:
         created=stored["created"],
         measurements=measurements,
         model=model,
+        means=tuple(BoughtMean.from_dict(each) for each in stored.get("means", ())),
         proof=unsealed(stored["proof"]) if version >= 2 else {},
     )
 

@@ -20,9 +20,11 @@ from dualquery.queries.disjunctions import Disjunctions
 from dualquery.queries.family import Queries, Statistic
 from dualquery.queries.stored import BUILT_IN
 from dualquery.releases.folder import Release
+from dualquery.releases.means import MeansPlan, with_means, without_means
 from dualquery.releases.payment import NO_PAYMENT, Payment
 from dualquery.releases.polish import check_polish, polished
 from dualquery.releases.proof import Price, proof_record
+from dualquery.releases.ruled import legal_records, with_forced_answers
 from dualquery.releases.sampling import finished_records
 from dualquery.room.assumptions import numerical_assumptions
 from dualquery.room.curator import Curator
@@ -117,8 +119,12 @@ def make_release(
         f"{budget.epsilon:g}, delta {budget.delta:.3g}"
     )
     with count.cost_told():
-        plan = mechanism.plan(task, budget)
-    condition = " and ".join(each.condition for each in terms.declarations)
+        own = mechanism.plan(task, without_means(budget, data.schema.grids))
+        plan, means = with_means(own, data.schema.grids, task.queries, budget)
+    given = [each.condition for each in terms.declarations]
+    if budget.neighbours.weight is not None:
+        given.append(budget.neighbours.weight.condition)
+    condition = " and ".join(given)
     priced = price(plan, budget)
     privacy = statement(plan, budget, data, seed, count, condition or None, priced)
     notes = (*notes, *(each.remark for each in terms.declarations))
@@ -126,7 +132,7 @@ def make_release(
         notes = (*notes, SEEN)
     if plan.remark:
         progress.note(plan.remark)
-    expected = mechanism.expected_error(task, plan)
+    expected = mechanism.expected_error(task, own)
     if expected is not None:
         progress.note(expected.text())
     if privacy.private:
@@ -138,24 +144,28 @@ def make_release(
         terms.payment.pay((*count.events, *events_of(plan.schedule)), privacy)
     outcome = run(
         data, task, mechanism, plan, seed, threads, progress, budget.neighbours, terms.statistics,
-        journal, show_private_errors=terms.show_private_errors,
+        journal, means=means, show_private_errors=terms.show_private_errors,
     )  # fmt: skip
     journal.finish()
     terms.payment.finish()
     if journal.lost:
         notes = (*notes, _LOST.format(journal.lost))
-    records, remark = finished_records(outcome, terms.records, task.n, seed)
-    if records is not None and terms.polish is not None:
-        progress.phase("polishing the records")
-        generator = np.random.default_rng(seed)
-        workload = check_polish(task.queries, terms.polish)
-        records = polished(
-            records, workload, outcome.answers, terms.polish, generator, progress.step
-        )
-    intervals = outcome.intervals
-    if intervals is not None:
-        intervals = intervals.for_rows(count, task.queries.low, task.queries.high)
+    if outcome.intervals is not None:
+        intervals = outcome.intervals.for_rows(count, task.queries.low, task.queries.high)
         intervals = intervals.for_cut(data.schema.max_ones_per_row, budget.neighbours.unit)
+        outcome = replace(outcome, intervals=intervals)
+    outcome, forced = with_forced_answers(outcome, task.queries, task.rules)
+    records, remark = finished_records(outcome, terms.records, task.rows, seed)
+    if records is not None:
+        generator = np.random.default_rng(seed)
+        records = legal_records(records, task.rules, generator)
+        if terms.polish is not None:
+            progress.phase("polishing the records")
+            workload = check_polish(task.queries, terms.polish)
+            records = polished(
+                records, workload, outcome.answers, terms.polish, generator, progress.step
+            )
+            records = legal_records(records, task.rules, generator)
     return Release(
         mechanism=mechanism.name,
         parameters=plan.parameters,
@@ -179,10 +189,11 @@ def make_release(
         records=records,
         trace=outcome.trace,
         solver=outcome.solver,
-        intervals=intervals,
+        intervals=outcome.intervals,
         measurements=outcome.measurements,
         model=outcome.model,
-        notes=(*data.notes, *notes, *remark),
+        means=outcome.means,
+        notes=(*data.notes, *notes, *remark, *forced),
         versions=versions(),
         created=created.isoformat(timespec="seconds"),
         proof=proof_record(plan.schedule, outcome.grounds, priced, count, data.schema, privacy),
@@ -201,12 +212,14 @@ def run(
     statistics: Statistic | None = None,
     journal: Journal = NO_JOURNAL,
     *,
+    means: MeansPlan | None = None,
     show_private_errors: bool = False,
 ) -> Outcome:
     """Let the private room read the rows, and the mechanism run on it.
 
     The room holds ``statistics``; None for what the mechanism asks for. ``journal`` keeps what is
-    drawn. The operator's log shows true errors on ``show_private_errors`` only.
+    drawn. ``means`` are bought first, as the schedule has them. The operator's log shows true
+    errors on ``show_private_errors`` only.
     """
     if statistics is None:
         statistics = mechanism.statistics(task.queries)
@@ -223,7 +236,9 @@ def run(
         public_rows=task.n,
         journal=journal,
         show_private_errors=show_private_errors,
+        grids=data.schema.grids,
     )
+    bought = () if means is None else means.buy(curator, task.n)
     if plan.needs_answers:
         progress.phase("evaluating the queries")
         curator.evaluate()
@@ -236,7 +251,7 @@ def run(
     )
     outcome = mechanism.run(task, plan, curator, session)
     curator.log_errors(outcome.answers, "the released answers", task.queries)
-    return replace(outcome, grounds=curator.grounds())
+    return replace(outcome, grounds=curator.grounds(), means=bought)
 
 
 def expected_bytes(task: Task) -> int:

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 MATRIX_COLUMNS = 30
 """Columns up to which the strength of every pair is shown."""
 
+HEAT = 0.55
+"""How opaque the colour of the strongest pair is; figures on it keep the contrast of WCAG AA."""
+
 STRONGEST = 20
 ANSWERS = 2_000
 """Answers that are listed, the largest and the least certain ones; a file has all of them."""
@@ -87,10 +90,11 @@ def _precision(release: Release, found: Sequence[Widths]) -> str:
             "percentage points. The others come from a fit to these, and the release cannot tell "
             "how far they are from the truth."
         )
+    rows = largest * release.total_weight
     return (
         f"Typical answers are known to about {points} percentage points, the least certain ones "
-        f"to {furthest}. What is said of fewer than about {_rounded(largest * release.n):,} rows "
-        "may be noise alone."
+        f"to {furthest}. What is said of fewer than about {_rounded(rows):,} rows may be noise "
+        "alone."
     )
 
 
@@ -114,6 +118,8 @@ def guarantee(release: Release) -> Html:
             f"Units are protected: all rows with the same value of {name!r} together, of which at "
             f"most {most:,} counted."
         )
+    if relation.weight is not None:
+        told += f" Rows count by their weight in {relation.weight.column!r}."
     beyond = ""
     if privacy.delta:
         beyond = f", but for outcomes with a chance of {_chance(privacy.delta)} in all"
@@ -145,11 +151,18 @@ def guarantee(release: Release) -> Html:
     )
 
 
+def _called(relation: Neighbours) -> str:
+    """Return what the number is that shares are of."""
+    if relation.weight is not None:
+        return "total weight (public number)"
+    return "rows" if relation.rows_public else "rows (public number)"
+
+
 def size(release: Release) -> Html:
     """How large everything is."""
     records = 0 if release.records is None else len(release.records)
     figures = {
-        "rows" if "n public" in release.privacy.neighbours else "rows (public number)": release.n,
+        _called(Neighbours.of_options(release.options)): round(release.total_weight),
         "columns": len(release.schema.column_names),
         "answers": len(release.workload),
         "synthetic records": records,
@@ -236,7 +249,7 @@ def _matrix(names: Sequence[str], found: Pairs) -> Html:
         for j in range(len(names)):
             value = float(found.strength[i, j])
             shown = "" if i == j else f"{value:.2f}".removeprefix("0")
-            strong = f"background:rgba(var(--heat),{0.75 * value:.2f})" if i != j else ""
+            strong = f"background:rgba(var(--heat),{HEAT * value:.2f})" if i != j else ""
             cells.append(element("td", shown, class_="heat", style=strong))
         rows.append(element("tr", element("th", f"{i + 1} {name}", scope="row"), *cells))
     header = (element("th", each, scope="col") for each in ("column", *numbers))

@@ -25,6 +25,7 @@ import threading
 import numpy as np
 from numpy.typing import NDArray
 
+from dualquery.data.schema.grids import Grid
 from dualquery.privacy.events import Schedule
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.conjunctions import Workload
@@ -75,6 +76,8 @@ class Curator:
         Keeps what is drawn, and gives it back to a run that goes on (`dualquery.room.journal`).
     show_private_errors
         The operator's explicit word that `log_errors` may log; nothing private is logged else.
+    grids
+        Of the numbers that the rows carry behind the bits of the queries' domain.
 
     Raises
     ------
@@ -95,11 +98,12 @@ class Curator:
         public_rows: int | None = None,
         journal: Journal = NO_JOURNAL,
         show_private_errors: bool = False,
+        grids: tuple[Grid, ...] = (),
     ) -> None:
         if public_rows is None and not neighbours.rows_public:
             raise ValueError("a public number of rows is needed where the true one is private")
         rows = records.n if public_rows is None else public_rows
-        self._data = PrivateData(records, workload, neighbours, rows, threads)
+        self._data = PrivateData(records, workload, neighbours, rows, threads, grids)
         self._ledger = Ledger(schedule, journal)
         self._randomness = randomness
         self._weights: QueryWeights | None = None

@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from dualquery.data.schema.grids import Grid, digit_offsets
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.disjunctions import Disjunctions
@@ -38,6 +39,8 @@ class PrivateData:
     public_rows: int
     """The number of rows N that everything public uses: the true one where it is public."""
     threads: int = 1
+    grids: tuple[Grid, ...] = ()
+    """Of the numbers that the rows carry behind their bits."""
 
     def __post_init__(self) -> None:
         if self.rows_public and self.public_rows != self.rows.n:
@@ -50,7 +53,7 @@ class PrivateData:
             if isinstance(queries, Disjunctions):
                 require_exclusive(queries)
         require_grid(queries)
-        bits = queries.domain.bits
+        bits = digit_offsets(self.grids, queries.domain.bits)[-1]
         if self.rows.bits != bits:
             raise ValueError(f"rows of {bits} bits expected, not {self.rows.bits}")
 

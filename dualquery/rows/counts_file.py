@@ -23,12 +23,13 @@ from dualquery.data.opening import FilePath
 from dualquery.data.schema.items import ItemSchema
 from dualquery.data.schema.table import TableSchema
 from dualquery.data.units import Unit
+from dualquery.data.weights import Weight
 from dualquery.rows.repeats import first_occurrences, side_by_side
 from dualquery.runtime.array_files import read_arrays
 from dualquery.runtime.errors import BadInputError
+from dualquery.runtime.explaining import explain_log
 
 _log = logging.getLogger(__name__)
-_explain = logging.getLogger("dualquery.explain")
 
 FORMAT_VERSION = 1
 _READ_BYTES = 1 << 20
@@ -38,15 +39,16 @@ LARGEST = 1 << 34
 
 
 def digest(
-    files: Iterable[FilePath], schema: TableSchema | ItemSchema, unit: Unit | None = None
+    files: Iterable[FilePath], schema: TableSchema | ItemSchema, *cuts: Unit | Weight | None
 ) -> str:
     """Return what identifies a table: SHA-256 of the schema and of the content of its files.
 
-    Where rows are cut to so many a unit, of the unit, too.
+    Where rows are cut to units or have weights, of these, too.
     """
     total = hashlib.sha256(json.dumps(schema.to_dict(), sort_keys=True).encode())
-    if unit is not None:
-        total.update(json.dumps(asdict(unit)).encode())
+    for cut in cuts:
+        if cut is not None:
+            total.update(json.dumps([type(cut).__name__, asdict(cut)]).encode())
     for file in files:
         content = hashlib.sha256()
         with file.open("rb") as stream:
@@ -124,7 +126,7 @@ class CountsFile:
             self._store(both[kept], both_counts[kept])
             counts = both_counts
         known_before = f"{len(literals) - len(new):,} answers were known"
-        _explain.info(f"{self.path}: {known_before}, {len(new):,} were counted and kept")
+        explain_log.info(f"{self.path}: {known_before}, {len(new):,} were counted and kept")
         return np.asarray(counts[first[wanted]])
 
     def _load(self) -> tuple[NDArray[np.int32], NDArray[np.int64]]:

@@ -132,7 +132,7 @@ class ClusterRows:
     @property
     def bits(self) -> int:
         """Number of bits of a row."""
-        return self.schema.domain.bits
+        return self.schema.record_bits
 
     def total(self, statistic: RowSum, threads: int) -> NDArray[np.int64]:  # noqa: ARG002
         """Return a statistic of all rows; the workers' own threads count, not ours.

@@ -33,7 +33,9 @@ class Histogram:
         for block in rows.stream():
             dense = np.zeros((min(left, BLOCK_ROWS), rows.bits), np.uint8)
             block.unpack(0, dense)
-            cells = np.ravel_multi_index(tuple(column_values(dense, self.domain).T), shape)
+            cells = np.ravel_multi_index(
+                tuple(column_values(dense[:, : self.domain.bits], self.domain).T), shape
+            )
             np.add.at(counts, cells, 1)
             left -= len(dense)
         return counts.reshape(shape)

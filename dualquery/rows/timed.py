@@ -5,7 +5,6 @@ Reports go to the log ``dualquery.explain`` only: times of passes over private r
 
 from __future__ import annotations
 
-import logging
 import time
 from dataclasses import dataclass
 
@@ -13,9 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.rows.protocol import ConjunctionSum, Rows, RowSum
+from dualquery.runtime.explaining import explain_log
 from dualquery.runtime.resources import mebibytes
-
-_log = logging.getLogger("dualquery.explain")
 
 
 @dataclass(eq=False)
@@ -57,13 +55,15 @@ class TimedRows:
         self._seconds += seconds
         counted = self._counted(statistic, seconds)
         read = f"{mebibytes(self.read)} read from {self.place}"
-        _log.info(f"pass {self._passes}: {counted} in {seconds:.2f} s; {read}")
+        explain_log.info(f"pass {self._passes}: {counted} in {seconds:.2f} s; {read}")
         return found
 
     def report(self) -> None:
         """Report all passes together."""
         read = f"{mebibytes(self._passes * self.read)} read from {self.place}"
-        _log.info(f"passes over the rows: {self._passes}, {self._seconds:.2f} s in all; {read}")
+        explain_log.info(
+            f"passes over the rows: {self._passes}, {self._seconds:.2f} s in all; {read}"
+        )
 
     def _counted(self, statistic: RowSum, seconds: float) -> str:
         if not isinstance(statistic, ConjunctionSum):

@@ -243,7 +243,7 @@ def _recursion(events: list[Event], rho: float, pure: float, delta: float) -> fl
 
 def _cuts(events: int, draws: int) -> Floats:
     """Return where [0, 1], the places of t, is cut: finely in the middle, where t costs most."""
-    excess, longest = min(0.01, max(0.002, 1e-5 * events)), max(0.003, 0.001 * draws**0.5)
+    excess, longest = min(0.005, max(0.002, 1e-5 * events)), max(0.001, 1e-4 * draws**0.5)
     right = [(math.sqrt(1 + excess) - 1) / 2]
     while right[-1] < 0.5:
         x = right[-1]

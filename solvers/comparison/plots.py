@@ -112,8 +112,9 @@ def _gaps(
                     gaps.append(distance(until[-1].objective, best[key]) if own else 1.0)
             means.append(max(sum(gaps) / len(gaps), _LEAST_GAP) if gaps else math.nan)
         axes.plot(limits, means, marker="o", label=name)
-    axes.set_xscale("log")
-    axes.set_yscale("log")
+    if best:  # a scale of logarithms needs a number
+        axes.set_xscale("log")
+        axes.set_yscale("log")
     axes.set_xlabel("time limit, seconds")
     axes.set_ylabel(f"mean gap to the best known (0 drawn at {_LEAST_GAP:g})")
     _name_lines(axes)
@@ -121,5 +122,7 @@ def _gaps(
 
 def _name_lines(axes: Axes) -> None:
     """Draw the legend; a solver's command may hold a dollar, which is no formula."""
+    if not axes.lines:
+        return
     for name in axes.legend().get_texts():
         name.set_parse_math(False)

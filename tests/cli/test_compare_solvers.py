@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from dualquery.cli.problem_files import _stems
 from solvers.formats import read_instance, write_instance
 from tests.cli.conftest import Run
 from tests.solvers.instances import sampled_problem
@@ -157,3 +158,35 @@ def test_bad_input(dualquery: Run, here: Path, arguments: list[str], message: st
     assert done.code == 2
     assert message in done.last
     assert sorted(here.iterdir()) == before
+
+
+def test_problems_keep_names_of_their_own(dualquery: Run, here: Path) -> None:
+    """What stands between the first point and the ending is part of a name; folders may be."""
+    texts = {"a.1.wcnf": 1, "a.2.wcnf": 2, "b/a.1.wcnf": 3, "c/A.3.wcnf": 4, "b/x.lp": 5}
+    for name, weight in texts.items():
+        Path(name).parent.mkdir(exist_ok=True)
+        if name.endswith(".lp"):
+            Path(name).write_text(f"max\n {weight} x\nst\n x <= 1\nbin\n x\nend")
+        else:
+            Path(name).write_text(f"{weight} 1 0\n")
+    done = dualquery(
+        "compare-solvers", *texts, "--solvers", "local-search", "--solver-timeout", 1, "--out",
+        "out", "--json",
+    )  # fmt: skip
+    assert done.code == 0, done.err
+    assert [line["name"] for line in done.json["instances"]] == [
+        "a.1.wcnf", "a.2.wcnf", "b/a.1.wcnf", "A.3.wcnf", "x.lp"
+    ]  # fmt: skip
+    kept = {file.stem: file for file in Path("out/problems").iterdir()}
+    assert kept.keys() == {"a.1", "a.2", "b-a.1", "A.3", "x"}
+    weights = {stem: read_instance(file).problem.weights.tolist() for stem, file in kept.items()}
+    assert weights == {"a.1": [1], "a.2": [2], "b-a.1": [3], "A.3": [4], "x": [5]}
+    twice = dualquery("compare-solvers", "a.1.wcnf", "a.1.wcnf")
+    assert twice.code == 2
+    assert "a.1.wcnf is given twice" in twice.err
+
+
+def test_stems_differ_even_where_case_does_not_count() -> None:
+    assert _stems(["a.wcnf", "A.lp", "a.mps.gz", "../a.wcnf", "round 2"]) == [
+        "a", "A-2", "a-3", "a-4", "round 2"
+    ]  # fmt: skip

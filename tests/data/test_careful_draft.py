@@ -222,6 +222,14 @@ def test_a_long_tail_does_not_count_as_its_middle() -> None:
     assert decoded == pytest.approx(money.mean(), rel=0.1)
 
 
+def test_a_bucket_of_one_value_says_so() -> None:
+    rates = np.where(rng().random(ROWS) < 0.6, 1.0, rng().random(ROWS).round(2))
+    column = draft(rate=rates)["rate"].column
+    assert isinstance(column, Numeric)
+    assert column.edges[-2] == 1
+    assert column.within[-1] == 1
+
+
 def test_what_cannot_be_kept_is_left_out_and_said() -> None:
     found = draft(tags=[["a"], ["b"]] * 20, many=[f"n{i % 30}" for i in range(40)])
     assert found["tags"].column is None

@@ -133,10 +133,18 @@ def test_arrow_batches_are_checked_before_polars_trusts_them(tmp_path: Path) -> 
         (tmp_path / "x.arrow").write_bytes(ipc(pa.table({"a": column})))
         with pytest.raises(BadInputError, match="damaged file of Arrow batches"):
             read(str(tmp_path / "x.arrow"))
-    name = ipc(pa.table({"abcd": ["x"]})).replace(b"abcd", b"ab\x80d")
-    (tmp_path / "x.arrow").write_bytes(name)
+
+
+@pytest.mark.parametrize("values", [["x"], [[1]]], ids=["a column's", "within a column"])
+def test_names_in_arrow_batches_that_are_no_utf8(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], values: list[object]
+) -> None:
+    kind = pa.list_(pa.field("abcd", pa.int64())) if values == [[1]] else pa.string()
+    table = pa.table({"e" if values == [[1]] else "abcd": pa.array(values, kind)})
+    (tmp_path / "x.arrow").write_bytes(ipc(table).replace(b"abcd", b"ab\x80d"))
     with pytest.raises(BadInputError, match="damaged file of Arrow batches"):
         read(str(tmp_path / "x.arrow"))
+    assert capfd.readouterr().err == ""  # no panic of Polars
 
 
 def long_row(items: int) -> pa.Table:

@@ -67,6 +67,8 @@ def main(arguments: list[str]) -> None:
     unraised: list[str] = []
     # What no one can catch, since a library called us, is printed with a traceback.
     sys.unraisablehook = lambda what: unraised.append(f"{what.err_msg}: {what.exc_value!r}")
+    printed = _Printed()
+    faulthandler.enable(printed.before)
     place = os.open(os.environ[PLACE], os.O_CREAT | os.O_WRONLY) if PLACE in os.environ else None
     limited = False
     for name in names:
@@ -88,7 +90,7 @@ def main(arguments: list[str]) -> None:
             data = parser.input(examples, f"{name} {number}")
             if place is not None:
                 os.pwrite(place, f"{name} {number}".ljust(60).encode(), 0)
-            faulthandler.dump_traceback_later(TIMEOUT, exit=True)
+            faulthandler.dump_traceback_later(TIMEOUT, exit=True, file=printed.before)
             started = time.perf_counter()
             try:
                 with _folder() as folder:
@@ -100,6 +102,7 @@ def main(arguments: list[str]) -> None:
                     except DOCUMENTED:
                         accepts = False
                     assert not unraised, f"printed with a traceback: {unraised}"
+                    assert b"panicked at" not in printed.new(), "a library printed its panic"
                 accepted += accepts
                 refused += not accepts
             except BaseException as error:
@@ -117,6 +120,24 @@ def main(arguments: list[str]) -> None:
             "peak_mib": round(peak(), 1), "faults": faults,
         }  # fmt: skip
         print(json.dumps(line), flush=True)
+
+
+class _Printed:
+    """What libraries print to the standard error, which goes to a file meanwhile."""
+
+    def __init__(self) -> None:
+        self.before = os.dup(2)
+        """The standard error as it was."""
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115  # open until the process ends
+        os.dup2(self._file.fileno(), 2)
+        self._read = 0
+
+    def new(self) -> bytes:
+        """Return what was printed since this was asked last."""
+        size = os.fstat(2).st_size
+        found = os.pread(2, size - self._read, self._read)
+        self._read = size
+        return found
 
 
 @contextlib.contextmanager

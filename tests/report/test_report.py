@@ -24,6 +24,7 @@ from dualquery.releases.folder import Release, load_release
 from dualquery.report.facts import pairs, shares, widths
 from dualquery.report.markup import data, element
 from dualquery.report.page import report
+from dualquery.report.sections import HEAT
 from dualquery.rows.dataset import load
 from tests.tables import SCHEMA, people
 
@@ -255,6 +256,13 @@ def test_colours_have_the_contrast_of_wcag_aa(scheme: int) -> None:
     ]:  # fmt: skip
         light, dark = sorted((luminance(colours[text]), luminance(colours[behind])), reverse=True)
         assert (light + 0.05) / (dark + 0.05) >= 4.5, (text, behind)
+    # Figures on the colour of the strongest pair.
+    heat = [int(part) for part in re.findall(r"--heat: (.*?);", roots[scheme])[0].split(",")]
+    paper = [int(colours["paper"][i : i + 2], 16) for i in (1, 3, 5)]
+    blend = [round(HEAT * h + (1 - HEAT) * p) for h, p in zip(heat, paper, strict=True)]
+    cell = "#{:02x}{:02x}{:02x}".format(*blend)
+    light, dark = sorted((luminance(colours["ink"]), luminance(cell)), reverse=True)
+    assert (light + 0.05) / (dark + 0.05) >= 4.5
     # A picture's parts need 3 to 1.
     light, dark = sorted((luminance(colours["fill"]), luminance(colours["panel"])), reverse=True)
     assert (light + 0.05) / (dark + 0.05) >= 3

@@ -179,3 +179,16 @@ def test_the_primal_integral_is_the_mean_gap_over_the_limit() -> None:
     assert primal_integral(calls, 100.0, 10.0) == pytest.approx((2 + 4 * 0.5) / 10)
     assert primal_integral([], 100.0, 10.0) == 1.0
     assert primal_integral(calls, 100.0, 4.0) == pytest.approx((2 + 2 * 0.5) / 4)
+
+
+@pytest.mark.parametrize("solved", [[], MEASURED[-2:-1]], ids=["nothing was run", "nothing solved"])
+def test_profiles_without_any_solution(tmp_path: Path, solved: list[Measurement]) -> None:
+    """Every line is there, at a share of 0; a share of no problems once divided by zero."""
+    figure = pytest.importorskip("matplotlib.figure")
+    from solvers.comparison.plots import performance_profile, write_plots
+
+    (axes,) = figure.Figure().subplots(1, 1, squeeze=False)[0]
+    performance_profile(axes, {each.solver: {} for each in solved} or {"none": {}}, "a title")
+    assert [line.get_ydata().tolist() for line in axes.lines] == [[0.0, 0.0]]
+    write_plots(tmp_path, solved)
+    assert {file.name for file in tmp_path.iterdir()} == {"profile.png", "gap.png"}

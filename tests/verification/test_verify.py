@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import math
 import shutil
 import sys
 from collections.abc import Callable
@@ -16,9 +17,12 @@ import pytest
 
 import dualquery
 from dualquery import verification
+from dualquery.privacy.accountants.choice import choices
+from dualquery.privacy.events import GameSchedule
 from dualquery.releases.folder import Release
 from dualquery.releases.seal import sealed
 from dualquery.verification import verify
+from dualquery.verification.check import TOLERANCE, _events, bound
 from tests.mechanisms.test_mechanisms import CASES, Case
 from tests.room.test_declared import AnyOf, release
 from tests.tables import SCHEMA, people
@@ -99,6 +103,47 @@ def test_a_release_of_every_mechanism_is_confirmed(case: Case, relation, tmp_pat
 )
 def test_every_accountant_is_confirmed(asked, tmp_path) -> None:
     assert verify(made(tmp_path / "out", **{"delta": 1e-5, **asked})).faults == ()
+
+
+def game_of(rounds: int, samples: int, rho: float) -> tuple[GameSchedule, list[Stored]]:
+    """Return a game that costs about ``rho``, and how a record describes it."""
+    n = 30_000
+    squares = samples * sum(seen * seen for seen in range(1, rounds))
+    step = n * math.sqrt(2 * rho / squares)
+    event = {
+        "kind": "game", "neighbours": "replace-one", "step": step, "rows": n, "rounds": rounds,
+        "samples": samples,
+    }  # fmt: skip
+    return GameSchedule(rounds, samples, step, n), [{"times": 1, "events": [event]}]
+
+
+@pytest.mark.parametrize(
+    ("rounds", "samples", "rho", "delta"),
+    [
+        (100, 1, 5.0, 1e-9),
+        (300, 1, 20.0, 1e-6),
+        (300, 1, 1e-4, 1e-12),
+        (100, 40, 0.01, 1e-9),
+        pytest.param(1_000, 1, 1.0, 1e-9, marks=pytest.mark.slow),
+        pytest.param(1_000, 10, 0.01, 1e-9, marks=pytest.mark.slow),
+        pytest.param(4_999, 1, 0.01, 1e-9, marks=pytest.mark.slow),
+        pytest.param(4_999, 10, 1.0, 1e-5, marks=pytest.mark.slow),
+    ],
+)
+def test_the_two_bounds_of_long_games_are_close(rounds, samples, rho, delta) -> None:
+    """Both are upper bounds that round differently; 0.75% is allowed, see `check.TOLERANCE`."""
+    game, stored = game_of(rounds, samples, rho)
+    (accountant,) = choices("exact")
+    ratio = bound(list(_events(stored)), stored, "exact", delta) / accountant.epsilon(game, delta)
+    assert 0.99 < ratio < 1.006
+
+
+@pytest.mark.parametrize("name", ["zcdp", "advanced"])
+def test_the_longest_games_are_confirmed_by_closed_forms(name) -> None:
+    game, stored = game_of(20_000, 3, 0.05)
+    assert choices("exact")[0].supports(game, 1e-9) is not None
+    own = bound(list(_events(stored)), stored, name, 1e-9)
+    assert own == pytest.approx(choices(name)[0].epsilon(game, 1e-9), rel=TOLERANCE[name])
 
 
 def test_a_family_of_the_user_s_own_is_confirmed_under_its_condition(tmp_path) -> None:

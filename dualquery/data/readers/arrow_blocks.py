@@ -7,7 +7,7 @@ they are checked before.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from dualquery.runtime.errors import BadInputError
@@ -46,7 +46,7 @@ def frames_of_batches(
     ------
     BadInputError
         If a batch is larger than it may be, or Polars has no such type.
-    pyarrow.ArrowException
+    pyarrow.ArrowException, UnicodeDecodeError
         If one is damaged.
     """
     import polars as pl
@@ -56,6 +56,7 @@ def frames_of_batches(
         f"{label}: a block of rows takes more than {mebibytes(largest)}; are texts or lists of "
         "items that long? Write the file in smaller pages or batches, or in another format"
     )
+    seen = False
     while True:
         try:
             with limited_space(_WHILE_READING * largest):
@@ -64,9 +65,12 @@ def frames_of_batches(
             raise too_large from None
         if batch is None:
             return
+        if not seen:
+            _read_names(batch.schema)
+            seen = True
+        batch.validate(full=True)  # first: PyArrow itself trusts offsets when it adds up sizes
         if batch.nbytes > largest:
             raise too_large
-        batch.validate(full=True)
         try:
             frame = pl.DataFrame(pl.from_arrow(batch.replace_schema_metadata(None)))
         except (TypeError, ValueError, pl.exceptions.PolarsError) as fault:
@@ -74,3 +78,11 @@ def frames_of_batches(
         except pl.exceptions.PanicException as fault:
             raise BadInputError(f"{label}: damaged ({fault})") from None
         yield frame
+
+
+def _read_names(fields: Iterable[Any]) -> None:
+    """Raise `UnicodeDecodeError` if a name is no UTF-8: of a column, or within its type."""
+    for field in fields:
+        str(field.name)
+        kind = field.type
+        _read_names(kind.field(at) for at in range(kind.num_fields))

@@ -19,6 +19,8 @@ from dualquery.runtime.errors import BadInputError
 if TYPE_CHECKING:
     import polars as pl
 
+    from dualquery.data.schema.grids import Grid
+
 
 LONG_FORM_BITS = 10_000
 """Records with more items than this are written as lists."""
@@ -149,6 +151,22 @@ class ItemSchema:
     def with_max_ones(self, most: int | None) -> ItemSchema:
         """Return the schema whose rows are cut to at most ``most`` 1s; None for no cut."""
         return replace(self, max_ones_per_row=most)
+
+    @property
+    def grids(self) -> tuple[Grid, ...]:
+        """Items have no numbers."""
+        return ()
+
+    @property
+    def record_bits(self) -> int:
+        """Bits of a row."""
+        return self.domain.bits
+
+    def with_sums(self, choice: ColumnChoice) -> ItemSchema:
+        """Refuse: items have no numbers to sum."""
+        raise BadInputError(
+            f"--means is {choice!r}, but rows of items have no numbers; leave it out"
+        )
 
     def decode(
         self,

@@ -16,6 +16,8 @@ from dualquery.runtime.errors import BadInputError
 if TYPE_CHECKING:
     import polars as pl
 
+    from dualquery.data.schema.grids import Grid
+
 SCHEMA_VERSION = 1
 """Of schema files; a newer one is refused."""
 
@@ -93,6 +95,26 @@ class Schema(Protocol):
 
     def with_max_ones(self, most: int | None) -> Schema:
         """Return the schema whose rows are cut to at most ``most`` 1s; None for no cut."""
+        ...
+
+    @property
+    def grids(self) -> tuple[Grid, ...]:
+        """Where the numbers lie that rows carry besides their bits."""
+        ...
+
+    @property
+    def record_bits(self) -> int:
+        """Bits of a row: the domain's, and the digits of the numbers that it carries."""
+        ...
+
+    def with_sums(self, choice: ColumnChoice) -> Schema:
+        """Return the schema whose rows carry the numbers of the selected columns.
+
+        Raises
+        ------
+        BadInputError
+            If a column is unknown, has no numbers, or rows without one.
+        """
         ...
 
     def decode(

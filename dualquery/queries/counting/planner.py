@@ -18,9 +18,8 @@ from dualquery.queries.counting.passes import CountingPass
 from dualquery.queries.counting.rewriting import MOST_LITERALS, Rewriting, different_bits, rewrite
 from dualquery.rows.packed import Records
 from dualquery.rows.protocol import BLOCK_ROWS, BLOCK_WORDS, BlockRows
+from dualquery.runtime.explaining import explain_log
 from dualquery.runtime.resources import check_memory, mebibytes
-
-_log = logging.getLogger("dualquery.explain")
 
 _REWRITING_BLOCKS = 256
 """From this many blocks on, finding the positive conjunctions takes less time than it saves."""
@@ -63,7 +62,7 @@ class ConjunctionCounts:
             f"counting {len(self.literals):,} queries about {len(counting.attributes):,} bits",
             "take fewer threads, queries or columns",
         )
-        if _log.isEnabledFor(logging.INFO):
+        if explain_log.isEnabledFor(logging.INFO):
             self._explain(counting, reason, rows, threads)
         counts = counting.run(rows, threads)
         return counts if rewriting is None else rewriting.combine(counts, rows.n)
@@ -94,15 +93,15 @@ class ConjunctionCounts:
         estimate = each * len(counting.literals) * blocks / threads
         place = "at hand" if isinstance(rows, Records) else "streamed"
         way = "each query on its own" if direct else "inclusion and exclusion"
-        _log.info(
+        explain_log.info(
             f"{len(self.literals):,} queries about {len(counting.attributes):,} of {rows.bits:,} "
             f"bits; {rows.n:,} rows in {blocks:,} blocks; {place}"
         )
-        _log.info(
+        explain_log.info(
             f"{way}, because {reason}; sparse blocks by intersecting lists of words, the others "
             "packed"
         )
-        _log.info(
+        explain_log.info(
             f"estimate: counting {estimate:.2f} s on {threads} threads ({1e9 * each:.1f} ns a "
             "query and block, tried on random bits), beside reading; "
             f"{mebibytes(counting.memory(threads))} beside the rows"

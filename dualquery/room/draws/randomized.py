@@ -101,9 +101,11 @@ class RandomizedCounts(LocalRowSum):
         for block in rows.stream():
             dense = np.zeros((min(left, BLOCK_ROWS), rows.bits), np.uint8)
             block.unpack(0, dense)
-            reports = RecordsBuilder(rows.bits)
+            reports = RecordsBuilder(domain.bits)
             reports.append_dense(
-                randomize(dense, domain, self._columns, self._epsilon, self._randomness)
+                randomize(
+                    dense[:, : domain.bits], domain, self._columns, self._epsilon, self._randomness
+                )
             )
             counts += self._workload.counts(reports.build(), threads)
             left -= len(dense)

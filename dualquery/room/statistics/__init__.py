@@ -15,6 +15,7 @@ from typing import get_args
 from dualquery.room.statistics.counts import AllQueries, OneQuery, SomeQueries
 from dualquery.room.statistics.features import FeatureSums
 from dualquery.room.statistics.parities import Parities
+from dualquery.room.statistics.sums import ColumnSums
 from dualquery.room.statistics.tables import EveryCell, OneCuboid, QueryTable
 
 PrivateStatistic = (
@@ -26,6 +27,7 @@ PrivateStatistic = (
     | EveryCell
     | Parities
     | FeatureSums
+    | ColumnSums
 )
 """What can be measured."""
 
@@ -35,6 +37,7 @@ STATISTICS = get_args(PrivateStatistic)
 __all__ = [
     "STATISTICS",
     "AllQueries",
+    "ColumnSums",
     "EveryCell",
     "FeatureSums",
     "OneCuboid",

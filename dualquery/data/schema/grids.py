@@ -1,0 +1,114 @@
+"""Numbers of a column as whole numbers of steps on a public grid, so that sums of them are exact.
+
+A row carries its number as binary digits beside its bits (`dualquery.data.encode`): the sum of a
+column over the rows is then made of counts of bits, the same for every engine.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualquery.data.schema.columns import Column, Numeric
+from dualquery.runtime.errors import BadInputError
+
+MOST_STEPS = 1 << 20
+"""Of a grid: whole numbers in a smaller range are exact, others are off by 2^-21 of the range."""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The points ``low + step * 0, 1, .. steps`` on which the numbers of a column lie.
+
+    Parameters
+    ----------
+    column
+        Name of the column.
+    low, high
+        Its declared range.
+    steps
+        Number of steps from one to the other, from 1 to `MOST_STEPS`.
+    exact
+        Whether every number that the schema allows lies on the grid.
+    """
+
+    column: str
+    low: float
+    high: float
+    steps: int
+    exact: bool
+
+    @staticmethod
+    def of(column: Column) -> Grid:
+        """Return the grid of a column.
+
+        Raises
+        ------
+        BadInputError
+            If it has no numbers, or rows without one.
+        """
+        if not isinstance(column, Numeric):
+            raise BadInputError(
+                f"--means: column {column.name!r} has no numbers; name columns that the schema "
+                "declares numeric"
+            )
+        if column.missing_bit is not None:
+            raise BadInputError(
+                f"--means: rows may lack a number in column {column.name!r}, and the mean of the "
+                f'others is a ratio; ask "mean({column.name})" of the release instead'
+            )
+        low, high = column.bounds[0][0], column.bounds[-1][1]
+        whole = column.integer and high - low <= MOST_STEPS
+        return Grid(column.name, low, high, int(high - low) if whole else MOST_STEPS, whole)
+
+    @property
+    def step(self) -> float:
+        """Distance of two points."""
+        return (self.high - self.low) / self.steps
+
+    @property
+    def digits(self) -> int:
+        """Binary digits of `steps`."""
+        return self.steps.bit_length()
+
+    @property
+    def rounding(self) -> float:
+        """How far a number may be from its point."""
+        return 0.0 if self.exact else self.step / 2.0
+
+    def encode(self, numbers: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Return the digits of the points next to numbers: bool, ``(r, digits)``, lowest first.
+
+        Numbers beyond the range count as its ends.
+        """
+        points = np.rint((np.clip(numbers, self.low, self.high) - self.low) / self.step)
+        whole = np.clip(points, 0, self.steps).astype(np.int64)
+        digits: NDArray[np.bool_] = (whole[:, None] >> np.arange(self.digits) & 1).astype(np.bool_)
+        return digits
+
+    def centred(self, ones: NDArray[np.int64], rows: int) -> int:
+        """Return twice the sum of the rows' steps, less ``steps`` a row.
+
+        Parameters
+        ----------
+        ones
+            int64, shape ``(digits,)``: in how many rows each digit is 1.
+        rows
+            Number of rows.
+        """
+        total = sum(int(count) << place for place, count in enumerate(ones.tolist()))
+        return 2 * total - self.steps * rows
+
+    def mean(self, centred: float, rows: int) -> float:
+        """Return the mean of a column whose `centred` sum over ``rows`` rows is given."""
+        return (self.low + self.high) / 2.0 + self.step * centred / (2.0 * rows)
+
+
+def digit_offsets(grids: tuple[Grid, ...], bits: int) -> list[int]:
+    """Return where the digits of each grid start in rows of ``bits`` bits, and where they end."""
+    starts = [bits]
+    for grid in grids:
+        starts.append(starts[-1] + grid.digits)
+    return starts

@@ -1,0 +1,108 @@
+"""Means of numeric columns that were bought: their noise, and where the true means lie."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from dualquery.data.schema.grids import Grid
+from dualquery.estimates.intervals import LEVEL, Intervals
+
+if TYPE_CHECKING:
+    from dualquery.room.row_count import RowCount
+
+Noise = Literal["gaussian", "discrete laplace"]
+
+_BASIS = "from the noise of the column's own sum, which was bought"
+
+
+@dataclass(frozen=True)
+class BoughtMean:
+    """A mean with noise: public.
+
+    Parameters
+    ----------
+    column
+        Name of the column.
+    mean
+        The noisy mean, unbiased but for rounding; it may lie outside the range.
+    scale
+        Of the noise, in the column's unit: the deviation if Gaussian.
+    noise
+        Its kind.
+    low, high
+        The column's declared range, to which its numbers were clipped.
+    rounding
+        How far a number may be from what was summed, at most.
+    """
+
+    column: str
+    mean: float
+    scale: float
+    noise: Noise
+    low: float
+    high: float
+    rounding: float
+
+    @staticmethod
+    def of(grid: Grid, centred: float, scale: float, noise: Noise, rows: int) -> BoughtMean:
+        """Return the mean that a noisy centred sum over ``rows`` rows gives.
+
+        ``scale`` is that of the sum's noise over the grid's steps.
+        """
+        return BoughtMean(
+            column=grid.column,
+            mean=grid.mean(centred, rows),
+            scale=scale * (grid.high - grid.low) / (2.0 * rows),
+            noise=noise,
+            low=grid.low,
+            high=grid.high,
+            rounding=grid.rounding,
+        )
+
+    @staticmethod
+    def from_dict(stored: Mapping[str, Any]) -> BoughtMean:
+        """Return what `to_dict` gave; `ValueError` or `TypeError` if it is something else."""
+        found = BoughtMean(**stored)
+        numbers = (found.mean, found.scale, found.low, found.high, found.rounding)
+        if (
+            not isinstance(found.column, str)
+            or found.noise not in ("gaussian", "discrete laplace")
+            or not all(isinstance(number, int | float) for number in numbers)
+            or not (found.scale > 0 and found.low < found.high and found.rounding >= 0)
+        ):
+            raise ValueError("a bought mean is not as a release writes it")
+        return found
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields, JSON-able."""
+        return asdict(self)
+
+    @property
+    def likely(self) -> float:
+        """The mean, moved into the column's range."""
+        return min(max(self.mean, self.low), self.high)
+
+    def interval(self, rows: RowCount, level: float = LEVEL) -> Intervals:
+        """Return one interval that covers the true mean with a chance over the noise.
+
+        A row that is not there counts as the middle of the range (`dualquery.data.schema.grids`).
+        """
+        if self.noise == "gaussian":
+            half = NormalDist().inv_cdf((1.0 + level) / 2.0) * self.scale * (1.0 + 1e-9)
+        else:
+            # The noise is a whole number: the distance that it leaves is rounded up by one of them,
+            # which is at most its scale where that is 1 or more.
+            half = (math.log(1.0 / (1.0 - level)) + 1.0) * self.scale
+        middle = (self.low + self.high) / 2.0
+        around = Intervals.around(
+            np.array([self.mean]), half + self.rounding, self.low, self.high, _BASIS, middle
+        )
+        return Intervals(
+            around.lower, around.upper, around.basis, level, around.absent_row_answer
+        ).for_rows(rows, self.low, self.high)
