@@ -238,6 +238,13 @@ class Profile:
             return False
         return not are_codes(to_numbers(self._counts["value"]).tolist())
 
+    def _may_be_codes(self) -> bool:
+        """Return whether numbers that get buckets may be a list of codes all the same."""
+        counted = 0 < len(self._counts) <= _LONGEST_LIST
+        if not counted or not self._seen.many:
+            return counted
+        return are_codes(to_numbers(self._counts["value"]).tolist())
+
     def _left_out(self) -> str:
         """Return why the column should stay out; the empty text if it should not."""
         seen = self._seen
@@ -349,7 +356,7 @@ class Profile:
             remark += "; how they lie in some buckets (within)"
         if (low, high) != (seen.low, seen.high):
             remark += "; a few numbers that lie far beyond are clipped"
-        if seen.whole and not seen.words and 0 < len(self._counts) <= _LONGEST_LIST:
+        if seen.whole and not seen.words and self._may_be_codes():
             remark += "; if they are codes, list them as categories"
         remark += self._count_remark()
         if seen.words:
