@@ -85,7 +85,7 @@ def _read_problem(ending: str, data: bytes, folder: Path) -> None:
 
 
 def _read_answer(data: bytes, folder: Path) -> None:
-    from solvers.backends.maxsat import _AnswerLog
+    from solvers.backends.commanded import _AnswerLog
     from solvers.limits import SearchLimits
 
     del folder

@@ -130,6 +130,7 @@ class _Printed:
         """The standard error as it was."""
         self._file = tempfile.TemporaryFile()  # noqa: SIM115  # open until the process ends
         os.dup2(self._file.fileno(), 2)
+        sys.stderr = os.fdopen(os.dup(self.before), "w")  # for the worker's own faults
         self._read = 0
 
     def new(self) -> bytes:
