@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 RELEASE_KEYS = {
     "release", "format_version", "mechanism", "parameters", "options", "privacy", "rows", "bits",
     "queries", "way", "workload", "synthetic_records", "solver", "intervals", "measurements",
-    "model", "notes", "versions", "created",
+    "model", "means", "notes", "versions", "created",
 }  # fmt: skip
 COMMANDS = [
     "release", "evaluate", "answer", "table", "sample", "report", "budget", "solvers", "schema",
