@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from dualquery.requests import BudgetRequest, WorkloadRequest
 
 _LIBRARIES = 350 << 20
-_BYTES_PER_QUERY = 400
+_BYTES_PER_QUERY = 2000
 """Of the libraries that a release loads, and of each query with its answer and its features."""
 
 
