@@ -80,11 +80,14 @@ class Neighbours:
     def of_options(options: Mapping[str, Any]) -> Neighbours:
         """Return the relation of a release, from its options as they are stored."""
         unit, weight = options.get("unit"), options.get("weight")
-        return Neighbours.parse(
-            str(options.get("neighbours", _REPLACE)),
-            None if unit is None else Unit(**unit),
-            None if weight is None else Weight(**weight),
-        )
+        try:
+            return Neighbours.parse(
+                str(options.get("neighbours", _REPLACE)),
+                None if unit is None else Unit(**unit),
+                None if weight is None else Weight(**weight),
+            )
+        except TypeError as fault:
+            raise BadInputError(f"damaged release: no unit or weight ({fault})") from None
 
     @property
     def replaces(self) -> bool:

@@ -69,7 +69,7 @@ def frames_of_batches(
             _read_names(batch.schema)
             seen = True
         batch.validate(full=True)  # first: PyArrow itself trusts offsets when it adds up sizes
-        if batch.nbytes > largest:
+        if batch.get_total_buffer_size() > largest:
             raise too_large
         try:
             frame = pl.DataFrame(pl.from_arrow(batch.replace_schema_metadata(None)))
