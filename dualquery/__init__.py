@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from dualquery.arguments import Guarantee, Run, SyntheticRecords, Table
     from dualquery.budgets.budget_file import BudgetFile
     from dualquery.data.units import Unit
+    from dualquery.data.weights import Weight
     from dualquery.queries.conjunctions import Workload
     from dualquery.queries.parities import FactorParities, Parities
     from dualquery.queries.ranges import RangeQueries, SeriesRangeQueries
@@ -53,6 +54,7 @@ __all__ = [
     "SyntheticRecords",
     "Table",
     "Unit",
+    "Weight",
     "Workload",
     "WorkloadRequest",
     "__version__",
@@ -82,6 +84,7 @@ _HOME = {
     "Synthesizer": "dualquery.synthesizer",
     "Table": "dualquery.arguments",
     "Unit": "dualquery.data.units",
+    "Weight": "dualquery.data.weights",
     "Workload": "dualquery.queries.conjunctions",
     "WorkloadRequest": "dualquery.requests",
     "compare": "dualquery.releases.evaluation",

@@ -18,6 +18,7 @@ from dualquery.runtime.progress import NO_PROGRESS, Progress
 if TYPE_CHECKING:
     from dualquery.checkpoints.checkpoint import Checkpoint
     from dualquery.data.units import Unit
+    from dualquery.data.weights import Weight
 
 T = TypeVar("T")
 
@@ -103,6 +104,10 @@ class Guarantee:
         Rows that belong together, such as ``Unit("household", max_rows=5)``: what is replaced,
         added or removed is then a household with all its rows (see `dualquery.data.units`), and the
         number of households takes the place of the number of rows. None for one row.
+    weight
+        How much a row counts, such as ``Weight("w", max=100)`` (see `dualquery.data.weights`):
+        shares are then of the total weight, which is private, and ``rows`` states that. None for
+        rows that count once.
     """
 
     neighbours: str = "replace-one"
@@ -110,6 +115,7 @@ class Guarantee:
     rows: int | None = None
     accountant: str = "auto"
     unit: Unit | None = None
+    weight: Weight | None = None
 
 
 @dataclass(frozen=True)
@@ -165,7 +171,7 @@ KEYWORDS: Mapping[type[Any], Mapping[str, str]] = {
         "means": "means",
     },
     SyntheticRecords: {"polish": "polish"},
-    Guarantee: {name: name for name in ("neighbours", "rows", "accountant", "unit")},
+    Guarantee: {name: name for name in ("neighbours", "rows", "accountant", "unit", "weight")},
     Run: {
         "engine": "engine",
         "threads": "threads",

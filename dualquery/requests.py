@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dualquery.data.units import Unit
+from dualquery.data.weights import Weight
 from dualquery.mechanisms.protocol import Budget, Mechanism
 from dualquery.privacy.accountants.choice import choices
 from dualquery.privacy.budget import check_budget, check_ranges, default_delta
@@ -180,6 +181,7 @@ class BudgetRequest:
     neighbours: str = "replace-one"
     rows: int | None = None
     unit: Unit | None = None
+    weight: Weight | None = None
 
     def __post_init__(self) -> None:
         check_ranges(self.epsilon, 0.0 if self.delta is None else self.delta)
@@ -201,7 +203,7 @@ class BudgetRequest:
     @property
     def relation(self) -> Neighbours:
         """What neighbouring tables differ in."""
-        return Neighbours.parse(self.neighbours, self.unit)
+        return Neighbours.parse(self.neighbours, self.unit, self.weight)
 
     def require_delta(self, mechanism: Mechanism[Any]) -> None:
         """Refuse to go without a delta where no public number can stand behind 1/n^2.
@@ -243,7 +245,8 @@ class BudgetRequest:
             return RowCount(records.n)
         public = units if relation.replaces else None
         if self.rows is not None:
-            return RowCount(self.rows, relation, units=public)
+            copies = max(2, round(self.rows / relation.of_copy))
+            return RowCount(copies, relation, units=public)
         if public is not None and bought_epsilon(relation, None, self.epsilon) == 0:
             return RowCount(public, relation, units=public)
         return buy_row_count(records, self.epsilon, seed, relation, public, pay, journal)

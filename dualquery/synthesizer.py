@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from dualquery.api import release
 from dualquery.data.frames import FrameKind
 from dualquery.mechanisms.registry import check_mechanism
+from dualquery.privacy.neighbours import Neighbours
 from dualquery.releases.folder import load_release
 from dualquery.releases.sampling import source_of_records
 from dualquery.runtime.errors import BadInputError, did_you_mean
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from dualquery.checkpoints.checkpoint import Checkpoint
     from dualquery.data.schema.protocol import Schema
     from dualquery.data.units import Unit
+    from dualquery.data.weights import Weight
     from dualquery.queries.family import Queries
     from dualquery.releases.folder import Release
     from dualquery.rows.engines import Engine
@@ -83,6 +85,7 @@ class Synthesizer:
         polish: float | None = None,
         neighbours: str = "replace-one",
         unit: Unit | None = None,
+        weight: Weight | None = None,
         rows: int | None = None,
         accountant: str = "auto",
         budget: str | Path | BudgetFile | None = None,
@@ -114,6 +117,7 @@ class Synthesizer:
         self.polish = polish
         self.neighbours = neighbours
         self.unit = unit
+        self.weight = weight
         self.rows = rows
         self.accountant = accountant
         self.budget = budget
@@ -204,7 +208,9 @@ class Synthesizer:
         one was fitted, else a Polars table, with the types that the fitted table's columns had;
         categorical ones have the schema's categories.
         """
-        rows = self.release.sample(self.release.n if n is None else n, seed=seed)
+        made = self.release
+        whole = max(1, made.n // Neighbours.of_options(made.options).copies)
+        rows = made.sample(whole if n is None else n, seed=seed)
         return self._kind.made_of(rows, self.release.schema)
 
     def fit_sample(self, X: Any, n: int | None = None, **elsewhere: Any) -> Any:

@@ -29,7 +29,6 @@ from dualquery.mechanisms.protocol import (
     Plan,
     Session,
     Task,
-    default_records,
 )
 from dualquery.queries.conjunctions import Workload, require_conjunctions
 from dualquery.queries.family import Queries
@@ -133,7 +132,7 @@ class Barak(Mechanism[BarakDetails]):
                 fit=choose_fit(self.fit, sets.workload),
                 repetitions=self.repetitions,
                 moving_parities=moves.entries,
-                records=self.records or default_records(task.n, task.queries.domain),
+                records=self.records or task.default_records,
                 noise=priced.noise,
             ),
         )

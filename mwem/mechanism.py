@@ -23,7 +23,6 @@ from dualquery.mechanisms.protocol import (
     Plan,
     Session,
     Task,
-    default_records,
 )
 from dualquery.privacy.accountants.choice import best
 from dualquery.queries.family import Queries, products_of
@@ -118,7 +117,7 @@ class Mwem(MwemOptions, Mechanism[MwemDetails]):
                     self.memory,
                     self.noisy_init,
                 ),
-                records=self.records or default_records(task.n, task.queries.domain),
+                records=self.records or task.default_records,
                 spending=spending,
             ),
         )

@@ -35,6 +35,7 @@ from dualquery.runtime.figures import share
 
 if TYPE_CHECKING:
     from dualquery.data.units import Unit
+    from dualquery.data.weights import Weight
     from dualquery.releases.folder import Release
     from dualquery.requests import WorkloadRequest
 
@@ -78,6 +79,12 @@ def release(
     ] = None,
     max_rows_per_unit: Annotated[
         int | None, _data(help="With --unit: how many rows of one count, the first in the table.")
+    ] = None,
+    weight: Annotated[
+        str | None, _data(help="Column that tells how much each row counts: weighted answers.")
+    ] = None,
+    max_weight: Annotated[
+        float | None, _data(help="With --weight: the largest that counts.")
     ] = None,
     max_ones_per_row: Annotated[
         int | None,
@@ -176,7 +183,10 @@ def release(
     ] = "replace-one",
     rows: Annotated[
         int | None,
-        _budget(help="With add-remove or --unit: a public number of rows; default: a noisy one."),
+        _budget(
+            help="With add-remove or --unit: a public number of rows (with --weight their total "
+            "weight); default: a noisy one."
+        ),
     ] = None,
     accountant: Annotated[
         str,
@@ -302,6 +312,7 @@ def release(
             checkpoint=place.checkpoint,
             progress=progress,
             unit=unit_of(given),
+            weight=weight_of(given),
             **_chosen(given, *PASSED_ON),
         )
         progress.phase("writing the release")
@@ -328,6 +339,7 @@ def check_options(given: dict[str, Any]) -> WorkloadRequest:
 
     BudgetRequest(
         unit=unit_of(given),
+        weight=weight_of(given),
         **_chosen(given, "epsilon", "delta", "accountant", "neighbours", "rows"),
     )
     own = mechanism_options(given)
@@ -350,6 +362,13 @@ def unit_of(given: dict[str, Any]) -> Unit | None:
     from dualquery.data.units import Unit
 
     return Unit.of_options(given["unit"], given["max_rows_per_unit"])
+
+
+def weight_of(given: dict[str, Any]) -> Weight | None:
+    """Return what ``--weight`` and ``--max-weight`` say."""
+    from dualquery.data.weights import Weight
+
+    return Weight.of_options(given["weight"], given["max_weight"])
 
 
 def _chosen(given: dict[str, Any], *names: str) -> dict[str, Any]:

@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from dualquery.data.cuts import CutTable, Kept
 from dualquery.data.draft import draft_item_schema, draft_table_schema
 from dualquery.data.encode import BitRows, encode_frame, encode_items
 from dualquery.data.readers.source import (
@@ -29,7 +30,6 @@ from dualquery.data.schema.files import load_schema, schema_from_dict
 from dualquery.data.schema.items import ItemSchema
 from dualquery.data.schema.protocol import Schema
 from dualquery.data.schema.table import TableSchema
-from dualquery.data.units import Kept, UnitTable
 from dualquery.runtime.errors import BadInputError
 
 # Rows are encoded in pieces of about this many cells, so that a wide table needs no more memory.
@@ -49,25 +49,26 @@ def choose_schema(
     max_ones_per_row: int | None = None,
 ) -> TableSchema | ItemSchema:
     """Return the schema with which `load` reads a source; drafting one takes a pass."""
-    chosen = _without_units(source, schema, columns)
+    chosen = _without_hidden(source, schema, columns)
     return chosen if max_ones_per_row is None else chosen.with_max_ones(max_ones_per_row)
 
 
-def _without_units(
+def _without_hidden(
     source: Source,
     schema: Schema | Mapping[str, object] | str | Path | None,
     columns: ColumnChoice | None,
 ) -> TableSchema | ItemSchema:
-    """Return the schema without the column that tells units: that is never released."""
-    if not isinstance(source, UnitTable):
+    """Return the schema without columns that are never released, such as that of units."""
+    if not isinstance(source, CutTable):
         return _find_schema(source, schema, columns)
-    name = source.unit.column
+    hidden = source.hidden
     if schema is None and columns is not None:  # a draft; positions are those of the whole table
         names = source.source.columns()
         chosen = [names[place] for place in select_columns(columns, names)]
-        columns = [each for each in chosen if each != name]
+        columns = [each for each in chosen if each not in hidden]
     found = _find_schema(source, schema, columns)
-    return found.restrict([f"!{name}"]) if name in found.column_names else found
+    listed = [f"!{name}" for name in found.column_names if name in hidden]
+    return found.restrict(listed) if listed else found
 
 
 def _find_schema(
@@ -112,8 +113,8 @@ def encoded_blocks(
         If the source lacks a column of the schema, or a value is not what the schema says.
     """
     encodings = _encodings(source, schema)
-    if isinstance(source, UnitTable):
-        encodings = _unit_encodings(source, schema)
+    if isinstance(source, CutTable):
+        encodings = _cut_encodings(source, schema)
     blocks = in_order(encodings, min(threads, _MOST_ENCODERS))
     most = schema.max_ones_per_row
     if most is None:
@@ -123,7 +124,7 @@ def encoded_blocks(
     return (truncate(rows, most) for rows in blocks)
 
 
-def _unit_encodings(source: UnitTable, schema: TableSchema | ItemSchema) -> Iterator[Encoding]:
+def _cut_encodings(source: CutTable, schema: TableSchema | ItemSchema) -> Iterator[Encoding]:
     """Read the blocks of a table, and yield how the rows that stay are to be encoded."""
     kept = Kept(source)
     yield from _encodings(source.source, schema, kept)
@@ -218,14 +219,14 @@ def intake_notes(source: Source, schema: TableSchema | ItemSchema) -> tuple[str,
             "The schema is not declared: what it says may have been taken from the data. A release "
             'is not private until its file says "declared": true.'
         )
-    if isinstance(source, UnitTable):
-        notes.append(source.unit.note)
+    if isinstance(source, CutTable):
+        notes.extend(source.notes)
     if drops_rows(schema):
         notes.append(
             "Rows with a missing value are left out by a public filter"
             + (
                 ", each by itself."
-                if isinstance(source, UnitTable)
+                if isinstance(source, CutTable)
                 else "; neighbouring tables are defined after it."
             )
         )

@@ -12,19 +12,18 @@ row without a value has no unit, and is refused. The unit column itself is never
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dualquery.data.cuts import CutTable, column_of
 from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from dualquery.data.readers.source import Source, TableSource
+    from dualquery.data.readers.source import Source
 
 MOST_ROWS_PER_UNIT = 1_000_000
 """Largest K: beyond that no answer would be left."""
@@ -91,66 +90,7 @@ class Unit:
         )
 
 
-@dataclass(frozen=True, eq=False)
-class UnitTable:
-    """A table without the column of its units, and which of its rows stay: a table source.
-
-    Its frames have all rows; encoding leaves out those that do not stay.
-    """
-
-    source: TableSource
-    unit: Unit
-    kept: NDArray[np.bool_]
-    """Which rows stay: bool, one a row. Private."""
-    units: int
-    """Number of units; public where one of them is replaced, else private."""
-
-    @property
-    def label(self) -> str:
-        """What messages call the table."""
-        return self.source.label
-
-    @property
-    def implied_schema(self) -> str | None:
-        """Name of the built-in schema that the table has, if any."""
-        return self.source.implied_schema
-
-    def columns(self) -> Sequence[str]:
-        """Return the names of the columns but that of the units."""
-        return [name for name in self.source.columns() if name != self.unit.column]
-
-    def frames(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
-        """Yield the rows of some columns block by block."""
-        return self.source.frames(columns)
-
-
-class Kept:
-    """Which rows stay, told block by block in the order of the table."""
-
-    def __init__(self, table: UnitTable) -> None:
-        self._table = table
-        self._told = 0
-
-    def of_next(self, rows: int) -> NDArray[np.bool_]:
-        """Return which of the next rows stay; `BadInputError` if there were not so many before."""
-        first, self._told = self._told, self._told + rows
-        if self._told > len(self._table.kept):
-            raise self._changed()
-        return self._table.kept[first : self._told]
-
-    def finish(self) -> None:
-        """Raise `BadInputError` if there were more rows before."""
-        if self._told != len(self._table.kept):
-            raise self._changed()
-
-    def _changed(self) -> BadInputError:
-        return BadInputError(
-            f"{self._table.label}: the rows of units were counted first, and now there are other "
-            "rows; the data must not change while they are read"
-        )
-
-
-def cut_to_units(source: Source, unit: Unit) -> UnitTable:
+def cut_to_units(source: Source, unit: Unit) -> CutTable:
     """Find the units of a table and the rows that stay, in one pass over the unit column.
 
     Takes memory for the values of that column, and a byte a row afterwards.
@@ -162,33 +102,20 @@ def cut_to_units(source: Source, unit: Unit) -> UnitTable:
     """
     import polars as pl
 
-    from dualquery.data.readers.source import TableSource
-    from dualquery.data.schema.columns import suggest
-
-    if not isinstance(source, TableSource):
-        raise BadInputError(
-            f"{source.label}: its rows are numbered items, without a column to tell units by; "
-            "leave --unit out, or give a table with named columns"
-        )
-    names = list(source.columns())
-    if unit.column not in names:
-        raise BadInputError(
-            f"{source.label}: there is no column {unit.column!r}, which --unit names; "
-            f"{suggest(unit.column, names)}"
-        )
+    table = column_of(source, unit.column, "--unit")
     blocks: list[pl.Series] = []
     row = 1
-    for frame in source.frames([unit.column]):
-        blocks.append(_named_units(frame[unit.column], source.label, row))
+    for frame in table.frames([unit.column]):
+        blocks.append(_named_units(frame[unit.column], table.label, row))
         row += frame.height
     if len({block.dtype for block in blocks}) > 1:
         blocks = [block.cast(pl.String) for block in blocks]
     if row == 1:
-        return UnitTable(source, unit, np.zeros(0, np.bool_), 0)
+        return CutTable(table, (unit.column,), np.zeros(0, np.bool_), 0, (unit.note,))
     values = pl.concat(blocks).rename("unit").to_frame()
     place = pl.int_range(pl.len(), dtype=pl.UInt32).over("unit")
     kept = values.select(place < unit.max_rows).to_series().to_numpy()
-    return UnitTable(source, unit, kept, values["unit"].n_unique())
+    return CutTable(table, (unit.column,), kept, values["unit"].n_unique(), (unit.note,))
 
 
 def _named_units(values: pl.Series, label: str, first_row: int) -> pl.Series:

@@ -11,6 +11,10 @@ replaces one row, or adds or removes one:
 - **add-remove**: a unit comes or goes with all of its rows: at most K steps, each of which adds (or
   each removes) one.
 
+A row may have a *weight*: a whole number of copies, 0 to a public M, that depends on the row alone
+(`dualquery.data.weights`). A row is then a unit of at most M equal rows, and a unit of K rows one
+of K M rows: K M takes the place of K below.
+
 **Lemma.** Let f map tables to a space with a metric, and let one step move f by at most s. Between
 neighbours f moves by at most K s: the triangle inequality. It holds in L1, in L2 and for the
 largest move of one score or log-weight, so every bound of `dualquery.room.sensitivity` serves
@@ -25,6 +29,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar
 
 from dualquery.data.units import Unit
+from dualquery.data.weights import Weight
 from dualquery.runtime.errors import BadInputError
 
 _REPLACE, _ADD = "replace-one", "add-remove"
@@ -40,10 +45,13 @@ class Neighbours:
         Name of the relation: ``"replace-one"`` or ``"add-remove"``; see `parse`.
     unit
         What is replaced, added or removed; None for one row.
+    weight
+        How much each row counts; None for once.
     """
 
     value: str
     unit: Unit | None = None
+    weight: Weight | None = None
 
     REPLACE_ONE: ClassVar[Neighbours]
     """One record is replaced by another; the number of records n is public."""
@@ -51,8 +59,8 @@ class Neighbours:
     """One record is added or removed; n is private (see `dualquery.room.row_count`)."""
 
     @staticmethod
-    def parse(text: str, unit: Unit | None = None) -> Neighbours:
-        """Return the relation named ``text``, of units if one is given.
+    def parse(text: str, unit: Unit | None = None, weight: Weight | None = None) -> Neighbours:
+        """Return the relation named ``text``, of units and with weights if these are given.
 
         Raises
         ------
@@ -61,7 +69,8 @@ class Neighbours:
         """
         for relation in RELATIONS:
             if relation.value == text:
-                return relation if unit is None else replace(relation, unit=unit)
+                plain = unit is None and weight is None
+                return relation if plain else replace(relation, unit=unit, weight=weight)
         raise BadInputError(
             f"--neighbours: {text!r} is not a neighbouring relation; use 'replace-one' or "
             "'add-remove'."
@@ -70,9 +79,12 @@ class Neighbours:
     @staticmethod
     def of_options(options: Mapping[str, Any]) -> Neighbours:
         """Return the relation of a release, from its options as they are stored."""
-        unit = options.get("unit")
-        text = str(options.get("neighbours", _REPLACE))
-        return Neighbours.parse(text, None if unit is None else Unit(**unit))
+        unit, weight = options.get("unit"), options.get("weight")
+        return Neighbours.parse(
+            str(options.get("neighbours", _REPLACE)),
+            None if unit is None else Unit(**unit),
+            None if weight is None else Weight(**weight),
+        )
 
     @property
     def replaces(self) -> bool:
@@ -84,12 +96,23 @@ class Neighbours:
         """Whether the number of rows is public: one row is replaced by another. Else a step may
         add or remove a row.
         """
-        return self.replaces and self.unit is None
+        return self.replaces and self.unit is None and self.weight is None
 
     @property
     def steps(self) -> int:
-        """Most rows that neighbours differ in: K of the module, 1 without units."""
-        return 1 if self.unit is None else self.unit.max_rows
+        """Most rows, or copies of them, that neighbours differ in: K M of the module."""
+        rows = 1 if self.unit is None else self.unit.max_rows
+        return rows * self.copies
+
+    @property
+    def copies(self) -> int:
+        """Most copies of a row: M of the module, 1 without weights."""
+        return 1 if self.weight is None else self.weight.copies
+
+    @property
+    def of_copy(self) -> float:
+        """The weight of one copy, 1 without weights."""
+        return 1.0 if self.weight is None else self.weight.of_copy
 
     def furthest(self, replaced: float, added: float) -> float:
         """Return how far a number moves that a step of either kind moves by so much, at most."""
@@ -101,6 +124,7 @@ class Neighbours:
         return {
             "neighbours": self.value,
             "unit": None if self.unit is None else asdict(self.unit),
+            "weight": None if self.weight is None else asdict(self.weight),
         }
 
 

@@ -51,7 +51,7 @@ class Comparison:
     truth
         float64, shape ``(m,)``: the exact answers.
     rows
-        Number of rows of the table.
+        Number of rows of the table, or their total weight.
     budget
         The budget of the baselines.
     synthetic
@@ -137,7 +137,7 @@ class Comparison:
             "rmse": self.errors.rmse,
             "queries": len(self.release.workload),
             "rows": self.rows,
-            "rows_of_release": self.release.n,
+            "rows_of_release": round(self.release.total_weight),
             "mechanism": self.release.chosen,
             "private": self.release.privacy.private,
             "epsilon": options["epsilon"],

@@ -118,21 +118,24 @@ def compare(
     loaded = release if isinstance(release, Release) else load_release(release)
     reading = engine if isinstance(engine, Engine) else Engine(name=engine)
     progress.phase("reading the table")
-    unit = Neighbours.of_options(loaded.options).unit
+    relation = Neighbours.of_options(loaded.options)
     with (
-        reading.open(table, loaded.schema, unit=unit) as data,
-        _uncut(reading, table, data) as whole,
+        reading.open(table, loaded.schema, unit=relation.unit, weight=relation.weight) as data,
+        _uncut(reading, table, data, relation) as whole,
     ):
         return _compare(loaded, data, whole, cores, seed, progress)
 
 
 @contextmanager
-def _uncut(reading: Engine, table: Any, data: Dataset[Rows]) -> Iterator[Dataset[Rows]]:
+def _uncut(
+    reading: Engine, table: Any, data: Dataset[Rows], relation: Neighbours
+) -> Iterator[Dataset[Rows]]:
     """Yield the rows before any cut, to a number of 1s or of rows a unit: the truth is of these."""
-    if data.schema.max_ones_per_row is None and data.units is None:
+    if data.schema.max_ones_per_row is None and relation.unit is None:
         yield data
         return
-    with reading.open(table, data.schema.with_max_ones(None)) as whole:
+    uncut = data.schema.with_max_ones(None)
+    with reading.open(table, uncut, weight=relation.weight) as whole:
         yield whole
 
 
@@ -159,8 +162,9 @@ def _compare(
         )
     elif abs(data.n - loaded.n) > FAR_OFF * data.n:
         _log.warning(
-            f"the release went by {loaded.n:,} rows, this table has {data.n:,}: its answers are "
-            "shares of the first number, and off by that alone"
+            f"the release went by {round(loaded.total_weight):,} rows, this table has "
+            f"{round(data.n * neighbours.of_copy):,}: its answers are shares of the first number, "
+            "and off by that alone"
         )
     workload = loaded.workload
     epsilon: float = loaded.options["epsilon"]
@@ -170,7 +174,7 @@ def _compare(
         neighbours,
         bought_epsilon(neighbours, loaded.options["rows"], epsilon),
     )
-    task = Task(workload, public.n)
+    task = Task(workload, public.n, neighbours.copies)
     budget = Budget(public.rest(epsilon), loaded.options["delta"], neighbours=neighbours)
     # At delta 0 there is no Gaussian noise; the baseline of that name is then Laplace noise.
     noise = "laplace" if budget.delta == 0 else "gaussian"
@@ -179,13 +183,13 @@ def _compare(
         for name in (BASELINES if conjunctions_of(workload) is not None else ("gaussian",))
     }
     progress.phase("evaluating the queries")
-    rows = CachedRows(data.records)
+    known = CachedRows(data.records)
     asked = [workload, *(mechanism.statistics(workload) for mechanism in mechanisms.values())]
     lists = [conjunctions_of(each) for each in asked if each is not None]
-    rows.count_together([ConjunctionCounts(each.literals) for each in lists if each], cores)
+    known.count_together([ConjunctionCounts(each.literals) for each in lists if each], cores)
     # The truth is about the rows before any cut; without a cut it is counted already.
-    counts = workload.counts(rows if whole is data else whole.records, threads=cores)
-    data = replace(data, records=rows)
+    counts = workload.counts(known if whole is data else whole.records, threads=cores)
+    data = replace(data, records=known)
     truth = np.asarray(counts * (workload.step / whole.n), dtype=np.float64)
     synthetic = None
     if loaded.records is not None:
@@ -198,4 +202,5 @@ def _compare(
         plan = mechanism.plan(task, budget)
         outcome = run(data, task, mechanism, plan, seed, cores, neighbours=neighbours)
         baselines[name] = Errors.between(outcome.answers, truth)
-    return Comparison(loaded, truth, data.n, budget, synthetic, baselines, noise)
+    rows = round(data.n * neighbours.of_copy)
+    return Comparison(loaded, truth, rows, budget, synthetic, baselines, noise)

@@ -24,6 +24,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from dualquery.estimates.means import BoughtMean
+from dualquery.privacy.neighbours import Neighbours
 from dualquery.privacy.statement import PrivacyStatement
 from dualquery.releases.answering import answer_queries
 from dualquery.releases.kept import describe_kept, read_kept, write_kept
@@ -118,11 +119,19 @@ class Release:
     means: tuple[BoughtMean, ...] = ()
     proof: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def total_weight(self) -> float:
+        """The public number of rows; with weights their total weight, of which ``n`` is in copies
+        (`dualquery.data.weights`).
+        """
+        return self.n * Neighbours.of_options(self.options).of_copy
+
     def __repr__(self) -> str:
         records = 0 if self.records is None else len(self.records)
         return (
-            f"Release of {self.n:,} rows by {self.chosen}: {len(self.workload):,} answers, "
-            f"{records:,} synthetic records\n{self.privacy.guarantee()}"
+            f"Release of {round(self.total_weight):,} rows by {self.chosen}: "
+            f"{len(self.workload):,} answers, {records:,} synthetic records\n"
+            f"{self.privacy.guarantee()}"
         )
 
     def _repr_html_(self) -> str:

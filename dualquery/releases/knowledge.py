@@ -20,6 +20,8 @@ from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.literals import LiteralRows
 from dualquery.questions.forms import Bounds, LinearForm
 from dualquery.room.row_count import RowCount, bought_epsilon
+from dualquery.rules.forbidden import Forbidden
+from dualquery.rules.reading import rules_of
 from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
@@ -122,6 +124,11 @@ class Knowledge:
         return "measured" if self.release.records is None else "synthetic"
 
     @cached_property
+    def rules(self) -> Forbidden:
+        """The rules of the schema."""
+        return rules_of(self.release.schema)
+
+    @cached_property
     def rows(self) -> RowCount:
         """The number of rows that shares are of, and how it is known."""
         options = self.release.options
@@ -133,12 +140,18 @@ class Knowledge:
         )
 
     @property
-    def row_limits(self) -> tuple[int, int]:
-        """Between what the number of rows lies, but for the chance that limits allow for."""
+    def total_weight(self) -> float:
+        """The number of rows, or the total weight, that counts are parts of."""
+        return self.rows.n * self.rows.neighbours.of_copy
+
+    @property
+    def row_limits(self) -> tuple[float, float]:
+        """Between what that lies, but for the chance that limits allow for."""
         if self.rows.epsilon == 0:
-            return self.rows.n, self.rows.n
+            return self.total_weight, self.total_weight
         off = laplace_half_width(self.rows.noise_scale, ROWS_MISS)
-        return max(self.rows.n - off, 0), self.rows.n + off
+        of_copy = self.rows.neighbours.of_copy
+        return max(self.rows.n - off, 0) * of_copy, (self.rows.n + off) * of_copy
 
     @cached_property
     def _values(self) -> NDArray[np.int64] | None:

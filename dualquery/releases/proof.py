@@ -84,7 +84,8 @@ def proof_record(
     Returns
     -------
     dict[str, Any]
-        ``neighbours``; ``unit``: None for a row, or its column, most rows and, where that is
+        ``neighbours``; ``weight``: None, or its column, the largest, and how many ``copies`` a row
+        of that counts as; ``unit``: None for a row, or its column, most rows and, where that is
         public, how many ``units`` there are; ``rows``: their public ``number``, and the event that
         bought it or None; ``limits``; ``schedule``: `runs` of events with their grounds;
         ``accountant``: its name, delta and epsilon; ``condition``.
@@ -99,6 +100,8 @@ def proof_record(
     relation = rows.neighbours.described()
     if relation["unit"] is not None:
         relation["unit"] = {**relation["unit"], "units": rows.units}
+    if rows.neighbours.weight is not None:
+        relation["weight"] = {**relation["weight"], "copies": rows.neighbours.copies}
     return {
         **relation,
         "rows": {"number": rows.n, "bought": bought},

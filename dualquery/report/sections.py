@@ -90,10 +90,11 @@ def _precision(release: Release, found: Sequence[Widths]) -> str:
             "percentage points. The others come from a fit to these, and the release cannot tell "
             "how far they are from the truth."
         )
+    rows = largest * release.total_weight
     return (
         f"Typical answers are known to about {points} percentage points, the least certain ones "
-        f"to {furthest}. What is said of fewer than about {_rounded(largest * release.n):,} rows "
-        "may be noise alone."
+        f"to {furthest}. What is said of fewer than about {_rounded(rows):,} rows may be noise "
+        "alone."
     )
 
 
@@ -117,6 +118,8 @@ def guarantee(release: Release) -> Html:
             f"Units are protected: all rows with the same value of {name!r} together, of which at "
             f"most {most:,} counted."
         )
+    if relation.weight is not None:
+        told += f" Rows count by their weight in {relation.weight.column!r}."
     beyond = ""
     if privacy.delta:
         beyond = f", but for outcomes with a chance of {_chance(privacy.delta)} in all"
@@ -148,11 +151,18 @@ def guarantee(release: Release) -> Html:
     )
 
 
+def _called(relation: Neighbours) -> str:
+    """Return what the number is that shares are of."""
+    if relation.weight is not None:
+        return "total weight (public number)"
+    return "rows" if relation.rows_public else "rows (public number)"
+
+
 def size(release: Release) -> Html:
     """How large everything is."""
     records = 0 if release.records is None else len(release.records)
     figures = {
-        "rows" if "n public" in release.privacy.neighbours else "rows (public number)": release.n,
+        _called(Neighbours.of_options(release.options)): round(release.total_weight),
         "columns": len(release.schema.column_names),
         "answers": len(release.workload),
         "synthetic records": records,

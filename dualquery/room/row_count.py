@@ -51,7 +51,7 @@ class RowCount:
     epsilon: float = 0.0
     """Spent on it; 0 if it is known or assumed."""
     units: int | None = None
-    """The number of units, where that is public: units of rows that are replaced."""
+    """The number of units, or of rows with weights, where that is public: one is replaced."""
 
     @property
     def protected(self) -> int:
@@ -90,15 +90,19 @@ class RowCount:
         """The neighbouring relation for the printed guarantee."""
         if self.neighbours.rows_public:
             return REPLACE_ONE_TEXT
-        known = "released with noise" if self.epsilon > 0 else f"assumed to be {self.n:,}"
-        unit = self.neighbours.unit
-        if unit is None:
-            return f"add or remove one record, the number of rows {known}"
-        rows = "1 row" if unit.max_rows == 1 else f"{unit.max_rows:,} rows"
-        one = f"one unit of column {unit.column!r} with at most {rows}"
+        unit, weight = self.neighbours.unit, self.neighbours.weight
+        one, public, count, number = "one record", "n public", "the number of rows", f"{self.n:,}"
+        if unit is not None:
+            rows = "1 row" if unit.max_rows == 1 else f"{unit.max_rows:,} rows"
+            one = f"one unit of column {unit.column!r} with at most {rows}"
+            public = "the number of units public"
+        if weight is not None:
+            one += f", weighted by column {weight.column!r} up to {weight.max:g}"
+            count, number = "the total weight", f"{self.n * weight.of_copy:.6g}"
+        count += " released with noise" if self.epsilon > 0 else f" assumed to be {number}"
         if self.neighbours.replaces:
-            return f"replace {one}, the number of units public, the number of rows {known}"
-        return f"add or remove {one}, the number of rows {known}"
+            return f"replace {one}, {public}, {count}"
+        return f"add or remove {one}, {count}"
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -126,7 +130,8 @@ def bought_epsilon(neighbours: Neighbours, stated: int | None, epsilon: float) -
     It is public with rows that are replaced, with units of one row each that are (so many rows as
     units), and where the user states a number.
     """
-    free = neighbours.rows_public or (neighbours.replaces and neighbours.steps == 1)
+    alone = neighbours.steps == 1 and neighbours.weight is None
+    free = neighbours.rows_public or (neighbours.replaces and alone)
     return 0.0 if free or stated is not None else COUNT_SHARE * epsilon
 
 

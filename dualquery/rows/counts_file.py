@@ -23,6 +23,7 @@ from dualquery.data.opening import FilePath
 from dualquery.data.schema.items import ItemSchema
 from dualquery.data.schema.table import TableSchema
 from dualquery.data.units import Unit
+from dualquery.data.weights import Weight
 from dualquery.rows.repeats import first_occurrences, side_by_side
 from dualquery.runtime.array_files import read_arrays
 from dualquery.runtime.errors import BadInputError
@@ -38,15 +39,16 @@ LARGEST = 1 << 34
 
 
 def digest(
-    files: Iterable[FilePath], schema: TableSchema | ItemSchema, unit: Unit | None = None
+    files: Iterable[FilePath], schema: TableSchema | ItemSchema, *cuts: Unit | Weight | None
 ) -> str:
     """Return what identifies a table: SHA-256 of the schema and of the content of its files.
 
-    Where rows are cut to so many a unit, of the unit, too.
+    Where rows are cut to units or have weights, of these, too.
     """
     total = hashlib.sha256(json.dumps(schema.to_dict(), sort_keys=True).encode())
-    if unit is not None:
-        total.update(json.dumps(asdict(unit)).encode())
+    for cut in cuts:
+        if cut is not None:
+            total.update(json.dumps([type(cut).__name__, asdict(cut)]).encode())
     for file in files:
         content = hashlib.sha256()
         with file.open("rb") as stream:

@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Generic, Protocol, TypeVar, runtime_checkable
 
 from dualquery.data.blocks import choose_schema, drops_rows, encoded_blocks, intake_notes
+from dualquery.data.cuts import CutTable
 from dualquery.data.readers.formats import source_of
 from dualquery.data.readers.source import DeclaredItemSource, Source
 from dualquery.data.schema.column_choice import ColumnChoice
 from dualquery.data.schema.items import ItemSchema
 from dualquery.data.schema.protocol import Schema
 from dualquery.data.schema.table import TableSchema
-from dualquery.data.units import Unit, UnitTable, cut_to_units
+from dualquery.data.units import Unit, cut_to_units
 from dualquery.rows.packed import Records, RecordsBuilder
 from dualquery.rows.protocol import BLOCK_ROWS, Rows
 from dualquery.runtime.errors import BadInputError
@@ -65,8 +66,8 @@ class Dataset(Generic[R_co]):
     source: str
     notes: tuple[str, ...] = ()
     units: int | None = None
-    """Number of units, None where each row is one; public where a unit is replaced, else private.
-    """
+    """Number of units, or of rows with weights; None where each row is a unit and counts once.
+    Public where one is replaced, else private."""
 
     @property
     def n(self) -> int:
@@ -117,7 +118,7 @@ def dataset(rows: R, schema: TableSchema | ItemSchema, source: Source) -> Datase
     if not rows.n:
         which = "no complete rows" if drops_rows(schema) else "no rows"
         raise BadInputError(f"{source.label}: {which}, so there is nothing to release")
-    units = source.units if isinstance(source, UnitTable) else None
+    units = source.units if isinstance(source, CutTable) else None
     return Dataset(rows, schema, source.label, intake_notes(source, schema), units)
 
 

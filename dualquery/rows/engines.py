@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dualquery.data.blocks import choose_schema
+from dualquery.data.cuts import CutTable
 from dualquery.data.opening import FilePath
 from dualquery.data.readers.formats import source_of
 from dualquery.data.readers.source import PartitionedSource, Source
@@ -20,10 +21,12 @@ from dualquery.data.schema.column_choice import ColumnChoice
 from dualquery.data.schema.items import ItemSchema
 from dualquery.data.schema.protocol import Schema
 from dualquery.data.schema.table import TableSchema
-from dualquery.data.units import Unit, UnitTable, cut_to_units
+from dualquery.data.units import Unit, cut_to_units
+from dualquery.data.weights import Weight, WeightedTable, weigh
 from dualquery.rows.dataset import Dataset, RecordsSource, dataset, read
 from dualquery.rows.packed import Records
 from dualquery.rows.protocol import Rows
+from dualquery.rows.weighted import WeightedRows
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.explaining import explain_log
 from dualquery.runtime.resources import available_memory, mebibytes
@@ -81,6 +84,7 @@ class Engine:
         columns: ColumnChoice | None = None,
         max_ones_per_row: int | None = None,
         unit: Unit | None = None,
+        weight: Weight | None = None,
         sums: ColumnChoice | None = None,
     ) -> Iterator[Dataset[Rows]]:
         """Yield the data and their rows; arguments are those of `dualquery.rows.dataset.load`.
@@ -94,15 +98,16 @@ class Engine:
             row, the rows do not fit, or the cluster cannot be reached.
         """
         source = source_of(data)
-        read = source if unit is None else self._cut(source, unit)
+        read = self._cut(source, unit, weight)
+        table = read.whole if isinstance(read, WeightedTable) else read
 
         def choose() -> TableSchema | ItemSchema:
-            chosen = choose_schema(read, schema, columns, max_ones_per_row)
+            chosen = choose_schema(table, schema, columns, max_ones_per_row)
             return chosen if sums is None else chosen.with_sums(sums)
 
         with self._opened(read, choose) as opened:
             if not explain_log.isEnabledFor(logging.INFO):
-                yield self._cached(opened, source, unit)
+                yield self._cached(opened, source, unit, weight)
                 return
             from dualquery.rows.timed import TimedRows
 
@@ -111,43 +116,53 @@ class Engine:
                 reported = TimedRows(rows, rows.nbytes, "memory")
             else:
                 reported = TimedRows(rows, sum(map(_size, files_of(source))), "files")
-            yield self._cached(replace(opened, records=reported), source, unit)
+            yield self._cached(replace(opened, records=reported), source, unit, weight)
             reported.report()
 
-    def _cut(self, source: Source, unit: Unit) -> Source:
-        """Return a table cut to so many rows a unit."""
-        if self.name == "dask":
+    def _cut(
+        self, source: Source, unit: Unit | None, weight: Weight | None
+    ) -> Source | WeightedTable:
+        """Return a table cut to so many rows a unit, with its weights."""
+        if self.name == "dask" and (unit is not None or weight is not None):
+            option = "--weight" if unit is None else "--unit"
             raise BadInputError(
-                "--unit needs all rows of a unit in one place; use --engine memory or --engine "
-                "stream"
+                f"{option} needs all rows in one place; use --engine memory or --engine stream"
             )
-        return cut_to_units(source, unit)
+        if unit is not None:
+            source = cut_to_units(source, unit)
+        return source if weight is None else weigh(source, weight)
 
     @contextmanager
     def _opened(
-        self, source: Source, choose: Callable[[], TableSchema | ItemSchema]
+        self, source: Source | WeightedTable, choose: Callable[[], TableSchema | ItemSchema]
     ) -> Iterator[Dataset[Rows]]:
         """Yield the rows of a source, as the engine reads them, with the schema that is chosen."""
+        table: Source = source.whole if isinstance(source, WeightedTable) else source
         if self.scheduler is not None:
             from dualquery.rows.dask_cluster import cluster_rows, connect
 
-            if not isinstance(source, PartitionedSource):
+            if not isinstance(table, PartitionedSource):
                 raise BadInputError(
-                    f"{source.label}: --engine dask reads parquet files in a folder or by a "
+                    f"{table.label}: --engine dask reads parquet files in a folder or by a "
                     "pattern, each file as a partition"
                 )
             with connect(self.scheduler) as client:
                 chosen = choose()
-                yield dataset(cluster_rows(client, source.parts, chosen), chosen, source)
+                yield dataset(cluster_rows(client, table.parts, chosen), chosen, table)
             return
-        streams = self._streams(source)
+        streams = self._streams(table)
         chosen = choose()
-        if streams:
+
+        def rows_of(part: Source) -> Rows:
             from dualquery.rows.streamed import stream_rows
 
-            yield dataset(stream_rows(source, chosen), chosen, source)
+            return stream_rows(part, chosen) if streams else read(part, chosen)
+
+        if isinstance(source, WeightedTable):
+            weighted = WeightedRows(tuple(rows_of(part) for part in source.digits))
+            yield dataset(weighted, chosen, table)
         else:
-            yield dataset(read(source, chosen), chosen, source)
+            yield dataset(rows_of(source), chosen, table)
 
     def _streams(self, source: Source) -> bool:
         """Return whether rows are left in their source."""
@@ -164,7 +179,9 @@ class Engine:
         )
         return streams
 
-    def _cached(self, data: Dataset[Rows], source: Source, unit: Unit | None) -> Dataset[Rows]:
+    def _cached(
+        self, data: Dataset[Rows], source: Source, unit: Unit | None, weight: Weight | None
+    ) -> Dataset[Rows]:
         if self.answers_cache is None:
             return data
         from dualquery.rows.cached import CachedRows
@@ -173,13 +190,13 @@ class Engine:
         files = files_of(source)
         if not files:
             raise BadInputError(f"{data.source}: --answers-cache needs data that are in a file")
-        file = CountsFile(Path(self.answers_cache), digest(files, data.schema, unit))
+        file = CountsFile(Path(self.answers_cache), digest(files, data.schema, unit, weight))
         return replace(data, records=CachedRows(data.records, file))
 
 
 def files_of(source: Source) -> Sequence[FilePath]:
     """Return the files that a source reads, none for a table in memory or made up."""
-    if isinstance(source, UnitTable):
+    if isinstance(source, CutTable):
         return files_of(source.source)
     if isinstance(source, PartitionedSource):
         return [file for part in source.parts for file in files_of(part)]

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.data.blocks import drops_rows, encoded_blocks, present_columns
+from dualquery.data.cuts import CutTable
 from dualquery.data.readers.source import ItemSource, SizedSource, Source
 from dualquery.data.schema.items import ItemSchema
 from dualquery.data.schema.table import TableSchema
-from dualquery.data.units import UnitTable
 from dualquery.rows.packed import RecordsBuilder
 from dualquery.rows.protocol import Block, RowSum
 from dualquery.runtime.errors import BadInputError
@@ -82,7 +82,7 @@ def count_rows(source: Source, schema: TableSchema | ItemSchema) -> int:
 
     That is a pass unless the source states it. Raises `BadInputError` if the source is damaged.
     """
-    if isinstance(source, UnitTable) and not drops_rows(schema):
+    if isinstance(source, CutTable) and not drops_rows(schema):
         return int(source.kept.sum())
     if drops_rows(schema):
         return sum(len(rows.indptr) - 1 for rows in encoded_blocks(source, schema))

@@ -18,6 +18,9 @@ import numpy as np
 
 FAULTS = (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError)
 
+_COPIES = 1023
+"""A row counts as so many copies of itself, by its weight, at most."""
+
 LEMMAS = {
     "gaussian": ("noise.gaussian",),
     "pure": ("noise.laplace", "draws.noisy_max"),
@@ -47,21 +50,34 @@ def _statements(stored: dict[str, Any]) -> Iterator[str]:
     privacy, options, proof = stored["privacy"], stored["options"], stored["proof"]
     rows, bought, relation = proof["rows"]["number"], proof["rows"]["bought"], proof["neighbours"]
     named, limits, schema = proof["accountant"], proof["limits"], stored["schema"]
-    unit = proof.get("unit")
-    most = 1 if unit is None else unit["max_rows"]
+    unit, weight, most = proof.get("unit"), proof.get("weight"), _steps(proof)
     # Units of one row each that are replaced are as many as their rows, and these are public.
-    free = relation == "replace-one" and most == 1
+    free = relation == "replace-one" and most == 1 and weight is None
     buys = not free and options["rows"] is None
-    known = f"the number of rows {'released with noise' if bought else f'assumed to be {rows:,}'}"
-    one, count = "one record", ", n public"
+    one, public, total, number = "one record", "n public", "the number of rows", f"{rows:,}"
+    stated = options["rows"] or rows
     if unit is not None:
-        kept = f"{most:,} row{'s' * (most > 1)}"
+        kept = f"{unit['max_rows']:,} row{'s' * (unit['max_rows'] > 1)}"
         one = f"one unit of column {unit['column']!r} with at most {kept}"
-        count = f", the number of units public, {known}"
-    told = {
-        "replace-one": f"replace {one}{count}",
-        "add-remove": f"add or remove {one}, {known}",
-    }[relation]
+        public = "the number of units public"
+    if weight is not None:
+        one += f", weighted by column {weight['column']!r} up to {weight['max']:g}"
+        copy = weight["max"] / weight["copies"]
+        total, number = "the total weight", f"{rows * copy:.6g}"
+        stated = max(2, round(options["rows"] / copy)) if options["rows"] else rows
+        own, largest = {key: weight[key] for key in ("column", "max")}, weight["max"]
+        # Whole weights are exact: a row of the largest counts as a multiple of it.
+        whole = largest == math.floor(largest) and 1 <= largest <= _COPIES
+        copies = _COPIES // int(largest) * int(largest) if whole else _COPIES
+        yield from _unequal(
+            ("the weight", own, options["weight"]),
+            ("the copies of a row", copies, weight["copies"]),
+            ("columns of weights", False, weight["column"] in _names(schema)),
+        )
+    known = f", {total} {'released with noise' if bought else f'assumed to be {number}'}"
+    plain = relation == "replace-one" and unit is None and weight is None
+    told = {"replace-one": f"replace {one}, {public}", "add-remove": f"add or remove {one}"}
+    told_here = told[relation] + ("" if plain else known)
     if unit is not None:
         own = {key: unit[key] for key in ("column", "max_rows")}
         yield from _unequal(
@@ -70,11 +86,11 @@ def _statements(stored: dict[str, Any]) -> Iterator[str]:
             ("columns of units", False, unit["column"] in _names(schema)),
         )
     yield from _unequal(
-        ("neighbours", told, privacy["neighbours"]),
+        ("neighbours", told_here, privacy["neighbours"]),
         ("the relation", relation, options["neighbours"]),
         ("a noisy number of rows", buys, bought is not None),
         ("the number of rows", rows, stored["rows"]),
-        ("the rows that were stated", options["rows"] or rows, rows),
+        ("the rows that were stated", stated, rows),
         ("the accountant", named["name"], privacy["accountant"]),
         ("the delta", named["delta"], options["delta"]),
         ("the condition", proof["condition"], privacy.get("condition")),
@@ -90,6 +106,12 @@ def _statements(stored: dict[str, Any]) -> Iterator[str]:
     asked = options["epsilon"] if proof["schedule"] else spent
     if not math.isclose(privacy["epsilon"], asked, rel_tol=1e-9):
         yield f"epsilon {privacy['epsilon']!r} is stated where {asked!r} was asked for"
+
+
+def _steps(proof: dict[str, Any]) -> int:
+    """Return how many rows, or copies of rows by their weights, neighbours differ in at most."""
+    unit, weight = proof.get("unit"), proof.get("weight")
+    return int((unit["max_rows"] if unit else 1) * (weight["copies"] if weight else 1))
 
 
 def _names(schema: dict[str, Any]) -> list[str]:
@@ -128,8 +150,7 @@ def _game(event: dict[str, Any], stored: dict[str, Any]) -> Iterator[str]:
     """Compare a game with the parameters of the release."""
     if event["kind"] != "game":
         return
-    shown, unit = stored["parameters"], stored["proof"].get("unit")
-    most = 1 if unit is None else unit["max_rows"]
+    shown, most = stored["parameters"], _steps(stored["proof"])
     yield from _unequal(
         ("rounds", event["rounds"], shown.get("rounds", event["rounds"])),
         ("samples", event["samples"], shown.get("samples", event["samples"])),
@@ -158,8 +179,9 @@ def _tables(stored: dict[str, Any], folder: Path) -> Iterator[str]:
     )
     events = [event for run in stored["proof"]["schedule"] for event in run["events"]]
     ground = events[0]["ground"] if len(events) == 1 else None
-    exact_rows = stored["proof"]["rows"]["bought"] is None and not stored["proof"].get("unit")
-    exact_rows &= stored["proof"]["neighbours"] == "replace-one"
+    proof = stored["proof"]
+    cut = proof.get("unit") or proof.get("weight")
+    exact_rows = proof["neighbours"] == "replace-one" and not cut
     if intervals and ground and ground["statistic"] == "AllQueries" and exact_rows:
         # The half-width in counts is a quantile of the noise; conjunctions count in whole rows.
         half = math.ceil(-math.log(1 - intervals["level"]) * ground["scale"])

@@ -29,7 +29,6 @@ from dualquery.mechanisms.protocol import (
     Plan,
     Session,
     Task,
-    default_records,
 )
 from dualquery.privacy.accountants.choice import best
 from dualquery.privacy.accountants.zcdp import rho_for
@@ -159,7 +158,7 @@ class MwemSampled(Mechanism[SampledDetails]):
             accountant=accountant.name,
             details=SampledDetails(
                 population=self.population,
-                records=self.records or default_records(task.n, task.queries.domain),
+                records=self.records or task.default_records,
                 moving_bits=start.entries,
                 spending=spending,
             ),

@@ -13,6 +13,7 @@ from dualquery.audit.sensitivities import CASES, Case
 from dualquery.audit.tables import UNITS, legal_records, name_of, records_of
 from dualquery.data.domain import Domain
 from dualquery.data.units import Unit
+from dualquery.data.weights import Weight
 from dualquery.mechanisms.protocol import Budget, Task
 from dualquery.mechanisms.registry import configure
 from dualquery.privacy.accountants.closed_forms import PaperAccountant
@@ -25,6 +26,7 @@ from dualquery.room.randomness import randomness
 from dualquery.room.row_count import RowCount, bought_epsilon
 from dualquery.room.scores import GRID, SCORES
 from dualquery.room.statistics import AllQueries
+from dualquery.rows.weighted import WeightedRows
 from dualquery.runtime.errors import BadInputError
 from tests.audit.test_games import game
 
@@ -82,6 +84,43 @@ def test_no_unit_moves_anything_by_more_than_is_charged(kind, most, relation) ->
         assert apart.sum(axis=1).max() <= moves.l1 * (1 + 1e-12)
         assert np.linalg.norm(apart, axis=1).max() <= moves.l2 * (1 + 1e-12)
         assert moves == case.counted.moves(case.queries, relation)
+
+
+@units
+@pytest.mark.parametrize("kind", CASES, ids=lambda kind: kind.__name__)
+def test_no_weighted_row_moves_anything_by_more_than_is_charged(kind, relation) -> None:
+    """Rows of every number of copies up to three, through the digits that weights are kept by."""
+
+    class Three(Weight):
+        copies = 3  # type: ignore[assignment]
+
+    relation = Neighbours.parse(relation.value, None, Three("w", 3.0))
+    assert relation.steps == 3
+    domain = DOMAINS[1]
+    case: Case = CASES[kind](domain, np.random.default_rng(1))
+    records = legal_records(case.queries.domain)
+    every = [(record, copies) for record in range(len(records)) for copies in (1, 2, 3)] + [()]
+
+    def digit(own: tuple[int, ...], place: int) -> np.ndarray:
+        rows = [(0, 2), (1, 3), *([own] if own else [])]
+        return records[[record for record, copies in rows if copies >> place & 1]]
+
+    exact = []
+    for own in every:
+        rows = WeightedRows(tuple(records_of(digit(own, place)) for place in range(2)))
+        exact.append(case.counted.exact(PrivateData(rows, case.queries, relation, 7)))
+    pairs = neighbouring(every, relation)
+    if kind in SCORES:
+        values = np.array([each.values for each in exact]) / GRID
+        assert np.abs(values[pairs[:, 0]] - values[pairs[:, 1]]).max() <= exact[0].move * (
+            1 + 1e-12
+        )
+        return
+    values = np.array([(each.numbers / each.scales).ravel() for each in exact])
+    apart = np.abs(values[pairs[:, 0]] - values[pairs[:, 1]])
+    assert apart.sum(axis=1).max() <= exact[0].moves.l1 * (1 + 1e-12)
+    assert np.linalg.norm(apart, axis=1).max() <= exact[0].moves.l2 * (1 + 1e-12)
+    assert apart.max() > 0
 
 
 @units

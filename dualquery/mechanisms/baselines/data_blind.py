@@ -20,7 +20,6 @@ from dualquery.mechanisms.protocol import (
     Plan,
     Session,
     Task,
-    default_records,
 )
 from dualquery.models.mixture import ProductMixture
 from dualquery.queries.conjunctions import Workload, require_conjunctions
@@ -54,7 +53,7 @@ class Uniform(Mechanism[Records]):
 
     def plan(self, task: Task, budget: Budget) -> Plan[Records]:  # noqa: ARG002
         """Spend nothing."""
-        records = self.records or default_records(task.n, task.queries.domain)
+        records = self.records or task.default_records
         return Plan((), "advanced", Records(records), needs_answers=False)
 
     def run(self, task: Task, plan: Plan[Records], curator: Curator, session: Session) -> Outcome:  # noqa: ARG002

@@ -23,7 +23,6 @@ from dualquery.mechanisms.protocol import (
     Plan,
     Session,
     Task,
-    default_records,
 )
 from dualquery.models.mixture import ProductMixture
 from dualquery.queries.conjunctions import Workload
@@ -63,7 +62,7 @@ class Independent(Mechanism[NoisyColumns]):
     def plan(self, task: Task, budget: Budget) -> Plan[NoisyColumns]:
         """Spend the whole budget on one noisy measurement of all bits."""
         bits = plan_noisy_counts(self.statistics(task.workload), budget)
-        records = self.records or default_records(task.n, task.queries.domain)
+        records = self.records or task.default_records
         return Plan(bits.schedule, bits.accountant, NoisyColumns(bits.details, records))
 
     def run(

@@ -64,8 +64,8 @@ class RandomizedResponse(Mechanism[Reports]):
         if not budget.neighbours.rows_public:
             raise BadInputError(
                 "randomized-response gives away the number of reports, one a row, so it protects "
-                "replaced records only; use --neighbours replace-one without --unit, or another "
-                "mechanism"
+                "replaced records only; use --neighbours replace-one without --unit and "
+                "--weight, or another mechanism"
             )
         columns = len(asked_columns(task.workload))
         epsilon = largest_report_epsilon(columns, budget)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from dualquery.estimates.expected import Estimate, ExpectedError, noise_error
 from dualquery.estimates.intervals import Intervals, gaussian_half_width
+from dualquery.mechanisms.matrix.labels import with_labels
 from dualquery.mechanisms.matrix.measurement import Measurement, choose_measurement
 from dualquery.mechanisms.matrix.mixture import MixtureFit
 from dualquery.mechanisms.matrix.trials import Trials, choose_trial, with_larger
@@ -24,7 +25,6 @@ from dualquery.mechanisms.protocol import (
     Plan,
     Session,
     Task,
-    default_records,
 )
 from dualquery.privacy.accountants.choice import best
 from dualquery.privacy.calibrate_noise import calibrate_gaussian_scale
@@ -170,7 +170,7 @@ class Matrix(Mechanism[MeasureAndFit]):
                 components=self._components(signal, task.workload.domain.bits),
                 steps=self.steps,
                 pull=self.pull if self.pull is not None else min(_PULL / signal**2, 1.0),
-                records=self.records or default_records(task.n, task.queries.domain),
+                records=self.records or task.default_records,
             ),
             needs_answers=measured.of_queries,
         )
@@ -227,7 +227,7 @@ class Matrix(Mechanism[MeasureAndFit]):
             fit = replace(fit, pull=choose_trial(tried).pull)
         mixture = fit.run(generator, session.threads, part_of(session.progress, before, steps))
         fitted = measured.answers(mixture.means(measured.products))
-        model = mixture.model()
+        model = with_labels(mixture.model(), task.workload, unbiased, spread, task.n, generator)
         return Outcome(
             answers=move_near(fitted, unbiased, spread),
             records=model.sample(chosen.records, generator),

@@ -48,8 +48,8 @@ class PaperAccountant:
             return "Theorem 4.1 is about DualQuery with a constant step and number of samples only"
         if delta <= 0.0:
             return "Theorem 4.1 needs delta > 0"
-        if schedule.neighbours.unit is not None:
-            return "Theorem 4.1 is about one row, not about units of several"
+        if schedule.neighbours.steps > 1:
+            return "Theorem 4.1 is about one row, not about units of several, or weights"
         draw = _draw_epsilon(schedule)
         if any(isinstance(e, SampledQueries) and e.range > draw for e in schedule.events()[-1:]):
             return "the step is so small that the rounding of the weights costs more than the step"

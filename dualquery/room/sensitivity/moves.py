@@ -73,7 +73,7 @@ class Moves:
             Give how far the vector moves when one row is replaced, or added or removed; asked only
             if a step of the relation may do that.
         """
-        if neighbours.unit is None:
+        if neighbours.unit is None and neighbours.weight is None:
             return replaced() if neighbours.replaces else added()
         steps = [replaced(), added()] if neighbours.replaces else [added()]
         most = neighbours.steps

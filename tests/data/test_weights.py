@@ -1,0 +1,148 @@
+"""Weights: what they are rounded to, what is refused, and that every engine counts the same."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+from dualquery.data.readers.formats import source_of
+from dualquery.data.schema.columns import Binary, Categorical
+from dualquery.data.schema.table import TableSchema
+from dualquery.data.units import Unit
+from dualquery.data.weights import MOST_COPIES, Weight, weigh
+from dualquery.queries.conjunctions import Workload
+from dualquery.queries.counting.planner import ConjunctionCounts
+from dualquery.rows.counts_file import digest
+from dualquery.rows.engines import Engine
+from dualquery.rows.histogram import Histogram
+from dualquery.runtime.errors import BadInputError
+
+SCHEMA = TableSchema(
+    (Binary("x"), Categorical("y", (("u",), ("v",), ("z",)))), name="survey", declared=True
+)
+
+
+def survey(rows: int = 9000) -> pl.DataFrame:
+    """Return rows with weights, some above 10 and some 0."""
+    generator = np.random.default_rng(0)
+    return pl.DataFrame(
+        {
+            "w": generator.choice([0.0, 0.5, 1.0, 2.25, 7.0, 12.0], rows),
+            "home": generator.integers(0, 2000, rows),
+            "x": generator.integers(0, 2, rows),
+            "y": generator.choice(["u", "v", "z"], rows),
+        }
+    )
+
+
+def copies_of(weight: Weight, values: list[float]) -> list[int]:
+    """Return how often rows of these weights count."""
+    found = weigh(source_of(pl.DataFrame({"w": values, "x": [0] * len(values)})), weight)
+    total = sum(part.kept.astype(int) << b for b, part in enumerate(found.digits))
+    return [int(each) for each in total]
+
+
+@pytest.mark.parametrize("largest", [1.0, 3.0, 100.0, 1023.0])
+def test_whole_weights_are_exact(largest) -> None:
+    weight = Weight("w", largest)
+    values = [0.0, 1.0, largest, largest + 5]
+    assert weight.copies <= MOST_COPIES
+    assert weight.copies > MOST_COPIES // 2
+    found = np.array(copies_of(weight, values)) * weight.of_copy
+    np.testing.assert_allclose(found, [0, 1, largest, largest], rtol=1e-12)
+
+
+@pytest.mark.parametrize("largest", [0.3, 2.5, 1e6])
+def test_weights_are_rounded_and_cut(largest) -> None:
+    weight = Weight("w", largest)
+    values = np.random.default_rng(1).uniform(0, 1.2 * largest, 200)
+    found = np.array(copies_of(weight, values.tolist())) * weight.of_copy
+    assert np.abs(found - np.minimum(values, largest)).max() <= weight.of_copy * (0.5 + 1e-9)
+    assert found.max() <= largest * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("unit", [None, Unit("home", 2)])
+def test_every_engine_counts_each_row_as_often_as_its_weight_says(unit, tmp_path) -> None:
+    table, weight = survey(), Weight("w", 10)
+    table.write_csv(tmp_path / "t.csv")
+    kept = table if unit is None else table.filter(pl.int_range(pl.len()).over("home") < 2)
+    copies = np.rint(np.minimum(kept["w"].to_numpy(), 10) / weight.of_copy).astype(int)
+    for source in (table, tmp_path / "t.csv"):
+        for name in ("memory", "stream"):
+            with Engine(name=name).open(source, SCHEMA, unit=unit, weight=weight) as data:
+                assert data.n == data.records.n == copies.sum()
+                assert data.units == (9000 if unit is None else 2000 - _absent(table))
+                assert data.schema.column_names == ("x", "y")
+                queries = Workload(np.array([[0, -1], [1, 2], [3, 5]], np.int32), SCHEMA.domain)
+                counts = queries.counts(data.records, threads=1)
+                x, y = kept["x"].to_numpy() == 1, kept["y"].to_numpy()
+                expected = [x, ~x & (y == "u"), (y != "u") & (y != "v")]
+                assert counts.tolist() == [int(copies[each].sum()) for each in expected]
+                cells = data.records.total(Histogram(SCHEMA.domain), 1)
+                assert cells.sum() == copies.sum()
+                again = data.records.total(ConjunctionCounts(queries.literals), 1)
+                assert (again == counts).all()
+
+
+def _absent(table: pl.DataFrame) -> int:
+    return 2000 - table["home"].n_unique()
+
+
+@pytest.mark.parametrize(
+    ("column", "largest", "message"),
+    [
+        ("", 1.0, "--weight is ''"),
+        ("w", 0.0, "--max-weight is 0.0; a number above 0"),
+        ("w", -1.0, "--max-weight is -1.0"),
+        ("w", float("nan"), "--max-weight is nan"),
+        ("w", float("inf"), "--max-weight is inf"),
+        ("w", True, "--max-weight is True"),
+        ("w", "3", "--max-weight is '3'"),
+    ],
+)
+def test_weights_that_cannot_be(column, largest, message) -> None:
+    with pytest.raises(BadInputError, match=message):
+        Weight(column, largest)
+
+
+def test_both_options_or_neither() -> None:
+    assert Weight.of_options(None, None) is None
+    assert Weight.of_options("w", 3) == Weight("w", 3.0)
+    with pytest.raises(BadInputError, match="--max-weight needs --weight"):
+        Weight.of_options(None, 3.0)
+    with pytest.raises(BadInputError, match="needs --max-weight: the largest weight"):
+        Weight.of_options("w", None)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ([1.0, -0.5], "row 2, column 'w': -0.5 is no weight; a number from 0 on"),
+        ([float("nan"), 1.0], "row 1, column 'w': nan is no weight"),
+        ([1.0, None], "row 2, column 'w': None is no weight"),
+        ([1.0, float("inf")], "row 2, column 'w': inf is no weight"),
+        (["1", "many"], "row 2, column 'w': 'many' is no weight"),
+        ([[1], [2]], "--weight needs numbers"),
+    ],
+)
+def test_tables_without_proper_weights_are_refused(values, message) -> None:
+    frame = pl.DataFrame({"w": values, "x": [0, 1]})
+    with pytest.raises(BadInputError, match=message):
+        weigh(source_of(frame), Weight("w", 2.0))
+
+
+def test_other_refusals() -> None:
+    with pytest.raises(BadInputError, match="there is no column 'v', which --weight names"):
+        weigh(source_of(survey(5)), Weight("v", 2.0))
+    with (
+        pytest.raises(BadInputError, match="there is no column 'home', which --weight names"),
+        Engine().open(survey(5), SCHEMA, unit=Unit("home", 2), weight=Weight("home", 2.0)),
+    ):
+        pass
+    with (
+        pytest.raises(BadInputError, match="--weight needs all rows in one place"),
+        Engine(name="dask", scheduler="tcp://x:1").open(survey(5), weight=Weight("w", 2.0)),
+    ):
+        pass
+    assert len({digest([], SCHEMA), digest([], SCHEMA, None, Weight("w", 2.0))}) == 2

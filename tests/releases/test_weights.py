@@ -1,0 +1,104 @@
+"""Releases of weighted answers: near the weighted truth, and confirmed as what they protect."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+import dualquery
+from dualquery import BadInputError, Unit, Weight
+from dualquery.verification import verify
+from tests.tables import SCHEMA, people
+from tests.verification.test_verify import edit
+
+TEN = Weight("w", max=10)
+ASKED = {"schema": SCHEMA, "queries": ["sex=Male", "flag & sex=Female", "!flag"]}
+
+
+def weighted(rows: int = 2000) -> pl.DataFrame:
+    """Return people of whom men weigh most, some of them more than is counted."""
+    generator = np.random.default_rng(5)
+    table = people(rows)
+    weights = np.where(table["sex"] == "Male", 8.0, 1.0) * generator.uniform(0.5, 1.5, rows)
+    return table.with_columns(w=weights, home=generator.integers(0, 500, rows))
+
+
+def truth() -> np.ndarray:
+    table = weighted()
+    w = np.minimum(table["w"].to_numpy(), 10)
+    male, flag = table["sex"].to_numpy() == "Male", table["flag"].to_numpy() == 1
+    return np.array([w[male].sum(), w[flag & ~male].sum(), w[~flag].sum()]) / w.sum()
+
+
+@pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
+@pytest.mark.parametrize("mechanism", ["gaussian", "matrix", "dualquery", "mwem"])
+def test_answers_are_shares_of_the_total_weight(mechanism, neighbours, tmp_path) -> None:
+    delta = None if neighbours == "replace-one" else 1e-7
+    options = {"iterations": 3} if mechanism == "mwem" else {}
+    made = dualquery.release(
+        weighted(), mechanism=mechanism, options=options, epsilon=50.0, delta=delta,
+        neighbours=neighbours, weight=TEN, **ASKED,
+    )  # fmt: skip
+    assert np.abs(made.answers - truth()).max() < 0.05
+    assert made.privacy.guarantee().startswith("Conditional on the weights in column 'w' as given")
+    assert "weighted by column 'w' up to 10" in made.privacy.neighbours
+    assert made.privacy.neighbours.endswith("the total weight released with noise")
+    if delta is None and mechanism != "mwem":
+        assert made.privacy.delta == pytest.approx(1 / 2000**2)
+    assert {"w"}.isdisjoint(made.schema.column_names)
+    folder = made.save(tmp_path / "made")
+    assert verify(folder).faults == ()
+    found = dualquery.evaluate(folder, weighted())
+    assert found["max_error"] == pytest.approx(np.abs(made.answers - truth()).max(), abs=2e-3)
+    total = np.minimum(weighted()["w"].to_numpy(), 10).sum()
+    assert found["rows"] == pytest.approx(total, rel=0.01)
+    if made.records is not None and mechanism != "dualquery":
+        assert len(made.records) < 2000
+
+
+def test_counts_are_sums_of_weights_and_a_total_may_be_stated(tmp_path) -> None:
+    made = dualquery.release(
+        weighted(), mechanism="gaussian", epsilon=50.0, weight=TEN, rows=9000, **ASKED
+    )
+    assert made.proof["rows"]["bought"] is None
+    assert "the total weight assumed to be 9000" in made.privacy.neighbours
+    assert made.total_weight == pytest.approx(9000, rel=1e-3)
+    folder = made.save(tmp_path / "made")
+    assert verify(folder).faults == ()
+    count = dualquery.load_release(folder).answer("count(sex=Male)")
+    men = weighted().filter(sex="Male")["w"].clip(upper_bound=10).sum()
+    assert count == pytest.approx(men, rel=0.05)
+
+
+def test_units_and_weights_together(tmp_path) -> None:
+    both = {"unit": Unit("home", 3), "weight": TEN}
+    made = dualquery.release(weighted(), mechanism="laplace", epsilon=9.0, **both, **ASKED)
+    assert made.proof["rows"]["bought"]["sensitivity"] == 3 * TEN.copies
+    assert verify(made.save(tmp_path / "made")).faults == ()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda s: s["proof"]["weight"].update(copies=2),
+        lambda s: s["proof"]["weight"].update(max=100.0),
+        lambda s: s["proof"].update(weight=None),
+        lambda s: s["proof"]["rows"]["bought"].update(sensitivity=1.0),
+        lambda s: s["options"].update(weight=None),
+        lambda s: s["privacy"].pop("condition"),
+    ],
+    ids=["copies", "max", "no weight", "rows", "options", "condition"],
+)
+def test_what_does_not_agree_is_found(change, tmp_path) -> None:
+    made = dualquery.release(weighted(), mechanism="gaussian", weight=TEN, epsilon=9.0, **ASKED)
+    folder = made.save(tmp_path / "made")
+    edit(folder, change, seal=True)
+    found = verify(folder)
+    assert found.refuted
+    assert not found.damaged
+
+
+def test_randomized_response_is_refused() -> None:
+    with pytest.raises(BadInputError, match="--weight"):
+        dualquery.release(weighted(), mechanism="randomized-response", weight=TEN, **ASKED)
