@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import inspect
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ from dualquery.requests import BudgetRequest, WorkloadRequest
 from dualquery.room.journal import NO_JOURNAL, Journal
 from dualquery.room.randomness import check_seed
 from dualquery.room.row_count import COUNT_SHARE, RowCount
+from dualquery.rules.reading import rules_of, without_absent
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.resources import check_memory, thread_count
 
@@ -148,6 +150,8 @@ def release(
     cuts = (read.max_ones_per_row, guarantee.unit, guarantee.weight)
     with engine.open(source, schema, read.columns, *cuts, sums=request.means) as data:
         payment.require_declared(data.schema.declared)
+        settled, remarks = without_absent(data.schema)
+        data, rules = replace(data, schema=settled), rules_of(settled)
 
         def pay_first(event: Event) -> None:
             in_all = wanted.delta_of(configured, data.units or 0)  # which is public, if it is used
@@ -162,6 +166,7 @@ def release(
             )
         with count.cost_told():
             share, notes = wanted.resolve(configured, count)
+            notes = (*notes, *remarks)
             progress.phase("making the workload")
             if own_queries is None:
                 workload: Queries = request.build(
@@ -174,7 +179,7 @@ def release(
             statistics = configured.statistics(workload)
             declared = declarations(workload, statistics)
             keep_questions(journal, data.schema, workload)
-        task = Task(workload, count.n, wanted.relation.copies)
+        task = Task(workload, count.n, wanted.relation.copies, rules)
         terms = Terms(
             share, count, statistics, declared, asked_epsilon=epsilon, stated_rows=guarantee.rows,
             seed=seed, records=made.number, polish=made.polish,

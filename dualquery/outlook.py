@@ -13,6 +13,7 @@ from dualquery.data.readers.formats import is_public, source_of
 from dualquery.mechanisms.protocol import Task
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.releases.making import price
+from dualquery.releases.means import with_means, without_means
 from dualquery.room.row_count import COUNT_SHARE, RowCount
 from dualquery.rows.dataset import load
 from dualquery.runtime.errors import BadInputError
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from dualquery.requests import BudgetRequest, WorkloadRequest
 
 _LIBRARIES = 350 << 20
-_BYTES_PER_QUERY = 400
+_BYTES_PER_QUERY = 2000
 """Of the libraries that a release loads, and of each query with its answer and its features."""
 
 
@@ -104,7 +105,9 @@ def outlook(
     share, _ = budget.resolve(mechanism, count)
     workload = request.build(chosen, n)
     task = Task(workload, n)
-    plan = mechanism.plan(task, share)
+    grids = () if request.means is None else chosen.with_sums(request.means).grids
+    own = mechanism.plan(task, without_means(share, grids))
+    plan, _ = with_means(own, grids, workload, share)
     priced = price(plan, share)
     bits = chosen.domain.bits
     return Outlook(
@@ -117,6 +120,6 @@ def outlook(
         epsilon=priced.epsilon + count.epsilon,
         delta=share.delta,
         accountant=priced.accountant,
-        expected=mechanism.expected_error(task, plan),
+        expected=mechanism.expected_error(task, own),
         memory=_LIBRARIES + n * bits // 8 + _BYTES_PER_QUERY * len(workload) + min(n, 10**6) * bits,
     )

@@ -28,6 +28,7 @@ MODULES: Mapping[str, str] = {
     "solvers": "experiments.solver_study",
     "accuracy": "experiments.accuracy",
     "headline": "experiments.headline",
+    "learning": "experiments.learning",
 }  # fmt: skip
 """Name -> module that holds it as ``RECIPE``, in the order in which a page shows them."""
 

@@ -63,16 +63,15 @@ def enumerate_parts(problem: BestResponse, work: int) -> tuple[NDArray[np.int8],
     owner = label[np.concatenate((free, firsts))]
     order = np.argsort(owner, kind="stable")
     units, owner = units[order], owner[order]
+    first, last = np.searchsorted(owner, roots), np.searchsorted(owner, roots, side="right")
     # A row that names no attribute belongs to no part.
-    named = np.flatnonzero(np.diff(rows.indptr))
+    named = np.flatnonzero(np.diff(rows.indptr)).astype(np.int32)
     row_owner = label[rows.attributes[rows.indptr[named]]]
     solved = [
         root
-        for root in roots
+        for root, start, end in zip(roots.tolist(), first.tolist(), last.tolist(), strict=True)
         if kernels.enumerate_choices(
-            state,
-            units[slice(*np.searchsorted(owner, [root, root + 1]))],
-            named[row_owner == root].astype(np.int32),
+            state, units[start:end], named[row_owner == root] if len(named) else named
         )
     ]
     chosen = np.isin(label, solved)

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 
+from dualquery.data.domain import Domain
 from dualquery.estimates.measurements import Measurements
 
 
-def functionals(measurements: Measurements, rows: np.ndarray) -> np.ndarray:
+def functionals(measurements: Measurements, rows: np.ndarray, domain: Domain) -> np.ndarray:
     """Return each number's value on every row, uint8 ``(n, bits)``: float64, ``(m, n)``."""
+    sizes = np.maximum(domain.sizes, 2)
     values = np.ones((len(measurements), len(rows)))
     for number, (start, stop) in enumerate(
         zip(measurements.starts[:-1], measurements.starts[1:], strict=True)
     ):
         for code in measurements.factors[start:stop].tolist():
             if code < 0:
-                values[number] *= 1.0 - 2.0 * rows[:, -code - 1]
+                values[number] *= 1.0 - sizes[domain.column_of_bit[-code - 1]] * rows[:, -code - 1]
             else:
                 values[number] *= rows[:, code >> 1] ^ (code & 1)
     return values

@@ -24,7 +24,7 @@ from dualquery.room.loads import LightCounts
 from dualquery.room.randomness import SeededRandomness, SystemRandomness
 from dualquery.room.row_count import RowCount
 from dualquery.room.scores import ExactScores, WorstCuboid
-from dualquery.room.sensitivity import bounds, moves
+from dualquery.room.sensitivity import bounds, contrasts, moves
 from dualquery.room.sensitivity.moves import Moves
 from dualquery.room.statistics import counts
 from dualquery.rows.packed import Records
@@ -82,6 +82,11 @@ def _no_limit() -> AbstractContextManager[None]:
         return original(replace(self, limit=None), rows, threads)
 
     return replaced(LightCounts, "__call__", faulty)
+
+
+def _short_contrasts() -> AbstractContextManager[None]:
+    original = contrasts.squared_lengths
+    return replaced_everywhere(contrasts, "squared_lengths", lambda *given: original(*given) / 2.0)
 
 
 def _too_few_queries() -> AbstractContextManager[None]:
@@ -176,6 +181,11 @@ PLANTED = (
     ),
     Planted("parities of which one moves", _one_parity, "sensitivity/Parities/replace-one"),
     Planted("a limit on loads that is left out", _no_limit, "sensitivity/FeatureSums/replace-one"),
+    Planted(
+        "contrasts of half their squared length",
+        _short_contrasts,
+        "sensitivity/FeatureSums/add-remove",
+    ),
     Planted(
         "noise on all queries by a bound that is too small",
         _too_few_queries,

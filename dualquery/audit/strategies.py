@@ -83,13 +83,33 @@ def random_features(domain: Domain, generator: Generator) -> Features:
         rows.append(np.pad(bits, (0, way - size), constant_values=-1))
     factors = pad_right(np.array(rows, np.int32))
     different = first_occurrences(factors, domain.bits) == np.arange(len(factors))
-    return Features(np.ascontiguousarray(factors[different]), domain)
+    plain = Features(np.ascontiguousarray(factors[different]), domain)
+    return with_some_blocks(plain, generator) if generator.random() < 0.5 else plain
+
+
+def with_some_blocks(plain: Features, generator: Generator) -> Features:
+    """Return features in which some sets of columns are measured whole, by contrasts."""
+    domain = plain.domain
+    _, of = np.unique(plain.columns, axis=0, return_inverse=True)
+    whole = (generator.random(of.max() + 1) < 0.5)[of.ravel()]
+    rows = [plain.bits[~whole]]
+    for columns in np.unique(plain.columns[whole], axis=0):
+        sizes = [size if size > 2 else 1 for size in domain.sizes[columns[columns >= 0]].tolist()]
+        cells = np.indices(sizes).reshape(len(sizes), -1).T + domain.offsets[columns[columns >= 0]]
+        missing = plain.bits.shape[1] - len(sizes)
+        rows.append(np.pad(cells, ((0, 0), (0, missing)), constant_values=-1).astype(np.int32))
+    bits = np.concatenate(rows)
+    return Features(bits, domain, np.arange(len(bits)) >= len(rows[0]))
 
 
 def random_strategy(domain: Domain, generator: Generator) -> Strategy:
     """Return features with scales of their own, and a limit that cuts some rows or none."""
     features = random_features(domain, generator)
     scales = np.exp(generator.normal(scale=generator.choice([0.0, 1.0]), size=len(features)))
+    blocks = features.blocks
+    scales[blocks.features] = scales[blocks.features[np.unique(blocks.of, return_index=True)[1]]][
+        blocks.of
+    ]
     # The room makes it anew for its own neighbours.
     free = Strategy(features, scales, Neighbours.REPLACE_ONE)
     share = generator.choice([0.0, 0.3, 0.7, 1.0, 2.0])

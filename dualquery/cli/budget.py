@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
 from dualquery.cli.budget_plan import plan
+from dualquery.cli.default_command import with_default
 from dualquery.cli.options import Json
 from dualquery.cli.terminal import Terminal
 from dualquery.runtime.errors import BadInputError
@@ -23,16 +23,8 @@ FORMAT_VERSION = 1
 """Of what ``export`` writes."""
 
 
-class _PlanByDefault(TyperGroup):
-    """Options without a command mean ``plan``: ``dualquery budget --epsilon 1 ...`` as of old."""
-
-    def parse_args(self, context: Any, arguments: list[str]) -> list[str]:
-        if not arguments or (
-            arguments[0].startswith("-") and arguments[0] not in context.help_option_names
-        ):
-            arguments = ["plan", *arguments]
-        return super().parse_args(context, arguments)
-
+_PlanByDefault = with_default("plan", lambda first: not first or first.startswith("-"))
+"""Options without a command mean ``plan``: ``dualquery budget --epsilon 1 ...`` as of old."""
 
 budget = typer.Typer(cls=_PlanByDefault, rich_markup_mode="rich")
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from typer.core import TyperGroup
 
+from dualquery.cli.default_command import with_default
 from dualquery.cli.given_table import Csv, given_table
 from dualquery.cli.options import Quiet
-from dualquery.cli.terminal import Terminal
+from dualquery.cli.terminal import Terminal, start_logging
 from dualquery.data.schema.columns import Binary
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.escaping import terminal_line, terminal_text
@@ -33,15 +33,8 @@ _SHOWN = 6
 """Values of a column that ``check`` shows."""
 
 
-class _DraftByDefault(TyperGroup):
-    """What is no command is a table: ``dualquery schema survey.csv`` drafts."""
-
-    def parse_args(self, context: Any, arguments: list[str]) -> list[str]:
-        known = {*self.commands, *context.help_option_names}
-        if arguments and arguments[0] not in known:
-            arguments = ["draft", *arguments]
-        return super().parse_args(context, arguments)
-
+_DraftByDefault = with_default("draft", lambda first: bool(first))
+"""What is no command is a table: ``dualquery schema survey.csv`` drafts."""
 
 schema = typer.Typer(cls=_DraftByDefault, rich_markup_mode="rich", no_args_is_help=True)
 
@@ -66,9 +59,21 @@ def check(
     out: Annotated[
         Path | None, typer.Option(help="File to make: the same as a schema of this program.")
     ] = None,
+    table: Annotated[
+        str | None,
+        typer.Option(
+            "--with",
+            help="Table: show how many rows break which rule. For you only, NOT PRIVATE.",
+        ),
+    ] = None,
+    csv: Csv = None,
     quiet: Quiet = False,
 ) -> None:
     """Read a schema and say what it means, or what is wrong with it. Reads no table.
+
+    Rules between columns are read, too, and whether any record keeps them all.
+    Only --with reads a table; what its rows break is shown on stderr and nowhere
+    else. A rule that you change after seeing it is outside the guarantee.
 
     Data dictionaries are read, too: domain files (column to size), Frictionless
     Table Schema, CSV on the Web, domains of dpsynth, metadata of SmartNoise.
@@ -80,17 +85,27 @@ def check(
       dualquery schema check survey.json
 
       dualquery schema check domain.json --out survey.json
+
+      dualquery schema check survey.json --with survey.csv
     """
+    if table is not None and quiet:
+        raise BadInputError("--with has something to say; leave --quiet out")
     terminal = Terminal(quiet=quiet)
+    start_logging(verbose=False, quiet=quiet)
     if out is not None and out.exists():
         raise BadInputError(f"{out} exists already; name another file with --out")
 
     from dualquery.data.schema.files import load_schema, write_schema
     from dualquery.data.schema.table import TableSchema
+    from dualquery.rules.reading import rules_of
 
     found = load_schema(file)
+    rules = rules_of(found)
     if isinstance(found, TableSchema):
         terminal.console.print(_columns(found))
+    for number, (text, forbids) in enumerate(rules.said(), 1):
+        told = "" if forbids else " (always holds: it forbids nothing)"
+        terminal.console.print(f"rule {number}: {terminal_line(text)}{told}", markup=False)
     if out is not None:
         write_schema(found, out)
     state = (
@@ -104,6 +119,16 @@ def check(
         f"{len(found.column_names):,} columns, {found.domain.bits:,} bits: {state}{written}",
         markup=False,
     )
+    if table is None:
+        return
+    if not rules:
+        raise BadInputError(f"{file} has no rules that the rows of {table} could break")
+
+    from dualquery.room.private_errors import show_broken_rules
+    from dualquery.rows.engines import Engine
+
+    with given_table(table, csv) as rows, Engine().open(rows, found) as data:
+        show_broken_rules(data.records, rules, asked=True)
 
 
 @schema.command()

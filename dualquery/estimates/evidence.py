@@ -97,7 +97,7 @@ class Measured:
         place = np.arange(way)
         present = place < lengths[known, None]
         at = np.where(present, measurements.starts[known, None] + place, 0)
-        # Codes from 1 on, 0 for padding: literals first, then signs.
+        # Codes from 1 on, 0 for padding: literals first, then contrasts.
         factors = measurements.factors[at] if len(known) else np.zeros((0, way), np.int32)
         shifted = np.where(factors >= 0, factors + 1, 2 * domain.bits - factors)
         codes = np.sort(np.where(present, shifted, 0), axis=1)
@@ -230,12 +230,12 @@ class Measured:
         shift = 1 if self.domain.sizes[column] == 1 else 0  # the bit says value 1
         product = np.ones((len(codes), size))
         for factor in codes.T:
-            sign = factor > literals
-            bit = np.where(sign, factor - literals - 1, (factor - 1) >> 1)
+            contrast = factor > literals
+            bit = np.where(contrast, factor - literals - 1, (factor - 1) >> 1)
             here = np.arange(size) == (bit - first + shift)[:, None]
             negated = (factor - 1) & 1 == 1
             literal = here ^ negated[:, None]
-            on = np.where(sign[:, None], 1.0 - 2.0 * here, literal)
+            on = np.where(contrast[:, None], 1.0 - size * here, literal)
             product *= np.where(factor[:, None] > 0, on, 1.0)
         return product
 

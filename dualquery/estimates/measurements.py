@@ -2,8 +2,9 @@
 
 A measured number is the mean over the rows of a product of factors, plus noise. The *code* of a
 factor is a whole number: ``c >= 0`` is the literal ``c`` (``2 * bit + negated``), 1 where it holds
-and else 0; ``c < 0`` is the sign of bit ``-c - 1``, 1 where the bit is 0 and -1 where it is 1. What
-is no product, such as a range, is named by its place in the workload.
+and else 0; ``c < 0`` is the contrast of bit ``-c - 1``, 1 where the bit is 0 and ``1 - n`` where it
+is 1, n being the number of values of its column: a sign, if that is binary. What is no product,
+such as a range, is named by its place in the workload.
 
 **Where the number of rows is private** numbers are divided by a public N, which counts rows that
 are not there; ``absent`` is what each of these contributes (`dualquery.estimates.intervals`).
@@ -108,7 +109,7 @@ class Measurements:
         features: Features, values: Float64, deviations: ArrayLike, note: str = ""
     ) -> Measurements:
         """Return measured features; the noise is Gaussian."""
-        codes = np.where(features.signs, -features.bits - 1, 2 * features.bits)
+        codes = np.where(features.contrasts, -features.bits - 1, 2 * features.bits)
         return _of_codes(codes, features.bits >= 0, values, deviations, "gaussian", 0.0, note)
 
     @staticmethod

@@ -31,16 +31,22 @@ if TYPE_CHECKING:
     from dualquery.queries.family import Queries, Statistic
     from dualquery.room.curator import Curator
     from dualquery.room.ground import Ground
+    from dualquery.rules.forbidden import Forbidden
 
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """The public facts: the queries, and the number of rows (or a public number in its place)."""
+    """The public facts: the queries, and the number of rows (or a public number in its place).
+
+    ``rules`` are those of the schema: a mechanism may use them. Whether it does or not, a release's
+    records keep them, and so do its answers (`dualquery.releases.ruled`). None for none.
+    """
 
     queries: Queries
     n: int
     copies: int = 1
     """Copies that a row of the largest weight counts as; ``n`` is a number of these."""
+    rules: Forbidden | None = None
 
     @property
     def default_records(self) -> int:

@@ -18,6 +18,7 @@ LARGEST = 1 << 32
 
 KINDS: Mapping[str, str] = {
     "mixture": "dualquery.models.mixture:ProductMixture",
+    "labelled mixture": "dualquery.models.labelled:LabelledMixture",
 }
 """Modules and classes of the models that can be stored, by their kind."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -34,6 +33,7 @@ from dualquery.questions.syntax import (
     Not,
     Or,
     Question,
+    literals_of,
     print_question,
 )
 from dualquery.runtime.errors import BadInputError
@@ -135,7 +135,7 @@ class _Compiler:
 
     def __init__(self, question: Question, schema: Schema) -> None:
         self.domain = schema.domain
-        literals = [*_literals(question.condition), *_literals(question.given)]
+        literals = [*literals_of(question.condition), *literals_of(question.given)]
         if len(literals) > MOST_LITERALS:
             raise BadInputError(
                 f"a question of {len(literals)} conditions; at most {MOST_LITERALS} are possible, "
@@ -360,16 +360,3 @@ def _column(schema: Schema, name: str) -> tuple[int, Column]:
             f"{message} (a name or value that holds signs or words of the language, such as & ( or "
             "or, stands in double quotation marks)"
         ) from None
-
-
-def _literals(condition: Condition | None) -> Iterator[Literals]:
-    match condition:
-        case None:
-            return
-        case Not(operand):
-            yield from _literals(operand)
-        case And(operands) | Or(operands):
-            for each in operands:
-                yield from _literals(each)
-        case _:
-            yield condition

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -20,14 +19,11 @@ from numpy.typing import NDArray
 
 from dualquery.data.schema.columns import Binary, Categorical, Column, Numeric, find_bit
 from dualquery.data.schema.dates import Dates
+from dualquery.data.schema.numbers import NUMBER_RANGE, finite_number
 from dualquery.questions.syntax import Among, Between, Comparison, Flag, Literals
 from dualquery.runtime.errors import BadInputError
 
 Float64: TypeAlias = NDArray[np.float64]
-
-# Possessive: a text of many digits that is no number is seen to be none in one go.
-_NUMBER = r"[-+]?(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][-+]?\d++)?"
-_RANGE = re.compile(rf"\s*({_NUMBER})\s*(?:-|to)\s*({_NUMBER})\s*", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -179,7 +175,7 @@ def allowed_by(literal: Literals, column: Column) -> Allowed:
 
 def ends_of_range(text: str) -> tuple[str, str]:
     """Return the ends of ``low-high`` or ``low to high``, as they are written."""
-    ends = _RANGE.fullmatch(text)
+    ends = NUMBER_RANGE.fullmatch(text)
     if ends is None:
         raise ValueError(f"{text!r} is no range")
     return ends[1], ends[2]
@@ -199,7 +195,9 @@ def require_numbers(column: Column, what: str) -> None:
             "its periods"
         )
     if not isinstance(column, Numeric) and _text_numbers(column) is None:
-        shown = next(text for texts in _texts(column) for text in texts if _finite(text) is None)
+        shown = next(
+            text for texts in _texts(column) for text in texts if finite_number(text) is None
+        )
         raise BadInputError(
             f"column {column.name!r} holds texts, such as {shown!r}, so it has no {what}; ask for "
             "the shares of its values, with = or in"
@@ -223,7 +221,7 @@ def _equal(column: Column, text: str) -> Allowed:
     try:
         bit, negated = find_bit(column, text)
     except BadInputError:
-        ends = _RANGE.fullmatch(text)
+        ends = NUMBER_RANGE.fullmatch(text)
         if ends is None or not isinstance(column, Numeric):
             raise
         return _between(column, ends[1], ends[2])
@@ -308,7 +306,7 @@ def _text_numbers(column: Binary | Categorical) -> tuple[Float64, Float64, Float
     """
     numbers = np.full((3, values_of(column)), np.nan)
     for value, merged in enumerate(_texts(column)):
-        each = [_finite(text) for text in merged]
+        each = [finite_number(text) for text in merged]
         known = [number for number in each if number is not None]
         if len(known) < len(each):
             return None
@@ -322,21 +320,13 @@ def _number(column: Column, text: str) -> float:
         bit, _ = find_bit(column, text)
         if bit < column.buckets:
             return bit
-    found = _finite(text)
+    found = finite_number(text)
     if found is None:
         raise BadInputError(
             f"column {column.name!r} is compared with {text!r}, which is no number; a value that "
             "begins with < or > needs = before it"
         )
     return found
-
-
-def _finite(text: str) -> float | None:
-    try:
-        number = float(text)
-    except ValueError:
-        return None
-    return number if math.isfinite(number) and "_" not in text else None
 
 
 def _as_bits(inside: NDArray[np.bool_]) -> int:

@@ -7,6 +7,7 @@ tree knows no schema: names and values are texts as the user wrote them.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -136,6 +137,20 @@ def print_condition(condition: Condition) -> str:
             return f"{quoted(column)} in ({', '.join(quoted(each) for each in values)})"
         case Between(column, low, high):
             return f"{quoted(column)} between {quoted(low)} and {quoted(high)}"
+
+
+def literals_of(condition: Condition | None) -> Iterator[Literals]:
+    """Yield the literals of a condition from left to right; None has none."""
+    match condition:
+        case None:
+            return
+        case Not(operand):
+            yield from literals_of(operand)
+        case And(operands) | Or(operands):
+            for each in operands:
+                yield from literals_of(each)
+        case _:
+            yield condition
 
 
 def quoted(text: str, *, of_value: bool = False) -> str:

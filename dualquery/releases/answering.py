@@ -16,6 +16,7 @@ from dualquery.questions.asked import Asked, AskedQuantile, ask
 from dualquery.questions.plain import read_question
 from dualquery.questions.syntax import MEAN, SHARE, SUM, Question
 from dualquery.releases.knowledge import Knowledge, Known, Limits
+from dualquery.releases.ruled import FORCED, NO_SUCH_ROWS, forced_share
 from dualquery.runtime.errors import BadInputError
 
 
@@ -42,8 +43,9 @@ def answer_queries(
         column's, None where the given rows are none; ``low`` and ``high``: they hold the true
         answer with probability ``level``, over the noise, for each question by itself; all three
         None where that is not known; ``source``: ``released`` when the query is in the workload,
-        else ``model``, ``synthetic`` or ``measured`` (least squares); ``basis``: what the interval
-        rests on, or why there is none. ``interval``, the pair of low and high, is kept for one
+        else ``model``, ``synthetic`` or ``measured`` (least squares), or ``rules`` where those of
+        the schema leave one answer only; ``basis``: what the interval rests on, or why there is
+        none. ``interval``, the pair of low and high, is kept for one
         release.
 
     Raises
@@ -85,6 +87,9 @@ def answer_question(
     if isinstance(asked, AskedQuantile):
         answer, limits = _quantile(knowledge, asked, level)
         return _line(asked.text, answer, limits, knowledge.source, asked.remark)
+    forced = forced_share(asked, schema, knowledge.rules)
+    if forced is not None:
+        return _forced_line(knowledge, asked, forced, level)
     bought = _bought(knowledge, question)
     if bought is not None:
         answer, limits = bought.likely, _bought_limits(bought, knowledge, level)
@@ -106,6 +111,15 @@ def answer_question(
     if asked.conjunctions and asked.question.measure == SHARE:
         printed = print_queries(asked.conjunctions[0][None, :], schema)[0]
     return _line(printed, answer, limits, source, asked.remark)
+
+
+def _forced_line(knowledge: Knowledge, asked: Asked, share: float, level: float) -> dict[str, Any]:
+    """Return the line of an answer that the rules force; NaN: there are no given rows."""
+    if math.isnan(share):
+        return _line(asked.text, None, Limits(NO_SUCH_ROWS), "rules", asked.remark)
+    limits = _in_rows(knowledge, asked, Limits(FORCED, share, share, level))
+    answer = share * knowledge.release.n if asked.of_rows else share
+    return _line(asked.text, answer, limits, "rules", "")
 
 
 def _bought(knowledge: Knowledge, question: Question) -> BoughtMean | None:

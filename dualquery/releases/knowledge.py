@@ -20,6 +20,8 @@ from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.literals import LiteralRows
 from dualquery.questions.forms import Bounds, LinearForm
 from dualquery.room.row_count import RowCount, bought_epsilon
+from dualquery.rules.forbidden import Forbidden
+from dualquery.rules.reading import rules_of
 from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
@@ -120,6 +122,11 @@ class Knowledge:
         if self.release.model is not None:
             return "model"
         return "measured" if self.release.records is None else "synthetic"
+
+    @cached_property
+    def rules(self) -> Forbidden:
+        """The rules of the schema."""
+        return rules_of(self.release.schema)
 
     @cached_property
     def rows(self) -> RowCount:

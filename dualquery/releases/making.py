@@ -24,6 +24,7 @@ from dualquery.releases.means import MeansPlan, with_means, without_means
 from dualquery.releases.payment import NO_PAYMENT, Payment
 from dualquery.releases.polish import check_polish, polished
 from dualquery.releases.proof import Price, proof_record
+from dualquery.releases.ruled import legal_records, with_forced_answers
 from dualquery.releases.sampling import finished_records
 from dualquery.room.assumptions import numerical_assumptions
 from dualquery.room.curator import Curator
@@ -149,18 +150,22 @@ def make_release(
     terms.payment.finish()
     if journal.lost:
         notes = (*notes, _LOST.format(journal.lost))
-    records, remark = finished_records(outcome, terms.records, task.rows, seed)
-    if records is not None and terms.polish is not None:
-        progress.phase("polishing the records")
-        generator = np.random.default_rng(seed)
-        workload = check_polish(task.queries, terms.polish)
-        records = polished(
-            records, workload, outcome.answers, terms.polish, generator, progress.step
-        )
-    intervals = outcome.intervals
-    if intervals is not None:
-        intervals = intervals.for_rows(count, task.queries.low, task.queries.high)
+    if outcome.intervals is not None:
+        intervals = outcome.intervals.for_rows(count, task.queries.low, task.queries.high)
         intervals = intervals.for_cut(data.schema.max_ones_per_row, budget.neighbours.unit)
+        outcome = replace(outcome, intervals=intervals)
+    outcome, forced = with_forced_answers(outcome, task.queries, task.rules)
+    records, remark = finished_records(outcome, terms.records, task.rows, seed)
+    if records is not None:
+        generator = np.random.default_rng(seed)
+        records = legal_records(records, task.rules, generator)
+        if terms.polish is not None:
+            progress.phase("polishing the records")
+            workload = check_polish(task.queries, terms.polish)
+            records = polished(
+                records, workload, outcome.answers, terms.polish, generator, progress.step
+            )
+            records = legal_records(records, task.rules, generator)
     return Release(
         mechanism=mechanism.name,
         parameters=plan.parameters,
@@ -184,11 +189,11 @@ def make_release(
         records=records,
         trace=outcome.trace,
         solver=outcome.solver,
-        intervals=intervals,
+        intervals=outcome.intervals,
         measurements=outcome.measurements,
         model=outcome.model,
         means=outcome.means,
-        notes=(*data.notes, *notes, *remark),
+        notes=(*data.notes, *notes, *remark, *forced),
         versions=versions(),
         created=created.isoformat(timespec="seconds"),
         proof=proof_record(plan.schedule, outcome.grounds, priced, count, data.schema, privacy),

@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.mechanisms.protocol import MOST_RECORDS, Outcome, default_records
+from dualquery.rules.reading import rules_of
+from dualquery.rules.repair import repaired
 from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
@@ -68,8 +70,8 @@ def sampled_blocks(
 ) -> Iterator[NDArray[np.uint8]]:
     """Yield ``count`` records in blocks of at most `BLOCK_CELLS` cells: uint8 ``(r, bits)``.
 
-    A model is rounded to each block; records of a release are taken equally often, but for a random
-    remainder, in random order.
+    They keep the rules of the schema. A model is rounded to each block; records of a release are
+    taken equally often, but for a random remainder, in random order.
 
     Raises
     ------
@@ -79,13 +81,14 @@ def sampled_blocks(
     if count < 0:
         raise BadInputError(f"cannot draw {count} records; ask for 0 or more")
     source_of_records(release)
+    rules = rules_of(release.schema)
     step = max(1, BLOCK_CELLS // release.schema.domain.bits)
     for first in range(0, max(count, 1), step):
         size = min(step, count - first)
         if release.model is not None:
-            yield release.model.sample(size, generator)
+            yield repaired(release.model.sample(size, generator), rules, generator)
         elif release.records is not None:
-            yield resampled(release.records, size, generator)
+            yield repaired(resampled(release.records, size, generator), rules, generator)
 
 
 def finished_records(

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.escaping import csv_cell
+from dualquery.runtime.whole_files import whole_file
 
 if TYPE_CHECKING:
     import polars as pl
@@ -68,13 +68,11 @@ def _whole_or_not(path: Path, suffixes: Sequence[str]) -> Iterator[Path]:
     from polars.exceptions import PolarsError
 
     try:
-        with tempfile.TemporaryDirectory(prefix=".dualquery-", dir=path.parent) as hidden:
-            part = Path(hidden) / path.name
+        with whole_file(path) as part:
             yield part
             check_target(path, suffixes)
-            part.rename(path)
-    except (OSError, PolarsError) as fault:
-        raise BadInputError(f"cannot write {path}: {fault}; name another --out") from None
+    except PolarsError as fault:
+        raise BadInputError(f"{path}: cannot be written ({fault})") from None
 
 
 def _write_csv(frames: Iterable[pl.DataFrame], path: Path) -> None:

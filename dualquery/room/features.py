@@ -1,8 +1,13 @@
-"""Features: products of indicators "column = value" and of signs of binary columns.
+"""Features: products of indicators "column = value" and of contrasts.
 
-On a legal record a feature is 0 or 1 if it has indicators only, 1 or -1 if it has signs only, and
-0, 1 or -1 if it has both. The sign of a binary column with bit b is ``(-1)^b``. A one-hot column of
-two bits is binary, too: its first bit says everything.
+The *contrast* of a value v of a column with n values is ``1 - n [column = v]``: on a record the
+contrasts of all values add up to 0, and so do those of one value on all values. That of the first
+bit of a binary column is its *sign*, ``(-1)^b``; a one-hot column of two bits is binary, too, and
+its first bit says everything.
+
+A feature is a product of factors on different columns. Its factors on binary columns are signs.
+Those on wider columns are all indicators, or all contrasts; contrasts of wider columns are measured
+for all values of a set of columns, or for none: they make a *block* (`blocks`).
 """
 
 from __future__ import annotations
@@ -13,10 +18,14 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from dualquery.data.cells import axis_sizes
 from dualquery.data.domain import Domain
 from dualquery.rows.repeats import first_occurrences, pad_right
 
 Int64 = NDArray[np.int64]
+
+MOST_CELLS = 1 << 20
+"""Of a block: features stay below this in magnitude, so sums over 2^33 rows are exact doubles."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,13 +36,17 @@ class Features:
     ----------
     bits
         int32, shape ``(f, k)``: the factors of each feature, increasing, padded on the right with
-        -1. The first bit of a binary column stands for its sign, any other for its indicator.
+        -1. The first bit of a binary column stands for its sign.
     domain
         The bits and the columns they belong to.
+    centred
+        bool, shape ``(f,)``: whether the factors on wider columns are contrasts; else they are
+        indicators, as they are for None.
     """
 
     bits: NDArray[np.int32]
     domain: Domain
+    centred: NDArray[np.bool_] | None = None
 
     def __post_init__(self) -> None:
         # The bounds of `strategy` rest on these.
@@ -44,40 +57,100 @@ class Features:
             raise ValueError("features need bits of the domain, and -1 for padding")
         if not np.array_equal(bits, pad_right(bits)) or (bits[:, :1] < 0).any():
             raise ValueError("a feature has increasing bits, one at least, then padding")
-        columns = np.where(bits >= 0, domain.column_of_bit[bits], -1)
+        if self.centred is None:
+            object.__setattr__(self, "centred", np.zeros(len(bits), np.bool_))
+        elif self.centred.shape != (len(bits),) or self.centred.dtype != np.bool_:
+            raise ValueError("each feature is centred or not")
+        columns = self.columns
         if ((columns[:, 1:] == columns[:, :-1]) & (columns[:, 1:] >= 0)).any():
             raise ValueError("the factors of a feature lie on different columns")
         # Its sign is the negated sign of the first bit, so it would be the same feature again.
-        second = self.signs & (bits > domain.offsets[columns])
+        second = self._binary & (bits > domain.offsets[columns])
         if second.any():
             raise ValueError("the sign of a binary column is said by its first bit")
         if (first_occurrences(bits, domain.bits) != np.arange(len(bits))).any():
             raise ValueError("no feature stands there twice")
+        cells = self.blocks.cells
+        if not np.array_equal(np.bincount(self.blocks.of, minlength=len(cells)), cells):
+            raise ValueError("contrasts of wide columns need all values of their columns")
+        if cells.max(initial=1) > MOST_CELLS:
+            raise ValueError(f"a block has at most {MOST_CELLS:,} cells")
 
     def __len__(self) -> int:
         return len(self.bits)
 
     @cached_property
-    def signs(self) -> NDArray[np.bool_]:
-        """Which factors are signs: bool, shape ``(f, k)``."""
+    def columns(self) -> NDArray[np.int64]:
+        """The column of each factor, padded with -1: int64, shape ``(f, k)``."""
+        columns: NDArray[np.int64] = np.where(
+            self.bits >= 0, self.domain.column_of_bit[self.bits], -1
+        ).astype(np.int64)
+        return columns
+
+    @cached_property
+    def _binary(self) -> NDArray[np.bool_]:
         return (self.bits >= 0) & self.domain.has_two_values[self.bits]
 
     @cached_property
-    def kinds(self) -> Int64:
-        """Number of indicators and number of signs of each feature: int64, shape ``(f, 2)``."""
-        factors = (self.bits >= 0).sum(axis=1)
-        signs = self.signs.sum(axis=1)
-        return np.stack((factors - signs, signs), axis=1).astype(np.int64)
+    def contrasts(self) -> NDArray[np.bool_]:
+        """Which factors are contrasts, signs among them: bool, shape ``(f, k)``."""
+        assert self.centred is not None
+        return self._binary | ((self.bits >= 0) & self.centred[:, None])
 
     @cached_property
-    def monomials(self) -> Monomials:
-        """The positive conjunctions from whose counts those of the features follow."""
-        return Monomials.of(self)
+    def values(self) -> Int64:
+        """Number of values of each factor's column, 1 for padding: int64, shape ``(f, k)``."""
+        return np.where(self.bits >= 0, axis_sizes(self.domain)[self.columns], 1)
+
+    @cached_property
+    def kinds(self) -> Int64:
+        """Number of indicators and number of contrasts of each feature: int64, shape ``(f, 2)``."""
+        factors = (self.bits >= 0).sum(axis=1)
+        contrasts = self.contrasts.sum(axis=1)
+        return np.stack((factors - contrasts, contrasts), axis=1).astype(np.int64)
+
+    @cached_property
+    def blocks(self) -> Blocks:
+        """The features of contrasts only, by their columns."""
+        chosen = np.flatnonzero((self.contrasts == (self.bits >= 0)).all(axis=1))
+        columns = self.columns[chosen]
+        first = first_occurrences(columns.astype(np.int32), self.domain.columns)
+        leaders, of = np.unique(first, return_inverse=True)
+        wide = self.contrasts & ~self._binary
+        cells = np.where(wide, self.values, 1)[chosen[leaders]].prod(axis=1, dtype=np.float64)
+        return Blocks(chosen, of.ravel(), columns[leaders], cells)
+
+    def part(self, chosen: NDArray[np.int64]) -> Features:
+        """Return some of the features; of a block all or none."""
+        assert self.centred is not None
+        return Features(self.bits[chosen], self.domain, self.centred[chosen])
+
+
+@dataclass(frozen=True, eq=False)
+class Blocks:
+    """Features of contrasts only, those about the same columns together.
+
+    Parameters
+    ----------
+    features
+        int64, increasing: the features.
+    of
+        int64, one each: their blocks.
+    columns
+        int64, shape ``(b, k)``: the columns of each block, increasing, padded with -1.
+    cells
+        float64, shape ``(b,)``: the features of each: one for every cell of its wide columns.
+    """
+
+    features: Int64
+    of: Int64
+    columns: Int64
+    cells: NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class Monomials:
-    """Features as sums of positive conjunctions: a sign is ``1 - 2 b``.
+    """Features as sums of positive conjunctions: a contrast is ``1 - n b``.
 
     Feature ``owner`` has ``coefficient`` times the conjunction ``term``, or times 1 where ``term``
     is ``len(literals)``.
@@ -91,18 +164,19 @@ class Monomials:
 
     @staticmethod
     def of(features: Features) -> Monomials:
-        """Multiply out the signs."""
+        """Multiply out the contrasts."""
         way = features.bits.shape[1]
         rows, owners, coefficients = [], [], []
         for pattern in range(1 << way):
             kept = (pattern >> np.arange(way) & 1).astype(bool)
-            # Indicators are always kept; signs are kept, or replaced by 1.
-            fits = ((features.bits >= 0) & ~features.signs <= kept).all(axis=1)
+            # Indicators are always kept; contrasts are kept, or replaced by 1.
+            fits = ((features.bits >= 0) & ~features.contrasts <= kept).all(axis=1)
             fits &= (kept <= (features.bits >= 0)).all(axis=1)
             owner = np.flatnonzero(fits)
             rows.append(np.where(kept, features.bits[owner], np.int32(-1)))
             owners.append(owner)
-            coefficients.append((-2) ** (features.signs[owner] & kept).sum(axis=1))
+            factors = np.where(features.contrasts[owner] & kept, -features.values[owner], 1)
+            coefficients.append(factors.prod(axis=1))
         bits = pad_right(np.concatenate(rows))
         first = first_occurrences(bits, features.domain.bits)
         new = (first == np.arange(len(bits))) & (bits[:, 0] >= 0)

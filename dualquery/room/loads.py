@@ -45,7 +45,7 @@ class Loads:
     @cached_property
     def members(self) -> NDArray[np.int32]:
         """Bits of the indicators of these features, padded on the right with -1."""
-        bits, signs = self.features.bits[self._chosen], self.features.signs[self._chosen]
+        bits, signs = self.features.bits[self._chosen], self.features.contrasts[self._chosen]
         rows = np.sort(np.where(signs, np.int32(-1), bits).view(np.uint32), axis=1).view(np.int32)
         return np.ascontiguousarray(rows[:, (rows >= 0).any(axis=0)])
 
@@ -66,18 +66,31 @@ class Loads:
         Of the features with the same columns (and signs), at most one has all its indicators hold:
         a record has one value a column. So the largest weight of each set of columns is added.
         """
-        domain = self.features.domain
-        bits = self.features.bits[self._chosen]
-        columns = np.where(bits >= 0, domain.column_of_bit[bits], np.int32(-1))
+        columns = self.features.columns[self._chosen].astype(np.int32)
         # The heaviest come last; reversed, each set of columns first occurs with its largest.
-        first = first_occurrences(columns[::-1], domain.columns)
+        first = first_occurrences(columns[::-1], self.features.domain.columns)
         leaders = np.unique(first)
         return float(self.weights[self._chosen][::-1][leaders].sum())
 
     def largest_found(self, climbs: int) -> float:
         """Return the largest load of a legal record that a number of climbs find; deterministic."""
+        return max((load for load, _ in self._climbs(climbs, _STREAK)), default=0.0)
+
+    def shares_held(self, climbs: int) -> NDArray[np.float64]:
+        """Return how often each feature holds on records at which climbs end: float64, ``(f,)``.
+
+        Every climb starts from a random record; deterministic.
+        """
+        held = np.zeros(len(self.features))
+        for _, record in self._climbs(climbs, 1):
+            met = np.isin(self.members, record) | (self.members < 0)
+            held[self._chosen] += met.all(axis=1)
+        return held / climbs
+
+    def _climbs(self, climbs: int, streak: int) -> Iterator[tuple[float, NDArray[np.int64]]]:
+        """Climb from random records, or from disturbed ones for a streak: loads, and bits met."""
         if not len(self._chosen):
-            return 0.0
+            return
         domain = self.features.domain
         columns = np.unique(domain.column_of_bit[self.attributes])
         sizes = domain.sizes[columns]
@@ -94,11 +107,11 @@ class Loads:
         indptr = np.searchsorted(column[order], np.arange(len(columns) + 1)).astype(np.int64)
         weights = np.ascontiguousarray(self.weights[self._chosen])
         generator = np.random.default_rng(0)
-        best = local = 0.0
+        local = 0.0
         record = held = np.zeros(len(columns), np.int32)
         for number in range(climbs):
             drawn = (offsets[:-1] + generator.integers(sizes)).astype(np.int32)
-            if number % _STREAK == 0:
+            if number % streak == 0:
                 record, local = drawn, 0.0
             else:
                 record = held.copy()
@@ -109,24 +122,29 @@ class Loads:
             )
             if load >= local:
                 held, local = record, load
-            best = max(best, local)
-        return best
+            yield local, bits[record]
 
 
 @dataclass(frozen=True, eq=False)
 class LightCounts:
-    """The statistic of the features' monomials over rows, heavy rows left out.
+    """The statistic of two lists of conjunctions over rows, of the first with heavy rows left out.
 
     Rows of a load above the limit have none of their indicators counted; None counts all rows.
     """
 
     loads: Loads
     limit: float | None
+    light: NDArray[np.int32]
+    every: NDArray[np.int32]
 
     def __call__(self, rows: BlockRows, threads: int, /) -> NDArray[np.int64]:
-        """Count in some rows: int64, one a monomial."""
+        """Count in some rows: int64, one a conjunction."""
         light = rows if self.limit is None else LightRows(rows, self.loads, self.limit)
-        return ConjunctionCounts(self.loads.features.monomials.literals)(light, threads)
+        counts = [np.zeros(0, np.int64)]
+        for literals, counted in ((self.light, light), (self.every, rows)):
+            if len(literals):
+                counts.append(ConjunctionCounts(literals)(counted, threads))
+        return np.concatenate(counts)
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,20 +12,18 @@ Theorem 14). Where x is added or removed, what x contributes takes the place of 
 
 **Lemma, replace one.** `Strategy.sensitivity` bounds (1):
 
+- features of contrasts only (signs are contrasts) add what `sensitivity.contrasts` proves; their
+  blocks are whole (`features.Features`) and of one scale;
 - a feature of indicators is 0 or 1, and ``(a - b)^2 <= a^2 + b^2`` for these;
 - one of indicators and signs is 0, 1 or -1, and ``(a - b)^2 <= 2 a^2 + 2 b^2``: two records that
   both meet the indicators may differ in the sign, by 2;
 - so all features with indicators add at most the loads (`loads`) of x and of x', with weights
-  ``1 / s^2`` and ``2 / s^2``: at most twice the largest load;
-- a feature of p signs only changes, by 2, when an odd number of its columns differ. If x and x'
-  differ in a of the d binary columns, at most
-  ``K_p(a) = sum over odd i of C(a, i) C(d - a, p - i)`` features of p signs change; if records
-  have at most r 1s, a is at most 2r.
+  ``1 / s^2`` and ``2 / s^2``: at most twice the largest load.
 
 **Lemma, add or remove.** The square of a feature with indicators is 1 on a record that meets them
-all, whatever the signs, and else 0; the square of a feature of signs only is 1. So (2) *is* the
-largest load, with weights ``1 / s^2`` for features of indicators and for mixed ones alike, plus
-``1 / s^2`` for every feature of signs only. A mixed feature costs half as much here as in (1):
+all, whatever the signs, and else 0. So (2) *is* the largest load, with weights ``1 / s^2`` for
+features of indicators and for mixed ones alike, plus the squared lengths of the blocks of
+contrasts, which are the same on every record. A mixed feature costs half as much here as in (1):
 there is no other record whose sign could be the opposite one. Of the features with the same columns
 a record meets the indicators of one at most, so each set of columns adds its largest weight once
 (`loads.Loads.proven`).
@@ -36,9 +34,9 @@ and the larger bound counts; loads have the weights of replacing a row, which ar
 one or larger.
 
 A row whose load, with the weights of the relation, is above the limit has 0 for every feature with
-indicators, and keeps its features of signs only. What a row adds to the sums is so a function of
-this row alone, neighbours differ in what one row adds, and the bounds above hold for rows of either
-kind: the load of one that is left out is 0.
+indicators, and keeps its features of contrasts only. What a row adds to the sums is so a function
+of this row alone, neighbours differ in what one row adds, and the bounds above hold for rows of
+either kind: the load of one that is left out is 0.
 """
 
 from __future__ import annotations
@@ -52,8 +50,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.privacy.neighbours import Neighbours
-from dualquery.room.features import Features
+from dualquery.room.features import Features, Monomials
 from dualquery.room.loads import LightCounts, Loads
+from dualquery.room.sensitivity.contrasts import largest_distance, squared_lengths
 
 if TYPE_CHECKING:
     from dualquery.rows.protocol import Rows
@@ -85,16 +84,26 @@ class Strategy:
         ):
             # A weight 1 / s^2 that is 0 would cost nothing, an infinite one hide all others.
             raise ValueError("every feature needs a scale from 1e-100 to 1e100")
+        blocks = self.features.blocks
+        if not np.array_equal(self._block_scales[blocks.of], scales[blocks.features]):
+            raise ValueError("the features of a block have one scale")
         if self.limit is not None and not (math.isfinite(self.limit) and self.limit >= 0):
             raise ValueError(f"the limit on loads is {self.limit}")
 
     def sums(self, rows: Rows, threads: int) -> Int64:
         """Return the exact sums of the features over private rows, heavy ones left out."""
-        if not len(self.features):
-            return np.zeros(0, np.int64)
-        monomials = self.features.monomials
-        counts = rows.total(LightCounts(self.loads, self.limit), threads)
-        return monomials.combine(counts, rows.n, len(self.features))
+        sums = np.zeros(len(self.features), np.int64)
+        parts = np.flatnonzero(self.features.kinds[:, 0] > 0), self.features.blocks.features
+        light, every = (Monomials.of(self.features.part(part)) for part in parts)
+        counts = rows.total(
+            LightCounts(self.loads, self.limit, light.literals, every.literals), threads
+        )
+        cut = len(light.literals)
+        for part, monomials, counted in zip(
+            parts, (light, every), (counts[:cut], counts[cut:]), strict=True
+        ):
+            sums[part] = monomials.combine(counted, rows.n, len(part))
+        return sums
 
     @cached_property
     def loads(self) -> Loads:
@@ -106,14 +115,24 @@ class Strategy:
     @cached_property
     def sensitivity(self) -> float:
         """L2 sensitivity of the features over their scales, above 0 (see the module)."""
-        largest = self._largest_load
-        pure = self.features.kinds[:, 0] == 0
+        blocks, domain = self.features.blocks, self.features.domain
+        weights = 1.0 / self._block_scales**2
         squared = []
         if self.neighbours.replaces:
-            squared.append(2.0 * largest + _signs_apart(self.features, self.scales))
+            apart = largest_distance(domain, blocks.columns, weights)
+            squared.append(2.0 * self._largest_load + apart)
         if not self.neighbours.rows_public:
-            squared.append(largest + float((1.0 / self.scales[pure] ** 2).sum()))
+            lengths = weights * squared_lengths(domain, blocks.columns)
+            squared.append(self._largest_load + float(lengths.sum()))
         return self.neighbours.steps * math.sqrt(max(squared) * rounding_room(self.features))
+
+    @cached_property
+    def _block_scales(self) -> NDArray[np.float64]:
+        """The scale of each block."""
+        blocks = self.features.blocks
+        scales = np.empty(len(blocks.columns))
+        scales[blocks.of] = self.scales[blocks.features]
+        return scales
 
     @property
     def _largest_load(self) -> float:
@@ -125,26 +144,3 @@ class Strategy:
 def rounding_room(features: Features) -> float:
     """Return more than the rounding of two sums of as many positive terms, relatively, and 1."""
     return 1.0 + 2.0**-51 * (len(features) + 1000)
-
-
-def _signs_apart(features: Features, scales: NDArray[np.float64]) -> float:
-    """Bound what features of signs only add to (1)."""
-    kinds = features.kinds
-    pure = (kinds[:, 0] == 0) & (kinds[:, 1] > 0)
-    if not pure.any():
-        return 0.0
-    weights = 1.0 / scales[pure] ** 2
-    ways = kinds[pure, 1]
-    columns = len(np.unique(features.bits[pure][features.bits[pure] >= 0]))
-    most = features.domain.max_ones
-    apart = np.arange((columns if most is None else min(columns, 2 * most)) + 1)
-    changed = np.zeros(len(apart))
-    for way in np.unique(ways).tolist():
-        of_way = weights[ways == way]
-        sets = [
-            sum(math.comb(a, i) * math.comb(columns - a, way - i) for i in range(1, way + 1, 2))
-            for a in apart.tolist()
-        ]
-        # There are no more than are measured, nor heavier ones.
-        changed += np.minimum(np.array(sets, np.float64) * of_way.max(), of_way.sum())
-    return 4.0 * float(changed.max())

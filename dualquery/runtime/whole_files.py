@@ -30,4 +30,4 @@ def whole_file(path: str | Path) -> Iterator[Path]:
                 os.fsync(handle.fileno())
             part.replace(target)
     except OSError as fault:
-        raise BadInputError(f"{target}: cannot be written ({fault.strerror})") from None
+        raise BadInputError(f"{target}: cannot be written ({fault.strerror or fault})") from None

@@ -59,6 +59,7 @@ _KNOWN = (
     DataFile("mcsherry-adult", "dualquery/mcsherry-adult.txt.gz",
              f"mcsherry-adult.txt.bz2 of {_AUTHORS}", "bitstring:"),
     DataFile("adult-train", "mwem/adult_train.csv.gz", f"adult.data of {_UCI}, with a header"),
+    DataFile("adult-test", "mwem/adult_test.csv.gz", f"adult.test of {_UCI}, with a header"),
     DataFile("transfusion", "mwem/transfusion.csv",
              f"Blood Transfusion Service Center of {_UCI}"),
     DataFile("mildew", "mwem/mildew.csv", "mildew of the R package gRbase"),

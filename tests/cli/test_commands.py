@@ -15,13 +15,13 @@ import polars as pl
 import pytest
 
 import dualquery as package
-from dualquery.cli.main import app
+from dualquery.cli.main import FIRST_STEPS, app
 
 ROOT = Path(__file__).resolve().parents[2]
 RELEASE_KEYS = {
     "release", "format_version", "mechanism", "parameters", "options", "privacy", "rows", "bits",
     "queries", "way", "workload", "synthetic_records", "solver", "intervals", "measurements",
-    "model", "notes", "versions", "created",
+    "model", "means", "notes", "versions", "created",
 }  # fmt: skip
 COMMANDS = [
     "release", "evaluate", "answer", "table", "sample", "report", "budget", "solvers", "schema",
@@ -600,8 +600,9 @@ def test_schema_leaves_existing_files_alone(dualquery, files, here) -> None:
 
 def test_version_help_and_no_command(dualquery) -> None:
     assert dualquery("--version").out == f"dualquery {package.__version__}\n"
-    for arguments in (["--help"], ["-h"], []):
-        done = dualquery(*arguments)
+    assert dualquery().out == f"{FIRST_STEPS}\n"
+    for asked in ("--help", "-h"):
+        done = dualquery(asked)
         assert done.code == 0
         for command in COMMANDS:
             assert command in done.out

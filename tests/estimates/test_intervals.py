@@ -149,7 +149,7 @@ def test_rows_that_are_not_there_answer_as_is_said(kind: str) -> None:
     asked = QueryMeasurement(workload, AR)
     if kind == "features":
         expansion = Expansion.of(workload)
-        asked = FeatureMeasurement(expansion, plan_strategy(expansion, AR))
+        asked = FeatureMeasurement(expansion, plan_strategy(expansion, AR, True))
     rows, public = 30, 41
     records = load(people(rows), schema=SCHEMA).records
     event = GaussianNoise(asked.sensitivity, 1e-6)

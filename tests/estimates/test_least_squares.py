@@ -62,9 +62,30 @@ def features() -> Measurements:
     )
 
 
+def blocks() -> Measurements:
+    """Return whole blocks of contrasts, and a few cells of a set of columns, without noise yet."""
+    cells = marginal(0, 2, 3)[::2].tolist()
+    lists = [
+        *([-bit - 1] for bit in (0, 1, 2, 3, 4, 6, 7, 8, 9)),
+        *([-a - 1, -b - 1] for a in (0, 1, 2) for b in (6, 7, 8, 9)),
+        *([-a - 1, -b - 1] for a in (0, 1, 2) for b in (3, 4)),
+        *cells,
+    ]
+    count = len(lists)
+    return Measurements(
+        np.concatenate(([0], np.cumsum([len(each) for each in lists]))).astype(np.int64),
+        np.concatenate(lists).astype(np.int32),
+        np.full(count, -1, np.int32),
+        np.zeros(count),
+        np.concatenate((np.full(9, 0.01), np.full(18, 0.02), np.full(len(cells), 0.03))),
+        np.zeros(count),
+        "gaussian",
+    )
+
+
 def noisy(plain: Measurements, generator: np.random.Generator) -> Measurements:
     """Return measurements of the table with noise."""
-    true = functionals(plain, RECORDS) @ SHARES
+    true = functionals(plain, RECORDS, DOMAIN) @ SHARES
     if plain.noise == "gaussian":
         noise = generator.normal(size=len(plain))
     else:
@@ -92,11 +113,13 @@ def true_cells(columns) -> np.ndarray:
 
 
 @pytest.mark.parametrize("columns", [(0,), (1, 3), (0, 1, 3), (0, 2, 3)])
-@pytest.mark.parametrize("plain", [features(), marginals()], ids=["features", "marginals"])
+@pytest.mark.parametrize(
+    "plain", [features(), marginals(), blocks()], ids=["features", "marginals", "blocks"]
+)
 def test_evidence_is_of_the_cells(plain: Measurements, columns) -> None:
     """Without noise every number is its functional of the cells, sums over other columns too."""
     exact = Measurements(
-        plain.starts, plain.factors, plain.queries, functionals(plain, RECORDS) @ SHARES,
+        plain.starts, plain.factors, plain.queries, functionals(plain, RECORDS, DOMAIN) @ SHARES,
         plain.deviations, plain.absent, plain.noise,
     )  # fmt: skip
     evidence = Measured(exact, DOMAIN).about(columns)

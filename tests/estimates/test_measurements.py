@@ -34,7 +34,7 @@ def some() -> Measurements:
 def test_codes_say_what_a_number_is_the_mean_of() -> None:
     rows = all_records(DOMAIN)
     sign = 1.0 - 2.0 * rows
-    found = functionals(some(), rows)
+    found = functionals(some(), rows, DOMAIN)
     expected = [
         rows[:, 0] * (1 - rows[:, 1]),
         1 - rows[:, 2],
@@ -45,6 +45,16 @@ def test_codes_say_what_a_number_is_the_mean_of() -> None:
         sign[:, 4],
     ]
     np.testing.assert_array_equal(found, expected)
+
+
+def test_contrasts_add_up_to_nothing_over_a_column() -> None:
+    bits = np.array([[0, 1], [0, 2], [0, 3]], np.int32)
+    contrasts = Features(bits, DOMAIN, np.ones(3, np.bool_))
+    rows = all_records(DOMAIN)
+    found = functionals(Measurements.of_features(contrasts, np.zeros(3), 1.0), rows, DOMAIN)
+    expected = (1.0 - 2.0 * rows[:, :1]) * (1.0 - 3.0 * rows[:, 1:4])
+    np.testing.assert_array_equal(found, expected.T)
+    np.testing.assert_array_equal(found.sum(axis=0), 0)
 
 
 def test_they_come_back_from_their_table() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -58,3 +59,10 @@ def test_rules_are_between_columns_and_can_be_kept() -> None:
         for rule in ruled.constraints:
             assert len(np.unique(column[rule.attributes])) == len(rule.attributes)
         assert ruled.feasible(get_solver("auto:fast").solve(ruled).record)
+
+
+@pytest.mark.slow
+def test_the_quick_form_is_the_one_in_the_manifest(tmp_path) -> None:
+    list(export(Choices(quick=True), tmp_path))
+    committed = Path(family.__file__).with_name("quick.csv")
+    assert (tmp_path / MANIFEST).read_bytes() == committed.read_bytes()

@@ -38,7 +38,17 @@ def quick_best(monkeypatch) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["figure1", "figure2", "figure3", "figure4", "parameters", "policy", "accuracy", "headline"],
+    [
+        "figure1",
+        "figure2",
+        "figure3",
+        "figure4",
+        "parameters",
+        "policy",
+        "accuracy",
+        "headline",
+        "learning",
+    ],
 )
 @pytest.mark.usefixtures("quick_best")
 def test_a_quick_form_reaches_its_picture(name, tmp_path) -> None:

@@ -186,7 +186,7 @@ def test_kept_measurements_are_the_truth_plus_the_noise_that_they_state(case, me
     if kept is None:
         assert case.name in UNMEASURED
         return
-    truth = functionals(kept, rows(1)).mean(axis=1)
+    truth = functionals(kept, rows(1), work.queries.domain).mean(axis=1)
     norms = (kept.values - truth) / kept.deviations
     # Laplace noise has the kurtosis 6, so its squares vary more.
     each = 2.0 if kept.noise == "gaussian" else 5.0

@@ -73,7 +73,7 @@ class Made:
 def noisy(seed: int, deviation: float = 0.01, literals=None) -> Made:
     literals = pairs() if literals is None else literals
     plain = Measurements.of_literals(literals, np.zeros(len(literals)), deviation)
-    true = functionals(plain, ROWS).mean(axis=1)
+    true = functionals(plain, ROWS, DOMAIN).mean(axis=1)
     noise = np.random.default_rng(seed).normal(scale=deviation, size=len(literals))
     model = ProductMixture.single(DOMAIN, ROWS.mean(axis=0))
     return Made(Measurements.of_literals(literals, true + noise, deviation), model)

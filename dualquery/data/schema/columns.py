@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -25,6 +24,7 @@ from dualquery.data.schema.checks import (
     check_name,
 )
 from dualquery.data.schema.dates import Dates
+from dualquery.data.schema.numbers import NUMBER_RANGE, finite_number
 from dualquery.data.schema.within import Rule, Within, drawn, mean_of, rules_of, without_lists
 from dualquery.runtime.errors import BadInputError, close_names
 
@@ -479,27 +479,22 @@ _KINDS: dict[str, tuple[tuple[str, ...], Callable[[str, Mapping[str, object]], C
 }
 
 
-# Possessive: a text of many digits that is no number is seen to be none in one go.
-_FLOAT = r"[-+]?(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][-+]?\d++)?"
-_ENDS = re.compile(rf"\s*({_FLOAT})\s*(?:-|to)\s*({_FLOAT})\s*", re.ASCII)
-
-
 def _category(column: Categorical, value: str) -> int | None:
     """Return the bit of a text, or of the only category that is the same number."""
     if value in column.codes:
         return column.codes[value]
-    number = _finite(value)
+    number = finite_number(value)
     if number is None:
         return None
-    same = {bit for text, bit in column.codes.items() if _finite(text) == number}
+    same = {bit for text, bit in column.codes.items() if finite_number(text) == number}
     return same.pop() if len(same) == 1 else None
 
 
 def _bucket(column: Numeric, value: str) -> int | None:
     """Return the bucket that holds a number or has the ends, or None if the column has none."""
-    if ends := _ENDS.fullmatch(value):
+    if ends := NUMBER_RANGE.fullmatch(value):
         return _bucket_between(column, float(ends[1]), float(ends[2]))
-    number = _finite(value)
+    number = finite_number(value)
     if number is None or not column.edges[0] <= number <= column.edges[-1]:
         return None
     if column.integer and not number.is_integer():
@@ -512,15 +507,6 @@ def _bucket_between(column: Numeric, low: float, high: float) -> int | None:
     meant = list(zip(column.edges, map(float, column.edge_texts), strict=True))
     buckets = enumerate(itertools.pairwise(meant))
     return next((i for i, (lower, upper) in buckets if low in lower and high in upper), None)
-
-
-def _finite(text: str) -> float | None:
-    """Return the finite number that a text is, or None."""
-    try:
-        number = float(text)
-    except ValueError:
-        return None
-    return number if math.isfinite(number) and "_" not in text else None
 
 
 def _rounded(edge: float) -> str:

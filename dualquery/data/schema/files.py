@@ -15,6 +15,7 @@ from dualquery.data.schema.columns import column_from_dict, suggest
 from dualquery.data.schema.dictionaries import schema_of_dictionary
 from dualquery.data.schema.items import ItemSchema
 from dualquery.data.schema.protocol import FORMAT_NAME, SCHEMA_VERSION
+from dualquery.data.schema.rules import rules_from, with_mappings
 from dualquery.data.schema.table import TableSchema
 from dualquery.runtime.documents import read_document
 from dualquery.runtime.errors import BadInputError
@@ -52,6 +53,8 @@ def load_schema(name_or_path: str | Path) -> TableSchema | ItemSchema:
             )
     try:
         fields = _parse(path)
+        if isinstance(path, Path):
+            fields = with_mappings(fields, path.parent)
         foreign = schema_of_dictionary(fields)
         schema = foreign or schema_from_dict(fields)
     except BadInputError as fault:
@@ -76,7 +79,7 @@ def write_schema(schema: TableSchema | ItemSchema, path: str | Path) -> None:
 
 
 def format_schema(schema: TableSchema | ItemSchema) -> str:
-    """Return the text of a schema file: JSON, one line a column.
+    """Return the text of a schema file: JSON, one line a column or rule.
 
     A draft leaves out its name, which is that of the data, for its file's.
     """
@@ -85,9 +88,9 @@ def format_schema(schema: TableSchema | ItemSchema) -> str:
         del fields["name"]
     lines = []
     for key, value in fields.items():
-        if key == "columns" and isinstance(value, list):
+        if key in ("columns", "rules") and isinstance(value, list):
             rows = ",\n".join("    " + json.dumps(row, ensure_ascii=False) for row in value)
-            lines.append(f'  "columns": [\n{rows}\n  ]')
+            lines.append(f'  "{key}": [\n{rows}\n  ]')
         else:
             lines.append(f"  {json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}")
     return "{\n" + ",\n".join(lines) + "\n}\n"
@@ -124,7 +127,7 @@ def schema_from_dict(fields: Mapping[str, object]) -> TableSchema | ItemSchema:
         raise BadInputError(f"schema: kind is {kind!r}; it must be table or items")
     common = ("format", "version", "kind", "name", "declared", "max_ones_per_row")
     own = (
-        ("drop_incomplete", "missing_values", "columns")
+        ("drop_incomplete", "missing_values", "columns", "rules")
         if kind == "table"
         else ("outside", "items", "names")
     )
@@ -154,6 +157,7 @@ def schema_from_dict(fields: Mapping[str, object]) -> TableSchema | ItemSchema:
         drop_incomplete=_typed(fields, "drop_incomplete", bool, False),
         missing_values=tuple(map(str, _typed(fields, "missing_values", list, [""]))),
         max_ones_per_row=most,  # type: ignore[arg-type]  # checked by the class
+        rules=rules_from(fields.get("rules", [])),
     )
 
 

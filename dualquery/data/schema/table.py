@@ -23,7 +23,9 @@ from dualquery.data.schema.columns import (
     find_bit,
     suggest,
 )
+from dualquery.data.schema.orders import Orders
 from dualquery.data.schema.protocol import check_max_ones, check_shape, header, max_ones_entry
+from dualquery.data.schema.rules import Rule, rules_entry
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.escaping import html_text
 
@@ -59,6 +61,10 @@ class TableSchema:
     max_ones_per_row
         Rows with more 1s than this are cut to this many (`dualquery.data.truncation`); None for no
         cut. It needs binary columns only.
+    rules
+        Rules between the columns, which all records keep (`dualquery.rules`).
+    left_out
+        Names of columns that rules may name, but records do not have: see `restrict`.
     summed
         Names of numeric columns whose rows carry their numbers (`grids`). A choice of the reader's,
         not of the schema's file.
@@ -77,6 +83,8 @@ class TableSchema:
     drop_incomplete: bool = False
     missing_values: tuple[str, ...] = ("",)
     max_ones_per_row: int | None = None
+    rules: tuple[Rule, ...] = ()
+    left_out: tuple[str, ...] = ()
     summed: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -106,6 +114,7 @@ class TableSchema:
                     f"{where}: a row always has one of its {column.bits} values, so rows cannot be "
                     "cut; --max-ones-per-row is for tables whose columns are all binary"
                 )
+        _ = self.orders  # checks them
 
     @cached_property
     def domain(self) -> Domain:
@@ -113,6 +122,11 @@ class TableSchema:
         sizes = [column.bits for column in self.columns]
         offsets = np.array([0, *itertools.accumulate(sizes)], np.int64)
         return Domain(offsets, self.max_ones_per_row)
+
+    @cached_property
+    def orders(self) -> Orders:
+        """The orders of two columns among the rules."""
+        return Orders.of(self.columns, self.rules)
 
     @cached_property
     def grids(self) -> tuple[Grid, ...]:
@@ -173,10 +187,12 @@ class TableSchema:
         return np.array(select_columns(choice, self.column_names), np.int64)
 
     def restrict(self, choice: ColumnChoice) -> TableSchema:
-        """Return the schema of the selected columns only."""
+        """Return the schema of the selected columns only. For its rules, it knows the others."""
         chosen = select_columns(choice, self.column_names)
-        kept = tuple(self.columns[number] for number in chosen)
-        return replace(self, columns=kept, summed=())
+        columns = tuple(self.columns[number] for number in chosen)
+        kept = {column.name for column in columns}
+        others = tuple(name for name in self.column_names if name not in kept and self.rules)
+        return replace(self, columns=columns, left_out=(*self.left_out, *others), summed=())
 
     def with_max_ones(self, most: int | None) -> TableSchema:
         """Return the schema whose rows are cut to at most ``most`` 1s; None for no cut."""
@@ -193,8 +209,9 @@ class TableSchema:
     ) -> pl.DataFrame:
         """Return records in the user's columns (see `Schema.decode`).
 
-        A bucket becomes a number that its rule draws, merged categories the first of them, a
-        missing value null. Categories that are whole numbers, and no others, come back as numbers.
+        A bucket becomes a number that is drawn as ``within`` and the orders among the rules say,
+        merged categories the first of them, a missing value null. Categories that are whole
+        numbers, and no others, come back as numbers.
         """
         import polars as pl
 
@@ -204,12 +221,46 @@ class TableSchema:
         avoided = [
             number for text in self.missing_values if (number := _as_number(text)) is not None
         ]
-        return pl.DataFrame(
-            [
-                _decode_column(column, of_column, drawing, avoided)
-                for column, of_column in zip(self.columns, codes, strict=True)
-            ]
-        )
+        decoded = [
+            _decode_column(column, of_column, drawing, avoided)
+            for column, of_column in zip(self.columns, codes, strict=True)
+        ]
+        for place, numbers in self._in_order(codes, decoded, drawing, avoided).items():
+            decoded[place] = numbers
+        return pl.DataFrame(decoded)
+
+    def _in_order(
+        self,
+        codes: NDArray[np.int32],
+        decoded: Sequence[pl.Series],
+        generator: np.random.Generator,
+        avoided: Sequence[float],
+    ) -> dict[int, pl.Series]:
+        """Return the columns of numbers that stand in orders, drawn so that these hold."""
+        import polars as pl
+
+        known = self.orders.numbers
+        values: dict[int, NDArray[np.float64]] = {}
+        for place, each in known.items():
+            values[place] = each.low[codes[place]]
+        numeric = {p: c for p in known if isinstance(c := self.columns[p], Numeric)}
+        for place in numeric:
+            values[place] = decoded[place].cast(pl.Float64).to_numpy().copy()
+
+        def draw(place: int, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+            if place not in numeric:
+                return np.asarray(values[place][rows])
+            again = _decode_column(numeric[place], codes[place, rows], generator, avoided)
+            found: NDArray[np.float64] = again.cast(pl.Float64).to_numpy()
+            return found
+
+        self.orders.keep(codes, values, draw, generator)
+        return {
+            place: pl.Series(column.name, values[place], nan_to_null=True).cast(
+                decoded[place].dtype
+            )
+            for place, column in numeric.items()
+        }
 
     def _codes(self, records: NDArray[np.uint8]) -> NDArray[np.int32]:
         """Return the local bit of each column, of a binary one its value: ``(columns, r)``."""
@@ -243,6 +294,7 @@ class TableSchema:
             "missing_values": list(self.missing_values),
             "columns": [column.to_dict() for column in self.columns],
             **max_ones_entry(self.max_ones_per_row),
+            **rules_entry(self.rules),
         }
 
 

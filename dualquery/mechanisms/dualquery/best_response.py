@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +11,12 @@ from numpy.typing import NDArray
 
 from dualquery.data.domain import Domain
 from dualquery.queries.disjunctions import Disjunctions
-from solvers import BestResponse, Groups
+from dualquery.rules.constraints import constraints_of
+from dualquery.rules.forbidden import Forbidden
+from solvers import BestResponse, Groups, LinearConstraint
+
+_PRICE = 0.5
+"""Of a broken rule, in units of what a change of one attribute typically moves the objective by."""
 
 
 def groups_of(domain: Domain) -> Groups:
@@ -21,8 +27,36 @@ def groups_of(domain: Domain) -> Groups:
     return Groups(indptr=indptr, members=members)
 
 
+def ruled(rules: Forbidden | None) -> Sequence[LinearConstraint]:
+    """Return the rules of a schema as linear constraints; None has none."""
+    return () if rules is None else constraints_of(rules)
+
+
+def softened(problem: BestResponse, penalties: NDArray[np.int32]) -> BestResponse:
+    """Return a problem without its constraints, in which breaking a rule has a price.
+
+    What a change of one attribute moves the objective by is the mean absolute weight times the root
+    of an attribute's mean number of literals. A search by such changes passes through records that
+    break a rule, as long as the price is not far above that.
+
+    ``penalties`` are the conjunctions of `dualquery.rules.constraints.penalties_of`.
+    """
+    width = max(problem.terms.shape[1], penalties.shape[1])
+    terms = [
+        np.pad(each, ((0, 0), (0, width - each.shape[1])), constant_values=-1)
+        for each in (problem.terms, penalties)
+    ]
+    crowding = np.count_nonzero(problem.terms >= 0) / max(problem.attributes, 1)
+    price = _PRICE * float(np.abs(problem.weights).mean() if len(problem.weights) else 0.0)
+    weights = np.append(problem.weights, np.full(len(penalties), -price * np.sqrt(crowding)))
+    return BestResponse.merging(problem.attributes, np.concatenate(terms), weights, problem.groups)
+
+
 def best_response(
-    queries: Disjunctions, drawn: NDArray[np.int64], draws: NDArray[np.integer[Any]]
+    queries: Disjunctions,
+    drawn: NDArray[np.int64],
+    draws: NDArray[np.integer[Any]],
+    constraints: Sequence[LinearConstraint] = (),
 ) -> BestResponse:
     """Pose the problem of a sample: which record satisfies most of it.
 
@@ -35,6 +69,8 @@ def best_response(
     draws
         Whole numbers, shape ``(s,)``: +w for w draws of the query, -w for w draws of its
         complement ``1 - q``.
+    constraints
+        What the rules of the schema ask of a record (`ruled`).
     """
     lengths = np.diff(queries.indptr)[drawn]
     draw = np.repeat(np.arange(len(drawn)), lengths)
@@ -42,7 +78,7 @@ def best_response(
     terms = queries.conjunctions.literals[queries.indptr[drawn][draw] + within]
     weights = draws[draw].astype(np.float64)
     domain = queries.domain
-    problem = BestResponse.merging(domain.bits, terms, weights, groups_of(domain))
+    problem = BestResponse.merging(domain.bits, terms, weights, groups_of(domain), constraints)
     # A complement is 1 less all its conjunctions.
     complements = -int(draws[draws < 0].sum(dtype=np.int64))
     return replace(problem, constant=problem.constant + complements)

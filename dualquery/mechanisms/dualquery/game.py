@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.estimates.expected import ExpectedError
+from dualquery.mechanisms.dualquery.best_response import ruled
 from dualquery.mechanisms.dualquery.options import GameOptions
 from dualquery.mechanisms.dualquery.parameters import Chosen, choose_parameters
 from dualquery.mechanisms.dualquery.predictions import game_bytes, game_error
@@ -122,8 +123,9 @@ class DualQuery(GameOptions, Mechanism[GameDetails]):
         """Play the game."""
         chosen, game = plan.details.chosen, plan.details.chosen.schedule
         transcript = Transcript(
-            disjunctions_of(task.queries), game.step, chosen.remembered_rounds, game.rounds
-        )
+            disjunctions_of(task.queries), game.step, chosen.remembered_rounds, game.rounds,
+            ruled(task.rules),
+        )  # fmt: skip
         solver = guarded(chosen.solver)
         player = RecordPlayer(
             task.queries.domain,
@@ -132,10 +134,11 @@ class DualQuery(GameOptions, Mechanism[GameDetails]):
             session.threads,
             self.free,
             np.random.default_rng(session.public_seed),
+            task.rules,
         )
         trace: list[dict[str, Any]] = []
 
-        rehearse(chosen.solver, task.queries, game.samples, self.solver_timeout)
+        rehearse(chosen.solver, task, game.samples, self.solver_timeout)
         record = player.first_record()
         curator.begin_game(game.step)
         for number in range(2, game.rounds + 1):

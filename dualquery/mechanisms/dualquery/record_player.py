@@ -7,22 +7,32 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.data.domain import Domain
-from dualquery.mechanisms.dualquery.best_response import best_response, groups_of
+from dualquery.mechanisms.dualquery.best_response import (
+    best_response,
+    groups_of,
+    ruled,
+    softened,
+)
 from dualquery.mechanisms.dualquery.options import FreePolicy
 from dualquery.mechanisms.dualquery.responses import fallback, legal_response, restored, stored
-from dualquery.mechanisms.protocol import Session
-from dualquery.queries.family import Queries, disjunctions_of
+from dualquery.mechanisms.protocol import Session, Task
+from dualquery.queries.family import disjunctions_of
+from dualquery.rules.constraints import penalties_of
+from dualquery.rules.forbidden import Forbidden
+from dualquery.rules.repair import repaired
 from solvers import BestResponse, Solution, get_solver
 from solvers.errors import SolverError
 from solvers.protocol import Solver
 from solvers.registry import is_built_in
 
 _REHEARSAL_SECONDS = 1.0
+_HINT_SECONDS = 1.0
 
 _log = logging.getLogger(__name__)
 
@@ -39,11 +49,13 @@ class RecordPlayer:
     free: FreePolicy
     """Values of attributes that no query of a problem mentions (see `fill_unmentioned`)."""
     generator: np.random.Generator
+    rules: Forbidden | None = None
+    """Of the schema: all records keep them."""
 
     def first_record(self) -> NDArray[np.uint8]:
         """Return a record for round 1, in which no query has been shown: uint8 ``(d,)``."""
         nothing = np.zeros(self.domain.bits, dtype=np.bool_)
-        return fill_unmentioned(self.domain, nothing, self.free, self.generator)
+        return self._kept(fill_unmentioned(self.domain, nothing, self.free, self.generator))
 
     def recalled(
         self, number: int, problem: BestResponse, previous: NDArray[np.uint8], session: Session
@@ -65,23 +77,55 @@ class RecordPlayer:
         It starts from the previous round's record, of the same shape.
         """
         default = self._default(problem, previous)
+        seed = int(self.generator.integers(2**31))
         found = self.solver.solve(
             problem,
             time_limit=self.time_limit,
             threads=self.threads,
-            seed=int(self.generator.integers(2**31)),
-            hint=previous,
+            seed=seed,
+            hint=previous if self.rules is None else self._hint(problem, previous, seed),
             default=default,
         )
         return legal_response(problem, found, default)
 
     def _default(self, problem: BestResponse, previous: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        return fill_unmentioned(
-            self.domain, mentioned_attributes(problem), self.free, self.generator, previous
-        )
+        mentioned = mentioned_attributes(problem)
+        filled = fill_unmentioned(self.domain, mentioned, self.free, self.generator, previous)
+        return self._kept(filled)
+
+    def _hint(
+        self, problem: BestResponse, previous: NDArray[np.uint8], seed: int
+    ) -> NDArray[np.uint8]:
+        """Return a legal record to start from, the previous one or a better one.
+
+        Rules may tie columns to each other so that no legal record differs from another in one of
+        them alone; a search by such moves would play the same values for ever. This one may break
+        rules, for a price, and what it finds is brought to the nearest legal record.
+        """
+        soft = softened(problem, self._penalties)
+        seconds = min(self.time_limit, _HINT_SECONDS)
+        found = self._searcher.solve(soft, time_limit=seconds, seed=seed, hint=previous)
+        legal = self._kept(found.record)
+        return legal if problem.value(legal) > problem.value(previous) else previous
+
+    @cached_property
+    def _penalties(self) -> NDArray[np.int32]:
+        assert self.rules is not None
+        return penalties_of(self.rules)
+
+    @cached_property
+    def _searcher(self) -> Solver:
+        return get_solver("auto:brief")
+
+    def _kept(self, record: NDArray[np.uint8]) -> NDArray[np.uint8]:
+        """Return the record, or a nearest one that keeps the rules."""
+        if self.rules is None:
+            return record
+        kept: NDArray[np.uint8] = repaired(record[None, :], self.rules, self.generator)[0]
+        return kept
 
 
-def rehearse(solver: str, queries: Queries, samples: int, time_limit: float) -> None:
+def rehearse(solver: str, task: Task, samples: int, time_limit: float) -> None:
     """Let a new solver of this package play a made-up round: one that refuses shall do so now.
 
     Later a draw is paid for. What else goes wrong is survived then. Others' solvers play no such
@@ -95,8 +139,9 @@ def rehearse(solver: str, queries: Queries, samples: int, time_limit: float) -> 
     if not is_built_in(solver) or solver.partition(":")[0] == "auto":
         return  # auto refuses nothing
     generator = np.random.default_rng(0)
-    drawn = np.unique(generator.integers(len(queries), size=samples))
-    problem = best_response(disjunctions_of(queries), drawn, np.ones(len(drawn), np.int64))
+    drawn = np.unique(generator.integers(len(task.queries), size=samples))
+    queries, once = disjunctions_of(task.queries), np.ones(len(drawn), np.int64)
+    problem = best_response(queries, drawn, once, ruled(task.rules))
     try:
         get_solver(solver).solve(problem, time_limit=min(time_limit, _REHEARSAL_SECONDS))
     except SolverError:

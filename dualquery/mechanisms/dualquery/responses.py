@@ -25,7 +25,7 @@ def legal_response(
     back-ends of the package `solvers` never come to this.
     """
     record = np.asarray(response.record)
-    if problem.legal(record):
+    if problem.feasible(record):
         return replace(response, record=record.astype(np.uint8, copy=False))
     value = problem.value(default)
     return replace(

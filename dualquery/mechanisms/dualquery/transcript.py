@@ -10,13 +10,15 @@ ratio. It is post-processing of draws that are paid for, and lets a round make d
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.mechanisms.dualquery.best_response import best_response
 from dualquery.queries.disjunctions import Disjunctions
 from dualquery.room.draws.weighted import Sample
-from solvers import BestResponse
+from solvers import BestResponse, LinearConstraint
 
 GRAIN = 8
 """A remembered draw counts as a whole number of eighths: solvers prove more of whole weights."""
@@ -36,13 +38,21 @@ class Transcript:
         Algorithm 1. The draws of k rounds ago count ``(1 - 1/remembered_rounds)^k`` as much.
     rounds
         Most records that will be played.
+    constraints
+        What each of them keeps.
     """
 
     def __init__(
-        self, queries: Disjunctions, step: float, remembered_rounds: int, rounds: int
+        self,
+        queries: Disjunctions,
+        step: float,
+        remembered_rounds: int,
+        rounds: int,
+        constraints: Sequence[LinearConstraint] = (),
     ) -> None:
         self.queries = queries
         self.step = step
+        self.constraints = constraints
         self._played = 0
         # Written at once, so that a lack of memory shows before the first draw.
         self._records = np.full((rounds, queries.domain.bits), 0, np.uint8)
@@ -97,7 +107,7 @@ class Transcript:
         outcomes, which = np.unique(2 * self._drawn + (self._signs < 0), return_inverse=True)
         copies = np.bincount(which, np.rint(self._grain * self._worth())).astype(np.int64)
         signed = np.where(outcomes & 1, -copies, copies)
-        return best_response(self.queries, outcomes >> 1, signed)
+        return best_response(self.queries, outcomes >> 1, signed, self.constraints)
 
     def _worth(self) -> NDArray[np.float64]:
         """Return how many draws of the present round each draw counts as."""

@@ -1,12 +1,14 @@
 """Correlated noise from a factorisation of the workload (the matrix mechanism, at scale).
 
-A conjunction is a sum of a few *features*: products of indicators "column = value" and of signs of
-binary columns. Measuring the features with independent noise and adding up gives every answer; the
-noise of the answers is correlated, and much smaller than independent noise on each answer, for a
-record satisfies few features where it satisfies very many queries (Li, Hay, Rastogi, Miklau and
-McGregor, "Optimizing linear counting queries under differential privacy", PODS 2010).
+A conjunction is a sum of a few *features*: products of indicators "column = value", or of contrasts
+(signs, if the columns are binary). Measuring the features with independent noise and adding up
+gives every answer; the noise of the answers is correlated, and much smaller than independent noise
+on each answer, for a record satisfies few features where it satisfies very many queries (Li, Hay,
+Rastogi, Miklau and McGregor, "Optimizing linear counting queries under differential privacy", PODS
+2010).
 
 - `expansion`: queries as sums of features (`dualquery.room.features`).
+- `blocks`: sets of columns that are measured whole, by contrasts.
 - `scales`: which features get how much noise.
 - `measurement`: the features, or the queries themselves where these have less noise.
 - `product_terms`, `mixture`: a mixture of product distributions, fitted to what was measured;

@@ -8,13 +8,15 @@ column exclude each other, so their product is 0.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dualquery.mechanisms.matrix.blocks import Projection, in_contrasts, with_whole_sets
 from dualquery.queries.conjunctions import Workload
 from dualquery.room.features import Features
-from dualquery.rows.repeats import first_occurrences, pad_right
+from dualquery.rows.repeats import first_occurrences, pad_right, side_by_side
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.resources import check_memory
 
@@ -103,17 +105,103 @@ class Expansion:
             coefficient=coefficient,
         )
 
+    def in_blocks(self) -> Expansion:
+        """Return the same queries with whole sets of columns as blocks of contrasts (`blocks`)."""
+        old, m = self.features, len(self.constant)
+        features = with_whole_sets(old.bits, old.domain)
+        assert features.centred is not None
+        owner, rows, factor = in_contrasts(
+            old.bits, features.centred[_places(old.bits, features)], old.domain
+        )
+        place = _places(rows, features)
+        # Every term of a query becomes the terms of its feature.
+        order = np.argsort(owner, kind="stable")
+        count = np.bincount(owner, minlength=len(old))
+        last = np.cumsum(count)[self.feature]
+        times = count[self.feature]
+        term = np.repeat(np.arange(len(times)), times)
+        within = np.arange(len(term)) - np.repeat(np.cumsum(times), times) + last[term]
+        new = order[within]
+        query, coefficient = self.query[term], self.coefficient[term] * factor[new]
+        whole = place[new] < 0
+        return Expansion(
+            features,
+            self.constant + np.bincount(query[whole], coefficient[whole], m),
+            *_merged(query[~whole], place[new][~whole], coefficient[~whole]),
+        )
+
+    @cached_property
+    def _projection(self) -> Projection:
+        return Projection(self.features)
+
     def answers(self, means: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the answers that the means of the features over the rows give: ``(m,)``."""
         m = len(self.constant)
-        sums = np.bincount(self.query, self.coefficient * means[self.feature], m)
+        projected = self._projection(means)
+        sums = np.bincount(self.query, self.coefficient * projected[self.feature], m)
         result: NDArray[np.float64] = self.constant + sums
         return result
 
+    @cached_property
+    def uses(self) -> NDArray[np.float64]:
+        """What each term adds to its query's variance at variance 1, but for `_together`."""
+        return self.coefficient**2 * self._projection.inner(self.feature, self.feature)
+
+    @cached_property
+    def _together(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+        """Query, feature and weight of what pairs of a query's terms of one block add.
+
+        Only a query with several literals on one column has such pairs.
+        """
+        blocks = self.features.blocks
+        block = np.full(len(self.features), -1)
+        block[blocks.features] = blocks.of
+        own = block[self.feature]
+        order = np.lexsort((own, self.query))
+        order = order[own[order] >= 0]
+        query, own, apart = self.query[order], own[order], 1
+        found = [(np.zeros(0, np.int64),) * 2]
+        while apart < len(order):
+            same = (query[apart:] == query[:-apart]) & (own[apart:] == own[:-apart])
+            if not same.any():
+                break
+            found.append((order[:-apart][same], order[apart:][same]))
+            apart += 1
+        first, second = (np.concatenate(part) for part in zip(*found, strict=True))
+        inner = self._projection.inner(self.feature[first], self.feature[second])
+        both = 2.0 * self.coefficient[first] * self.coefficient[second] * inner
+        return self.query[first], self.feature[first], both
+
     def variances(self, variances: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the answers' variances if the features have independent ones: ``(m,)``."""
-        squares = self.coefficient**2 * variances[self.feature]
-        return np.bincount(self.query, squares, len(self.constant)).astype(np.float64)
+        """Return the answers' variances if the features have independent ones: ``(m,)``.
+
+        Those of a block are the same.
+        """
+        m = len(self.constant)
+        total = np.bincount(self.query, self.uses * variances[self.feature], m)
+        query, feature, both = self._together
+        total += np.bincount(query, both * variances[feature], m)
+        # Rounding must not make a variance negative.
+        return np.maximum(total, 0.0).astype(np.float64)
+
+
+def _places(terms: NDArray[np.int32], features: Features) -> NDArray[np.int64]:
+    """Return which features terms are; -1 for a term without factors."""
+    listed = features.bits
+    first = first_occurrences(side_by_side(listed, terms), features.domain.bits)[len(listed) :]
+    return np.where((terms >= 0).any(axis=1), first, -1)
+
+
+def _merged(
+    query: NDArray[np.int64], feature: NDArray[np.int64], coefficient: NDArray[np.float64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+    """Add up the coefficients of the same feature in the same query."""
+    order = np.lexsort((feature, query))
+    query, feature = query[order], feature[order]
+    new = np.ones(len(order), np.bool_)
+    new[1:] = (query[1:] != query[:-1]) | (feature[1:] != feature[:-1])
+    sums = np.bincount(np.cumsum(new) - 1, coefficient[order], int(new.sum()))
+    return query[new], feature[new], sums.astype(np.float64)
 
 
 def _closed(terms: NDArray[np.int32], bits: int) -> NDArray[np.int32]:

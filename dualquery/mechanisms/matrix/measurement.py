@@ -108,7 +108,7 @@ class Measurement(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class FeatureMeasurement:
-    """Features, each kind with its own noise."""
+    """Features, those of each set of columns with noise of their own."""
 
     expansion: Expansion
     strategy: Strategy
@@ -122,7 +122,7 @@ class FeatureMeasurement:
 
     @property
     def scales(self) -> Float64:
-        """By kind of feature."""
+        """By the features' columns."""
         return self.strategy.scales
 
     @property
@@ -170,20 +170,20 @@ class FeatureMeasurement:
 
     def describe(self, scale: float) -> Mapping[str, Any]:
         """Say how many features of each kind there are, and their noise in rows."""
-        kinds, first, count = np.unique(
-            self.strategy.features.kinds, axis=0, return_index=True, return_counts=True
-        )
+        kinds, kind = np.unique(self.strategy.features.kinds, axis=0, return_inverse=True)
+        of_kind = [self.scales[kind.ravel() == number] * scale for number in range(len(kinds))]
         return {
             "measured": "features",
             "features": len(self.scales),
             "kinds": [
                 {
                     "indicators": int(indicators),
-                    "signs": int(signs),
-                    "features": int(features),
-                    "scale": float(self.scales[place] * scale),
+                    "contrasts": int(contrasts),
+                    "features": len(scales),
+                    "least_scale": float(scales.min()),
+                    "largest_scale": float(scales.max()),
                 }
-                for (indicators, signs), place, features in zip(kinds, first, count, strict=True)
+                for (indicators, contrasts), scales in zip(kinds, of_kind, strict=True)
             ],
             "largest_load": self.strategy.limit,
         }
@@ -204,7 +204,7 @@ class QueryMeasurement:
     def products(self) -> ProductTerms:
         """The queries' literals."""
         bits, negated, _ = literals_of(self.workload)
-        return ProductTerms(self.workload.domain, bits, negated)
+        return ProductTerms(self.workload.domain, bits, negated, literals=True)
 
     @cached_property
     def scales(self) -> Float64:
@@ -257,12 +257,14 @@ def choose_measurement(
     queries = QueryMeasurement(workload, neighbours)
     if workload.way > MOST_LITERALS:
         return queries
-    expansion = Expansion.of(workload)
+    expansion = Expansion.of(workload).in_blocks()
     if not len(expansion.features):
         return queries  # no legal record satisfies any of them
-    features = FeatureMeasurement(expansion, plan_strategy(expansion, neighbours))
+    # Whole marginals determine all that a fit learns from.
+    for_fit = fitted and not _are_whole_marginals(workload)
+    features = FeatureMeasurement(expansion, plan_strategy(expansion, neighbours, for_fit))
     noise = features.sensitivity * features.mean_deviation
-    allowed = _MORE_NOISE if fitted and not _are_whole_marginals(workload) else 1.0
+    allowed = _MORE_NOISE if for_fit else 1.0
     return features if noise <= allowed * queries.sensitivity else queries
 
 

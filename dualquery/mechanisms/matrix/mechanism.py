@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from dualquery.estimates.expected import Estimate, ExpectedError, noise_error
 from dualquery.estimates.intervals import Intervals, gaussian_half_width
+from dualquery.mechanisms.matrix.labels import with_labels
 from dualquery.mechanisms.matrix.measurement import Measurement, choose_measurement
 from dualquery.mechanisms.matrix.mixture import MixtureFit
 from dualquery.mechanisms.matrix.trials import Trials, choose_trial, with_larger
@@ -226,7 +227,7 @@ class Matrix(Mechanism[MeasureAndFit]):
             fit = replace(fit, pull=choose_trial(tried).pull)
         mixture = fit.run(generator, session.threads, part_of(session.progress, before, steps))
         fitted = measured.answers(mixture.means(measured.products))
-        model = mixture.model()
+        model = with_labels(mixture.model(), task.workload, unbiased, spread, task.n, generator)
         return Outcome(
             answers=move_near(fitted, unbiased, spread),
             records=model.sample(chosen.records, generator),

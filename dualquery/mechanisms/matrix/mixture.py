@@ -66,7 +66,7 @@ class Mixture:
 
     def means(self, products: ProductTerms) -> Float64:
         """Return the means of products, all about columns held: float64, shape ``(f,)``."""
-        intercepts, factors = products.terms(self.domain.has_two_values[self.bits])
+        intercepts, factors = products.terms(self.bits)
         values = np.repeat(self.values, len(factors) // len(self.bits), axis=0)
         table = intercepts[:, None] + factors[:, None] * values
         rows = products.rows(self.bits)
@@ -131,7 +131,7 @@ class MixtureFit:
         # Both bits of a binary column of two have a parameter; no product asks for the second.
         starts = np.flatnonzero(binary | (np.diff(column, prepend=-1) != 0))
         return kernels.Columns(
-            np.append(starts, len(column)), binary[starts], *self.products.terms(binary)
+            np.append(starts, len(column)), binary[starts], *self.products.terms(self._bits)
         )
 
     def run(

@@ -6,75 +6,132 @@ What they cost is not decided here: the room computes the sensitivity of whateve
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dualquery.data.cells import axis_sizes
 from dualquery.mechanisms.matrix.expansion import Expansion
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.room.features import Features
+from dualquery.room.sensitivity.contrasts import squared_lengths
 from dualquery.room.strategy import Strategy, rounding_room
+from dualquery.rows.repeats import first_occurrences
 
-_NORM = 3
-"""Norm of the queries' variances that is made small: between their mean and their largest."""
+Float64 = NDArray[np.float64]
 
-_MORE_NOISE = 1.5
-_LEAST_USED = 0.02
-"""Least use of a kind of feature, relative to the most used one."""
+_NORM, _MORE_NOISE = 3, 1.5
+"""For a fit: the norm of the queries' variances that is made small, between their mean and their
+largest; and what the noise of features of the most factors is multiplied by."""
 
-_CLIMBS, _FEW_CLIMBS = 300, 50
+_LEAST_USED, _LEAST = 0.1, 0.001
+"""Least use of a set of columns, relative to the mean of those of as many columns: for a fit, and
+without."""
+
+_CLIMBS, _FEW_CLIMBS = 300, 40
 """Climbs of the search for the largest load (`loads`)."""
 
-_REPETITIONS = 20
+_ROUNDS, _REPETITIONS = 3, 8
 
 
-def plan_strategy(expansion: Expansion, neighbours: Neighbours) -> Strategy:
-    """Return good scales, one for each kind of feature (so many indicators, so many signs).
+def plan_strategy(expansion: Expansion, neighbours: Neighbours, fitted: bool) -> Strategy:
+    """Return good scales, one for each set of columns.
 
     They are such that the mean variance of the answers is 1.
 
-    With S the squared sensitivity of a kind alone and c its sum of squared coefficients in a mean
-    query, the mean variance of the answers is ``sum c s^2`` and (1) is at most ``sum S / s^2``: by
-    Cauchy and Schwarz the best is ``s^2 ~ sqrt(S / c)``. Three more things enter:
+    With p what a set of columns costs at scale 1 and c its sum of squared coefficients in a mean
+    query, the mean variance of the answers is ``sum c s^2`` and the squared sensitivity about
+    ``sum p / s^2``: by Cauchy and Schwarz the best is ``s^2 ~ sqrt(p / c)``. For blocks of
+    contrasts this is ResidualPlanner's closed form (arXiv 2305.08175). A set of which only some
+    cells are asked costs as often as records of large load meet one of these: `_ROUNDS` of searches
+    with the scales so far say how often. Three more things enter if a mixture is fitted:
 
     - the largest error matters as much as the mean one, so queries count by a power of their
       variances, which makes the mean the `_NORM`-norm of the variances; repetitions settle them;
     - features that no query needs are measured a little (`_LEAST_USED`): the fit learns from them;
     - the fit predicts features of the most factors from the others, so they get `_MORE_NOISE`.
     """
-    features, m = expansion.features, len(expansion.constant)
-    kinds, kind = np.unique(features.kinds, axis=0, return_inverse=True)
-    kind = kind.ravel()
-    costs = np.array(
-        [_cost_alone(features, kind == number, neighbours) for number in range(len(kinds))]
-    )
-    squares = expansion.coefficient**2
-    weights = np.ones(m)
-    variances = np.ones(len(kinds))
-    for _ in range(_REPETITIONS):
-        used = np.bincount(kind[expansion.feature], squares * weights[expansion.query], len(kinds))
-        used = np.maximum(used, _LEAST_USED * used.max())
-        # The geometric mean of old and new: the repetition does not swing.
-        variances = np.sqrt(variances * np.sqrt(costs / used))
-        of_query = expansion.variances(variances[kind])
-        weights = (of_query / of_query.mean()) ** (_NORM - 1)
-    factors = kinds.sum(axis=1)
-    of_kind = np.sqrt(variances) * np.where(factors == factors.max(), _MORE_NOISE, 1.0)
-    scales: NDArray[np.float64] = of_kind[kind]
-    scales /= np.sqrt(expansion.variances(scales**2).mean())
-    return with_limit(Strategy(features, scales, neighbours))
+    features = expansion.features
+    sets = _Sets.of_features(features)
+    costs = sets.costs(features, neighbours)
+    met = np.ones(len(costs))
+    least, norm, more = (_LEAST_USED, _NORM, _MORE_NOISE) if fitted else (_LEAST, 1.0, 1.0)
+    weights, variances = np.ones(len(expansion.constant)), np.ones(len(costs))
+    for number in range(_ROUNDS if sets.partial.any() else 1):
+        if number:
+            loads = Strategy(features, np.sqrt(variances)[sets.of], neighbours).loads
+            shares = np.bincount(sets.of, loads.shares_held(_FEW_CLIMBS), len(met))
+            # The geometric mean of old and new: the repetition does not swing.
+            met = np.where(sets.partial, np.sqrt(met * np.maximum(shares, 1 / _FEW_CLIMBS)), 1.0)
+        for _ in range(_REPETITIONS):
+            used = sets.sums(expansion.uses * weights[expansion.query], expansion.feature)
+            # In units of what they cost: a contrast is larger than an indicator.
+            used = np.maximum(used * costs, least * sets.means_by_size(used * costs))
+            variances = np.sqrt(variances * costs * np.sqrt(met / used))
+            of_query = expansion.variances(variances[sets.of])
+            weights = (of_query / of_query.mean()) ** (norm - 1.0)
+    longest = sets.factors == sets.factors.max()
+    scales = np.sqrt(variances) * np.where(longest, more, 1.0)
+    of_features: Float64 = scales[sets.of]
+    of_features /= np.sqrt(expansion.variances(of_features**2).mean())
+    return with_limit(Strategy(features, of_features, neighbours))
+
+
+@dataclass(frozen=True, eq=False)
+class _Sets:
+    """Features by their columns.
+
+    Parameters
+    ----------
+    of
+        int64, shape ``(f,)``: the set of columns of each feature.
+    leaders
+        int64, shape ``(s,)``: a feature of each.
+    partial
+        bool, shape ``(s,)``: which have indicators, so that a record may meet none of the features.
+    factors
+        int64, shape ``(s,)``: columns of each.
+    """
+
+    of: NDArray[np.int64]
+    leaders: NDArray[np.int64]
+    partial: NDArray[np.bool_]
+    factors: NDArray[np.int64]
+
+    @staticmethod
+    def of_features(features: Features) -> _Sets:
+        """Find the sets."""
+        first = first_occurrences(features.columns.astype(np.int32), features.domain.columns)
+        leaders, of = np.unique(first, return_inverse=True)
+        kinds = features.kinds[leaders]
+        return _Sets(of.ravel(), leaders, kinds[:, 0] > 0, kinds.sum(axis=1))
+
+    def sums(self, numbers: Float64, feature: NDArray[np.int64]) -> Float64:
+        """Add up numbers by the sets of their features."""
+        return np.bincount(self.of[feature], numbers, len(self.leaders)).astype(np.float64)
+
+    def means_by_size(self, numbers: Float64) -> Float64:
+        """Return the mean of some numbers over the sets of as many columns: float64, ``(s,)``."""
+        means: Float64 = np.bincount(self.factors, numbers) / np.maximum(
+            np.bincount(self.factors), 1
+        )
+        return means[self.factors]
+
+    def costs(self, features: Features, neighbours: Neighbours) -> Float64:
+        """Return what each set costs at scale 1, where all its columns differ (`strategy`)."""
+        columns = features.columns[self.leaders]
+        blocks = squared_lengths(features.domain, columns)
+        if not neighbours.replaces:
+            return np.where(self.partial, 1.0, blocks)
+        sizes = axis_sizes(features.domain)[columns]
+        odd = np.where(columns >= 0, 1.0 / (sizes - 1.0), 1.0).prod(axis=1)
+        odd *= self.factors & 1
+        mixed = features.kinds[self.leaders, 1] > 0
+        return np.where(self.partial, np.where(mixed, 4.0, 2.0), 2.0 * blocks * (1.0 + odd))
 
 
 def with_limit(plain: Strategy) -> Strategy:
     """Return a strategy with a limit on loads, where one that matters is found."""
     limit = plain.loads.largest_found(_CLIMBS) * rounding_room(plain.features)
     return replace(plain, limit=limit if limit < plain.loads.proven() else None)
-
-
-def _cost_alone(features: Features, chosen: NDArray[np.bool_], neighbours: Neighbours) -> float:
-    """Return about the squared sensitivity of some features at scale 1."""
-    alone = Features(features.bits[chosen], features.domain)
-    ones = np.ones(len(alone))
-    plain = Strategy(alone, ones, neighbours)
-    return replace(plain, limit=plain.loads.largest_found(_FEW_CLIMBS)).sensitivity ** 2

@@ -213,7 +213,7 @@ class Staged(Mechanism[TwoStages]):
         shares, uncertain = _combined(singles, shares, uncertain, second)
         means = np.zeros(task.workload.domain.bits)
         means[features.bits[singles, 0]] = np.where(
-            features.signs[singles, 0], 1.0 - 2.0 * shares, shares
+            features.contrasts[singles, 0], 1.0 - 2.0 * shares, shares
         )
         departures = Departures(features, means, expected)
         model = departures.shrunk(products, noisy[~single], scale / n)
@@ -258,7 +258,7 @@ class SharesStage:
         features: Features, places: NDArray[np.int64], noisy: Float64, deviation: float
     ) -> SharesStage:
         """Return the shares that noisy means of features tell; the sign of a share p is 1 - 2 p."""
-        shares = np.where(features.signs[places, 0], (1.0 - noisy) / 2.0, noisy)
+        shares = np.where(features.contrasts[places, 0], (1.0 - noisy) / 2.0, noisy)
         return SharesStage(places, shares, _in_shares(features, places) * deviation)
 
     def posterior(self) -> tuple[Float64, Float64]:
@@ -319,7 +319,7 @@ def _singles(features: Features) -> NDArray[np.int64]:
 
 def _in_shares(features: Features, places: NDArray[np.int64]) -> Float64:
     """Return by how much a share changes where the mean of its feature changes by 1: 1/2 or 1."""
-    return np.where(features.signs[places, 0], 0.5, 1.0)
+    return np.where(features.contrasts[places, 0], 0.5, 1.0)
 
 
 def _alike(features: Features, chosen: NDArray[np.int64], neighbours: Neighbours) -> Strategy:

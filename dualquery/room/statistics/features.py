@@ -47,7 +47,7 @@ class FeatureSums:
         room's own code makes of it.
         """
         given = self.strategy
-        features = Features(given.features.bits, queries.domain)
+        features = Features(given.features.bits, queries.domain, given.features.centred)
         return Strategy(features, given.scales, neighbours, given.limit)
 
 

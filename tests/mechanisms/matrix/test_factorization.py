@@ -53,9 +53,20 @@ def values_on(features: Features, records: np.ndarray) -> np.ndarray:
     for f, bits in enumerate(features.bits):
         for bit in bits[bits >= 0]:
             held = records[:, bit].astype(np.int64)
-            binary = features.domain.sizes[features.domain.column_of_bit[bit]] <= 2
-            values[:, f] *= 1 - 2 * held if binary else held
+            size = max(int(features.domain.sizes[features.domain.column_of_bit[bit]]), 2)
+            contrast = size == 2 or features.centred[f]
+            values[:, f] *= 1 - size * held if contrast else held
     return values
+
+
+def any_scales(features: Features, seed: int) -> np.ndarray:
+    """Return scales that differ from feature to feature, but not within a block of contrasts."""
+    scales = np.random.default_rng(seed).uniform(0.5, 3.0, len(features))
+    blocks = features.blocks
+    scales[blocks.features] = scales[blocks.features][
+        np.unique(blocks.of, return_index=True)[1][blocks.of]
+    ]
+    return scales
 
 
 def packed(records: np.ndarray):
@@ -77,10 +88,12 @@ def any_conjunctions(domain: Domain, seed: int, m: int = 60, way: int = 3) -> Wo
 
 @pytest.mark.parametrize("domain", [MIXED, WIDE, BINARY])
 @pytest.mark.parametrize("way", [1, 2, 3, 4])
-def test_queries_are_the_sums_of_their_features(domain: Domain, way: int) -> None:
+@pytest.mark.parametrize("blocks", [False, True])
+def test_queries_are_the_sums_of_their_features(domain: Domain, way: int, blocks: bool) -> None:
     work = any_conjunctions(domain, seed=way, way=way)
     records = legal_records(domain)
-    expansion = Expansion.of(work)
+    expansion = Expansion.of(work).in_blocks() if blocks else Expansion.of(work)
+    assert expansion.features.centred.any() == (blocks and domain is not BINARY)
     truth = np.stack([work.on_record(record) for record in records])
     features = values_on(expansion.features, records)
     found = np.stack([expansion.answers(row.astype(float)) for row in features])
@@ -103,11 +116,17 @@ def test_a_long_query_is_refused() -> None:
 
 @pytest.mark.parametrize("domain", [MIXED, WIDE, BINARY])
 @pytest.mark.parametrize("seed", range(3))
-def test_sensitivity_bounds_every_pair_of_records(domain: Domain, seed: int) -> None:
+@pytest.mark.parametrize("blocks", [False, True])
+@pytest.mark.parametrize("most_tried", [20, 2])
+def test_sensitivity_bounds_every_pair_of_records(
+    domain: Domain, seed: int, blocks: bool, most_tried: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """All pairs of legal records, with scales that differ from feature to feature."""
-    features = Expansion.of(random_conjunctions(domain, 40, 3, seed=seed)).features
+    monkeypatch.setattr("dualquery.room.sensitivity.contrasts.MOST_TRIED", most_tried)
+    expansion = Expansion.of(random_conjunctions(domain, 40, 3, seed=seed))
+    features = expansion.in_blocks().features if blocks else expansion.features
     records = legal_records(domain)
-    scales = np.random.default_rng(seed).uniform(0.5, 3.0, len(features))
+    scales = any_scales(features, seed)
     values = values_on(features, records) / scales
     gram = values @ values.T
     norms = np.diag(gram)
@@ -131,15 +150,19 @@ def test_sensitivity_bounds_every_pair_of_records(domain: Domain, seed: int) -> 
 
 @pytest.mark.parametrize("domain", [MIXED, WIDE, BINARY])
 @pytest.mark.parametrize("planned", [True, False])
+@pytest.mark.parametrize("blocks", [False, True])
 @pytest.mark.parametrize("seed", range(6))
-def test_what_an_added_record_costs_is_exact(domain: Domain, planned: bool, seed: int) -> None:
+def test_what_an_added_record_costs_is_exact(
+    domain: Domain, planned: bool, blocks: bool, seed: int
+) -> None:
     """Of planned scales and random ones, over all legal records: neither less nor more."""
     expansion = Expansion.of(any_conjunctions(domain, seed, way=seed % 4 + 1))
+    expansion = expansion.in_blocks() if blocks else expansion
     features = expansion.features
-    scales = np.random.default_rng(seed).uniform(0.5, 3.0, len(features))
+    scales = any_scales(features, seed)
     strategy = with_limit(Strategy(features, scales, ADDED))
     if planned:
-        strategy = plan_strategy(expansion, ADDED)
+        strategy = plan_strategy(expansion, ADDED, True)
     moves = values_on(features, legal_records(domain)) / strategy.scales
     assert (moves**2).sum(axis=1).max() <= strategy.sensitivity**2
     assert (moves**2).sum(axis=1).max() == pytest.approx(strategy.sensitivity**2, rel=1e-9)
@@ -173,6 +196,56 @@ def test_sensitivity_of_all_parities_and_of_whole_marginals_is_exact() -> None:
     assert found == pytest.approx(2 * (3 + 3 + 1), rel=1e-6)
 
 
+@pytest.mark.parametrize("domain", [MIXED, WIDE])
+@pytest.mark.parametrize("way", [1, 2, 3])
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_whole_marginals_cost_exactly_what_is_charged(
+    domain: Domain, way: int, relation: Neighbours
+) -> None:
+    features = Expansion.of(all_marginals(domain, way)).in_blocks().features
+    assert not features.kinds[:, 0].any()
+    scales = any_scales(features, way)
+    values = values_on(features, legal_records(domain)) / scales
+    if relation is REPLACED:
+        squares = ((values[:, None] - values[None]) ** 2).sum(axis=2)
+    else:
+        squares = (values**2).sum(axis=1)
+        assert np.ptp(squares) <= 1e-9 * squares.max()
+    found = Strategy(features, scales, relation).sensitivity ** 2
+    assert squares.max() <= found == pytest.approx(squares.max(), rel=1e-9)
+
+
+@pytest.mark.parametrize("domain", [MIXED, WIDE, BINARY])
+@pytest.mark.parametrize("kind", ["any", "marginals"])
+def test_deviations_are_those_of_the_answers(domain: Domain, kind: str) -> None:
+    """Of every combination of noisy features that answers are, columns asked twice or not."""
+    work = any_conjunctions(domain, 3) if kind == "any" else all_marginals(domain, 2)
+    expansion = Expansion.of(work).in_blocks()
+    scales = any_scales(expansion.features, 1)
+    zero = expansion.answers(np.zeros(len(scales)))
+    loadings = np.stack([expansion.answers(unit) - zero for unit in np.diag(scales)])
+    np.testing.assert_allclose(
+        expansion.variances(scales**2), (loadings**2).sum(axis=0), rtol=1e-9, atol=1e-12
+    )
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_noise_on_whole_marginals_is_the_least_that_can_be(relation: Neighbours) -> None:
+    """Of unbiased answers, in the mean: the closed form of ResidualPlanner, on 4-valued columns."""
+    domain = Domain(np.arange(0, 25, 4))
+    work = all_marginals(domain, 2)
+    asked = choose_measurement(work, relation, fitted=False)
+    assert not asked.of_queries
+    found = (asked.sensitivity * asked.mean_deviation) ** 2 * len(work)
+    # Traces of pairs (15 of 9 contrasts), columns (6 of 3, in 5 pairs each), and of the total.
+    parts = [(15, 9.0, (3 / 4) ** 2), (6, 3 * 5 / 4, 3 / 4)]
+    parts += [(1, 15 / 16, 1.0)] if relation is ADDED else []
+    best = sum(count * np.sqrt(trace * cost) for count, trace, cost in parts) ** 2
+    twice = 2.0 if relation is REPLACED else 1.0
+    # The worst pair of records differs more than pairs do in the mean.
+    assert 0.95 * twice * best <= found <= 1.1**2 * twice * best
+
+
 def test_records_of_few_ones_change_fewer_signs() -> None:
     few = Domain(np.arange(9), max_ones=1)
     pairs = Expansion.of(random_conjunctions(few, 112, 2, seed=0)).features
@@ -192,7 +265,9 @@ def test_records_of_few_ones_change_fewer_signs() -> None:
 @pytest.mark.parametrize("domain", [MIXED, WIDE])
 def test_largest_load_is_found_and_not_above_the_bound(domain: Domain) -> None:
     features = Expansion.of(random_conjunctions(domain, 30, 3, seed=4)).features
-    strategy = plan_strategy(Expansion.of(random_conjunctions(domain, 30, 3, seed=4)), REPLACED)
+    strategy = plan_strategy(
+        Expansion.of(random_conjunctions(domain, 30, 3, seed=4)), REPLACED, True
+    )
     held = values_on(features, legal_records(domain)) ** 2
     truth = (held @ (strategy.loads.weights * (features.kinds[:, 0] > 0))).max()
     assert strategy.loads.largest_found(50) == pytest.approx(truth)
@@ -201,10 +276,14 @@ def test_largest_load_is_found_and_not_above_the_bound(domain: Domain) -> None:
 
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize("domain", [MIXED, WIDE, BINARY])
-def test_sums_leave_out_heavy_rows_and_nothing_else(domain: Domain, relation: Neighbours) -> None:
+@pytest.mark.parametrize("blocks", [False, True])
+def test_sums_leave_out_heavy_rows_and_nothing_else(
+    domain: Domain, relation: Neighbours, blocks: bool
+) -> None:
     generator = np.random.default_rng(3)
-    features = Expansion.of(random_conjunctions(domain, 40, 3, seed=5)).features
-    scales = generator.uniform(0.5, 3.0, len(features)).round(1)
+    expansion = Expansion.of(random_conjunctions(domain, 40, 3, seed=5))
+    features = expansion.in_blocks().features if blocks else expansion.features
+    scales = any_scales(features, 3).round(1)
     records = legal_records(domain)
     records = records[generator.integers(len(records), size=5000)]
     loads = Strategy(features, scales, relation).loads
@@ -252,12 +331,14 @@ def test_light_rows_read_as_dense_rows_do() -> None:
     np.testing.assert_array_equal(ones, dense.sum(axis=0))
     assert 0 < (dense.sum(axis=1) == 0).sum() < len(dense)
     assert block.nbytes > 0
-    assert LightCounts(loads, None)(packed(records), 1).shape == (len(features),)
+    literals = np.array([[0], [2]], np.int32)
+    counts = LightCounts(loads, light.limit, literals, literals)(packed(records), 1)
+    assert counts.tolist() == [*dense[:, :2].sum(axis=0), *records[:, :2].sum(axis=0)]
 
 
 def test_the_room_charges_what_it_computes_and_scales_each_feature() -> None:
     work = random_conjunctions(WIDE, 30, 3, seed=6)
-    strategy = plan_strategy(Expansion.of(work), REPLACED)
+    strategy = plan_strategy(Expansion.of(work), REPLACED, True)
     records = packed(legal_records(WIDE))
     due = GaussianNoise(strategy.sensitivity, 50.0)
     cheap = GaussianNoise(strategy.sensitivity * 0.99, 50.0)
@@ -290,6 +371,21 @@ def test_the_room_charges_what_it_computes_and_scales_each_feature() -> None:
 def test_features_that_would_break_the_proof_are_refused(bits, complaint: str) -> None:
     with pytest.raises(ValueError, match=complaint):
         Features(np.array(bits, np.int32), WIDE)
+
+
+def test_blocks_that_would_break_the_proof_are_refused() -> None:
+    whole = np.array([[0, 3], [0, 4], [0, 5], [1, 3], [1, 4], [1, 5], [2, 3], [2, 4], [2, 5]])
+    whole = whole.astype(np.int32)
+    centred = np.ones(9, np.bool_)
+    features = Features(whole, WIDE, centred)
+    with pytest.raises(ValueError, match="all values"):
+        Features(whole[:8], WIDE, centred[:8])
+    with pytest.raises(ValueError, match="all values"):
+        Features(whole, WIDE, np.arange(9) > 0)
+    with pytest.raises(ValueError, match="one scale"):
+        Strategy(features, np.where(np.arange(9) > 0, 1.0, 1.1), REPLACED)
+    with pytest.raises(ValueError, match="centred or not"):
+        Features(whole, WIDE, centred[:8])
 
 
 def test_the_sign_of_two_bits_has_one_name() -> None:
@@ -379,17 +475,22 @@ def test_what_noise_explains_is_not_moved() -> None:
     assert reach(far + np.concatenate(([0.02], np.zeros(9_999)))) == 4.0
 
 
-def test_whole_marginals_are_measured_themselves() -> None:
-    """One record is in one cell of each: no features cost less."""
+def test_whole_marginals_are_measured_by_contrasts() -> None:
+    """They have less noise than the cells themselves have, and no limit."""
     work = all_marginals(WIDE, 2)
     plan = Matrix().plan(Task(work, 1000), Budget(1.0, 1e-6))
-    assert plan.parameters["measured"] == "queries"
+    kinds = [(kind["indicators"], kind["contrasts"]) for kind in plan.parameters["kinds"]]
+    assert kinds == [(0, 1), (0, 2)]
+    assert plan.parameters["largest_load"] is None
+    measured = plan.details.measurement
+    cells = QueryMeasurement(work, REPLACED).sensitivity
+    assert measured.sensitivity * measured.mean_deviation < 0.95 * cells
 
 
 def test_features_are_measured_where_their_noise_is_hardly_larger() -> None:
     """Conjunctions drawn at random do not add up to the shares of single bits."""
     work = random_conjunctions(Domain.binary(60), 1_000, 3)
-    strategy = plan_strategy(Expansion.of(work), REPLACED)
+    strategy = plan_strategy(Expansion.of(work), REPLACED, True)
     # Its scales make the answers' mean variance 1.
     ratio = strategy.sensitivity / QueryMeasurement(work, REPLACED).sensitivity
     assert 1.0 < ratio < 1.3
@@ -453,7 +554,7 @@ def test_the_pull_chosen_is_the_one_that_is_fitted_with(
     asked = Task(work, 3_000)
     plan = mechanism.plan(asked, Budget(1.0, 1e-6))
     records = np.random.default_rng(1).random((3_000, 8)) < np.linspace(0.1, 0.9, 8)
-    curator = Curator(packed(records.astype(np.uint8)), work, plan.schedule, SeededRandomness(1))
+    curator = Curator(packed(records.astype(np.uint8)), work, plan.schedule, SeededRandomness(2))
     outcome = mechanism.run(asked, plan, curator, Session(public_seed=1))
     if pull is not None:
         assert fitted == [(pull, 700)]
@@ -489,7 +590,7 @@ def test_plan_says_what_is_measured() -> None:
     plan = Matrix().plan(Task(work, 1000), Budget(1.0, 1e-6))
     kinds = plan.parameters["kinds"]
     assert sum(kind["features"] for kind in kinds) == plan.parameters["features"]
-    assert all(kind["scale"] > 0 for kind in kinds)
+    assert all(0 < kind["least_scale"] <= kind["largest_scale"] for kind in kinds)
 
 
 @pytest.mark.parametrize(
@@ -518,6 +619,6 @@ def test_beats_independent_noise_on_a_workload_of_many_queries() -> None:
     matrix = Matrix().plan(Task(work, 10_000), budget)
     gaussian = Gaussian().plan(Task(work, 10_000), budget)
     expansion = Expansion.of(work)
-    strategy = plan_strategy(expansion, REPLACED)
+    strategy = plan_strategy(expansion, REPLACED, True)
     variances = expansion.variances((strategy.scales * matrix.parameters["scale"]) ** 2)
     assert np.sqrt(variances.mean()) < 0.4 * gaussian.parameters["scale"]

@@ -61,7 +61,7 @@ def test_a_step_is_adams_with_the_slope_by_the_parameters(literals: bool) -> Non
     """Of a linear function of the terms, by differences; columns that are not touched stay."""
     work = random_conjunctions(MIXED, 60, 3, seed=1)
     bits, negated, _ = literals_of(work)
-    products = ProductTerms(MIXED, bits, negated if literals else None)
+    products = ProductTerms(MIXED, bits, negated, literals)
     fit = MixtureFit(products, np.zeros(60), np.ones(60), WIDTH, 1, 0.0)
     columns = fit._columns
     assert columns.binary.tolist() == [True, True, True, False, True, False]

@@ -1,0 +1,109 @@
+"""Releases keep the rules of their schema: records by repair, answers by what the rules force.
+
+All of it is public post-processing. What the private rows break is not looked at.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualquery.estimates.intervals import Intervals
+from dualquery.queries.conjunctions import conjunctions_of
+from dualquery.questions.asked import Asked, ask
+from dualquery.questions.forms import Bounds
+from dualquery.questions.syntax import COUNT, SHARE, Not, Question
+from dualquery.rules.forced import forced_answers, no_record_in
+from dualquery.rules.repair import repaired
+from dualquery.runtime.errors import BadInputError
+
+if TYPE_CHECKING:
+    from dualquery.data.schema.protocol import Schema
+    from dualquery.mechanisms.protocol import Outcome
+    from dualquery.queries.family import Queries
+    from dualquery.rules.forbidden import Forbidden
+
+FORCED = "forced by the rules of the schema: exact if the rows keep them"
+NO_SUCH_ROWS = "the rules of the schema allow no rows like the given ones"
+
+
+def with_forced_answers(
+    outcome: Outcome, queries: Queries, rules: Forbidden | None
+) -> tuple[Outcome, tuple[str, ...]]:
+    """Return an outcome whose answers are 0 or 1 where the rules force that, and a remark on it.
+
+    Their intervals are these numbers. Only conjunctions are looked at, which any literals may be
+    in; answers of other families of queries are left as they are.
+    """
+    workload = conjunctions_of(queries)
+    if rules is None or not rules.boxes or workload is None:
+        return outcome, ()
+    forced = forced_answers(rules, workload.literals)
+    there = ~np.isnan(forced)
+    remark = (
+        f"{len(rules):,} rules between columns, which all records keep; they force "
+        f"{np.count_nonzero(there):,} of {len(forced):,} answers to 0 or 1, exact if the rows keep "
+        "the rules"
+    )
+    if not there.any():
+        return outcome, (remark,)
+    return replace(
+        outcome,
+        answers=np.where(there, forced, outcome.answers),
+        intervals=_exact(outcome.intervals, forced, there),
+    ), (remark,)
+
+
+def _exact(
+    known: Intervals | None, forced: NDArray[np.float64], there: NDArray[np.bool_]
+) -> Intervals:
+    """Return intervals that are the forced answers, where there are some."""
+    if known is None:
+        basis = f"{FORCED}; of other answers nothing was measured"
+        return Intervals(forced, forced, basis)
+    return replace(
+        known,
+        lower=np.where(there, forced, known.lower),
+        upper=np.where(there, forced, known.upper),
+        basis=f"{known.basis}; where an interval is one number, {FORCED}",
+    )
+
+
+def forced_share(asked: Asked, schema: Schema, rules: Forbidden) -> float | None:
+    """Return the share, or the share that is counted, which the rules force to 0 or 1; else None.
+
+    NaN where the rules allow no given rows. A bucket that a range cuts is taken whole: rules do not
+    tell its numbers apart.
+    """
+    question = asked.question
+    forms = [each.high for each in (asked.numerator, asked.denominator) if each is not None]
+    if not rules.boxes or not {c for form in forms for c in form.columns} & {*rules.columns}:
+        return None
+    if asked.denominator is not None and no_record_in(rules, _boxes(asked.denominator)):
+        return math.nan
+    if question.measure not in (SHARE, COUNT) or question.condition is None:
+        return None
+    if no_record_in(rules, _boxes(asked.numerator)):
+        return 0.0
+    try:
+        opposite = ask(Question(SHARE, Not(question.condition), given=question.given), schema)
+    except BadInputError:  # it falls apart into too many cases
+        return None
+    assert isinstance(opposite, Asked)
+    return 1.0 if no_record_in(rules, _boxes(opposite.numerator)) else None
+
+
+def _boxes(share: Bounds) -> list[dict[int, NDArray[np.bool_]]]:
+    """Return boxes that hold every record which a share may count."""
+    return [{column: weights > 0 for column, weights in term.items()} for term in share.high.terms]
+
+
+def legal_records(
+    records: NDArray[np.uint8], rules: Forbidden | None, generator: np.random.Generator
+) -> NDArray[np.uint8]:
+    """Return records that keep the rules: those that do as they are, the others the nearest."""
+    return records if rules is None else repaired(records, rules, generator)

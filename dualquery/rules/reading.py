@@ -1,0 +1,219 @@
+"""From the rules of a schema to forbidden boxes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+
+from dualquery.data.schema.columns import Binary, Column, find_bit
+from dualquery.data.schema.orders import read_order
+from dualquery.data.schema.rules import Follows, Rule, rule_text
+from dualquery.data.schema.table import TableSchema
+from dualquery.questions.boxes import Box, boxes_of
+from dualquery.questions.columns import allowed_by, cuts_told, pieces_of, values_of
+from dualquery.questions.plain import read_question
+from dualquery.questions.syntax import (
+    SHARE,
+    And,
+    Condition,
+    Literals,
+    Not,
+    literals_of,
+)
+from dualquery.rules.forbidden import Forbidden, mask_of
+from dualquery.rules.nearest import contradiction
+from dualquery.runtime.errors import BadInputError
+from solvers import SolverError
+
+if TYPE_CHECKING:
+    from dualquery.data.schema.items import ItemSchema
+    from dualquery.data.schema.protocol import Schema
+
+_ARROW = re.compile(r'"(?:[^"]|"")*"|\s=>\s')
+
+
+def rules_of(schema: Schema) -> Forbidden:
+    """Return the rules of a schema that are about its columns.
+
+    Raises
+    ------
+    BadInputError
+        If a rule cannot be read, contradicts itself or the schema, or no record keeps all rules.
+    """
+    if isinstance(schema, TableSchema) and schema.rules:
+        return _read(schema)
+    return Forbidden.none(schema.domain)
+
+
+SchemaT = TypeVar("SchemaT", bound="TableSchema | ItemSchema")
+
+
+def without_absent(schema: SchemaT) -> tuple[SchemaT, tuple[str, ...]]:
+    """Return the schema with rules about its own columns only, and remarks on those left out.
+
+    Raises
+    ------
+    BadInputError
+        If a rule is no text of the language.
+    """
+    if not isinstance(schema, TableSchema) or not schema.left_out:
+        return schema, ()
+    kept = _applicable(schema)
+    absent = [rule_text(rule) for rule in schema.rules if rule not in kept]
+    remark = f"rules about columns that are not released were left out: {'; '.join(absent)}"
+    return replace(schema, rules=kept, left_out=()), (remark,) if absent else ()
+
+
+def _applicable(schema: TableSchema) -> tuple[Rule, ...]:
+    if not schema.left_out:
+        return schema.rules
+    left_out = frozenset(schema.left_out)
+    return tuple(rule for rule in schema.rules if left_out.isdisjoint(_names(rule, schema)))
+
+
+@lru_cache(maxsize=8)
+def _read(schema: TableSchema) -> Forbidden:
+    rules = _applicable(schema)
+    boxes: list[Box] = []
+    rule_of: list[int] = []
+    for number, rule in enumerate(rules):
+        where = f"schema, rule {schema.rules.index(rule) + 1} ({rule_text(rule)})"
+        try:
+            found = list(_boxes(rule, schema))
+        except BadInputError as error:
+            message = str(error).removeprefix("query: ").removeprefix("schema: ")
+            raise BadInputError(f"{where}: {message}") from None
+        if not all(found):
+            raise BadInputError(
+                f"{where}: it contradicts itself, so no record could keep it; correct it"
+            )
+        boxes += found
+        rule_of += [number] * len(found)
+    buckets = np.array([getattr(column, "buckets", 0) for column in schema.columns], np.int64)
+    texts = tuple(map(rule_text, rules))
+    read = Forbidden(schema.domain, texts, tuple(boxes), tuple(rule_of), buckets)
+    try:
+        against = contradiction(read)
+    except SolverError:
+        raise BadInputError(
+            "schema: whether any record keeps all rules could not be decided; write fewer or "
+            "simpler ones"
+        ) from None
+    if against:
+        shown = "; ".join(read.texts[number] for number in against)
+        raise BadInputError(
+            f"schema: no record keeps all of these rules: {shown}. Correct one of them"
+            if len(against) > 1
+            else f"schema: the rule {shown!r} contradicts itself: no record keeps it"
+        )
+    return read
+
+
+def _boxes(rule: Rule, schema: TableSchema) -> Iterator[Box]:
+    if isinstance(rule, Follows):
+        yield from _of_mapping(rule, schema)
+    elif (order := read_order(rule, schema.column_names)) is not None:
+        less, more, _ = order
+        first, second = schema.column(less)[0], schema.column(more)[0]
+        closed = schema.orders.closed
+        # With the first order come those that follow from chains of it and others.
+        for each in closed:
+            own = (each.less, each.more) == (first, second)
+            if own or (each.less == first and not _given(each.less, each.more, schema)):
+                for beyond, together in schema.orders.forbidden(each):
+                    yield {each.less: mask_of(beyond), each.more: mask_of(together)}
+    else:
+        yield from _of_condition(_broken_if(rule, schema), schema)
+
+
+def _given(less: int, more: int, schema: TableSchema) -> bool:
+    return any((order.less, order.more) == (less, more) for order in schema.orders.given)
+
+
+def _of_mapping(rule: Follows, schema: TableSchema) -> Iterator[Box]:
+    (to, target), (start, source) = schema.column(rule.column), schema.column(rule.source)
+    if to == start:
+        raise BadInputError("a column follows from another one, not from itself")
+    whole = (1 << values_of(target)) - 1
+    meant: dict[int, int] = {}
+    for key, value in rule.mapping:
+        place, follows = _value(source, key), _value(target, value)
+        if meant.setdefault(place, follows) != follows:
+            raise BadInputError(
+                f"column {source.name!r} has one value for {key!r} and others before it, but "
+                f"{rule.column!r} is to differ"
+            )
+    for place, follows in meant.items():
+        yield {start: 1 << place, to: whole & ~(1 << follows)}
+
+
+def _value(column: Column, text: str) -> int:
+    bit, negated = find_bit(column, text)
+    return int(not negated) if isinstance(column, Binary) else bit
+
+
+def _broken_if(rule: str, schema: TableSchema) -> Condition:
+    """Return the condition of the rows that break a rule."""
+    sides = _sides(rule)
+    if len(sides) > 2:
+        raise BadInputError("more than one =>; write a rule for each")
+    *given, kept = (_condition(side, schema) for side in sides)
+    return And((*given, Not(kept))) if given else Not(kept)
+
+
+def _sides(rule: str) -> Sequence[str]:
+    """Return the parts of a rule between its arrows, which stand between spaces."""
+    ends = [found for found in _ARROW.finditer(rule) if found[0].strip() == "=>"]
+    starts = [0, *(found.end() for found in ends)]
+    return [
+        rule[start:stop]
+        for start, stop in zip(starts, [*(found.start() for found in ends), len(rule)], strict=True)
+    ]
+
+
+def _condition(text: str, schema: TableSchema) -> Condition:
+    question = read_question(text, schema)
+    if question.measure != SHARE or question.condition is None or question.given:
+        raise BadInputError(
+            f"{text.strip()!r} is no condition of rows; write, for instance, "
+            "age<15 => marital=never"
+        )
+    return question.condition
+
+
+def _names(rule: Rule, schema: TableSchema) -> frozenset[str]:
+    """Return the columns that a rule names."""
+    if isinstance(rule, Follows):
+        return frozenset((rule.column, rule.source))
+    order = read_order(rule, (*schema.column_names, *schema.left_out))
+    if order is not None:
+        return frozenset(order[:2])
+    try:
+        sides = [_condition(side, schema) for side in _sides(rule)]
+    except BadInputError as error:
+        raise BadInputError(f"schema, rule {rule!r}: {error}") from None
+    return frozenset(literal.column for side in sides for literal in literals_of(side))
+
+
+def _of_condition(condition: Condition, schema: TableSchema) -> Iterator[Box]:
+    literals = list(literals_of(condition))
+    columns = {literal.column: schema.column(literal.column) for literal in literals}
+    allowed: dict[Literals, tuple[int, int]] = {}
+    whole: dict[int, int] = {}
+    for name, (number, column) in columns.items():
+        own = {each: allowed_by(each, column) for each in literals if each.column == name}
+        if cut := cuts_told(column, own.values()):
+            cut = cut.partition(", as if")[0]
+            raise BadInputError(
+                f"{cut}: a rule is about whole buckets; add the number to the column's edges, or "
+                "take one of them"
+            )
+        pieces = pieces_of(column, own.values())
+        whole[number] = pieces.every
+        allowed |= {each: (number, pieces.of(found)) for each, found in own.items()}
+    yield from boxes_of(condition, allowed, whole)

@@ -1,0 +1,113 @@
+"""A mixture whose target is drawn by a logistic model: chances, records, files, and the fit."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dualquery.data.cells import axis_sizes, column_values
+from dualquery.data.domain import Domain
+from dualquery.mechanisms.matrix.labels import with_labels
+from dualquery.models.labelled import LabelledMixture, cells_of_pairs
+from dualquery.models.mixture import ProductMixture
+from dualquery.models.stored import read_model, write_model
+from dualquery.queries.generate.marginals import target_marginals
+from tests.cases import records_of
+
+DOMAIN = Domain(np.array([0, 1, 4, 6, 9]))
+PAIRS = np.array([[0, 1], [0, 3]])
+
+
+def mixture() -> ProductMixture:
+    generator = np.random.default_rng(0)
+    columns = [generator.dirichlet(np.ones(max(size, 2)), 3).T for size in DOMAIN.sizes]
+    chances = [c[:1] if size == 1 else c for c, size in zip(columns, DOMAIN.sizes, strict=True)]
+    return ProductMixture(DOMAIN, np.array([1.0, 2.0, 1.0]), np.vstack(chances).astype(np.float32))
+
+
+def labelled(target: int = 2) -> LabelledMixture:
+    sizes = axis_sizes(DOMAIN)
+    cells = int(sizes[PAIRS].prod(axis=1).sum())
+    coefficients = np.random.default_rng(1).normal(0, 2, (cells, sizes[target]))
+    base = mixture()
+    return LabelledMixture(
+        DOMAIN, base.weights, base.chances, np.array(target), PAIRS,
+        coefficients.astype(np.float32),
+    )  # fmt: skip
+
+
+def test_chances_are_those_of_the_definition() -> None:
+    model, sizes = labelled(), axis_sizes(DOMAIN)
+    values = np.array([*itertools.product(*map(range, sizes.tolist()))])
+    cells = cells_of_pairs(values, PAIRS, DOMAIN)
+    assert cells[:, 0].max() < sizes[0] * sizes[1] <= cells[:, 1].min()
+    found = model.chances_of_target(values)
+    for row in (0, 7, len(values) - 1):
+        a, b, _, c = values[row]
+        first = model.coefficients[a * sizes[1] + b]
+        second = model.coefficients[sizes[0] * sizes[1] + a * sizes[3] + c]
+        expected = np.exp(first.astype(float) + second)
+        np.testing.assert_allclose(found[row], expected / expected.sum(), rtol=1e-5)
+
+
+def test_records_have_targets_as_often_as_the_chances_say() -> None:
+    model = labelled()
+    values = column_values(model.sample(60_000, np.random.default_rng(2)), DOMAIN)
+    chances = model.chances_of_target(values)[:, 1]
+    drawn = values[:, 2] == 1
+    for low, high in ((0.0, 0.3), (0.3, 0.7), (0.7, 1.0)):
+        inside = (chances >= low) & (chances < high)
+        assert abs(drawn[inside].mean() - chances[inside].mean()) < 0.02
+    others = column_values(mixture().sample(60_000, np.random.default_rng(2)), DOMAIN)
+    np.testing.assert_array_equal(np.delete(values, 2, 1), np.delete(others, 2, 1))
+
+
+def test_a_file_gives_the_model_back_and_a_wrong_one_is_refused(tmp_path) -> None:
+    model = labelled()
+    write_model(model, tmp_path / "model.npz")
+    again = read_model(tmp_path / "model.npz", DOMAIN)
+    for name, array in model.arrays().items():
+        np.testing.assert_array_equal(again.arrays()[name], array)
+    base = model.arrays()
+    for wrong in (
+        {"target": np.array(9)},
+        {"target": np.array(0)},
+        {"pairs": np.array([[0, 9]])},
+        {"coefficients": model.coefficients[:-1]},
+        {"coefficients": model.coefficients * np.float32(np.nan)},
+    ):
+        with pytest.raises(ValueError, match=r"target|coefficients"):
+            LabelledMixture(DOMAIN, **{**base, **wrong})
+
+
+def test_the_fit_finds_a_logistic_law_and_keeps_the_marginals() -> None:
+    """The target depends on two columns, and the mixture says that it does on none."""
+    generator = np.random.default_rng(3)
+    domain = Domain(np.array([0, 3, 6, 9, 11]))
+    n, target = 40_000, 3
+    values = np.column_stack([generator.integers(0, 3, (n, 3)), np.zeros(n, int)])
+    logit = 1.5 * (values[:, 0] == 2) - 1.5 * (values[:, 1] == 0)
+    chance = 1 / (1 + np.exp(-logit))
+    values[:, target] = generator.random(n) < chance
+    rows = np.zeros((n, domain.bits), np.uint8)
+    rows[np.arange(n)[:, None], domain.offsets[:-1] + values] = 1
+    workload = target_marginals(domain, target)
+    flat = ProductMixture(
+        domain, np.ones(1), np.repeat([1 / 3, 1 / 2], [9, 2])[:, None].astype(np.float32)
+    )
+    deviation = 30.0 / n
+    noisy = workload.counts(records_of(rows), 1) / n
+    noisy = noisy + deviation * generator.standard_normal(len(noisy))
+    deviations = np.full(len(noisy), deviation)
+    found = with_labels(flat, workload, noisy, deviations, n, generator)
+    assert isinstance(found, LabelledMixture)
+    told = found.chances_of_target(values[:2000])[:, 1]
+    assert np.abs(told - chance[:2000]).mean() < 0.04
+    records = found.sample(n, generator)
+    off = workload.answers_on(records) - workload.counts(records_of(rows), 1) / n
+    assert np.sqrt((off**2).mean()) < 0.006
+    other = replace(workload, description={"kind": "a list"})
+    assert with_labels(flat, other, noisy, deviations, n, generator) is flat

@@ -1,0 +1,180 @@
+"""Releases keep the rules: every mechanism's records, samples, answers; who is told what."""
+
+from __future__ import annotations
+
+import json
+import logging
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+import pytest
+
+import dualquery
+from dualquery.cli.main import BAD_INPUT, DONE, main
+from dualquery.data.schema.files import write_schema
+from dualquery.mechanisms.registry import BUILT_IN
+from dualquery.releases.answering import answer_queries
+from dualquery.releases.cross_tables import cross_table
+from dualquery.releases.folder import Release
+from dualquery.room.private_errors import show_broken_rules
+from dualquery.rules.reading import rules_of
+from tests.tables import SCHEMA, people
+
+RULES = (
+    "age<25 => job=nurse",
+    "not (flag & sex=Male & job=clerk)",
+    "job=smith => age>=50",
+    "constant=b => flag",
+    'job="(missing)" => constant=a',
+)
+RULED = replace(SCHEMA, rules=RULES)
+OPTIONS = {
+    "dualquery": {"rounds": 30, "samples": 10},
+    "matrix": {"components": 16, "steps": 50},
+    "mwem": {"iterations": 4},
+    "mwem-sampled": {"rounds": 4, "population": 500},
+}
+
+
+def released(mechanism: str, **others) -> Release:
+    options = OPTIONS.get(mechanism)
+    asked = {"schema": RULED, "queries": 80, "way": 2, "seed": 3, **others}
+    return dualquery.release(people(), mechanism=mechanism, options=options, **asked)
+
+
+def broken(rows: pl.DataFrame) -> int:
+    """Count rows in the user's columns that break a rule, by its words."""
+    age, job, flag = rows["age"], rows["job"], rows["flag"].cast(pl.Boolean)
+    none, clerk, smith = job.is_null(), (job == "clerk"), (job == "smith")
+    clerk, smith = clerk.fill_null(value=False), smith.fill_null(value=False)
+    nurse = (job == "nurse").fill_null(value=False)
+    wrong = (
+        ((age < 25) & ~nurse)
+        | (flag & (rows["sex"] == "Male") & clerk)
+        | (smith & (age < 50))
+        | ((rows["constant"] == "b") & ~flag)
+        | (none & (rows["constant"] != "a"))
+    )
+    return int(wrong.sum())
+
+
+def test_the_table_itself_breaks_rules() -> None:
+    assert broken(people()) > 0
+
+
+@pytest.mark.parametrize("mechanism", BUILT_IN)
+def test_every_mechanism_keeps_the_rules(mechanism: str) -> None:
+    """Whatever writes records, in a release and drawn from it; and the forced answers."""
+    made = released(mechanism)
+    rules = rules_of(RULED)
+    if made.records is not None:
+        assert (rules.broken(made.records) < 0).all()
+        assert made.synthetic is not None
+        assert broken(made.synthetic) == 0
+        assert broken(made.sample(777, seed=1)) == 0
+    forced = {
+        "age=0-25 & job=smith": 0.0,
+        "constant=b & !flag": 0.0,
+        "job=clerk & flag & sex=Male": 0.0,
+        "not (job=smith & age<50)": 1.0,
+        "job=nurse given age=0-25": 1.0,
+        "count(age<25 & job!=nurse)": 0.0,
+    }
+    for line, truth in zip(answer_queries(made, list(forced)), forced.values(), strict=True):
+        assert (line["answer"], line["low"], line["high"]) == (truth, truth, truth), line
+        assert line["source"] == "rules"
+        assert "forced by the rules of the schema" in line["basis"]
+    table = made.answer_table.filter(pl.col("query") == "age=0-25 & job=smith")
+    assert table.rows() == [] or table["answer"][0] == table["interval_high"][0] == 0.0
+
+
+def test_answers_of_the_workload_are_forced_in_the_files(tmp_path) -> None:
+    made = released("gaussian", queries="all")
+    texts = made.answer_table["query"]
+    zero = (texts == "age=0-25 & job=smith") | (texts == "age=0-25 & job=clerk")
+    assert zero.sum() == 2
+    made.save(tmp_path / "made")
+    again = dualquery.load_release(tmp_path / "made")
+    assert again.schema == made.schema
+    rows = pl.read_parquet(tmp_path / "made/answers.parquet").filter(zero)
+    for name in ("answer", "interval_low", "interval_high"):
+        assert rows[name].to_list() == [0.0, 0.0]
+    plain = released("gaussian", queries="all", schema=SCHEMA)
+    same = made.answers == plain.answers
+    assert same.any()
+    assert np.isin(made.answers[~same], (0.0, 1.0)).all()
+    told = json.loads((tmp_path / "made/release.json").read_text())
+    assert any("5 rules between columns" in note for note in told["notes"])
+
+
+def test_polished_records_keep_the_rules() -> None:
+    assert broken(released("matrix", polish=0.3).synthetic) == 0
+
+
+def test_given_rows_that_the_rules_forbid_are_none() -> None:
+    (line,) = answer_queries(released("matrix"), ["flag given job=smith & age<25"])
+    assert line["answer"] is None
+    assert "allow no rows like the given ones" in line["basis"]
+    cells = cross_table(released("matrix"), "age", "job").cells
+    zeros = [cell for cell in cells if cell["source"] == "rules"]
+    assert len(zeros) == 4  # three jobs of the youngest, and a smith below 50
+    assert {cell["answer"] for cell in zeros} == {0.0}
+
+
+def test_a_synthesizer_keeps_the_rules() -> None:
+    made = dualquery.Synthesizer(
+        epsilon=1.0, schema=RULED, mechanism="matrix", options=OPTIONS["matrix"], queries=80, way=2,
+        seed=1,
+    )  # fmt: skip
+    with pytest.warns(UserWarning, match="not private"):
+        made.fit(people())
+    assert broken(made.sample(500, seed=0)) == 0
+
+
+def test_rules_about_columns_that_are_not_read_are_left_out_and_told() -> None:
+    made = released("independent", columns="age,job", queries=20)
+    assert made.schema.to_dict()["rules"] == [RULES[0], RULES[2]]
+    assert any("rules about columns that are not released" in note for note in made.notes)
+
+
+def test_broken_rows_are_told_the_operator_and_nobody_else(tmp_path, capsys, caplog) -> None:
+    table, schema = tmp_path / "people.csv", tmp_path / "people.json"
+    people().write_csv(table)
+    write_schema(RULED, schema)
+    assert main(["schema", "check", str(schema)]) == DONE
+    assert "rule 3: job=smith => age>=50" in capsys.readouterr().out
+    assert "NOT PRIVATE" not in caplog.text
+    assert main(["schema", "check", str(schema), "--with", str(table)]) == DONE
+    first = caplog.text
+    rows = broken(people())
+    assert f"NOT PRIVATE, for the operator only: {rows} of 300 rows break a rule" in first
+    assert "outside the guarantee" in first
+    assert "break a rule" not in capsys.readouterr().out
+    people().filter(pl.col("age") > 60, pl.col("job") == "smith").write_csv(table)
+    assert main(["schema", "check", str(schema), "--with", str(table)]) == DONE
+    assert main(["schema", "check", str(schema), "--with", str(table), "--quiet"]) == BAD_INPUT
+
+
+def test_a_release_looks_at_no_broken_row(caplog) -> None:
+    """Rows that break rules are counted like others, and nothing says how many there are."""
+    with caplog.at_level(logging.DEBUG):
+        made = released("gaussian")
+    assert "break" not in caplog.text
+    assert "break" not in json.dumps(made.summary())
+
+    class Unread:
+        n, bits = 3, SCHEMA.domain.bits
+
+        def total(self, statistic, threads):
+            raise AssertionError("the rows were read")
+
+    for word in (False, None, "yes", 1):
+        show_broken_rules(Unread(), rules_of(RULED), asked=word)
+
+
+def test_rules_that_contradict_are_refused_before_anything_is_drawn() -> None:
+    with pytest.raises(dualquery.BadInputError, match="no record keeps all of these rules"):
+        released(
+            "gaussian", schema=replace(SCHEMA, rules=("flag", "not flag or sex=Male", "sex=Female"))
+        )

@@ -1,0 +1,287 @@
+"""Rules against the evaluation of every record: reading, constraints, repair, forced answers."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from dualquery.data.cells import axis_sizes, column_values, rows_of_values
+from dualquery.data.schema.columns import Binary, Categorical, Numeric
+from dualquery.data.schema.dates import Dates
+from dualquery.data.schema.files import load_schema, schema_from_dict
+from dualquery.data.schema.table import TableSchema
+from dualquery.queries.generate.random import random_conjunctions
+from dualquery.rules.constraints import constraints_of, solved_record
+from dualquery.rules.forbidden import Forbidden
+from dualquery.rules.forced import forced_answers
+from dualquery.rules.nearest import impossible, legal_classes
+from dualquery.rules.reading import rules_of
+from dualquery.rules.repair import repaired
+from dualquery.runtime.errors import BadInputError
+from solvers import BestResponse
+
+COLUMNS = (
+    Numeric("age", (0, 15, 30, 60, 100), integer=True, missing="category"),
+    Categorical("marital", (("never",), ("married",), ("other",))),
+    Binary("flag"),
+    Numeric("start", (0, 10, 20, 30)),
+    Numeric("end", (0, 10, 25)),
+)
+RULES = (
+    "age < 15 => marital = never",
+    "not (flag & marital = other)",
+    "start <= end",
+    "age >= 60 or start < 20",
+    "flag => age in (15-30, 30-60)",
+)
+
+
+def schema(*rules: str, columns: tuple = COLUMNS) -> TableSchema:
+    return TableSchema(columns, declared=True, rules=rules)
+
+
+def every_record(made: TableSchema) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+    """Return all records of a small schema, as values and as bits."""
+    sizes = axis_sizes(made.domain)
+    values = np.array(list(itertools.product(*map(range, sizes))))
+    return values, rows_of_values(values, made.domain)
+
+
+def random_rules(made: TableSchema, generator: np.random.Generator) -> Forbidden:
+    """Return forbidden boxes that leave some record legal."""
+    sizes = axis_sizes(made.domain)
+    while True:
+        boxes = []
+        for _ in range(generator.integers(1, 9)):
+            named = generator.choice(len(sizes), generator.integers(1, 4), replace=False)
+            box = {int(c): int(generator.integers(1, 2 ** sizes[c])) for c in sorted(named)}
+            boxes.append(box)
+        buckets = np.array([getattr(column, "buckets", 0) for column in made.columns])
+        texts = tuple(f"rule {box}" for box in boxes)
+        rules = Forbidden(made.domain, texts, tuple(boxes), tuple(range(len(boxes))), buckets)
+        if legal_classes(rules) is not None:
+            return rules
+
+
+def lies_in(values: NDArray[np.int64], box: dict[int, int]) -> NDArray[np.bool_]:
+    """Say which records a box holds, by its definition."""
+    return np.array([all(box[c] >> int(row[c]) & 1 for c in box) for row in values])
+
+
+def test_a_rule_forbids_what_it_says() -> None:
+    values, records = every_record(schema())
+    age, marital, flag, start, end = values.T
+    expected = {
+        RULES[0]: (age == 0) & (marital != 0),
+        RULES[1]: (flag == 1) & (marital == 2),
+        RULES[2]: start > end,  # 20-30 and 10-25 have numbers in order
+        RULES[3]: (age != 3) & (start == 2),  # a missing age is not >= 60
+        RULES[4]: (flag == 1) & (age != 1) & (age != 2),
+    }
+    expected[RULES[2]] &= ~((start == 2) & (end == 1))
+    for rule, broken in expected.items():
+        rules = rules_of(schema(rule))
+        assert np.array_equal(rules.broken(records) >= 0, broken), rule
+        assert rules.broken_rules(records).tolist() == [broken.sum(), broken.sum()]
+    every = rules_of(schema(*RULES))
+    anything = np.any(list(expected.values()), axis=0)
+    counts = every.broken_rules(records).tolist()
+    assert counts == [*(broken.sum() for broken in expected.values()), anything.sum()]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_random_rules_agree_with_every_record(seed: int) -> None:
+    """Evaluation, linear constraints and forced answers, over all records of a schema."""
+    generator = np.random.default_rng(seed)
+    values, records = every_record(schema())
+    rules = random_rules(schema(), generator)
+    broken = np.any([lies_in(values, dict(box)) for box in rules.boxes], axis=0)
+    assert np.array_equal(rules.broken(records) >= 0, broken)
+
+    rows = constraints_of(rules)
+    problem = BestResponse(
+        rules.domain.bits, np.zeros((0, 1), np.int32), np.zeros(0), constraints=rows
+    )
+    assert np.array_equal([not problem.feasible(record) for record in records], broken)
+
+    workload = random_conjunctions(rules.domain, 200, 3, seed=seed)
+    truth = workload.answers_on(records[~broken])
+    forced = np.where(truth == 0, 0.0, np.where(truth == 1, 1.0, np.nan))
+    assert np.array_equal(forced_answers(rules, workload.literals), forced, equal_nan=True)
+
+
+def distances(
+    record: NDArray[np.int64], legal: NDArray[np.int64], rules: Forbidden
+) -> NDArray[np.float64]:
+    """Return the changed columns, and the part of their buckets as decimals behind them."""
+    moved = np.zeros(len(legal))
+    for column in range(len(record)):
+        buckets = int(rules.buckets[column])
+        one, others = record[column], legal[:, column]
+        ordered = (one < buckets) & (others < buckets) & (buckets > 1)
+        share = np.abs(one - others) / max(buckets - 1, 1)
+        moved += np.where(one == others, 0.0, 1000 + np.where(ordered, share, 1.0))
+    return moved
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_repair_takes_a_nearest_legal_record(seed: int) -> None:
+    values, records = every_record(schema())
+    rules = random_rules(schema(), np.random.default_rng(100 + seed))
+    legal = values[rules.broken(records) < 0]
+    better = column_values(repaired(records, rules, np.random.default_rng(0)), rules.domain)
+    assert (rules.broken(rows_of_values(better, rules.domain)) < 0).all()
+    for before, after in zip(values, better, strict=True):
+        nearest = distances(before, legal, rules).min()
+        assert distances(before, after[None, :], rules)[0] == pytest.approx(nearest)
+
+
+def test_legal_records_are_not_touched() -> None:
+    _, records = every_record(schema())
+    rules = rules_of(schema(*RULES))
+    legal = records[rules.broken(records) < 0]
+    assert repaired(legal, rules, np.random.default_rng(0)) is legal
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_solver_finds_a_nearest_record_too(seed: int) -> None:
+    """What a search leaves open, a solver decides: here both do."""
+    generator = np.random.default_rng(seed)
+    values, records = every_record(schema())
+    rules = random_rules(schema(), generator)
+    classes = rules.classes(records)
+    legal = classes[rules.broken(records) < 0]
+    everything = np.ones(int(rules.compiled.classes[-1]), np.uint8)
+    for at in generator.integers(len(values), size=5):
+        found = solved_record(rules, classes[at], everything)
+        assert found is not None
+        nearest = (legal != classes[at]).sum(axis=1).min()
+        assert (found != classes[at]).sum() == nearest
+    some = everything.copy()
+    some[generator.integers(len(some), size=len(some) // 2)] = 0
+    there = some[legal + rules.compiled.classes[:-1]].all(axis=1).any()
+    start = legal_classes(rules)
+    assert start is not None
+    assert (solved_record(rules, start, some) is None) == (not there)
+    assert impossible(rules, some, start) == (not there)
+
+
+def test_a_mapping_forbids_all_other_values() -> None:
+    columns = (
+        Categorical("district", (("d1",), ("d2",), ("d3",), ("d4",)), missing="category"),
+        Categorical("region", (("north",), ("south",), ("west",))),
+    )
+    mapping = {"d1": "north", "d2": "south", "d3": "north"}
+    made = schema_from_dict(
+        {
+            "columns": [column.to_dict() for column in columns],
+            "rules": [{"rule": "region follows from district", "mapping": mapping}],
+        }
+    )
+    assert isinstance(made, TableSchema)
+    values, records = every_record(made)
+    allowed = {0: [0], 1: [1], 2: [0], 3: [0, 1, 2], 4: [0, 1, 2]}
+    legal = [region in allowed[district] for district, region in values.tolist()]
+    assert np.array_equal(rules_of(made).broken(records) < 0, legal)
+    assert schema_from_dict(made.to_dict()) == made
+
+
+def test_a_mapping_may_stand_in_a_file(tmp_path) -> None:
+    (tmp_path / "map.csv").write_text("district,region,note\nd1,north,x\nd2,south,\n")
+    (tmp_path / "s.toml").write_text(
+        'rules = [{rule = "region follows from district", file = "map.csv"}]\n'
+        '[[columns]]\nname = "district"\nkind = "categorical"\nvalues = ["d1", "d2"]\n'
+        '[[columns]]\nname = "region"\nkind = "categorical"\nvalues = ["north", "south"]\n'
+    )
+    made = load_schema(tmp_path / "s.toml")
+    assert isinstance(made, TableSchema)
+    _, records = every_record(made)
+    assert (rules_of(made).broken(records) < 0).sum() == 2
+    with pytest.raises(BadInputError, match="file is for schema files"):
+        schema_from_dict({**made.to_dict(), "rules": [{"rule": "a follows from b", "file": "x"}]})
+
+
+@pytest.mark.parametrize(
+    ("rules", "message"),
+    [
+        (("agee < 15 => flag",), "did you mean 'age'"),
+        (("marital = nevr => flag",), "did you mean 'never'"),
+        (("age < 18 => flag",), "age is cut within 15-30: a rule is about whole buckets"),
+        (("age < 15 => flag => start < 10",), "more than one =>"),
+        (("flag & not flag",), "contradicts itself"),
+        (("marital = never", "flag => marital = other", "flag"), "no record keeps all of these"),
+        (("marital <= end",), "'marital' stands in an order, but holds texts"),
+        (("start < end", "end < start"), "go in a circle"),
+        (("mean(age) = 3",), "rule 1"),
+        (("region follows from district",), "which value follows from which"),
+        (("flag given age < 15",), "is no condition of rows"),
+        ((3,), "rule 1 is 3"),
+        ("flag", "rules is 'flag'; it is a list"),
+    ],
+)
+def test_a_bad_rule_is_explained(rules: object, message: str) -> None:
+    fields = {"columns": [column.to_dict() for column in COLUMNS], "rules": rules}
+    fields["rules"] = list(rules) if isinstance(rules, tuple) else rules
+    with pytest.raises(BadInputError, match=message):
+        rules_of(schema_from_dict(fields))
+
+
+def test_rules_that_contradict_each_other_are_named_and_no_others() -> None:
+    with pytest.raises(BadInputError) as caught:
+        rules_of(schema(RULES[0], "flag", RULES[2], "flag => start > 30 or not flag"))
+    told = str(caught.value)
+    assert "flag" in told
+    assert RULES[0] not in told
+
+
+def test_rules_about_columns_that_are_left_out_are_set_aside() -> None:
+    some = schema(*RULES).restrict("age,marital,flag")
+    assert rules_of(some).texts == (RULES[0], RULES[1], RULES[4])
+
+
+def test_values_of_records_keep_the_orders() -> None:
+    columns = (
+        Numeric("a", (0, 10, 20, 30), within=("uniform", (12.0, 18.0), "uniform")),
+        Numeric("b", (0, 10, 20, 30)),
+        Numeric("c", (0, 10, 20, 30), within="uniform"),
+        Dates("from", "month", "2014-01-01", "2014-06-30"),
+        Dates("to", "month", "2014-03-01", "2014-08-31", missing="category"),
+    )
+    made = schema("a <= b", "b <= c", "to > from", columns=columns)
+    _, records = every_record(made)
+    legal = records[rules_of(made).broken(records) < 0]
+    rows = made.decode(np.repeat(legal, 3, axis=0), np.random.default_rng(5))
+    assert (rows["a"] <= rows["b"]).all()
+    assert (rows["b"] <= rows["c"]).all()
+    assert (rows["from"] < rows["to"]).drop_nulls().all()
+    # All of a, b, c that numbers in order can have: a bucket of c is never before one of a.
+    kept = {(a, b, c) for a, b, c in column_values(legal, made.domain)[:, :3].tolist()}
+    assert kept == {(a, b, c) for a in range(3) for b in range(a, 3) for c in range(b, 3)}
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_orders_of_whole_and_listed_numbers(strict: bool) -> None:
+    columns = (
+        Numeric("a", (0, 2, 4, 6), integer=True, within=("uniform", 3, (4, 6))),
+        Numeric("b", (0, 3, 5, 7), integer=True, within=("uniform", (3, 3, 4), "uniform")),
+    )
+    made = schema("a < b" if strict else "b >= a", columns=columns)
+    values, records = every_record(made)
+    possible_a = [(0, 1), (3,), (4, 6)]
+    possible_b = [(0, 1, 2), (3, 4), (5, 6, 7)]
+    in_order = [
+        any(x < y or (x == y and not strict) for x in possible_a[a] for y in possible_b[b])
+        for a, b in values.tolist()
+    ]
+    legal = rules_of(made).broken(records) < 0
+    assert legal.tolist() == in_order
+    rows = made.decode(np.repeat(records[legal], 40, axis=0), np.random.default_rng(1))
+    assert ((rows["a"] < rows["b"]) if strict else (rows["a"] <= rows["b"])).all()
+    again = values[legal].repeat(40, axis=0)
+    for place, (name, possible) in enumerate((("a", possible_a), ("b", possible_b))):
+        for bucket in range(3):
+            drawn = set(rows[name].to_numpy()[again[:, place] == bucket].tolist())
+            assert drawn <= set(possible[bucket])
