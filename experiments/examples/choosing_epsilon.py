@@ -49,8 +49,7 @@ for epsilon in EPSILONS:
 
 # %% [markdown]
 # At 0.1 the release hardly matters to anybody in it. At 1 a suspicion may become a good guess at
-# worst. At 3 and more the promise is weak as it stands: it protects against the average attack, and
-# the guarantee itself no longer says much.
+# worst. At 3 and more the guarantee no longer says much.
 
 # %% [markdown]
 # ## 3. What it costs in accuracy

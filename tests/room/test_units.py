@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dualquery.audit.games import audit_game
-from dualquery.audit.sensitivities import CASES, Case
+from dualquery.audit.sensitivities import CASES, Case, carrying
 from dualquery.audit.tables import UNITS, legal_records, name_of, records_of
 from dualquery.data.domain import Domain
 from dualquery.data.units import Unit
@@ -54,7 +54,7 @@ def test_no_unit_moves_anything_by_more_than_is_charged(kind, most, relation) ->
     for seed, domain in enumerate(DOMAINS):
         generator = np.random.default_rng(seed)
         case: Case = CASES[kind](domain, generator)
-        records = legal_records(case.queries.domain)
+        records = carrying(legal_records(case.queries.domain), case.grids, generator)
         base = records[generator.integers(len(records), size=2)]
         every = [
             unit
@@ -68,6 +68,7 @@ def test_no_unit_moves_anything_by_more_than_is_charged(kind, most, relation) ->
                     case.queries,
                     relation,
                     public_rows=4,
+                    grids=case.grids,
                 )
             )
             for unit in every
@@ -98,7 +99,8 @@ def test_no_weighted_row_moves_anything_by_more_than_is_charged(kind, relation) 
     assert relation.steps == 3
     domain = DOMAINS[1]
     case: Case = CASES[kind](domain, np.random.default_rng(1))
-    records = legal_records(case.queries.domain)
+    generator = np.random.default_rng(2)
+    records = carrying(legal_records(case.queries.domain), case.grids, generator)
     every = [(record, copies) for record in range(len(records)) for copies in (1, 2, 3)] + [()]
 
     def digit(own: tuple[int, ...], place: int) -> np.ndarray:
@@ -108,7 +110,9 @@ def test_no_weighted_row_moves_anything_by_more_than_is_charged(kind, relation) 
     exact = []
     for own in every:
         rows = WeightedRows(tuple(records_of(digit(own, place)) for place in range(2)))
-        exact.append(case.counted.exact(PrivateData(rows, case.queries, relation, 7)))
+        exact.append(
+            case.counted.exact(PrivateData(rows, case.queries, relation, 7, grids=case.grids))
+        )
     pairs = neighbouring(every, relation)
     if kind in SCORES:
         values = np.array([each.values for each in exact]) / GRID
