@@ -16,8 +16,11 @@ def functionals(measurements: Measurements, rows: np.ndarray, domain: Domain) ->
         zip(measurements.starts[:-1], measurements.starts[1:], strict=True)
     ):
         for code in measurements.factors[start:stop].tolist():
-            if code < 0:
-                values[number] *= 1.0 - sizes[domain.column_of_bit[-code - 1]] * rows[:, -code - 1]
-            else:
+            if code >= 0:
                 values[number] *= rows[:, code >> 1] ^ (code & 1)
+            elif code > -(2**30):
+                values[number] *= 1.0 - 2.0 * rows[:, -code - 1]
+            else:
+                bit = -(2**30) - code
+                values[number] *= 1.0 - sizes[domain.column_of_bit[bit]] * rows[:, bit]
     return values

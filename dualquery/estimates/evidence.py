@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from dualquery.data.cells import axis_sizes
 from dualquery.data.domain import Domain
-from dualquery.estimates.measurements import Measurements
+from dualquery.estimates.measurements import Factors, Measurements, factors_of
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -97,7 +97,7 @@ class Measured:
         place = np.arange(way)
         present = place < lengths[known, None]
         at = np.where(present, measurements.starts[known, None] + place, 0)
-        # Codes from 1 on, 0 for padding: literals first, then contrasts.
+        # Codes from 1 on, 0 for padding: literals first, then signs and contrasts.
         factors = measurements.factors[at] if len(known) else np.zeros((0, way), np.int32)
         shifted = np.where(factors >= 0, factors + 1, 2 * domain.bits - factors)
         codes = np.sort(np.where(present, shifted, 0), axis=1)
@@ -113,8 +113,7 @@ class Measured:
         laplace = 3.0 if measurements.noise == "discrete laplace" else 0.0
         self.kurtosis = laplace * _sums(owner.ravel(), weight**2, count) / total**2
 
-        literals = 2 * domain.bits
-        bits = np.where(self.codes <= literals, (self.codes - 1) >> 1, self.codes - literals - 1)
+        bits = self._factors(self.codes).bits
         self._columns: Int64 = np.where(self.codes > 0, domain.column_of_bit[bits], -1)
         scopes = np.sort(self._columns, axis=1)
         scopes[:, 1:][scopes[:, 1:] == scopes[:, :-1]] = -1
@@ -226,18 +225,19 @@ class Measured:
 
     def _on_values(self, codes: NDArray[Any], column: int, size: int) -> Float64:
         """Return the product of factors on each value of one column: ``(m, size)``."""
-        first, literals = int(self.domain.offsets[column]), 2 * self.domain.bits
+        first = int(self.domain.offsets[column])
         shift = 1 if self.domain.sizes[column] == 1 else 0  # the bit says value 1
         product = np.ones((len(codes), size))
-        for factor in codes.T:
-            contrast = factor > literals
-            bit = np.where(contrast, factor - literals - 1, (factor - 1) >> 1)
-            here = np.arange(size) == (bit - first + shift)[:, None]
-            negated = (factor - 1) & 1 == 1
-            literal = here ^ negated[:, None]
-            on = np.where(contrast[:, None], 1.0 - size * here, literal)
-            product *= np.where(factor[:, None] > 0, on, 1.0)
+        for code in codes.T[:, :, None]:
+            bit, at_zero, at_one = self._factors(code)
+            here = np.arange(size) == bit - first + shift
+            product *= np.where(code > 0, np.where(here, at_one, at_zero), 1.0)
         return product
+
+    def _factors(self, codes: NDArray[Any]) -> Factors:
+        """Return the factors with some of our codes; any for padding."""
+        literals = 2 * self.domain.bits
+        return factors_of(np.where(codes <= literals, codes - 1, literals - codes), self.domain)
 
 
 def _sums(owner: Int64, numbers: Float64, count: int) -> Float64:

@@ -2,9 +2,10 @@
 
 A measured number is the mean over the rows of a product of factors, plus noise. The *code* of a
 factor is a whole number: ``c >= 0`` is the literal ``c`` (``2 * bit + negated``), 1 where it holds
-and else 0; ``c < 0`` is the contrast of bit ``-c - 1``, 1 where the bit is 0 and ``1 - n`` where it
-is 1, n being the number of values of its column: a sign, if that is binary. What is no product,
-such as a range, is named by its place in the workload.
+and else 0. ``-2^30 < c < 0`` is the sign of bit ``-c - 1``, 1 where it is 0 and -1 where it is 1;
+``c <= -2^30`` is the contrast of bit ``-2^30 - c``, 1 where it is 0 and ``1 - n`` where it is 1, n
+being the number of values of its column. What is no product, such as a range, is named by its place
+in the workload.
 
 **Where the number of rows is private** numbers are divided by a public N, which counts rows that
 are not there; ``absent`` is what each of these contributes (`dualquery.estimates.intervals`).
@@ -15,11 +16,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dualquery.data.cells import axis_sizes
+from dualquery.data.domain import Domain
 from dualquery.queries.conjunctions import conjunctions_of
 from dualquery.queries.family import Queries
 
@@ -32,6 +35,9 @@ NoiseKind = Literal["gaussian", "discrete laplace"]
 
 Float64 = NDArray[np.float64]
 
+
+_CONTRASTS = -(2**30)
+"""Code of the contrast of bit 0; those of the others lie below it."""
 
 CHOSEN = "some numbers were chosen by a look at earlier ones, which the chance does not allow for"
 """The note of measurements that were chosen so: their noise is new, but whether they are there
@@ -109,7 +115,7 @@ class Measurements:
         features: Features, values: Float64, deviations: ArrayLike, note: str = ""
     ) -> Measurements:
         """Return measured features; the noise is Gaussian."""
-        codes = np.where(features.contrasts, -features.bits - 1, 2 * features.bits)
+        codes = np.where(features.contrasts, _CONTRASTS - features.bits, 2 * features.bits)
         return _of_codes(codes, features.bits >= 0, values, deviations, "gaussian", 0.0, note)
 
     @staticmethod
@@ -207,6 +213,32 @@ class Measurements:
             noise=described["noise"],  # type: ignore[arg-type]  # one of two texts
             note=str(described["note"]),
         )
+
+
+class Factors(NamedTuple):
+    """Factors of measured numbers, arrays of one shape: each looks at one bit."""
+
+    bits: NDArray[np.int64]
+    at_zero: NDArray[np.int64]
+    """Value where the bit is 0."""
+    at_one: NDArray[np.int64]
+    """Value where the bit is 1."""
+
+
+def factors_of(codes: NDArray[Any], domain: Domain) -> Factors:
+    """Return the factors with some codes, integers of any shape, over a domain.
+
+    Raises
+    ------
+    IndexError
+        If the domain has no such bit.
+    """
+    codes = codes.astype(np.int64)
+    literal, contrast = codes >= 0, codes <= _CONTRASTS
+    bits = np.where(literal, codes >> 1, np.where(contrast, _CONTRASTS - codes, -codes - 1))
+    values = np.where(contrast, axis_sizes(domain)[domain.column_of_bit[bits]], 2)
+    negated = codes & 1
+    return Factors(bits, np.where(literal, negated, 1), np.where(literal, 1 - negated, 1 - values))
 
 
 def laplace_deviation(scale: float) -> float:

@@ -49,7 +49,7 @@ def read_kept(
     BadInputError
         If a file is missing, damaged or of another release.
     """
-    from dualquery.estimates.measurements import Measurements
+    from dualquery.estimates.measurements import Measurements, factors_of
     from dualquery.models.stored import read_model
 
     measurements, model = None, None
@@ -58,9 +58,11 @@ def read_kept(
         check_files(folder, (MEASUREMENTS,))
         check_described(described)
         measurements = Measurements.from_table(read_table(folder / MEASUREMENTS), described)
-        codes, queries = measurements.factors, measurements.queries
-        if np.any(codes < -domain.bits) or np.any(codes >= 2 * domain.bits):
-            raise BadInputError("the measurements name bits that the schema has not")
+        queries = measurements.queries
+        try:
+            factors_of(measurements.factors, domain)
+        except IndexError:
+            raise BadInputError("the measurements name bits that the schema has not") from None
         if np.any(queries < -1) or np.any(queries >= stored["queries"]):
             raise BadInputError("the measurements name queries that the workload has not")
         if len(measurements) != described["numbers"]:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.data.cells import axis_sizes
 from dualquery.estimates.intervals import Intervals, gaussian_half_width
+from dualquery.estimates.measurements import factors_of
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.conjunctions import conjunctions_of
 
@@ -78,13 +78,10 @@ def _measured(release: Release, low: Float64, high: Float64) -> None:
     alone = np.flatnonzero(np.diff(kept.starts) == 1)
     code = kept.factors[kept.starts[alone]]
     value, reach = kept.values[alone], gaussian_half_width(1.0) * kept.deviations[alone]
-    # A contrast is 1 where the bit is 0, and 1 - n where it is 1.
-    contrast = code < 0
-    bit = np.where(contrast, -code - 1, code >> 1)
-    domain = release.schema.domain
-    values = np.where(contrast, axis_sizes(domain)[domain.column_of_bit[bit]], 1)
-    share = np.where(contrast | (code & 1 == 1), 1 - value, value) / values
-    around = Intervals.around(share, reach / values, 0.0, 1.0, "")
+    bit, at_zero, at_one = factors_of(code, release.schema.domain)
+    slope = at_one - at_zero
+    share = (value - at_zero) / slope
+    around = Intervals.around(share, reach / np.abs(slope), 0.0, 1.0, "")
     low[bit], high[bit] = around.lower, around.upper
     # Of a column of two values, one says all of the other.
     for start in release.schema.domain.offsets[:-1][release.schema.domain.sizes == 2]:

@@ -14,6 +14,7 @@ from dualquery.data.readers.formats import FORMATS, GENERATORS
 from dualquery.data.schema.columns import Binary, Categorical, Numeric
 from dualquery.data.schema.files import load_schema
 from dualquery.data.schema.items import ItemSchema
+from dualquery.data.schema.rules import rule_text
 from dualquery.data.schema.table import TableSchema
 from dualquery.rows.dataset import load
 
@@ -39,7 +40,14 @@ def test_the_examples_load(tmp_path: Path) -> None:
         path.write_text(example, encoding="utf-8")
         loaded.append(load_schema(path))
     items = ItemSchema(np.array([*range(1000), 2000]), name="s.json", outside="drop", declared=True)
-    assert loaded == [SURVEY, SURVEY, items]
+    *plain, ruled = loaded
+    assert plain == [SURVEY, SURVEY, items]
+    assert [rule_text(rule) for rule in ruled.rules] == [
+        "age < 15 => marital = never",
+        "not (pregnant & sex=Male)",
+        "start <= end",
+        "region follows from district",
+    ]
 
 
 def test_the_example_reads_a_table() -> None:
