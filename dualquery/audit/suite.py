@@ -95,7 +95,7 @@ class Effort:
 
 QUICK = Effort(2, 500, 60, 15, (1.0,), 2.0, 200, larger=False)
 FULL = Effort(6, 1_000, 800, 100, (1.0, 8.0), 15.0, 3_000, larger=True)
-PLANTED_EFFORT = Effort(2, 500, 60, 15, (1.0,), 60.0, 300, larger=False)
+PLANTED_EFFORT = Effort(2, 500, 60, 15, (1.0,), 60.0, 200, larger=False)
 """For the checks of planted bugs."""
 
 
