@@ -53,6 +53,11 @@ _BYTES_PER_QUERY = 128
 _MOST_RECORD_BYTES = 1 << 28
 """More than that is not held beforehand for records."""
 
+FOUND = (
+    "the queries are about items that noisy shares showed to be frequent: which items these are is "
+    "part of what was released, within the same guarantee"
+)
+
 _UNSEEN = "The mechanism looks at no private row."
 
 
@@ -150,18 +155,21 @@ def make_release(
     terms.payment.finish()
     if journal.lost:
         notes = (*notes, _LOST.format(journal.lost))
+    queries: Queries = task.queries
+    if outcome.workload is not None:
+        queries, notes = outcome.workload, (*notes, FOUND)
     if outcome.intervals is not None:
-        intervals = outcome.intervals.for_rows(count, task.queries.low, task.queries.high)
+        intervals = outcome.intervals.for_rows(count, queries.low, queries.high)
         intervals = intervals.for_cut(data.schema.max_ones_per_row, budget.neighbours.unit)
         outcome = replace(outcome, intervals=intervals)
-    outcome, forced = with_forced_answers(outcome, task.queries, task.rules)
+    outcome, forced = with_forced_answers(outcome, queries, task.rules)
     records, remark = finished_records(outcome, terms.records, task.rows, seed)
     if records is not None:
         generator = np.random.default_rng(seed)
         records = legal_records(records, task.rules, generator)
         if terms.polish is not None:
             progress.phase("polishing the records")
-            workload = check_polish(task.queries, terms.polish)
+            workload = check_polish(queries, terms.polish)
             records = polished(
                 records, workload, outcome.answers, terms.polish, generator, progress.step
             )
@@ -184,7 +192,7 @@ def make_release(
         privacy=privacy,
         schema=data.schema,
         n=count.n,
-        workload=task.queries,
+        workload=queries,
         answers=outcome.answers,
         records=records,
         trace=outcome.trace,
@@ -250,7 +258,8 @@ def run(
         journal=journal,
     )
     outcome = mechanism.run(task, plan, curator, session)
-    curator.log_errors(outcome.answers, "the released answers", task.queries)
+    answered = task.queries if outcome.workload is None else outcome.workload
+    curator.log_errors(outcome.answers, "the released answers", answered)
     return replace(outcome, grounds=curator.grounds(), means=bought)
 
 
