@@ -77,9 +77,9 @@ print(f"spent: epsilon {state.spent[0]:.3g} of 1, in {len(state.releases)} relea
 # %%
 frequent = [str(column) for column in pairs.workload.description["columns"]]
 of_item = dict(zip(frequent, answer_queries(pairs, frequent), strict=True))
-for item in frequent[:5]:
-    line = of_item[item]
-    print(f"item {item:4} in {line['answer']:.1%} ({line['low']:.1%} to {line['high']:.1%})")
+for name in frequent[:5]:
+    line = of_item[name]
+    print(f"item {name:4} in {line['answer']:.1%} ({line['low']:.1%} to {line['high']:.1%})")
 
 # %% [markdown]
 # ## 4. What goes together
