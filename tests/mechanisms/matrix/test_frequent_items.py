@@ -174,10 +174,13 @@ def test_what_is_said_beforehand_goes_by_the_most_items(tmp_path) -> None:
     """No row is read: the file holds none."""
     (tmp_path / "baskets.dat").write_text("no row", encoding="utf-8")
     found = outlook(
-        Table(f"fimi:{tmp_path}/baskets.dat"), SCHEMA,
-        WorkloadRequest(items="share>=0.1,top:8", way=2), configure(None, {}), BudgetRequest(delta=1e-6),
+        Table(f"fimi:{tmp_path}/baskets.dat"),
+        SCHEMA,
+        WorkloadRequest(items="share>=0.1,top:8", way=2),
+        configure(None, {}),
+        BudgetRequest(delta=1e-6),
         3_000,
-    )  # fmt: skip
+    )
     assert found.queries == 28
     assert found.mechanism == "staged"
     assert found.expected is not None
