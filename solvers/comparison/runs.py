@@ -19,6 +19,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
+from multiprocessing.context import BaseContext
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.errors import SolverError
+from solvers.kernel_solver import COMPILED
 from solvers.problem import BestResponse
 from solvers.protocol import Solver
 from solvers.registry import get_solver
@@ -142,7 +144,7 @@ def _measure(
     named: NamedProblem, solver: str, limits: list[float], threads: int, seed: int, reduced: bool
 ) -> Iterator[Measurement]:
     """Yield the measurements of one solver on one problem, limit by limit."""
-    context = multiprocessing.get_context("spawn")
+    context = _context()
     ours, theirs = context.Pipe()
     arguments = (theirs, solver, named.problem, named.hint, limits, threads, seed, reduced)
     process = context.Process(target=_serve, args=arguments, daemon=True)
@@ -174,6 +176,15 @@ def _measure(
         process.join()
 
 
+def _context() -> BaseContext:
+    """Return how processes start: where the system can, from one that has loaded what all need."""
+    if "forkserver" not in multiprocessing.get_all_start_methods():
+        return multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([__name__, *COMPILED])
+    return context
+
+
 def _receive(connection: Connection, seconds: float) -> Any:
     if not connection.poll(seconds):
         raise TimeoutError
@@ -200,7 +211,7 @@ def _serve(
             from solvers.reducing import Reducing
 
             solver = Reducing(solver)
-        _warm_up(solver, problem, min(limits[-1], _WARM_UP_SECONDS))
+        _warm_up(solver, problem, min(limits[0], _WARM_UP_SECONDS))
     except SolverError as error:
         connection.send(str(error))
         return
