@@ -16,9 +16,10 @@ from dualquery.mechanisms.protocol import Task
 from dualquery.mechanisms.registry import configure, with_records
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.releases.identity import keep_questions, keep_request
-from dualquery.releases.making import Terms, declarations, make_release
+from dualquery.releases.making import Terms, make_release
 from dualquery.releases.payment import Payment
 from dualquery.releases.polish import check_polish
+from dualquery.releases.pricing import declarations
 from dualquery.requests import BudgetRequest, WorkloadRequest
 from dualquery.room.journal import NO_JOURNAL, Journal
 from dualquery.room.randomness import check_seed

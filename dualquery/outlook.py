@@ -12,8 +12,8 @@ from dualquery.data.blocks import choose_schema
 from dualquery.data.readers.formats import is_public, source_of
 from dualquery.mechanisms.protocol import Task
 from dualquery.privacy.neighbours import Neighbours
-from dualquery.releases.making import price
 from dualquery.releases.means import with_means, without_means
+from dualquery.releases.pricing import price
 from dualquery.room.row_count import COUNT_SHARE, RowCount
 from dualquery.rows.dataset import load
 from dualquery.runtime.errors import BadInputError
