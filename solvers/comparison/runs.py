@@ -1,7 +1,7 @@
 """One solver on one problem, in a process of its own.
 
-Before the clock starts, the process solves a tiny problem and, for a second at most, the problem
-itself, so that neither imports nor compilation count. A solver that crashes, or does not come
+Before the clock starts, the process solves a tiny problem and, for the shortest limit and a second
+at most, the problem itself, so that neither imports nor compilation count. A solver that crashes, or does not come
 back, takes only its own process with it.
 
 How good a record a solver has after some time is measured by asking it several times, with
@@ -19,7 +19,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
-from multiprocessing.context import BaseContext
 from pathlib import Path
 from typing import Any
 
@@ -176,7 +175,7 @@ def _measure(
         process.join()
 
 
-def _context() -> BaseContext:
+def _context() -> Any:
     """Return how processes start: where the system can, from one that has loaded what all need."""
     if "forkserver" not in multiprocessing.get_all_start_methods():
         return multiprocessing.get_context("spawn")
