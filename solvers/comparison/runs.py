@@ -1,8 +1,8 @@
 """One solver on one problem, in a process of its own.
 
 Before the clock starts, the process solves a tiny problem and, for the shortest limit and a second
-at most, the problem itself, so that neither imports nor compilation count. A solver that crashes, or does not come
-back, takes only its own process with it.
+at most, the problem itself, so that neither imports nor compilation count. A solver that crashes,
+or does not come back, takes only its own process with it.
 
 How good a record a solver has after some time is measured by asking it several times, with
 growing limits: this needs nothing of a solver, counts model building and all, and is what a round
