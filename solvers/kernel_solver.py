@@ -36,7 +36,7 @@ _GRACE_SECONDS = 0.25
 _LEAST_MILP_SECONDS = 2e-6
 """What HiGHS takes an entry of the constraints, at least, to look for a feasible record."""
 
-_COMPILED = (
+COMPILED = (
     "solvers.dominance_kernels",
     "solvers.lagrangian_kernels",
     "solvers.local_search_kernels",
@@ -253,7 +253,7 @@ def load(solver: Solver) -> None:
 
     On a machine's first use the loops are compiled, for some seconds.
     """
-    for loops in _COMPILED:
+    for loops in COMPILED:
         import_module(loops)
     for module in getattr(solver, "imports", ()):
         with suppress(ImportError):  # the search says so, or does without
