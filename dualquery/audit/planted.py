@@ -178,7 +178,8 @@ def _weights_by_the_largest() -> AbstractContextManager[None]:
     original = weights._copies
 
     def faulty(values: pl.Series, weight: Weight, *where: Any) -> Any:
-        return original(values / values.max() * weight.max, weight, *where)
+        largest = values.to_numpy().max(initial=1e-9)
+        return original(values / largest * weight.max, weight, *where)
 
     return replaced_everywhere(weights, "_copies", faulty)
 

@@ -22,7 +22,7 @@ from dualquery.rows.weighted import WeightedRows
 class FewCopies(Weight):
     """A weight of at most three copies, so that much can be tried; others have about a thousand."""
 
-    copies = 3  # type: ignore[assignment]  # fixed, not computed
+    copies = 3
 
 
 UNITS = tuple(Neighbours.parse(each.value, Unit("unit", 2)) for each in RELATIONS)
@@ -69,7 +69,8 @@ def table_of(rows: NDArray[np.uint8], copies: NDArray[np.int64], relation: Neigh
 def with_every_number(records: NDArray[np.uint8], grids: tuple[Grid, ...]) -> NDArray[np.uint8]:
     """Return each record with each combination of numbers on grids behind it."""
     for grid in grids:
-        points = grid.encode(grid.low + grid.step * np.arange(grid.steps + 1)).astype(np.uint8)
+        numbers = np.linspace(grid.low, grid.high, grid.steps + 1)
+        points = grid.encode(numbers).astype(np.uint8)
         records = np.hstack(
             (np.repeat(records, len(points), axis=0), np.tile(points, (len(records), 1)))
         )
