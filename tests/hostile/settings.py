@@ -5,8 +5,8 @@ from __future__ import annotations
 import functools
 import importlib.util
 import json
-from dataclasses import replace
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
