@@ -107,8 +107,9 @@ def outlook(
     bought = relation is Neighbours.ADD_REMOVE and budget.rows is None
     count = RowCount(n, relation, COUNT_SHARE * budget.epsilon if bought else 0.0)
     share, _ = budget.resolve(mechanism, count)
-    workload = request.build(chosen, n)
-    task = Task(workload, n)
+    frequent = request.frequent(chosen, mechanism)
+    workload = request.build(chosen, n) if frequent is None else frequent.stand_in
+    task = Task(workload, n, frequent=frequent)
     grids = () if request.means is None else chosen.with_sums(request.means).grids
     own = mechanism.plan(task, without_means(share, grids))
     plan, _ = with_means(own, grids, workload, share)
