@@ -46,7 +46,7 @@ def homes() -> pl.DataFrame:
 UNIT = {"unit": dualquery.Unit("home", 3)}
 WEIGHT = {"weight": dualquery.Weight("w", 5.0)}
 MEANS = {"means": "age"}
-RULES = {"schema": replace(SCHEMA, rules=("not flag or sex=Male", "age < 100 or job=smith"))}
+RULES = {"schema": replace(SCHEMA, rules=("flag => sex=Male", "age<25 => job=nurse"))}
 BESIDES: list[dict[str, Any]] = [
     UNIT, WEIGHT, MEANS, RULES, UNIT | MEANS, WEIGHT | MEANS | RULES, UNIT | WEIGHT | MEANS | RULES
 ]  # fmt: skip
