@@ -119,10 +119,12 @@ class KernelSolver(ABC):
     """
 
     name: ClassVar[str]
-    capabilities: ClassVar[frozenset[Capability]]
-    module: ClassVar[str]
+    capabilities: ClassVar[frozenset[Capability]] = frozenset(
+        {Capability.GROUPS, Capability.LINEAR_CONSTRAINTS}
+    )
+    module: ClassVar[str] = "numpy"
     """Module that has to be importable for the solver to run."""
-    distribution: ClassVar[str]
+    distribution: ClassVar[str] = "numpy"
     """Package that brings the module."""
     imports: tuple[str, ...] = ()
     """What a search imports that takes long: loaded before the clock starts."""
