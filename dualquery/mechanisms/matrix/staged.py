@@ -87,10 +87,11 @@ from dualquery.runtime.errors import BadInputError
 Float64 = NDArray[np.float64]
 
 _SECOND = 1000
-"""Features that the second stage may measure, to divide the budget by. Where d numbers and M others
-are measured with shares a and 1 - a of rho, their variances are as d / a and M / (1 - a); the sum
-is least where a is to 1 - a as the root of d is to that of M. (Of 17,770 columns the first stage
-gets four fifths, of 100 a quarter.)"""
+"""Features that the second stage may measure of a wide table, to divide the budget by; of others it
+may measure all. Where d numbers and M others are measured with shares a and 1 - a of rho, their
+variances are as d / a and M / (1 - a); the sum is least where a is to 1 - a as the root of d is to
+that of M. Of 17,770 columns the first stage gets four fifths; a fortieth of 100 about which all
+triples are asked."""
 
 _WIDE_MAX = (0.3, 4.0, 8.0)
 _WIDE_MEAN = (0.0002, 0.05, 0.3)
@@ -183,7 +184,9 @@ class Staged(Mechanism[TwoStages]):
         looked = Features(bits, features.domain)
         sensitivity = alike(looked, budget.neighbours).sensitivity
 
-        part = 1.0 / (1.0 + math.sqrt(_SECOND / len(looked)))
+        full = everything(task.workload, expansion, budget.neighbours)
+        others = _SECOND if full is None else len(features)
+        part = 1.0 / (1.0 + math.sqrt(others / len(looked)))
 
         def schedule_of(rho: float) -> tuple[GaussianNoise, GaussianNoise]:
             first, second = (math.sqrt(2.0 * share * rho) for share in (part, 1.0 - part))
@@ -198,7 +201,7 @@ class Staged(Mechanism[TwoStages]):
             details=TwoStages(
                 expansion=expansion,
                 looked=looked,
-                full=everything(task.workload, expansion, budget.neighbours),
+                full=full,
                 neighbours=budget.neighbours,
                 sensitivity=sensitivity,
                 scale=first.scale,

@@ -116,7 +116,10 @@ def test_the_schedule_is_fixed_beforehand_and_spent_whatever_the_rows_are(
     assert len(plan.schedule) == 2
     first, second = plan.schedule
     total = sum((event.sensitivity / event.scale) ** 2 for event in (first, second))
-    assert (first.sensitivity / first.scale) ** 2 == pytest.approx(total / (1 + (1000 / 8) ** 0.5))
+    others = len(plan.details.expansion.features)
+    assert (first.sensitivity / first.scale) ** 2 == pytest.approx(
+        total / (1 + (others / 8) ** 0.5)
+    )
     choosers = (
         lambda expected, _: np.array([int(expected.argmin())]),
         lambda expected, _: np.arange(len(expected)),
