@@ -54,7 +54,7 @@ class WorkloadRequest:
         Instead of ``queries``: a column that models will predict. The queries are then all cells of
         its marginals with two other columns, of which all 2-way marginals are sums.
     means
-        Numeric columns whose means are bought besides, for a twentieth of epsilon in all: names,
+        Numeric columns whose means are bought besides, for a tenth of epsilon in all: names,
         positions or ranges (see `dualquery.releases.means`); None for none.
     """
 
