@@ -12,8 +12,8 @@ from dualquery.data.blocks import choose_schema
 from dualquery.data.readers.formats import is_public, source_of
 from dualquery.mechanisms.protocol import Task
 from dualquery.privacy.neighbours import Neighbours
-from dualquery.releases.making import price
 from dualquery.releases.means import with_means, without_means
+from dualquery.releases.pricing import price
 from dualquery.room.row_count import COUNT_SHARE, RowCount
 from dualquery.rows.dataset import load
 from dualquery.runtime.errors import BadInputError
@@ -107,8 +107,9 @@ def outlook(
     bought = relation is Neighbours.ADD_REMOVE and budget.rows is None
     count = RowCount(n, relation, COUNT_SHARE * budget.epsilon if bought else 0.0)
     share, _ = budget.resolve(mechanism, count)
-    workload = request.build(chosen, n)
-    task = Task(workload, n)
+    frequent = request.frequent(chosen, mechanism)
+    workload = request.build(chosen, n) if frequent is None else frequent.stand_in
+    task = Task(workload, n, frequent=frequent)
     grids = () if request.means is None else chosen.with_sums(request.means).grids
     own = mechanism.plan(task, without_means(share, grids))
     plan, _ = with_means(own, grids, workload, share)

@@ -114,6 +114,8 @@ def evaluate(
             mean, low, high, truth = figures
             means.add_row(Text(line["column"]), mean, f"{low} to {high}", truth)
         console.print(means)
+    if found["remark"] is not None:
+        console.print(found["remark"], markup=False)
     if len(found["by_literals"]) > 1:
         sizes = Table("literals", "queries", "max error", "mean error")
         for line in found["by_literals"]:

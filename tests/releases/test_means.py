@@ -171,7 +171,7 @@ def test_columns_of_a_long_range_get_most() -> None:
     asked = {"schema": schema, "queries": 4, "way": 1, "epsilon": 3.0}
     made = dualquery.release(table, **asked, means="a,pay", mechanism="gaussian")
     a, pay = (each.scale / (each.high - each.low) for each in made.means)
-    needs = 2.0 / 1.5, 1000.0 / 55.0
+    needs = 2.0 / 1.0, 1000.0 / 55.0  # over the middle of 0, 2 and of 1, 10, 100, 1000
     assert (a / pay) ** 2 == pytest.approx(needs[1] / needs[0], rel=1e-3)
     pure = dualquery.release(table, **asked, means="a,pay", mechanism="laplace", delta=0.0)
     a, pay = (each.scale / (each.high - each.low) for each in pure.means)
