@@ -27,8 +27,10 @@ Float64 = NDArray[np.float64]
 _NUMBERS = 1_000
 """Of a bucket, from which records then draw."""
 
-_MOST = 5.0
-"""The numbers at one end of a bucket are at most exp(5) times as frequent as at the other."""
+_MOST = 100.0
+"""The numbers of the widest bucket are at most so much nearer to one end than to the other: their
+distance from it is a hundredth of the bucket's length on average.
+"""
 
 
 def likely_mean(knowledge: Knowledge, bought: BoughtMean) -> float:
@@ -106,7 +108,13 @@ def _tilted(column: Numeric, shares: Float64, mean: float) -> Numeric:
         tilt = _MOST
     else:
         tilt = float(brentq(excess, -_MOST, _MOST))
-    reached = weights(tilt).cumsum(axis=1)
-    places = [np.searchsorted(own, levels).clip(max=_NUMBERS - 1) for own in reached]
-    drawn = np.take_along_axis(numbers, np.array(places), axis=1)
-    return replace(column, within=tuple(map(tuple, drawn.tolist())))
+    drawn = []
+    for rule, own, parts in zip(column.rules, numbers, weights(tilt), strict=True):
+        reached = parts.cumsum()
+        if isinstance(rule, str):
+            found = np.interp(levels, reached - parts / 2.0, own)
+            found = np.rint(found) if column.integer else found
+        else:
+            found = own[np.searchsorted(reached, levels).clip(max=_NUMBERS - 1)]
+        drawn.append(tuple(found.tolist()))
+    return replace(column, within=tuple(drawn))
