@@ -238,7 +238,7 @@ def _draw_strengths(table: pl.DataFrame) -> Figure:
     """Draw the max error by solver, from weak to strong: a panel a table, a curve a game."""
     from experiments.harness import style
 
-    parts = tables(table)
+    parts, errors = tables(table), table["max_error"].to_numpy()
     figure, panels = style.panels(len(parts), 1, 2.6)
     for panel, (name, of_table) in zip(panels, parts, strict=True):
         for label, lines in tables(of_table, "contender"):
@@ -247,20 +247,25 @@ def _draw_strengths(table: pl.DataFrame) -> Figure:
         panel.set_title(name)
         panel.set_yscale("log")
         panel.set_ylabel("max error")
-        panel.tick_params(axis="x", rotation=30)
+        panel.set_ylim(0.8 * errors.min(), 1.25 * errors.max())
+        panel.tick_params(axis="x", rotation=90)
     style.legend_below(figure, panels, 2)
     return figure
 
 
 def _draw_problems(table: pl.DataFrame, calls: Sequence[Measurement]) -> dict[str, Figure]:
-    """Draw performance profiles and primal integrals."""
+    """Draw performance profiles and primal integrals of the solvers that had every problem."""
     from experiments.harness import style
     from solvers.comparison.plots import performance_profiles
 
     profile, axes = style.panels(2, 1, 3.0)
-    plain = [each for each in calls if ", " not in each.solver]
+    lines = summarise(table).drop_nulls("primal_integral").sort("primal_integral")
+    lines = lines.filter(pl.col("instances") == pl.col("instances").max())
+    names = lines["solver"].to_list()
+    plain = [each for each in calls if each.solver in names]
+    again = (*style.DASHES[1:], style.DASHES[0])  # colours come twice, with other dashes
     for panel in axes:
-        panel.set_prop_cycle(color=style.PALETTE, linestyle=style.DASHES)
+        panel.set_prop_cycle(color=2 * style.PALETTE, linestyle=(*style.DASHES, *again))
     performance_profiles(axes, plain, best_known(calls))
     for panel in axes:
         if legend := panel.get_legend():
@@ -268,9 +273,9 @@ def _draw_problems(table: pl.DataFrame, calls: Sequence[Measurement]) -> dict[st
     style.legend_below(profile, axes, 4)
     figures = {"profile": profile}
 
-    lines = summarise(table).drop_nulls("primal_integral").sort("primal_integral")
     figure, (panel,) = style.panels(1, 1, 0.5 + 0.22 * len(lines))
-    panel.barh(lines["solver"].to_list(), lines["primal_integral"].to_list(), color=style.BLUE)
+    panel.plot(lines["primal_integral"].to_list(), names, "o", color=style.BLUE)
+    panel.set_xscale("log")
     panel.invert_yaxis()
     panel.set_xlabel("primal integral (mean gap over the limit, share)")
     figures["primal-integral"] = figure
