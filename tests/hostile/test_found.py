@@ -393,7 +393,7 @@ def test_the_process_of_scip_is_started_again_after_a_crash(tmp_path: Path) -> N
     good.write_text("max\n x\nst\n x <= 1\nbin\n x\nend")
     for _ in range(2):
         # Some versions of SCIP crash at once, others answer and are harmed: the next file is read.
-        with pytest.raises(MalformedFileError, match="SCIP crashed|expected sign"):
+        with pytest.raises(MalformedFileError, match=r"SCIP crashed|expected sign"):
             read_instance(crash)
         assert read_instance(good).problem.attributes == 1
 
