@@ -111,7 +111,7 @@ def test_nothing_here_can_see_data() -> None:
                 "options", "task", "budget", "alpha", "beta", "n", "rounds", "samples", "eta",
                 "reason", "schedule", "who", "weights", "mean",
             }, name  # fmt: skip
-    assert {*Task.__dataclass_fields__} == {"queries", "n", "copies", "rules"}
+    assert {*Task.__dataclass_fields__} == {"queries", "n", "copies", "rules", "frequent"}
 
 
 @pytest.mark.parametrize("n", [2, 50, 10**4, 10**7])
