@@ -72,7 +72,8 @@ def release(
         queries (`dualquery.queries.family`).
     mechanism, options
         The mechanism's name, and values for the fields of its configuration. None for ``auto``,
-        which chooses from public facts; with options, for the mechanism ``dualquery``.
+        which chooses from public facts, and passes options on to what it chooses (see
+        `dualquery.mechanisms.registry.implied_mechanism`).
     records
         Number of synthetic records, or `SyntheticRecords`; None for one a row, up to limits that
         the release states.
@@ -125,9 +126,9 @@ def release(
     configured = with_records(configure(mechanism, options or {}), made.number, polish=made.polish)
     wanted.require_delta(configured)
     progress = run.progress
-    if mechanism is None and options:
+    if mechanism is None and configured.name != "auto":
         progress.note(
-            f"mechanism {configured.name}, because options were given without a mechanism"
+            f"mechanism {configured.name}, because it has the options that were given"
         )
     # The clock is read before the table is: how long a pass over private rows took stays unsaid.
     created = datetime.datetime.now(datetime.UTC)

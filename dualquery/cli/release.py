@@ -28,7 +28,7 @@ from dualquery.cli.options import (
 )
 from dualquery.cli.resuming import keep_command, resumed_command
 from dualquery.cli.terminal import Terminal, set_threads, start_logging
-from dualquery.mechanisms.registry import BUILT_IN, check_mechanism, implied_mechanism
+from dualquery.mechanisms.registry import AUTOMATIC, BUILT_IN, check_mechanism
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.escaping import terminal_line
 from dualquery.runtime.figures import share
@@ -133,8 +133,8 @@ def release(
     mechanism: Annotated[
         str | None,
         _mechanism(
-            help=f"One of {', '.join(BUILT_IN)}. Default: auto, or dualquery if one of the options "
-            "below is given.",
+            help=f"One of {', '.join(BUILT_IN)}. Default: auto, which passes the options below on "
+            "to what it chooses; those of a game imply dualquery.",
             autocompletion=completing.mechanisms,
         ),
     ] = None,
@@ -271,8 +271,8 @@ def release(
     set_threads(given["threads"])
 
     if "help" in (given["option"] or []):
-        name = given["mechanism"] or implied_mechanism(given["option"])
-        show_options(terminal, name)
+        for name in (given["mechanism"],) if given["mechanism"] else AUTOMATIC:
+            show_options(terminal, name)
         return
     if given["dry_run"]:
         # Rows that are public need not be stated to a release, but to this.
@@ -342,8 +342,9 @@ def check_options(given: dict[str, Any]) -> WorkloadRequest:
         weight=weight_of(given),
         **_chosen(given, "epsilon", "delta", "accountant", "neighbours", "rows"),
     )
-    own = mechanism_options(given)
-    check_mechanism(given["mechanism"] or implied_mechanism(own))
+    mechanism_options(given)
+    if given["mechanism"] is not None:
+        check_mechanism(given["mechanism"])
     if given["solver"] is not None:
         get_solver(given["solver"])
     check_seed(given["seed"])
