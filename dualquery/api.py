@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dualquery.arguments import Guarantee, Run, SyntheticRecords, Table, require_known, whole
+from dualquery.arguments import Guarantee, Run, SyntheticRecords, require_known, whole
+from dualquery.data.table import Table
 from dualquery.mechanisms.protocol import Task
 from dualquery.mechanisms.registry import configure, with_records
 from dualquery.privacy.neighbours import Neighbours
@@ -127,9 +128,7 @@ def release(
     wanted.require_delta(configured)
     progress = run.progress
     if mechanism is None and configured.name != "auto":
-        progress.note(
-            f"mechanism {configured.name}, because it has the options that were given"
-        )
+        progress.note(f"mechanism {configured.name}, because it has the options that were given")
     # The clock is read before the table is: how long a pass over private rows took stays unsaid.
     created = datetime.datetime.now(datetime.UTC)
     check_seed(seed)

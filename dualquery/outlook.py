@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dualquery.arguments import Table
 from dualquery.data.blocks import choose_schema
 from dualquery.data.readers.formats import is_public, source_of
+from dualquery.data.table import Table
 from dualquery.mechanisms.protocol import Task
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.releases.making import price

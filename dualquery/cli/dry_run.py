@@ -29,7 +29,7 @@ def show_outlook(
     if given["unit"] is not None or given["data"].endswith("-"):
         raise BadInputError("--dry-run reads no rows, so it goes without --unit and without -")
     with terminal.progress() as progress:
-        from dualquery.arguments import Table
+        from dualquery.data.table import Table
         from dualquery.mechanisms.registry import configure, with_records
         from dualquery.outlook import outlook
         from dualquery.requests import BudgetRequest

@@ -12,6 +12,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dualquery.cli import completing
+from dualquery.cli.counted_rows import (
+    DATA,
+    MaxRowsPerUnit,
+    MaxWeight,
+    UnitColumn,
+    WeightColumn,
+    unit_of,
+    weight_of,
+)
 from dualquery.cli.dry_run import show_outlook
 from dualquery.cli.given_table import Csv, given_table
 from dualquery.cli.options import (
@@ -34,15 +43,13 @@ from dualquery.runtime.escaping import terminal_line
 from dualquery.runtime.figures import share
 
 if TYPE_CHECKING:
-    from dualquery.data.units import Unit
-    from dualquery.data.weights import Weight
     from dualquery.releases.folder import Release
     from dualquery.requests import WorkloadRequest
 
 # What declares an option in each panel of the help.
 _data, _workload, _mechanism, _budget, _run = (
     partial(typer.Option, rich_help_panel=panel)
-    for panel in ("Data", "Workload", "Mechanism", "Budget", RUN)
+    for panel in (DATA, "Workload", "Mechanism", "Budget", RUN)
 )
 
 PASSED_ON = (
@@ -73,19 +80,10 @@ def release(
     columns: Annotated[
         str | None, _data(help="Columns to read: names, positions, ranges; !name leaves one out.")
     ] = None,
-    unit: Annotated[
-        str | None,
-        _data(help="Column that tells whose row it is: all rows of one are protected together."),
-    ] = None,
-    max_rows_per_unit: Annotated[
-        int | None, _data(help="With --unit: how many rows of one count, the first in the table.")
-    ] = None,
-    weight: Annotated[
-        str | None, _data(help="Column that tells how much each row counts: weighted answers.")
-    ] = None,
-    max_weight: Annotated[
-        float | None, _data(help="With --weight: the largest that counts.")
-    ] = None,
+    unit: UnitColumn = None,
+    max_rows_per_unit: MaxRowsPerUnit = None,
+    weight: WeightColumn = None,
+    max_weight: MaxWeight = None,
     max_ones_per_row: Annotated[
         int | None,
         _data(
@@ -356,20 +354,6 @@ def check_options(given: dict[str, Any]) -> WorkloadRequest:
         marginals=parse_marginals(given["marginals"]),
         **_chosen(given, "way", "signed", "max_cells", "target", "means"),
     )
-
-
-def unit_of(given: dict[str, Any]) -> Unit | None:
-    """Return what ``--unit`` and ``--max-rows-per-unit`` say."""
-    from dualquery.data.units import Unit
-
-    return Unit.of_options(given["unit"], given["max_rows_per_unit"])
-
-
-def weight_of(given: dict[str, Any]) -> Weight | None:
-    """Return what ``--weight`` and ``--max-weight`` say."""
-    from dualquery.data.weights import Weight
-
-    return Weight.of_options(given["weight"], given["max_weight"])
 
 
 def _chosen(given: dict[str, Any], *names: str) -> dict[str, Any]:
