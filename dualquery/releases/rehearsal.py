@@ -133,7 +133,7 @@ def expected_seconds(
 def _cells(task: Task, domain: Domain) -> float:
     """Return how many values a table has: one a column, but few of the items of a row."""
     binary = int((domain.sizes == 1).sum())
-    return task.rows * (domain.columns - binary + min(binary, 4 * _ONES))
+    return task.rows * (domain.columns - binary + min(binary, _ONES))
 
 
 def _made_up(domain: Domain, rows: int) -> Records:
