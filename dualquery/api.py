@@ -17,9 +17,10 @@ from dualquery.mechanisms.protocol import Task
 from dualquery.mechanisms.registry import configure, with_records
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.releases.identity import keep_questions, keep_request
-from dualquery.releases.making import Terms, declarations, make_release
+from dualquery.releases.making import Terms, make_release
 from dualquery.releases.payment import Payment
 from dualquery.releases.polish import check_polish
+from dualquery.releases.pricing import declarations
 from dualquery.requests import BudgetRequest, WorkloadRequest
 from dualquery.room.journal import NO_JOURNAL, Journal
 from dualquery.room.randomness import check_seed
@@ -168,18 +169,19 @@ def release(
             share, notes = wanted.resolve(configured, count)
             notes = (*notes, *remarks)
             progress.phase("making the workload")
-            if own_queries is None:
-                workload: Queries = request.build(
-                    data.schema, max(1, count.n // wanted.relation.copies)
-                )
-            else:
+            frequent = request.frequent(data.schema, configured)
+            if own_queries is not None:
                 workload = _own_workload(own_queries, data.schema)
+            elif frequent is not None:
+                workload = frequent.stand_in
+            else:
+                workload = request.build(data.schema, max(1, count.n // wanted.relation.copies))
             if made.polish is not None:
                 check_polish(workload, made.polish)
             statistics = configured.statistics(workload)
             declared = declarations(workload, statistics)
             keep_questions(journal, data.schema, workload)
-        task = Task(workload, count.n, wanted.relation.copies, rules)
+        task = Task(workload, count.n, wanted.relation.copies, rules, frequent)
         terms = Terms(
             share, count, statistics, declared, asked_epsilon=epsilon, stated_rows=guarantee.rows,
             seed=seed, records=made.number, polish=made.polish,

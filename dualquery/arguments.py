@@ -127,6 +127,7 @@ KEYWORDS: Mapping[type[Any], Mapping[str, str]] = {
         "marginals": "marginals",
         "max_cells": "max_cells",
         "target": "target",
+        "query_items": "items",
         "means": "means",
     },
     SyntheticRecords: {"polish": "polish"},

@@ -15,8 +15,8 @@ from dualquery.data.table import Table
 from dualquery.mechanisms.protocol import Task
 from dualquery.mechanisms.registry import AUTOMATIC
 from dualquery.privacy.neighbours import Neighbours
-from dualquery.releases.making import price
 from dualquery.releases.means import with_means, without_means
+from dualquery.releases.pricing import price
 from dualquery.releases.rehearsal import expected_seconds
 from dualquery.room.row_count import COUNT_SHARE, RowCount
 from dualquery.rows.dataset import load
@@ -55,7 +55,7 @@ class Outlook:
         About how many bytes it takes, with all rows in memory.
     seconds
         About how long it takes on this machine; None of a mechanism that was not tried: one that
-        `auto` does not take.
+        `auto` does not take, or whose queries are still to be chosen.
     """
 
     mechanism: str
@@ -124,8 +124,9 @@ def outlook(
     count = RowCount(n, relation, COUNT_SHARE * budget.epsilon if bought else 0.0)
     share, _ = budget.resolve(mechanism, count)
     start = time.perf_counter()
-    workload = request.build(chosen, n)
-    task = Task(workload, n)
+    frequent = request.frequent(chosen, mechanism)
+    workload = request.build(chosen, n) if frequent is None else frequent.stand_in
+    task = Task(workload, n, frequent=frequent)
     grids = () if request.means is None else chosen.with_sums(request.means).grids
     own = mechanism.plan(task, without_means(share, grids))
     plan, _ = with_means(own, grids, workload, share)
@@ -133,7 +134,7 @@ def outlook(
     priced = price(plan, share)
     name = plan.mechanism or mechanism.name
     seconds = None
-    if name in AUTOMATIC:
+    if name in AUTOMATIC and frequent is None:
         cores = thread_count(threads)
         seconds = planned + expected_seconds(task, mechanism, own, chosen, relation, cores)
     bits = chosen.domain.bits

@@ -79,6 +79,7 @@ class Synthesizer:
         marginals: int | str | None = None,
         max_cells: int | None = None,
         target: str | int | None = None,
+        query_items: str | None = None,
         means: Sequence[str | int] | str | None = None,
         mechanism: str | None = None,
         options: Mapping[str, Any] | None = None,
@@ -111,6 +112,7 @@ class Synthesizer:
         self.marginals = marginals
         self.max_cells = max_cells
         self.target = target
+        self.query_items = query_items
         self.means = means
         self.mechanism = mechanism
         self.options = options

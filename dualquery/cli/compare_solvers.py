@@ -38,7 +38,7 @@ def compare_solvers(
         list[str] | None,
         typer.Argument(
             help="A table (a built-in name, PATH or FORMAT:PATH; default adult), or files of "
-            "problems: .wcnf, .lp, .mps.",
+            "problems: .wcnf, .lp, .mps, .opb.",
             metavar="[DATA | INSTANCES...]",
         ),
     ] = None,
@@ -203,7 +203,7 @@ def _drawn_problems(
     if len(instances) > 1:
         tables = [name for name in instances if not is_instance_file(name)]
         raise BadInputError(
-            f"{tables[0]!r} is no file of a problem (.wcnf, .lp, .mps); "
+            f"{tables[0]!r} is no file of a problem (.wcnf, .lp, .mps, .opb); "
             "give such files only, or one table"
         )
     rounds = _round_numbers(at)

@@ -107,6 +107,8 @@ def evaluate(
     for name, line in rows:
         lines.add_row(name, *_errors(line))
     console.print(lines)
+    if found["remark"] is not None:
+        console.print(found["remark"], markup=False)
     if len(found["by_literals"]) > 1:
         sizes = Table("literals", "queries", "max error", "mean error")
         for line in found["by_literals"]:

@@ -122,6 +122,13 @@ def release(
             "two other columns."
         ),
     ] = None,
+    query_items: Annotated[
+        str | None,
+        _workload(
+            help="Ask about items found to be frequent, instead of --queries: top:100 or "
+            "share>=0.01. All positive conjunctions of --way of them."
+        ),
+    ] = None,
     means: Annotated[
         str | None,
         _workload(
@@ -352,6 +359,7 @@ def check_options(given: dict[str, Any]) -> WorkloadRequest:
         seed=given["workload_seed"],
         columns=given["query_columns"],
         marginals=parse_marginals(given["marginals"]),
+        items=given["query_items"],
         **_chosen(given, "way", "signed", "max_cells", "target", "means"),
     )
 

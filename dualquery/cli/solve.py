@@ -39,7 +39,7 @@ _MAXSAT = {
 
 def solve(
     instance: Annotated[
-        Path, typer.Argument(help="A .wcnf, .lp or .mps file, also with .gz or .xz.")
+        Path, typer.Argument(help="A .wcnf, .lp, .mps or .opb file, also with .gz or .xz.")
     ],
     solver: Annotated[str, typer.Option(help="See dualquery solvers.")] = "auto",
     solver_timeout: Annotated[
@@ -177,7 +177,8 @@ def _print_maxsat(clauses: ClauseFile, status: str, values: NDArray[np.uint8] | 
 
 def convert(
     source: Annotated[
-        Path, typer.Argument(help="A .wcnf, .lp or .mps file, also with .gz or .xz.", metavar="IN")
+        Path,
+        typer.Argument(help="A .wcnf, .lp, .mps or .opb file, also with .gz or .xz.", metavar="IN"),
     ],
     target: Annotated[Path, typer.Argument(help="A new file.", metavar="OUT")],
 ) -> None:

@@ -51,6 +51,7 @@ class Auto(Mechanism[Choice]):
 
     name: ClassVar[str] = "auto"
     pure: ClassVar[bool] = False
+    finds_frequent: ClassVar[bool] = True
 
     options: Mapping[str, Any] = field(default_factory=dict)
     """Options of the mechanism that it will choose; one that lacks an option is not chosen."""
@@ -95,6 +96,8 @@ class Auto(Mechanism[Choice]):
 
 def _suitable(task: Task, budget: Budget) -> list[tuple[str, str]]:
     """Return the names of mechanisms to try, each with the reason for it."""
+    if task.frequent is not None:
+        return [("staged", "its first stage finds the items that are frequent")]
     game = ("dualquery", "its cost does not grow with the number of queries")
     if conjunctions_of(task.queries) is None:
         # The room holds the queries' own answers; DualQuery would need those of another form.

@@ -60,7 +60,8 @@ def evaluate(
     -------
     dict
         ``max_error``, ``mean_error``, ``rmse`` of the released answers; ``synthetic`` for the
-        records' own answers (None without records); ``baselines``; ``by_literals``; the columns
+        records' own answers (None without records); ``baselines``, and a ``remark`` where these
+        are told more than the release was; ``by_literals``; the columns
         and the queries with the largest errors, ``by_column`` and ``worst``; the budget that was
         asked for, that of the baselines, and whether the release is ``private`` at all; the rows of
         the table and of the release; a warning.

@@ -9,31 +9,27 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dualquery.mechanisms.protocol import Budget, Mechanism, Outcome, Plan, Session, Task
-from dualquery.privacy.accountants.choice import best
 from dualquery.privacy.events import Event, events_of
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.privacy.statement import PrivacyStatement
-from dualquery.queries.conjunctions import Workload
-from dualquery.queries.disjunctions import Disjunctions
-from dualquery.queries.family import Queries, Statistic
-from dualquery.queries.stored import BUILT_IN
+from dualquery.queries.family import Statistic
 from dualquery.releases.folder import Release
 from dualquery.releases.means import MeansPlan, with_means, without_means
 from dualquery.releases.payment import NO_PAYMENT, Payment
 from dualquery.releases.polish import check_polish, polished
+from dualquery.releases.pricing import price, statement
 from dualquery.releases.proof import Price, proof_record
 from dualquery.releases.ruled import legal_records, with_forced_answers
 from dualquery.releases.sampling import finished_records
-from dualquery.room.assumptions import numerical_assumptions
 from dualquery.room.curator import Curator
-from dualquery.room.declared import Declaration, check_declared
+from dualquery.room.declared import Declaration
 from dualquery.room.journal import NO_JOURNAL, Journal
 from dualquery.room.private_errors import SEEN
 from dualquery.room.randomness import randomness
 from dualquery.room.row_count import RowCount
-from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.progress import NO_PROGRESS, Progress
 from dualquery.runtime.versions import versions
 
@@ -41,19 +37,19 @@ if TYPE_CHECKING:
     from dualquery.rows.dataset import Dataset
     from dualquery.rows.protocol import Rows
 
-PROVEN = (*BUILT_IN, Disjunctions)
-"""Families whose sensitivity the room proves."""
-
 _LOST = (
     "{} private draws were begun and lost when the run was interrupted: they are charged, and the "
     "rest of the schedule went on without them."
 )
 
+FOUND = (
+    "the queries are about items that noisy shares showed to be frequent: which items these are is "
+    "part of what was released, within the same guarantee"
+)
+
 _BYTES_PER_QUERY = 128
 _MOST_RECORD_BYTES = 1 << 28
 """More than that is not held beforehand for records."""
-
-_UNSEEN = "The mechanism looks at no private row."
 
 
 @dataclass(frozen=True)
@@ -102,6 +98,28 @@ class Terms:
     journal: Journal = NO_JOURNAL
 
 
+@dataclass(frozen=True)
+class Prepared:
+    """All that is decided before anything private is looked at.
+
+    Parameters
+    ----------
+    plan
+        The mechanism's, and before it the means'.
+    means
+        How means are bought; None if they are not.
+    priced
+        What the schedule costs.
+    privacy
+        The guarantee.
+    """
+
+    plan: Plan[Any]
+    means: MeansPlan | None
+    priced: Price
+    privacy: PrivacyStatement
+
+
 def make_release(
     data: Dataset[Rows],
     task: Task,
@@ -112,78 +130,49 @@ def make_release(
     progress: Progress,
     created: datetime.datetime,
 ) -> Release:
-    """Plan on public facts, run on the curator, and put the result together."""
-    budget, count, seed = terms.budget, terms.count, terms.seed
-    progress.phase(
-        f"planning {mechanism.name}: how {len(task.queries):,} queries are best asked at epsilon "
-        f"{budget.epsilon:g}, delta {budget.delta:.3g}"
-    )
-    with count.cost_told():
-        own = mechanism.plan(task, without_means(budget, data.schema.grids))
-        plan, means = with_means(own, data.schema.grids, task.queries, budget)
-    given = [each.condition for each in terms.declarations]
-    if budget.neighbours.weight is not None:
-        given.append(budget.neighbours.weight.condition)
-    condition = " and ".join(given)
-    priced = price(plan, budget)
-    privacy = statement(plan, budget, data, seed, count, condition or None, priced)
-    notes = (*notes, *(each.remark for each in terms.declarations))
-    if terms.show_private_errors:
-        notes = (*notes, SEEN)
-    if plan.remark:
-        progress.note(plan.remark)
-    expected = mechanism.expected_error(task, own)
-    if expected is not None:
-        progress.note(expected.text())
-    if privacy.private:
-        privacy = replace(privacy, together=terms.payment.together())
-    journal = terms.journal
-    journal.same("plan", {"n": count.n, "schedule": _digest(events_of(plan.schedule))})
-    with count.cost_told():
-        journal.make_room(expected_bytes(task))
-        terms.payment.pay((*count.events, *events_of(plan.schedule)), privacy)
+    """Plan on public facts, pay, run on the curator, and put the result together."""
+    prepared = _prepare(data, task, mechanism, terms, progress)
+    _pay(prepared, task, terms)
     outcome = run(
-        data, task, mechanism, plan, seed, threads, progress, budget.neighbours, terms.statistics,
-        journal, means=means, show_private_errors=terms.show_private_errors,
-    )  # fmt: skip
-    journal.finish()
+        data,
+        task,
+        mechanism,
+        prepared.plan,
+        terms.seed,
+        threads,
+        progress,
+        terms.budget.neighbours,
+        terms.statistics,
+        terms.journal,
+        means=prepared.means,
+        show_private_errors=terms.show_private_errors,
+    )
+    terms.journal.finish()
     terms.payment.finish()
-    if journal.lost:
-        notes = (*notes, _LOST.format(journal.lost))
-    if outcome.intervals is not None:
-        intervals = outcome.intervals.for_rows(count, task.queries.low, task.queries.high)
-        intervals = intervals.for_cut(data.schema.max_ones_per_row, budget.neighbours.unit)
-        outcome = replace(outcome, intervals=intervals)
-    outcome, forced = with_forced_answers(outcome, task.queries, task.rules)
-    records, remark = finished_records(outcome, terms.records, task.rows, seed)
-    if records is not None:
-        generator = np.random.default_rng(seed)
-        records = legal_records(records, task.rules, generator)
-        if terms.polish is not None:
-            progress.phase("polishing the records")
-            workload = check_polish(task.queries, terms.polish)
-            records = polished(
-                records, workload, outcome.answers, terms.polish, generator, progress.step
-            )
-            records = legal_records(records, task.rules, generator)
+    if outcome.workload is not None:
+        task, notes = replace(task, queries=outcome.workload), (*notes, FOUND)
+    outcome, forced = with_forced_answers(
+        _with_intervals(outcome, data, task, terms), task.queries, task.rules
+    )
+    records, drawn = _records(outcome, task, terms, progress)
     return Release(
         mechanism=mechanism.name,
-        parameters=plan.parameters,
+        parameters=prepared.plan.parameters,
         options={
             "epsilon": terms.asked_epsilon,
-            "delta": budget.delta,
-            "accountant": budget.accountant,
-            **budget.neighbours.described(),
+            "delta": terms.budget.delta,
+            "accountant": terms.budget.accountant,
+            **terms.budget.neighbours.described(),
             "rows": terms.stated_rows,
-            "seed": seed,
+            "seed": terms.seed,
             "records": terms.records,
             "polish": terms.polish,
             "budget_file": terms.payment.record(),
             "mechanism": asdict(mechanism),  # type: ignore[call-overload]  # a frozen dataclass
         },
-        privacy=privacy,
+        privacy=prepared.privacy,
         schema=data.schema,
-        n=count.n,
+        n=terms.count.n,
         workload=task.queries,
         answers=outcome.answers,
         records=records,
@@ -193,11 +182,93 @@ def make_release(
         measurements=outcome.measurements,
         model=outcome.model,
         means=outcome.means,
-        notes=(*data.notes, *notes, *remark, *forced),
+        notes=(*data.notes, *notes, *_remarks(terms), *drawn, *forced),
         versions=versions(),
         created=created.isoformat(timespec="seconds"),
-        proof=proof_record(plan.schedule, outcome.grounds, priced, count, data.schema, privacy),
+        proof=proof_record(
+            prepared.plan.schedule,
+            outcome.grounds,
+            prepared.priced,
+            terms.count,
+            data.schema,
+            prepared.privacy,
+        ),
     )
+
+
+def _prepare(
+    data: Dataset[Rows],
+    task: Task,
+    mechanism: Mechanism[Any],
+    terms: Terms,
+    progress: Progress,
+) -> Prepared:
+    """Plan, price the plan, and state the guarantee; tell what errors to expect."""
+    budget, grids = terms.budget, data.schema.grids
+    progress.phase(
+        f"planning {mechanism.name}: how {len(task.queries):,} queries are best asked at epsilon "
+        f"{budget.epsilon:g}, delta {budget.delta:.3g}"
+    )
+    with terms.count.cost_told():
+        own = mechanism.plan(task, without_means(budget, grids))
+        plan, means = with_means(own, grids, task.queries, budget)
+    priced = price(plan, budget)
+    privacy = statement(plan, budget, priced, data, terms.count, terms.seed, terms.declarations)
+    if privacy.private:
+        privacy = replace(privacy, together=terms.payment.together())
+    if plan.remark:
+        progress.note(plan.remark)
+    expected = mechanism.expected_error(task, own)
+    if expected is not None:
+        progress.note(expected.text())
+    return Prepared(plan, means, priced, privacy)
+
+
+def _pay(prepared: Prepared, task: Task, terms: Terms) -> None:
+    """Charge what the plan costs; a run that goes on has to have the same plan."""
+    events = events_of(prepared.plan.schedule)
+    terms.journal.same("plan", {"n": terms.count.n, "schedule": _digest(events)})
+    with terms.count.cost_told():
+        terms.journal.make_room(expected_bytes(task))
+        terms.payment.pay((*terms.count.events, *events), prepared.privacy)
+
+
+def _with_intervals(outcome: Outcome, data: Dataset[Rows], task: Task, terms: Terms) -> Outcome:
+    """Return an outcome whose intervals are of the true answers, whatever rows were left out."""
+    if outcome.intervals is None:
+        return outcome
+    intervals = outcome.intervals.for_rows(terms.count, task.queries.low, task.queries.high)
+    intervals = intervals.for_cut(data.schema.max_ones_per_row, terms.budget.neighbours.unit)
+    return replace(outcome, intervals=intervals)
+
+
+def _records(
+    outcome: Outcome, task: Task, terms: Terms, progress: Progress
+) -> tuple[NDArray[np.uint8] | None, tuple[str, ...]]:
+    """Return the records, legal and polished as asked, and remarks on how they were drawn."""
+    records, remarks = finished_records(outcome, terms.records, task.rows, terms.seed)
+    if records is None:
+        return None, remarks
+    generator = np.random.default_rng(terms.seed)
+    records = legal_records(records, task.rules, generator)
+    if terms.polish is not None:
+        progress.phase("polishing the records")
+        workload = check_polish(task.queries, terms.polish)
+        records = polished(
+            records, workload, outcome.answers, terms.polish, generator, progress.step
+        )
+        records = legal_records(records, task.rules, generator)
+    return records, remarks
+
+
+def _remarks(terms: Terms) -> tuple[str, ...]:
+    """Return what the release says of the terms, once the run is over."""
+    remarks = [each.remark for each in terms.declarations]
+    if terms.show_private_errors:
+        remarks.append(SEEN)
+    if terms.journal.lost:
+        remarks.append(_LOST.format(terms.journal.lost))
+    return tuple(remarks)
 
 
 def run(
@@ -250,7 +321,8 @@ def run(
         journal=journal,
     )
     outcome = mechanism.run(task, plan, curator, session)
-    curator.log_errors(outcome.answers, "the released answers", task.queries)
+    answered = task.queries if outcome.workload is None else outcome.workload
+    curator.log_errors(outcome.answers, "the released answers", answered)
     return replace(outcome, grounds=curator.grounds(), means=bought)
 
 
@@ -272,93 +344,3 @@ def _public_seed(seed: int | None, journal: Journal) -> int:
 def _digest(events: tuple[Event, ...]) -> str:
     """Return the SHA-256 of a schedule's events."""
     return hashlib.sha256(repr(events).encode()).hexdigest()
-
-
-def price(plan: Plan[Any], budget: Budget) -> Price:
-    """Price a plan's schedule.
-
-    Whoever made the plan, it is priced here again, so that no mechanism can state a guarantee that
-    its schedule does not have.
-
-    Raises
-    ------
-    RuntimeError
-        If the schedule costs more than the budget: a fault of the mechanism.
-    """
-    accountant, cost = best(plan.schedule, budget.delta, plan.accountant)
-    if not cost <= budget.epsilon:  # a cost of NaN proves nothing
-        raise RuntimeError(
-            f"the plan costs epsilon {cost:g} by {accountant.name}, above {budget.epsilon:g}"
-        )
-    return Price(accountant.name, accountant.assumptions, cost, budget.delta)
-
-
-def statement(
-    plan: Plan[Any],
-    budget: Budget,
-    data: Dataset[Rows],
-    seed: int | None,
-    count: RowCount | None = None,
-    condition: str | None = None,
-    priced: Price | None = None,
-) -> PrivacyStatement:
-    """Price the plan's schedule (None: here); state the guarantee, or why there is none.
-
-    To the budget comes what the number of rows cost (None: nothing, it is public).
-
-    Raises
-    ------
-    RuntimeError
-        If the schedule costs more than the budget: a fault of the mechanism.
-    """
-    priced = price(plan, budget) if priced is None else priced
-    reasons = []
-    if seed is not None:
-        reasons.append("a seed was given, so the noise can be undone")
-    if not data.schema.declared:
-        reasons.append(
-            "the schema is not declared, so it may have been taken from the data; draft a file "
-            "(dualquery schema TABLE --out FILE) or take yours, check it, set "
-            '"declared": true in it and give it with --schema'
-        )
-    if reasons:
-        return PrivacyStatement.not_private(*reasons)
-    looked = bool(events_of(plan.schedule))
-    rows = RowCount(data.n) if count is None else count
-    return PrivacyStatement(
-        private=True,
-        epsilon=rows.epsilon + (budget.epsilon if looked else 0.0),
-        delta=budget.delta if looked else 0.0,
-        accountant=priced.accountant,
-        assumptions=(priced.assumptions if looked else _UNSEEN, *rows.assumptions, *data.notes),
-        numerical_assumptions=numerical_assumptions((*rows.events, *events_of(plan.schedule))),
-        neighbours=rows.relation,
-        condition=condition,
-    )
-
-
-def declarations(queries: Queries, statistics: Statistic) -> tuple[Declaration, ...]:
-    """Try what the room has no proof of: a user's queries, and what a mechanism asks to hold.
-
-    Raises
-    ------
-    BadInputError
-        If a family is not what it declares, derives from conjunctions, or is no family at all.
-    """
-    held = {id(each): each for each in (queries, statistics)}
-    found = []
-    for each in held.values():
-        if type(each) in PROVEN:
-            continue
-        if isinstance(each, Workload | Disjunctions):
-            raise BadInputError(
-                f"{type(each).__name__} derives from conjunctions, whose sensitivity is proven "
-                "from their literals; make it a family of its own"
-            )
-        if not isinstance(each, Queries):
-            raise BadInputError(
-                f"the mechanism asks the private room to hold {type(each).__name__}, which is no "
-                "family of queries, so its sensitivity cannot be tried on public records"
-            )
-        found.append(check_declared(each))
-    return tuple(found)

@@ -12,7 +12,6 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,18 +58,14 @@ class Toulbar2(KernelSolver):
         If the argument is another one.
     """
 
-    name: ClassVar[str] = "toulbar2"
-    capabilities: ClassVar[frozenset[Capability]] = frozenset(
-        {
-            Capability.EXACT,
-            Capability.BOUND,
-            Capability.GROUPS,
-            Capability.LINEAR_CONSTRAINTS,
-            Capability.SEED,
-        }
-    )
-    module: ClassVar[str] = "pytoulbar2"
-    distribution: ClassVar[str] = "pytoulbar2"
+    name = "toulbar2"
+    capabilities = KernelSolver.capabilities | {
+        Capability.EXACT,
+        Capability.BOUND,
+        Capability.SEED,
+    }
+    module = "pytoulbar2"
+    distribution = "pytoulbar2"
 
     def __init__(self, argument: str = "") -> None:
         if argument not in ("", "vns"):
@@ -85,10 +80,7 @@ class Toulbar2(KernelSolver):
         return _LEAST_SECONDS + _LEAST_SECONDS_PER_TERM * size
 
     def search(
-        self,
-        kernel: BestResponse,
-        limits: SearchLimits,
-        start: NDArray[np.uint8] | None,  # noqa: ARG002
+        self, kernel: BestResponse, limits: SearchLimits, start: NDArray[np.uint8] | None
     ) -> SearchResult:
         """Write the network and read what the search finds."""
         network = cost_network(kernel)

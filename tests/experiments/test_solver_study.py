@@ -46,6 +46,7 @@ def test_the_plan_tries_settings_on_solvers_that_need_them() -> None:
     found = solver_study.settings(["auto", "cpsat", "cpsat:aggregated"], further=True)
     assert found == [
         ("auto", PLAIN), ("cpsat", PLAIN), ("cpsat:aggregated", PLAIN),
+        ("auto:brief", PLAIN), ("auto:fast", PLAIN), ("auto:prove", PLAIN),
         ("cpsat", REDUCED), ("cpsat", HINTED),
     ]  # fmt: skip
     runs = solver_study.plan(Choices(quick=True, options={"part": ("games",)}))

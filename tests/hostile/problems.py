@@ -20,6 +20,7 @@ def _problem_examples(suffix: str) -> list[bytes]:
     from solvers.formats.clauses import encode
     from solvers.formats.lp import lp_text
     from solvers.formats.mps import mps_text
+    from solvers.formats.opb import pseudo_boolean
     from solvers.formats.program import named_program
     from solvers.formats.wcnf import wcnf_text
     from tests.solvers.instances import groups_of, problem, row
@@ -42,6 +43,12 @@ def _problem_examples(suffix: str) -> list[bytes]:
             lp_text(named_program(own)).encode(),
             b"min\n obj: 2 x - 3 y + z\nst\n a: x + y <= 1\n b: x + y + z = 1\n c: z - x >= 0\n"
             b"bounds\n 0 <= z <= 1\nbinary\n x y\ngeneral\n z\nend\n",
+        ]
+    if suffix == ".opb":
+        return [
+            pseudo_boolean(own).text().encode(),
+            b"* #variable= 4 #constraint= 3\nmin: +3 x1 -2 ~x2 +4 x1 ~x3 ;\n"
+            b"+1 x1 +2 ~x2 >= 2 ;\n+1 x2 +1 x3 +1 x4 = 1 ;\n-1 x1 -1 x4 >= -1 ;\n",
         ]
     return [
         mps_text(named_program(own)).encode(),
@@ -145,7 +152,7 @@ def _satisfiable(clauses: list[list[int]], true: set[int]) -> bool:
 
 def _problems() -> Iterator[tuple[str, Parser]]:
     """Yield the readers of problems, each plain, gzipped and as xz."""
-    for suffix in (".wcnf", ".lp", ".mps"):
+    for suffix in (".wcnf", ".lp", ".mps", ".opb"):
         examples = partial(_problem_examples, suffix)
         yield suffix[1:], Parser(examples, TEXT, partial(_read_problem, suffix))
         for ending, packing in ((".gz", gzip), (".xz", lzma)):

@@ -15,10 +15,15 @@ from dualquery.mechanisms.registry import BUILT_IN, configure
 from dualquery.privacy.accountants.choice import ACCOUNTANTS, best
 from dualquery.privacy.events import GaussianNoise, events_of
 from dualquery.privacy.neighbours import Neighbours
-from dualquery.releases.making import run, statement
+from dualquery.privacy.statement import PrivacyStatement
+from dualquery.releases.making import run
+from dualquery.releases.pricing import price, statement
 from dualquery.room.curator import Curator
 from dualquery.room.ground import Ground
 from dualquery.room.randomness import SeededRandomness, SystemRandomness
+from dualquery.room.row_count import RowCount
+from dualquery.rows.dataset import Dataset
+from dualquery.rows.protocol import Rows
 from dualquery.runtime.errors import BadInputError
 from tests.measured import functionals
 from tests.tables import SCHEMA, dataset, legal, random_records, task
@@ -232,13 +237,18 @@ def test_plan_is_a_function_of_public_facts(mechanism) -> None:
     assert again.parameters == plan.parameters
 
 
+def stated(plan: Plan[Any], budget: Budget, data: Dataset[Rows]) -> PrivacyStatement:
+    """Return the guarantee of a plan, for a public number of rows."""
+    return statement(plan, budget, price(plan, budget), data, RowCount(data.n), None)
+
+
 def test_another_table_of_the_same_size_changes_neither_plan_nor_statement(case: Case) -> None:
     work = task()
     found = []
     for data in (1, 2):
         mechanism = configure(case.name, case.options)
         plan = mechanism.plan(work, BUDGET)
-        found.append((plan, statement(plan, BUDGET, dataset(SCHEMA, rows(data)), None)))
+        found.append((plan, stated(plan, BUDGET, dataset(SCHEMA, rows(data)))))
     assert found[0] == found[1]
 
 
@@ -262,7 +272,7 @@ def test_delta_0_is_pure_or_refused(case: Case, mechanism) -> None:
             mechanism.plan(work, budget)
         return
     plan = mechanism.plan(work, budget)
-    said = statement(plan, budget, dataset(SCHEMA, rows(1)), None)
+    said = stated(plan, budget, dataset(SCHEMA, rows(1)))
     assert said.delta == 0
     assert carry_out(mechanism, work, plan).answers.shape == (len(work.workload),)
 
@@ -405,7 +415,7 @@ def test_statement_prices_the_schedule_again(mechanism) -> None:
         return
     cheaper = replace(BUDGET, epsilon=BUDGET.epsilon / 2)
     with pytest.raises(RuntimeError, match=r"above 0\.5"):
-        statement(plan, cheaper, dataset(SCHEMA, rows(1)), None)
+        price(plan, cheaper)
 
 
 def test_unknown_options_are_bad_input(case: Case) -> None:

@@ -13,6 +13,7 @@ import pytest
 import dualquery
 from dualquery.cli.main import BAD_INPUT, DONE, main
 from dualquery.data.schema.files import write_schema
+from dualquery.mechanisms.dualquery.record_player import RecordPlayer
 from dualquery.mechanisms.registry import BUILT_IN
 from dualquery.releases.answering import answer_queries
 from dualquery.releases.cross_tables import cross_table
@@ -87,6 +88,16 @@ def test_every_mechanism_keeps_the_rules(mechanism: str) -> None:
         assert "forced by the rules of the schema" in line["basis"]
     table = made.answer_table.filter(pl.col("query") == "age=0-25 & job=smith")
     assert table.rows() == [] or table["answer"][0] == table["interval_high"][0] == 0.0
+
+
+def test_only_rules_make_a_game_search_twice_a_round(monkeypatch) -> None:
+    def unwanted(*_: object) -> None:
+        raise AssertionError("a second search")
+
+    monkeypatch.setattr(RecordPlayer, "_hint", unwanted)
+    released("dualquery", schema=SCHEMA)
+    with pytest.raises(AssertionError, match="a second search"):
+        released("dualquery")
 
 
 def test_answers_of_the_workload_are_forced_in_the_files(tmp_path) -> None:

@@ -11,8 +11,9 @@ from dualquery.data.domain import Domain
 from dualquery.mechanisms.matrix import staged
 from dualquery.mechanisms.matrix.departures import Departures
 from dualquery.mechanisms.matrix.expansion import Expansion
+from dualquery.mechanisms.matrix.looks import alike, scale_for, worth_measuring
 from dualquery.mechanisms.matrix.shares import posterior
-from dualquery.mechanisms.matrix.staged import Staged, scale_for, worth_measuring
+from dualquery.mechanisms.matrix.staged import Staged
 from dualquery.mechanisms.protocol import Budget, Session, Task
 from dualquery.privacy.events import GaussianNoise
 from dualquery.privacy.neighbours import RELATIONS, Neighbours
@@ -63,7 +64,7 @@ def test_whatever_is_chosen_costs_the_planned_ratio_at_most(relation: Neighbours
     chosen = [set_ for size in (1, 2, 3) for set_ in combinations(range(len(features)), size)]
     chosen += [tuple(range(size)) for size in range(4, len(features) + 1)]
     for places in chosen:
-        strategy = staged._alike(features, np.array(places), relation)
+        strategy = alike(features.part(np.array(places)), relation)
         scale = scale_for(strategy.sensitivity, ratio)
         own = values[:, places]
         moves = own if relation is Neighbours.ADD_REMOVE else own[:, None] - own[None]
@@ -77,7 +78,7 @@ def test_the_room_refuses_a_second_stage_that_costs_more_than_was_planned() -> N
     features = Expansion.of(random_conjunctions(SMALL, 30, 2)).features
     work, ratio = random_conjunctions(SMALL, 5, 2), 0.5
     for places in (np.arange(2), np.arange(len(features))):
-        strategy = staged._alike(features, places, Neighbours.REPLACE_ONE)
+        strategy = alike(features.part(places), Neighbours.REPLACE_ONE)
         scale = scale_for(strategy.sensitivity, ratio)
         room = Curator(
             packed(legal_records(SMALL)), work, (GaussianNoise(ratio, 1.0),), SeededRandomness(0)
