@@ -25,7 +25,7 @@ N = 50_000
 
 def told(name: str, monkeypatch: pytest.MonkeyPatch, tick: Callable[[], float]) -> float:
     monkeypatch.setattr(rehearsal.time, "perf_counter", tick)
-    task = Task(random_conjunctions(SCHEMA.domain, 20, 2, 0), N)
+    task = Task(random_conjunctions(SCHEMA.domain, 20, way=2), N)
     budget = Budget(1.0, 1e-6)
     mechanism: Any = configure(name, {})
     if mechanism.pure:
