@@ -59,7 +59,7 @@ class WorkloadRequest:
         queries are then all positive conjunctions of ``way`` such items; which these are, the
         release finds out (`dualquery.queries.generate.frequent`).
     means
-        Numeric columns whose means are bought besides, for a twentieth of epsilon in all: names,
+        Numeric columns whose means are bought besides, for a tenth of epsilon in all: names,
         positions or ranges (see `dualquery.releases.means`); None for none.
     """
 

@@ -46,7 +46,7 @@ def answer(
 
     What binds most comes first: not, & (and), or, given. A value stands for its
     whole bucket or category; a range that cuts a bucket takes the numbers in it
-    to lie evenly. The output shows what was answered where it is not what you
+    to lie as the schema says. The output shows what was answered where it is not what you
     typed. A name or value that holds signs or words of the language stands in
     double quotation marks.
 

@@ -131,9 +131,7 @@ def release(
     ] = None,
     means: Annotated[
         str | None,
-        _workload(
-            help="Numeric columns whose means are bought besides, for a twentieth of epsilon."
-        ),
+        _workload(help="Numeric columns whose means are bought besides, for a tenth of epsilon."),
     ] = None,
     mechanism: Annotated[
         str | None,
@@ -425,6 +423,7 @@ def show(terminal: Terminal, made: Release, target: Path, *, verbose: bool) -> N
 
     from dualquery.queries.conjunctions import require_conjunctions
     from dualquery.queries.text import print_queries
+    from dualquery.releases.bought import means_of
 
     console = terminal.console
     style = "green" if made.privacy.private else "bold red"
@@ -454,8 +453,8 @@ def show(terminal: Terminal, made: Release, target: Path, *, verbose: bool) -> N
     for row in rows:
         table.add_row(*row)
     console.print(table)
-    for mean in made.means:
-        console.print(f"mean of {mean.column}: {mean.likely:.6g}", markup=False)
+    for column, mean, _ in means_of(made):
+        console.print(f"mean of {column}: {mean:.6g}", markup=False)
     if made.records is not None:
         grain = f": answers are multiples of 1/{len(made.records):,}"
         console.print(

@@ -44,7 +44,8 @@ def sample(
         progress.phase("drawing records")
         generator = np.random.default_rng(seed)
         blocks = sampled_blocks(made, records, generator)
-        write_frames((made.schema.decode(block, generator) for block in blocks), out)
+        schema = made.drawn_by
+        write_frames((schema.decode(block, generator) for block in blocks), out)
     terminal.emit({"records": records, "source": source, "out": str(out)})
     if not terminal.machine:
         from rich.markup import escape

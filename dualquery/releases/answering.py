@@ -16,6 +16,7 @@ from dualquery.questions.asked import Asked, AskedQuantile, ask
 from dualquery.questions.plain import read_question
 from dualquery.questions.syntax import MEAN, SHARE, SUM, Question
 from dualquery.releases.answers import Answers
+from dualquery.releases.bought import likely_mean
 from dualquery.releases.knowledge import Knowledge, Known, Limits
 from dualquery.releases.ruled import FORCED, NO_SUCH_ROWS, forced_share
 from dualquery.runtime.errors import BadInputError
@@ -93,7 +94,7 @@ def answer_question(
         return _forced_line(knowledge, asked, forced, level)
     bought = _bought(knowledge, question)
     if bought is not None:
-        answer, limits = bought.likely, _bought_limits(bought, knowledge, level)
+        answer, limits = likely_mean(knowledge, bought), _bought_limits(bought, knowledge, level)
         if asked.of_rows:
             answer *= knowledge.release.n
         return _line(asked.text, answer, _in_rows(knowledge, asked, limits), "released", "")
@@ -206,11 +207,7 @@ def _quantile(
     step = min(int(np.searchsorted(below, level)), steps - 1)
     before = below[step - 1] if step else 0.0
     part = min((level - before) / max(below[step] - before, 1e-300), 1.0)
-    low, high = float(asked.low[step]), float(asked.high[step])
-    if asked.whole:
-        answer = min(low + math.floor(part * (high - low + 1)), high)
-    else:
-        answer = low + part * (high - low)
+    answer = asked.number(step, part)
 
     def limits(step: int) -> Limits:
         return knowledge.limits(asked.below[step], asked.denominator, (0.0, 1.0), chance)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -67,6 +67,8 @@ class Comparison:
         Errors of each baseline by its name.
     noise
         The mechanism behind the baseline ``gaussian``.
+    means
+        The exact means of the columns whose means were bought, by their names.
     """
 
     release: Release
@@ -76,6 +78,17 @@ class Comparison:
     synthetic: Errors | None
     baselines: Mapping[str, Errors]
     noise: str
+    means: Mapping[str, float] = field(default_factory=dict)
+
+    def bought(self) -> list[dict[str, Any]]:
+        """Return each bought mean, its interval and the truth."""
+        from dualquery.releases.bought import means_of
+
+        return [
+            {"column": name, "mean": mean, "low": low, "high": high, "truth": self.means[name]}
+            for name, mean, (low, high) in means_of(self.release)
+            if name in self.means
+        ]
 
     @property
     def errors(self) -> Errors:
@@ -158,6 +171,7 @@ class Comparison:
             "neighbours": self.budget.neighbours.value,
             "synthetic": None if self.synthetic is None else self.synthetic.brief(),
             "baselines": baselines,
+            "means": self.bought(),
             "remark": self.remark,
             "by_literals": self.by_literals(),
             "by_column": self.by_column()[:SHOWN],

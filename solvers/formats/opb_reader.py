@@ -17,6 +17,7 @@ from solvers.formats.program import Program, summed_rows
 
 _COMMENT = re.compile(r"^[ \t]*\*.*$", re.MULTILINE)
 _STATED = re.compile(r"^\*.*#constraint= *(\d{1,18})\b", re.MULTILINE)
+_RELATION = re.compile(r"([<>]?=)")
 _NUMBER = re.compile(r"[+-]?\d+", re.ASCII)
 _LITERAL = re.compile(r"~?[A-Za-z_][A-Za-z0-9_\[\]{}^]*", re.ASCII)
 _RELATIONS = (">=", "<=", "=")
@@ -39,8 +40,8 @@ def parse_opb(text: str, name: str) -> Program:
     MalformedFileError
         If the text is not of the format, a number is above 2^53, or a constraint has products.
     """
-    # Comments keep their line's end, so that lines can be counted.
-    plain = _COMMENT.sub("", text)
+    # Lines keep their ends, so that they can be counted.
+    plain = _RELATION.sub(r" \1 ", _COMMENT.sub("", text))
     reading = _Reading()
     place = 0
     for statement in plain.split(";"):

@@ -18,6 +18,7 @@ from dualquery.mechanisms.registry import BUILT_IN
 from dualquery.releases.answering import answer_queries
 from dualquery.releases.cross_tables import cross_table
 from dualquery.releases.folder import Release
+from dualquery.report.facts import shares
 from dualquery.room.private_errors import show_broken_rules
 from dualquery.rules.reading import rules_of
 from tests.tables import SCHEMA, people
@@ -131,6 +132,15 @@ def test_given_rows_that_the_rules_forbid_are_none() -> None:
     zeros = [cell for cell in cells if cell["source"] == "rules"]
     assert len(zeros) == 4  # three jobs of the youngest, and a smith below 50
     assert {cell["answer"] for cell in zeros} == {0.0}
+
+
+def test_a_report_shows_what_the_rules_force() -> None:
+    ruled = replace(SCHEMA, rules=("job!=smith", "flag"))
+    known = shares(released("independent", schema=ruled))
+    labels = ruled.bit_labels().to_list()
+    smith, flag = labels.index("job=smith"), labels.index("flag")
+    for each in (known.share, known.low, known.high):
+        assert (each[smith], each[flag]) == (0.0, 1.0)
 
 
 def test_a_synthesizer_keeps_the_rules() -> None:
