@@ -239,11 +239,12 @@ def _draw_strengths(table: pl.DataFrame) -> Figure:
     from experiments.harness import style
 
     parts, errors = tables(table), table["max_error"].to_numpy()
+    looks = style.curves(table["contender"].unique(maintain_order=True))
     figure, panels = style.panels(len(parts), 1, 2.6)
     for panel, (name, of_table) in zip(panels, parts, strict=True):
         for label, lines in tables(of_table, "contender"):
             found = lines.group_by("solver", maintain_order=True).agg(pl.col("max_error").mean())
-            panel.plot(found["solver"].to_list(), found["max_error"].to_list(), "o-", label=label)
+            panel.plot(found["solver"].to_list(), found["max_error"].to_list(), **looks[label].look)
         panel.set_title(name)
         panel.set_yscale("log")
         panel.set_ylabel("max error")
