@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dualquery.arguments import Guarantee, Run, SyntheticRecords, Table, require_known, whole
+from dualquery.arguments import Guarantee, Run, SyntheticRecords, require_known, whole
+from dualquery.data.table import Table
 from dualquery.mechanisms.protocol import Task
 from dualquery.mechanisms.registry import configure, with_records
 from dualquery.privacy.neighbours import Neighbours
@@ -73,7 +74,8 @@ def release(
         queries (`dualquery.queries.family`).
     mechanism, options
         The mechanism's name, and values for the fields of its configuration. None for ``auto``,
-        which chooses from public facts; with options, for the mechanism ``dualquery``.
+        which chooses from public facts, and passes options on to what it chooses (see
+        `dualquery.mechanisms.registry.implied_mechanism`).
     records
         Number of synthetic records, or `SyntheticRecords`; None for one a row, up to limits that
         the release states.
@@ -126,10 +128,8 @@ def release(
     configured = with_records(configure(mechanism, options or {}), made.number, polish=made.polish)
     wanted.require_delta(configured)
     progress = run.progress
-    if mechanism is None and options:
-        progress.note(
-            f"mechanism {configured.name}, because options were given without a mechanism"
-        )
+    if mechanism is None and configured.name != "auto":
+        progress.note(f"mechanism {configured.name}, because it has the options that were given")
     # The clock is read before the table is: how long a pass over private rows took stays unsaid.
     created = datetime.datetime.now(datetime.UTC)
     check_seed(seed)

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from dualquery.mechanisms.matrix.width import is_positive, is_wide
@@ -55,13 +55,16 @@ class Auto(Mechanism[Choice]):
     pure: ClassVar[bool] = False
     finds_frequent: ClassVar[bool] = True
 
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """Options of the mechanism that it will choose; one that lacks an option is not chosen."""
+
     def plan(self, task: Task, budget: Budget) -> Plan[Choice]:
         """Plan with the first mechanism that suits the task; say which, and why."""
         refused: list[str] = []
         told: list[str] = []
         for name, reason in _suitable(task, budget):
-            mechanism = configure(name, {})
             try:
+                mechanism = configure(name, self.options)
                 plan = mechanism.plan(task, budget)
             except LackOfMemoryError:
                 # The free memory depends on the private rows, so it must not decide.

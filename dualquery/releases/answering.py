@@ -15,6 +15,7 @@ from dualquery.queries.conjunctions import conjunctions_of
 from dualquery.questions.asked import Asked, AskedQuantile, ask
 from dualquery.questions.plain import read_question
 from dualquery.questions.syntax import MEAN, SHARE, SUM, Question
+from dualquery.releases.answers import Answers
 from dualquery.releases.bought import likely_mean
 from dualquery.releases.knowledge import Knowledge, Known, Limits
 from dualquery.releases.ruled import FORCED, NO_SUCH_ROWS, forced_share
@@ -23,7 +24,7 @@ from dualquery.runtime.errors import BadInputError
 
 def answer_queries(
     release: Known, queries: Sequence[str], place: Callable[[int], str] | None = None
-) -> list[dict[str, Any]]:
+) -> Answers:
     """Answer questions given as text.
 
     Parameters
@@ -38,16 +39,16 @@ def answer_queries(
 
     Returns
     -------
-    list of dict
-        ``query`` as given; ``answered``, the same in canonical form, where a value has become its
-        bucket or category; ``answer``: a share of the rows, a number of rows, or a number of the
-        column's, None where the given rows are none; ``low`` and ``high``: they hold the true
-        answer with probability ``level``, over the noise, for each question by itself; all three
-        None where that is not known; ``source``: ``released`` when the query is in the workload,
-        else ``model``, ``synthetic`` or ``measured`` (least squares), or ``rules`` where those of
-        the schema leave one answer only; ``basis``: what the interval rests on, or why there is
-        none. ``interval``, the pair of low and high, is kept for one
-        release.
+    Answers
+        A list of dicts, which also shows and saves itself. ``query`` as given; ``answered``, the
+        same in canonical form, where a value has become its bucket or category; ``answer``: a share
+        of the rows, a number of rows, or a number of the column's, None where the given rows are
+        none; ``low`` and ``high``: they hold the true answer with probability ``level``, over the
+        noise, for each question by itself; all three None where that is not known; ``source``:
+        ``released`` when the query is in the workload, else ``model``, ``synthetic`` or
+        ``measured`` (least squares), or ``rules`` where those of the schema leave one answer only;
+        ``basis``: what the interval rests on, or why there is none. ``interval``, the pair of low
+        and high, is kept for one release.
 
     Raises
     ------
@@ -55,7 +56,7 @@ def answer_queries(
         If a question cannot be read, or there is nothing to answer it from.
     """
     knowledge = Knowledge(release)
-    found = []
+    found = Answers()
     for number, text in enumerate(queries):
         try:
             question = read_question(text, release.schema)

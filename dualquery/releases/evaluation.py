@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dualquery.data.schema.grids import digit_offsets
+from dualquery.data.table import Table
 from dualquery.mechanisms.protocol import Budget, Task
 from dualquery.mechanisms.registry import configure
 from dualquery.privacy.neighbours import Neighbours
@@ -93,7 +94,7 @@ def compare(
     release
         A release or its folder.
     table
-        The table, as `dualquery.release` takes it; read with the release's own schema.
+        The table, as `dualquery.release` takes it; of its columns those of the release are read.
     engine
         How the rows are read, as for `dualquery.release`.
     threads
@@ -121,6 +122,7 @@ def compare(
     loaded = release if isinstance(release, Release) else load_release(release)
     reading = engine if isinstance(engine, Engine) else Engine(name=engine)
     progress.phase("reading the table")
+    table = table.named if isinstance(table, Table) else table
     relation = Neighbours.of_options(loaded.options)
     schema = loaded.schema
     if loaded.means:
