@@ -511,3 +511,10 @@ def test_texts_of_thousands_of_digits_have_an_order() -> None:
     assert sorted(texts, key=order_of_text) == [
         "7", "12", "١٢", "9" * 5001 + "a", "1" + "0" * 5001 + "a", "a9", "a10", "x"
     ]  # fmt: skip
+
+
+def test_a_group_of_a_variable_beyond_all_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "x.wcnf"
+    path.write_text("c dualquery attributes 2 clauses 0\nc dualquery group 1 12147483648\n")
+    with pytest.raises(MalformedFileError, match="line 2: the comment .* cannot be read"):
+        read_instance(path)
