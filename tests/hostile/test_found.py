@@ -24,6 +24,7 @@ import scipy.sparse
 from dualquery.data.blocks import choose_schema, encoded_blocks
 from dualquery.data.readers.formats import source_of
 from dualquery.data.schema.files import load_schema
+from dualquery.data.seen_values import order_of_text
 from dualquery.queries.text import parse_query
 from dualquery.questions.plain import read_question
 from dualquery.releases.folder import load_release
@@ -493,3 +494,20 @@ def test_formulas_in_a_table_become_texts_in_csv_only(tmp_path: Path) -> None:
     text = (tmp_path / "rows.csv").read_text()
     assert text == "'=name,n\n" + "'=1+1,1\n-5,2\n,3\na,4\n" * 2
     assert pl.read_parquet(tmp_path / "rows.parquet").equals(pl.concat([frame, frame]))
+
+
+@pytest.mark.parametrize("epsilon", [None, [1.0]])
+def test_a_release_without_its_epsilon_answers_nothing(release: Path, epsilon: object) -> None:
+    stored = json.loads((release / "release.json").read_text())
+    stored["options"]["epsilon"] = epsilon
+    (release / "release.json").write_text(json.dumps(stored))
+    loaded = load_release(release)
+    with pytest.raises(BadInputError, match="its options say epsilon"):
+        loaded.answer("age=0-25 & flag & sex=Male")
+
+
+def test_texts_of_thousands_of_digits_have_an_order() -> None:
+    texts = ["9" * 5001 + "a", "1" + "0" * 5001 + "a", "a10", "a9", "١٢", "x", "12", "7"]
+    assert sorted(texts, key=order_of_text) == [
+        "7", "12", "١٢", "9" * 5001 + "a", "1" + "0" * 5001 + "a", "a9", "a10", "x"
+    ]  # fmt: skip

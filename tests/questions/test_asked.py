@@ -281,3 +281,23 @@ def test_a_bucket_has_the_mean_that_its_schema_states_unless_it_is_cut() -> None
     cut = pieces_of(pay, [(Span(0.0, 50.0),)])
     assert cut.mean.tolist() == [15.0, 75.0, 550.0]
     assert cut.part.tolist() == [1.0, 0.0, 1.0]
+
+
+def test_quantiles_and_cuts_heed_how_the_schema_says_that_numbers_lie() -> None:
+    hours = Numeric(
+        "hours", (0, 10, 40, 50, 100), integer=True,
+        within=("uniform", "log-uniform", (40, 40, 40, 45), 60.0),
+    )  # fmt: skip
+    schema = TableSchema((hours, Binary("flag")), declared=True)
+    asked = ask(read_question("median(hours)", schema), schema)
+    assert isinstance(asked, AskedQuantile)
+    # Of the numbers 0 to 9 the middle is 4 or 5; of logarithms from 10 to 40 it is the root of 400.
+    assert [asked.number(step, 0.5) for step in range(4)] == [5, 20, 40, 60]
+    assert [asked.number(2, part) for part in (0.0, 0.75, 0.76, 1.0)] == [40, 40, 45, 45]
+    assert [asked.number(0, part) for part in (0.0, 0.99, 1.0)] == [0, 9, 9]
+    cut = ask(read_question("hours>=45", schema), schema)
+    assert isinstance(cut, Asked)
+    weights = cut.numerator.likely.terms[0][0]
+    assert weights.tolist() == [0.0, 0.0, 0.25, 1.0]
+    assert cut.numerator.low.terms[0][0].tolist() == [0.0, 0.0, 0.0, 1.0]
+    assert "as declared" in cut.remark
