@@ -16,7 +16,8 @@ def sample(
     records: Annotated[int, typer.Option(help="Number of records.", min=1)],
     out: Annotated[Path, typer.Option(help="File to make: .csv or .parquet.")],
     seed: Annotated[
-        int | None, typer.Option(help="Makes the records reproducible. Public.", min=0)
+        int | None,
+        typer.Option(help="Makes the records reproducible; may be told to others.", min=0),
     ] = None,
     as_json: Json = False,
     quiet: Quiet = False,

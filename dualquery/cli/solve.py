@@ -48,7 +48,7 @@ def solve(
     no_reduce: Annotated[
         bool, typer.Option("--no-reduce", help="Give the solver the problem as it is.")
     ] = False,
-    seed: Annotated[int, typer.Option(help="Of the solver's random choices.", min=0)] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the solver's random choices.", min=0)] = 0,
     threads: Annotated[int, typer.Option(help="Most threads.", min=1)] = 1,
     output: Annotated[
         Output,
