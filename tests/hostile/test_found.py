@@ -516,5 +516,5 @@ def test_texts_of_thousands_of_digits_have_an_order() -> None:
 def test_a_group_of_a_variable_beyond_all_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "x.wcnf"
     path.write_text("c dualquery attributes 2 clauses 0\nc dualquery group 1 12147483648\n")
-    with pytest.raises(MalformedFileError, match="line 2: the comment .* cannot be read"):
+    with pytest.raises(MalformedFileError, match=r"line 2: the comment .* cannot be read"):
         read_instance(path)
