@@ -23,14 +23,17 @@ from dualquery.runtime.versions import __version__
 
 if TYPE_CHECKING:
     from dualquery.api import expected_error, release
-    from dualquery.arguments import Guarantee, Run, SyntheticRecords, Table
+    from dualquery.arguments import Guarantee, Run, SyntheticRecords
     from dualquery.budgets.budget_file import BudgetFile
+    from dualquery.data.table import Table
     from dualquery.data.units import Unit
     from dualquery.data.weights import Weight
     from dualquery.queries.conjunctions import Workload
     from dualquery.queries.parities import FactorParities, Parities
     from dualquery.queries.ranges import RangeQueries, SeriesRangeQueries
     from dualquery.queries.tabulated import HistogramQueries
+    from dualquery.releases.answering import answer_queries
+    from dualquery.releases.answers import Answers
     from dualquery.releases.evaluation import compare, evaluate
     from dualquery.releases.folder import Release, load_release
     from dualquery.requests import WorkloadRequest
@@ -39,6 +42,7 @@ if TYPE_CHECKING:
     from dualquery.synthesizer import Synthesizer
 
 __all__ = [
+    "Answers",
     "BadInputError",
     "BudgetFile",
     "Engine",
@@ -58,6 +62,7 @@ __all__ = [
     "Workload",
     "WorkloadRequest",
     "__version__",
+    "answer_queries",
     "compare",
     "evaluate",
     "expected_error",
@@ -69,6 +74,7 @@ check_siblings()
 
 # Heavy libraries load with the first use of a name, so that the command line starts at once.
 _HOME = {
+    "Answers": "dualquery.releases.answers",
     "BadInputError": "dualquery.runtime.errors",
     "BudgetFile": "dualquery.budgets.budget_file",
     "Engine": "dualquery.rows.engines",
@@ -82,11 +88,12 @@ _HOME = {
     "SeriesRangeQueries": "dualquery.queries.ranges",
     "SyntheticRecords": "dualquery.arguments",
     "Synthesizer": "dualquery.synthesizer",
-    "Table": "dualquery.arguments",
+    "Table": "dualquery.data.table",
     "Unit": "dualquery.data.units",
     "Weight": "dualquery.data.weights",
     "Workload": "dualquery.queries.conjunctions",
     "WorkloadRequest": "dualquery.requests",
+    "answer_queries": "dualquery.releases.answering",
     "compare": "dualquery.releases.evaluation",
     "evaluate": "dualquery.releases.evaluation",
     "expected_error": "dualquery.api",

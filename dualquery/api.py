@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dualquery.arguments import Guarantee, Run, SyntheticRecords, Table, require_known, whole
+from dualquery.arguments import Guarantee, Run, SyntheticRecords, require_known, whole
+from dualquery.data.table import Table
 from dualquery.mechanisms.protocol import Task
 from dualquery.mechanisms.registry import configure, with_records
 from dualquery.privacy.neighbours import Neighbours
@@ -73,7 +74,8 @@ def release(
         queries (`dualquery.queries.family`).
     mechanism, options
         The mechanism's name, and values for the fields of its configuration. None for ``auto``,
-        which chooses from public facts; with options, for the mechanism ``dualquery``.
+        which chooses from public facts, and passes options on to what it chooses (see
+        `dualquery.mechanisms.registry.implied_mechanism`).
     records
         Number of synthetic records, or `SyntheticRecords`; None for one a row, up to limits that
         the release states.
@@ -126,10 +128,8 @@ def release(
     configured = with_records(configure(mechanism, options or {}), made.number, polish=made.polish)
     wanted.require_delta(configured)
     progress = run.progress
-    if mechanism is None and options:
-        progress.note(
-            f"mechanism {configured.name}, because options were given without a mechanism"
-        )
+    if mechanism is None and configured.name != "auto":
+        progress.note(f"mechanism {configured.name}, because it has the options that were given")
     # The clock is read before the table is: how long a pass over private rows took stays unsaid.
     created = datetime.datetime.now(datetime.UTC)
     check_seed(seed)
@@ -169,18 +169,19 @@ def release(
             share, notes = wanted.resolve(configured, count)
             notes = (*notes, *remarks)
             progress.phase("making the workload")
-            if own_queries is None:
-                workload: Queries = request.build(
-                    data.schema, max(1, count.n // wanted.relation.copies)
-                )
-            else:
+            frequent = request.frequent(data.schema, configured)
+            if own_queries is not None:
                 workload = _own_workload(own_queries, data.schema)
+            elif frequent is not None:
+                workload = frequent.stand_in
+            else:
+                workload = request.build(data.schema, max(1, count.n // wanted.relation.copies))
             if made.polish is not None:
                 check_polish(workload, made.polish)
             statistics = configured.statistics(workload)
             declared = declarations(workload, statistics)
             keep_questions(journal, data.schema, workload)
-        task = Task(workload, count.n, wanted.relation.copies, rules)
+        task = Task(workload, count.n, wanted.relation.copies, rules, frequent)
         terms = Terms(
             share, count, statistics, declared, asked_epsilon=epsilon, stated_rows=guarantee.rows,
             seed=seed, records=made.number, polish=made.polish,

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dualquery.arguments import Table
 from dualquery.data.blocks import choose_schema
 from dualquery.data.readers.formats import is_public, source_of
+from dualquery.data.readers.source import DeclaredItemSource, TableSource
+from dualquery.data.table import Table
 from dualquery.mechanisms.protocol import Task
+from dualquery.mechanisms.registry import AUTOMATIC
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.releases.means import with_means, without_means
 from dualquery.releases.pricing import price
+from dualquery.releases.rehearsal import expected_seconds
 from dualquery.room.row_count import COUNT_SHARE, RowCount
 from dualquery.rows.dataset import load
 from dualquery.runtime.errors import BadInputError
+from dualquery.runtime.resources import thread_count
 
 if TYPE_CHECKING:
+    from dualquery.data.readers.source import Source
     from dualquery.data.schema.protocol import Schema
     from dualquery.estimates.expected import ExpectedError
     from dualquery.mechanisms.protocol import Mechanism
@@ -47,6 +53,9 @@ class Outlook:
         The errors; None of a mechanism without a model of them.
     memory
         About how many bytes it takes, with all rows in memory.
+    seconds
+        About how long it takes on this machine; None of a mechanism that was not tried: one that
+        `auto` does not take, or whose queries are still to be chosen.
     """
 
     mechanism: str
@@ -60,6 +69,7 @@ class Outlook:
     accountant: str
     expected: ExpectedError | None
     memory: int
+    seconds: float | None
 
 
 def outlook(
@@ -69,8 +79,9 @@ def outlook(
     mechanism: Mechanism[Any],
     budget: BudgetRequest,
     rows: int | None,
+    threads: int | None = None,
 ) -> Outlook:
-    """Plan a release. Reads no private row and spends nothing.
+    """Plan a release, and try it on made-up rows. Reads no private row and spends nothing.
 
     Parameters
     ----------
@@ -79,6 +90,8 @@ def outlook(
     rows
         A number of rows to go by; None for the number that the table's format states, if that is
         public, or that of a public table.
+    threads
+        Threads for all parts; None for one a core.
 
     Raises
     ------
@@ -86,8 +99,11 @@ def outlook(
         If there is no schema or no number of rows, or the release would be refused.
     """
     source = source_of(table.named)
-    if schema is None and getattr(source, "implied_schema", None) is None:
-        raise BadInputError("--dry-run reads no rows, so it cannot draft a schema: give --schema")
+    if schema is None and not _states_schema(source, table):
+        raise BadInputError(
+            "--dry-run reads no rows, so it cannot draft a schema: give --schema, or of numbered "
+            "items --columns"
+        )
     chosen = choose_schema(source, schema, table.columns, table.max_ones_per_row)
     n, relation = rows, Neighbours.parse(budget.neighbours)
     if n is None and relation.rows_public and hasattr(source, "row_count"):
@@ -107,15 +123,23 @@ def outlook(
     bought = relation is Neighbours.ADD_REMOVE and budget.rows is None
     count = RowCount(n, relation, COUNT_SHARE * budget.epsilon if bought else 0.0)
     share, _ = budget.resolve(mechanism, count)
-    workload = request.build(chosen, n)
-    task = Task(workload, n)
+    start = time.perf_counter()
+    frequent = request.frequent(chosen, mechanism)
+    workload = request.build(chosen, n) if frequent is None else frequent.stand_in
+    task = Task(workload, n, frequent=frequent)
     grids = () if request.means is None else chosen.with_sums(request.means).grids
     own = mechanism.plan(task, without_means(share, grids))
     plan, _ = with_means(own, grids, workload, share)
+    planned = time.perf_counter() - start
     priced = price(plan, share)
+    name = plan.mechanism or mechanism.name
+    seconds = None
+    if name in AUTOMATIC and frequent is None:
+        cores = thread_count(threads)
+        seconds = planned + expected_seconds(task, mechanism, own, chosen, relation, cores)
     bits = chosen.domain.bits
     return Outlook(
-        mechanism=plan.mechanism or mechanism.name,
+        mechanism=name,
         remark=plan.remark,
         declared=chosen.declared,
         queries=len(workload),
@@ -126,4 +150,14 @@ def outlook(
         accountant=priced.accountant,
         expected=mechanism.expected_error(task, own),
         memory=_LIBRARIES + n * bits // 8 + _BYTES_PER_QUERY * len(workload) + min(n, 10**6) * bits,
+        seconds=seconds,
+    )
+
+
+def _states_schema(source: Source, table: Table) -> bool:
+    """Return whether format or options say which columns there are, without a row being read."""
+    if isinstance(source, TableSource):
+        return source.implied_schema is not None
+    return isinstance(source, DeclaredItemSource) or (
+        table.columns is not None and source.width() is None
     )

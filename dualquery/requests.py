@@ -15,6 +15,7 @@ from dualquery.privacy.accountants.choice import choices
 from dualquery.privacy.budget import check_budget, check_ranges, default_delta
 from dualquery.privacy.events import Event
 from dualquery.privacy.neighbours import Neighbours
+from dualquery.queries.generate.frequent import Frequent, FrequentItems
 from dualquery.room.journal import NO_JOURNAL, Journal
 from dualquery.room.row_count import RowCount, bought_epsilon, buy_row_count
 from dualquery.rows.protocol import Rows
@@ -53,8 +54,12 @@ class WorkloadRequest:
     target
         Instead of ``queries``: a column that models will predict. The queries are then all cells of
         its marginals with two other columns, of which all 2-way marginals are sums.
+    items
+        Instead of ``queries``: which items are frequent, ``"top:100"`` or ``"share>=0.01"``. The
+        queries are then all positive conjunctions of ``way`` such items; which these are, the
+        release finds out (`dualquery.queries.generate.frequent`).
     means
-        Numeric columns whose means are bought besides, for a twentieth of epsilon in all: names,
+        Numeric columns whose means are bought besides, for a tenth of epsilon in all: names,
         positions or ranges (see `dualquery.releases.means`); None for none.
     """
 
@@ -66,6 +71,7 @@ class WorkloadRequest:
     marginals: int | str | None = None
     max_cells: int | None = None
     target: str | int | None = None
+    items: str | None = None
     means: Sequence[str | int] | str | None = None
 
     def __post_init__(self) -> None:
@@ -102,6 +108,8 @@ class WorkloadRequest:
             )
         if self.target is not None:
             self._check_target()
+        if self.items is not None:
+            self._check_items(self.items)
         if self.seed < 0:
             raise BadInputError(
                 f"--workload-seed is {self.seed}; a whole number from 0 on is needed"
@@ -122,14 +130,45 @@ class WorkloadRequest:
                 "--positive out"
             )
 
+    def _check_items(self, rule: str) -> None:
+        others = {"queries": self.queries, "marginals": self.marginals, "target": self.target}
+        for option, given in others.items():
+            if given is not None:
+                raise BadInputError(
+                    f"--query-items and --{option} are two ways to say what is asked; leave one of "
+                    "the two out"
+                )
+        Frequent.parse(rule)
+
+    def frequent(self, schema: Schema, mechanism: Mechanism[Any]) -> FrequentItems | None:
+        """Return the queries that the release makes itself; None if it makes none.
+
+        Raises
+        ------
+        BadInputError
+            If the mechanism cannot, or the schema's columns are no items.
+        """
+        if self.items is None:
+            return None
+        if not mechanism.finds_frequent:
+            raise BadInputError(
+                f"mechanism {mechanism.name!r} cannot find frequent items; with --query-items use "
+                "auto or staged"
+            )
+        columns = None if self.columns is None else schema.select(self.columns)
+        return FrequentItems.of(self.items, schema.domain, self.way, columns)
+
     def build(self, schema: Schema, n: int) -> Workload:
         """Make the queries.
 
         Raises
         ------
         BadInputError
-            If the schema has too few columns or queries, or the file has a faulty line.
+            If the schema has too few columns or queries, the file has a faulty line, or queries are
+            about frequent items (`frequent`).
         """
+        if self.items is not None:
+            raise BadInputError("the queries of --query-items are known only to a release of them")
         from dualquery.queries.generate.files import read_queries, workload_of_texts
         from dualquery.queries.generate.marginals import (
             all_marginals,

@@ -15,6 +15,7 @@ from dualquery.privacy.neighbours import Neighbours
 from dualquery.releases.folder import load_release
 from dualquery.releases.sampling import source_of_records
 from dualquery.runtime.errors import BadInputError, did_you_mean
+from dualquery.runtime.escaping import html_text
 
 if TYPE_CHECKING:
     from dualquery.budgets.budget_file import BudgetFile
@@ -78,6 +79,7 @@ class Synthesizer:
         marginals: int | str | None = None,
         max_cells: int | None = None,
         target: str | int | None = None,
+        query_items: str | None = None,
         means: Sequence[str | int] | str | None = None,
         mechanism: str | None = None,
         options: Mapping[str, Any] | None = None,
@@ -110,6 +112,7 @@ class Synthesizer:
         self.marginals = marginals
         self.max_cells = max_cells
         self.target = target
+        self.query_items = query_items
         self.means = means
         self.mechanism = mechanism
         self.options = options
@@ -275,6 +278,12 @@ class Synthesizer:
     def __repr__(self) -> str:
         given = ", ".join(f"{name}={value!r}" for name, value in self._given().items())
         return f"Synthesizer({given})"
+
+    def _repr_html_(self) -> str:
+        made: Release | None = getattr(self, "release_", None)
+        fitted = "not fitted yet" if made is None else repr(made)
+        lines = map(html_text, (repr(self), *fitted.splitlines()))
+        return f"<p>{'<br>'.join(lines)}</p>"
 
     def _given(self) -> dict[str, Any]:
         """Return the parameters that are not as the constructor has them by default."""

@@ -23,6 +23,7 @@ from dualquery.requests import BudgetRequest, WorkloadRequest
 from dualquery.room.row_count import RowCount
 from dualquery.rows.cached import CachedRows
 from dualquery.rows.dataset import Dataset, load
+from dualquery.rules.reading import rules_of
 from experiments.contenders import Contender
 from experiments.harness.recipe import Row, Run
 
@@ -76,7 +77,8 @@ def question_about(data: Dataset[Any], queries: Any, threads: int = 1) -> Questi
     counts = queries.counts(data.records, threads)
     seconds = time.perf_counter() - start
     truth = np.asarray(counts / data.n, dtype=np.float64)
-    return Question(data, Task(queries, data.n), truth, seconds)
+    task = Task(queries, data.n, rules=rules_of(data.schema))
+    return Question(data, task, truth, seconds)
 
 
 def question_of(run: Run, threads: int) -> Question:

@@ -65,14 +65,31 @@ def summarise(table: pl.DataFrame) -> pl.DataFrame:
         of = ("max_error", "mean_error", "seconds", "proven", "stopped")
         by = ("setting", "data", "contender", "solver", "limit")
         return means(*(name for name in by if name in table.columns), of=of)(table)
-    best, limit = best_known(calls), max(each.limit for each in calls)
+    return pl.DataFrame(_lines(calls, best_known(calls)), infer_schema_length=None)
+
+
+def _lines(calls: Sequence[Measurement], best: Mapping[str, float]) -> list[dict[str, Any]]:
+    """Return what a solver did on its problems, one line each."""
+    limit = max(each.limit for each in calls)
     lines = []
     for summary in summaries(calls):
         runs = by_instance(each for each in calls if each.solver == summary.solver)
         integrals = [primal_integral(r, best[key], limit) for key, r in runs.items() if key in best]
         integral = fmean(integrals) if integrals else None
         lines.append({**asdict(summary), "primal_integral": integral})
-    return pl.DataFrame(lines, infer_schema_length=None)
+    return lines
+
+
+def _compared(
+    calls: Sequence[Measurement], best: Mapping[str, float], names: Sequence[str]
+) -> list[dict[str, Any]]:
+    """Return the lines of some solvers on the problems that all of them were given."""
+    given = [{each.instance for each in calls if each.solver == name} for name in names]
+    common = set.intersection(*given)
+    found = _lines(
+        [each for each in calls if each.solver in names and each.instance in common], best
+    )
+    return sorted(found, key=lambda line: names.index(line["solver"]))
 
 
 def expect(table: pl.DataFrame) -> Sequence[Finding]:
@@ -92,11 +109,13 @@ def expect(table: pl.DataFrame) -> Sequence[Finding]:
 
 
 def _expect_problems(table: pl.DataFrame) -> list[Finding]:
-    lines = {line["solver"]: line for line in summarise(table).iter_rows(named=True)}
-    plain = {name: line for name, line in lines.items() if ", " not in name}
+    calls = measurements(table)
+    best = best_known(calls)
+    lines = {line["solver"]: line for line in _lines(calls, best)}
+    every = max(line["instances"] for line in lines.values())
+    plain = {name: line for name, line in lines.items() if line["instances"] == every}
     exact = [name for name in plain if name.partition(":")[0] in FORMULATED]
     soon = min(plain, key=lambda name: _or(plain[name]["primal_integral"], math.inf))
-    both = [(name, f"{name}:aggregated") for name in plain if f"{name}:aggregated" in plain]
     findings = [
         Finding(
             "local search, or what begins with it, has good records first (the project's)",
@@ -112,26 +131,29 @@ def _expect_problems(table: pl.DataFrame) -> list[Finding]:
         )
         for name in exact
     ]
-    findings += [
-        Finding(
-            f"{one}: the disaggregated formulation proves more, or sooner",
-            f"{_proofs(plain[one])}; aggregated {_proofs(plain[other])}",
-            _rank(plain[one]) <= _rank(plain[other]),
-        )
-        for one, other in both
-    ]
-    findings += [
-        Finding(
-            f"{line['solver']} no worse than without",
-            f"primal integral {lines[name]['primal_integral']:.3g} without, "
-            f"{line['primal_integral']:.3g} with; {_proofs(lines[name])} without, "
-            f"{_proofs(line)} with",
-            line["primal_integral"] <= lines[name]["primal_integral"],
-        )
-        for line in lines.values()
-        if ", " in line["solver"] and (name := line["solver"].partition(", ")[0]) in lines
-        and line["instances"] == lines[name]["instances"]
-    ]  # fmt: skip
+    for name in exact:
+        if f"{name}:aggregated" in lines:
+            one, other = _compared(calls, best, (name, f"{name}:aggregated"))
+            findings.append(
+                Finding(
+                    f"{name}: the disaggregated formulation proves more, or sooner",
+                    f"{_proofs(one)}; aggregated {_proofs(other)}; of {one['instances']}",
+                    _rank(one) <= _rank(other),
+                )
+            )
+    for setting in lines:
+        name = setting.partition(", ")[0]
+        if name != setting and name in lines:
+            without, line = _compared(calls, best, (name, setting))
+            findings.append(
+                Finding(
+                    f"{setting} no worse than without",
+                    f"primal integral {without['primal_integral']:.3g} without, "
+                    f"{line['primal_integral']:.3g} with; {_proofs(without)} without, "
+                    f"{_proofs(line)} with; of {line['instances']}",
+                    line["primal_integral"] <= without["primal_integral"],
+                )
+            )
     return findings
 
 
@@ -216,29 +238,35 @@ def _draw_strengths(table: pl.DataFrame) -> Figure:
     """Draw the max error by solver, from weak to strong: a panel a table, a curve a game."""
     from experiments.harness import style
 
-    parts = tables(table)
+    parts, errors = tables(table), table["max_error"].to_numpy()
+    looks = style.curves(table["contender"].unique(maintain_order=True))
     figure, panels = style.panels(len(parts), 1, 2.6)
     for panel, (name, of_table) in zip(panels, parts, strict=True):
         for label, lines in tables(of_table, "contender"):
             found = lines.group_by("solver", maintain_order=True).agg(pl.col("max_error").mean())
-            panel.plot(found["solver"].to_list(), found["max_error"].to_list(), "o-", label=label)
+            panel.plot(found["solver"].to_list(), found["max_error"].to_list(), **looks[label].look)
         panel.set_title(name)
         panel.set_yscale("log")
         panel.set_ylabel("max error")
-        panel.tick_params(axis="x", rotation=30)
+        panel.set_ylim(0.8 * errors.min(), 1.25 * errors.max())
+        panel.tick_params(axis="x", rotation=90)
     style.legend_below(figure, panels, 2)
     return figure
 
 
 def _draw_problems(table: pl.DataFrame, calls: Sequence[Measurement]) -> dict[str, Figure]:
-    """Draw performance profiles and primal integrals."""
+    """Draw performance profiles and primal integrals of the solvers that had every problem."""
     from experiments.harness import style
     from solvers.comparison.plots import performance_profiles
 
     profile, axes = style.panels(2, 1, 3.0)
-    plain = [each for each in calls if ", " not in each.solver]
+    lines = summarise(table).drop_nulls("primal_integral").sort("primal_integral")
+    lines = lines.filter(pl.col("instances") == pl.col("instances").max())
+    names = lines["solver"].to_list()
+    plain = [each for each in calls if each.solver in names]
+    again = (*style.DASHES[1:], style.DASHES[0])  # colours come twice, with other dashes
     for panel in axes:
-        panel.set_prop_cycle(color=style.PALETTE, linestyle=style.DASHES)
+        panel.set_prop_cycle(color=2 * style.PALETTE, linestyle=(*style.DASHES, *again))
     performance_profiles(axes, plain, best_known(calls))
     for panel in axes:
         if legend := panel.get_legend():
@@ -246,9 +274,9 @@ def _draw_problems(table: pl.DataFrame, calls: Sequence[Measurement]) -> dict[st
     style.legend_below(profile, axes, 4)
     figures = {"profile": profile}
 
-    lines = summarise(table).drop_nulls("primal_integral").sort("primal_integral")
     figure, (panel,) = style.panels(1, 1, 0.5 + 0.22 * len(lines))
-    panel.barh(lines["solver"].to_list(), lines["primal_integral"].to_list(), color=style.BLUE)
+    panel.plot(lines["primal_integral"].to_list(), names, "o", color=style.BLUE)
+    panel.set_xscale("log")
     panel.invert_yaxis()
     panel.set_xlabel("primal integral (mean gap over the limit, share)")
     figures["primal-integral"] = figure

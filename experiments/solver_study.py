@@ -5,15 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dualquery.runtime.errors import BadInputError
 from experiments.contenders import AS_PUBLISHED, CONTENDERS, OURS, RECOUNTED, Contender
 from experiments.data_sets import DataSet, chosen
 from experiments.harness.recipe import Choices, Option, Recipe, Row, Run
-from experiments.instances.forms import form_names
+from experiments.instances.forms import BARE, form_names
 from experiments.instances.games import DELTA, EPSILON
 from experiments.measuring import question_of, release
+from experiments.ruled_adult import RULED_ADULT, ruled_adult
 from experiments.solver_findings import (
     FORMULATED,
     GAME,
@@ -38,15 +40,23 @@ if TYPE_CHECKING:
 QUERIES, ROUNDS, SAMPLES = 100_000, (1, 2, 5, 20, 80), 1_000
 RANDOM_BITS = DataSet("random-bits", "biased:100000,512000,1")
 LIMIT = 20.0
-STOPS = (0.1, 1.0, 5.0, 20.0)
+SHORTER = (0.1, 1.0, 5.0)
+"""Limits that are tried before it; after a proof no longer one is, as it would change nothing."""
+_INNER_SHARE = 1 / 4
+"""Share of the limit in all rounds but the first and the last, whose problems are much alike."""
+STOPS = (0.1, 1.0, 20.0)
 """Seconds a best response may take, for the effect on the error of a release."""
 STOPPED = ("cpsat", "scip", "highs", "auto")
-STRENGTHS = (*WEAK, "local-search", "auto:brief", "auto", "auto:prove")
+PROVING = "auto:prove"
+"""The strongest: minutes a game of ours, so that its games have one seed and a limit of its own."""
+STRENGTHS = (*WEAK, "auto:brief", "local-search", "auto", PROVING)
 """Solvers from weak to strong, for the same."""
-_STRENGTH_LIMIT, _STRENGTH_SEEDS = 1.0, 3
+_STRENGTH_LIMIT, _PROVING_LIMIT = 1.0, 0.25
+_SEEDS = {OURS: 2, RECOUNTED: 5}
+VARIANTS = ("auto:brief", "auto:fast", "auto:prove", "local-search:anytime", "toulbar2:vns")
+"""Tried in the last round."""
 HINT_SECONDS = 0.1
 """Limit of the local search that finds a hint; its time counts as the hinted solver's."""
-_LIMIT_SHARES = (1 / 64, 1 / 16, 1 / 4, 1.0)
 
 _QUICK_ROUNDS, _QUICK_LIMIT, _QUICK_QUERIES = (1, 20), 1.0, 20_000
 _QUICK_SOLVERS = ("auto", "local-search", "cpsat", "scip")
@@ -55,49 +65,73 @@ _QUICK_STOPS, _QUICK_GAME_ROUNDS = (0.02, 0.2), 12
 
 def plan(choices: Choices) -> Sequence[Run]:
     """Give every solver every problem; then play games by stopped, weak and strong solvers."""
-    quick = choices.quick
-    names = choices.options.get("solver") or (_QUICK_SOLVERS if quick else installed())
-    rounds = choices.options.get("round") or (_QUICK_ROUNDS if quick else ROUNDS)
-    limit = choices.options.get("limit", (_QUICK_LIMIT if quick else LIMIT,))[-1]
-    games = [
+    tables = [
         {
             **table.parameters(choices),
-            "queries": _QUICK_QUERIES if quick else QUERIES,
+            "queries": _QUICK_QUERIES if choices.quick else QUERIES,
             "samples": SAMPLES,
             "instances": str(choices.out / "instances"),
         }
         for table in _tables(choices)
     ]
-    problems: list[Run] = [
-        {**game, "round": number, "form": form, "captured": sorted(rounds), "solver": name,
-         "setting": setting, "limit": limit, "seed": 1}
-        for game in games
-        for form in form_names(game["schema"] is not None)
-        for number in rounds
-        for name, setting in settings(names, further=number == max(rounds))
-    ]  # fmt: skip
-    whole_games: list[Run] = [
-        {**games[0], "rounds": _QUICK_GAME_ROUNDS if quick else max(rounds), "solver": name,
-         "setting": GAME, "limit": seconds, "seed": seed}
-        for name in (STOPPED[:1] if quick else STOPPED)
-        for seconds in (_QUICK_STOPS if quick else STOPS)
-        for seed in choices.seeds(1)
-    ]  # fmt: skip
-    strengths: list[Run] = [
-        {**game, "contender": label, "solver": name, "setting": STRENGTH,
-         "limit": _STRENGTH_LIMIT, "seed": seed}
-        for game in games
-        if game["schema"] is not None
-        for label in (RECOUNTED, OURS)
-        for name in (STRENGTHS[:3] if quick else STRENGTHS)
-        for seed in choices.seeds(_STRENGTH_SEEDS)
-    ]  # fmt: skip
-    parts = {"problems": problems, "games": whole_games, "strength": strengths}
+    parts = {"problems": _problems, "games": _stopped, "strength": _strengths}
     wanted = choices.options.get("part") or tuple(parts)
     for part in wanted:
         if part not in parts:
             raise BadInputError(f"--part {part}: the parts are {', '.join(parts)}")
-    return [run for part in wanted for run in parts[part]]
+    return [run for part in wanted for run in parts[part](choices, tables)]
+
+
+def _problems(choices: Choices, tables: Sequence[Run]) -> list[Run]:
+    """Return the calls: every solver on every problem.
+
+    The first and the last round have the full limit, the form without groups, and all settings.
+    """
+    names = choices.options.get("solver") or (_QUICK_SOLVERS if choices.quick else installed())
+    rounds = choices.options.get("round") or (_QUICK_ROUNDS if choices.quick else ROUNDS)
+    limit = choices.options.get("limit", (_QUICK_LIMIT if choices.quick else LIMIT,))[-1]
+    ends = (min(rounds), max(rounds))
+    return [
+        {**table, "round": number, "form": form, "captured": sorted(rounds), "solver": name,
+         "setting": setting, "limit": limit if number in ends else _INNER_SHARE * limit, "seed": 1}
+        for table in tables
+        for form in form_names(table["schema"] is not None)
+        for number in rounds
+        if form != BARE or number in ends
+        for name, setting in settings(names, further=number == max(rounds))
+    ]  # fmt: skip
+
+
+def _stopped(choices: Choices, tables: Sequence[Run]) -> list[Run]:
+    """Return games on the first table whose best responses end early."""
+    rounds = _QUICK_GAME_ROUNDS if choices.quick else max(ROUNDS)
+    return [
+        {**tables[0], "rounds": rounds, "solver": name, "setting": GAME, "limit": seconds,
+         "seed": seed}
+        for name in (STOPPED[:1] if choices.quick else STOPPED)
+        for seconds in (_QUICK_STOPS if choices.quick else STOPS)
+        for seed in choices.seeds(1)
+    ]  # fmt: skip
+
+
+def _strengths(choices: Choices, tables: Sequence[Run]) -> list[Run]:
+    """Return games by solvers from weak to strong, on tables with groups; Adult with rules, too."""
+    grouped = [table for table in tables if table["schema"] is not None]
+    ruled = [
+        {**table, "data": RULED_ADULT, "schema": RULED_ADULT}
+        for table in grouped
+        if table["data"] == "adult"
+    ]
+    return [
+        {**table, "setting": STRENGTH, "queries": _QUICK_QUERIES, "contender": label,
+         "solver": name, "limit": _PROVING_LIMIT if name == PROVING else _STRENGTH_LIMIT,
+         "seed": seed}
+        for table in (grouped[:1] if choices.quick else [*grouped, *ruled])
+        for label in (OURS, RECOUNTED)
+        if label != OURS or table["source"] == "adult"  # on larger tables it takes minutes
+        for name in (STRENGTHS[:3] if choices.quick else STRENGTHS)
+        for seed in choices.seeds(1 if (label, name) == (OURS, PROVING) else _SEEDS[label])
+    ]  # fmt: skip
 
 
 def _tables(choices: Choices) -> list[DataSet]:
@@ -127,10 +161,12 @@ def installed() -> tuple[str, ...]:
 def settings(names: Sequence[str], further: bool) -> list[tuple[str, str]]:
     """Return solvers and how they get a problem.
 
-    If ``further``, those that do not reduce by themselves also try reductions and hints.
+    If ``further``, also variants, and those that do not reduce by themselves after reductions and
+    from hints.
     """
     exact = [name for name in names if name in FORMULATED] if further else []
-    return [(name, PLAIN) for name in names] + [
+    also = [name for name in VARIANTS if name.partition(":")[0] in names] if further else []
+    return [(name, PLAIN) for name in (*names, *also)] + [
         (name, setting) for setting in (REDUCED, HINTED) for name in exact
     ]
 
@@ -142,11 +178,12 @@ def perform(run: Run, threads: int) -> Sequence[Row]:
     problem = problem_of(run)
     hint, spent = _hint(problem) if run["setting"] == HINTED else (None, 0.0)
     named = NamedProblem(instance_name(run), problem, hint)
+    limits = [*(each for each in SHORTER if each < run["limit"]), run["limit"]]
     measured = compare(
         [named],
         [run["solver"]],
         run["limit"],
-        shares=_LIMIT_SHARES,
+        shares=[each / run["limit"] for each in limits],
         reduced=run["setting"] == REDUCED,
     )
     return [
@@ -174,6 +211,8 @@ def _later(call: Measurement, seconds: float) -> Measurement:
 
 def play(run: Run, threads: int) -> Row:
     """Play a game by one solver, whose best responses may take so long; return its errors."""
+    if run["schema"] == RULED_ADULT:
+        run = {**run, "schema": str(ruled_adult(Path(run["instances"])))}
     asked = question_of(run, threads)
     with weak_solvers():
         found = release(asked, _contender(run), run["seed"], epsilon=EPSILON, delta=DELTA,
@@ -209,14 +248,15 @@ RECIPE = Recipe(
     title="Best responses: every solver on the problems of real games",
     setting=(
         "Problems of rounds 1, 2, 5, 20 and 80 of games with 1,000 samples at (1, 0.001) about "
-        "100,000 signed 3-way conjunctions: Adult and KDD99 with and without one-hot groups, a "
-        "wide table, and 512,000 random bits; each also with 60 rules between its columns. Every "
-        "solver gets each problem with limits of 1/64, 1/16, 1/4 and all of 20 seconds, one "
-        "thread; the exact ones also in the aggregated formulation of the DualQuery paper and, in "
-        "the last round, after our reductions and from local search's record as a hint, whose "
-        "time is counted. Take --jobs 1 for times that nothing disturbs. Games: the error of a "
-        "release whose best responses are stopped, or found by weaker and stronger solvers, at "
-        "equal privacy. The problems are in instances/, as WCNF. "
+        "100,000 signed 3-way conjunctions: Adult, KDD99, a wide table, and 512,000 random bits; "
+        "each also with 60 rules between its columns, and the first two, in rounds 1 and 80, "
+        "without their one-hot groups. Every solver gets each problem, one thread, with limits of "
+        "0.1, 1 and 5 seconds, in rounds 1 and 80 also 20, up to its first proof; the exact ones "
+        "also in the aggregated formulation of the DualQuery paper and, in round 80, after our "
+        "reductions and from local search's record as a hint, whose time is counted. Take --jobs 1 "
+        "for times that nothing disturbs. Games: the error of a release whose best responses are "
+        "stopped, or found by weaker and stronger solvers, at equal privacy, on Adult also with "
+        "rules between its columns; 20,000 queries there. The problems are in instances/, as WCNF. "
         "The quick form: rounds 1 and 20 of Adult, 20,000 queries, four solvers, 1 second."
     ),
     plan=plan,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,16 +17,11 @@ from solvers.registry import registered
 class Greedy(KernelSolver):
     """Each attribute follows the weights of the literals on it: no search at all."""
 
-    name: ClassVar[str] = "greedy"
-    capabilities: ClassVar[frozenset[Capability]] = frozenset({Capability.GROUPS})
-    module: ClassVar[str] = "numpy"
-    distribution: ClassVar[str] = "numpy"
+    name = "greedy"
+    capabilities = frozenset({Capability.GROUPS})
 
     def search(
-        self,
-        kernel: BestResponse,
-        limits: SearchLimits,  # noqa: ARG002
-        start: NDArray[np.uint8] | None,  # noqa: ARG002
+        self, kernel: BestResponse, limits: SearchLimits, start: NDArray[np.uint8] | None
     ) -> SearchResult:
         """Return the greedy record."""
         return SearchResult(Ending.STOPPED, greedy_record(kernel))
@@ -36,13 +30,10 @@ class Greedy(KernelSolver):
 class BestOfTen(Greedy):
     """The best of ten random records: hardly better than none."""
 
-    name: ClassVar[str] = "best-of-ten"
+    name = "best-of-ten"
 
     def search(
-        self,
-        kernel: BestResponse,
-        limits: SearchLimits,
-        start: NDArray[np.uint8] | None,  # noqa: ARG002
+        self, kernel: BestResponse, limits: SearchLimits, start: NDArray[np.uint8] | None
     ) -> SearchResult:
         """Return the best of the records."""
         generator = np.random.default_rng(limits.seed)

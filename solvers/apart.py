@@ -55,8 +55,14 @@ class Apart:
 
     def ask(self, request: bytes) -> bytes | None:
         """Return the answer, or None if the process crashes or does not end."""
+        seconds = _LEAST_SECONDS + _SECONDS_PER_BYTE * len(request)
         with self._one_at_a_time:
-            return self._process().ask(request, _LEAST_SECONDS + _SECONDS_PER_BYTE * len(request))
+            process = self._process()
+            answer = process.ask(request, seconds)
+            if answer is None and process.served and not process.late:
+                # What was read before may have harmed it: a crash counts in a fresh process only.
+                answer = self._process().ask(request, seconds)
+            return answer
 
     def _process(self) -> _Process:
         """Return the process, started if there is none."""
@@ -85,6 +91,10 @@ class _Process:
     running: subprocess.Popen[bytes]
     owner: int
     """The process that started it: one forked from that must not share the pipes."""
+    served: int = 0
+    """Requests that it has answered."""
+    late: bool = False
+    """Whether it was not ready in time."""
 
     def ask(self, request: bytes, seconds: float) -> bytes | None:
         """Return the answer, or None if the process ends or is not ready in time."""
@@ -99,6 +109,8 @@ class _Process:
         thread.start()
         try:
             thread.join(seconds)
+            self.late = thread.is_alive()
+            self.served += bool(answer)
         finally:
             if not answer:
                 self.running.kill()

@@ -36,7 +36,7 @@ _GRACE_SECONDS = 0.25
 _LEAST_MILP_SECONDS = 2e-6
 """What HiGHS takes an entry of the constraints, at least, to look for a feasible record."""
 
-_COMPILED = (
+COMPILED = (
     "solvers.dominance_kernels",
     "solvers.lagrangian_kernels",
     "solvers.local_search_kernels",
@@ -119,10 +119,12 @@ class KernelSolver(ABC):
     """
 
     name: ClassVar[str]
-    capabilities: ClassVar[frozenset[Capability]]
-    module: ClassVar[str]
+    capabilities: ClassVar[frozenset[Capability]] = frozenset(
+        {Capability.GROUPS, Capability.LINEAR_CONSTRAINTS}
+    )
+    module: ClassVar[str] = "numpy"
     """Module that has to be importable for the solver to run."""
-    distribution: ClassVar[str]
+    distribution: ClassVar[str] = "numpy"
     """Package that brings the module."""
     imports: tuple[str, ...] = ()
     """What a search imports that takes long: loaded before the clock starts."""
@@ -253,7 +255,7 @@ def load(solver: Solver) -> None:
 
     On a machine's first use the loops are compiled, for some seconds.
     """
-    for loops in _COMPILED:
+    for loops in COMPILED:
         import_module(loops)
     for module in getattr(solver, "imports", ()):
         with suppress(ImportError):  # the search says so, or does without

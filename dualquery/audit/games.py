@@ -25,11 +25,20 @@ from dualquery.audit.findings import Finding
 from dualquery.audit.guides import EveryPath, Guide, RandomPath, TooManyPaths
 from dualquery.audit.losses import NOTHING, Loss
 from dualquery.audit.rooms import Probe, Rooms, Violation
-from dualquery.audit.tables import Cells, legal_records, pairs_of, records_of, tables_of
+from dualquery.audit.tables import (
+    Cells,
+    legal_records,
+    pairs_of,
+    records_of,
+    tables_of,
+    with_every_number,
+)
+from dualquery.data.schema.grids import Grid
 from dualquery.mechanisms.protocol import Budget, Mechanism, Plan, Session, Task
 from dualquery.privacy.accountants.choice import ACCOUNTANTS, choices
-from dualquery.privacy.events import Schedule
+from dualquery.privacy.events import Schedule, events_of
 from dualquery.queries.family import Queries
+from dualquery.releases.means import MeansPlan, with_means, without_means
 from dualquery.room.curator import Curator
 from dualquery.room.private_data import PrivateData
 
@@ -58,12 +67,25 @@ class Game:
     stated: int
     """The public number of rows."""
     name: str
+    grids: tuple[Grid, ...] = ()
+    """Of the numbers that records carry, whose means are bought besides."""
 
-    @cached_property
+    @property
     def plan(self) -> Plan[Any]:
         """The mechanism's plan; `BadInputError` if it refuses the task or its queries."""
+        return self._plans[0]
+
+    @cached_property
+    def _plans(self) -> tuple[Plan[Any], MeansPlan | None]:
+        """What a release plans, and how it buys means."""
         self.mechanism.statistics(self.queries)  # a release asks for these first
-        return self.mechanism.plan(self.task, self.budget)
+        own = self.mechanism.plan(self.task, without_means(self.budget, self.grids))
+        return with_means(own, self.grids, self.queries, self.budget)
+
+    @cached_property
+    def events(self) -> int:
+        """How many events the schedule has: no mechanism draws more often."""
+        return len(events_of(self.plan.schedule))
 
     @property
     def task(self) -> Task:
@@ -72,8 +94,8 @@ class Game:
 
     @cached_property
     def records(self) -> NDArray[np.uint8]:
-        """All legal records."""
-        return legal_records(self.queries.domain)
+        """All legal records, with every number that they may carry."""
+        return with_every_number(legal_records(self.queries.domain), self.grids)
 
     @cached_property
     def tables(self) -> list[Cells]:
@@ -93,7 +115,9 @@ class Game:
         statistics = self.mechanism.statistics(self.queries)
         relation = self.budget.neighbours
         rows = [records_of(self.records[list(cells)]) for cells in self.tables]
-        return [PrivateData(each, statistics, relation, self.stated) for each in rows]
+        return [
+            PrivateData(each, statistics, relation, self.stated, grids=self.grids) for each in rows
+        ]
 
     def play(self, guide: Guide) -> Rooms:
         """Run the mechanism once, on all tables, as a release does."""
@@ -107,6 +131,7 @@ class Game:
                 probe,
                 neighbours=self.budget.neighbours,
                 public_rows=self.stated,
+                grids=self.grids,
             )
             curator._data = held
             return curator
@@ -114,7 +139,10 @@ class Game:
         largest = self.rows + self.budget.neighbours.steps
         steps = largest * (self.queries.high - self.queries.low) / self.queries.step
         rooms = Rooms(room, len(self.tables), guide, min(round(steps), _REACH))
+        means = self._plans[1]
         with rooms.watching():
+            if means is not None:
+                means.buy(rooms, self.stated)  # type: ignore[arg-type]  # stands for a curator
             if self.plan.needs_answers:
                 rooms.evaluate()
             self.mechanism.run(self.task, self.plan, rooms, Session(public_seed=0))  # type: ignore[arg-type]  # stands for a curator
@@ -154,8 +182,14 @@ def _every_path(game: Game, most: int) -> tuple[Truth, int]:
     logs = []
     more = True
     while more:
-        logs.append(game.play(guide).log_chances())
-        more = guide.next_path()
+        rooms = game.play(guide)
+        # With its schedule used up a mechanism draws no more, whatever the last draw shows.
+        known = bool(rooms.laws) and len(rooms.grounds()) == game.events
+        if not known:
+            logs.append(rooms.log_chances())
+        elif guide.at_first:
+            logs += rooms.log_chances_of(guide.outcomes())
+        more = guide.next_path(known=known)
     chances = np.exp(np.array(logs).T)
     sums = chances.sum(axis=1)
     if np.abs(sums - 1.0).max() > 1e-6:

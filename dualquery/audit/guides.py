@@ -40,6 +40,7 @@ class EveryPath:
         self._taken: list[int] = []
         self._widths: list[int] = []
         self._depth = 0
+        self._of = 0, 0
         self.paths = 0
 
     def choose(self, outcomes: int, draws: int = 1) -> tuple[int, ...]:
@@ -50,6 +51,7 @@ class EveryPath:
         if self._depth == len(self._taken):
             self._taken.append(0)
             self._widths.append(width)
+        self._of = outcomes, draws
         number = self._taken[self._depth]
         self._depth += 1
         ways = itertools.combinations_with_replacement(range(outcomes), draws)
@@ -59,17 +61,36 @@ class EveryPath:
         """Refuse: a vector of noisy numbers has too many values."""
         raise TooManyPaths(f"{count} noisy numbers at once")
 
-    def next_path(self) -> bool:
+    def outcomes(self) -> list[tuple[int, ...]]:
+        """Return all outcomes of the path's last draw."""
+        return list(itertools.combinations_with_replacement(range(self._of[0]), self._of[1]))
+
+    @property
+    def at_first(self) -> bool:
+        """Whether the path's last draw has its first outcome."""
+        return not self._taken or self._taken[-1] == 0
+
+    def next_path(self, *, known: bool = False) -> bool:
         """Go to the next path; tell whether there is one.
+
+        Parameters
+        ----------
+        known
+            Whether the paths that differ in the last draw alone are known from this one: of them
+            only that to its last outcome is taken besides.
 
         Raises
         ------
         TooManyPaths
             If there are more than are to be visited.
         """
-        self.paths += 1
-        if self.paths == 1 and math.prod(self._widths) > 4 * self._most:
+        if not self.paths and math.prod(self._widths) > 4 * self._most:
             raise TooManyPaths(f"about {math.prod(self._widths):,} paths")
+        if not known or not self._taken:
+            self.paths += 1
+        elif self.at_first:
+            self.paths += self._widths[-1]
+            self._taken[-1] = max(0, self._widths[-1] - 2)
         while self._taken and self._taken[-1] == self._widths[-1] - 1:
             self._taken.pop()
             self._widths.pop()

@@ -12,7 +12,7 @@ SECTIONS = {
     "sensitivity": (
         "What the room counts",
         "Random workloads, strategies, limits and models on small domains; every pair of legal "
-        "records, on some rows. A case is a workload.",
+        "records, on some rows: of rows, of units, of rows with weights. A case is a workload.",
     ),
     "planned": (
         "What mechanisms plan to measure",

@@ -14,9 +14,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from dualquery.audit.patching import replaced, replaced_everywhere
-from dualquery.data import units
+from dualquery.data import units, weights
+from dualquery.data.schema.grids import Grid
+from dualquery.data.weights import Weight
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.room import randomness, row_count
 from dualquery.room.draws import exponential, weighted
@@ -162,6 +165,33 @@ def _rows_that_others_crowd_out() -> AbstractContextManager[None]:
     return replaced_everywhere(units, "cut_to_units", faulty)
 
 
+def _copies_of_one_row() -> AbstractContextManager[None]:
+    original = Moves.between
+
+    def faulty(neighbours: Neighbours, *steps: Any) -> Moves:
+        return original(replace(neighbours, weight=None), *steps)
+
+    return replaced(Moves, "between", staticmethod(faulty))
+
+
+def _weights_by_the_largest() -> AbstractContextManager[None]:
+    original = weights._copies
+
+    def faulty(values: pl.Series, weight: Weight, *where: Any) -> Any:
+        largest = values.to_numpy().max(initial=1e-9)
+        return original(values / largest * weight.max, weight, *where)
+
+    return replaced_everywhere(weights, "_copies", faulty)
+
+
+def _numbers_beyond_their_range() -> AbstractContextManager[None]:
+    def faulty(self: Grid, numbers: Any) -> Any:
+        points = np.rint((numbers - self.low) / self.step).astype(np.int64)
+        return (points[:, None] >> np.arange(self.digits) & 1).astype(np.bool_)
+
+    return replaced(Grid, "encode", faulty)
+
+
 PLANTED = (
     Planted(
         "half the range of a draw: a selection",
@@ -204,7 +234,22 @@ PLANTED = (
     Planted(
         "rows of a unit that stay or go by what others have",
         _rows_that_others_crowd_out,
-        "sensitivity/rows of units",
+        "sensitivity/rows that count/replace-one of units",
+    ),
+    Planted(
+        "copies of a row that are charged as one",
+        _copies_of_one_row,
+        "sensitivity/OneCuboid/replace-one with weights",
+    ),
+    Planted(
+        "weights in parts of the table's largest one",
+        _weights_by_the_largest,
+        "sensitivity/rows that count/replace-one with weights",
+    ),
+    Planted(
+        "numbers of a column that are not brought into its range",
+        _numbers_beyond_their_range,
+        "sensitivity/ColumnSums/replace-one",
     ),
     Planted(
         "the true n in what complements give out",

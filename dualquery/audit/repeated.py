@@ -12,6 +12,7 @@ import math
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +22,8 @@ from scipy.stats import beta
 
 from dualquery.api import release
 from dualquery.audit.findings import Finding
-from dualquery.data.schema.columns import Binary, Categorical
+from dualquery.audit.tables import name_of
+from dualquery.data.schema.columns import Binary, Categorical, Numeric
 from dualquery.data.schema.table import TableSchema
 from dualquery.mechanisms.registry import configure
 from dualquery.privacy.neighbours import Neighbours
@@ -37,17 +39,19 @@ ERROR = 1e-6
 DELTA = 1e-3
 """For mechanisms that are not pure."""
 
-LEAST = 100
-"""Releases of each table, at least: fewer would not show a result that one table never gives."""
+LEAST = 80
+"""Releases of each table, at least: fewer would not show a result that one table always gives and
+the other never. By two thirds of 80 its epsilon is 1.1 at least, more than the 1 that is stated."""
 
-SCHEMA = TableSchema(
-    (Binary("a"), Binary("b"), Categorical("c", (("x",), ("y",), ("z",)))),
-    name="audit",
-    declared=True,
-)
-ROWS = {Neighbours.REPLACE_ONE: 60, Neighbours.ADD_REMOVE: 400}
-"""Rows of the tables: so many that noise seldom carries an answer beyond 0 or 1, where it is cut,
-and where their number is bought, enough to plan with."""
+COLUMNS = (Binary("a"), Binary("b"), Categorical("c", (("x",), ("y",), ("z",))))
+USUAL, ODD = {"a": 0, "b": 0, "c": "z", "size": 0.0}, {"a": 1, "b": 1, "c": "x", "size": 10.0}
+"""The rows of the tables."""
+SIZE = Numeric("size", (0.0, 5.0, 10.0))
+"""The column whose mean is bought."""
+ROWS = {True: 60, False: 400}
+"""Rows of the tables, by whether their number is public: so many that noise seldom carries an
+answer beyond 0 or 1, where it is cut, and where their number is bought, enough to plan with; of
+units as many more as a unit has."""
 
 QUERIES = ["a=1", "b=1", "c=x", "a=1 & b=1", "a=0 & c=x"]
 
@@ -75,14 +79,24 @@ class Event:
         return int(inside.sum()), len(results)
 
 
-def audit_releases(
-    mechanism: str,
-    options: Mapping[str, Any],
-    relation: Neighbours,
-    epsilon: float,
-    seconds: float,
-    most: int,
-) -> Finding:
+@dataclass(frozen=True)
+class Asked:
+    """Which releases are made."""
+
+    mechanism: str
+    options: Mapping[str, Any]
+    relation: Neighbours
+    """How the two tables differ."""
+    epsilon: float
+    """What each release may spend; > 0."""
+    means: bool = False
+    """Whether the mean of a column is bought."""
+
+    def __str__(self) -> str:
+        return f"{self.mechanism}, {name_of(self.relation)}" + ", a mean" * self.means
+
+
+def audit_releases(asked: Asked, seconds: float, most: int) -> Finding:
     """Make releases of two tables for some seconds, and bound epsilon from below.
 
     A few hundred releases bound it by 3 at most. So faults show where little is stated, and honest
@@ -90,12 +104,8 @@ def audit_releases(
 
     Parameters
     ----------
-    mechanism, options
-        Whose releases are made.
-    relation
-        How the two tables differ.
-    epsilon
-        What each release may spend; > 0.
+    asked
+        Which releases.
     seconds
         How long, about; at least `LEAST` of each table are made.
     most
@@ -103,75 +113,87 @@ def audit_releases(
     """
     finding = Finding()
     try:
-        delta = _accepted_delta(mechanism, options, relation, epsilon)
+        delta = _accepted_delta(asked)
     except BadInputError as error:
-        finding.remarks.append(f"{mechanism}, {relation.value}: not released, {error}")
+        finding.remarks.append(f"{asked}: not released, {error}")
         return finding
-    tables = _pair(relation)
-    stated = _made(tables[0], mechanism, options, relation, epsilon, delta).privacy
+    tables = _pair(asked)
+    stated = _made(tables[0], asked, delta).privacy
     if stated.epsilon is None or stated.delta is None:
-        finding.violations.append(f"{mechanism}, {relation.value}: {stated.guarantee()}")
+        finding.violations.append(f"{asked}: {stated.guarantee()}")
         return finding
     results: tuple[list[Values], list[Values]] = ([], [])
     end = time.monotonic() + seconds
     while len(results[1]) < most and (len(results[1]) < LEAST or time.monotonic() < end):
         for table, found in zip(tables, results, strict=True):
-            found.append(_numbers(_made(table, mechanism, options, relation, epsilon, delta)))
+            found.append(_numbers(_made(table, asked, delta)))
     low = max(_bounds(np.array(results[0]), np.array(results[1]), stated.delta))
     finding.tried, finding.pairs = 2 * len(results[1]), 1
-    finding.compare(max(low, 0.0), stated.epsilon, f"{mechanism}, {relation.value}: epsilon")
+    finding.compare(max(low, 0.0), stated.epsilon, f"{asked}: epsilon")
     return finding
 
 
-def _pair(relation: Neighbours) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return two tables that differ in one row, and in this as much as can be."""
-    usual, odd = {"a": 0, "b": 0, "c": "z"}, {"a": 1, "b": 1, "c": "x"}
-    rows = [usual, odd] * (ROWS[relation] // 2)
-    kept = rows[1:] if relation is Neighbours.REPLACE_ONE else rows
-    return pl.DataFrame(rows), pl.DataFrame([*kept, odd])
+def _pair(asked: Asked) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return two tables that differ in one unit, and in this as much as can be."""
+    relation = asked.relation
+    unit = 1 if relation.unit is None else relation.unit.max_rows
+    kept = [USUAL, ODD] * (ROWS[relation.rows_public] // 2 * unit)
+    first = [USUAL] * unit if relation.replaces else []
+    return _table(kept, first, asked), _table(kept, [ODD] * unit, asked)
 
 
-def _made(
-    table: pl.DataFrame,
-    mechanism: str,
-    options: Mapping[str, Any],
-    relation: Neighbours,
-    epsilon: float,
-    delta: float,
-) -> Release:
+def _table(kept: list[dict[str, Any]], unit: list[dict[str, Any]], asked: Asked) -> pl.DataFrame:
+    """Return a table of rows that are there in any case and those of one unit."""
+    table = pl.DataFrame([*kept, *unit])
+    if not asked.means:
+        table = table.drop(SIZE.name)
+    if asked.relation.unit is not None:
+        units = [*range(len(kept)), *[-1] * len(unit)]
+        table = table.with_columns(pl.Series(asked.relation.unit.column, units))
+    if asked.relation.weight is not None:
+        weights = pl.lit(asked.relation.weight.max).alias(asked.relation.weight.column)
+        table = table.with_columns(weights)
+    return table
+
+
+def _made(table: pl.DataFrame, asked: Asked, delta: float) -> Release:
     """Make one release."""
+    columns = (*COLUMNS, SIZE) if asked.means else COLUMNS
     return release(
         table,
-        schema=SCHEMA,
+        schema=TableSchema(columns, name="audit", declared=True),
         queries=QUERIES,
-        mechanism=mechanism,
-        options=options,
-        epsilon=epsilon,
+        means=[SIZE.name] if asked.means else None,
+        mechanism=asked.mechanism,
+        options=asked.options,
+        epsilon=asked.epsilon,
         delta=delta,
-        neighbours=relation.value,
+        neighbours=asked.relation.value,
+        unit=asked.relation.unit,
+        weight=asked.relation.weight,
         threads=1,
     )
 
 
-def _accepted_delta(
-    mechanism: str, options: Mapping[str, Any], relation: Neighbours, epsilon: float
-) -> float:
+def _accepted_delta(asked: Asked) -> float:
     """Return the mechanism's own delta, or the other one; `BadInputError` if it refuses both."""
-    table, _ = _pair(relation)
-    first, second = (0.0, DELTA) if configure(mechanism, options).pure else (DELTA, 0.0)
+    table, _ = _pair(asked)
+    pure = configure(asked.mechanism, asked.options).pure
+    first, second = (0.0, DELTA) if pure else (DELTA, 0.0)
     try:
-        _made(table, mechanism, options, relation, epsilon, first)
+        _made(table, asked, first)
     except BadInputError:
-        _made(table, mechanism, options, relation, epsilon, second)
+        _made(table, asked, second)
         return second
     return first
 
 
 def _numbers(made: Release) -> Values:
-    """Return what a release gives out: answers, shares among its records, the number of rows."""
-    bits = SCHEMA.domain.bits
+    """Return what a release gives out: answers, shares among its records, number of rows, means."""
+    bits = made.schema.domain.bits
     shares = np.zeros(bits) if made.records is None else made.records.mean(axis=0)
-    return np.concatenate((made.answers, shares, [made.n]))
+    means = [bought.mean for bought in made.means]
+    return np.concatenate((made.answers, shares, [made.n], means))
 
 
 def _bounds(one: Values, other: Values, delta: float) -> Iterator[float]:
@@ -200,6 +222,7 @@ def _events(one: Values, other: Values) -> Iterator[Event]:
                 yield Event(direction, float(bound), kind)
 
 
+@cache
 def _epsilon(one: tuple[int, int], other: tuple[int, int], delta: float, error: float) -> float:
     """Return a lower bound on epsilon from hits and trials on two tables, each wrong so often."""
     hits, trials = one
@@ -220,10 +243,11 @@ def audit_fresh_draws() -> Finding:
     seen = [source.words(8).tobytes() for source in (one, one, other)]
     seen += [source.discrete_gaussian(scale, 8).tobytes() for source in (one, one, other)]
     seen += [source.discrete_laplace(scale, 8).tobytes() for source in (one, one, other)]
-    table, _ = _pair(Neighbours.REPLACE_ONE)
+    asked = Asked("matrix", {"components": 0}, Neighbours.REPLACE_ONE, 1.0)
+    table, _ = _pair(asked)
     for _ in range(2):
         # At this budget answers are hardly ever cut to 0 or 1, which would make them agree.
-        made = _made(table, "matrix", {"components": 0}, Neighbours.REPLACE_ONE, 1.0, DELTA)
+        made = _made(table, asked, DELTA)
         seen.append(made.answers.tobytes())
     finding.tried = len(seen)
     if len(set(seen)) < len(seen):

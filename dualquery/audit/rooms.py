@@ -19,6 +19,7 @@ import math
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import fields, is_dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -91,6 +92,7 @@ class Rooms:
         self._guide = guide
         self._reach = reach
         self._shown: list[Any] = []
+        self._show: Callable[[Any], Any]  # what an outcome of the last draw shows
         self._table = 0
         self._next = 0
         self.laws: list[list[Law]] = []
@@ -102,6 +104,13 @@ class Rooms:
         for shown, laws in zip(self._shown, self.laws, strict=True):
             total += [law.log_chance(shown) for law in laws]
         return total
+
+    def log_chances_of(self, outcomes: list[tuple[int, ...]]) -> Iterator[NDArray[np.float64]]:
+        """Yield the log-chances if the last draw had shown each of these outcomes instead."""
+        last = self.laws[-1]
+        before = self.log_chances() - [law.log_chance(self._shown[-1]) for law in last]
+        for outcome in outcomes:
+            yield before + [law.log_chance(self._show(outcome)) for law in last]
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         if name.startswith("_"):
@@ -125,10 +134,16 @@ class Rooms:
 
         return call
 
-    def _draw(self, law: Law, first: Callable[[], Any]) -> Any:
+    def _draw(
+        self,
+        law: Law,
+        choose: Callable[[], Any],
+        show: Callable[[Any], Any] = lambda chosen: chosen,
+    ) -> Any:
         """Note the law of a draw on the present table; return what it shows on all tables."""
         if self._table == 0:
-            self._shown.append(first())
+            self._show = show
+            self._shown.append(show(choose()))
             self.laws.append([law])
         elif self._next == len(self.laws):
             raise Violation(f"table {self._table} makes more draws than table 0")
@@ -159,14 +174,16 @@ class Rooms:
         scales = (probed - exact.numbers).astype(np.float64).ravel() / probe.unit
         law = Noise(numbers, scales, probe.integers)
 
-        def first() -> Any:
-            if probe.integers and numbers.size == 1:
-                (place,) = self._guide.choose(2 * self._reach + 1)
-                end = (place == 2 * self._reach) - (place == 0)
-                return int(numbers[0]) + place - self._reach, int(end)
-            return numbers + self._guide.noise(numbers.size) * scales
+        def integer(chosen: tuple[int, ...]) -> tuple[int, int]:
+            (place,) = chosen
+            end = (place == 2 * self._reach) - (place == 0)
+            return int(numbers[0]) + place - self._reach, int(end)
 
-        shown = self._draw(law, first)
+        if probe.integers and numbers.size == 1:
+            shown = self._draw(law, lambda: self._guide.choose(2 * self._reach + 1), integer)
+        else:
+            noise = partial(self._guide.noise, numbers.size)
+            shown = self._draw(law, noise, lambda drawn: numbers + drawn * scales)
         values = np.array(shown[:1]) if isinstance(shown, tuple) else shown
         if probe.integers:
             values = np.rint(values).astype(np.int64)

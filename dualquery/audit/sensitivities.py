@@ -20,7 +20,7 @@ from dualquery.audit.findings import Finding
 from dualquery.audit.patching import replaced_everywhere
 from dualquery.audit.rooms import Probe
 from dualquery.audit.strategies import Generator
-from dualquery.audit.tables import legal_records, name_of, records_of
+from dualquery.audit.tables import legal_records, name_of, records_of, table_of
 from dualquery.data.domain import Domain
 from dualquery.data.schema.grids import Grid
 from dualquery.mechanisms.protocol import Budget, Mechanism, Session, Task
@@ -66,15 +66,16 @@ class Case:
 def move(case: Case, relation: Neighbours, generator: Generator, finding: Finding) -> None:
     """Compare how far one case moves with what is charged, on all pairs of records."""
     records = carrying(legal_records(case.queries.domain), case.grids, generator)
-    base = records[generator.integers(len(records), size=generator.integers(1, 4))]
+    base = _unit(len(records), int(generator.integers(1, 4)), relation.copies, generator)
     excess = 0 if relation.rows_public else int(generator.integers(-1, 4))
 
-    def data(rows: NDArray[np.uint8]) -> PrivateData:
-        n = len(base) + 1 + excess
-        return PrivateData(records_of(rows), case.queries, relation, n, grids=case.grids)
+    def data(unit: Counted) -> PrivateData:
+        rows, copies = np.array([*base, *unit], np.int64).T
+        table = table_of(records[rows], copies, relation)
+        return PrivateData(table, case.queries, relation, len(base) + 1 + excess, grids=case.grids)
 
     units = _units(len(records), relation, generator)
-    tables = [data(np.concatenate((base, records[list(unit)]))) for unit in units]
+    tables = [data(unit) for unit in units]
     what = f"{type(case.counted).__name__} of {_told(case.queries)}, {name_of(relation)}"
     finding.tried += 1
     if isinstance(case.counted, WorstQuery | WorstCuboid):
@@ -96,7 +97,7 @@ def move(case: Case, relation: Neighbours, generator: Generator, finding: Findin
 def carrying(
     records: NDArray[np.uint8], grids: tuple[Grid, ...], generator: Generator
 ) -> NDArray[np.uint8]:
-    """Return records with numbers behind them: all at one end, all at the other, any."""
+    """Return records with numbers behind them: beyond one end, beyond the other, any between."""
     if not grids:
         return records
     parts = []
@@ -105,7 +106,7 @@ def carrying(
             grid.encode(
                 generator.uniform(grid.low, grid.high, len(records))
                 if number is None
-                else np.full(len(records), (grid.low, grid.high)[int(number)])
+                else np.full(len(records), (grid.low - 1.0, grid.high + 1.0)[int(number)])
             )
             for grid in grids
         ]
@@ -113,20 +114,32 @@ def carrying(
     return np.concatenate(parts)
 
 
-def _units(universe: int, relation: Neighbours, generator: Generator) -> list[tuple[int, ...]]:
-    """Return what one unit may be, by the numbers of its records; no rows at all come last.
+Counted = tuple[tuple[int, int], ...]
+"""Rows of a table: the number of each one's record, and how many copies of it count."""
 
-    Every record by itself; of units every record as often as can be, and some other ones.
+
+def _units(universe: int, relation: Neighbours, generator: Generator) -> list[Counted]:
+    """Return what one unit may be; no rows at all come last.
+
+    Every record by itself; of units and weighted rows every record as often as can be, and some
+    other ones.
     """
-    units: list[tuple[int, ...]] = [(record,) for record in range(universe)]
-    if relation.unit is not None:
-        units += [(record,) * relation.steps for record in range(universe)]
+    most = relation.steps // relation.copies
+    units: list[Counted] = [((record, 1),) for record in range(universe)]
+    if relation.steps > 1:
+        units += [((record, relation.copies),) * most for record in range(universe)]
         for _ in range(_MIXED_UNITS):
-            size = int(generator.integers(2, relation.steps + 1))
-            units.append(tuple(generator.integers(universe, size=size).tolist()))
+            size = int(generator.integers(min(2, most), most + 1))
+            units.append(_unit(universe, size, relation.copies, generator))
     if not relation.rows_public:
         units.append(())
     return units
+
+
+def _unit(universe: int, rows: int, copies: int, generator: Generator) -> Counted:
+    """Return any rows, each of which counts up to so many times."""
+    records = generator.integers(universe, size=rows).tolist()
+    return tuple(zip(records, generator.integers(1, copies + 1, size=rows).tolist(), strict=True))
 
 
 def _apart(values: NDArray[np.float64], relation: Neighbours) -> NDArray[np.float64]:

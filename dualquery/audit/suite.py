@@ -17,11 +17,14 @@ import numpy as np
 from dualquery.audit.findings import Finding
 from dualquery.audit.games import Game, audit_game
 from dualquery.audit.planted import PLANTED
-from dualquery.audit.repeated import audit_fresh_draws, audit_releases
+from dualquery.audit.repeated import Asked, audit_fresh_draws, audit_releases
 from dualquery.audit.sensitivities import EVERYTHING, audit_moves, audit_planned, audit_row_count
-from dualquery.audit.tables import UNITS, name_of
+from dualquery.audit.tables import UNITS, WEIGHTS, name_of
 from dualquery.audit.units import audit_units
 from dualquery.data.domain import Domain
+from dualquery.data.schema.grids import Grid
+from dualquery.data.units import Unit
+from dualquery.data.weights import Weight
 from dualquery.mechanisms.protocol import Budget
 from dualquery.mechanisms.registry import configure, mechanism_names
 from dualquery.privacy.neighbours import RELATIONS, Neighbours
@@ -60,6 +63,14 @@ LARGER: Mapping[str, tuple[Options, ...]] = {
 """More of them, for the full audit."""
 
 
+BESIDES = (
+    ("means that are bought", Neighbours.REPLACE_ONE, "laplace"),
+    ("units of some rows", Neighbours.parse("add-remove", Unit("unit", 3)), "gaussian"),
+    ("weights", Neighbours.parse("replace-one", None, Weight("weight", 2.0)), "gaussian"),
+)
+"""Releases of what a table may have besides: what it is, the neighbours, the mechanism."""
+
+
 @dataclass(frozen=True)
 class Effort:
     """How much is tried."""
@@ -84,8 +95,8 @@ class Effort:
 
 QUICK = Effort(2, 500, 60, 15, (1.0,), 2.0, 200, larger=False)
 FULL = Effort(6, 1_000, 800, 100, (1.0, 8.0), 15.0, 3_000, larger=True)
-PLANTED_EFFORT = Effort(2, 500, 60, 15, (1.0,), 60.0, 300, larger=False)
-"""For the checks of planted bugs."""
+PLANTED_EFFORT = Effort(2, 500, 60, 15, (1.0,), math.inf, 250, larger=False)
+"""For the checks of planted bugs: what they find must not depend on how busy the machine is."""
 
 
 @dataclass(frozen=True)
@@ -246,16 +257,18 @@ def list_checks(effort: Effort) -> Iterator[Check]:
             run = partial(audit_moves, kind, relation, effort.cases)
             name = f"sensitivity/{kind.__name__}/{name_of(relation)}"
             yield Check(name, run, effort.cases / 50)
-    for relation in UNITS:
+    for relation in (*UNITS, *WEIGHTS):
         for kind in EVERYTHING:
-            cases = effort.cases // 3
+            cases = effort.cases // (3 if relation.weight is None else 6)
             name = f"sensitivity/{kind.__name__}/{name_of(relation)}"
             yield Check(name, partial(audit_moves, kind, relation, cases), cases / 10)
     yield Check("sensitivity/number of rows", partial(audit_row_count, 8), 0.1)
-    for relation in UNITS:
+    for relation in (*UNITS, *WEIGHTS):
         run = partial(audit_row_count, 8, relation)
         yield Check(f"sensitivity/number of rows/{name_of(relation)}", run, 0.1)
-    yield Check("sensitivity/rows of units", partial(audit_units, effort.cases), effort.cases / 50)
+    for relation in (UNITS[0], *WEIGHTS):
+        run = partial(audit_units, effort.cases, relation)
+        yield Check(f"sensitivity/rows that count/{name_of(relation)}", run, effort.cases / 50)
     for mechanism in mechanism_names():
         for relation in RELATIONS:
             run = partial(_planned, mechanism, relation, effort.workloads)
@@ -265,6 +278,9 @@ def list_checks(effort: Effort) -> Iterator[Check]:
             run = partial(_games, mechanism, relation, effort)
             weight = 2.0 + len(_options(mechanism, effort)) * effort.most_paths / 100
             yield Check(f"games/{mechanism}/{name_of(relation)}", run, weight)
+    for relation in (*RELATIONS, *UNITS):
+        run = partial(_games_with_means, relation, effort)
+        yield Check(f"games/means that are bought/{name_of(relation)}", run, 2.0)
     yield Check("releases/fresh draws", audit_fresh_draws, 1.0)
     for mechanism in mechanism_names():
         small = _options(mechanism, effort)[0]
@@ -272,15 +288,29 @@ def list_checks(effort: Effort) -> Iterator[Check]:
             continue  # slow, and what it chooses is released on its own
         for relation in RELATIONS:
             run = partial(_released, mechanism, small, relation, effort)
-            weight = effort.seconds * len(effort.epsilons)
-            yield Check(f"releases/{mechanism}/{relation.value}", run, weight)
+            yield Check(f"releases/{mechanism}/{relation.value}", run, _weight(effort))
+    for what, relation, mechanism in BESIDES:
+        means = what == "means that are bought"
+        run = partial(_released, mechanism, {}, relation, effort, means=means)
+        yield Check(f"releases/{what}/{relation.value}", run, _weight(effort))
 
 
-def _released(mechanism: str, options: Options, relation: Neighbours, effort: Effort) -> Finding:
+def _weight(effort: Effort) -> float:
+    return min(effort.seconds, effort.releases / 15) * len(effort.epsilons)
+
+
+def _released(
+    mechanism: str,
+    options: Options,
+    relation: Neighbours,
+    effort: Effort,
+    *,
+    means: bool = False,
+) -> Finding:
     finding = Finding()
     for epsilon in effort.epsilons:
-        most = effort.releases
-        finding.add(audit_releases(mechanism, options, relation, epsilon, effort.seconds, most))
+        asked = Asked(mechanism, options, relation, epsilon, means=means)
+        finding.add(audit_releases(asked, effort.seconds, effort.releases))
     return finding
 
 
@@ -315,6 +345,23 @@ def _games(mechanism: str, relation: Neighbours, effort: Effort) -> Finding:
                     finding.add(audit_game(game, effort.paths, effort.most_paths))
     if not finding.tried and not finding.violations:
         finding.remarks.append(f"{mechanism}, {name_of(relation)}: refuses every game, {refused}")
+    return finding
+
+
+def _games_with_means(relation: Neighbours, effort: Effort) -> Finding:
+    """Play games in which the mean of a column is bought before the mechanism runs."""
+    finding = Finding()
+    domain = Domain.binary(1)
+    queries, rows = Workload(np.array([[0]], np.int32), domain), 2 if relation.unit is None else 1
+    grid = Grid("x", -1.0, 1.0, 2, exact=True)
+    for mechanism, delta in (("laplace", 0.0), ("gaussian", 1e-2), ("dualquery", 1e-2)):
+        for stated in _stated(rows, relation, effort):
+            options = SMALL.get(mechanism, ({},))[0]
+            budget = Budget(1.0, delta, neighbours=relation)
+            label = f"a mean and {mechanism}, delta {delta:g}"
+            made = configure(mechanism, options)
+            game = Game(made, queries, rows, budget, stated, label, (grid,))
+            finding.add(audit_game(game, effort.paths, effort.most_paths))
     return finding
 
 

@@ -10,12 +10,29 @@ from numpy.typing import NDArray
 
 from dualquery.data.cells import axis_sizes, rows_of_values
 from dualquery.data.domain import Domain
+from dualquery.data.schema.grids import Grid
 from dualquery.data.units import Unit
+from dualquery.data.weights import Weight
 from dualquery.privacy.neighbours import RELATIONS, Neighbours
 from dualquery.rows.packed import Records, RecordsBuilder
+from dualquery.rows.protocol import Rows
+from dualquery.rows.weighted import WeightedRows
+
+
+class FewCopies(Weight):
+    """A weight of at most three copies, so that much can be tried; others have about a thousand."""
+
+    copies = 3
+
 
 UNITS = tuple(Neighbours.parse(each.value, Unit("unit", 2)) for each in RELATIONS)
 """Both relations, of units of at most two rows."""
+
+WEIGHTS = (
+    Neighbours.parse("replace-one", None, FewCopies("weight", 3.0)),
+    Neighbours.parse("add-remove", Unit("unit", 2), FewCopies("weight", 3.0)),
+)
+"""Rows that count by their weight, each for itself or of units of at most two."""
 
 Cells = tuple[int, ...]
 """A table by the cells of its rows, increasing; a cell is a legal record's number."""
@@ -41,9 +58,29 @@ def records_of(rows: NDArray[np.uint8]) -> Records:
     return builder.build()
 
 
+def table_of(rows: NDArray[np.uint8], copies: NDArray[np.int64], relation: Neighbours) -> Rows:
+    """Return rows, each with the number of its copies: 1 unless they have weights."""
+    if relation.weight is None:
+        return records_of(rows)
+    digits = range(relation.copies.bit_length())
+    return WeightedRows(tuple(records_of(rows[copies >> digit & 1 == 1]) for digit in digits))
+
+
+def with_every_number(records: NDArray[np.uint8], grids: tuple[Grid, ...]) -> NDArray[np.uint8]:
+    """Return each record with each combination of numbers on grids behind it."""
+    for grid in grids:
+        numbers = np.linspace(grid.low, grid.high, grid.steps + 1)
+        points = grid.encode(numbers).astype(np.uint8)
+        records = np.hstack(
+            (np.repeat(records, len(points), axis=0), np.tile(points, (len(records), 1)))
+        )
+    return records
+
+
 def name_of(relation: Neighbours) -> str:
     """Return what checks call a relation."""
-    return relation.value if relation.unit is None else f"{relation.value} of units"
+    units = "" if relation.unit is None else " of units"
+    return relation.value + units + ("" if relation.weight is None else " with weights")
 
 
 def tables_of(universe: int, rows: int, relation: Neighbours) -> list[Cells]:

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from dualquery.cli.options import Json
 from dualquery.cli.terminal import Terminal
 from dualquery.runtime.errors import BadInputError
-from dualquery.runtime.escaping import csv_cell, terminal_line
-
-if TYPE_CHECKING:
-    import polars as pl
+from dualquery.runtime.escaping import terminal_line
 
 
 def answer(
@@ -49,7 +46,7 @@ def answer(
 
     What binds most comes first: not, & (and), or, given. A value stands for its
     whole bucket or category; a range that cuts a bucket takes the numbers in it
-    to lie evenly. The output shows what was answered where it is not what you
+    to lie as the schema says. The output shows what was answered where it is not what you
     typed. A name or value that holds signs or words of the language stands in
     double quotation marks.
 
@@ -60,7 +57,7 @@ def answer(
     from dualquery.queries.generate.files import read_texts
     from dualquery.releases.answering import answer_queries
     from dualquery.releases.folder import load_release
-    from dualquery.releases.table_files import check_target, write_frames
+    from dualquery.releases.table_files import check_target
 
     if file is not None and questions:
         raise BadInputError("ask in words, or name a file of questions with --file: one of the two")
@@ -80,7 +77,7 @@ def answer(
             )
         found = answer_queries(made, asked)
     if out is not None:
-        write_frames([_table(found, escaped=out.suffix == ".csv")], out)
+        found.save(out)
     terminal.emit({"answers": found})
     if terminal.machine or out is not None:
         return
@@ -100,19 +97,3 @@ def _shown(line: dict[str, Any]) -> str:
         shown += f"\t{line['level']:.0%} interval of the truth: {low:.6f} to {high:.6f}"
     number = "-" if line["answer"] is None else f"{line['answer']:.6f}"
     return f"{number}\t{line['source']}\t{shown}"
-
-
-def _table(found: list[dict[str, Any]], *, escaped: bool) -> pl.DataFrame:
-    """Return answers as a table; texts ``escaped`` for CSV, which spreadsheets open."""
-    import polars as pl
-
-    numbers, texts = ("answer", "low", "high", "level"), ("source", "basis")
-    kinds = {"query": pl.String, "answered": pl.String} | dict.fromkeys(numbers, pl.Float64)
-    kinds |= dict.fromkeys(texts, pl.String)
-    rows = [{name: line[name] for name in kinds} for line in found]
-    if escaped:
-        rows = [
-            {name: csv_cell(cell) if isinstance(cell, str) else cell for name, cell in row.items()}
-            for row in rows
-        ]
-    return pl.DataFrame(rows, schema=kinds)

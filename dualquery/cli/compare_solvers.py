@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dualquery.cli.counted_rows import MaxRowsPerUnit, MaxWeight, UnitColumn, WeightColumn
 from dualquery.cli.options import SHORTHANDS, Json, Quiet, Verbose, mechanism_options
 from dualquery.cli.problem_files import read_problems, write_problems
 from dualquery.cli.terminal import Terminal, set_threads, start_logging
@@ -37,7 +38,7 @@ def compare_solvers(
         list[str] | None,
         typer.Argument(
             help="A table (a built-in name, PATH or FORMAT:PATH; default adult), or files of "
-            "problems: .wcnf, .lp, .mps.",
+            "problems: .wcnf, .lp, .mps, .opb.",
             metavar="[DATA | INSTANCES...]",
         ),
     ] = None,
@@ -51,6 +52,10 @@ def compare_solvers(
     solver_timeout: Annotated[float, typer.Option(help="Longest time limit, in seconds.")] = 20.0,
     at: Annotated[str, typer.Option(help="Rounds whose problems are taken.")] = "2,5,20,80",
     schema: Annotated[str | None, typer.Option(help="Schema of the table.")] = None,
+    unit: UnitColumn = None,
+    max_rows_per_unit: MaxRowsPerUnit = None,
+    weight: WeightColumn = None,
+    max_weight: MaxWeight = None,
     queries: Annotated[
         int, typer.Option(help="Random queries of the run on the table.", min=1)
     ] = 100_000,
@@ -103,6 +108,8 @@ def compare_solvers(
     set_threads(threads)
 
     from dualquery.data.readers.formats import is_public
+    from dualquery.data.units import Unit
+    from dualquery.data.weights import Weight
     from solvers import get_solver
     from solvers.comparison import compare, summarise
     from solvers.comparison.report import report, write_report
@@ -117,17 +124,19 @@ def compare_solvers(
     with _new_folder(target):
         asked = instances or ["adult"]
         if all(is_instance_file(name) for name in asked):
-            if budget is not None:
-                raise BadInputError(
-                    "--budget: a budget file is charged for a run on a table, and problems from "
-                    "files have none; leave it out"
-                )
+            for name, value in (("--budget", budget), ("--unit", unit), ("--weight", weight)):
+                if value is not None:
+                    raise BadInputError(
+                        f"{name} is about a run on a table, and problems from files have none; "
+                        "leave it out"
+                    )
             problems, privacy = read_problems(asked), None
         else:
             paid = {"epsilon": epsilon, "delta": delta, "budget": budget, "seed": seed}
             problems, privacy = _drawn_problems(
                 terminal, asked, at, option, schema=schema, queries=queries, threads=threads,
-                **paid,
+                unit=Unit.of_options(unit, max_rows_per_unit),
+                weight=Weight.of_options(weight, max_weight), **paid,
             )  # fmt: skip
             terminal.console.print(privacy.guarantee(), markup=False)
         measurements: list[Measurement] = []
@@ -194,7 +203,7 @@ def _drawn_problems(
     if len(instances) > 1:
         tables = [name for name in instances if not is_instance_file(name)]
         raise BadInputError(
-            f"{tables[0]!r} is no file of a problem (.wcnf, .lp, .mps); "
+            f"{tables[0]!r} is no file of a problem (.wcnf, .lp, .mps, .opb); "
             "give such files only, or one table"
         )
     rounds = _round_numbers(at)

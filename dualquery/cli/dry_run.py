@@ -13,7 +13,7 @@ from dualquery.runtime.errors import BadInputError
 if TYPE_CHECKING:
     from dualquery.requests import WorkloadRequest
 
-_UNSEEN = "time: not estimated; a run says after ten seconds of a long phase how much is left"
+_TRIED = " as busy as it is now, by a trial on made-up rows; half or twice as long is possible"
 
 
 def show_outlook(
@@ -29,7 +29,7 @@ def show_outlook(
     if given["unit"] is not None or given["data"].endswith("-"):
         raise BadInputError("--dry-run reads no rows, so it goes without --unit and without -")
     with terminal.progress() as progress:
-        from dualquery.arguments import Table
+        from dualquery.data.table import Table
         from dualquery.mechanisms.registry import configure, with_records
         from dualquery.outlook import outlook
         from dualquery.requests import BudgetRequest
@@ -49,7 +49,9 @@ def show_outlook(
             csv=given["csv"],
         )
         budget = BudgetRequest(**{name: given[name] for name in wanted})
-        found = outlook(table, given["schema"], workload, configured, budget, rows)
+        found = outlook(
+            table, given["schema"], workload, configured, budget, rows, given["threads"]
+        )
     terminal.emit(asdict(found))
     if terminal.machine:
         return
@@ -62,9 +64,19 @@ def show_outlook(
         f"{found.accountant}",
         errors,
         f"memory: about {mebibytes(found.memory)} with all rows in memory",
-        _UNSEEN,
+        time_text(found.seconds),
     ]
     if not found.declared:
         lines.append("the schema is not declared: the release would not be private")
     for line in lines:
         terminal.console.print(line, markup=False)
+
+
+def time_text(seconds: float | None) -> str:
+    """Return a line on how long a release takes: two digits of it at most."""
+    if seconds is None:
+        return "time: no estimate; a run says after ten seconds of a long phase how much is left"
+    for size, unit in ((3600.0, "hours"), (60.0, "minutes")):
+        if seconds >= 2 * size:
+            return f"time: about {float(f'{seconds / size:.2g}'):g} {unit} on this machine{_TRIED}"
+    return f"time: about {float(f'{seconds:.2g}'):g} seconds on this machine{_TRIED}"

@@ -107,6 +107,15 @@ def evaluate(
     for name, line in rows:
         lines.add_row(name, *_errors(line))
     console.print(lines)
+    if found["means"]:
+        means = Table("mean of", "released", "95% interval", "truth")
+        for line in found["means"]:
+            figures = (f"{line[key]:.6g}" for key in ("mean", "low", "high", "truth"))
+            mean, low, high, truth = figures
+            means.add_row(Text(line["column"]), mean, f"{low} to {high}", truth)
+        console.print(means)
+    if found["remark"] is not None:
+        console.print(found["remark"], markup=False)
     if len(found["by_literals"]) > 1:
         sizes = Table("literals", "queries", "max error", "mean error")
         for line in found["by_literals"]:

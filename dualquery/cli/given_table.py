@@ -46,7 +46,7 @@ def given_table(text: str, csv: str | None) -> Iterator[Any]:
         if csv is None:
             yield text
             return
-        from dualquery.arguments import Table
+        from dualquery.data.table import Table
 
         yield Table(text, csv=csv).named
         return

@@ -12,6 +12,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dualquery.cli import completing
+from dualquery.cli.counted_rows import (
+    DATA,
+    MaxRowsPerUnit,
+    MaxWeight,
+    UnitColumn,
+    WeightColumn,
+    unit_of,
+    weight_of,
+)
 from dualquery.cli.dry_run import show_outlook
 from dualquery.cli.given_table import Csv, given_table
 from dualquery.cli.options import (
@@ -28,21 +37,19 @@ from dualquery.cli.options import (
 )
 from dualquery.cli.resuming import keep_command, resumed_command
 from dualquery.cli.terminal import Terminal, set_threads, start_logging
-from dualquery.mechanisms.registry import BUILT_IN, check_mechanism, implied_mechanism
+from dualquery.mechanisms.registry import AUTOMATIC, BUILT_IN, check_mechanism
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.escaping import terminal_line
 from dualquery.runtime.figures import share
 
 if TYPE_CHECKING:
-    from dualquery.data.units import Unit
-    from dualquery.data.weights import Weight
     from dualquery.releases.folder import Release
     from dualquery.requests import WorkloadRequest
 
 # What declares an option in each panel of the help.
 _data, _workload, _mechanism, _budget, _run = (
     partial(typer.Option, rich_help_panel=panel)
-    for panel in ("Data", "Workload", "Mechanism", "Budget", RUN)
+    for panel in (DATA, "Workload", "Mechanism", "Budget", RUN)
 )
 
 PASSED_ON = (
@@ -73,19 +80,10 @@ def release(
     columns: Annotated[
         str | None, _data(help="Columns to read: names, positions, ranges; !name leaves one out.")
     ] = None,
-    unit: Annotated[
-        str | None,
-        _data(help="Column that tells whose row it is: all rows of one are protected together."),
-    ] = None,
-    max_rows_per_unit: Annotated[
-        int | None, _data(help="With --unit: how many rows of one count, the first in the table.")
-    ] = None,
-    weight: Annotated[
-        str | None, _data(help="Column that tells how much each row counts: weighted answers.")
-    ] = None,
-    max_weight: Annotated[
-        float | None, _data(help="With --weight: the largest that counts.")
-    ] = None,
+    unit: UnitColumn = None,
+    max_rows_per_unit: MaxRowsPerUnit = None,
+    weight: WeightColumn = None,
+    max_weight: MaxWeight = None,
     max_ones_per_row: Annotated[
         int | None,
         _data(
@@ -124,17 +122,22 @@ def release(
             "two other columns."
         ),
     ] = None,
-    means: Annotated[
+    query_items: Annotated[
         str | None,
         _workload(
-            help="Numeric columns whose means are bought besides, for a twentieth of epsilon."
+            help="Ask about items found to be frequent, instead of --queries: top:100 or "
+            "share>=0.01. All positive conjunctions of --way of them."
         ),
+    ] = None,
+    means: Annotated[
+        str | None,
+        _workload(help="Numeric columns whose means are bought besides, for a tenth of epsilon."),
     ] = None,
     mechanism: Annotated[
         str | None,
         _mechanism(
-            help=f"One of {', '.join(BUILT_IN)}. Default: auto, or dualquery if one of the options "
-            "below is given.",
+            help=f"One of {', '.join(BUILT_IN)}. Default: auto, which passes the options below on "
+            "to what it chooses; those of a game imply dualquery.",
             autocompletion=completing.mechanisms,
         ),
     ] = None,
@@ -271,8 +274,8 @@ def release(
     set_threads(given["threads"])
 
     if "help" in (given["option"] or []):
-        name = given["mechanism"] or implied_mechanism(given["option"])
-        show_options(terminal, name)
+        for name in (given["mechanism"],) if given["mechanism"] else AUTOMATIC:
+            show_options(terminal, name)
         return
     if given["dry_run"]:
         # Rows that are public need not be stated to a release, but to this.
@@ -342,8 +345,9 @@ def check_options(given: dict[str, Any]) -> WorkloadRequest:
         weight=weight_of(given),
         **_chosen(given, "epsilon", "delta", "accountant", "neighbours", "rows"),
     )
-    own = mechanism_options(given)
-    check_mechanism(given["mechanism"] or implied_mechanism(own))
+    mechanism_options(given)
+    if given["mechanism"] is not None:
+        check_mechanism(given["mechanism"])
     if given["solver"] is not None:
         get_solver(given["solver"])
     check_seed(given["seed"])
@@ -353,22 +357,9 @@ def check_options(given: dict[str, Any]) -> WorkloadRequest:
         seed=given["workload_seed"],
         columns=given["query_columns"],
         marginals=parse_marginals(given["marginals"]),
+        items=given["query_items"],
         **_chosen(given, "way", "signed", "max_cells", "target", "means"),
     )
-
-
-def unit_of(given: dict[str, Any]) -> Unit | None:
-    """Return what ``--unit`` and ``--max-rows-per-unit`` say."""
-    from dualquery.data.units import Unit
-
-    return Unit.of_options(given["unit"], given["max_rows_per_unit"])
-
-
-def weight_of(given: dict[str, Any]) -> Weight | None:
-    """Return what ``--weight`` and ``--max-weight`` say."""
-    from dualquery.data.weights import Weight
-
-    return Weight.of_options(given["weight"], given["max_weight"])
 
 
 def _chosen(given: dict[str, Any], *names: str) -> dict[str, Any]:
@@ -432,6 +423,7 @@ def show(terminal: Terminal, made: Release, target: Path, *, verbose: bool) -> N
 
     from dualquery.queries.conjunctions import require_conjunctions
     from dualquery.queries.text import print_queries
+    from dualquery.releases.bought import means_of
 
     console = terminal.console
     style = "green" if made.privacy.private else "bold red"
@@ -461,8 +453,8 @@ def show(terminal: Terminal, made: Release, target: Path, *, verbose: bool) -> N
     for row in rows:
         table.add_row(*row)
     console.print(table)
-    for mean in made.means:
-        console.print(f"mean of {mean.column}: {mean.likely:.6g}", markup=False)
+    for column, mean, _ in means_of(made):
+        console.print(f"mean of {column}: {mean:.6g}", markup=False)
     if made.records is not None:
         grain = f": answers are multiples of 1/{len(made.records):,}"
         console.print(

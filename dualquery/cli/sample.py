@@ -16,7 +16,8 @@ def sample(
     records: Annotated[int, typer.Option(help="Number of records.", min=1)],
     out: Annotated[Path, typer.Option(help="File to make: .csv or .parquet.")],
     seed: Annotated[
-        int | None, typer.Option(help="Makes the records reproducible. Public.", min=0)
+        int | None,
+        typer.Option(help="Makes the records reproducible; may be told to others.", min=0),
     ] = None,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -44,7 +45,8 @@ def sample(
         progress.phase("drawing records")
         generator = np.random.default_rng(seed)
         blocks = sampled_blocks(made, records, generator)
-        write_frames((made.schema.decode(block, generator) for block in blocks), out)
+        schema = made.drawn_by
+        write_frames((schema.decode(block, generator) for block in blocks), out)
     terminal.emit({"records": records, "source": source, "out": str(out)})
     if not terminal.machine:
         from rich.markup import escape

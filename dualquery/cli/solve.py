@@ -39,7 +39,7 @@ _MAXSAT = {
 
 def solve(
     instance: Annotated[
-        Path, typer.Argument(help="A .wcnf, .lp or .mps file, also with .gz or .xz.")
+        Path, typer.Argument(help="A .wcnf, .lp, .mps or .opb file, also with .gz or .xz.")
     ],
     solver: Annotated[str, typer.Option(help="See dualquery solvers.")] = "auto",
     solver_timeout: Annotated[
@@ -48,7 +48,7 @@ def solve(
     no_reduce: Annotated[
         bool, typer.Option("--no-reduce", help="Give the solver the problem as it is.")
     ] = False,
-    seed: Annotated[int, typer.Option(help="Of the solver's random choices.", min=0)] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the solver's random choices.", min=0)] = 0,
     threads: Annotated[int, typer.Option(help="Most threads.", min=1)] = 1,
     output: Annotated[
         Output,
@@ -177,7 +177,8 @@ def _print_maxsat(clauses: ClauseFile, status: str, values: NDArray[np.uint8] | 
 
 def convert(
     source: Annotated[
-        Path, typer.Argument(help="A .wcnf, .lp or .mps file, also with .gz or .xz.", metavar="IN")
+        Path,
+        typer.Argument(help="A .wcnf, .lp, .mps or .opb file, also with .gz or .xz.", metavar="IN"),
     ],
     target: Annotated[Path, typer.Argument(help="A new file.", metavar="OUT")],
 ) -> None:

@@ -47,7 +47,8 @@ def table(
         ),
     ] = "share",
     simultaneous: Annotated[
-        bool, typer.Option("--simultaneous", help="Intervals that hold all at once.")
+        bool,
+        typer.Option("--simultaneous", help="Make all intervals hold at once, not each by itself."),
     ] = False,
     out: Annotated[Path | None, typer.Option(help="File to make: .csv, .parquet or .html.")] = None,
     as_json: Json = False,

@@ -131,20 +131,24 @@ class _Lines:
         self._quiet = quiet
         self._phase = ""
         self._begun = self._due = 0.0
+        self._before: int | None = None
 
     def phase(self, name: str) -> None:
         self._phase, self._begun = name, time.monotonic()
         self._due = self._begun + FIRST_LINE
+        self._before = None
         _log.info("%s", name)
         if not self._quiet and not _log.isEnabledFor(logging.INFO):  # else it was said already
             print(name, file=sys.stderr, flush=True)
 
     def step(self, done: int, total: int) -> None:
         now = time.monotonic()
-        if now < self._due or not 0 < done < total:
+        if self._before is None:  # what came before the first step is not repeated
+            self._begun, self._before = now, done
+        if now < self._due or not self._before < done < total:
             return
         self._due = now + LATER_LINES
-        left = (now - self._begun) * (total - done) / done
+        left = (now - self._begun) * (total - done) / (done - self._before)
         self.note(f"{self._phase}: {done:,} of {total:,}, about {duration(left)} left")
 
     def note(self, text: str) -> None:

@@ -106,3 +106,33 @@ def column_of(source: Source, column: str, option: str) -> TableSource:
             f"{suggest(column, names)}"
         )
     return source
+
+
+def require_column_name(column: object, option: str) -> None:
+    """Raise `BadInputError` unless an option names a column by a text."""
+    if not isinstance(column, str) or not column:
+        raise BadInputError(f"{option} is {column!r}; give the name of a column")
+
+
+def given_together(column: tuple[str, str | None, str], limit: tuple[str, object, str]) -> bool:
+    """Return whether an option that names a column and one that limits it are given.
+
+    Parameters
+    ----------
+    column, limit
+        Of each option: its name, its value (None if it is not given), and what it is, for the
+        message that asks for it.
+
+    Raises
+    ------
+    BadInputError
+        If only one of the two is given.
+    """
+    (first, name, what), (second, number, how) = column, limit
+    if name is None and number is not None:
+        raise BadInputError(f"{second} needs {first}, {what}")
+    if name is not None and number is None:
+        raise BadInputError(
+            f"{first} {name} needs {second}: {how} that you choose without looking at the table"
+        )
+    return name is not None

@@ -23,6 +23,7 @@ from dualquery.data.hints import (
     names_counts,
     names_rows,
     numbers_with_signs,
+    order_says_nothing,
 )
 from dualquery.data.readers.source import TableSource
 from dualquery.data.schema.column_choice import ColumnChoice
@@ -188,7 +189,7 @@ class Profile:
             return DraftedColumn(self.name, None, reason)
         if not self._uncounted and len(self._counts) <= MAX_CATEGORIES and not self._measures():
             return self._few()
-        return self._frequent() if self._is_text() else self._buckets()
+        return self._frequent() if self._is_text() or self._lists_codes() else self._buckets()
 
     def _dates(self) -> DraftedColumn | None:
         """Propose years, months or days, whichever are about as many as buckets of numbers."""
@@ -244,6 +245,14 @@ class Profile:
         if not counted or not self._seen.many:
             return counted
         return are_codes(to_numbers(self._counts["value"]).tolist())
+
+    def _lists_codes(self) -> bool:
+        """Return whether many numbers are a list of codes, by how often each comes."""
+        if not self._seen.whole or self._seen.words or not self._may_be_codes():
+            return False
+        numbers = to_numbers(self._counts["value"])
+        order = np.argsort(numbers)
+        return order_says_nothing(numbers[order], self._counts["count"].to_numpy()[order])
 
     def _left_out(self) -> str:
         """Return why the column should stay out; the empty text if it should not."""
@@ -329,8 +338,11 @@ class Profile:
             outside="other",
         )
         remark = (
-            f"the {len(kept)} most frequent of {len(self._counts):,} texts ({self._named():.0%})"
+            f"the {len(kept)} most frequent of {len(self._counts):,} "
+            f"{'texts' if self._is_text() else 'numbers'} ({self._named():.0%})"
         )
+        if not self._is_text():
+            remark += ", taken for codes since their order says nothing of how frequent they are"
         return DraftedColumn(self.name, column, remark + self._missing_remark())
 
     def _buckets(self) -> DraftedColumn:

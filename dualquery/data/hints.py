@@ -8,6 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+import numpy as np
+from numpy.typing import NDArray
+
 _ROWS = re.compile(
     r"(?i)(?:.*[_ .-])?(?:id|ids|key|uuid|guid|ssn|index|phone|telephone|mobile|fax|iban|account"
     r"|passport|household|person|patient|customer|member|user|student|subject|family)"
@@ -46,3 +49,38 @@ def are_codes(numbers: Iterable[float]) -> bool:
     """Return whether a few numbers look like a list of codes: 0 or 1 and all that follow."""
     ordered = sorted(numbers)
     return ordered[0] in (0, 1) and ordered == [ordered[0] + i for i in range(len(ordered))]
+
+
+_ROUNDED = 5
+"""People round amounts to multiples of this."""
+
+
+def order_says_nothing(numbers: NDArray[np.float64], frequencies: NDArray[np.int64]) -> bool:
+    """Return whether frequencies of the numbers 0 or 1 and all that follow are those of codes.
+
+    Amounts that are near each other are about as frequent: fewer people are 90 than 80 years old.
+    Codes stand in an order that says nothing of them, so the next one may be as unlike as any. Two
+    tests, without the numbers that people round to: frequencies differ by more than chance (else
+    buckets lose nothing), and neighbours' ranks by nearly as much as those of any two. Under an
+    order at random the mean step of n ranks has a relative deviation of 0.775 over the root of
+    n - 1; 5 in 100 lists of codes are taken for amounts.
+
+    Parameters
+    ----------
+    numbers, frequencies
+        The numbers, increasing, and how often each comes.
+    """
+    from scipy.stats import rankdata
+
+    counts = frequencies[numbers % _ROUNDED != 0]
+    n = len(counts)
+    if n < _ROUNDED:
+        return False
+    chance = (counts - counts.mean()) ** 2 / counts.mean()
+    ranks = np.sort(rankdata(counts))
+    any_two = float((2 * np.arange(n) - n + 1) @ ranks) * 2 / (n * (n - 1))
+    steps = float(np.abs(np.diff(rankdata(counts))).mean())
+    return bool(
+        chance.sum() > n + 5 * (2 * n) ** 0.5
+        and steps > any_two * (1 - 1.645 * 0.775 / (n - 1) ** 0.5)
+    )

@@ -143,9 +143,12 @@ def texts_of(values: pl.Series) -> pl.Series:
     return values.cast(pl.String)
 
 
-def order_of_text(text: str) -> tuple[bool, float, list[str | int]]:
+def order_of_text(text: str) -> tuple[bool, float, list[str | tuple[int, str]]]:
     """Return the key that sorts numbers by value and before words, and ``9th`` before ``10th``."""
-    parts = [int(part) if part.isdecimal() else part for part in _DIGITS.split(text)]
+    parts: list[str | tuple[int, str]] = [*_DIGITS.split(text)]
+    for place in range(1, len(parts), 2):  # digits, as many as there may be: the longer is larger
+        number = str(parts[place]).lstrip("0")
+        parts[place] = len(number), number
     try:
         return False, float(text), parts
     except ValueError:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dualquery.data.cuts import CutTable, column_of
+from dualquery.data.cuts import CutTable, column_of, given_together, require_column_name
 from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
@@ -50,8 +50,7 @@ class Unit:
     max_rows: int
 
     def __post_init__(self) -> None:
-        if not isinstance(self.column, str) or not self.column:
-            raise BadInputError(f"--unit is {self.column!r}; give the name of a column")
+        require_column_name(self.column, "--unit")
         whole = isinstance(self.max_rows, int) and not isinstance(self.max_rows, bool)
         if not whole or not 1 <= self.max_rows <= MOST_ROWS_PER_UNIT:
             raise BadInputError(
@@ -68,16 +67,11 @@ class Unit:
         BadInputError
             If only one of them is given, or it cannot be.
         """
-        if column is None and max_rows is None:
-            return None
-        if column is None:
-            raise BadInputError("--max-rows-per-unit needs --unit, the column that tells units")
-        if max_rows is None:
-            raise BadInputError(
-                f"--unit {column} needs --max-rows-per-unit: how many rows of one may count, a "
-                "number that you choose without looking at the table"
-            )
-        return Unit(column, max_rows)
+        given = given_together(
+            ("--unit", column, "the column that tells units"),
+            ("--max-rows-per-unit", max_rows, "how many rows of one may count, a number"),
+        )
+        return Unit(str(column), max_rows) if given and max_rows is not None else None
 
     @property
     def note(self) -> str:

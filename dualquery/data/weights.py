@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.data.cuts import CutTable, column_of
+from dualquery.data.cuts import CutTable, column_of, given_together, require_column_name
 from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
@@ -61,8 +61,7 @@ class Weight:
     max: float
 
     def __post_init__(self) -> None:
-        if not isinstance(self.column, str) or not self.column:
-            raise BadInputError(f"--weight is {self.column!r}; give the name of a column")
+        require_column_name(self.column, "--weight")
         number = isinstance(self.max, int | float) and not isinstance(self.max, bool)
         if not number or not 0 < self.max <= LARGEST_WEIGHT:
             raise BadInputError(
@@ -80,16 +79,11 @@ class Weight:
         BadInputError
             If only one of them is given, or it cannot be.
         """
-        if column is None and largest is None:
-            return None
-        if column is None:
-            raise BadInputError("--max-weight needs --weight, the column of weights")
-        if largest is None:
-            raise BadInputError(
-                f"--weight {column} needs --max-weight: the largest weight that counts, a number "
-                "that you choose without looking at the table"
-            )
-        return Weight(column, largest)
+        given = given_together(
+            ("--weight", column, "the column of weights"),
+            ("--max-weight", largest, "the largest weight that counts, a number"),
+        )
+        return Weight(str(column), largest) if given and largest is not None else None
 
     @property
     def copies(self) -> int:

@@ -84,9 +84,9 @@ class BoughtMean:
         return asdict(self)
 
     @property
-    def likely(self) -> float:
-        """The mean, moved into the column's range."""
-        return min(max(self.mean, self.low), self.high)
+    def variance(self) -> float:
+        """Of the noise."""
+        return self.scale**2 * (1.0 if self.noise == "gaussian" else 2.0)
 
     def interval(self, rows: RowCount, level: float = LEVEL) -> Intervals:
         """Return one interval that covers the true mean with a chance over the noise.
@@ -106,3 +106,24 @@ class BoughtMean:
         return Intervals(
             around.lower, around.upper, around.basis, level, around.absent_row_answer
         ).for_rows(rows, self.low, self.high)
+
+
+def combined(bought: BoughtMean, by_buckets: float, deviation: float) -> float:
+    """Return the mean that a bought one and one from buckets give together.
+
+    The second one takes for granted how numbers lie in the buckets, so it may be off by more than
+    its noise. By how much, the distance of the two tells: what their noise does not explain of its
+    square counts as the second one's variance (DerSimonian and Laird 1986, for two numbers), and
+    the two have the reciprocals of their variances as weights.
+
+    Parameters
+    ----------
+    by_buckets
+        Shares of buckets times the means that the schema states for them.
+    deviation
+        Standard deviation of its noise, at least 0.
+    """
+    distance = by_buckets - bought.mean
+    own, other = bought.variance, deviation**2
+    other += max(distance**2 - own - other, 0.0)
+    return bought.mean + distance * own / (own + other)

@@ -1,8 +1,10 @@
 """`auto`: one mechanism chosen from public facts only, and why.
 
-Conjunctions about a thousand binary columns or more are answered by `staged`, others by `matrix`,
-wherever Gaussian noise is possible. Where columns are few, one measurement of everything and a fit
-tell most; of thousands of columns most hold nearly nothing, which only a first look can tell.
+Conjunctions about a thousand binary columns or more are answered by `staged`, and so are positive
+ones about columns of one bit; others by `matrix`, wherever Gaussian noise is possible. Where
+columns are few, one measurement of everything and a fit tell most. Of thousands of columns most
+hold nearly nothing, and who asks which items come together may ask of items that hardly anyone has:
+only a first look can tell.
 `matrix` measures what a fit learns most from, which is known before any row is read, and has
 smaller errors than the others on nearly all data that were tried (README); of a thousand rows at
 epsilon 0.1, independent columns or uniform answers do better. DualQuery serves pure budgets
@@ -13,10 +15,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from dualquery.mechanisms.matrix.width import is_wide
+from dualquery.mechanisms.matrix.width import is_positive, is_wide
 from dualquery.mechanisms.protocol import Budget, Details, Mechanism, Outcome, Plan, Session, Task
 from dualquery.mechanisms.registry import configure
 from dualquery.privacy.accountants.choice import choices
@@ -51,14 +53,18 @@ class Auto(Mechanism[Choice]):
 
     name: ClassVar[str] = "auto"
     pure: ClassVar[bool] = False
+    finds_frequent: ClassVar[bool] = True
+
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """Options of the mechanism that it will choose; one that lacks an option is not chosen."""
 
     def plan(self, task: Task, budget: Budget) -> Plan[Choice]:
         """Plan with the first mechanism that suits the task; say which, and why."""
         refused: list[str] = []
         told: list[str] = []
         for name, reason in _suitable(task, budget):
-            mechanism = configure(name, {})
             try:
+                mechanism = configure(name, self.options)
                 plan = mechanism.plan(task, budget)
             except LackOfMemoryError:
                 # The free memory depends on the private rows, so it must not decide.
@@ -92,6 +98,8 @@ class Auto(Mechanism[Choice]):
 
 def _suitable(task: Task, budget: Budget) -> list[tuple[str, str]]:
     """Return the names of mechanisms to try, each with the reason for it."""
+    if task.frequent is not None:
+        return [("staged", "its first stage finds the items that are frequent")]
     game = ("dualquery", "its cost does not grow with the number of queries")
     if conjunctions_of(task.queries) is None:
         # The room holds the queries' own answers; DualQuery would need those of another form.
@@ -104,4 +112,6 @@ def _suitable(task: Task, budget: Budget) -> list[tuple[str, str]]:
     matrix = ("matrix", "one measurement of all queries at once, and a mixture fitted to it")
     if is_wide(task.workload):
         return [("staged", "of thousands of columns, few are worth more than one look"), matrix]
+    if is_positive(task.workload):
+        return [("staged", "which columns are full tells what of them is worth measuring"), matrix]
     return [matrix, game]

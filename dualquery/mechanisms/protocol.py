@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from dualquery.models.protocol import Model
     from dualquery.queries.conjunctions import Workload
     from dualquery.queries.family import Queries, Statistic
+    from dualquery.queries.generate.frequent import FrequentItems
     from dualquery.room.curator import Curator
     from dualquery.room.ground import Ground
     from dualquery.rules.forbidden import Forbidden
@@ -47,6 +48,9 @@ class Task:
     copies: int = 1
     """Copies that a row of the largest weight counts as; ``n`` is a number of these."""
     rules: Forbidden | None = None
+    frequent: FrequentItems | None = None
+    """Makes the queries in the middle of a run; ``queries`` stand in for them in plans. Only for a
+    mechanism that `finds_frequent`."""
 
     @property
     def default_records(self) -> int:
@@ -149,6 +153,8 @@ class Outcome:
     """The noisy numbers that all else was made of, if there are any."""
     model: Model | None = None
     """The distribution that records come from, if one was fitted."""
+    workload: Workload | None = None
+    """The queries that are answered, if the run chose them (`Task.frequent`)."""
     grounds: tuple[Ground | None, ...] = ()
     """Why each charged event covers what was drawn. The room says so: leave it out."""
     means: tuple[BoughtMean, ...] = ()
@@ -178,8 +184,8 @@ class Session:
 class Mechanism(Protocol[DetailsT]):
     """The protocol. Implementations are frozen dataclasses; their fields are the user's options.
 
-    Inherit from it for the defaults of what is optional: ``aliases``, ``makes_records``,
-    ``statistics`` and ``expected_error``.
+    Inherit from it for the defaults of what is optional: ``aliases``, ``finds_frequent``,
+    ``makes_records``, ``statistics`` and ``expected_error``.
     """
 
     name: ClassVar[str]
@@ -187,6 +193,8 @@ class Mechanism(Protocol[DetailsT]):
     """Whether delta is 0 unless the user gives one."""
     aliases: ClassVar[Mapping[str, str]] = {}
     """Other names of options: the name that users may write, and the field's."""
+    finds_frequent: ClassVar[bool] = False
+    """Whether a run can make its queries itself, of items that it finds (`Task.frequent`)."""
 
     @property
     def makes_records(self) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Collection, Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any
 
@@ -41,9 +41,25 @@ def mechanism_names() -> list[str]:
     ]
 
 
+AUTOMATIC = ("matrix", "staged", "dualquery", "mwem")
+"""The mechanisms that `auto` chooses among; it takes one of the first two wherever it can."""
+
+
 def implied_mechanism(options: Collection[str]) -> str:
-    """Return the mechanism to use where none is named: DualQuery if there are options."""
-    return "dualquery" if options else "auto"
+    """Return the mechanism to use where none is named: ``auto``, which passes options on.
+
+    Options that neither of its usual choices has tell a game apart: then the first that has them.
+    """
+    if not options or any(_has_options(name, options) for name in AUTOMATIC[:2]):
+        return "auto"
+    games = AUTOMATIC[2:]
+    return next((name for name in games if _has_options(name, options)), games[0])
+
+
+def _has_options(mechanism: str, options: Collection[str]) -> bool:
+    """Return whether a mechanism has options of all these names (or aliases)."""
+    cls = mechanism_class(mechanism)
+    return {cls.aliases.get(name, name) for name in options} <= {f.name for f in fields(cls)}
 
 
 def check_mechanism(name: str) -> None:
@@ -81,16 +97,25 @@ def mechanism_class(name: str) -> type[Any]:
 def configure(name: str | None, options: Mapping[str, Any]) -> Mechanism[Any]:
     """Build a mechanism from the names (or aliases) and values of options; values may be text.
 
-    A name of None stands for the mechanism that the options imply (see `implied_mechanism`).
+    A name of None stands for the mechanism that the options imply (see `implied_mechanism`). What
+    ``auto`` is given is for the mechanism that it will choose.
 
     Raises
     ------
     BadInputError
-        If an option is unknown to the mechanism or its value does not fit.
+        If an option is unknown to the mechanism, of ``auto`` to all that it chooses among, or its
+        value does not fit.
     """
     implied = name is None
     name = implied_mechanism(options) if name is None else name
     cls = mechanism_class(name)
+    if name == "auto" and options:
+        able = [each for each in AUTOMATIC if _has_options(each, options)]
+        for each in able:
+            configure(each, options)  # so that a value that does not fit is refused at once
+        if able:
+            chooser: Mechanism[Any] = cls(options=dict(options))
+            return chooser
     remedy = "; name the mechanism that has it" if implied or name == "auto" else ""
     mechanism: Mechanism[Any] = cls(**read_options(name, cls, options, remedy))
     return mechanism
@@ -119,7 +144,8 @@ def with_records(
         return mechanism
     if isinstance(records, bool) or not isinstance(records, int) or records < 1:
         raise BadInputError(f"--records is {records!r}; a whole number from 1 on is needed")
-    own = getattr(mechanism, "records", records)
+    passed_on = getattr(mechanism, "options", {})  # by auto
+    own = getattr(mechanism, "records", passed_on.get("records", records))
     if own not in (None, records):
         raise BadInputError(f"--records is {records}, and -o records is {own}; give one of them")
     return replace(mechanism, records=records) if hasattr(mechanism, "records") else mechanism  # type: ignore[type-var]  # a frozen dataclass

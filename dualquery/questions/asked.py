@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.data.schema.columns import Binary, Column
+from dualquery.data.schema.columns import Binary, Column, Numeric
+from dualquery.data.schema.within import quantile_between
 from dualquery.questions.boxes import MOST_LITERALS, Box, boxes_of
 from dualquery.questions.columns import (
     Allowed,
@@ -93,8 +94,10 @@ class AskedQuantile:
         As of `Asked`.
     low, high
         float64, shape ``(s,)``: least and largest number of each step, increasing.
-    whole
-        Whether the numbers are whole.
+    column
+        The column.
+    value
+        int64, shape ``(s,)``: the value of the column that each step is a part of.
     below
         For each step the share of the rows (with a number, and with what is given) at most there.
     denominator
@@ -105,7 +108,8 @@ class AskedQuantile:
     text: str
     low: NDArray[np.float64]
     high: NDArray[np.float64]
-    whole: bool
+    column: Column
+    value: NDArray[np.int64]
     below: tuple[Bounds, ...]
     denominator: Bounds
     remark: str
@@ -114,6 +118,14 @@ class AskedQuantile:
     def forms(self) -> tuple[LinearForm, ...]:
         """The forms whose means determine the answer."""
         return (*(each.likely for each in self.below), self.denominator.likely)
+
+    def number(self, step: int, part: float) -> float:
+        """Return the number below which a part, in [0, 1], of the numbers of a step lies."""
+        low, high = float(self.low[step]), float(self.high[step])
+        if not isinstance(self.column, Numeric):
+            return low + part * (high - low)
+        rule = self.column.rules[int(self.value[step])]
+        return quantile_between(rule, self.column.integer, low, high, part)
 
 
 AnyAsked: TypeAlias = Asked | AskedQuantile
@@ -187,7 +199,7 @@ class _Compiler:
         worth = self.target, (pieces.low, pieces.mean, pieces.high)
         numerator = Bounds.of_boxes(boxes, self.pieces, self.domain, worth)
         least, most = float(np.nanmin(pieces.low)), float(np.nanmax(pieces.high))
-        remark = "numbers taken to lie evenly in their buckets"
+        remark = "numbers taken to lie in their buckets as the schema says"
         if numerator.exact:
             remark = ""
         if asked.measure == SUM:
@@ -226,14 +238,14 @@ class _Compiler:
         for piece in order.tolist():
             so_far |= 1 << piece
             below.append(self._indicator(_within(boxes, self.target, so_far)))
-        column = self.columns[self.target]
         numbers = (pieces.low[order], pieces.high[order])
         return AskedQuantile(
             question=self.question,
             text=self.text,
             low=numbers[0],
             high=numbers[1],
-            whole=bool(getattr(column, "integer", False)),
+            column=self.columns[self.target],
+            value=pieces.value[order],
             below=tuple(below),
             denominator=self._indicator(boxes),
             remark=self.remark,

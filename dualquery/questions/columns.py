@@ -2,8 +2,8 @@
 
 A value is a position on the column's axis: 0 and 1 of a binary column, the bits of any other. The
 ends of ranges may cut a bucket into *pieces*, which hold a part of its numbers. Numbers are taken
-to lie evenly in a bucket, whole ones one as often as the other, and numbers beyond the outer edges
-of a schema count as the edge.
+to lie in a bucket as its schema says (`dualquery.data.schema.within`), and numbers beyond the outer
+edges of a schema count as the edge.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from dualquery.data.schema.columns import Binary, Categorical, Column, Numeric, find_bit
 from dualquery.data.schema.dates import Dates
 from dualquery.data.schema.numbers import NUMBER_RANGE, finite_number
+from dualquery.data.schema.within import part_between
 from dualquery.questions.syntax import Among, Between, Comparison, Flag, Literals
 from dualquery.runtime.errors import BadInputError
 
@@ -47,7 +48,7 @@ class Pieces:
     value
         int64: the value that each is a part of.
     part
-        float64, in (0, 1]: which part of it; those of a value add up to 1.
+        float64, in [0, 1]: which part of it; those of a value add up to 1.
     low, mean, high
         float64: the least, mean and largest number in it; NaN where there are no numbers.
     """
@@ -120,9 +121,12 @@ def pieces_of(column: Column, literals: Iterable[Allowed]) -> Pieces:
         ends = (start, *(cut for cut in cuts if start < cut < stop), stop)
         for low_end, high_end in itertools.pairwise(ends):
             last = high_end - 1 if column.integer else high_end
-            part = (high_end - low_end) / (stop - start)
-            # A bucket that is not cut has the mean that its schema states.
-            middle = float(column.means[bucket]) if part == 1 else low_end / 2 + last / 2
+            part, middle = 1.0, float(column.means[bucket])
+            if len(ends) > 2:
+                whole = start, (stop - 1 if column.integer else stop)
+                part, middle = part_between(
+                    column.rules[bucket], whole, column.integer, low_end, high_end
+                )
             found.append((bucket, part, low_end, middle, last))
     beyond = range(column.buckets, column.bits)
     found += [(bit, 1.0, math.nan, math.nan, math.nan) for bit in beyond]
@@ -209,11 +213,11 @@ def cuts_told(column: Column, literals: Iterable[Allowed]) -> str:
     if not isinstance(column, Numeric):
         return ""
     pieces = pieces_of(column, literals)
-    cut = np.unique(pieces.value[pieces.part < 1.0]).tolist()
+    parts = np.bincount(pieces.value)
+    cut = np.flatnonzero(parts > 1).tolist()
     labels = ", ".join(column.labels[bucket] for bucket in cut)
-    return (
-        f"{column.name} is cut within {labels}, as if its numbers lay evenly there" if cut else ""
-    )
+    how = "evenly" if all(column.rules[bucket] == "uniform" for bucket in cut) else "as declared"
+    return f"{column.name} is cut within {labels}, as if its numbers lay {how} there" if cut else ""
 
 
 def _equal(column: Column, text: str) -> Allowed:

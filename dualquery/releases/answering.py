@@ -15,6 +15,8 @@ from dualquery.queries.conjunctions import conjunctions_of
 from dualquery.questions.asked import Asked, AskedQuantile, ask
 from dualquery.questions.plain import read_question
 from dualquery.questions.syntax import MEAN, SHARE, SUM, Question
+from dualquery.releases.answers import Answers
+from dualquery.releases.bought import likely_mean
 from dualquery.releases.knowledge import Knowledge, Known, Limits
 from dualquery.releases.ruled import FORCED, NO_SUCH_ROWS, forced_share
 from dualquery.runtime.errors import BadInputError
@@ -22,7 +24,7 @@ from dualquery.runtime.errors import BadInputError
 
 def answer_queries(
     release: Known, queries: Sequence[str], place: Callable[[int], str] | None = None
-) -> list[dict[str, Any]]:
+) -> Answers:
     """Answer questions given as text.
 
     Parameters
@@ -37,16 +39,16 @@ def answer_queries(
 
     Returns
     -------
-    list of dict
-        ``query`` as given; ``answered``, the same in canonical form, where a value has become its
-        bucket or category; ``answer``: a share of the rows, a number of rows, or a number of the
-        column's, None where the given rows are none; ``low`` and ``high``: they hold the true
-        answer with probability ``level``, over the noise, for each question by itself; all three
-        None where that is not known; ``source``: ``released`` when the query is in the workload,
-        else ``model``, ``synthetic`` or ``measured`` (least squares), or ``rules`` where those of
-        the schema leave one answer only; ``basis``: what the interval rests on, or why there is
-        none. ``interval``, the pair of low and high, is kept for one
-        release.
+    Answers
+        A list of dicts, which also shows and saves itself. ``query`` as given; ``answered``, the
+        same in canonical form, where a value has become its bucket or category; ``answer``: a share
+        of the rows, a number of rows, or a number of the column's, None where the given rows are
+        none; ``low`` and ``high``: they hold the true answer with probability ``level``, over the
+        noise, for each question by itself; all three None where that is not known; ``source``:
+        ``released`` when the query is in the workload, else ``model``, ``synthetic`` or
+        ``measured`` (least squares), or ``rules`` where those of the schema leave one answer only;
+        ``basis``: what the interval rests on, or why there is none. ``interval``, the pair of low
+        and high, is kept for one release.
 
     Raises
     ------
@@ -54,7 +56,7 @@ def answer_queries(
         If a question cannot be read, or there is nothing to answer it from.
     """
     knowledge = Knowledge(release)
-    found = []
+    found = Answers()
     for number, text in enumerate(queries):
         try:
             question = read_question(text, release.schema)
@@ -92,7 +94,7 @@ def answer_question(
         return _forced_line(knowledge, asked, forced, level)
     bought = _bought(knowledge, question)
     if bought is not None:
-        answer, limits = bought.likely, _bought_limits(bought, knowledge, level)
+        answer, limits = likely_mean(knowledge, bought), _bought_limits(bought, knowledge, level)
         if asked.of_rows:
             answer *= knowledge.release.n
         return _line(asked.text, answer, _in_rows(knowledge, asked, limits), "released", "")
@@ -205,11 +207,7 @@ def _quantile(
     step = min(int(np.searchsorted(below, level)), steps - 1)
     before = below[step - 1] if step else 0.0
     part = min((level - before) / max(below[step] - before, 1e-300), 1.0)
-    low, high = float(asked.low[step]), float(asked.high[step])
-    if asked.whole:
-        answer = min(low + math.floor(part * (high - low + 1)), high)
-    else:
-        answer = low + part * (high - low)
+    answer = asked.number(step, part)
 
     def limits(step: int) -> Limits:
         return knowledge.limits(asked.below[step], asked.denominator, (0.0, 1.0), chance)

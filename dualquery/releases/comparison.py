@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dualquery.queries.generate.frequent import KIND as FREQUENT
 from dualquery.runtime.figures import share
 
 if TYPE_CHECKING:
@@ -17,6 +18,12 @@ if TYPE_CHECKING:
     from dualquery.releases.pictures import Picture
 
 WARNING = "NOT PRIVATE: computed from the exact answers; for the holder of the table only"
+GIVEN_QUERIES = (
+    "the baselines are told for nothing which queries are asked; the release had to find them, at "
+    "a part of its budget"
+)
+"""Said where a release made its own queries."""
+
 SHOWN = 20
 """Columns and queries of the largest errors that `evaluate` names."""
 
@@ -60,6 +67,8 @@ class Comparison:
         Errors of each baseline by its name.
     noise
         The mechanism behind the baseline ``gaussian``.
+    means
+        The exact means of the columns whose means were bought, by their names.
     """
 
     release: Release
@@ -69,11 +78,28 @@ class Comparison:
     synthetic: Errors | None
     baselines: Mapping[str, Errors]
     noise: str
+    means: Mapping[str, float] = field(default_factory=dict)
+
+    def bought(self) -> list[dict[str, Any]]:
+        """Return each bought mean, its interval and the truth."""
+        from dualquery.releases.bought import means_of
+
+        return [
+            {"column": name, "mean": mean, "low": low, "high": high, "truth": self.means[name]}
+            for name, mean, (low, high) in means_of(self.release)
+            if name in self.means
+        ]
 
     @property
     def errors(self) -> Errors:
         """Errors of the released answers."""
         return Errors.between(self.release.answers, self.truth)
+
+    @property
+    def remark(self) -> str | None:
+        """What the comparison leaves out, if anything."""
+        found = self.release.workload.description.get("kind") == FREQUENT
+        return GIVEN_QUERIES if found else None
 
     def by_literals(self) -> list[dict[str, Any]]:
         """Return the errors of queries by their number of literals; empty for other families."""
@@ -145,6 +171,8 @@ class Comparison:
             "neighbours": self.budget.neighbours.value,
             "synthetic": None if self.synthetic is None else self.synthetic.brief(),
             "baselines": baselines,
+            "means": self.bought(),
+            "remark": self.remark,
             "by_literals": self.by_literals(),
             "by_column": self.by_column()[:SHOWN],
             "worst": self.worst(SHOWN),

@@ -15,9 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dualquery.data.schema.grids import digit_offsets
+from dualquery.data.table import Table
 from dualquery.mechanisms.protocol import Budget, Task
 from dualquery.mechanisms.registry import configure
 from dualquery.privacy.neighbours import Neighbours
+from dualquery.queries.counting.planner import ConjunctionCounts
 from dualquery.releases.comparison import Comparison, Errors
 from dualquery.room.randomness import check_seed
 from dualquery.room.row_count import RowCount, bought_epsilon
@@ -59,10 +62,11 @@ def evaluate(
     -------
     dict
         ``max_error``, ``mean_error``, ``rmse`` of the released answers; ``synthetic`` for the
-        records' own answers (None without records); ``baselines``; ``by_literals``; the columns
-        and the queries with the largest errors, ``by_column`` and ``worst``; the budget that was
-        asked for, that of the baselines, and whether the release is ``private`` at all; the rows of
-        the table and of the release; a warning.
+        records' own answers (None without records); ``baselines``, and a ``remark`` where these
+        are told more than the release was; the ``means`` that were bought, with intervals and the
+        truth; ``by_literals``; the columns and the queries with the largest errors, ``by_column``
+        and ``worst``; the budget that was asked for, that of the baselines, and whether the
+        release is ``private`` at all; the rows of the table and of the release; a warning.
 
     Raises
     ------
@@ -90,7 +94,7 @@ def compare(
     release
         A release or its folder.
     table
-        The table, as `dualquery.release` takes it; read with the release's own schema.
+        The table, as `dualquery.release` takes it; of its columns those of the release are read.
     engine
         How the rows are read, as for `dualquery.release`.
     threads
@@ -118,9 +122,13 @@ def compare(
     loaded = release if isinstance(release, Release) else load_release(release)
     reading = engine if isinstance(engine, Engine) else Engine(name=engine)
     progress.phase("reading the table")
+    table = table.named if isinstance(table, Table) else table
     relation = Neighbours.of_options(loaded.options)
+    schema = loaded.schema
+    if loaded.means:
+        schema = schema.with_sums([each.column for each in loaded.means])
     with (
-        reading.open(table, loaded.schema, unit=relation.unit, weight=relation.weight) as data,
+        reading.open(table, schema, unit=relation.unit, weight=relation.weight) as data,
         _uncut(reading, table, data, relation) as whole,
     ):
         return _compare(loaded, data, whole, cores, seed, progress)
@@ -149,7 +157,6 @@ def _compare(
 ) -> Comparison:
     """Compare a release, made from the rows of ``data``, with those of its ``whole`` table."""
     from dualquery.queries.conjunctions import conjunctions_of
-    from dualquery.queries.counting.planner import ConjunctionCounts
     from dualquery.releases.making import run
     from dualquery.rows.cached import CachedRows
 
@@ -203,4 +210,16 @@ def _compare(
         outcome = run(data, task, mechanism, plan, seed, cores, neighbours=neighbours)
         baselines[name] = Errors.between(outcome.answers, truth)
     rows = round(data.n * neighbours.of_copy)
-    return Comparison(loaded, truth, rows, budget, synthetic, baselines, noise)
+    means = _exact_means(whole, cores)
+    return Comparison(loaded, truth, rows, budget, synthetic, baselines, noise, means)
+
+
+def _exact_means(data: Dataset[Rows], threads: int) -> dict[str, float]:
+    """Return the means of the columns whose numbers the rows carry, clipped as they are."""
+    grids, bits = data.schema.grids, data.schema.domain.bits
+    starts, found = digit_offsets(grids, bits), {}
+    for grid, first, last in zip(grids, starts, starts[1:], strict=False):
+        digits = 2 * np.arange(first, last, dtype=np.int32)[:, None]
+        ones = data.records.total(ConjunctionCounts(digits), threads)
+        found[grid.column] = grid.mean(grid.centred(ones, data.n), data.n)
+    return found

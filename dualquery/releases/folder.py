@@ -146,7 +146,14 @@ class Release:
     @property
     def synthetic(self) -> pl.DataFrame | None:
         """The synthetic records in the user's columns."""
-        return None if self.records is None else self.schema.decode(self.records)
+        return None if self.records is None else self.drawn_by.decode(self.records)
+
+    @property
+    def drawn_by(self) -> Schema:
+        """The schema by which records draw the numbers of buckets: means that were bought hold."""
+        from dualquery.releases.bought import following
+
+        return following(self)
 
     @property
     def answer_table(self) -> pl.DataFrame:
@@ -233,7 +240,8 @@ class Release:
         )
         generator = np.random.default_rng(seed)
         blocks = sampled_blocks(self, n, generator)
-        return pl.concat([self.schema.decode(block, generator) for block in blocks])
+        schema = self.drawn_by
+        return pl.concat([schema.decode(block, generator) for block in blocks])
 
     def summary(self) -> dict[str, Any]:
         """Return what ``release.json`` holds: JSON-able, all public."""

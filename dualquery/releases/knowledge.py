@@ -132,12 +132,11 @@ class Knowledge:
     def rows(self) -> RowCount:
         """The number of rows that shares are of, and how it is known."""
         options = self.release.options
-        relation = Neighbours.of_options(options)
-        return RowCount(
-            self.release.n,
-            relation,
-            bought_epsilon(relation, options.get("rows"), float(options["epsilon"])),
-        )
+        relation, epsilon = Neighbours.of_options(options), options.get("epsilon")
+        if not isinstance(epsilon, int | float):
+            raise BadInputError(f"damaged release: its options say epsilon {epsilon!r}")
+        bought = bought_epsilon(relation, options.get("rows"), float(epsilon))
+        return RowCount(self.release.n, relation, bought)
 
     @property
     def total_weight(self) -> float:

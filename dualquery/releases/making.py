@@ -42,6 +42,11 @@ _LOST = (
     "rest of the schedule went on without them."
 )
 
+FOUND = (
+    "the queries are about items that noisy shares showed to be frequent: which items these are is "
+    "part of what was released, within the same guarantee"
+)
+
 _BYTES_PER_QUERY = 128
 _MOST_RECORD_BYTES = 1 << 28
 """More than that is not held beforehand for records."""
@@ -144,6 +149,8 @@ def make_release(
     )
     terms.journal.finish()
     terms.payment.finish()
+    if outcome.workload is not None:
+        task, notes = replace(task, queries=outcome.workload), (*notes, FOUND)
     outcome, forced = with_forced_answers(
         _with_intervals(outcome, data, task, terms), task.queries, task.rules
     )
@@ -314,7 +321,8 @@ def run(
         journal=journal,
     )
     outcome = mechanism.run(task, plan, curator, session)
-    curator.log_errors(outcome.answers, "the released answers", task.queries)
+    answered = task.queries if outcome.workload is None else outcome.workload
+    curator.log_errors(outcome.answers, "the released answers", answered)
     return replace(outcome, grounds=curator.grounds(), means=bought)
 
 

@@ -105,5 +105,5 @@ def _boxes(share: Bounds) -> list[dict[int, NDArray[np.bool_]]]:
 def legal_records(
     records: NDArray[np.uint8], rules: Forbidden | None, generator: np.random.Generator
 ) -> NDArray[np.uint8]:
-    """Return records that keep the rules: those that do as they are, the others the nearest."""
+    """Return records that keep the rules (`dualquery.rules.repair`)."""
     return records if rules is None else repaired(records, rules, generator)

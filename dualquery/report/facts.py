@@ -12,6 +12,8 @@ from dualquery.estimates.intervals import Intervals, gaussian_half_width
 from dualquery.estimates.measurements import factors_of
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.conjunctions import conjunctions_of
+from dualquery.rules.forced import forced_answers
+from dualquery.rules.reading import rules_of
 
 if TYPE_CHECKING:
     from dualquery.releases.folder import Release
@@ -62,7 +64,10 @@ def shares(release: Release) -> Shares:
             lower, upper = release.intervals.lower[single], release.intervals.upper[single]
             low[code >> 1] = np.where(negated, 1 - upper, lower)
             high[code >> 1] = np.where(negated, 1 - lower, upper)
-    return Shares(share, low, high)
+    forced = forced_answers(rules_of(release.schema), 2 * np.arange(bits, dtype=np.int32)[:, None])
+    return Shares(
+        *(np.where(np.isnan(forced), known, forced) for known in (share, low, high)),
+    )
 
 
 def _measured(release: Release, low: Float64, high: Float64) -> None:

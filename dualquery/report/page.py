@@ -29,7 +29,10 @@ def report(release: Release, compared: Comparison | None = None) -> str:
     parts = {
         "protection": ("What is protected, and how strongly", sections.guarantee(release)),
         "errors": ("What errors to expect", sections.errors_to_expect(release)),
-        "columns": ("Every column", distributions(release, known)),
+        "columns": (
+            "Every column",
+            joined([sections.means(release), distributions(release, known)]),
+        ),
         "pairs": ("What goes together", sections.associations(release, pairs(release, known))),
         "answers": ("Answers", sections.answers(release, compared)),
         "making": ("How it was made", sections.making(release)),

@@ -11,6 +11,7 @@ import numpy as np
 
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.conjunctions import conjunctions_of
+from dualquery.releases.bought import means_of
 from dualquery.report.columns import bar
 from dualquery.report.facts import Pairs, Widths, listed, widths
 from dualquery.report.markup import Html, data, element, joined, table
@@ -210,6 +211,18 @@ def errors_to_expect(release: Release) -> Html:
     )
 
 
+def means(release: Release) -> Html:
+    """The means that were bought; nothing if there are none."""
+    if not release.means:
+        return Html("")
+    rows = [
+        (name, f"{mean:.6g}", f"{low:.6g}", f"{high:.6g}")
+        for name, mean, (low, high) in means_of(release)
+    ]
+    caption = "Means that were measured by themselves, with 95% intervals"
+    return table(caption, ("mean of", "released", "low", "high"), rows)
+
+
 def associations(release: Release, found: Pairs | None) -> Html:
     """How strongly columns go together, in the records."""
     if found is None or len(found.columns) < 2:
@@ -367,6 +380,10 @@ def truth(compared: Comparison) -> Html:
             [(name, share(each.max_error), share(each.mean_error)) for name, each in lines],
         ),
     ]
+    if found["means"]:
+        figures = ("mean", "low", "high", "truth")
+        rows = [(row["column"], *(f"{row[key]:.6g}" for key in figures)) for row in found["means"]]
+        parts.append(table("Means that were bought", ("mean of", *figures), rows))
     for key, caption in (("literals", "by number of conditions"), ("column", "by column")):
         if rows := found[f"by_{key}"]:
             shown = [

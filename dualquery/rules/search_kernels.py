@@ -80,7 +80,7 @@ class Boxes(NamedTuple):
 _COLUMNS = types.NamedTuple(
     (int64[::1], int64[::1], int64[::1], int32[::1], int64[::1], int32[::1]), Columns
 )
-_BOXES = types.NamedTuple(
+BOXES = types.NamedTuple(
     (
         int64[::1],
         int64[::1],
@@ -109,7 +109,7 @@ def record_values(records: Array, first: Array, bits: Array, found: Array) -> No
             found[row, place] = value
 
 
-@kernel(boolean(_BOXES, int64, int64))
+@kernel(boolean(BOXES, int64, int64))
 def _says(boxes: Boxes, entry: int, value: int) -> bool:
     """Return whether a box says a class of one of its columns."""
     low, high = boxes.list_at[entry], boxes.list_at[entry + 1]
@@ -124,33 +124,34 @@ def _says(boxes: Boxes, entry: int, value: int) -> bool:
     return there == listed
 
 
-@kernel(boolean(_BOXES, int32[::1], int64))
-def _inside(boxes: Boxes, record: Array, box: int) -> bool:
+@kernel(boolean(BOXES, int32[::1], int64))
+def lies_inside(boxes: Boxes, record: Array, box: int) -> bool:
+    """Return whether a record, int32 ``(c,)``, lies in a box."""
     for entry in range(boxes.entries[box], boxes.entries[box + 1]):
         if not _says(boxes, entry, record[boxes.column[entry]]):
             return False
     return True
 
 
-@kernel(int64(_BOXES, int32[::1]))
+@kernel(int64(BOXES, int32[::1]))
 def _first_broken(boxes: Boxes, record: Array) -> int:
     """Return a box that a record, int32 ``(c,)``, lies in; -1 for none."""
     for place in range(len(record)):
         anchor = boxes.classes[place] + record[place]
         for at in range(boxes.anchored_at[anchor], boxes.anchored_at[anchor + 1]):
-            if _inside(boxes, record, boxes.anchored[at]):
+            if lies_inside(boxes, record, boxes.anchored[at]):
                 return int(boxes.anchored[at])
     return -1
 
 
-@kernel(types.void(_BOXES, int32[:, ::1], int32[::1]))
+@kernel(types.void(BOXES, int32[:, ::1], int32[::1]))
 def broken_boxes(boxes: Boxes, records: Array, found: Array) -> None:
     """Write a box that each record lies in, or -1."""
     for row in range(len(records)):
         found[row] = _first_broken(boxes, records[row])
 
 
-@kernel(types.void(_BOXES, int32[::1], int32[:, ::1], int64[::1]))
+@kernel(types.void(BOXES, int32[::1], int32[:, ::1], int64[::1]))
 def count_broken(boxes: Boxes, rule_of: Array, records: Array, counts: Array) -> None:
     """Add the number of records that break each rule, and behind these, that break any."""
     seen = np.full(len(counts), -1, np.int64)
@@ -161,7 +162,7 @@ def count_broken(boxes: Boxes, rule_of: Array, records: Array, counts: Array) ->
             for at in range(boxes.anchored_at[anchor], boxes.anchored_at[anchor + 1]):
                 box = boxes.anchored[at]
                 rule = rule_of[box]
-                if seen[rule] != row and _inside(boxes, record, box):
+                if seen[rule] != row and lies_inside(boxes, record, box):
                     counts[rule] += 1
                     seen[rule] = row
                     if seen[-1] != row:
@@ -170,9 +171,7 @@ def count_broken(boxes: Boxes, rule_of: Array, records: Array, counts: Array) ->
 
 
 @kernel(
-    types.UniTuple(int64, 3)(
-        _BOXES, read_only(int32), read_only(uint8), int64, int64, int32[:, ::1]
-    )
+    types.UniTuple(int64, 3)(BOXES, read_only(int32), read_only(uint8), int64, int64, int32[:, ::1])
 )
 def search(
     boxes: Boxes, start: Array, allowed: Array, depth: int, budget: int, found: Array
@@ -258,7 +257,7 @@ def search(
                 return count, cut, looked
 
 
-@kernel(int64(_BOXES, read_only(int32), read_only(uint8), int64))
+@kernel(int64(BOXES, read_only(int32), read_only(uint8), int64))
 def possible(boxes: Boxes, legal: Array, allowed: Array, budget: int) -> int:
     """Tell whether there is a legal record of allowed classes, searching from a legal one.
 
@@ -290,7 +289,7 @@ def possible(boxes: Boxes, legal: Array, allowed: Array, budget: int) -> int:
     return IMPOSSIBLE
 
 
-@kernel(types.void(_BOXES, _COLUMNS, read_only(int32), read_only(int32, 2), int64, uint8[::1]))
+@kernel(types.void(BOXES, _COLUMNS, read_only(int32), read_only(int32, 2), int64, uint8[::1]))
 def conjunctions_possible(
     boxes: Boxes, columns: Columns, legal: Array, literals: Array, budget: int, found: Array
 ) -> None:

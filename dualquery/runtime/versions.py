@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Mapping
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 
 __version__ = "0.1.0"
@@ -13,13 +14,16 @@ RELEVANT = ("numpy", "numba", "scipy", "polars", "opendp", "dp-accounting", "cry
 
 def versions() -> dict[str, str]:
     """Return name -> version of this package, of Python and of the libraries that matter."""
-    found = {"dualquery": __version__, "python": platform.python_version()}
-    for name in RELEVANT:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            found[name] = "unknown"
-    return found
+    own = {"dualquery": __version__, "python": platform.python_version()}
+    return own | {name: _installed(name) for name in RELEVANT}
+
+
+@cache
+def _installed(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "unknown"
 
 
 def differences(others: Mapping[str, str]) -> str:

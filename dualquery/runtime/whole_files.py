@@ -10,6 +10,9 @@ from pathlib import Path
 
 from dualquery.runtime.errors import BadInputError
 
+HIDDEN = ".dualquery-"
+"""Begins the names of folders in which files are written before they are whole."""
+
 
 @contextmanager
 def whole_file(path: str | Path) -> Iterator[Path]:
@@ -23,7 +26,7 @@ def whole_file(path: str | Path) -> Iterator[Path]:
     target = Path(path)
     try:
         # A folder of its own beside the file, since a file made by mkstemp would have mode 0600.
-        with tempfile.TemporaryDirectory(prefix=".dualquery-", dir=target.parent) as hidden:
+        with tempfile.TemporaryDirectory(prefix=HIDDEN, dir=target.parent) as hidden:
             part = Path(hidden) / target.name
             yield part
             with part.open("rb+") as handle:

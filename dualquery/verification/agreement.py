@@ -36,7 +36,7 @@ def contradictions(folder: str | Path) -> tuple[str, ...]:
     folder = Path(folder)
     try:
         stored = json.loads((folder / "release.json").read_text(encoding="utf-8"))
-        found = [*_statements(stored), *_tables(stored, folder)]
+        found = [*_statements(stored), *_tables(stored, folder), *_means(stored)]
         for run in stored["proof"]["schedule"]:
             for event in run["events"]:
                 found += [*_uncovered(event), *_game(event, stored)]
@@ -161,6 +161,26 @@ def _game(event: dict[str, Any], stored: dict[str, Any]) -> Iterator[str]:
     )
     if not 0 <= event["drawn"] < event["rounds"]:
         yield f"{event['drawn']} draws in {event['rounds']} rounds"
+
+
+def _means(stored: dict[str, Any]) -> Iterator[str]:
+    """Compare the means that were bought with the noise on their sums."""
+    means = stored.get("means", [])
+    events = [event for run in stored["proof"]["schedule"] for event in run["events"]]
+    sums = [e for e in events if e["ground"] and e["ground"]["statistic"] == "ColumnSums"]
+    if len(sums) != bool(means):
+        yield f"{len(means)} means, and {len(sums)} measurements of sums"
+        return
+    for mean in means:
+        width, ground = mean["high"] - mean["low"], sums[0]["ground"]
+        kind = {"gaussian": "gaussian", "pure": "discrete laplace"}[sums[0]["kind"]]
+        # Sums are of twice the steps from the middle, so a mean is half a width for each scale.
+        scale = ground["scale"] * width / (2 * stored["rows"])
+        if mean["noise"] != kind or not math.isclose(mean["scale"], scale, rel_tol=1e-9):
+            yield f"the mean of {mean['column']!r} has other noise than its sum"
+        edges = [c["edges"] for c in stored["schema"]["columns"] if c["name"] == mean["column"]]
+        if not (edges and edges[0][0] <= mean["low"] < mean["high"] <= edges[0][-1]):
+            yield f"the mean of {mean['column']!r} has a range that the schema does not have"
 
 
 def _tables(stored: dict[str, Any], folder: Path) -> Iterator[str]:

@@ -2,10 +2,10 @@
 # # Baskets: which of thousands of items go together
 #
 # A shop has baskets over thousands of items. Nearly all pairs of items are in no basket at all, so
-# asking about every pair would drown the few that matter in noise. The way out takes two steps
-# under one budget: buy the share of every item, see which are frequent, then ask about pairs of
-# these only. The choice is made from the first release, which is public already, so it costs
-# nothing; both releases are charged to one *budget file*, which refuses what would exceed it.
+# asking about every pair would drown the few that matter in noise. `query_items` asks about the
+# items that turn out to be frequent: a release measures the share of every item first, sees in the
+# noisy shares which are frequent, and asks about pairs of these with the rest of the same budget.
+# A *budget file* holds all releases of these baskets together; it refuses what would exceed it.
 #
 # The baskets are made up: rare and frequent items as in real shops, and some that are bought
 # together.
@@ -50,76 +50,59 @@ schema = {"kind": "items", "items": f"0-{ITEMS - 1}", "declared": True, "name": 
 budget = dualquery.BudgetFile.create(folder / "baskets.budget", epsilon=1.0, delta=1e-6)
 
 # %% [markdown]
-# ## 2. The share of every item
+# ## 2. Pairs of the frequent items
 #
-# One-literal queries (`way=1`), without negation. A basket holds many items, and each of them moves
-# a share: the noise grows with the square root of the number of items, however few are in a basket.
-# `max_ones_per_row` helps: baskets of more than 30 items are cut to 30, which is a public rule, so
-# less noise does. What the cut takes away is an error, too: choose a number that few exceed.
+# `query_items="top:40"` with `way=2`: all pairs of 40 items, those with the largest noisy shares.
+# A basket holds many items, and each of them moves a share: the noise grows with the square root of
+# the number of items, however few are in a basket. `max_ones_per_row` helps: baskets of more than
+# 30 items are cut to 30, which is a public rule, so less noise does. What the cut takes away is an
+# error, too: choose a number that few exceed.
 
 # %%
 cut = dualquery.Table(str(table), max_ones_per_row=30)
-shares = dualquery.release(
-    cut, schema=schema, budget=budget, epsilon=0.25, delta=1e-8,
-    queries=dualquery.WorkloadRequest(queries="all", way=1, signed=False),
-    mechanism="gaussian",
+pairs = dualquery.release(
+    cut, schema=schema, budget=budget, epsilon=0.95, delta=1e-8,
+    queries=dualquery.WorkloadRequest(items="top:40", way=2),
 )  # fmt: skip
-print(shares.privacy.guarantee())
+print(pairs.privacy.guarantee())
+state = budget.read()
+print(f"spent: epsilon {state.spent[0]:.3g} of 1, in {len(state.releases)} release")
 
 # %% [markdown]
 # ## 3. The frequent ones
 #
-# Everything below is post-processing of a public release. An item is taken if its share stands
-# clear of the noise: the lower end of its interval, with room for the many that are looked at.
+# Which items were chosen is part of the release. The share of every item is, too: an item that
+# nobody asked about is answered by what was measured, with an interval.
 
 # %%
-found = shares.answer_table.sort("answer", descending=True)
-width = (found["interval_high"] - found["interval_low"]).max()
-assert isinstance(width, float)
-frequent = found.filter(found["answer"] > 1.5 * width)["query"].to_list()[:40]
-print(f"an interval is {width:.4f} long; {len(frequent)} items stand clear of it: {frequent[:10]}")
+frequent = [str(column) for column in pairs.workload.description["columns"]]
+of_item = dict(zip(frequent, answer_queries(pairs, frequent), strict=True))
+for name in frequent[:5]:
+    line = of_item[name]
+    print(f"item {name:4} in {line['answer']:.1%} ({line['low']:.1%} to {line['high']:.1%})")
 
 # %% [markdown]
-# ## 4. Pairs of these, from what is left of the budget
+# ## 4. What goes together
 #
-# All 2-way marginals of the frequent items. Their noise is that of a small table now, since only 40
-# of the columns can be asked about.
+# Lift is the share of a pair over what it would be if its items were independent. The release
+# starts from independent items and moves a pair away from there as far as the measurement of the
+# pair tells more than its noise. So a lift that is well above 1 was seen, and one of 1 was not.
 
 # %%
-columns = ",".join(frequent)
-pairs = dualquery.release(
-    cut, schema=schema, budget=budget, epsilon=0.7, delta=1e-8,
-    queries=dualquery.WorkloadRequest(queries="all", way=2, signed=False, columns=columns),
-)  # fmt: skip
-state = budget.read()
-print(f"spent: epsilon {state.spent[0]:.3g} of 1, in {len(state.releases)} releases")
-
-# %% [markdown]
-# ## 5. What goes together
-#
-# Lift is the share of a pair over what it would be if its items were independent. Where the noise
-# could explain a lift above 1, say nothing. Of a hundred intervals five miss, so we ask that a pair
-# lies twice as far above chance as its own interval reaches.
-
-# %%
-of_item = dict(zip(found["query"], found["answer"], strict=True))
 lines = []
-pairs_table = pairs.answer_table
-for query, low, high, answer in pairs_table.select(
-    "query", "interval_low", "interval_high", "answer"
-).iter_rows():
+for query, answer in pairs.answer_table.select("query", "answer").iter_rows():
     one, other = query.split(" & ")
-    alone = of_item[one] * of_item[other]
-    if low is not None and answer - (high - low) > alone:
-        lines.append((answer / alone, query, answer))
-for lift, query, answer in sorted(lines, reverse=True)[:8]:
+    alone = of_item[one]["answer"] * of_item[other]["answer"]
+    if alone > 1e-4:
+        lines.append((answer - alone, query, answer, answer / alone))
+for _, query, answer, lift in sorted(lines, reverse=True)[:5]:
     print(f"items {query:10} together in {answer:.2%} of the baskets, {lift:.1f} times chance")
 print("put in on purpose:", ", ".join(f"{a} & {b}" for a, b in together))
 
 # %% [markdown]
-# ## 6. The budget holds
+# ## 5. The budget holds
 #
-# A third release does not fit any more. It is refused before anything is drawn.
+# Another release does not fit any more. It is refused before anything is drawn.
 
 # %%
 try:
@@ -133,5 +116,5 @@ except dualquery.BadInputError as refused:
 
 # %%
 rare = str(ITEMS - 1)
-(line,) = answer_queries(shares, [rare])
+(line,) = answer_queries(pairs, [rare])
 print(f"item {rare}: {line['answer']:.4f}, between {line['low']:.4f} and {line['high']:.4f}")

@@ -9,17 +9,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from dualquery.runtime.errors import BadInputError
+from dualquery.runtime.whole_files import HIDDEN, whole_file
 from experiments.harness.recipe import Row, Run
 
 FORMAT_VERSION = 1
-_DRAFT = ".draft"
 
 
 @dataclass(frozen=True)
@@ -39,8 +39,8 @@ class RunFolder:
     def __post_init__(self) -> None:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            for draft in self.folder.glob(f"*{_DRAFT}"):
-                draft.unlink()
+            for left in self.folder.glob(f"{HIDDEN}*"):
+                shutil.rmtree(left)  # by a run that was killed
         except OSError as error:
             raise BadInputError(f"--out {self.folder}: {error.strerror}") from error
 
@@ -87,10 +87,5 @@ def write_whole(path: Path, content: str | bytes) -> None:
     BadInputError
         If it cannot be written.
     """
-    draft = path.with_name(f"{path.name}-{os.getpid()}{_DRAFT}")
-    try:
-        draft.write_bytes(content.encode() if isinstance(content, str) else content)
-        draft.replace(path)
-    except OSError as error:
-        draft.unlink(missing_ok=True)
-        raise BadInputError(f"--out {path}: cannot be written ({error.strerror})") from error
+    with whole_file(path) as part:
+        part.write_bytes(content.encode() if isinstance(content, str) else content)

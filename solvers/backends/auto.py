@@ -15,11 +15,12 @@ import sys
 from dataclasses import dataclass, replace
 from importlib import import_module
 from threading import Lock
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from solvers.backends.local_search import LocalSearch
 from solvers.errors import UnknownSolverError
 from solvers.kernel_solver import Ending, KernelSolver, Preprocessed, SearchResult
 from solvers.limits import SearchLimits
@@ -103,18 +104,10 @@ class Auto(KernelSolver):
         of the objective is enough.
     """
 
-    name: ClassVar[str] = "auto"
-    capabilities: ClassVar[frozenset[Capability]] = frozenset(
-        {
-            Capability.BOUND,
-            Capability.GROUPS,
-            Capability.LINEAR_CONSTRAINTS,
-            Capability.HINT,
-            Capability.SEED,
-        }
-    )
-    module: ClassVar[str] = "numba"
-    distribution: ClassVar[str] = "numba"
+    name = "auto"
+    capabilities = LocalSearch.capabilities | {Capability.BOUND}
+    module = "numba"
+    distribution = "numba"
 
     def __init__(self, argument: str = "") -> None:
         self._policy = _policy(argument)

@@ -92,9 +92,7 @@ class Commanded(KernelSolver):
         If there is no such command.
     """
 
-    capabilities: ClassVar[frozenset[Capability]] = frozenset(
-        {Capability.EXACT, Capability.GROUPS, Capability.LINEAR_CONSTRAINTS}
-    )
+    capabilities = KernelSolver.capabilities | {Capability.EXACT}
     marks: ClassVar[Mapping[str, str]]
     """Mark -> name of the file that it stands for."""
     example: ClassVar[str]
@@ -136,10 +134,7 @@ class Commanded(KernelSolver):
         return _LEAST_SECONDS + _LEAST_SECONDS_PER_TERM * size
 
     def search(
-        self,
-        kernel: BestResponse,
-        limits: SearchLimits,
-        start: NDArray[np.uint8] | None,  # noqa: ARG002
+        self, kernel: BestResponse, limits: SearchLimits, start: NDArray[np.uint8] | None
     ) -> SearchResult:
         """Write the file, run the command, and judge what it prints."""
         encoding = self.encode(kernel)

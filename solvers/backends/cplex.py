@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,16 +40,16 @@ _SIZE_LIMIT = 1016
 class Cplex(Formulated):
     """Branch and cut by CPLEX."""
 
-    name: ClassVar[str] = "cplex"
-    capabilities: ClassVar[frozenset[Capability]] = Formulated.capabilities | {
+    name = "cplex"
+    capabilities = Formulated.capabilities | {
         Capability.HINT,
         Capability.THREADS,
         Capability.SEED,
     }
-    module: ClassVar[str] = "cplex"
-    distribution: ClassVar[str] = "cplex"
-    imports: tuple[str, ...] = ("cplex",)
-    least_seconds_per_term: ClassVar[float] = 25e-6
+    module = "cplex"
+    distribution = "cplex"
+    imports = ("cplex",)
+    least_seconds_per_term = 25e-6
 
     def search(
         self, kernel: BestResponse, limits: SearchLimits, start: NDArray[np.uint8] | None

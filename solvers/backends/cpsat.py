@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,15 +35,12 @@ class CpSat(Formulated):
     integers: see :func:`solvers.scaling.integer_scaled`.
     """
 
-    name: ClassVar[str] = "cpsat"
-    capabilities: ClassVar[frozenset[Capability]] = Formulated.capabilities | {
-        Capability.HINT,
-        Capability.SEED,
-    }
-    module: ClassVar[str] = "ortools"
-    distribution: ClassVar[str] = "ortools"
-    imports: tuple[str, ...] = ("ortools.sat.python.cp_model",)
-    least_seconds_per_term: ClassVar[float] = 25e-6
+    name = "cpsat"
+    capabilities = Formulated.capabilities | {Capability.HINT, Capability.SEED}
+    module = "ortools"
+    distribution = "ortools"
+    imports = ("ortools.sat.python.cp_model",)
+    least_seconds_per_term = 25e-6
 
     def search(
         self, kernel: BestResponse, limits: SearchLimits, start: NDArray[np.uint8] | None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,18 +23,11 @@ _CHUNK_CELLS = 2**22
 class Exhaustive(KernelSolver):
     """Evaluates every legal record of the kernel; takes no argument."""
 
-    name: ClassVar[str] = "exhaustive"
-    capabilities: ClassVar[frozenset[Capability]] = frozenset(
-        {Capability.EXACT, Capability.GROUPS, Capability.LINEAR_CONSTRAINTS}
-    )
-    module: ClassVar[str] = "numpy"
-    distribution: ClassVar[str] = "numpy"
+    name = "exhaustive"
+    capabilities = KernelSolver.capabilities | {Capability.EXACT}
 
     def search(
-        self,
-        kernel: BestResponse,
-        limits: SearchLimits,
-        start: NDArray[np.uint8] | None,  # noqa: ARG002
+        self, kernel: BestResponse, limits: SearchLimits, start: NDArray[np.uint8] | None
     ) -> SearchResult:
         """Enumerate in blocks until done or the deadline has passed.
 

@@ -67,8 +67,9 @@ def run_command(
         stderr=subprocess.PIPE,
         encoding="utf-8",
         errors="replace",
-        # A group of its own, so that its children can be stopped with it.
-        start_new_session=os.name == "posix",
+        # A group of its own, so that its children can be stopped with it; but of our session, whose
+        # share of the processor is then its, too.
+        process_group=0 if os.name == "posix" else None,
         creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
     )
     complaint = _Tail()

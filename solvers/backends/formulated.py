@@ -25,14 +25,7 @@ class Formulated(KernelSolver):
         If there is no such formulation.
     """
 
-    capabilities: ClassVar[frozenset[Capability]] = frozenset(
-        {
-            Capability.EXACT,
-            Capability.BOUND,
-            Capability.GROUPS,
-            Capability.LINEAR_CONSTRAINTS,
-        }
-    )
+    capabilities = KernelSolver.capabilities | {Capability.EXACT, Capability.BOUND}
     least_seconds_per_term: ClassVar[float]
     """From the call to a first result, model building included (measured at 70,000 terms)."""
 

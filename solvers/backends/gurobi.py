@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,16 +40,16 @@ _SIZE_LIMIT = 10010
 class Gurobi(Formulated):
     """Branch and cut by Gurobi."""
 
-    name: ClassVar[str] = "gurobi"
-    capabilities: ClassVar[frozenset[Capability]] = Formulated.capabilities | {
+    name = "gurobi"
+    capabilities = Formulated.capabilities | {
         Capability.HINT,
         Capability.THREADS,
         Capability.SEED,
     }
-    module: ClassVar[str] = "gurobipy"
-    distribution: ClassVar[str] = "gurobipy"
-    imports: tuple[str, ...] = ("gurobipy",)
-    least_seconds_per_term: ClassVar[float] = 15e-6
+    module = "gurobipy"
+    distribution = "gurobipy"
+    imports = ("gurobipy",)
+    least_seconds_per_term = 15e-6
 
     def search(
         self, kernel: BestResponse, limits: SearchLimits, start: NDArray[np.uint8] | None

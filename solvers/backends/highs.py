@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -29,17 +27,14 @@ class Highs(Formulated):
     SciPy passes on neither hint, seed nor thread count.
     """
 
-    name: ClassVar[str] = "highs"
-    module: ClassVar[str] = "scipy"
-    distribution: ClassVar[str] = "scipy"
-    imports: tuple[str, ...] = ("scipy.optimize",)
-    least_seconds_per_term: ClassVar[float] = 20e-6
+    name = "highs"
+    module = "scipy"
+    distribution = "scipy"
+    imports = ("scipy.optimize",)
+    least_seconds_per_term = 20e-6
 
     def search(
-        self,
-        kernel: BestResponse,
-        limits: SearchLimits,
-        start: NDArray[np.uint8] | None,  # noqa: ARG002
+        self, kernel: BestResponse, limits: SearchLimits, start: NDArray[np.uint8] | None
     ) -> SearchResult:
         """Solve the 0-1 program from scratch."""
         from scipy.optimize import Bounds, LinearConstraint, milp

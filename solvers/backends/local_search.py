@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,12 +24,10 @@ class LocalSearch(KernelSolver):
         Empty, or ``anytime``: goes on until the time limit.
     """
 
-    name: ClassVar[str] = "local-search"
-    capabilities: ClassVar[frozenset[Capability]] = frozenset(
-        {Capability.GROUPS, Capability.LINEAR_CONSTRAINTS, Capability.HINT, Capability.SEED}
-    )
-    module: ClassVar[str] = "numba"
-    distribution: ClassVar[str] = "numba"
+    name = "local-search"
+    capabilities = KernelSolver.capabilities | {Capability.HINT, Capability.SEED}
+    module = "numba"
+    distribution = "numba"
 
     def __init__(self, argument: str = "") -> None:
         if argument not in ("", "anytime"):

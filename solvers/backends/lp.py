@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import numpy as np
 from numpy.typing import NDArray
 
+from solvers.backends.local_search import LocalSearch
 from solvers.kernel_solver import Ending, KernelSolver, SearchResult
 from solvers.limits import SearchLimits
 from solvers.problem import BestResponse
@@ -19,19 +18,11 @@ class Lp(KernelSolver):
     In the later rounds of a game the bound often equals the record's value, which proves it.
     """
 
-    name: ClassVar[str] = "lp"
-    capabilities: ClassVar[frozenset[Capability]] = frozenset(
-        {
-            Capability.BOUND,
-            Capability.GROUPS,
-            Capability.LINEAR_CONSTRAINTS,
-            Capability.HINT,
-            Capability.SEED,
-        }
-    )
-    module: ClassVar[str] = "scipy"
-    distribution: ClassVar[str] = "scipy"
-    imports: tuple[str, ...] = ("scipy.optimize",)
+    name = "lp"
+    capabilities = LocalSearch.capabilities | {Capability.BOUND}
+    module = "scipy"
+    distribution = "scipy"
+    imports = ("scipy.optimize",)
 
     def search(
         self, kernel: BestResponse, limits: SearchLimits, start: NDArray[np.uint8] | None

@@ -28,11 +28,11 @@ class MaxSat(Commanded):
         See :class:`Commanded`.
     """
 
-    name: ClassVar[str] = "maxsat"
-    module: ClassVar[str] = "solvers"
-    distribution: ClassVar[str] = "dualquery"
+    name = "maxsat"
+    module = "solvers"
+    distribution = "dualquery"
     marks: ClassVar[Mapping[str, str]] = {"{wcnf}": "new.wcnf", "{old}": "old.wcnf"}
-    example: ClassVar[str] = "'maxsat:uwrmaxsat -m' or 'maxsat:clasp {old}'"
+    example = "'maxsat:uwrmaxsat -m' or 'maxsat:clasp {old}'"
 
     def encode(self, kernel: BestResponse) -> Encoding:
         """Return a kernel as weighted clauses."""
@@ -50,9 +50,9 @@ class MaxSat(Commanded):
 class MaxSatRc2(MaxSat):
     """RC2 of the package python-sat, in a process of its own; takes no argument."""
 
-    name: ClassVar[str] = "maxsat-rc2"
-    module: ClassVar[str] = "pysat"
-    distribution: ClassVar[str] = "python-sat"
+    name = "maxsat-rc2"
+    module = "pysat"
+    distribution = "python-sat"
 
     def __init__(self, argument: str = "") -> None:
         KernelSolver.__init__(self, argument)

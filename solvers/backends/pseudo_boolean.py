@@ -26,12 +26,12 @@ class PseudoBoolean(Commanded):
         See :class:`Commanded`.
     """
 
-    name: ClassVar[str] = "pb"
-    module: ClassVar[str] = "solvers"
-    distribution: ClassVar[str] = "dualquery"
+    name = "pb"
+    module = "solvers"
+    distribution = "dualquery"
     marks: ClassVar[Mapping[str, str]] = {"{opb}": "problem.opb"}
-    example: ClassVar[str] = "'pb:roundingsat --print-sol=1' or 'pb:minisat+'"
-    bits: ClassVar[int] = 52
+    example = "'pb:roundingsat --print-sol=1' or 'pb:minisat+'"
+    bits = 52
     """Size of the sum of all weights."""
 
     def encode(self, kernel: BestResponse) -> Encoding:
@@ -47,10 +47,10 @@ class PseudoBoolean(Commanded):
 class Clasp(PseudoBoolean):
     """Clasp, of the package clingo, in a process of its own; takes no argument."""
 
-    name: ClassVar[str] = "clasp"
-    module: ClassVar[str] = "clingo"
-    distribution: ClassVar[str] = "clingo"
-    bits: ClassVar[int] = 30  # its weights have 32
+    name = "clasp"
+    module = "clingo"
+    distribution = "clingo"
+    bits = 30  # its weights have 32
 
     def __init__(self, argument: str = "") -> None:
         KernelSolver.__init__(self, argument)

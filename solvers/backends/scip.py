@@ -6,7 +6,7 @@ import math
 import tempfile
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,15 +49,12 @@ _INFINITY = 1e20
 class Scip(Formulated):
     """Branch and cut by SCIP."""
 
-    name: ClassVar[str] = "scip"
-    capabilities: ClassVar[frozenset[Capability]] = Formulated.capabilities | {
-        Capability.HINT,
-        Capability.SEED,
-    }
-    module: ClassVar[str] = "pyscipopt"
-    distribution: ClassVar[str] = "pyscipopt"
-    imports: tuple[str, ...] = ("pyscipopt",)
-    least_seconds_per_term: ClassVar[float] = 60e-6
+    name = "scip"
+    capabilities = Formulated.capabilities | {Capability.HINT, Capability.SEED}
+    module = "pyscipopt"
+    distribution = "pyscipopt"
+    imports = ("pyscipopt",)
+    least_seconds_per_term = 60e-6
 
     def search(
         self, kernel: BestResponse, limits: SearchLimits, start: NDArray[np.uint8] | None

@@ -12,7 +12,6 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,8 +39,11 @@ _LEAST_SECONDS_PER_TERM = 60e-6
 _LAST_WORDS = 0.05
 _LONGEST_SECONDS = 1e6
 
-_BOUND = re.compile(r"(?:Initial lower and upper bounds|Optimality gap): \[(\d+),|Optimum: (\d+) ")
-_SOLUTION = re.compile(r"New solution: (\d+)")
+_BOUND = re.compile(
+    r"(?:Initial lower and upper bounds|Optimality gap): \[([0-9]{1,18}),|Optimum: ([0-9]{1,18}) "
+)
+_SOLUTION = re.compile(r"New solution: ([0-9]{1,18})(?![0-9])")
+_VALUE = re.compile(r"[0-9]{1,9}")
 
 
 class Toulbar2(KernelSolver):
@@ -59,18 +61,14 @@ class Toulbar2(KernelSolver):
         If the argument is another one.
     """
 
-    name: ClassVar[str] = "toulbar2"
-    capabilities: ClassVar[frozenset[Capability]] = frozenset(
-        {
-            Capability.EXACT,
-            Capability.BOUND,
-            Capability.GROUPS,
-            Capability.LINEAR_CONSTRAINTS,
-            Capability.SEED,
-        }
-    )
-    module: ClassVar[str] = "pytoulbar2"
-    distribution: ClassVar[str] = "pytoulbar2"
+    name = "toulbar2"
+    capabilities = KernelSolver.capabilities | {
+        Capability.EXACT,
+        Capability.BOUND,
+        Capability.SEED,
+    }
+    module = "pytoulbar2"
+    distribution = "pytoulbar2"
 
     def __init__(self, argument: str = "") -> None:
         if argument not in ("", "vns"):
@@ -85,10 +83,7 @@ class Toulbar2(KernelSolver):
         return _LEAST_SECONDS + _LEAST_SECONDS_PER_TERM * size
 
     def search(
-        self,
-        kernel: BestResponse,
-        limits: SearchLimits,
-        start: NDArray[np.uint8] | None,  # noqa: ARG002
+        self, kernel: BestResponse, limits: SearchLimits, start: NDArray[np.uint8] | None
     ) -> SearchResult:
         """Write the network and read what the search finds."""
         network = cost_network(kernel)
@@ -132,11 +127,19 @@ class _SearchLog:
         """Take a line; a solution's values follow its cost."""
         announced, self._announced = self._announced, None
         if announced is not None:
-            words = line.split()
-            if len(words) == len(self._network.sizes):
-                self.record = self._network.record(np.array(words, np.int64))
+            values = self._values(line.split())
+            if values is not None:
+                self.record = self._network.record(values)
                 self.cost, self.found = announced, self._limits.elapsed()
         elif solution := _SOLUTION.match(line):
             self._announced = int(solution[1])
         elif bound := _BOUND.search(line):
             self.least = max(self.least, int(bound[1] or bound[2]))
+
+    def _values(self, words: list[str]) -> NDArray[np.int64] | None:
+        """Return the values that words are, one a variable; None if they are something else."""
+        sizes = self._network.sizes
+        if len(words) != len(sizes) or not all(map(_VALUE.fullmatch, words)):
+            return None
+        values = np.array(words, np.int64)
+        return values if np.all(values < sizes) else None

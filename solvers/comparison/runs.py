@@ -1,8 +1,8 @@
 """One solver on one problem, in a process of its own.
 
-Before the clock starts, the process solves a tiny problem and, for a second at most, the problem
-itself, so that neither imports nor compilation count. A solver that crashes, or does not come
-back, takes only its own process with it.
+Before the clock starts, the process solves a tiny problem and, for the shortest limit and a second
+at most, the problem itself, so that neither imports nor compilation count. A solver that crashes,
+or does not come back, takes only its own process with it.
 
 How good a record a solver has after some time is measured by asking it several times, with
 growing limits: this needs nothing of a solver, counts model building and all, and is what a round
@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.errors import SolverError
+from solvers.kernel_solver import COMPILED
 from solvers.problem import BestResponse
 from solvers.protocol import Solver
 from solvers.registry import get_solver
@@ -142,7 +143,7 @@ def _measure(
     named: NamedProblem, solver: str, limits: list[float], threads: int, seed: int, reduced: bool
 ) -> Iterator[Measurement]:
     """Yield the measurements of one solver on one problem, limit by limit."""
-    context = multiprocessing.get_context("spawn")
+    context = _context()
     ours, theirs = context.Pipe()
     arguments = (theirs, solver, named.problem, named.hint, limits, threads, seed, reduced)
     process = context.Process(target=_serve, args=arguments, daemon=True)
@@ -174,6 +175,15 @@ def _measure(
         process.join()
 
 
+def _context() -> Any:
+    """Return how processes start: where the system can, from one that has loaded what all need."""
+    if "forkserver" not in multiprocessing.get_all_start_methods():
+        return multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([__name__, *COMPILED])
+    return context
+
+
 def _receive(connection: Connection, seconds: float) -> Any:
     if not connection.poll(seconds):
         raise TimeoutError
@@ -200,7 +210,7 @@ def _serve(
             from solvers.reducing import Reducing
 
             solver = Reducing(solver)
-        _warm_up(solver, problem, min(limits[-1], _WARM_UP_SECONDS))
+        _warm_up(solver, problem, min(limits[0], _WARM_UP_SECONDS))
     except SolverError as error:
         connection.send(str(error))
         return

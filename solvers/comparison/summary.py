@@ -44,9 +44,9 @@ class SolverSummary:
         On how many it had no record of its own, refused, crashed or did not come back.
     wrong
         On how many some record beats the bound that it stated.
-    incumbent_seconds, close_seconds, proof_seconds
-        Seconds to the best known objective, to within 1% of it, and to the proof; None if it got
-        there on no problem.
+    first_seconds, incumbent_seconds, close_seconds, proof_seconds
+        Seconds to the first record that was seen, to the best known objective, to within 1% of it,
+        and to the proof; None if it got there on no problem.
     gap
         Mean distance from the best known objective at the full limit, as a share of it. A problem
         without a record of its own counts as 1.
@@ -66,6 +66,7 @@ class SolverSummary:
     proven: int
     failed: int
     wrong: int
+    first_seconds: float | None
     incumbent_seconds: float | None
     close_seconds: float | None
     proof_seconds: float | None
@@ -161,6 +162,7 @@ def _summary(
     name: str, calls: list[Measurement], best: dict[str, float], limit: float
 ) -> SolverSummary:
     runs = by_instance(calls)
+    first = [time_to(run, best[key], math.inf) for key, run in runs.items() if key in best]
     exact = [time_to(run, best[key], EXACT) for key, run in runs.items() if key in best]
     close = [time_to(run, best[key], CLOSE) for key, run in runs.items() if key in best]
     proofs = [proof_time(run) for key, run in runs.items() if key in best]
@@ -182,6 +184,7 @@ def _summary(
         proven=_count(proofs),
         failed=sum(call.status not in OWN for call in last.values()),
         wrong=sum(bound < best[key] - _WRONG * abs(best[key]) for key, bound in bounds.items()),
+        first_seconds=_mean_time(first, limit),
         incumbent_seconds=_mean_time(exact, limit),
         close_seconds=_mean_time(close, limit),
         proof_seconds=_mean_time(proofs, limit),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import lzma
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -24,7 +24,8 @@ _LARGEST_DICTIONARY = 1 << 28
 
 _PIECE = 1 << 20
 
-SUFFIXES = (".wcnf", ".lp", ".mps")
+SUFFIXES = (".wcnf", ".lp", ".mps", ".opb")
+_WRITTEN = (".wcnf", ".lp", ".mps")
 _COMPRESSIONS = (".gz", ".xz")
 
 
@@ -34,7 +35,7 @@ def is_instance_file(path: str | Path) -> bool:
 
 
 def read_instance(path: str | Path) -> Instance:
-    """Read a problem from a ``.wcnf``, ``.lp`` or ``.mps`` file, also with ``.gz`` or ``.xz``.
+    """Read a problem from a file of one of :data:`SUFFIXES`, also with ``.gz`` or ``.xz``.
 
     Raises
     ------
@@ -53,6 +54,11 @@ def read_instance(path: str | Path) -> Instance:
 
             return parse_wcnf(text, str(path))
         from solvers.formats.recognition import recognise
+
+        if suffix == ".opb":
+            from solvers.formats.opb_reader import parse_opb
+
+            return recognise(parse_opb(text, str(path)))
         from solvers.formats.scip_process import read_program_apart
 
         return recognise(read_program_apart(text, suffix, str(path)))
@@ -87,7 +93,7 @@ def write_instance(path: str | Path, problem: BestResponse) -> None:
         If the file cannot be written, or its suffix names no format.
     """
     path = Path(path)
-    suffix = _checked_suffix(path)
+    suffix = _checked_suffix(path, _WRITTEN)
     if suffix == ".wcnf":
         from solvers.formats.clauses import encode
         from solvers.formats.wcnf import wcnf_text
@@ -117,11 +123,12 @@ def _format_of(path: Path) -> str:
     return suffixes[-1] if suffixes else ""
 
 
-def _checked_suffix(path: Path) -> str:
+def _checked_suffix(path: Path, known: Sequence[str] = SUFFIXES) -> str:
     suffix = _format_of(path)
-    if suffix not in SUFFIXES:
+    if suffix not in known:
         raise SolverError(
-            f"{path}: the suffix names no format of problems; expected {', '.join(SUFFIXES)} "
+            f"{path}: the suffix names no format of problems that can be "
+            f"{'read' if known is SUFFIXES else 'written'}; expected {', '.join(known)} "
             "(also with .gz or .xz)"
         )
     return suffix

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -57,6 +58,40 @@ class NamedProgram(NamedTuple):
     program: LinearProgram
     columns: list[str]
     rows: list[str]
+
+
+def summed_rows(
+    indptr: Sequence[int],
+    columns: Sequence[int],
+    coefficients: Sequence[float],
+    bounds: NDArray[np.float64],
+    width: int,
+) -> Rows:
+    """Return rows in which every column occurs once.
+
+    Parameters
+    ----------
+    indptr, columns, coefficients
+        The entries of row ``r`` are those from ``indptr[r]`` to ``indptr[r + 1]``; columns may
+        repeat.
+    bounds
+        float64, shape ``(rows, 2)``: lower and upper.
+    width
+        Number of columns.
+    """
+    from scipy.sparse import csr_array
+
+    entries = np.array(coefficients, np.float64), np.array(columns, np.int32), np.array(indptr)
+    matrix = csr_array(entries, shape=(len(bounds), width))
+    matrix.sum_duplicates()
+    matrix.eliminate_zeros()
+    return Rows(
+        matrix.indptr.astype(np.int64),
+        matrix.indices.astype(np.int32),
+        matrix.data.astype(np.float64),
+        bounds[:, 0],
+        bounds[:, 1],
+    )
 
 
 def named_program(problem: BestResponse) -> NamedProgram:

@@ -17,9 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from solvers.constraints import Rows
 from solvers.errors import MalformedFileError
-from solvers.formats.program import MARK, Program
+from solvers.formats.program import MARK, Program, summed_rows
 
 _INFINITY = 1e20
 """SCIP's own."""
@@ -87,7 +86,7 @@ def read_program(text: str, suffix: str, name: str) -> Program:
         constant=sign * float(model.getObjoffset()),
         terms=np.zeros((0, 1), np.int32),
         weights=np.zeros(0),
-        rows=_summed(indptr, columns, coefficients, bounds, len(variables)),
+        rows=summed_rows(indptr, columns, coefficients, bounds, len(variables)),
         minimises=sign < 0,
         attributes=attributes,
     )
@@ -164,25 +163,6 @@ def _check_binary(variable: Any, name: str) -> None:
             f"{name}: integer variable {variable.name!r} may be {lower:g} to {upper:g}; "
             "only 0-1 programs are read, so bound it by 0 and 1"
         )
-
-
-def _summed(
-    indptr: list[int], columns: list[int], coefficients: list[float], bounds: Any, width: int
-) -> Rows:
-    """Return rows in which every column occurs once."""
-    from scipy.sparse import csr_array
-
-    entries = np.array(coefficients, np.float64), np.array(columns, np.int32), np.array(indptr)
-    matrix = csr_array(entries, shape=(len(bounds), width))
-    matrix.sum_duplicates()
-    matrix.eliminate_zeros()
-    return Rows(
-        matrix.indptr.astype(np.int64),
-        matrix.indices.astype(np.int32),
-        matrix.data.astype(np.float64),
-        bounds[:, 0],
-        bounds[:, 1],
-    )
 
 
 def _marked(text: str, name: str) -> int | None:

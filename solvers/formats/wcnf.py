@@ -242,7 +242,8 @@ class _Parser:
                 case ["best", best] if math.isfinite(float(best)):
                     self.best = float(best)
                 case ["group", *members] if members:
-                    self.groups.append([int(member) - 1 for member in members])
+                    numbers = np.array([int(member) - 1 for member in members], np.int32)
+                    self.groups.append(numbers.tolist())
                 case ["constraint", lower, upper, *pairs] if len(pairs) % 2 == 0:
                     self.constraints.append(
                         LinearConstraint(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -12,7 +12,9 @@ import pytest
 from dualquery.audit.games import Game, audit_game
 from dualquery.audit.guides import EveryPath, RandomPath, TooManyPaths
 from dualquery.audit.patching import replaced
+from dualquery.audit.tables import UNITS, name_of
 from dualquery.data.domain import Domain
+from dualquery.data.schema.grids import Grid
 from dualquery.mechanisms.protocol import Budget, Details, Mechanism, Outcome, Plan
 from dualquery.mechanisms.registry import configure
 from dualquery.privacy.events import LaplaceNoise
@@ -21,7 +23,8 @@ from dualquery.queries.conjunctions import Workload
 from dualquery.queries.parities import Parities
 from dualquery.room.curator import Curator
 from dualquery.room.noise.laplace import Laplace
-from dualquery.room.statistics import OneQuery
+from dualquery.room.sensitivity.moves import Moves
+from dualquery.room.statistics import ColumnSums, OneQuery
 from dualquery.room.statistics import counts as count_statistics
 from dualquery.runtime.errors import BadInputError
 
@@ -145,3 +148,44 @@ def test_queries_that_a_mechanism_does_not_answer_are_no_violation(name) -> None
     """They are refused before anything is planned, as in a release."""
     with pytest.raises(BadInputError, match="answers conjunctions, not Parities"):
         _ = game(name, {}, queries=Parities(2, 2)).plan
+
+
+@pytest.mark.parametrize("name", ["mwem", "dualquery", "smalldb", "laplace"])
+def test_the_paths_that_differ_in_the_last_draw_are_known_from_one(name) -> None:
+    """What is computed of them is what playing each of them shows."""
+    options = {"mwem": {"iterations": 1, "records": 2}, "smalldb": {"size": 2}}.get(name, {})
+    if name == "dualquery":
+        options = {"rounds": 2, "samples": 2}
+    queries = BINARY if name != "laplace" else Workload(np.array([[0]], np.int32), Domain.binary(1))
+    played, one, other = game(name, options, queries=queries), EveryPath(500), EveryPath(500)
+    each, known = [], []
+    more = True
+    while more:
+        each.append(played.play(one).log_chances())
+        more = one.next_path()
+    more = True
+    plays = 0
+    while more:
+        rooms = played.play(other)
+        plays += 1
+        if other.at_first:
+            known += rooms.log_chances_of(other.outcomes())
+        more = other.next_path(known=True)
+    assert one.paths == other.paths == len(each) == len(known)
+    assert 2 * plays <= len(each)
+    np.testing.assert_allclose(known, each, atol=1e-12)
+
+
+@pytest.mark.parametrize("relation", [*RELATIONS, *UNITS], ids=name_of)
+def test_means_that_are_bought_cost_what_is_charged(relation) -> None:
+    grid = Grid("x", -1.0, 1.0, 2, exact=True)
+    queries = Workload(np.array([[0]], np.int32), Domain.binary(1))
+    bought = replace(game("laplace", {}, relation, queries=queries, rows=1), grids=(grid,))
+    found = audit_game(bought, paths=2, most=500)
+    assert found.violations == []
+    assert 0.5 < found.share <= 1 + 1e-9
+    with replaced(ColumnSums, "moves", lambda *_: Moves.of_entries(1, 0.5)):
+        found = audit_game(
+            replace(game("laplace", {}, relation, queries=queries, rows=1), grids=(grid,)), 2, 500
+        )
+    assert any("delta of the budget" in line for line in found.violations)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dualquery.audit import repeated
-from dualquery.audit.repeated import ERROR, audit_fresh_draws, audit_releases
+from dualquery.audit.repeated import ERROR, Asked, audit_fresh_draws, audit_releases
 from dualquery.privacy.neighbours import RELATIONS, Neighbours
 
 
@@ -63,12 +63,12 @@ def test_delta_is_taken_off() -> None:
 @pytest.mark.parametrize("relation", RELATIONS)
 def test_releases_of_a_mechanism_that_looks_at_nothing(relation, monkeypatch) -> None:
     monkeypatch.setattr(repeated, "LEAST", 12)
-    found = audit_releases("uniform", {"records": 2}, relation, 1.0, 0.0, 12)
+    found = audit_releases(Asked("uniform", {"records": 2}, relation, 1.0), 0.0, 12)
     assert (found.violations, found.tried, found.pairs) == ([], 24, 1)
 
 
 def test_a_mechanism_that_refuses_is_a_remark() -> None:
-    found = audit_releases("randomized-response", {}, Neighbours.ADD_REMOVE, 1.0, 0.0, 1)
+    found = audit_releases(Asked("randomized-response", {}, Neighbours.ADD_REMOVE, 1.0), 0.0, 1)
     assert "gives away the number of reports" in found.remarks[0]
     assert found.violations == []
 

@@ -11,20 +11,21 @@ from dualquery.audit.sensitivities import (
     audit_planned,
     audit_row_count,
 )
-from dualquery.audit.tables import UNITS, name_of
+from dualquery.audit.tables import UNITS, WEIGHTS, name_of
 from dualquery.audit.units import audit_units
 from dualquery.mechanisms.registry import configure
 from dualquery.privacy.neighbours import RELATIONS, Neighbours
 from dualquery.room.statistics import AllQueries
 
 both_relations = pytest.mark.parametrize("relation", [*RELATIONS, *UNITS], ids=name_of)
+every_relation = pytest.mark.parametrize("relation", [*RELATIONS, *UNITS, *WEIGHTS], ids=name_of)
 
 
 def test_everything_that_the_room_counts_has_a_case() -> None:
     assert set(CASES) == set(EVERYTHING)
 
 
-@both_relations
+@every_relation
 @pytest.mark.parametrize("kind", EVERYTHING, ids=lambda k: k.__name__)
 def test_nothing_moves_by_more_than_is_charged(kind, relation) -> None:
     found = audit_moves(kind, relation, 8)
@@ -50,12 +51,13 @@ def test_plans_are_found_and_tried(name, relation) -> None:
 
 
 def test_the_number_of_rows() -> None:
-    for relation in (Neighbours.ADD_REMOVE, *UNITS):
+    for relation in (Neighbours.ADD_REMOVE, *UNITS, *WEIGHTS):
         found = audit_row_count(3, relation)
         assert (found.violations, found.tried) == ([], 3)
         assert found.share == pytest.approx(1)
 
 
-def test_the_rows_of_units() -> None:
-    found = audit_units(20)
-    assert (found.violations, found.tried) == ([], 20)
+@pytest.mark.parametrize("relation", [UNITS[0], *WEIGHTS], ids=name_of)
+def test_which_rows_count(relation) -> None:
+    found = audit_units(20, relation)
+    assert (found.violations, found.tried, found.share) == ([], 20, 1)

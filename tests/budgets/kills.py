@@ -18,11 +18,12 @@ import os
 import random
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from dualquery.budgets.budget_file import BudgetFile
+from tests.tables import write_people
 
 EPSILON, DELTA = 0.1, 1e-8
 """Of each release."""
@@ -71,6 +72,28 @@ class Tally:
 
 
 GAUSSIAN = ("--mechanism", "gaussian")
+UNIT = ("--unit", "home", "--max-rows-per-unit", "3", "--rows", "40")
+WEIGHT = ("--weight", "w", "--max-weight", "5", "--rows", "100")
+MEANS = ("--means", "age")
+OF_ALL_KINDS = (
+    GAUSSIAN,
+    (*GAUSSIAN, *UNIT),
+    (*GAUSSIAN, *WEIGHT),
+    (*GAUSSIAN, *MEANS),
+    ("--mechanism", "matrix", *UNIT, *WEIGHT, *MEANS),
+)
+"""Ways to make a release; those of one budget file are all made in one of them."""
+
+
+def write_homes(folder: Path, rows: int) -> tuple[Path, Path]:
+    """Write people with the home that each lives in and a weight, and the schema."""
+    import polars as pl
+
+    table, schema = write_people(folder, rows)
+    people = pl.read_csv(table).with_row_index("row")
+    people = people.with_columns(home=pl.col("row") % 15, w=pl.col("row") % 7).drop("row")
+    people.write_csv(table)
+    return table, schema
 
 
 def work(
@@ -122,7 +145,7 @@ def rounds_of_kills(
     *,
     workers: int = 2,
     longest: float = 0.5,
-    how: tuple[str, ...] = GAUSSIAN,
+    hows: Sequence[tuple[str, ...]] = (GAUSSIAN,),
     after: Callable[[Path], None] = lambda folder: None,
 ) -> Tally:
     """Kill workers until there were enough kills, and count what they left.
@@ -141,20 +164,22 @@ def rounds_of_kills(
         Processes on one budget file at a time.
     longest
         Most seconds that a worker lives after the stage.
-    how
-        Options of the releases.
+    hows
+        Options of the releases: those of the first budget file, of the second, and so on.
     after
         Called when all workers of a round are dead.
     """
     instants = random.Random(seed)
     state = os.environ["XDG_STATE_HOME"]
     tally = Tally()
-    folder = place
+    folder, how = place, hows[0]
     while tally.kills < kills:
         if folder is place or any(folder.glob(f"{REFUSED}-*")):
             folder = place / f"file-{tally.files}"
             folder.mkdir()
-            BudgetFile.create(folder / BUDGET, **WHOLE)
+            how = hows[tally.files % len(hows)]
+            unit = "home" if "--unit" in how else "row"
+            BudgetFile.create(folder / BUDGET, **WHOLE, unit=unit)
             tally.files += 1
         names = [f"{tally.kills}-{number}" for number in range(workers)]
         started = [

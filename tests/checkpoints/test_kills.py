@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from dualquery.cli.main import main
-from tests.budgets.kills import GAUSSIAN, Tally, rounds_of_kills
-from tests.tables import write_people
+from tests.budgets.kills import GAUSSIAN, OF_ALL_KINDS, Tally, rounds_of_kills, write_homes
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
 
@@ -57,24 +56,31 @@ def check(tally: Tally, kills: int) -> None:
     assert tally.overspent == tally.lost == tally.torn == tally.faults == 0
 
 
-@pytest.mark.parametrize("how", [GAUSSIAN, GAME], ids=["gaussian", "game"])
+ways = pytest.mark.parametrize(
+    "how", [GAUSSIAN, GAME, OF_ALL_KINDS[-1]], ids=["gaussian", "game", "units, weights and means"]
+)
+
+
+@ways
 def test_a_few(tmp_path, how) -> None:
     resumed = Resumed()
-    table, schema = write_people(tmp_path, rows=50)
+    table, schema = write_homes(tmp_path, rows=50)
     (tmp_path / "work").mkdir()
     tally = rounds_of_kills(
-        tmp_path / "work", table, schema, 4, seed=1, longest=1.0, how=how, after=resumed
+        tmp_path / "work", table, schema, 4, seed=1, longest=1.0, hows=[how], after=resumed
     )
     check(tally, 4)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("how", [GAUSSIAN, GAME], ids=["gaussian", "game"])
+@ways
 def test_many(tmp_path, how) -> None:
     resumed = Resumed()
-    table, schema = write_people(tmp_path, rows=50)
+    table, schema = write_homes(tmp_path, rows=50)
     (tmp_path / "work").mkdir()
-    tally = rounds_of_kills(tmp_path / "work", table, schema, 150, seed=2, how=how, after=resumed)
+    tally = rounds_of_kills(
+        tmp_path / "work", table, schema, 150, seed=2, hows=[how], after=resumed
+    )
     print(tally, dict(resumed.done))
     check(tally, 150)
     assert resumed.done["goes on"] > 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from dualquery.budgets.budget_file import BudgetFile
 from dualquery.checkpoints.checkpoint import Checkpoint
 from dualquery.releases.reservation import reserve, resume
 from dualquery.room.randomness import SeededRandomness
+from dualquery.rules.reading import rules_of
 from dualquery.runtime.errors import BadInputError, InterruptedRun
 from dualquery.verification import verify
 from tests.tables import SCHEMA, people
@@ -134,6 +136,22 @@ def test_a_run_of_many_draws_goes_on(tmp_path, monkeypatch, name, when) -> None:
     np.testing.assert_array_equal(again.answers, made.answers)
     assert verify(tmp_path / "out").faults == ()
     assert not path.exists()
+
+
+@pytest.mark.parametrize("name", ["game", "sampled"])
+def test_a_run_that_goes_on_keeps_rules_and_buys_means(tmp_path, monkeypatch, name) -> None:
+    """Stopped behind the mean, which is drawn first, and before the mechanism has drawn all."""
+    rules = ("age<25 => job=nurse", "constant=b => flag")
+    ruled = replace(SCHEMA, rules=rules)
+    asked = {**MANY[name], "schema": ruled, "means": "age"}
+    path = stop(monkeypatch, tmp_path / "out", 3, "after", **asked)
+    before = draws_of(path)
+    with resume(path, no_other_copy=True) as place:
+        made = make(place, **asked)
+        assert draws_of(path)[: len(before)] == before
+    assert len(made.means) == 1
+    assert made.records is not None
+    assert (rules_of(ruled).broken(made.records) < 0).all()
 
 
 @pytest.mark.parametrize("draw", [1, 7])

@@ -158,7 +158,7 @@ def test_schema_files_that_are_none(dualquery, here, tmp_path, text) -> None:
         (["--mechanism", "gaussian", "--rounds", "3"], "'gaussian' has no option 'rounds'"),
         (["--mechanism", "uniform", "--eta", "3"], "has no option 'eta'"),
         (["--mechanism", "laplace", "--solver", "scip"], "has no option 'solver'"),
-        (["--repetitions", "3"], "'dualquery' has no option 'repetitions'"),
+        (["--repetitions", "3", "--eta", "1"], "'dualquery' has no option 'repetitions'"),
         (["--solver", "cplux"], "unknown solver 'cplux'; did you mean 'cplex'?"),
         (["--solver", ""], "unknown solver ''"),
         (["--solver", "highs:upside-down"], "upside-down"),

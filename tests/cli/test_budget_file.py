@@ -148,7 +148,7 @@ def test_compare_solvers_charges_a_file(dualquery: Run, files, here: Path) -> No
     assert dualquery("convert", "out/problems/round-2.wcnf", "p.lp").code == 0
     on_files = dualquery("compare-solvers", "p.lp", "--budget", "b.budget", "--out", "more")
     assert on_files.code == 2
-    assert "a budget file is charged for a run on a table" in on_files.last
+    assert "--budget is about a run on a table" in on_files.last
     assert dualquery("budget", "show", "b.budget", "--json").json["spent"]["epsilon"] == 0.6
 
 

@@ -853,25 +853,44 @@ def test_auto_goes_by_the_rows_stated_where_their_number_is_private(dualquery, f
         ["-o", "burn_in=0.5"],
     ],
 )
-def test_options_without_a_mechanism_are_dualquerys(dualquery, files, option) -> None:
+def test_options_of_a_game_imply_it(dualquery, files, option) -> None:
     base = ["release", files[0], "--schema", files[1], "--queries", "20", "--way", "2"]
     done = dualquery(*base, "--epsilon", "3", *option, "--json")
     assert done.code == 0, done.err
     assert done.json["mechanism"] == "dualquery"
-    assert "mechanism dualquery, because options were given without a mechanism" in done.err
-    refused = dualquery(*base, "--mechanism", "auto", *option, "--out", "refused")
-    assert refused.code == 2
-    assert "'auto' has no option" in refused.last
-    assert "name the mechanism that has it" in refused.last
+    assert "mechanism dualquery, because it has the options that were given" in done.err
 
 
-def test_an_option_of_another_mechanism_needs_its_name(dualquery, here) -> None:
-    refused = dualquery("release", "-o", "components=8")
+@pytest.mark.parametrize("named", [(), ("--mechanism", "auto")])
+def test_options_go_to_the_mechanism_that_auto_takes(dualquery, files, named) -> None:
+    base = ["release", files[0], "--schema", files[1], "--queries", "20", "--way", "2", *named]
+    base += ["--json", "-o", "records=7"]
+    usual = dualquery(*base, "--out", "usual").json
+    assert (usual["mechanism"], usual["parameters"]["mechanism"]) == ("auto", "matrix")
+    assert usual["parameters"]["records"] == 7
+    pure = dualquery(*base, "--delta", "0", "--out", "pure")
+    assert "'dualquery' has no option 'records'" in pure.last
+    steps = dualquery(*base, "-o", "components=16", "--out", "steps").json
+    assert steps["parameters"]["components"] == 16
+
+
+def test_auto_takes_no_mechanism_that_lacks_an_option(dualquery, files, here) -> None:
+    base = ["release", files[0], "--schema", files[1], "--queries", "20", "--way", "2"]
+    base += ["--mechanism", "auto", "--epsilon", "3"]
+    done = dualquery(*base, "--rounds", "6", "--json", "--out", "game")
+    assert done.json["parameters"]["mechanism"] == "dualquery"
+    refused = dualquery(*base, "--delta", "0", "-o", "components=8", "--out", "refused")
     assert refused.code == 2
     assert "'dualquery' has no option 'components'" in refused.last
-    assert "name the mechanism that has it" in refused.last
-    assert "burn_in" in dualquery("release", "-o", "help").out
-    assert names(here) == set()
+    unknown = dualquery(*base, "-o", "population=8", "--out", "unknown")
+    assert "'auto' has no option 'population'" in unknown.last
+    assert "name the mechanism that has it" in unknown.last
+    twice = dualquery(*base, "-o", "records=7", "--records", "8", "--out", "twice")
+    assert "--records is 8, and -o records is 7" in twice.last
+    shown = dualquery("release", "-o", "help").out
+    assert "components" in shown
+    assert "burn_in" in shown
+    assert names(here) == {"game"}
 
 
 def test_config_names_the_mechanism_or_implies_it(dualquery, files, tmp_path) -> None:
@@ -881,7 +900,8 @@ def test_config_names_the_mechanism_or_implies_it(dualquery, files, tmp_path) ->
     done = dualquery(*base, config(tmp_path, text + "rounds = 5\n"), "--out", "implied")
     assert done.json["mechanism"] == "dualquery"
     named = config(tmp_path, text + "mechanism = 'auto'\nrounds = 5\n")
-    assert "'auto' has no option 'rounds'" in dualquery(*base, named, "--out", "named").last
+    chosen = dualquery(*base, named, "--out", "named").json["parameters"]["mechanism"]
+    assert chosen == "dualquery"
 
 
 @pytest.mark.parametrize(

@@ -91,6 +91,28 @@ def test_problems_of_a_private_table_are_a_release(dualquery: Run, here: Path) -
                 and np.array_equal(first.weights, again.weights))  # fmt: skip
 
 
+def test_units_and_weights_are_those_of_the_run(dualquery: Run, here: Path) -> None:
+    compare_flags(dualquery, here)
+    table = pl.read_csv("t.csv").with_columns(
+        home=pl.int_range(pl.len()) // 2, w=pl.lit(1.5), other=pl.lit(1)
+    )
+    table.write_csv(here / "homes.csv")
+    base = ["compare-solvers", "homes.csv", "--schema", "s.json", "--queries", 50, "--at", 2]
+    base += ["-o", "samples=20", "--solvers", "local-search", "--solver-timeout", 0.1]
+    units = dualquery(*base, "--unit", "home", "--max-rows-per-unit", 2, "--out", "units")
+    assert units.code == 0, units.err
+    stored = json.loads((here / "units/privacy.json").read_text())
+    assert stored["delta"] == pytest.approx(1 / 200**2)
+    assert "'home'" in units.out
+    heavy = dualquery(*base, "--weight", "w", "--max-weight", 3, "--out", "heavy")
+    assert "onditional on the weights in column 'w'" in heavy.out
+    alone = dualquery(*base, "--unit", "home", "--out", "alone")
+    assert "--unit home needs --max-rows-per-unit" in alone.last
+    write_instance(here / "p.wcnf", sampled_problem(6, 10, 0))
+    on_files = dualquery("compare-solvers", "p.wcnf", "--unit", "home", "--out", "files")
+    assert "--unit is about a run on a table" in on_files.last
+
+
 def test_a_seed_marks_every_file_of_a_private_table(dualquery: Run, here: Path) -> None:
     done = compare_flags(dualquery, here, "--seed", 0)
     assert done.code == 0, done.err

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from dualquery.cli.dry_run import time_text
 from dualquery.cli.main import main
 from dualquery.data.schema.files import write_schema
 from tests.tables import SCHEMA, people
@@ -31,6 +32,7 @@ def test_it_says_what_the_release_says(table: Path, capsys) -> None:
     assert 0 < planned["epsilon"] <= made["privacy"]["epsilon"]
     assert planned["delta"] == made["privacy"]["delta"]
     assert planned["expected"]["max_error"]["about"] > 0
+    assert planned["seconds"] > 0
 
 
 def test_nothing_is_made_or_charged(table: Path, capsys) -> None:
@@ -40,6 +42,7 @@ def test_nothing_is_made_or_charged(table: Path, capsys) -> None:
     told = capsys.readouterr().out
     assert "300 rows" in told
     assert "memory: about" in told
+    assert "time: about" in told
 
 
 def test_no_row_is_read(table: Path, capsys) -> None:
@@ -69,3 +72,21 @@ def test_what_it_cannot_know_is_asked_for(table: Path, capsys, asked, message) -
     people().write_csv("p.csv")
     assert main(["release", *asked, "--dry-run"]) == 2
     assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("seconds", "told"),
+    [(None, "no estimate"), (3.14159, "about 3.1 seconds"), (119.0, "about 120 seconds"),
+     (150.0, "about 2.5 minutes"), (40_000.0, "about 11 hours")],
+)  # fmt: skip
+def test_times_have_two_digits(seconds, told) -> None:
+    assert f"time: {told}" in time_text(seconds)
+
+
+def test_items_that_options_declare_need_no_schema(table: Path, capsys) -> None:
+    Path("baskets.dat").write_text("nonsense\n")  # no row is read
+    asked = ["release", "baskets.dat", "--rows", "500", "--way", "2", "--dry-run"]
+    assert main([*asked, "--columns", "0-9"]) == 0
+    assert "500 rows of 10 bits" in capsys.readouterr().out
+    assert main(asked) == 2
+    assert "of numbered items --columns" in capsys.readouterr().err

@@ -102,6 +102,25 @@ def test_codes_stay_codes() -> None:
     assert found["few"].column == Categorical("few", (("01",), ("02",)))
 
 
+def test_a_long_list_of_codes_is_told_by_frequencies_in_no_order() -> None:
+    generator = rng()
+    popular = generator.permutation(1 / np.arange(1, 91))
+    service = generator.choice(90, 20_000, p=popular / popular.sum())
+    service[:90] = range(90)
+    age = np.minimum(generator.gamma(4, 10, 20_000), 99).astype(int)
+    age[:100] = range(100)
+    spread = generator.integers(0, 120, 20_000)
+    rounded = np.where(generator.random(20_000) < 0.4, spread // 5 * 5, spread)
+    found = draft(service=service, age=age, rounded=rounded)
+    column = found["service"].column
+    assert isinstance(column, Categorical)
+    assert (column.bits, column.outside) == (64, "other")
+    assert "taken for codes" in found["service"].remark
+    for name in ("age", "rounded"):
+        assert isinstance(found[name].column, Numeric)
+        assert "if they are codes, list them as categories" in found[name].remark
+
+
 def test_markers_of_missing_values_are_proposed() -> None:
     frame = pl.DataFrame({"x": ["1", "?", "3"] * 40, "y": ["a", "NA", "b"] * 40})
     drafted = careful_draft(FrameSource(frame, block_rows=50))

@@ -1,7 +1,7 @@
 """Every form of input, odd and broken ones too: the page says what becomes of it, and it does.
 
-The table "What is read, and what is refused" of ``dualquery/data/README.md`` has a row for each
-function here, by its docstring. A row says ``read``, or quotes words of the message.
+`FORMS` has a maker for each row of the table "What is read, and what is refused" of
+``dualquery/data/README.md``, in its order. A row says ``read``, or quotes words of the message.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import gzip
 import io
 import re
+import sqlite3
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -17,10 +18,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from scipy import sparse
 
 from dualquery.cli.given_table import given_table
 from dualquery.data.readers.formats import source_of
-from dualquery.data.readers.source import ItemSource, Source, TableSource
+from dualquery.data.readers.source import ItemSource, TableSource
 from dualquery.runtime.errors import BadInputError
 
 PAGE = Path(__file__).resolve().parents[2] / "dualquery" / "data" / "README.md"
@@ -32,424 +34,222 @@ CSV = FRAME.write_csv()
 EXTRAS = ("fastexcel", "duckdb", "adbc_driver_sqlite.dbapi")
 
 Form = Callable[[Path], Any]
-FORMS: dict[str, Form] = {}
+"""Makes an input in an empty folder: what a reader takes, or how many rows were read of it."""
 
 
-def form(maker: Form) -> Form:
-    """Note a maker of an input by its docstring."""
-    assert maker.__doc__
-    FORMS[maker.__doc__] = maker
-    return maker
+def file(name: str, content: bytes | str = CSV, *, csv: str | None = None, form: str = "") -> Form:
+    """Return a maker of a file; ``csv`` is its dialect, ``form`` the prefix of its format."""
+
+    def make(folder: Path) -> Any:
+        path = written(folder, name, content)
+        if csv is None:
+            return f"{form}{path}"
+        with given_table(path, csv) as source:
+            return source_of(source)
+
+    return make
 
 
-def file(folder: Path, name: str, content: bytes | str = CSV) -> str:
+def written(folder: Path, name: str, content: bytes | str = CSV) -> str:
     path = folder / name
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     return str(path)
 
 
-def in_dialect(text: str, csv: str) -> Source:
-    with given_table(text, csv) as source:
-        return source_of(source)
+def saved(name: str, write: Callable[[Path], Any], *extras: str) -> Form:
+    """Return a maker of a file that a library writes; skipped without the extras."""
 
+    def make(folder: Path) -> Any:
+        for extra in extras:
+            pytest.importorskip(extra)
+        write(folder / name)
+        return str(folder / name)
 
-@form
-def csv_plain(folder: Path) -> Any:
-    """CSV in UTF-8, with a header"""
-    return file(folder, "t.csv")
+    return make
 
 
-@form
-def csv_mark(folder: Path) -> Any:
-    """CSV with a byte-order mark, lines ended by CR LF"""
-    return file(folder, "t.csv", b"\xef\xbb\xbf" + CSV.replace("\n", "\r\n").encode())
+def saved_bytes(write: Callable[[io.BytesIO], Any]) -> bytes:
+    """Return what a library writes."""
+    buffer = io.BytesIO()
+    write(buffer)
+    return buffer.getvalue()
 
 
-@form
-def csv_quoted(folder: Path) -> Any:
-    """CSV with commas, quotation marks and line ends in quoted cells"""
-    return file(folder, "t.csv", 'a,b\n"x,y",1\n"a ""b""\nc",2\n,3\n')
+def without(module: str, form: Form) -> Form:
+    """Return a maker of an input where a module cannot be imported."""
 
+    def make(folder: Path) -> Any:
+        sys.modules[module] = None  # type: ignore[assignment]
+        return form(folder)
 
-@form
-def csv_zipped(folder: Path) -> Any:
-    """CSV, gzipped, whatever its name"""
-    return file(folder, "t.csv", gzip.compress(CSV.encode(), mtime=0))
+    return make
 
 
-@form
-def csv_semicolons(folder: Path) -> Any:
-    """CSV separated by semicolons, tabs or bars"""
-    return file(folder, "t.csv", FRAME.write_csv(separator=";"))
+def sqlite(question: str) -> Form:
+    """Return a maker of a question to a database of SQLite."""
 
+    def make(folder: Path) -> Any:
+        with sqlite3.connect(folder / "d.db") as connection:
+            connection.execute("create table t (a int)")
+            connection.executemany("insert into t values (?)", [(i,) for i in range(ROWS)])
+        connection.close()
+        return f"adbc:sqlite:{folder}/d.db{question}"
 
-@form
-def csv_latin(folder: Path) -> Any:
-    """CSV in Latin-1 with `--csv encoding=latin-1`"""
-    return in_dialect(file(folder, "t.csv", CSV.encode("latin-1")), "encoding=latin-1")
+    return make
 
 
-@form
-def csv_latin_unsaid(folder: Path) -> Any:
-    """CSV in Latin-1, unsaid"""
-    return file(folder, "t.csv", CSV.encode("latin-1"))
+def needs(extra: str, form: Form) -> Form:
+    """Return a maker that is skipped without an extra."""
 
+    def make(folder: Path) -> Any:
+        pytest.importorskip(extra)
+        return form(folder)
 
-@form
-def csv_utf16(folder: Path) -> Any:
-    """CSV in UTF-16 with `--csv encoding=utf-16`"""
-    return in_dialect(file(folder, "t.csv", CSV.encode("utf-16")), "encoding=utf-16")
+    return make
 
 
-@form
-def csv_utf16_unsaid(folder: Path) -> Any:
-    """CSV in UTF-16, unsaid"""
-    return file(folder, "t.csv", CSV.encode("utf-16"))
+def constant(table: Any) -> Form:
+    """Return a maker of what needs no folder."""
+    return lambda _: table
 
 
-@form
-def csv_decimals(folder: Path) -> Any:
-    """CSV with decimal commas and `--csv 'delimiter=;,decimal=,'`"""
-    text = FRAME.write_csv(separator=";").replace(".", ",")
-    return in_dialect(file(folder, "t.csv", text), "delimiter=;,decimal=,")
-
-
-@form
-def csv_wrong_dialect(folder: Path) -> Any:
-    """`--csv` with an unknown key or encoding"""
-    return in_dialect(file(folder, "t.csv"), "encoding=klingon")
-
-
-@form
-def dialect_of_parquet(folder: Path) -> Any:
-    """`--csv` with a file of another format"""
-    FRAME.write_parquet(folder / "t.parquet")
-    return in_dialect(str(folder / "t.parquet"), "delimiter=;")
-
-
-@form
-def csv_ragged(folder: Path) -> Any:
-    """CSV with a row of more or fewer cells"""
-    return file(folder, "t.csv", CSV + "one\n")
-
-
-@form
-def csv_twins(folder: Path) -> Any:
-    """CSV with two columns of one name"""
-    return file(folder, "t.csv", "a,a\n1,2\n")
-
-
-@form
-def csv_no_header(folder: Path) -> Any:
-    """CSV whose first line is empty"""
-    return file(folder, "t.csv", "\na,b\n1,2\n")
-
-
-@form
-def csv_nul(folder: Path) -> Any:
-    """CSV with a NUL byte"""
-    return file(folder, "t.csv", b"a,b\n1,\0\n")
-
-
-@form
-def csv_truncated(folder: Path) -> Any:
-    """A gzipped file that ends in the middle"""
-    rows = "".join(f"{i},{i * i}\n" for i in range(9999))
-    return file(folder, "t.csv.gz", gzip.compress(f"a,b\n{rows}".encode(), mtime=0)[:-900])
-
-
-@form
-def empty(folder: Path) -> Any:
-    """An empty file"""
-    return file(folder, "t.csv", b"")
-
-
-@form
-def csv_files(folder: Path) -> Any:
-    """Several CSV files: `csv:FOLDER` or a pattern such as `data/*.csv`"""
-    rows = CSV.splitlines(keepends=True)
-    for i, row in enumerate(rows[1:]):
-        file(folder, f"{i}.csv", rows[0] + row)
-    return f"{folder}/*.csv"
-
-
-@form
-def csv_files_unlike(folder: Path) -> Any:
-    """Several CSV files with different headers"""
-    file(folder, "1.csv")
-    file(folder, "2.csv", "a,b\n1,2\n")
-    return f"csv:{folder}"
-
-
-@form
-def csv_folder(folder: Path) -> Any:
-    """A folder of CSV files without `csv:`"""
-    file(folder, "1.csv")
-    return str(folder)
-
-
-@form
-def tsv(folder: Path) -> Any:
-    """TSV"""
-    return file(folder, "t.tsv", FRAME.write_csv(separator="\t"))
-
-
-@form
-def parquet(folder: Path) -> Any:
-    """Parquet"""
-    FRAME.write_parquet(folder / "t.parquet")
-    return str(folder / "t.parquet")
-
-
-@form
-def parquet_files(folder: Path) -> Any:
-    """Several parquet files: a folder, or a pattern"""
-    for i in range(ROWS):
-        FRAME[i : i + 1].write_parquet(folder / f"{i}.parquet")
-    return str(folder)
-
-
-@form
-def parquet_hive(folder: Path) -> Any:
-    """Parquet in subfolders `year=2020`"""
-    (folder / "year=2020").mkdir()
-    FRAME.write_parquet(folder / "year=2020" / "t.parquet")
-    return str(folder)
-
-
-@form
-def parquet_lists(folder: Path) -> Any:
-    """Parquet with one column of lists of item ids"""
-    pl.DataFrame({"items": [[1, 2], [], [0]]}).write_parquet(folder / "t.parquet")
-    return str(folder / "t.parquet")
-
-
-@form
-def parquet_damaged(folder: Path) -> Any:
-    """A parquet file with missing bytes"""
-    FRAME.write_parquet(folder / "t.parquet")
-    return file(folder, "u.parquet", (folder / "t.parquet").read_bytes()[:-9])
-
-
-@form
-def parquet_not(folder: Path) -> Any:
-    """A file of another format, called `.parquet`"""
-    return file(folder, "t.parquet")
-
-
-@form
-def arrow_file(folder: Path) -> Any:
-    """Arrow IPC, a file or a stream"""
-    FRAME.write_ipc_stream(folder / "t.arrow")
-    return str(folder / "t.arrow")
-
-
-@form
-def arrow_damaged(folder: Path) -> Any:
-    """Arrow IPC with missing bytes"""
-    FRAME.write_ipc(folder / "t.arrow")
-    return file(folder, "u.arrow", (folder / "t.arrow").read_bytes()[:-40])
-
-
-@form
-def excel(folder: Path) -> Any:
-    """Excel, its first sheet (extra `excel`)"""
-    pytest.importorskip("fastexcel")
-    pytest.importorskip("xlsxwriter")
-    FRAME.write_excel(folder / "t.xlsx")
-    return str(folder / "t.xlsx")
-
-
-@form
-def excel_missing(folder: Path) -> Any:
-    """Excel without the extra"""
-    sys.modules["fastexcel"] = None  # type: ignore[assignment]
-    return file(folder, "t.xlsx", b"PK")
-
-
-@form
 def duckdb(folder: Path) -> Any:
-    """DuckDB, `duckdb:FILE?SELECT ...` (extra `duckdb`)"""
     database = pytest.importorskip("duckdb")
     with database.connect(str(folder / "d.db")) as connection:
         connection.execute("create table t as select range as a from range(3)")
     return f"duckdb:{folder}/d.db?select a from t"
 
 
-@form
-def duckdb_missing(folder: Path) -> Any:
-    """DuckDB without the extra"""
-    sys.modules["duckdb"] = None  # type: ignore[assignment]
-    return f"duckdb:{file(folder, 'd.db')}?select 1"
+def duckdb_unread(folder: Path) -> Any:
+    return f"duckdb:{written(folder, 'd.db')}?select 1"
 
 
-def sqlite(folder: Path) -> str:
-    import sqlite3
-
-    with sqlite3.connect(folder / "d.db") as connection:
-        connection.execute("create table t (a int)")
-        connection.executemany("insert into t values (?)", [(i,) for i in range(ROWS)])
-    connection.close()
-    return f"{folder}/d.db"
+def csv_files(folder: Path) -> Any:
+    header, *rows = CSV.splitlines(keepends=True)
+    for number, row in enumerate(rows):
+        written(folder, f"{number}.csv", header + row)
+    return f"{folder}/*.csv"
 
 
-@form
-def adbc(folder: Path) -> Any:
-    """SQLite by ADBC, `adbc:sqlite:FILE?SELECT ...` (extra `adbc`)"""
-    pytest.importorskip("adbc_driver_sqlite")
-    return f"adbc:sqlite:{sqlite(folder)}?select a from t"
+def csv_files_unlike(folder: Path) -> Any:
+    written(folder, "1.csv")
+    written(folder, "2.csv", "a,b\n1,2\n")
+    return f"csv:{folder}"
 
 
-@form
-def adbc_writes(folder: Path) -> Any:
-    """A query that ADBC's database refuses, such as one of a table that is not there"""
-    pytest.importorskip("adbc_driver_sqlite")
-    return f"adbc:sqlite:{sqlite(folder)}?select a from u"
+def csv_folder(folder: Path) -> Any:
+    written(folder, "1.csv")
+    return str(folder)
 
 
-@form
-def adbc_missing(folder: Path) -> Any:
-    """A database by ADBC without the extra"""
-    sys.modules["adbc_driver_sqlite.dbapi"] = None  # type: ignore[assignment]
-    return f"adbc:sqlite:{sqlite(folder)}?select a from t"
+def parquet_files(folder: Path) -> Any:
+    for row in range(ROWS):
+        FRAME[row : row + 1].write_parquet(folder / f"{row}.parquet")
+    return str(folder)
 
 
-@form
-def adbc_unknown(folder: Path) -> Any:
-    """A driver that is not known"""
-    return "adbc:oracle:host?select 1"
+def parquet_hive(folder: Path) -> Any:
+    (folder / "year=2020").mkdir()
+    FRAME.write_parquet(folder / "year=2020" / "t.parquet")
+    return str(folder)
 
 
-@form
-def adbc_password(folder: Path) -> Any:
-    """An address of a database with a password in it"""
-    return "adbc:postgresql:postgresql://me:secret@host/db?select 1"
+LONG = "a,b\n" + "".join(f"{i},{i * i}\n" for i in range(9_999))
+DECIMALS = FRAME.write_csv(separator=";").replace(".", ",")
+LISTS = pl.DataFrame({"items": [[1, 2], [], [0]]})
+SPARSE = sparse.csr_array(BITS)
 
-
-@form
-def query_missing(folder: Path) -> Any:
-    """`duckdb:FILE` or `adbc:...` without a query"""
-    return f"adbc:sqlite:{sqlite(folder)}"
-
-
-@form
-def fimi(folder: Path) -> Any:
-    """FIMI, item ids separated by spaces (`.dat`)"""
-    return file(folder, "t.dat", "0 2\n\n1\n")
-
-
-@form
-def fimi_words(folder: Path) -> Any:
-    """FIMI with something that is no item id"""
-    return file(folder, "t.dat", "0 2\nmilk\n")
-
-
-@form
-def npz(folder: Path) -> Any:
-    """A SciPy sparse matrix of 0 and 1 (`.npz`)"""
-    from scipy import sparse
-
-    sparse.save_npz(folder / "t.npz", sparse.csr_array(BITS))
-    return str(folder / "t.npz")
-
-
-@form
-def matrix(folder: Path) -> Any:
-    """`matrix:` rows of 0 and 1"""
-    return "matrix:" + file(folder, "t.txt", "1 0 1\n0 0 0\n0 1 0\n")
-
-
-@form
-def matrix_two(folder: Path) -> Any:
-    """`matrix:` with another number than 0 and 1"""
-    return "matrix:" + file(folder, "t.txt", "1 0 2\n")
-
-
-@form
-def bitstring(folder: Path) -> Any:
-    """`bitstring:` bits, a tab and a count"""
-    return "bitstring:" + file(folder, "t.txt", "101\t1\n000\t1\n010\t1\n")
-
-
-@form
-def stdin(folder: Path) -> Any:
-    """`-`, CSV from the standard input; `FORMAT:-`, a file of another format"""
-    return piped(CSV.encode(), "-")
-
-
-@form
-def stdin_empty(folder: Path) -> Any:
-    """`-` when nothing comes"""
-    return piped(b"", "-")
-
-
-@form
-def stdin_query(folder: Path) -> Any:
-    """`-` of a format that is a folder or a query"""
-    return piped(b"", "duckdb:-")
-
-
-@form
-def ending(folder: Path) -> Any:
-    """A file whose ending says nothing"""
-    return file(folder, "t.data")
-
-
-@form
-def nowhere(folder: Path) -> Any:
-    """A file that is not there"""
-    return str(folder / "t.csv")
-
-
-@form
-def not_a_format(folder: Path) -> Any:
-    """A prefix that is no format"""
-    return "cvs:t.txt"
-
-
-@form
-def polars_frame(folder: Path) -> Any:
-    """A Polars table, eager or lazy"""
-    return FRAME.lazy()
-
-
-@form
-def pandas_frame(folder: Path) -> Any:
-    """A pandas table"""
-    pytest.importorskip("pandas")
-    return FRAME.to_pandas()
-
-
-@form
-def arrow_table(folder: Path) -> Any:
-    """An Arrow table"""
-    return FRAME.to_arrow()
-
-
-@form
-def numpy_bits(folder: Path) -> Any:
-    """A NumPy matrix of 0 and 1"""
-    return BITS
-
-
-@form
-def numpy_other(folder: Path) -> Any:
-    """A NumPy matrix of other numbers"""
-    return BITS + 1
-
-
-@form
-def scipy_bits(folder: Path) -> Any:
-    """A SciPy sparse matrix of 0 and 1"""
-    from scipy import sparse
-
-    return sparse.csr_array(BITS)
-
-
-@form
-def dicts(folder: Path) -> Any:
-    """A list of dicts, and any other object"""
-    return FRAME.to_dicts()
+FORMS: dict[str, Form] = {
+    "CSV in UTF-8, with a header": file("t.csv"),
+    "CSV with a byte-order mark, lines ended by CR LF": file(
+        "t.csv", b"\xef\xbb\xbf" + CSV.replace("\n", "\r\n").encode()
+    ),
+    "CSV with commas, quotation marks and line ends in quoted cells": file(
+        "t.csv", 'a,b\n"x,y",1\n"a ""b""\nc",2\n,3\n'
+    ),
+    "CSV, gzipped, whatever its name": file("t.csv", gzip.compress(CSV.encode(), mtime=0)),
+    "CSV separated by semicolons, tabs or bars": file("t.csv", FRAME.write_csv(separator=";")),
+    "CSV in Latin-1 with `--csv encoding=latin-1`": file(
+        "t.csv", CSV.encode("latin-1"), csv="encoding=latin-1"
+    ),
+    "CSV in Latin-1, unsaid": file("t.csv", CSV.encode("latin-1")),
+    "CSV in UTF-16 with `--csv encoding=utf-16`": file(
+        "t.csv", CSV.encode("utf-16"), csv="encoding=utf-16"
+    ),
+    "CSV in UTF-16, unsaid": file("t.csv", CSV.encode("utf-16")),
+    "CSV with decimal commas and `--csv 'delimiter=;,decimal=,'`": file(
+        "t.csv", DECIMALS, csv="delimiter=;,decimal=,"
+    ),
+    "`--csv` with an unknown key or encoding": file("t.csv", csv="encoding=klingon"),
+    "`--csv` with a file of another format": file(
+        "t.parquet", saved_bytes(FRAME.write_parquet), csv="delimiter=;"
+    ),
+    "CSV with a row of more or fewer cells": file("t.csv", CSV + "one\n"),
+    "CSV with two columns of one name": file("t.csv", "a,a\n1,2\n"),
+    "CSV whose first line is empty": file("t.csv", "\na,b\n1,2\n"),
+    "CSV with a NUL byte": file("t.csv", b"a,b\n1,\0\n"),
+    "A gzipped file that ends in the middle": file(
+        "t.csv.gz", gzip.compress(LONG.encode(), mtime=0)[:-900]
+    ),
+    "An empty file": file("t.csv", b""),
+    "Several CSV files: `csv:FOLDER` or a pattern such as `data/*.csv`": csv_files,
+    "Several CSV files with different headers": csv_files_unlike,
+    "A folder of CSV files without `csv:`": csv_folder,
+    "TSV": file("t.tsv", FRAME.write_csv(separator="\t")),
+    "Parquet": saved("t.parquet", FRAME.write_parquet),
+    "Several parquet files: a folder, or a pattern": parquet_files,
+    "Parquet in subfolders `year=2020`": parquet_hive,
+    "Parquet with one column of lists of item ids": saved("t.parquet", LISTS.write_parquet),
+    "A parquet file with missing bytes": file("t.parquet", saved_bytes(FRAME.write_parquet)[:-9]),
+    "A file of another format, called `.parquet`": file("t.parquet"),
+    "Arrow IPC, a file or a stream": saved("t.arrow", FRAME.write_ipc_stream),
+    "Arrow IPC with missing bytes": file("t.arrow", saved_bytes(FRAME.write_ipc)[:-40]),
+    "Excel, its first sheet (extra `excel`)": saved(
+        "t.xlsx", FRAME.write_excel, "fastexcel", "xlsxwriter"
+    ),
+    "Excel without the extra": without("fastexcel", file("t.xlsx", b"PK")),
+    "DuckDB, `duckdb:FILE?SELECT ...` (extra `duckdb`)": duckdb,
+    "DuckDB without the extra": without("duckdb", duckdb_unread),
+    "SQLite by ADBC, `adbc:sqlite:FILE?SELECT ...` (extra `adbc`)": needs(
+        "adbc_driver_sqlite", sqlite("?select a from t")
+    ),
+    "A query that ADBC's database refuses, such as one of a table that is not there": needs(
+        "adbc_driver_sqlite", sqlite("?select a from u")
+    ),
+    "A database by ADBC without the extra": without(
+        "adbc_driver_sqlite.dbapi", sqlite("?select a from t")
+    ),
+    "A driver that is not known": constant("adbc:oracle:host?select 1"),
+    "An address of a database with a password in it": constant(
+        "adbc:postgresql:postgresql://me:secret@host/db?select 1"
+    ),
+    "`duckdb:FILE` or `adbc:...` without a query": sqlite(""),
+    "FIMI, item ids separated by spaces (`.dat`)": file("t.dat", "0 2\n\n1\n"),
+    "FIMI with something that is no item id": file("t.dat", "0 2\nmilk\n"),
+    "A SciPy sparse matrix of 0 and 1 (`.npz`)": saved(
+        "t.npz", lambda path: sparse.save_npz(path, SPARSE)
+    ),
+    "`matrix:` rows of 0 and 1": file("t.txt", "1 0 1\n0 0 0\n0 1 0\n", form="matrix:"),
+    "`matrix:` with another number than 0 and 1": file("t.txt", "1 0 2\n", form="matrix:"),
+    "`bitstring:` bits, a tab and a count": file(
+        "t.txt", "101\t1\n000\t1\n010\t1\n", form="bitstring:"
+    ),
+    "`-`, CSV from the standard input; `FORMAT:-`, a file of another format": lambda _: piped(
+        CSV.encode(), "-"
+    ),
+    "`-` when nothing comes": lambda _: piped(b"", "-"),
+    "`-` of a format that is a folder or a query": lambda _: piped(b"", "duckdb:-"),
+    "A file whose ending says nothing": file("t.data"),
+    "A file that is not there": constant("nowhere.csv"),
+    "A prefix that is no format": constant("cvs:t.txt"),
+    "A Polars table, eager or lazy": constant(FRAME.lazy()),
+    "A pandas table": needs("pandas", lambda _: FRAME.to_pandas()),
+    "An Arrow table": constant(FRAME.to_arrow()),
+    "A NumPy matrix of 0 and 1": constant(BITS),
+    "A NumPy matrix of other numbers": constant(BITS + 1),
+    "A SciPy sparse matrix of 0 and 1": constant(SPARSE),
+    "A list of dicts, and any other object": constant(FRAME.to_dicts()),
+}
 
 
 def piped(content: bytes, text: str) -> int:
@@ -484,7 +284,7 @@ def test_the_page_has_every_form_and_no_other() -> None:
     assert [*told()] == [*FORMS]
 
 
-@pytest.mark.parametrize("name", FORMS, ids=lambda name: FORMS[name].__name__)
+@pytest.mark.parametrize("name", FORMS)
 def test_what_the_page_says_happens(name: str, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     for module in EXTRAS:  # both are undone afterwards

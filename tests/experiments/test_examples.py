@@ -60,7 +60,7 @@ def test_the_survey_goes_from_the_raw_file_to_a_report(run, tmp_path) -> None:
 
 def test_the_baskets_stay_within_one_budget_and_show_what_goes_together(run) -> None:
     said = run("baskets")
-    assert "spent: epsilon 0.95 of 1, in 2 releases" in said
+    assert "spent: epsilon 0.95 of 1, in 1 release" in said
     assert "refused: " in said
     together = set(re.findall(r"items (\d+ & \d+)", said))
     # Each of the first two pairs stands out by twenty deviations of the noise.

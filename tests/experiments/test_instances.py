@@ -12,10 +12,10 @@ import pytest
 from experiments.harness.recipe import Choices
 from experiments.instances import family, forms, games
 from experiments.instances.export import MANIFEST, export
-from experiments.instances.family import generated
+from experiments.instances.family import generated, members
 from experiments.instances.forms import with_rules
 from solvers import get_solver
-from solvers.formats import read_instance
+from solvers.formats import read_instance, write_instance
 
 
 @pytest.fixture
@@ -48,6 +48,21 @@ def test_two_exports_are_equal_byte_for_byte(small, tmp_path) -> None:
         found = get_solver("auto:fast").solve(problem)
         assert found.objective <= line["best_known"] + 1e-9 <= line["bound"] + 2e-9
     assert set(manifest["constraints"]) == {0, 12}
+
+
+def test_generated_problems_are_those_of_the_manifest(monkeypatch, tmp_path) -> None:
+    monkeypatch.setattr(family, "GAMES", ())
+    monkeypatch.setattr(family, "GENERATED", family.GENERATED[:3])
+    committed = pl.read_csv(Path(family.__file__).with_name(MANIFEST))
+    assert len(committed) == committed["name"].n_unique() == 55
+    assert (committed["best_known"] <= committed["bound"]).all()
+    lines = {line["name"]: line for line in committed.iter_rows(named=True)}
+    for member in members(Choices()):
+        line, path = lines[member.name], tmp_path / "problem.wcnf"
+        write_instance(path, member.problem)
+        assert hashlib.sha256(path.read_bytes()).hexdigest() == line["sha256"], member.name
+        assert len(member.problem.rows) == line["constraints"]
+        assert member.origin == line["origin"]
 
 
 def test_rules_are_between_columns_and_can_be_kept() -> None:

@@ -48,6 +48,7 @@ def quick_best(monkeypatch) -> None:
         "accuracy",
         "headline",
         "learning",
+        "coverage",
     ],
 )
 @pytest.mark.usefixtures("quick_best")

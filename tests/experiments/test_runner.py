@@ -109,11 +109,12 @@ def test_half_written_and_foreign_files_are_done_again(tmp_path) -> None:
     first, second, third = (folder.path(each) for each in _runs(out, 3))
     first.write_bytes(first.read_bytes()[:40])
     second.write_text(third.read_text("utf-8"), encoding="utf-8")  # of another run
-    (out / "runs" / "left.draft").write_text("{", encoding="utf-8")
+    (out / "runs" / ".dualquery-left").mkdir()
+    (out / "runs" / ".dualquery-left" / "draft").write_text("{", encoding="utf-8")
     (out / "results.json").write_text("{", encoding="utf-8")
     assert run(out, runs=3).table.equals(whole.table)
     assert begun(out) == ["1", "1", "2", "2", "3"]
-    assert not list((out / "runs").glob("*.draft"))
+    assert not list((out / "runs").glob(".dualquery-*"))
     assert json.loads((out / "results.json").read_text("utf-8"))["experiment"] == "toy"
 
 

@@ -46,6 +46,7 @@ def test_the_plan_tries_settings_on_solvers_that_need_them() -> None:
     found = solver_study.settings(["auto", "cpsat", "cpsat:aggregated"], further=True)
     assert found == [
         ("auto", PLAIN), ("cpsat", PLAIN), ("cpsat:aggregated", PLAIN),
+        ("auto:brief", PLAIN), ("auto:fast", PLAIN), ("auto:prove", PLAIN),
         ("cpsat", REDUCED), ("cpsat", HINTED),
     ]  # fmt: skip
     runs = solver_study.plan(Choices(quick=True, options={"part": ("games",)}))
@@ -104,12 +105,25 @@ def test_findings_compare_formulations_hints_and_limits(stops) -> None:
     assert soon.holds
     assert [(each.found, each.holds) for each in proofs] == [("1 of 1", True), ("0 of 1", False)]
     assert (formulation.holds, formulation.found) == (
-        True, "1 proofs, mean 2 s; aggregated 0 proofs",
+        True, "1 proofs, mean 2 s; aggregated 0 proofs; of 1",
     )  # fmt: skip
     assert not hint.holds
     assert "primal integral 0.2 without, 0.5 with" in hint.found
     assert stopping.holds is (False if stops else None)
     assert f"0.1250 at 0.1 s, which stopped {stops:.0%} of the rounds" in stopping.found
+
+
+def test_settings_are_compared_on_the_problems_that_both_were_given() -> None:
+    lines = [
+        line("scip", 10.0, 4.0),
+        line("scip", 10.0, 1.0, round=80),
+        line("scip", 10.0, 2.0, round=80, setting=REDUCED),
+    ]
+    *_, reduced = solver_findings.expect(pl.DataFrame(lines, infer_schema_length=None))
+    assert reduced.expected == "scip, after reductions no worse than without"
+    assert "primal integral 0.1 without, 0.2 with" in reduced.found
+    assert reduced.found.endswith("of 1")
+    assert not reduced.holds
 
 
 def test_games_alone_are_summed_up(tmp_path) -> None:

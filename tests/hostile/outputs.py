@@ -38,6 +38,7 @@ def _releases() -> dict[str, dict[str, bytes]]:
                 ("matrix", "matrix", 1),
                 ("private game", "dualquery", None),
                 ("private noise", "gaussian", None),
+                ("private sums", "laplace", None),
             ):
                 assert mechanism in BUILT_IN
                 made = dualquery.release(
@@ -47,7 +48,7 @@ def _releases() -> dict[str, dict[str, bytes]]:
                     way=2,
                     mechanism=mechanism,
                     seed=seed,
-                    delta=1e-4,
+                    delta=0.0 if mechanism == "laplace" else 1e-4,
                     options={"rounds": "3", "samples": "4"} if mechanism == "dualquery" else {},
                 )
                 made.save(Path(place) / name)
@@ -61,6 +62,12 @@ def _release_examples(file: str) -> list[bytes]:
     return [
         f"{name}\n".encode() + files[file] for name, files in _releases().items() if file in files
     ]
+
+
+def _verified_examples() -> list[bytes]:
+    """Return release.json of each release; most often that whose epsilon is recomputed at once."""
+    examples = _release_examples("release.json")
+    return [*examples, *[examples[-1]] * 30]
 
 
 def _spoil_after_name(mutate: Mutator) -> Mutator:
@@ -264,9 +271,7 @@ OUTPUTS: dict[str, Parser] = {
             ("model.npz", spoil_arrays),
         )
     },
-    "verify": Parser(
-        partial(_release_examples, "release.json"), _spoil_after_name(spoil_json), _read_verified
-    ),
+    "verify": Parser(_verified_examples, _spoil_after_name(spoil_json), _read_verified),
     "signature": Parser(_signature_examples, spoil_bytes, _read_signature),
     "checkpoint": Parser(_checkpoint_examples, _spoil_lines, _read_checkpoint),
     "counts file": Parser(_counts_examples, spoil_arrays, _read_counts),

@@ -20,6 +20,7 @@ def _problem_examples(suffix: str) -> list[bytes]:
     from solvers.formats.clauses import encode
     from solvers.formats.lp import lp_text
     from solvers.formats.mps import mps_text
+    from solvers.formats.opb import pseudo_boolean
     from solvers.formats.program import named_program
     from solvers.formats.wcnf import wcnf_text
     from tests.solvers.instances import groups_of, problem, row
@@ -42,6 +43,12 @@ def _problem_examples(suffix: str) -> list[bytes]:
             lp_text(named_program(own)).encode(),
             b"min\n obj: 2 x - 3 y + z\nst\n a: x + y <= 1\n b: x + y + z = 1\n c: z - x >= 0\n"
             b"bounds\n 0 <= z <= 1\nbinary\n x y\ngeneral\n z\nend\n",
+        ]
+    if suffix == ".opb":
+        return [
+            pseudo_boolean(own).text().encode(),
+            b"* #variable= 4 #constraint= 3\nmin: +3 x1 -2 ~x2 +4 x1 ~x3 ;\n"
+            b"+1 x1 +2 ~x2 >= 2 ;\n+1 x2 +1 x3 +1 x4 = 1 ;\n-1 x1 -1 x4 >= -1 ;\n",
         ]
     return [
         mps_text(named_program(own)).encode(),
@@ -99,6 +106,37 @@ def _read_answer(data: bytes, folder: Path) -> None:
         assert np.all(record <= 1)
 
 
+_NETWORK = b"""Initial lower and upper bounds: [0, 20] 100.000%
+New solution: 7 (0 backtracks, 3 nodes, depth 4, 0.000 seconds)
+ 0 2 1 0
+Optimality gap: [3, 7] 57.14 % (2 backtracks, 6 nodes)
+New solution: 5 (1 backtracks, 5 nodes, depth 4, 0.001 seconds)
+ 1 1 0 0
+Optimum: 5 in 1 backtracks and 5 nodes
+"""
+
+
+def _read_search(data: bytes, folder: Path) -> None:
+    """Read what toulbar2 prints about a network of four variables."""
+    from solvers.backends.toulbar2 import _SearchLog
+    from solvers.formats.wcsp import cost_network
+    from solvers.limits import SearchLimits
+    from tests.solvers.instances import groups_of, problem
+
+    del folder
+    own = problem(6, {(0, 1): 2.0, (1, ~2, 3): -1.0, (5,): 1.5}, groups_of([0, 2, 4]))
+    network = cost_network(own)
+    assert len(network.sizes) == 4
+    log = _SearchLog(network, SearchLimits(0.0, 1.0, 1, 0))
+    for line in io.TextIOWrapper(io.BytesIO(data), "utf-8", errors="replace"):
+        log.take(line)
+    assert np.isfinite(network.best + (network.error - log.least) / network.scale)
+    if log.record is not None:
+        assert log.record.shape == (6,)
+        assert log.record[[0, 2, 4]].sum() <= 1
+        assert 0 <= log.cost < 10**18
+
+
 def _read_constraint(data: bytes, folder: Path) -> None:
     """Make a linear constraint of bytes; its clauses must say the same of every record."""
     from solvers.constraints import LinearConstraint
@@ -145,7 +183,7 @@ def _satisfiable(clauses: list[list[int]], true: set[int]) -> bool:
 
 def _problems() -> Iterator[tuple[str, Parser]]:
     """Yield the readers of problems, each plain, gzipped and as xz."""
-    for suffix in (".wcnf", ".lp", ".mps"):
+    for suffix in (".wcnf", ".lp", ".mps", ".opb"):
         examples = partial(_problem_examples, suffix)
         yield suffix[1:], Parser(examples, TEXT, partial(_read_problem, suffix))
         for ending, packing in ((".gz", gzip), (".xz", lzma)):
@@ -160,6 +198,7 @@ PROBLEMS: dict[str, Parser] = {
         TEXT,
         _read_answer,
     ),
+    "toulbar2 output": Parser(lambda: [_NETWORK], TEXT, _read_search),
     "linear constraint": Parser(
         texts("-1 3 1 2 -1 1 1 1", "0.5 inf 1 0.25 -3", "-inf 2 1 1 1 1"),
         spoil_words,

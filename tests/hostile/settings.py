@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import importlib.util
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -134,23 +135,26 @@ _QUESTIONS = (
 
 
 def _read_question(data: bytes, folder: Path) -> None:
-    from dualquery.questions.asked import ask
     from dualquery.questions.plain import read_question
 
     del folder
-    text = data.decode("utf-8", "replace")
-    question = read_question(text, SCHEMA)
-    assert read_question(text, SCHEMA) == question
-    ask(question, SCHEMA)
+    _check_question(lambda text: read_question(text, SCHEMA), data)
 
 
 def _read_grammar(data: bytes, folder: Path) -> None:
-    from dualquery.questions.asked import ask
     from dualquery.questions.grammar import parse_question
 
     del folder
-    question = parse_question(data.decode("utf-8", "replace"))
-    assert parse_question(data.decode("utf-8", "replace")) == question
+    _check_question(parse_question, data)
+
+
+def _check_question(read: Callable[[str], Any], data: bytes) -> None:
+    """Read a question twice, which must be equal, and see what it asks."""
+    from dualquery.questions.asked import ask
+
+    text = data.decode("utf-8", "replace")
+    question = read(text)
+    assert read(text) == question
     ask(question, SCHEMA)
 
 

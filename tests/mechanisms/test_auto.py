@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from dualquery.data.domain import Domain
@@ -70,3 +71,14 @@ def test_queries_about_a_thousand_binary_columns_are_measured_in_stages() -> Non
     # Those about fewer columns of the same table are not.
     few = random_conjunctions(Domain.binary(1_500), 200, 3)
     assert chosen(Task(few, 100_000), Budget(1.0, 1e-6)) == "matrix"
+
+
+def test_what_asks_which_items_come_together_is_measured_in_stages() -> None:
+    domain = Domain.binary(30)
+    pairs = random_conjunctions(domain, 300, 2, signed=False)
+    assert chosen(Task(pairs, 100_000), Budget(1.0, 1e-6)) == "staged"
+    assert chosen(Task(random_conjunctions(domain, 300, 2), 100_000), Budget(1.0, 1e-6)) == "matrix"
+    # Categories are never all empty.
+    mixed = Domain(np.array([0, 1, 2, 5]))
+    pairs = random_conjunctions(mixed, 5, 2, signed=False)
+    assert chosen(Task(pairs, 100_000), Budget(1.0, 1e-6)) == "matrix"

@@ -163,7 +163,6 @@ def test_means_and_sums_are_those_of_the_raw_rows(case, column) -> None:
 def test_a_quantile_asks_for_the_shares_below() -> None:
     asked = ask(read_question("median(age) given flag & age>1", SCHEMA), SCHEMA)
     assert isinstance(asked, AskedQuantile)
-    assert asked.whole
     np.testing.assert_array_equal(asked.low, [0, 2, 3, 4])
     np.testing.assert_array_equal(asked.high, [1, 2, 3, 8 + 1])
     for place, most in enumerate((1, 2, 3, 9)):
@@ -280,4 +279,25 @@ def test_a_bucket_has_the_mean_that_its_schema_states_unless_it_is_cut() -> None
     pay = Numeric("pay", (0.0, 100.0, 1000.0), within=((10.0, 20.0), "uniform"))
     assert pieces_of(pay, []).mean.tolist() == [15.0, 550.0]
     cut = pieces_of(pay, [(Span(0.0, 50.0),)])
-    assert cut.mean.tolist() == [25.0, 75.0, 550.0]
+    assert cut.mean.tolist() == [15.0, 75.0, 550.0]
+    assert cut.part.tolist() == [1.0, 0.0, 1.0]
+
+
+def test_quantiles_and_cuts_heed_how_the_schema_says_that_numbers_lie() -> None:
+    hours = Numeric(
+        "hours", (0, 10, 40, 50, 100), integer=True,
+        within=("uniform", "log-uniform", (40, 40, 40, 45), 60.0),
+    )  # fmt: skip
+    schema = TableSchema((hours, Binary("flag")), declared=True)
+    asked = ask(read_question("median(hours)", schema), schema)
+    assert isinstance(asked, AskedQuantile)
+    # Of the numbers 0 to 9 the middle is 4 or 5; of logarithms from 10 to 40 it is the root of 400.
+    assert [asked.number(step, 0.5) for step in range(4)] == [5, 20, 40, 60]
+    assert [asked.number(2, part) for part in (0.0, 0.75, 0.76, 1.0)] == [40, 40, 45, 45]
+    assert [asked.number(0, part) for part in (0.0, 0.99, 1.0)] == [0, 9, 9]
+    cut = ask(read_question("hours>=45", schema), schema)
+    assert isinstance(cut, Asked)
+    weights = cut.numerator.likely.terms[0][0]
+    assert weights.tolist() == [0.0, 0.0, 0.25, 1.0]
+    assert cut.numerator.low.terms[0][0].tolist() == [0.0, 0.0, 0.0, 1.0]
+    assert "as declared" in cut.remark

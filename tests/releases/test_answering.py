@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from dualquery.estimates.measurements import Measurements
 from dualquery.models.mixture import ProductMixture
 from dualquery.queries.conjunctions import Workload
 from dualquery.releases.answering import answer_queries
+from dualquery.releases.answers import Answers
 from dualquery.releases.cross_tables import cross_table
 from dualquery.runtime.errors import BadInputError
 from tests.measured import functionals
@@ -223,3 +225,19 @@ def test_a_release_answers_questions() -> None:
     assert math.isnan(made.answer("mean(age) given sex=Female & sex=Male"))
     with pytest.raises(BadInputError, match="did you mean 'income'"):
         made.answer("mean(age) given Income=>50K")
+
+
+def test_answers_show_save_and_load_themselves(tmp_path: Path) -> None:
+    found = answer_queries(noisy(0), ["smoker", "count(sex=Female)", "median(age)"])
+    page = found._repr_html_()
+    assert "count(sex=Female)" in page
+    assert "<table" in page
+    for name in ("answers.csv", "answers.parquet"):
+        again = Answers.load(found.save(tmp_path / name))
+        assert again == found
+    with pytest.raises(BadInputError, match="exists already"):
+        found.save(tmp_path / "answers.csv")
+    (tmp_path / "other.csv").write_text("a,b\n1,2\n")
+    for name in ("other.csv", "nowhere.parquet"):
+        with pytest.raises(BadInputError, match="no answers that were saved"):
+            Answers.load(tmp_path / name)

@@ -51,6 +51,13 @@ def test_errors_are_those_of_the_released_answers(made, found) -> None:
     assert found["rmse"] == pytest.approx(np.sqrt((off**2).mean()))
 
 
+def test_a_table_with_a_dialect_is_read_as_by_a_release(made, found, tmp_path) -> None:
+    file = tmp_path / "people.csv"
+    people().write_csv(file, separator=";")
+    given = dualquery.Table(str(file), csv="delimiter=;")
+    assert dualquery.evaluate(made, given)["mean_error"] == found["mean_error"]
+
+
 def test_errors_by_column_and_by_number_of_literals_are_of_their_queries(tmp_path) -> None:
     (tmp_path / "q.txt").write_text("sex\nflag\nsex & flag\n!sex & age=25-50 & !flag\n")
     made = dualquery.release(people(), schema=SCHEMA, queries=tmp_path / "q.txt", mechanism="zero")

@@ -153,3 +153,11 @@ def test_the_report_says_it(tmp_path) -> None:
     text = report(made)
     assert "Units are protected: all rows with the same value of" in text
     assert "Each row of the table is protected" not in text
+
+
+@pytest.mark.parametrize(("share", "warned"), [(1.0, True), (0.9, False)])
+def test_a_delta_is_compared_with_the_number_of_units(share: float, warned: bool) -> None:
+    """Not with that of rows: 1/n is what one of the protected may cost to give away whole."""
+    asked = {**ASKED, "delta": share / HOMES}
+    made = dualquery.release(homes(), mechanism="gaussian", unit=FIVE, **asked)
+    assert any("not below 1/n" in note for note in made.notes) == warned

@@ -87,13 +87,29 @@ def test_the_audit_finds_nothing(relation) -> None:
     assert finding.tried == 8
 
 
+@pytest.mark.parametrize("column", [0, 1])
+def test_one_of_the_columns_is_summed_by_itself(column: int) -> None:
+    """Its sum is that of all columns' measurement, and moves as one column does."""
+    rows, event = every_row()[5:7], GaussianNoise(10.0, 10.0)
+    found = [
+        curator(rows, Neighbours.REPLACE_ONE, event).measure(ColumnSums(grids), Gaussian(10.0))
+        for grids in (GRIDS, GRIDS[column : column + 1])
+    ]
+    assert found[1].tolist() == found[0][column : column + 1].tolist()
+    assert ColumnSums(GRIDS[:1]).moves(QUERIES, Neighbours.REPLACE_ONE).l2 == 2.0
+
+
 def test_sums_of_other_numbers_than_the_rows_carry_are_refused() -> None:
     narrower = (Grid("a", 0.0, 3.0, 2, True), GRIDS[1])  # as many digits, and moves that are less
     event = GaussianNoise(10.0, 10.0)
     rows = [every_row()[0]] * N
-    for grids in (narrower, GRIDS[:1], ()):
+    for grids in (narrower, narrower[:1], (Grid("c", 0.0, 3.0, 3, True),), ()):
         with pytest.raises(ValueError, match="not those of the numbers"):
             curator(rows, Neighbours.REPLACE_ONE, event).measure(ColumnSums(grids), Gaussian(99.0))
+    with pytest.raises(ValueError, match="summed once"):
+        curator(rows, Neighbours.REPLACE_ONE, event).measure(
+            ColumnSums((GRIDS[0], GRIDS[0])), Gaussian(99.0)
+        )
     for grids in (GRIDS[:1], ()):
         with pytest.raises(ValueError, match="bits expected"):
             curator(rows, Neighbours.REPLACE_ONE, event, grids=grids)

@@ -13,10 +13,12 @@ import pytest
 import dualquery
 from dualquery.cli.main import BAD_INPUT, DONE, main
 from dualquery.data.schema.files import write_schema
+from dualquery.mechanisms.dualquery.record_player import RecordPlayer
 from dualquery.mechanisms.registry import BUILT_IN
 from dualquery.releases.answering import answer_queries
 from dualquery.releases.cross_tables import cross_table
 from dualquery.releases.folder import Release
+from dualquery.report.facts import shares
 from dualquery.room.private_errors import show_broken_rules
 from dualquery.rules.reading import rules_of
 from tests.tables import SCHEMA, people
@@ -89,6 +91,16 @@ def test_every_mechanism_keeps_the_rules(mechanism: str) -> None:
     assert table.rows() == [] or table["answer"][0] == table["interval_high"][0] == 0.0
 
 
+def test_only_rules_make_a_game_search_twice_a_round(monkeypatch) -> None:
+    def unwanted(*_: object) -> None:
+        raise AssertionError("a second search")
+
+    monkeypatch.setattr(RecordPlayer, "_hint", unwanted)
+    released("dualquery", schema=SCHEMA)
+    with pytest.raises(AssertionError, match="a second search"):
+        released("dualquery")
+
+
 def test_answers_of_the_workload_are_forced_in_the_files(tmp_path) -> None:
     made = released("gaussian", queries="all")
     texts = made.answer_table["query"]
@@ -120,6 +132,15 @@ def test_given_rows_that_the_rules_forbid_are_none() -> None:
     zeros = [cell for cell in cells if cell["source"] == "rules"]
     assert len(zeros) == 4  # three jobs of the youngest, and a smith below 50
     assert {cell["answer"] for cell in zeros} == {0.0}
+
+
+def test_a_report_shows_what_the_rules_force() -> None:
+    ruled = replace(SCHEMA, rules=("job!=smith", "flag"))
+    known = shares(released("independent", schema=ruled))
+    labels = ruled.bit_labels().to_list()
+    smith, flag = labels.index("job=smith"), labels.index("flag")
+    for each in (known.share, known.low, known.high):
+        assert (each[smith], each[flag]) == (0.0, 1.0)
 
 
 def test_a_synthesizer_keeps_the_rules() -> None:

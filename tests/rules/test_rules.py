@@ -128,15 +128,40 @@ def distances(
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_repair_takes_a_nearest_legal_record(seed: int) -> None:
+def test_a_record_alone_becomes_a_nearest_legal_one(seed: int) -> None:
+    """It has no other to exchange values with."""
     values, records = every_record(schema())
-    rules = random_rules(schema(), np.random.default_rng(100 + seed))
+    generator = np.random.default_rng(100 + seed)
+    rules = random_rules(schema(), generator)
     legal = values[rules.broken(records) < 0]
-    better = column_values(repaired(records, rules, np.random.default_rng(0)), rules.domain)
-    assert (rules.broken(rows_of_values(better, rules.domain)) < 0).all()
-    for before, after in zip(values, better, strict=True):
-        nearest = distances(before, legal, rules).min()
-        assert distances(before, after[None, :], rules)[0] == pytest.approx(nearest)
+    for at in generator.choice(len(records), size=60, replace=False):
+        found = repaired(records[at : at + 1], rules, np.random.default_rng(0))
+        assert (rules.broken(found) < 0).all()
+        nearest = distances(values[at], legal, rules).min()
+        after = column_values(found, rules.domain)
+        assert distances(values[at], after, rules)[0] == pytest.approx(nearest)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_records_exchange_values_and_come_nearer_to_a_legal_table(seed: int) -> None:
+    """A legal table loses its rules where each column is shuffled; exchanges bring them back."""
+    generator = np.random.default_rng(seed)
+    values, records = every_record(schema())
+    rules = rules_of(schema(*RULES))
+    legal = np.flatnonzero(rules.broken(records) < 0)
+    weights = generator.dirichlet(np.full(len(legal), 0.3))
+    table = values[generator.choice(legal, size=3_000, p=weights)]
+    shuffled = rows_of_values(
+        np.column_stack([generator.permutation(column) for column in table.T]), rules.domain
+    )
+    found = repaired(shuffled, rules, generator)
+    assert (rules.broken(shuffled) >= 0).mean() > 0.2
+    assert (rules.broken(found) < 0).all()
+    assert np.abs(found.mean(axis=0) - shuffled.mean(axis=0)).max() < 0.01
+    asked = random_conjunctions(rules.domain, 300, 3, seed=seed)
+    truth = asked.answers_on(rows_of_values(table, rules.domain))
+    before, after = (np.abs(asked.answers_on(r) - truth).mean() for r in (shuffled, found))
+    assert after < before
 
 
 def test_legal_records_are_not_touched() -> None:

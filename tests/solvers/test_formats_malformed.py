@@ -12,6 +12,7 @@ from solvers.formats import read_instance
 from solvers.formats.clauses import encode
 from solvers.formats.lp import lp_text
 from solvers.formats.mps import mps_text
+from solvers.formats.opb import pseudo_boolean
 from solvers.formats.program import named_program
 from solvers.formats.wcnf import wcnf_text
 from tests.solvers.instances import groups_of, problem, row
@@ -69,6 +70,24 @@ LP = [
     ),
 ]
 
+OPB = [
+    ("", 1, "no variable in the file"),
+    ("* only a comment\n", 1, "no variable in the file"),
+    ("min: +1 x1 ;\n+1 x1 >= 1\n", 2, "ends without ';': is it cut off"),
+    ("* #variable= 1 #constraint= 2\nmin: +1 x1 ;\n+1 x1 >= 1 ;\n", None, "states 2 constraints"),
+    ("min: +1 x1 ;\n\n+1 x1 > 1 ;\n", 3, "found '.1 x1 > 1'; expected min:, max: or a constr"),
+    ("+1 x1 >= 1 ;\nmin: +1 x1 ;\n", 2, "an objective that is not the first"),
+    ("min: x1 ;\n", 1, "found 'x1'; expected a whole number"),
+    ("min: +1 x1 +2 ;\n", 1, "the number 2 has no variable"),
+    ("min: +1.5 x1 ;\n", 1, "found '.1.5'; expected a whole number"),
+    ("min: +1 ~~x1 ;\n", 1, "found '~~x1'; expected a number or a variable"),
+    ("+1 x1 >= 9007199254740993 ;\n", 1, "above 2.53"),
+    ("+99999999999999999999 x1 >= 1 ;\n", 1, "above 2.53"),
+    ("+1 x1 >= one ;\n", 1, "found 'one'; expected a whole number"),
+    ("* c\n+1 x1 x2\n +1 x3 >= 1 ;\n", 2, "a product in a constraint"),
+    ("soft: 6 ;\n[2] +1 x1 >= 1 ;\n", 1, "expected min:, max: or a constraint"),
+]
+
 MPS_HEAD = "NAME t\nROWS\n N o\n L r\nCOLUMNS\n"
 MPS = [
     ("", 1, "ends without ENDATA"),
@@ -96,7 +115,8 @@ MPS = [
     ("suffix", "text", "line", "message"),
     [(".wcnf", *case) for case in WCNF]
     + [(".lp", *case) for case in LP]
-    + [(".mps", *case) for case in MPS],
+    + [(".mps", *case) for case in MPS]
+    + [(".opb", *case) for case in OPB],
 )
 def test_malformed(
     tmp_path: Path,
@@ -129,7 +149,7 @@ def test_binary_and_damaged_files(tmp_path: Path) -> None:
         read_instance(damaged)
 
 
-@pytest.mark.parametrize("suffix", [".wcnf", ".lp", ".mps"])
+@pytest.mark.parametrize("suffix", [".wcnf", ".lp", ".mps", ".opb"])
 def test_a_file_cut_off_anywhere_is_refused(tmp_path: Path, suffix: str) -> None:
     original = problem(
         5,
@@ -141,6 +161,7 @@ def test_a_file_cut_off_anywhere_is_refused(tmp_path: Path, suffix: str) -> None
         ".wcnf": lambda: wcnf_text(encode(original), header=True),
         ".lp": lambda: lp_text(named_program(original)),
         ".mps": lambda: mps_text(named_program(original)),
+        ".opb": pseudo_boolean(original).text,
     }[suffix]()
     path = tmp_path / f"cut{suffix}"
     for length in range(0, len(text.rstrip()), 3):

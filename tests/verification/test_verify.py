@@ -8,6 +8,7 @@ import math
 import shutil
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,21 @@ def made(folder: Path, **asked: Any) -> Path:
     """Make a small release of people, in a folder."""
     asked = {"queries": 30, "way": 2, "schema": SCHEMA, **asked}
     return dualquery.release(people(), **asked).save(folder)
+
+
+def homes() -> pl.DataFrame:
+    """Return people with the home they live in and their weight."""
+    n = len(people())
+    return people().with_columns(home=pl.arange(n) % 100, w=pl.Series(np.arange(n) % 7))
+
+
+UNIT = {"unit": dualquery.Unit("home", 3)}
+WEIGHT = {"weight": dualquery.Weight("w", 5.0)}
+MEANS = {"means": "age"}
+RULES = {"schema": replace(SCHEMA, rules=("flag => sex=Male", "age<25 => job=nurse"))}
+BESIDES: list[dict[str, Any]] = [
+    UNIT, WEIGHT, MEANS, RULES, UNIT | MEANS, WEIGHT | MEANS | RULES, UNIT | WEIGHT | MEANS | RULES
+]  # fmt: skip
 
 
 def own_family() -> Release:
@@ -103,6 +119,23 @@ def test_a_release_of_every_mechanism_is_confirmed(case: Case, relation, tmp_pat
 )
 def test_every_accountant_is_confirmed(asked, tmp_path) -> None:
     assert verify(made(tmp_path / "out", **{"delta": 1e-5, **asked})).faults == ()
+
+
+@pytest.mark.parametrize("mechanism", ["matrix", "laplace", "dualquery", "mwem"])
+@pytest.mark.parametrize("besides", BESIDES, ids=lambda each: " and ".join(each))
+def test_what_a_table_may_have_besides_is_confirmed(besides, mechanism, tmp_path) -> None:
+    """Each mechanism with units, weights, means and rules, alone and together."""
+    relation = "add-remove" if mechanism in ("laplace", "mwem") else "replace-one"
+    options = {"dualquery": {"rounds": 15}, "mwem": {"iterations": 3}}.get(mechanism, {})
+    released = dualquery.release(
+        homes(), queries=30, way=2, mechanism=mechanism, options=options, neighbours=relation,
+        epsilon=9.0, delta=0.0 if mechanism == "laplace" else 1e-6, **{"schema": SCHEMA, **besides},
+    )  # fmt: skip
+    assert released.privacy.private
+    report = verify(released.save(tmp_path / "out"))
+    assert report.faults == ()
+    assert report.recomputed is not None
+    assert report.recomputed <= 9.0 * 1.0075
 
 
 def game_of(rounds: int, samples: int, rho: float) -> tuple[GameSchedule, list[Stored]]:
@@ -180,6 +213,11 @@ def released(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         ),
         "mwem": made(root / "mwem", mechanism="mwem", options={"iterations": 5}),
         "family": own_family().save(root / "family"),
+        "means": made(root / "means", mechanism="gaussian", means="age"),
+        "pure means": made(root / "pure", mechanism="laplace", means="age", delta=0.0),
+        "units": dualquery.release(
+            homes(), queries=30, way=2, schema=SCHEMA, mechanism="gaussian", epsilon=4.0, **UNIT
+        ).save(root / "units"),
     }
 
 
@@ -363,6 +401,17 @@ FORGED: list[tuple[str, str, Callable[[Stored], object]]] = [
     ("rounds dropped", "mwem", put("proof", "schedule", 0, "times", 2)),
     ("a round of another kind", "mwem", put(*EVENT, "kind", "report")),
     ("rows below 1", "mwem", put("proof", "rows", "number", -5)),
+    ("a mean with less noise", "means", put("means", 0, "scale", less)),
+    ("a mean with other noise", "means", put("means", 0, "noise", "discrete laplace")),
+    ("a mean with Gaussian noise", "pure means", put("means", 0, "noise", "gaussian")),
+    ("a mean of another range", "means", put("means", 0, "high", lambda high: 2 * high)),
+    ("no means", "means", put("means", [])),
+    ("a mean that was not bought", "gaussian", put("means", [{"column": "age"}])),
+    ("sums with less noise", "means", put(*EVENT, "ground", "scale", less)),
+    ("sums that move less", "means", put(*EVENT, "sensitivity", less)),
+    ("a unit of fewer rows", "units", put("proof", "unit", "max_rows", 1)),
+    ("a unit of fewer rows asked", "units", put("options", "unit", "max_rows", 1)),
+    ("a row in the place of a unit", "units", put("proof", "unit", None)),
     ("rows a text", "mwem", put("proof", "rows", "number", "many")),
 ]
 

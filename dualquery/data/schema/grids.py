@@ -32,6 +32,8 @@ class Grid:
         Number of steps from one to the other, from 1 to `MOST_STEPS`.
     exact
         Whether every number that the schema allows lies on the grid.
+    typical
+        The size of a number in the middle one of the column's buckets, > 0.
     """
 
     column: str
@@ -39,6 +41,7 @@ class Grid:
     high: float
     steps: int
     exact: bool
+    typical: float = 1.0
 
     @staticmethod
     def of(column: Column) -> Grid:
@@ -61,12 +64,19 @@ class Grid:
             )
         low, high = column.bounds[0][0], column.bounds[-1][1]
         whole = column.integer and high - low <= MOST_STEPS
-        return Grid(column.name, low, high, int(high - low) if whole else MOST_STEPS, whole)
+        steps = int(high - low) if whole else MOST_STEPS
+        sizes = np.abs(column.bounds).max(axis=1)
+        return Grid(column.name, low, high, steps, whole, float(np.median(sizes)))
 
     @property
     def step(self) -> float:
         """Distance of two points."""
         return (self.high - self.low) / self.steps
+
+    @property
+    def need(self) -> float:
+        """Its range over its typical size: by how much noise of a part of the range matters."""
+        return (self.high - self.low) / self.typical
 
     @property
     def digits(self) -> int:

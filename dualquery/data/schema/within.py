@@ -99,12 +99,11 @@ def drawn(
     are the rule's, but for a small part of the noise that single draws would have.
     """
     places = (generator.permutation(count) + generator.random(count)) / max(count, 1)
-    low, high = ends
     if isinstance(rule, float):
         return np.full(count, rule)
     if isinstance(rule, tuple):
         return np.array(rule)[(places * len(rule)).astype(np.int64)]
-    top = high + 1.0 if integer else high
+    low, top = ends[0], _top(ends, integer)
     even = rule == "uniform"
     if not even:
         low, top = math.log(low), math.log(top)
@@ -127,5 +126,56 @@ def mean_of(rule: Rule, ends: tuple[float, float], integer: bool) -> float:
     if low == high:
         return low
     # Of whole numbers: each is the floor of what is drawn, half below it on average.
-    top = high + 1.0 if integer else high
+    top = _top(ends, integer)
     return float((top - low) / (math.log(top) - math.log(low))) - (0.5 if integer else 0.0)
+
+
+def part_between(
+    rule: Rule, ends: tuple[float, float], integer: bool, low: float, high: float
+) -> tuple[float, float]:
+    """Return which part of a bucket's values is in ``low <= x < high``, and the mean of these.
+
+    Both ends lie in the bucket, or ``high`` one beyond its last whole number; they are whole where
+    values are. Where no value is, the mean is the middle.
+    """
+    last, top = high - 1.0 if integer else high, _top(ends, integer)
+    middle = low / 2 + last / 2
+    listed = _listed(rule)
+    if listed is not None:
+        inside = [value for value in listed if low <= value < high or value == high == top]
+        mean = math.fsum(inside) / len(inside) if inside else middle
+        return len(inside) / len(listed), mean
+    if rule == "uniform":
+        return (high - low) / (top - ends[0]), middle
+    part = math.log(high / low) / math.log(top / ends[0])
+    return part, mean_of(rule, (low, last), integer)
+
+
+def quantile_between(rule: Rule, integer: bool, low: float, high: float, level: float) -> float:
+    """Return the number below which a share, in [0, 1], of a part of a bucket's values lies.
+
+    The part is ``low <= x <= high``. Of whole and of listed numbers it is the first at or below
+    which that share lies.
+    """
+    listed = _listed(rule)
+    if listed is not None:
+        inside = sorted(value for value in listed if low <= value <= high)
+        if inside:
+            return inside[min(max(math.ceil(level * len(inside)) - 1, 0), len(inside) - 1)]
+    top = high + 1.0 if integer else high
+    found = low + level * (top - low)
+    if rule == "log-uniform":
+        found = low * (top / low) ** level
+    return min(math.floor(found), high) if integer else min(found, high)
+
+
+def _listed(rule: Rule) -> tuple[float, ...] | None:
+    """Return the values of a bucket as a list; None if they are spread."""
+    if isinstance(rule, str):
+        return None
+    return rule if isinstance(rule, tuple) else (rule,)
+
+
+def _top(ends: tuple[float, float], integer: bool) -> float:
+    """Return where a bucket ends; of whole numbers, each of which is as long as 1."""
+    return ends[1] + 1.0 if integer else ends[1]

@@ -42,7 +42,7 @@ from dualquery.room.exclusive import require_exclusive
 from dualquery.runtime.resources import check_memory
 from solvers import guarded
 
-_POLICY = ("rounds", "samples", "eta", "alpha", "remembered_rounds", "mixture", "burn_in")
+_POLICY = ("rounds", "samples", "eta", "alpha", "remembered_rounds", "mixture", "burn_in", "effort")
 """Options that must be left to the policy for the error to be predictable: see `predictions`."""
 
 
@@ -65,6 +65,7 @@ class GameDetails(Details):
             "memory": chosen.remembered_rounds,
             "mixture": options.mixture,
             "burn_in": options.burn_in,
+            "effort": options.effort,
         }
 
 

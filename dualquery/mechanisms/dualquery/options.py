@@ -29,6 +29,10 @@ class GameOptions:
     eta: float | None = None
     """Learning rate of the query player."""
 
+    effort: float = 1.0
+    """Work that the policy takes, 1 being about a minute on two cores for what the paper runs: the
+    step falls with it, and rounds and the draws that best responses look at grow."""
+
     alpha: float | None = None
     """Target error of Theorem 4.2; sets rounds, samples and eta as Algorithm 1 does."""
 
@@ -61,7 +65,7 @@ class GameOptions:
         check_whole(self, "rounds", "samples", "remembered_rounds")
         if self.rounds == 1:
             raise BadInputError("rounds is 1; the first round looks at no data, so take at least 2")
-        positive = "eta", "alpha", "solver_timeout"
+        positive = "eta", "alpha", "solver_timeout", "effort"
         check_number(self, "a finite number above 0", lambda x: x > 0, *positive)
         check_number(self, "a number between 0 and 1", lambda x: 0 < x < 1, "beta")
         check_number(self, "a share of at least 0 and below 1", lambda x: 0 <= x < 1, "burn_in")

@@ -13,7 +13,8 @@ can use (`dualquery.mechanisms.dualquery.transcript`). What it costs is time: be
 ``16 N / step`` draws in all (fewer where `MOST_CHOSEN` bounds the rounds). The constants were
 chosen by the error of Adult, plants, groceries and mushroom at epsilon 1, between values far apart,
 against that time; `experiments/policy.py` measures how far from the best of a grid they are, on
-these and other data.
+these and other data. ``effort`` divides the step and multiplies these bounds, so best responses
+look at as many times more draws, or fewer.
 
 **A prior.** Best responses could break ties by bought 1-way shares. With the *exact* shares, at no
 cost, ties broken by them (every bit weighted by its log-odds, all of them together by less than the
@@ -79,7 +80,8 @@ def choose_parameters(options: GameOptions, task: Task, budget: Budget) -> Chose
     remembered = options.remembered_rounds
     if remembered is None:
         draws = schedule.samples * (schedule.rounds - 1)
-        longest = min(REMEMBERED_STEPS / schedule.step, MOST_LOOKED_AT / draws)
+        most = options.effort * MOST_LOOKED_AT
+        longest = min(REMEMBERED_STEPS / schedule.step, most / draws)
         remembered = min(max(round(longest), 1), schedule.rounds)
     # Weights of remembered draws are estimates: rounds are worth more than proofs.
     brief = options.solver == "auto" and options.remembered_rounds != 1
@@ -137,18 +139,20 @@ def _policy(
         draws, step = max(LONE_DRAWS * unit, 1.0), LONE_STEP
     else:
         draws = max(DRAWS * unit, 1.0)
-        step = min(max(STEP, REMEMBERED_STEPS * draws / MOST_LOOKED_AT), LARGEST_STEP)
+        usual = max(STEP, REMEMBERED_STEPS * draws / MOST_LOOKED_AT)
+        step = min(usual / options.effort, LARGEST_STEP)
+    most_rounds = _clamped(MOST_CHOSEN * options.effort)
     if options.rounds is not None:
         return options.rounds, max(1, round(draws / options.rounds)), None
     if options.samples is not None:
         longest = (strength / (step * math.sqrt(options.samples))) ** (2 / 3)
-        return min(_clamped(longest), MOST_CHOSEN), options.samples, None
+        return min(_clamped(longest), most_rounds), options.samples, None
     if options.eta is not None:
         # At one draw a round the budget is used up after (A / eta)^(2/3) rounds.
         longest = 0.9 * (strength / options.eta) ** (2 / 3)
         rounds = _clamped(min(strength / math.sqrt(draws) / options.eta, longest))
         return rounds, None, options.eta
-    rounds = min(_clamped(strength / math.sqrt(draws) / step), MOST_CHOSEN)
+    rounds = min(_clamped(strength / math.sqrt(draws) / step), most_rounds)
     return rounds, max(1, round(draws / rounds)), None
 
 

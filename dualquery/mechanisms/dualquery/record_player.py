@@ -50,7 +50,7 @@ class RecordPlayer:
     """Values of attributes that no query of a problem mentions (see `fill_unmentioned`)."""
     generator: np.random.Generator
     rules: Forbidden | None = None
-    """Of the schema: all records keep them."""
+    """Of the schema: all records keep them. Most schemas have none."""
 
     def first_record(self) -> NDArray[np.uint8]:
         """Return a record for round 1, in which no query has been shown: uint8 ``(d,)``."""
@@ -83,7 +83,7 @@ class RecordPlayer:
             time_limit=self.time_limit,
             threads=self.threads,
             seed=seed,
-            hint=previous if self.rules is None else self._hint(problem, previous, seed),
+            hint=self._hint(problem, previous, seed) if self.rules else previous,
             default=default,
         )
         return legal_response(problem, found, default)
@@ -119,7 +119,7 @@ class RecordPlayer:
 
     def _kept(self, record: NDArray[np.uint8]) -> NDArray[np.uint8]:
         """Return the record, or a nearest one that keeps the rules."""
-        if self.rules is None:
+        if not self.rules:
             return record
         kept: NDArray[np.uint8] = repaired(record[None, :], self.rules, self.generator)[0]
         return kept

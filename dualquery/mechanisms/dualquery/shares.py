@@ -225,7 +225,8 @@ def _curvature(truths: NDArray[np.uint8], information: Float64) -> Float64:
         holds = (truths[:, columns >> 3] >> (7 - (columns & 7)).astype(np.uint8)) & np.uint8(1)
         values = holds.astype(np.float32)
         together += values @ values.T  # whole numbers: exact
-    return np.asarray(together * (reached[-1] / SKETCH))
+    together *= reached[-1] / SKETCH
+    return together
 
 
 def _penalised_maximum(gradient: Float64, curvature: Float64, start: Float64) -> Float64:
@@ -247,10 +248,12 @@ def _penalised_maximum(gradient: Float64, curvature: Float64, start: Float64) ->
         slope = gradient - curvature @ (shares - start) - EQUALITY * (uneven + 1.0)
         # In units of the shares' roots the penalty bends alike everywhere.
         roots = np.sqrt(shares)
-        bend = curvature * np.outer(roots, roots)
+        bend = np.outer(roots, roots)
+        bend *= curvature
         bend[diagonal] += EQUALITY
         try:
-            factor = cho_factor(bend, lower=True, overwrite_a=True)
+            # It equals its transpose, whose order is LAPACK's: no copy is made.
+            factor = cho_factor(bend.T, lower=True, overwrite_a=True)
         except LinAlgError:  # a huge curvature, whose rounding errors exceed the penalty
             break
         solved = cho_solve(factor, np.stack((slope * roots, roots), axis=1))

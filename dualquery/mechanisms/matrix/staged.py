@@ -15,27 +15,54 @@ zero-concentrated and Gaussian differential privacy compose adaptively where eac
 every outcome of those before it, has a cost fixed beforehand (Bun and Steinke 2016, Lemma 2.3;
 Dong, Roth and Su, "Gaussian differential privacy", JRSS B 84, 2022, Theorem 4). All else is
 post-processing.
+
+**Queries about frequent items** (`dualquery.queries.generate.frequent`) are made between the
+stages, from the noisy shares of the first: what they are is post-processing of these shares, and so
+is that the second stage measures products of theirs. The first measures all items then, asked or
+not.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from statistics import NormalDist
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.estimates.expected import Estimate, ExpectedError
-from dualquery.estimates.intervals import LEVEL, Intervals
 from dualquery.estimates.measurements import CHOSEN, Measurements
 from dualquery.mechanisms.matrix.departures import Departures
-from dualquery.mechanisms.matrix.expansion import Expansion, literals_of
-from dualquery.mechanisms.matrix.mixture import Mixture, MixtureFit
-from dualquery.mechanisms.matrix.product_terms import ProductTerms
-from dualquery.mechanisms.matrix.shares import posterior
+from dualquery.mechanisms.matrix.everything import (
+    departures_of,
+    everything,
+    tells_more,
+    with_others,
+    with_shares,
+)
+from dualquery.mechanisms.matrix.expansion import Expansion
+from dualquery.mechanisms.matrix.fitting import (
+    MAX_ERROR,
+    MEAN_ERROR,
+    Drawn,
+    Fitting,
+    fitted_outcome,
+)
+from dualquery.mechanisms.matrix.looks import (
+    Shares,
+    alike,
+    expected_departures,
+    in_shares,
+    look,
+    scale_for,
+    singles_of,
+    worth_measuring,
+)
+from dualquery.mechanisms.matrix.measurement import FeatureMeasurement
+from dualquery.mechanisms.matrix.share_intervals import share_intervals
+from dualquery.mechanisms.matrix.staged_mixture import mixture_of
 from dualquery.mechanisms.matrix.width import is_wide
 from dualquery.mechanisms.protocol import (
     Budget,
@@ -46,6 +73,7 @@ from dualquery.mechanisms.protocol import (
     Session,
     Task,
 )
+from dualquery.models.mixture import ProductMixture
 from dualquery.privacy.accountants.choice import best
 from dualquery.privacy.calibrate_noise import calibrate_rho
 from dualquery.privacy.events import GaussianNoise
@@ -54,29 +82,19 @@ from dualquery.queries.conjunctions import Workload, require_conjunctions
 from dualquery.queries.family import Queries
 from dualquery.room.curator import Curator
 from dualquery.room.features import Features
-from dualquery.room.noise.gaussian import Gaussian
-from dualquery.room.statistics.features import FeatureSums
-from dualquery.room.strategy import Strategy
 from dualquery.runtime.errors import BadInputError
 
 Float64 = NDArray[np.float64]
 
-_FIRST = 0.8
-"""Share of rho that the first stage gets. Noise falls with the root of the number of features: the
-second stage measures so few that a fifth gives it far less noise than the first has."""
+_SECOND = 1000
+"""Features that the second stage may measure of a wide table, to divide the budget by; of others it
+may measure all. Where d numbers and M others are measured with shares a and 1 - a of rho, their
+variances are as d / a and M / (1 - a); the sum is least where a is to 1 - a as the root of d is to
+that of M. Of 17,770 columns the first stage gets four fifths; a fortieth of 100 about which all
+triples are asked."""
 
-_CORRELATION = 0.1
-"""Standard deviation of the correlation of two columns, before anything is measured; half as much
-for every further column of a product."""
-
-_COMPONENTS, _STEPS, _PULL = 64, 600, 0.2
-"""Of the mixture that records are drawn from (`MixtureFit`)."""
-
-_LEAST = 1e-9
-"""Chance of a value in a record, at least: some value of a column has one above 0."""
-
-_MAX_ERROR = (0.3, 4.0, 8.0)
-_MEAN_ERROR = (0.0002, 0.05, 0.3)
+_WIDE_MAX = (0.3, 4.0, 8.0)
+_WIDE_MEAN = (0.0002, 0.05, 0.3)
 """Errors in standard deviations of a column's share after the first stage: least, middle and
 largest of runs on npm-deps, kosarak, BMS-WebView-2, facebook-pages, msweb and groceries, widened a
 little; the least are of positive queries. Other tables and queries may lie outside."""
@@ -89,10 +107,14 @@ class TwoStages(Details):
     Parameters
     ----------
     expansion
-        The queries as sums of features, products of signs.
+        The queries as sums of features, products of signs; of frequent items a stand-in.
+    looked
+        What the first stage measures: features of one column.
+    full
+        What the second stage measures if that is everything; None where it cannot be.
     neighbours, sensitivity
-        What neighbouring tables differ in, and the L2 distance between the sums of the columns'
-        signs of two of them.
+        What neighbouring tables differ in, and the L2 distance between the sums of these features
+        of two of them.
     scale
         Standard deviation of the noise on these sums.
     ratio
@@ -104,6 +126,8 @@ class TwoStages(Details):
     """
 
     expansion: Expansion = field(compare=False)
+    looked: Features = field(compare=False)
+    full: FeatureMeasurement | None = field(compare=False)
     neighbours: Neighbours
     sensitivity: float
     scale: float
@@ -134,6 +158,7 @@ class Staged(Mechanism[TwoStages]):
 
     name: ClassVar[str] = "staged"
     pure: ClassVar[bool] = False
+    finds_frequent: ClassVar[bool] = True
 
     records: int | None = None
     """Number of synthetic records; None for one a private row, up to `default_records`."""
@@ -151,13 +176,20 @@ class Staged(Mechanism[TwoStages]):
         if budget.delta == 0:
             raise BadInputError("staged needs --delta above 0; with delta 0 use laplace or mwem")
         expansion = Expansion.of(task.workload)
-        singles = _singles(expansion.features)
-        if not len(singles):
+        features = expansion.features
+        asked = features.bits[singles_of(features)]
+        if not len(asked):
             raise BadInputError("staged has nothing to measure: no query depends on a column")
-        sensitivity = _alike(expansion.features, singles, budget.neighbours).sensitivity
+        bits = asked if task.frequent is None else task.frequent.bits[:, None]
+        looked = Features(bits, features.domain)
+        sensitivity = alike(looked, budget.neighbours).sensitivity
+
+        full = everything(task.workload, expansion, budget.neighbours)
+        others = _SECOND if full is None else len(features)
+        part = 1.0 / (1.0 + math.sqrt(others / len(looked)))
 
         def schedule_of(rho: float) -> tuple[GaussianNoise, GaussianNoise]:
-            first, second = (math.sqrt(2.0 * part * rho) for part in (_FIRST, 1.0 - _FIRST))
+            first, second = (math.sqrt(2.0 * share * rho) for share in (part, 1.0 - part))
             return GaussianNoise(sensitivity, sensitivity / first), GaussianNoise(second, 1.0)
 
         rho = calibrate_rho(schedule_of, budget.epsilon, budget.delta, budget.accountant)
@@ -168,141 +200,174 @@ class Staged(Mechanism[TwoStages]):
             accountant=accountant.name,
             details=TwoStages(
                 expansion=expansion,
+                looked=looked,
+                full=full,
                 neighbours=budget.neighbours,
                 sensitivity=sensitivity,
                 scale=first.scale,
                 ratio=second.sensitivity,
-                deviation=float(
-                    _in_shares(expansion.features, singles).min() * first.scale / task.n
-                ),
+                deviation=float(in_shares(looked).min() * first.scale / task.n),
                 records=self.records or task.default_records,
             ),
             needs_answers=False,
         )
 
     def expected_error(self, task: Task, plan: Plan[TwoStages]) -> ExpectedError | None:
-        """Estimate the error from the noise of the columns' shares; None if these are few."""
-        if not is_wide(task.workload):
-            return None  # what is left of the noise was measured on wide tables
-        deviation = plan.details.deviation
+        """Estimate the error from the noise of the columns' shares, or of all that is asked."""
+        planned = plan.details
+        if task.frequent is None and not is_wide(task.workload):
+            return None if planned.full is None else _expected_of_all(planned, planned.full, task.n)
+        deviation = planned.deviation
         return ExpectedError(
-            Estimate(*(min(factor * deviation, 1.0) for factor in _MAX_ERROR)),
-            Estimate(*(min(factor * deviation, 1.0) for factor in _MEAN_ERROR)),
+            Estimate(*(min(factor * deviation, 1.0) for factor in _WIDE_MAX)),
+            Estimate(*(min(factor * deviation, 1.0) for factor in _WIDE_MEAN)),
             "the deviation of the columns' shares, times what was left of it on six public tables",
         )
 
     def run(self, task: Task, plan: Plan[TwoStages], curator: Curator, session: Session) -> Outcome:
-        """Measure twice, and answer."""
+        """Look at the columns; then at what stands out, or at everything; and answer."""
         planned, n = plan.details, task.n
-        features = planned.expansion.features
-        singles = _singles(features)
-        columns = _alike(features, singles, planned.neighbours)
-        looked = _means(curator, columns, planned.scale, n)
-        first = SharesStage.of(features, singles, looked, planned.scale / n)
-        shares, uncertain = first.posterior()
-
-        expected = _expected(features, singles, shares, uncertain)
-        chosen = worth_measuring(expected, _noise_of_one(planned, n))
-        strategy = _alike(features, chosen, planned.neighbours)
-        scale = scale_for(strategy.sensitivity, planned.ratio)
-        noisy = _means(curator, strategy, scale, n)
-
-        single = np.isin(chosen, singles)
-        products = chosen[~single]
-        second = SharesStage.of(features, chosen[single], noisy[single], scale / n)
-        shares, uncertain = _combined(singles, shares, uncertain, second)
-        means = np.zeros(task.workload.domain.bits)
-        means[features.bits[singles, 0]] = np.where(
-            features.contrasts[singles, 0], 1.0 - 2.0 * shares, shares
-        )
-        departures = Departures(features, means, expected)
-        model = departures.shrunk(products, noisy[~single], scale / n)
-        generator = np.random.default_rng(session.public_seed)
-        mixture = _mixture(features, model, products, generator, session).model()
-        return Outcome(
-            answers=np.clip(planned.expansion.answers(model), 0.0, 1.0),
-            records=mixture.sample(planned.records, generator),
-            trace=(
-                {"stage": 1, "columns": len(singles), "products": 0},
-                {"stage": 2, "columns": int(single.sum()), "products": len(products)},
-            ),
-            intervals=_intervals(task.workload, features, (first, second), planned.neighbours),
-            measurements=Measurements.joined(
-                (
-                    Measurements.of_features(columns.features, looked, planned.scale / n),
-                    Measurements.of_features(strategy.features, noisy, scale / n, CHOSEN),
-                )
-            ),
-            model=mixture,
+        columns = alike(planned.looked, planned.neighbours)
+        seen = look(curator, columns, planned.scale, n)
+        first = Shares.of(planned.looked, seen, planned.scale / n)
+        workload, expansion, full = task.workload, planned.expansion, planned.full
+        if task.frequent is not None:
+            workload = task.frequent.workload(task.frequent.choose(first.values))
+            expansion = Expansion.of(workload)
+            full = everything(workload, expansion, planned.neighbours)
+        known = Known(planned, n, workload, expansion, first, *first.posterior())
+        if full is not None and tells_more(
+            full, scale_for(full.sensitivity, planned.ratio) / n, known.departures
+        ):
+            outcome = _of_everything(known, full, curator, session)
+        else:
+            found = task.frequent is not None
+            outcome = _of_what_stands_out(known, curator, session, found=found)
+        assert outcome.measurements is not None
+        looked = Measurements.of_features(planned.looked, seen, planned.scale / n)
+        return replace(
+            outcome,
+            trace=({"stage": 1, "columns": len(planned.looked), "products": 0}, *outcome.trace),
+            measurements=Measurements.joined((looked, outcome.measurements)),
+            workload=None if task.frequent is None else workload,
         )
 
 
 @dataclass(frozen=True, eq=False)
-class SharesStage:
-    """Noisy shares of 1s at the bits of some features of one factor, as a stage measured them.
+class Known:
+    """What is known between the stages.
 
     Parameters
     ----------
-    features
-        int64, shape ``(s,)``: the features' places.
-    shares, deviations
-        float64, shape ``(s,)``: the shares, and the standard deviations of their noise.
+    planned, n
+        What was planned, and the number of rows.
+    workload, expansion
+        The queries, and what they are made of.
+    first
+        The first stage's noisy shares.
+    shares, uncertain
+        float64, one each: what these are likely to be, and what that may be off.
     """
 
-    features: NDArray[np.int64]
+    planned: TwoStages
+    n: int
+    workload: Workload
+    expansion: Expansion
+    first: Shares
     shares: Float64
-    deviations: Float64
+    uncertain: Float64
 
-    @staticmethod
-    def of(
-        features: Features, places: NDArray[np.int64], noisy: Float64, deviation: float
-    ) -> SharesStage:
-        """Return the shares that noisy means of features tell; the sign of a share p is 1 - 2 p."""
-        shares = np.where(features.contrasts[places, 0], (1.0 - noisy) / 2.0, noisy)
-        return SharesStage(places, shares, _in_shares(features, places) * deviation)
+    @property
+    def by_bit(self) -> Float64:
+        """The shares, 0 of bits that were not looked at: float64, shape ``(bits,)``."""
+        shares = np.zeros(self.workload.domain.bits)
+        shares[self.first.bits] = self.shares
+        return shares
 
-    def posterior(self) -> tuple[Float64, Float64]:
-        """Return posterior means and standard deviations; shares of equal noise are alike."""
-        means, spread = np.empty((2, len(self.shares)))
-        for deviation in np.unique(self.deviations):
-            alike = self.deviations == deviation
-            means[alike], spread[alike] = posterior(self.shares[alike], float(deviation))
-        return means, spread
+    @property
+    def departures(self) -> Float64:
+        """By how much each answer may differ from that of independent columns."""
+        return departures_of(self.workload, self.by_bit)
 
 
-def _means(curator: Curator, strategy: Strategy, scale: float, n: int) -> Float64:
-    """Return noisy means of features."""
-    sums = curator.measure(FeatureSums(strategy), Gaussian(scale))
-    return sums.astype(np.float64) / n
+def _of_what_stands_out(
+    known: Known, curator: Curator, session: Session, *, found: bool
+) -> Outcome:
+    """Measure what may differ from what is known by more than its noise; answer by departures.
 
-
-def worth_measuring(expected: Float64, noise_of_one: float) -> NDArray[np.int64]:
-    """Return the features whose measurement tells more than its noise hides; increasing places.
-
-    Parameters
-    ----------
-    expected
-        float64, shape ``(f,)``: by how much each feature may differ from what is known, as a
-        standard deviation.
-    noise_of_one
-        Standard deviation of the noise if one feature is measured; of m of them it is the root of
-        m times as large.
-
-    Returns
-    -------
-    int64: as many as possible of which each may differ by its noise, the most uncertain ones; the
-    most uncertain feature if there are none.
+    ``found`` says that the first stage chose what is asked.
     """
-    order = np.argsort(-expected, kind="stable")
-    noise = noise_of_one * np.sqrt(np.arange(1, len(order) + 1))
-    worth = np.flatnonzero(expected[order] >= noise)
-    return np.sort(order[: worth[-1] + 1 if len(worth) else 1])
+    planned, n, features = known.planned, known.n, known.expansion.features
+    domain, looked = features.domain, planned.looked
+    expected = expected_departures(features, looked, known.shares, known.uncertain)
+    chosen = worth_measuring(expected, _noise_of_one(planned, n))
+    strategy = alike(Features(features.bits[chosen], domain), planned.neighbours)
+    scale = scale_for(strategy.sensitivity, planned.ratio)
+    noisy = look(curator, strategy, scale, n)
+
+    single = singles_of(strategy.features)
+    products = np.delete(chosen, single)
+    again = Features(features.bits[chosen[single]], domain)
+    second = Shares.of(again, noisy[single], scale / n)
+    shares, _ = known.first.combined(known.shares, known.uncertain, second)
+    means = np.zeros(domain.bits)
+    means[known.first.bits] = np.where(looked.contrasts[:, 0], 1.0 - 2.0 * shares, shares)
+    model = Departures(features, means, expected).shrunk(
+        products, np.delete(noisy, single), scale / n
+    )
+    generator = np.random.default_rng(session.public_seed)
+    mixture = mixture_of(
+        known.first.bits, means, features, model, products, generator, session
+    ).model()
+    return Outcome(
+        answers=np.clip(known.expansion.answers(model), 0.0, 1.0),
+        records=mixture.sample(planned.records, generator),
+        trace=({"stage": 2, "columns": len(single), "products": len(products)},),
+        intervals=share_intervals(
+            known.workload, known.first, second, planned.neighbours, chosen=found
+        ),
+        measurements=Measurements.of_features(strategy.features, noisy, scale / n, CHOSEN),
+        model=mixture,
+    )
 
 
-def scale_for(sensitivity: float, ratio: float) -> float:
-    """Return the scale of noise with a planned ratio of sensitivity to scale, or a little more."""
-    # More than the division's rounding: the ledger compares exactly.
-    return sensitivity / ratio * (1.0 + 2.0**-50)
+def _of_everything(
+    known: Known, full: FeatureMeasurement, curator: Curator, session: Session
+) -> Outcome:
+    """Measure all that queries are made of, and fit a mixture to that and the first shares."""
+    planned, n, domain = known.planned, known.n, known.workload.domain
+    scale = scale_for(full.sensitivity, planned.ratio)
+    drawn = Drawn(full, full.draw(curator, scale) / n, full.scales * scale / n)
+    fitting = Fitting.suited(n, planned.ratio, domain.bits)
+    outcome = fitted_outcome(
+        drawn, with_shares(drawn, known.first), fitting, known.workload, n, session
+    )
+    assert isinstance(outcome.model, ProductMixture)
+    asked = np.unique(known.workload.literals[known.workload.literals >= 0] >> 1)
+    model = with_others(outcome.model, asked, known.by_bit)
+    columns = len(singles_of(full.strategy.features))
+    stage = {"stage": 2, "columns": columns, "products": len(full.scales) - columns}
+    return replace(
+        outcome,
+        records=model.sample(planned.records, np.random.default_rng(session.public_seed)),
+        model=model,
+        trace=(stage, *outcome.trace),
+    )
+
+
+def _expected_of_all(planned: TwoStages, full: FeatureMeasurement, n: int) -> ExpectedError:
+    """Return what is left of the noise of everything, or less: the other way must promise less."""
+    scale = scale_for(full.sensitivity, planned.ratio) / n
+    most, mean = (
+        Estimate(*(min(factor * scale * full.mean_deviation, 1.0) for factor in (0.0, *left[1:])))
+        for left in (MAX_ERROR, MEAN_ERROR)
+    )
+    return ExpectedError(
+        most,
+        mean,
+        "from the noise of all that is asked and the share of it that fits left on five public "
+        "tables; less where columns turn out to be nearly empty",
+    )
 
 
 def _noise_of_one(planned: TwoStages, n: int) -> float:
@@ -310,140 +375,3 @@ def _noise_of_one(planned: TwoStages, n: int) -> float:
     2, or 1 where a row is added or removed, for each row that neighbours differ in.
     """
     return planned.neighbours.furthest(2.0, 1.0) / (planned.ratio * n)
-
-
-def _singles(features: Features) -> NDArray[np.int64]:
-    """Return the places of the features of one column."""
-    return np.flatnonzero((features.bits >= 0).sum(axis=1) == 1)
-
-
-def _in_shares(features: Features, places: NDArray[np.int64]) -> Float64:
-    """Return by how much a share changes where the mean of its feature changes by 1: 1/2 or 1."""
-    return np.where(features.contrasts[places, 0], 0.5, 1.0)
-
-
-def _alike(features: Features, chosen: NDArray[np.int64], neighbours: Neighbours) -> Strategy:
-    """Return how some features are measured: all with the same noise, and no row left out."""
-    some = Features(features.bits[chosen], features.domain)
-    return Strategy(some, np.ones(len(chosen)), neighbours)
-
-
-def _expected(
-    features: Features, singles: NDArray[np.int64], shares: Float64, uncertain: Float64
-) -> Float64:
-    """Return by how much each feature may differ from what the columns' shares say of it.
-
-    A factor by what its share may be off; a product by its factors' standard deviations, times how
-    large correlations are expected to be.
-    """
-    bits, factor = features.bits, 1.0 / _in_shares(features, singles)
-    spread = np.zeros(features.domain.bits)
-    spread[bits[singles, 0]] = factor * np.sqrt(shares * (1.0 - shares))
-    factors = (bits >= 0).sum(axis=1)
-    expected: Float64 = np.where(bits >= 0, spread[bits], 1.0).prod(axis=1)
-    expected *= _CORRELATION * 0.5 ** np.maximum(factors - 2.0, 0.0)
-    expected[singles] = factor * uncertain
-    return expected
-
-
-def _combined(
-    singles: NDArray[np.int64], shares: Float64, uncertain: Float64, second: SharesStage
-) -> tuple[Float64, Float64]:
-    """Return the shares and what they may be off, with those of the second stage weighed in."""
-    at = np.searchsorted(singles, second.features)
-    shares, uncertain = shares.copy(), uncertain.copy()
-    trust = uncertain[at] ** 2 / (uncertain[at] ** 2 + second.deviations**2)
-    shares[at] = np.clip(shares[at] + trust * (second.shares - shares[at]), 0.0, 1.0)
-    uncertain[at] = np.sqrt(trust) * second.deviations
-    return shares, uncertain
-
-
-def _mixture(
-    features: Features,
-    model: Float64,
-    products: NDArray[np.int64],
-    generator: np.random.Generator,
-    session: Session,
-) -> Mixture:
-    """Return a mixture to draw records from: of columns with measured products, else independent.
-
-    Parameters
-    ----------
-    features, model
-        The features, and their means.
-    products
-        Those of two columns or more that were measured.
-    """
-    domain, bits = features.domain, features.bits
-    singles = _singles(features)
-    columns = domain.column_of_bit[bits[singles, 0]]
-    held = np.flatnonzero(np.isin(domain.column_of_bit, columns))
-    means = np.zeros(domain.bits)
-    means[bits[singles, 0]] = model[singles]
-    # The values of a column that nobody asks about share what the others leave.
-    asked = np.isin(held, bits[singles, 0])
-    column = domain.column_of_bit[held]
-    left = 1.0 - np.bincount(column, means[held])[column]
-    others = np.bincount(column, ~asked)[column]
-    rest = np.maximum(left, _LEAST) / np.maximum(others, 1)
-    binary = domain.has_two_values[held]
-    filled = np.where(asked | binary, means[held], rest)
-    values = np.where(binary, filled, np.maximum(filled, _LEAST))[:, None].astype(np.float32)
-    if len(products):
-        tied = np.unique(bits[products][bits[products] >= 0])
-        fitted = np.concatenate((singles[np.isin(bits[singles, 0], tied)], products))
-        fit = MixtureFit(
-            ProductTerms.of_features(Features(bits[fitted], domain)),
-            model[fitted],
-            np.ones(len(fitted)),
-            _COMPONENTS,
-            _STEPS,
-            _PULL,
-        ).run(generator, session.threads, session.progress)
-        values = np.repeat(values, _COMPONENTS, axis=1)
-        values[np.searchsorted(held, fit.bits)] = fit.values
-    # Noisy shares of a column do not add up to 1; chances do.
-    place = np.cumsum(np.diff(column, prepend=-1) > 0) - 1
-    totals = np.add.reduceat(values, np.searchsorted(place, np.arange(place[-1] + 1)), axis=0)
-    values = np.where(binary[:, None], values, values / totals[place])
-    return Mixture(domain, held, values)
-
-
-def _intervals(
-    workload: Workload,
-    features: Features,
-    stages: tuple[SharesStage, SharesStage],
-    neighbours: Neighbours,
-) -> Intervals:
-    """Return intervals by Frechet's bounds from intervals of the columns' shares.
-
-    A conjunction holds on no more rows than each of its literals, and fails on no more than all of
-    them together. Each share has an interval from each stage that measured it. One of the first
-    stage misses with the chance of its noise, whatever is chosen afterwards; one of the second
-    stage misses with that of its own noise, whatever the first stage chose. The chances of all
-    that a query rests on add up to 1 - `LEVEL`.
-    """
-    bits, negated, possible = literals_of(workload)
-    miss = (1.0 - LEVEL) / (len(stages) * workload.way)
-    half = NormalDist().inv_cdf(1.0 - miss / 2.0) * (1.0 + 1e-9)
-    low, high = np.zeros(workload.domain.bits), np.ones(workload.domain.bits)
-    for stage in stages:
-        at = features.bits[stage.features, 0]
-        shares = np.clip(stage.shares, 0.0, 1.0)  # never a single point: see `Intervals.around`
-        low[at] = np.maximum(low[at], shares - half * stage.deviations)
-        high[at] = np.minimum(high[at], shares + half * stage.deviations)
-    present = bits >= 0
-    fails = np.where(present, np.where(negated, high[bits], 1.0 - low[bits]), 0.0)
-    holds = np.where(present, np.where(negated, 1.0 - low[bits], high[bits]), 1.0)
-    lower = np.where(possible, 1.0 - fails.sum(axis=1), 0.0)
-    upper = np.where(possible, holds.min(axis=1), 0.0)
-    if not neighbours.rows_public:
-        # A noisy number of rows moves every share by half its error, the sum of three by more than
-        # `Intervals.for_rows` allows for.
-        lower = np.where(present.sum(axis=1) > 2, 0.0, lower)
-    return Intervals(
-        np.clip(lower, 0.0, 1.0),
-        np.clip(upper, 0.0, 1.0),
-        "from the noise of the columns' shares: a query holds on no more rows than its rarest "
-        "literal",
-    )

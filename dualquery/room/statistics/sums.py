@@ -30,7 +30,7 @@ class ColumnSums:
     """The centred sums of the numbers that rows carry. They take another pass over the rows."""
 
     grids: tuple[Grid, ...]
-    """Those that the rows were encoded with; public, at least one."""
+    """Some of those that the rows were encoded with; public, at least one, none twice."""
 
     def moves(self, queries: Statistic, neighbours: Neighbours) -> Moves:  # noqa: ARG002
         """Return how the sums over their grids' steps move, whatever the queries are."""
@@ -45,15 +45,19 @@ class ColumnSums:
         ValueError
             If the rows carry other numbers: they could move further.
         """
-        if not self.grids or self.grids != data.grids:
+        starts = digit_offsets(data.grids, data.queries.domain.bits)
+        carried = dict(zip(data.grids, starts, strict=False))
+        if not self.grids or not carried.keys() >= set(self.grids):
             raise ValueError("the sums are not those of the numbers that the rows carry")
-        bits = data.queries.domain.bits
-        places = np.arange(bits, data.rows.bits, dtype=np.int32)
-        ones = data.total(ConjunctionCounts(2 * places[:, None]))
-        starts = digit_offsets(self.grids, bits)
+        if len(set(self.grids)) < len(self.grids):
+            raise ValueError("a column is summed once")
+        places = [carried[grid] + np.arange(grid.digits) for grid in self.grids]
+        bits = np.concatenate(places).astype(np.int32)
+        ones = data.total(ConjunctionCounts(2 * bits[:, None]))
+        ends = np.cumsum([grid.digits for grid in self.grids])[:-1]
         sums = [
-            grid.centred(ones[first - bits : last - bits], data.rows.n)
-            for grid, first, last in zip(self.grids, starts, starts[1:], strict=False)
+            grid.centred(own, data.rows.n)
+            for grid, own in zip(self.grids, np.split(ones, ends), strict=True)
         ]
         return Exact(
             type(self).__name__,

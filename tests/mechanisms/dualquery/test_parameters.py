@@ -111,7 +111,7 @@ def test_nothing_here_can_see_data() -> None:
                 "options", "task", "budget", "alpha", "beta", "n", "rounds", "samples", "eta",
                 "reason", "schedule", "who", "weights", "mean",
             }, name  # fmt: skip
-    assert {*Task.__dataclass_fields__} == {"queries", "n", "copies", "rules"}
+    assert {*Task.__dataclass_fields__} == {"queries", "n", "copies", "rules", "frequent"}
 
 
 @pytest.mark.parametrize("n", [2, 50, 10**4, 10**7])
@@ -137,3 +137,24 @@ def test_a_tiny_step_is_bounded_in_rounds() -> None:
 def test_a_workload_of_one_query_is_a_workload(queries) -> None:
     work = Task(random_conjunctions(Domain.binary(3), queries, 1), 100)
     assert choose_parameters(DualQuery(), work, BUDGET).schedule.rounds >= FEWEST_ROUNDS
+
+
+def test_effort_divides_the_step_and_multiplies_the_work() -> None:
+    work = Task(random_conjunctions(Domain.binary(40), 5_000, 3), 20_000)
+    budget = Budget(1.0, 1e-6)
+    found = {
+        effort: choose_parameters(DualQuery(effort=effort), work, budget)
+        for effort in (0.25, 1.0, 4.0)
+    }
+
+    def looked_at(effort: float) -> int:
+        game = found[effort].schedule
+        return game.samples * (game.rounds - 1) * found[effort].remembered_rounds
+
+    assert found[1.0] == choose_parameters(DualQuery(), work, budget)
+    assert 0.15 < looked_at(0.25) / looked_at(1.0) < 0.4
+    assert 2.5 < looked_at(4.0) / looked_at(1.0) < 6
+    # All of them spend the budget, and none more.
+    for each in found.values():
+        _, cost = best(each.schedule, budget.delta, each.accountant)
+        assert 0.97 < cost <= 1.0

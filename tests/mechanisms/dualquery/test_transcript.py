@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from types import SimpleNamespace
 
 import numpy as np
@@ -13,8 +14,10 @@ from scipy.optimize import approx_fprime
 from dualquery.data.domain import Domain
 from dualquery.mechanisms.dualquery import shares as mixture
 from dualquery.mechanisms.dualquery.best_response import best_response
+from dualquery.mechanisms.dualquery.predictions import game_bytes
 from dualquery.mechanisms.dualquery.shares import EQUALITY, in_shares, likelihood_shares
 from dualquery.mechanisms.dualquery.transcript import GRAIN, Transcript
+from dualquery.privacy.events import GameSchedule
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.family import disjunctions_of
 from dualquery.queries.generate.random import random_conjunctions
@@ -270,3 +273,23 @@ def test_wide_records_are_not_repeated(monkeypatch) -> None:
     monkeypatch.setattr(mixture, "MOST_CELLS", 10)
     found = in_shares(np.eye(4, dtype=np.uint8), np.array([0.7, 0.3, 0.0, 0.0]))
     assert found.sum(axis=0).tolist() == [3, 1, 0, 0]
+
+
+def test_the_fit_takes_no_more_memory_than_is_said_beforehand() -> None:
+    """Of many rounds it takes some matrices of rounds by rounds; a release is told before it."""
+    rounds, rng = 1_000, np.random.default_rng(1)
+    queries = random_conjunctions(Domain.binary(20), 500, 3, True, 0)
+    played = Transcript(disjunctions_of(queries), 0.01, 1, rounds)
+    for _ in range(rounds - 1):
+        played.play(rng.integers(0, 2, 20, dtype=np.uint8))
+        played.show(Sample(rng.integers(0, 500, 2), np.array([1, -1], np.int8)))
+    played.play(rng.integers(0, 2, 20, dtype=np.uint8))
+    likelihood_shares(played)  # what is loaded at first use is loaded
+    tracemalloc.start()
+    shares = likelihood_shares(played)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(np.unique(shares)) > 1
+    game = GameSchedule(rounds, 2, 0.01, 10_000)
+    fit = [game_bytes(queries, game, 1, fitted=fitted) for fitted in (True, False)]
+    assert 0.4 < peak / (fit[0] - fit[1]) < 1.0

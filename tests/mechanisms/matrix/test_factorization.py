@@ -10,8 +10,9 @@ import pytest
 
 from dualquery.data.domain import Domain
 from dualquery.mechanisms.matrix.expansion import Expansion
+from dualquery.mechanisms.matrix.fitting import move_near, reach
 from dualquery.mechanisms.matrix.measurement import QueryMeasurement, choose_measurement
-from dualquery.mechanisms.matrix.mechanism import Matrix, move_near, reach
+from dualquery.mechanisms.matrix.mechanism import Matrix
 from dualquery.mechanisms.matrix.mixture import MixtureFit
 from dualquery.mechanisms.matrix.product_terms import ProductTerms
 from dualquery.mechanisms.matrix.scales import plan_strategy, with_limit

@@ -10,12 +10,16 @@ import pytest
 from dualquery.data.domain import Domain
 from dualquery.mechanisms.matrix import staged
 from dualquery.mechanisms.matrix.departures import Departures
+from dualquery.mechanisms.matrix.everything import departures_of, everything, with_shares
 from dualquery.mechanisms.matrix.expansion import Expansion
+from dualquery.mechanisms.matrix.fitting import Drawn
+from dualquery.mechanisms.matrix.looks import Shares, alike, scale_for, singles_of, worth_measuring
 from dualquery.mechanisms.matrix.shares import posterior
-from dualquery.mechanisms.matrix.staged import Staged, scale_for, worth_measuring
+from dualquery.mechanisms.matrix.staged import Staged
 from dualquery.mechanisms.protocol import Budget, Session, Task
 from dualquery.privacy.events import GaussianNoise
 from dualquery.privacy.neighbours import RELATIONS, Neighbours
+from dualquery.queries.conjunctions import Workload
 from dualquery.queries.generate.random import random_conjunctions
 from dualquery.room.curator import Curator
 from dualquery.room.features import Features
@@ -63,7 +67,7 @@ def test_whatever_is_chosen_costs_the_planned_ratio_at_most(relation: Neighbours
     chosen = [set_ for size in (1, 2, 3) for set_ in combinations(range(len(features)), size)]
     chosen += [tuple(range(size)) for size in range(4, len(features) + 1)]
     for places in chosen:
-        strategy = staged._alike(features, np.array(places), relation)
+        strategy = alike(features.part(np.array(places)), relation)
         scale = scale_for(strategy.sensitivity, ratio)
         own = values[:, places]
         moves = own if relation is Neighbours.ADD_REMOVE else own[:, None] - own[None]
@@ -77,7 +81,7 @@ def test_the_room_refuses_a_second_stage_that_costs_more_than_was_planned() -> N
     features = Expansion.of(random_conjunctions(SMALL, 30, 2)).features
     work, ratio = random_conjunctions(SMALL, 5, 2), 0.5
     for places in (np.arange(2), np.arange(len(features))):
-        strategy = staged._alike(features, places, Neighbours.REPLACE_ONE)
+        strategy = alike(features.part(places), Neighbours.REPLACE_ONE)
         scale = scale_for(strategy.sensitivity, ratio)
         room = Curator(
             packed(legal_records(SMALL)), work, (GaussianNoise(ratio, 1.0),), SeededRandomness(0)
@@ -112,7 +116,10 @@ def test_the_schedule_is_fixed_beforehand_and_spent_whatever_the_rows_are(
     assert len(plan.schedule) == 2
     first, second = plan.schedule
     total = sum((event.sensitivity / event.scale) ** 2 for event in (first, second))
-    assert (first.sensitivity / first.scale) ** 2 == pytest.approx(0.8 * total)
+    others = len(plan.details.expansion.features)
+    assert (first.sensitivity / first.scale) ** 2 == pytest.approx(
+        total / (1 + (others / 8) ** 0.5)
+    )
     choosers = (
         lambda expected, _: np.array([int(expected.argmin())]),
         lambda expected, _: np.arange(len(expected)),
@@ -221,3 +228,49 @@ def test_nearly_empty_columns_are_answered_better_than_by_independent_noise_or_z
     )  # fmt: skip
     np.testing.assert_array_equal(outcome.answers, again.answers)
     np.testing.assert_array_equal(outcome.records, again.records)
+
+
+def test_departures_of_answers_are_those_of_pairs_where_the_others_hold() -> None:
+    work = Workload(np.array([[0, 2, 5], [0, 2, -1], [1, 3, -1]], np.int32), Domain.binary(3))
+    found = departures_of(work, np.array([0.2, 0.5, 0.1]))
+    a, b, c = (0.2 * 0.8) ** 0.5, 0.5, (0.1 * 0.9) ** 0.5
+    pairs = (a * b * 0.9) ** 2 + (a * c * 0.5) ** 2 + (b * c * 0.2) ** 2
+    assert found[0] == pytest.approx(0.1 * (pairs + (0.5 * a * b * c) ** 2) ** 0.5)
+    np.testing.assert_allclose(found[1:], 0.1 * a * b)
+
+
+@pytest.mark.parametrize(("filled", "all_of_it"), [(0.5, True), (0.002, False)])
+def test_full_tables_are_measured_whole_and_empty_ones_where_they_stand_out(
+    filled: float, all_of_it: bool
+) -> None:
+    """The noisy shares decide; the schedule is the same."""
+    generator = np.random.default_rng(8)
+    records = generator.random((4_000, 30)) < filled
+    records[:, 1] |= records[:, 0]
+    work = random_conjunctions(Domain.binary(30), 300, 2, signed=False)
+    asked = Task(work, 4_000)
+    plan = Staged(records=20).plan(asked, Budget(2.0, 1e-3))
+    room = Curator(packed(records), work, plan.schedule, SeededRandomness(1))
+    outcome = Staged(records=20).run(asked, plan, room, Session(public_seed=1))
+    products = len(plan.details.expansion.features) - 30
+    assert (outcome.trace[1]["products"] == products) is all_of_it
+    assert room._ledger.spent == 2
+    truth = work.counts(packed(records), threads=1) / 4_000
+    assert np.abs(outcome.answers - truth).mean() < 0.02
+    assert outcome.records is not None
+    assert outcome.records.shape == (20, 30)
+
+
+def test_what_both_looks_say_of_a_share_is_weighed_by_their_noise() -> None:
+    work = random_conjunctions(Domain.binary(4), 6, 2, signed=False)
+    full = everything(work, Expansion.of(work), Neighbours.REPLACE_ONE)
+    assert full is not None
+    number = len(full.scales)
+    drawn = Drawn(full, np.zeros(number), np.full(number, 0.2))
+    first = Shares(np.arange(4, dtype=np.int32), np.full(4, 0.25), np.full(4, 0.05))
+    known = with_shares(drawn, first)
+    alone = singles_of(full.strategy.features)
+    # Signs of 0.5 with noise 0.1, and of 0 with noise 0.2.
+    np.testing.assert_allclose(known.means[alone], 0.4)
+    np.testing.assert_allclose(known.deviations[alone], 0.2 / 5**0.5)
+    np.testing.assert_allclose(np.delete(known.means, alone), 0.0)

@@ -1,0 +1,49 @@
+"""A private table as it is given, and what of it is read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Table:
+    """A private table, and what of it is read.
+
+    Parameters
+    ----------
+    data
+        A built-in name, a path, ``FORMAT:PATH``, or a Polars, pandas, Arrow, NumPy or SciPy table.
+    columns
+        Names, positions or ranges of the columns to read; None for all.
+    max_ones_per_row
+        A public number: rows of binary columns with more 1s are cut to so many as they are read, so
+        that one row moves fewer answers (see `dualquery.data.truncation`). None for no cut, or for
+        what the schema says.
+    csv
+        How a CSV file is written, such as ``delimiter=;,encoding=latin-1,decimal=,``; None for the
+        standard.
+    """
+
+    data: Any
+    _: KW_ONLY
+    columns: Sequence[str | int] | str | None = None
+    max_ones_per_row: int | None = None
+    csv: str | None = None
+
+    @property
+    def named(self) -> Any:
+        """The table as readers take it.
+
+        Raises
+        ------
+        BadInputError
+            If ``csv`` is given and is no dialect, or the data are no CSV file.
+        """
+        if self.csv is None:
+            return self.data
+        from dualquery.data.readers.dialect import Dialect
+        from dualquery.data.readers.formats import parse_source
+
+        return parse_source(str(self.data), Dialect.parse(self.csv))

@@ -1,0 +1,115 @@
+"""When a second look at everything tells more than one at what stands out.
+
+On a table whose columns are full, nearly every product may differ from what the columns' shares say
+of it, and a mixture that is fitted to all of them learns more than the few largest tell. Which of
+the two it is, the noisy shares of the first look say. Post-processing of these.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualquery.mechanisms.matrix.expansion import Expansion, literals_of
+from dualquery.mechanisms.matrix.fitting import MEAN_ERROR, Drawn
+from dualquery.mechanisms.matrix.looks import CORRELATION, Shares
+from dualquery.mechanisms.matrix.measurement import FeatureMeasurement
+from dualquery.mechanisms.matrix.scales import plan_strategy
+from dualquery.mechanisms.matrix.width import is_wide
+from dualquery.models.mixture import ProductMixture
+from dualquery.privacy.neighbours import Neighbours
+from dualquery.queries.conjunctions import Workload
+
+Float64 = NDArray[np.float64]
+
+
+def everything(
+    workload: Workload, expansion: Expansion, neighbours: Neighbours
+) -> FeatureMeasurement | None:
+    """Return the measurement of all that queries are made of; None where that is not an option.
+
+    That is for queries about binary columns, not thousands of them.
+    """
+    bits = workload.literals[workload.literals >= 0] >> 1
+    if is_wide(workload) or not workload.domain.has_two_values[bits].all():
+        return None
+    return FeatureMeasurement(expansion, plan_strategy(expansion, neighbours, fitted=True))
+
+
+def departures_of(workload: Workload, shares: Float64) -> Float64:
+    """Return by how much each answer may differ from that of independent columns: ``(m,)``.
+
+    A standard deviation: each pair of a query's literals departs by `CORRELATION` times their
+    standard deviations, on the rows where the others hold; each further literal halves it.
+
+    Parameters
+    ----------
+    workload
+        The queries.
+    shares
+        float64, shape ``(bits,)``: the shares of 1s.
+    """
+    bits, negated, possible = literals_of(workload)
+    holds = np.where(bits >= 0, np.where(negated, 1.0 - shares[bits], shares[bits]), 1.0)
+    spread = np.sqrt(holds * (1.0 - holds))
+    squared = np.zeros(len(holds))
+    for size in range(2, workload.way + 1):
+        for tied in combinations(range(workload.way), size):
+            others = np.delete(holds, tied, axis=1).prod(axis=1)
+            part = spread[:, tied].prod(axis=1) * others
+            squared += (CORRELATION * 0.5 ** (size - 2) * part) ** 2
+    return np.where(possible, np.sqrt(squared), 0.0)
+
+
+def tells_more(everything: FeatureMeasurement, scale: float, departures: Float64) -> bool:
+    """Return whether a fit to everything is nearer to the answers than independent columns are.
+
+    The fit leaves a part of the noise, the middle one of what was seen (`MEAN_ERROR`).
+
+    Parameters
+    ----------
+    everything
+        What would be measured.
+    scale
+        Factor on its scales, as a share of the rows.
+    departures
+        Of the answers from independence (`departures_of`).
+    """
+    return bool(MEAN_ERROR[1] * scale * everything.mean_deviation < departures.mean())
+
+
+def with_shares(drawn: Drawn, first: Shares) -> Drawn:
+    """Return what a measurement of everything and earlier shares of the columns say together."""
+    features = drawn.measurement.products.bits
+    alone = np.flatnonzero((features >= 0).sum(axis=1) == 1)
+    order = np.argsort(first.bits)
+    at = order[np.searchsorted(first.bits, features[alone, 0], sorter=order)]
+    means, deviations = drawn.means.copy(), drawn.deviations.copy()
+    # The sign of a share p is 1 - 2 p.
+    earlier, noise = 1.0 - 2.0 * first.values[at], 2.0 * first.deviations[at]
+    trust = deviations[alone] ** 2 / (deviations[alone] ** 2 + noise**2)
+    means[alone] += trust * (earlier - means[alone])
+    deviations[alone] = np.sqrt(trust) * noise
+    return replace(drawn, means=means, deviations=deviations)
+
+
+def with_others(model: ProductMixture, asked: NDArray[np.int32], shares: Float64) -> ProductMixture:
+    """Return a model with the columns that queries are not about, by their shares.
+
+    Parameters
+    ----------
+    model
+        Of the columns that queries are about.
+    asked
+        The bits of these.
+    shares
+        float64, shape ``(bits,)``: shares of the others; all are of binary columns.
+    """
+    others = np.flatnonzero(model.domain.sizes[model.domain.column_of_bit] == 1)
+    others = np.setdiff1d(others, asked)
+    chances = model.chances.copy()
+    chances[others] = shares[others, None]
+    return replace(model, chances=chances)

@@ -1,0 +1,159 @@
+"""What two looks at a table tell of its columns, and what of the rest is worth a second one.
+
+The first look measures the shares of all columns. From these alone follows how far a column or a
+product of columns may still be from what is known; the second look measures what may be further off
+than its noise. Post-processing of noisy numbers, but for `look`, which the curator charges.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualquery.mechanisms.matrix.shares import posterior
+from dualquery.privacy.neighbours import Neighbours
+from dualquery.room.curator import Curator
+from dualquery.room.features import Features
+from dualquery.room.noise.gaussian import Gaussian
+from dualquery.room.statistics.features import FeatureSums
+from dualquery.room.strategy import Strategy
+
+Float64 = NDArray[np.float64]
+
+CORRELATION = 0.1
+"""Standard deviation of the correlation of two columns, before anything is measured; half as much
+for every further column of a product."""
+
+
+def look(curator: Curator, strategy: Strategy, scale: float, n: int) -> Float64:
+    """Return noisy means of features; charged."""
+    sums = curator.measure(FeatureSums(strategy), Gaussian(scale))
+    return sums.astype(np.float64) / n
+
+
+def alike(features: Features, neighbours: Neighbours) -> Strategy:
+    """Return how features are measured: all with the same noise, and no row left out."""
+    return Strategy(features, np.ones(len(features)), neighbours)
+
+
+def scale_for(sensitivity: float, ratio: float) -> float:
+    """Return the scale of noise with a planned ratio of sensitivity to scale, or a little more."""
+    # More than the division's rounding: the ledger compares exactly.
+    return sensitivity / ratio * (1.0 + 2.0**-50)
+
+
+@dataclass(frozen=True, eq=False)
+class Shares:
+    """Noisy shares of 1s at some bits, as one look measured them.
+
+    Parameters
+    ----------
+    bits
+        int32, shape ``(s,)``: the bits, all different.
+    values, deviations
+        float64, shape ``(s,)``: the shares, and the standard deviations of their noise.
+    """
+
+    bits: NDArray[np.int32]
+    values: Float64
+    deviations: Float64
+
+    @staticmethod
+    def of(singles: Features, noisy: Float64, deviation: float) -> Shares:
+        """Return the shares that noisy means of features of one factor tell.
+
+        The sign of a share p is 1 - 2 p.
+        """
+        bits, unit = singles.bits[:, 0], in_shares(singles)
+        return Shares(bits, np.where(unit < 1.0, (1.0 - noisy) / 2.0, noisy), unit * deviation)
+
+    def posterior(self) -> tuple[Float64, Float64]:
+        """Return posterior means and standard deviations; shares of equal noise are alike."""
+        means, spread = np.empty((2, len(self.values)))
+        for deviation in np.unique(self.deviations):
+            same = self.deviations == deviation
+            means[same], spread[same] = posterior(self.values[same], float(deviation))
+        return means, spread
+
+    def combined(
+        self, shares: Float64, uncertain: Float64, later: Shares
+    ) -> tuple[Float64, Float64]:
+        """Return estimates at these bits, and what they may be off, with later shares weighed in.
+
+        Parameters
+        ----------
+        shares, uncertain
+            float64, one for each of these bits: the estimates so far, and their deviations.
+        later
+            Shares of some of these bits, with independent noise.
+        """
+        order = np.argsort(self.bits)
+        at = order[np.searchsorted(self.bits, later.bits, sorter=order)]
+        shares, uncertain = shares.copy(), uncertain.copy()
+        trust = uncertain[at] ** 2 / (uncertain[at] ** 2 + later.deviations**2)
+        shares[at] = np.clip(shares[at] + trust * (later.values - shares[at]), 0.0, 1.0)
+        uncertain[at] = np.sqrt(trust) * later.deviations
+        return shares, uncertain
+
+
+def singles_of(features: Features) -> NDArray[np.int64]:
+    """Return the places of the features of one column."""
+    return np.flatnonzero((features.bits >= 0).sum(axis=1) == 1)
+
+
+def in_shares(singles: Features) -> Float64:
+    """Return by how much a share changes where the mean of its feature changes by 1: 1/2 or 1."""
+    return np.where(singles.contrasts[:, 0], 0.5, 1.0)
+
+
+def expected_departures(
+    features: Features, looked: Features, shares: Float64, uncertain: Float64
+) -> Float64:
+    """Return by how much each feature may differ from what the columns' shares say of it.
+
+    A factor by what its share may be off; a product by its factors' standard deviations, times how
+    large correlations are expected to be (`CORRELATION`).
+
+    Parameters
+    ----------
+    features
+        Products of some of the factors that were looked at.
+    looked
+        These factors.
+    shares, uncertain
+        float64, one for each of them: its share, and what that may be off.
+    """
+    factor = 1.0 / in_shares(looked)
+    spread, off = np.zeros((2, features.domain.bits))
+    spread[looked.bits[:, 0]] = factor * np.sqrt(shares * (1.0 - shares))
+    off[looked.bits[:, 0]] = factor * uncertain
+    bits = features.bits
+    factors = (bits >= 0).sum(axis=1)
+    expected: Float64 = np.where(bits >= 0, spread[bits], 1.0).prod(axis=1)
+    expected *= CORRELATION * 0.5 ** np.maximum(factors - 2.0, 0.0)
+    return np.where(factors == 1, off[bits[:, 0]], expected)
+
+
+def worth_measuring(expected: Float64, noise_of_one: float) -> NDArray[np.int64]:
+    """Return the features whose measurement tells more than its noise hides; increasing places.
+
+    Parameters
+    ----------
+    expected
+        float64, shape ``(f,)``: by how much each feature may differ from what is known, as a
+        standard deviation.
+    noise_of_one
+        Standard deviation of the noise if one feature is measured; of m of them it is the root of
+        m times as large.
+
+    Returns
+    -------
+    int64: as many as possible of which each may differ by its noise, the most uncertain ones; the
+    most uncertain feature if there are none.
+    """
+    order = np.argsort(-expected, kind="stable")
+    noise = noise_of_one * np.sqrt(np.arange(1, len(order) + 1))
+    worth = np.flatnonzero(expected[order] >= noise)
+    return np.sort(order[: worth[-1] + 1 if len(worth) else 1])

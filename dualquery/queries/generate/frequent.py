@@ -1,0 +1,156 @@
+"""Queries about the items that turn out to be frequent: a rule that noisy shares turn into queries.
+
+The rule and the most items it can choose are public. Which items it chooses is decided by noisy
+shares, so the queries are an output of the release that asks them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualquery.data.domain import Domain
+from dualquery.queries.choices import Columns, chosen_columns
+from dualquery.queries.conjunctions import Workload
+from dualquery.queries.generate.marginals import all_marginals
+from dualquery.runtime.errors import BadInputError
+
+KIND = "conjunctions of frequent items"
+MOST = 100
+"""Items that ``share>=`` takes at most, if the rule does not say."""
+
+_RULE = re.compile(r"(?:top:(\d+)|share>=([0-9.eE-]+)(?:,top:(\d+))?)")
+
+
+@dataclass(frozen=True)
+class Frequent:
+    """Which items are frequent.
+
+    Parameters
+    ----------
+    most
+        The most items, >= 1: those of the largest noisy shares.
+    share
+        The least noisy share, above 0 and at most 1; None for no such condition.
+    """
+
+    most: int
+    share: float | None = None
+
+    @staticmethod
+    def parse(text: str) -> Frequent:
+        """Read ``top:N``, ``share>=X`` or ``share>=X,top:N``.
+
+        Raises
+        ------
+        BadInputError
+            If it is none of these, or a number cannot be.
+        """
+        match = _RULE.fullmatch(text.replace(" ", ""))
+        try:
+            if match is None:
+                raise ValueError
+            alone, share, most = match.groups()
+            rule = Frequent(int(alone or most or MOST), None if share is None else float(share))
+        except ValueError:
+            raise BadInputError(
+                f"--query-items is {text!r}; give top:N, the N most frequent items, or share>=X, "
+                f"items in a share of X of the rows or more, {MOST} at most (share>=X,top:N for "
+                "another number)"
+            ) from None
+        if rule.most < 1 or (rule.share is not None and not 0.0 < rule.share <= 1.0):
+            raise BadInputError(
+                f"--query-items is {text!r}; a number of items is at least 1, a share above 0 and "
+                "at most 1"
+            )
+        return rule
+
+    def __str__(self) -> str:
+        return (
+            f"top:{self.most}" if self.share is None else f"share>={self.share:g},top:{self.most}"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class FrequentItems:
+    """All conjunctions of a number of the items that are frequent, to be known after a first look.
+
+    Parameters
+    ----------
+    rule
+        Which items these are.
+    domain
+        The bits of the schema.
+    items
+        int64, increasing: the columns to choose from, each of one bit.
+    way
+        Items of a query.
+    """
+
+    rule: Frequent
+    domain: Domain
+    items: NDArray[np.int64]
+    way: int
+
+    @staticmethod
+    def of(rule: str, domain: Domain, way: int, columns: Columns | None) -> FrequentItems:
+        """Return the queries that a rule asks for about some columns; all of them for None.
+
+        Raises
+        ------
+        BadInputError
+            If the rule cannot be, may choose fewer items than a query has, or columns are no items.
+        """
+        items, parsed = chosen_columns(domain, columns, way), Frequent.parse(rule)
+        if (domain.sizes[items] > 1).any():
+            raise BadInputError(
+                "--query-items chooses among items, columns of one bit, but the column at position "
+                f"{items[domain.sizes[items] > 1][0]} has several values: name the others with "
+                "--query-columns"
+            )
+        if parsed.most < way:
+            raise BadInputError(
+                f"--query-items {rule} gives {parsed.most} items, but queries have {way}: ask for "
+                f"{way} or more, or for a smaller --way"
+            )
+        return FrequentItems(parsed, domain, items, way)
+
+    @property
+    def bits(self) -> NDArray[np.int32]:
+        """The bits of the items: int32, increasing."""
+        return self.domain.offsets[self.items].astype(np.int32)
+
+    @property
+    def stand_in(self) -> Workload:
+        """As many queries as there can be, about the first items: to plan with."""
+        return self.workload(self.items[: self.rule.most])
+
+    def choose(self, shares: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Return the columns of the frequent items, increasing; as many as a query has at least.
+
+        Parameters
+        ----------
+        shares
+            float64, one for each of the items: noisy shares.
+        """
+        number = min(self.rule.most, len(self.items))
+        if self.rule.share is not None:
+            number = min(number, max(self.way, int((shares >= self.rule.share).sum())))
+        return np.sort(self.items[np.argsort(-shares, kind="stable")[:number]])
+
+    def workload(self, items: NDArray[np.int64]) -> Workload:
+        """Return all conjunctions of some of the items, none of them negated."""
+        every = all_marginals(self.domain, self.way, signed=False, columns=items)
+        described: Mapping[str, Any] = {
+            "kind": KIND,
+            "rule": str(self.rule),
+            "way": self.way,
+            "chosen_from": len(self.items),
+            "columns": items.tolist(),
+        }
+        return Workload(every.literals, self.domain, described)

@@ -1,0 +1,120 @@
+"""Bought means and what buckets say of them, put together; records whose means follow.
+
+All of it is post-processing of what was released, and costs no privacy.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualquery.data.schema.columns import Numeric
+from dualquery.data.schema.table import TableSchema
+from dualquery.data.schema.within import quantile_between
+from dualquery.estimates.means import BoughtMean, combined
+from dualquery.questions.asked import Asked, ask
+from dualquery.questions.syntax import MEAN, Question
+from dualquery.releases.knowledge import Knowledge, Known
+
+if TYPE_CHECKING:
+    from dualquery.data.schema.protocol import Schema
+
+Float64 = NDArray[np.float64]
+
+_NUMBERS = 1_000
+"""Of a bucket, from which records then draw."""
+
+_MOST = 100.0
+"""The numbers of the widest bucket are at most so much nearer to one end than to the other: their
+distance from it is a hundredth of the bucket's length on average.
+"""
+
+
+def likely_mean(knowledge: Knowledge, bought: BoughtMean) -> float:
+    """Return a bought mean, combined with the mean that measured buckets give where they do."""
+    question = Question(MEAN, column=bought.column)
+    asked = ask(question, knowledge.release.schema)
+    assert isinstance(asked, Asked)
+    found = knowledge.estimates([asked.numerator.likely])
+    mean = bought.mean
+    if asked.denominator is None and not isinstance(found, str) and found.spanned[0]:
+        deviation = float(np.sqrt(found.covariance[0, 0]))
+        mean = combined(bought, float(found.values[0]), deviation)
+    interval = bought.interval(knowledge.rows)
+    return float(np.clip(mean, interval.lower[0], interval.upper[0]))
+
+
+def means_of(release: Known) -> list[tuple[str, float, tuple[float, float]]]:
+    """Return each column whose mean was bought, its `likely_mean`, and a 95% interval."""
+    knowledge, found = Knowledge(release), []
+    for bought in release.means:
+        around = bought.interval(knowledge.rows)
+        ends = float(around.lower[0]), float(around.upper[0])
+        found.append((bought.column, likely_mean(knowledge, bought), ends))
+    return found
+
+
+def following(release: Known) -> Schema:
+    """Return the schema by which records draw numbers: their means follow those bought.
+
+    The schema's own word on how numbers lie in a bucket is tilted: a number x of the column is
+    ``exp(t x)`` times as frequent, with one t for all buckets. Of all ways to bring a mean about
+    this has the least information relative to the schema's (Csiszár 1975). Narrow buckets hardly
+    notice it; of wide ones, such as the last one of incomes, the schema cannot know much.
+    """
+    schema, records = release.schema, release.records
+    if not release.means or records is None or not isinstance(schema, TableSchema):
+        return schema
+    knowledge, columns = Knowledge(release), list(schema.columns)
+    shares = records.mean(axis=0, dtype=np.float64)
+    for bought in release.means:
+        place, column = schema.column(bought.column)
+        assert isinstance(column, Numeric)
+        first = int(schema.domain.offsets[place])
+        own = shares[first : first + column.buckets]
+        columns[place] = _tilted(column, own, likely_mean(knowledge, bought))
+    return replace(schema, columns=tuple(columns))
+
+
+def _tilted(column: Numeric, shares: Float64, mean: float) -> Numeric:
+    """Return a column whose numbers, with the given shares of its buckets, have a mean."""
+    from scipy.optimize import brentq
+
+    levels = (np.arange(_NUMBERS) + 0.5) / _NUMBERS
+    numbers = np.array(
+        [
+            [quantile_between(rule, column.integer, *ends, level) for level in levels]
+            for rule, ends in zip(column.rules, column.bounds, strict=True)
+        ]
+    )
+    widest = float(np.ptp(numbers, axis=1).max())
+    if widest == 0:
+        return column
+
+    def weights(tilt: float) -> Float64:
+        parts = np.exp(tilt * (numbers - numbers.max(axis=1, keepdims=True)) / widest)
+        found: Float64 = parts / parts.sum(axis=1, keepdims=True)
+        return found
+
+    def excess(tilt: float) -> float:
+        return float(shares @ (weights(tilt) * numbers).sum(axis=1)) - mean
+
+    if excess(-_MOST) >= 0:
+        tilt = -_MOST
+    elif excess(_MOST) <= 0:
+        tilt = _MOST
+    else:
+        tilt = float(brentq(excess, -_MOST, _MOST))
+    drawn = []
+    for rule, own, parts in zip(column.rules, numbers, weights(tilt), strict=True):
+        reached = parts.cumsum()
+        if isinstance(rule, str):
+            found = np.interp(levels, reached - parts / 2.0, own)
+            found = np.rint(found) if column.integer else found
+        else:
+            found = own[np.searchsorted(reached, levels).clip(max=_NUMBERS - 1)]
+        drawn.append(tuple(found.tolist()))
+    return replace(column, within=tuple(drawn))
