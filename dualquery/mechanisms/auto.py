@@ -55,7 +55,7 @@ class Auto(Mechanism[Choice]):
     pure: ClassVar[bool] = False
     finds_frequent: ClassVar[bool] = True
 
-    options: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict, hash=False)
     """Options of the mechanism that it will choose; one that lacks an option is not chosen."""
 
     def plan(self, task: Task, budget: Budget) -> Plan[Choice]:

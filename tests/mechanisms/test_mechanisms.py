@@ -242,6 +242,10 @@ def stated(plan: Plan[Any], budget: Budget, data: Dataset[Rows]) -> PrivacyState
     return statement(plan, budget, price(plan, budget), data, RowCount(data.n), None)
 
 
+def test_mechanisms_with_equal_options_are_one_key(case: Case, mechanism) -> None:
+    assert len({mechanism, configure(case.name, case.options)}) == 1
+
+
 def test_another_table_of_the_same_size_changes_neither_plan_nor_statement(case: Case) -> None:
     work = task()
     found = []
