@@ -84,7 +84,7 @@ def answer_question(
     """
     from dualquery.queries.text import print_queries
 
-    schema = knowledge.release.schema
+    schema = knowledge.schema
     asked = ask(question, schema)
     if isinstance(asked, AskedQuantile):
         answer, limits = _quantile(knowledge, asked, level)

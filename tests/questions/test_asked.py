@@ -300,4 +300,4 @@ def test_quantiles_and_cuts_heed_how_the_schema_says_that_numbers_lie() -> None:
     weights = cut.numerator.likely.terms[0][0]
     assert weights.tolist() == [0.0, 0.0, 0.25, 1.0]
     assert cut.numerator.low.terms[0][0].tolist() == [0.0, 0.0, 0.0, 1.0]
-    assert "as declared" in cut.remark
+    assert "as the schema says" in cut.remark
