@@ -28,7 +28,7 @@ _POINTS, _NEAREST, _HALVINGS = 1_000, 1e-4, 60
 """Numbers m for which t is found, the least of them, and steps of the search."""
 
 _EXACT = 1e-12
-"""Least deviation, as a part of the range."""
+"""Deviations below this part of the range are none."""
 
 
 def bounded_interval(
@@ -37,7 +37,7 @@ def bounded_interval(
     """Return the ends of intervals of numbers between ``low`` and ``high``.
 
     Where the noise is so large that both ends of the range matter at once, an estimate beyond the
-    range is brought to its end, and the interval of two sides cut: it covers no more rarely.
+    range is brought to its end, and the interval of two sides cut: it covers more often.
 
     Parameters
     ----------
@@ -49,14 +49,14 @@ def bounded_interval(
     low, high
         The range.
     """
+    within, half = np.clip(estimates, low, high), critical * deviations
+    below, above = within - half, within + half
     spread = np.maximum(deviations, _EXACT * (high - low))
-    within = np.clip(estimates, low, high)
-    below, above = within - critical * spread, within + critical * spread
     near_low, far_low = _from_end((estimates - low) / spread, critical)
     near_high, far_high = _from_end((high - estimates) / spread, critical)
     first = np.where(estimates > high, high - far_high * spread, low + near_low * spread)
     last = np.where(estimates < low, low + far_low * spread, high - near_high * spread)
-    one_end = 2.0 * critical * spread <= high - low
+    one_end = (2.0 * half <= high - low) & (deviations >= spread)
     return (
         np.clip(np.where(one_end, first, below), low, high),
         np.clip(np.where(one_end, last, above), low, high),

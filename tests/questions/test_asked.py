@@ -202,7 +202,7 @@ def test_the_canonical_text_shows_what_a_value_stands_for(text: str, shown: str)
         ("AGE>=3", "there is no column 'AGE'; did you mean 'age'?"),
         ("sex=female or flag", "has no value 'female'; did you mean 'Female'?"),
         ("mean(sex)", "column 'sex' holds texts, such as 'Male', so it has no mean"),
-        ("median(sex)", "so it has no quantile"),
+        ("median(sex)", "so it has no median or quantile"),
         ("sum(flag)", "so it has no sum"),
         ("sex>=3", "so it has no order"),
         ("edu>2.5", "the merged category '2.3' lies on both sides of 2.5"),

@@ -187,6 +187,7 @@ def test_impossible_and_nearly_empty_questions_do_not_crash() -> None:
     ):
         (empty,) = answer_queries(made, [text])
         assert empty["answer"] is None, text
+        assert "excludes itself" in empty["basis"]
     (rare,) = answer_queries(made, ["sex=Female given smoker & sex=Male"])
     assert (rare["low"], rare["high"]) == (0, 1)
     assert "may be none" in rare["basis"]
