@@ -8,8 +8,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO, cast
 
-from dualquery.data.schema.columns import suggest
-from dualquery.runtime.errors import BadInputError
+from dualquery.runtime.errors import BadInputError, suggest
 
 if TYPE_CHECKING:
     import polars as pl

@@ -38,8 +38,7 @@ from dualquery.data.readers.python_objects import (
 )
 from dualquery.data.readers.several_files import several_files
 from dualquery.data.readers.source import ItemSource, Source, TableSource
-from dualquery.data.schema.columns import suggest
-from dualquery.runtime.errors import BadInputError
+from dualquery.runtime.errors import BadInputError, suggest
 
 
 @dataclass(frozen=True)
