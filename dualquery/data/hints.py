@@ -51,6 +51,30 @@ def are_codes(numbers: Iterable[float]) -> bool:
     return ordered[0] in (0, 1) and ordered == [ordered[0] + i for i in range(len(ordered))]
 
 
+_APART = 2.0
+"""A number is apart from others by more than so many of their largest steps."""
+
+
+def marks_missing(numbers: NDArray[np.float64], frequencies: NDArray[np.int64]) -> list[float]:
+    """Return the numbers such as 9, 99, -9 or 88 that may stand for missing values, increasing.
+
+    They are written with nines or eights alone, come more than once, and lie apart from all others.
+
+    Parameters
+    ----------
+    numbers, frequencies
+        Finite, all different, in any order, and how often each comes.
+    """
+    written = np.array([set(f"{abs(x):g}") in ({"8"}, {"9"}) for x in numbers.tolist()], bool)
+    others = np.sort(numbers[~written])
+    if len(others) < 2:
+        return []
+    far = _APART * float(np.diff(others).max())
+    apart = (numbers > others[-1] + far) | (numbers < others[0] - far)
+    found: list[float] = np.sort(numbers[written & apart & (frequencies > 1)]).tolist()
+    return found
+
+
 _ROUNDED = 5
 """People round amounts to multiples of this."""
 

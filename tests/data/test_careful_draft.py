@@ -99,7 +99,38 @@ def test_codes_stay_codes() -> None:
     assert column.bits == 64
     assert column.outside == "other"
     assert "the 63 most frequent of 200 texts (32%)" in found["zip"].remark
+    assert "groups of them, by their first signs perhaps" in found["zip"].remark
     assert found["few"].column == Categorical("few", (("01",), ("02",)))
+
+
+def test_a_few_texts_too_many_are_listed_all_the_same() -> None:
+    found = draft(
+        state=[f"s{i % 70}" for i in range(ROWS)],
+        gap=[None if i % 90 > 80 else f"g{i % 80}" for i in range(ROWS)],
+        more=[f"m{i % 97}" for i in range(ROWS)],
+    )
+    bits = {name: each.column.bits for name, each in found.items() if each.column is not None}
+    assert bits == {"state": 70, "gap": 81, "more": 64}
+    assert found["state"].remark == "its 70 texts"
+
+
+def test_numbers_of_eights_and_nines_apart_from_all_others_are_pointed_out() -> None:
+    generator = rng()
+    small = generator.integers(0, 90, ROWS)
+    found = draft(
+        child=generator.choice([0, 1, 2, 3, 8, 9], ROWS),
+        age=np.where(generator.random(ROWS) < 0.1, 999, small),
+        score=np.where(generator.random(ROWS) < 0.1, -9, small),
+        cylinders=generator.choice([4, 6, 8], ROWS),
+        grade=generator.integers(1, 10, ROWS),
+        years=generator.integers(0, 100, ROWS),
+        money=np.where(np.arange(ROWS) == 5, 99_999, small * 7),  # once is no mark
+    )
+    told = {name: each.remark for name, each in found.items() if "missing values" in each.remark}
+    assert told.keys() == {"child", "age", "score"}
+    assert "8 and 9, apart from all others" in told["child"]
+    assert "999," in told["age"]
+    assert "-9," in told["score"]
 
 
 def test_a_long_list_of_codes_is_told_by_frequencies_in_no_order() -> None:
@@ -114,7 +145,7 @@ def test_a_long_list_of_codes_is_told_by_frequencies_in_no_order() -> None:
     found = draft(service=service, age=age, rounded=rounded)
     column = found["service"].column
     assert isinstance(column, Categorical)
-    assert (column.bits, column.outside) == (64, "other")
+    assert (column.bits, column.outside) == (90, "error")
     assert "taken for codes" in found["service"].remark
     for name in ("age", "rounded"):
         assert isinstance(found[name].column, Numeric)
