@@ -38,10 +38,15 @@ def test_a_log_hears_how_far_a_long_phase_is(monkeypatch, capsys) -> None:
     told = capsys.readouterr().err.splitlines()
     assert told[:3] == [
         "running matrix",
-        "running matrix: 10 of 400, about 6 min left",
-        "running matrix: 70 of 400, about 6 min left",
+        "running matrix: 3 of 400, about 7 min left",
+        "running matrix: 63 of 400, about 6 min left",
     ]
     assert len(told) == 1 + 7
+    lines.phase("polishing the records")
+    for done in range(1, 12):
+        now[0] += 1.0
+        lines.step(done, 12)
+    assert capsys.readouterr().err == "polishing the records\n"  # over before one reads more
 
 
 @pytest.mark.parametrize(
