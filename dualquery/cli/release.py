@@ -61,8 +61,8 @@ def release(
     data: Annotated[
         str,
         typer.Argument(
-            help="A built-in data set, PATH or FORMAT:PATH; - for CSV from the standard input.",
-            metavar="DATA",
+            help="A built-in table, PATH or FORMAT:PATH; - for CSV from the standard input.",
+            metavar="TABLE",
             autocompletion=completing.tables,
         ),
     ] = "adult",
@@ -247,7 +247,9 @@ def release(
 
       dualquery release adult --schema adult-paper --queries 100000 --delta 0.001
 
-      dualquery release fimi:baskets.dat.gz --columns 0-999 --way 2 -o free=coins
+      dualquery release survey.csv --schema survey.json --rows 5000 --dry-run
+
+      dualquery release baskets.dat.gz --columns 0-999 --query-items top:100 --way 2
 
       dualquery release --mechanism mwem -o help
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dualquery.cli import completing
 from dualquery.cli.default_command import with_default
 from dualquery.cli.given_table import Csv, given_table
 from dualquery.cli.options import Quiet
@@ -55,7 +56,14 @@ def about() -> None:
 
 @schema.command()
 def check(
-    file: Annotated[str, typer.Argument(help="A schema's file or a data dictionary.")],
+    file: Annotated[
+        str,
+        typer.Argument(
+            help="A schema's file or a data dictionary.",
+            metavar="FILE",
+            autocompletion=completing.schemas,
+        ),
+    ],
     out: Annotated[
         Path | None, typer.Option(help="File to make: the same as a schema of this program.")
     ] = None,
@@ -133,7 +141,14 @@ def check(
 
 @schema.command()
 def draft(
-    table: Annotated[str, typer.Argument(help="NAME, PATH or FORMAT:PATH.")],
+    table: Annotated[
+        str,
+        typer.Argument(
+            help="NAME, PATH or FORMAT:PATH.",
+            metavar="TABLE",
+            autocompletion=completing.tables,
+        ),
+    ],
     columns: Annotated[
         str | None, typer.Option(help="Columns: names, positions, ranges; !name leaves one out.")
     ] = None,

@@ -15,20 +15,20 @@ if TYPE_CHECKING:
     from dualquery.mechanisms.protocol import Mechanism
 
 BUILT_IN: Mapping[str, str] = {
-    "dualquery": "dualquery.mechanisms.dualquery.game:DualQuery",
     "auto": "dualquery.mechanisms.auto:Auto",
-    "gaussian": "dualquery.mechanisms.baselines.noisy_answers:Gaussian",
     "matrix": "dualquery.mechanisms.matrix.mechanism:Matrix",
     "staged": "dualquery.mechanisms.matrix.staged:Staged",
+    "dualquery": "dualquery.mechanisms.dualquery.game:DualQuery",
+    "mwem": "mwem.mechanism:Mwem",
+    "mwem-sampled": "mwem.sampled.mechanism:MwemSampled",
+    "gaussian": "dualquery.mechanisms.baselines.noisy_answers:Gaussian",
     "laplace": "dualquery.mechanisms.baselines.noisy_answers:Laplace",
     "independent": "dualquery.mechanisms.baselines.independent:Independent",
     "uniform": "dualquery.mechanisms.baselines.data_blind:Uniform",
     "zero": "dualquery.mechanisms.baselines.data_blind:Zero",
     "smalldb": "dualquery.mechanisms.baselines.smalldb:SmallDB",
-    "randomized-response": "dualquery.mechanisms.baselines.randomized_response:RandomizedResponse",
-    "mwem": "mwem.mechanism:Mwem",
-    "mwem-sampled": "mwem.sampled.mechanism:MwemSampled",
     "barak": "mwem.barak:Barak",
+    "randomized-response": "dualquery.mechanisms.baselines.randomized_response:RandomizedResponse",
 }
 ENTRY_POINTS = "dualquery.mechanisms"
 
