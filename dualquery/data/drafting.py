@@ -208,6 +208,8 @@ def _few(profile: Profile) -> DraftedColumn:
         remark += ", those that differ by large and small letters taken as one"
     if len(seen.texts) < 2:
         remark = "one value only: leave it out if it cannot differ"
+    if seen.words and numbers_with_signs(seen.texts):
+        remark += "; if they are numbers, say how they are written with --csv decimal=,"
     remark += _count_remark(profile) + _mark_remark(profile)
     return DraftedColumn(profile.name, column, remark + _missing_remark(profile))
 

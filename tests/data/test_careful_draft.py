@@ -215,10 +215,12 @@ def test_texts_that_categories_would_not_cover_are_left_out() -> None:
         share=[f"{i % 90}.{i % 7}%" for i in range(ROWS)],
         patient_id=[f"P{i // 3}" for i in range(ROWS)],
         nothing=[None] * ROWS,
+        comma=["1,5", "2,25"] * (ROWS // 2),
         kept=["a", "b"] * (ROWS // 2),
     )
     remarks = {name: each.remark for name, each in found.items() if each.column is None}
     assert remarks.keys() == {"name", "price", "share", "patient_id", "nothing"}
+    assert "with --csv decimal=," in found["comma"].remark
     assert "6% of the rows only" in remarks["name"]
     assert "write them without signs" in remarks["price"]
     assert "write them without signs" in remarks["share"]
@@ -235,6 +237,7 @@ def test_dates_as_digits_clock_times_and_slips() -> None:
         number=[int(f"{day:%Y%m%d}") for day in days],
         month=[int(f"{day:%Y%m}") for day in days],
         time=[f"{i % 24:02}:{i % 60:02}" for i in range(ROWS)],
+        clock=[datetime.time(i % 24, i % 60) for i in range(ROWS)],
         slips=slips,
     )
     for name in ("text", "number", "slips"):
@@ -244,6 +247,8 @@ def test_dates_as_digits_clock_times_and_slips() -> None:
     assert "'31.02.2003' count as missing" in found["slips"].remark
     assert isinstance(found["time"].column, Dates)
     assert found["time"].column.by == "hour of day"
+    assert isinstance(found["clock"].column, Dates)
+    assert found["clock"].column.by == "hour of day"
     assert isinstance(found["month"].column, Numeric)
     assert found["month"].column.edges[:2] == (200101, 200201)
 
