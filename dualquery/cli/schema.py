@@ -14,6 +14,7 @@ from dualquery.cli.given_table import Csv, given_table
 from dualquery.cli.options import Quiet
 from dualquery.cli.terminal import Terminal, start_logging
 from dualquery.data.schema.columns import Binary
+from dualquery.data.schema.numbers import finite_number
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.escaping import terminal_line, terminal_text
 
@@ -191,6 +192,8 @@ def draft(
             remarks = ()
     if remarks:
         terminal.console.print(_explained(remarks))
+        if any(finite_number(each.name) is not None for each in remarks):
+            terminal.console.print("Some columns are called by numbers: is the first row a header?")
     if out is None:
         typer.echo(terminal_text(format_schema(drafted)), nl=False)
     else:

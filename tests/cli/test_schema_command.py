@@ -28,6 +28,13 @@ def test_schema_on_the_screen_is_json(dualquery, files, here) -> None:
     assert names(here) == set()
 
 
+def test_a_table_without_a_header_is_noticed(dualquery, here) -> None:
+    (here / "t.csv").write_text("39,Private\n40,Public\n41,Private\n")
+    assert "is the first row a header?" in dualquery("schema", "t.csv").err
+    (here / "t.csv").write_text("age,job\n40,Public\n41,Private\n")
+    assert "is the first row a header?" not in dualquery("schema", "t.csv").err
+
+
 def test_schema_leaves_existing_files_alone(dualquery, files, here) -> None:
     (here / "mine.json").write_text("mine")
     done = dualquery("schema", files[0], "--out", "mine.json")

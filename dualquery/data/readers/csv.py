@@ -93,36 +93,39 @@ class CsvSource:
         """Names of the columns as they stand, and how the file is written: as said, or shown."""
         if self.header is not None:
             return self.header, replace(self.dialect, delimiter=",")
-        dialect = self._encoded
-        separator = dialect.delimiter or ","
+        separator = self._encoded.delimiter or ","
         names = self._split_header(separator)
         if names and _SEPARATOR_NOTE.fullmatch(separator.join(names)):
             raise BadInputError(
                 f"{self.label}: the first line is {separator.join(names)!r}, a note for Excel and "
                 "no header; delete this line"
             )
-        if dialect.delimiter is None and len(names) == 1:
-            # The header is public, as the rows are not: nothing is guessed from them.
-            split = {each: self._split_header(each) for each in SEPARATORS}
-            separator = max(split, key=lambda each: len(split[each]))
-            names = split[separator]
-            if separator != ",":
-                _log.warning(
-                    "%s: taken as separated by %s, as its header is; --csv delimiter=, says "
-                    "otherwise",
-                    self.label,
-                    SEPARATORS[separator],
-                )
+        if self._encoded.delimiter is None and len(names) == 1:
+            separator, names = self._separated()
         if not names:
             raise BadInputError(f"{self.label}: the first line is empty; a header is expected")
-        if dialect.spaces is None and names[1:] and all(name.startswith(" ") for name in names[1:]):
+        spaces = self._encoded.spaces
+        if spaces is None and names[1:] and all(name.startswith(" ") for name in names[1:]):
             _log.warning("%s: spaces around cells are left out, as the header has some", self.label)
-            dialect = replace(dialect, spaces="trim")
+            spaces = "trim"
         check_width(len(names), self.label)
-        check_names(
-            [name.strip() for name in names] if dialect.spaces == "trim" else names, self.label
-        )
-        return tuple(names), replace(dialect, delimiter=separator)
+        check_names([name.strip() for name in names] if spaces == "trim" else names, self.label)
+        return tuple(names), replace(self._encoded, delimiter=separator, spaces=spaces)
+
+    def _separated(self) -> tuple[str, list[str]]:
+        """Return the separator that the header shows, and its cells.
+
+        The header is public, as the rows are not: nothing is guessed from them.
+        """
+        split = {each: self._split_header(each) for each in SEPARATORS}
+        separator = max(split, key=lambda each: len(split[each]))
+        if separator != ",":
+            _log.warning(
+                "%s: taken as separated by %s, as its header is; --csv delimiter=, says otherwise",
+                self.label,
+                SEPARATORS[separator],
+            )
+        return separator, split[separator]
 
     def _split_header(self, separator: str) -> list[str]:
         """Return the cells of the first line."""
