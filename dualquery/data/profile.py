@@ -122,8 +122,8 @@ class Profile:
     @property
     def lists_codes(self) -> bool:
         """Whether many numbers are a list of codes, by how often each comes."""
-        if not self.may_be_codes:
-            return False
+        if not self.may_be_codes or not self.seen.many:
+            return False  # a few numbers with gaps are amounts
         numbers = self._numbers
         order = np.argsort(numbers)
         return order_says_nothing(numbers[order], self.counts["count"].to_numpy()[order])

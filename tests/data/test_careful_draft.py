@@ -182,11 +182,14 @@ def test_dates_become_years_months_or_days() -> None:
 
 def test_amounts_of_few_values_get_buckets_and_codes_do_not() -> None:
     months = rng().choice([0, 1, 2, 3, 4, 5, 6, *range(8, 75, 3)], ROWS)
+    often = np.where(np.isin(np.arange(31), [2, 4, 11, 14, 16, 21, 23]), 90, 5)
+    heaped = np.resize(np.repeat(np.r_[0:26, 28, 35, 38, 52, 74], often), ROWS)  # appointments
     found = draft(
-        months=months, country=np.arange(ROWS) % 41, grade=np.arange(ROWS) % 20 * 3,
+        months=months, heaped=heaped, country=np.arange(ROWS) % 41, grade=np.arange(ROWS) % 20 * 3,
         trade_code=rng().choice(range(1000, 9000, 111), ROWS),
     )  # fmt: skip
     assert isinstance(found["months"].column, Numeric)
+    assert isinstance(found["heaped"].column, Numeric)
     assert "if they are codes" in found["months"].remark
     for name in ("country", "grade", "trade_code"):
         assert isinstance(found[name].column, Categorical), name
