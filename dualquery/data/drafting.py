@@ -14,8 +14,15 @@ import numpy as np
 
 from dualquery.data.buckets import BUCKETS, are_months, fitting_edges, usual_range, year_edges
 from dualquery.data.draft import name_of, plain_column
-from dualquery.data.hints import names_counts, names_rows, numbers_with_signs
-from dualquery.data.profile import KEPT_TEXTS, MARKERS, Profile
+from dualquery.data.hints import (
+    are_seconds,
+    have_decimal_commas,
+    names_counts,
+    names_rows,
+    names_weights,
+    numbers_with_signs,
+)
+from dualquery.data.profile import FEW_ROWS, KEPT_TEXTS, MARKERS, Profile
 from dualquery.data.readers.source import TableSource
 from dualquery.data.schema.column_choice import ColumnChoice
 from dualquery.data.schema.columns import Binary, Categorical, Column, Numeric
@@ -177,7 +184,7 @@ def _reason_against(profile: Profile) -> str:
     ):
         return "every value is different, as in names of rows"
     if not profile.is_text and seen.many and seen.whole and profile.numbers_rows:
-        return "whole numbers that never repeat, as in names of rows"
+        return "whole numbers that never repeat, as in names of rows" + _seconds_remark(profile)
     if seen.many and seen.low == seen.high:
         return "many texts for one number"
     if profile.many and names_rows(profile.name) and (profile.is_text or seen.whole):
@@ -208,9 +215,11 @@ def _few(profile: Profile) -> DraftedColumn:
         remark += ", those that differ by large and small letters taken as one"
     if len(seen.texts) < 2:
         remark = "one value only: leave it out if it cannot differ"
-    if seen.words and numbers_with_signs(seen.texts):
+    if have_decimal_commas(seen.texts):
         remark += "; if they are numbers, say how they are written with --csv decimal=,"
     remark += _count_remark(profile) + _mark_remark(profile)
+    if seen.words:
+        remark += _rare_remark(profile)
     return DraftedColumn(profile.name, column, remark + _missing_remark(profile))
 
 
@@ -247,6 +256,7 @@ def _listed(profile: Profile) -> DraftedColumn:
         remark += ", taken for codes since their order says nothing of how frequent they are"
     if profile.part_listed < _WELL_LISTED:
         remark += ": groups of them, by their first signs perhaps, would say more"
+    remark += _rare_remark(profile)
     return DraftedColumn(profile.name, column, remark + _missing_remark(profile))
 
 
@@ -275,20 +285,40 @@ def _buckets(profile: Profile) -> DraftedColumn:
         remark += "; a few numbers that lie far beyond are clipped"
     if profile.may_be_codes:
         remark += "; if they are codes, list them as categories"
-    remark += _count_remark(profile) + _mark_remark(profile)
+    remark += _count_remark(profile) + _mark_remark(profile) + _seconds_remark(profile)
     if seen.words:
         shown = ", ".join(map(repr, sorted(seen.words)[:3]))
         remark += f"; texts such as {shown} count as missing"
     if not seen.repeats and seen.whole and seen.rows >= FEWEST_NAMES:
         remark += "; no value comes twice: leave it out if it names rows"
+    elif profile.repeats_like_names:
+        remark += "; values come again as names do: leave it out if it names persons or things"
     return DraftedColumn(profile.name, column, remark + _missing_remark(profile))
 
 
 def _count_remark(profile: Profile) -> str:
-    """Return a remark on a column that may count rows."""
-    if names_counts(profile.name) and profile.seen.whole and not profile.seen.words:
+    """Return a remark on a column that may say how much each row counts."""
+    if profile.seen.words:
+        return ""
+    if names_counts(profile.name) and profile.seen.whole:
         return "; if each row stands for so many, repeat the rows and leave it out"
+    if names_weights(profile.name):
+        return "; if each row counts by it, leave it out and give --weight and --max-weight"
     return ""
+
+
+def _rare_remark(profile: Profile) -> str:
+    """Return a remark on categories that may be known from the table alone."""
+    if not profile.rare:
+        return ""
+    return f"; {profile.rare} in fewer than {FEW_ROWS} rows: keep what everybody knows to exist"
+
+
+def _seconds_remark(profile: Profile) -> str:
+    """Return a remark on numbers that may be times."""
+    if not profile.seen.whole or not are_seconds(profile.seen.low, profile.seen.high):
+        return ""
+    return "; if they are seconds since 1970, write them as dates"
 
 
 def _mark_remark(profile: Profile) -> str:

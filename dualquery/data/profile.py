@@ -16,6 +16,7 @@ from dualquery.data.hints import (
     names_codes,
     names_rows,
     order_says_nothing,
+    repeat_like_names,
 )
 from dualquery.data.seen_dates import SeenMoments
 from dualquery.data.seen_values import MAX_CATEGORIES, MISSING_VALUES, SeenValues, texts_of
@@ -39,6 +40,9 @@ _LONGEST_LIST = 256
 """Whole numbers that may well be a list of codes; more are amounts."""
 
 _LEADING_ZERO = r"^0[0-9]+$"
+
+FEW_ROWS = 5
+"""That a category exists, which so few rows have, may be known from the table alone."""
 
 _UNLIKELY_PAIRS = 5.0
 """Random numbers would repeat so often; if they never do, the chance of that is exp(-5)."""
@@ -91,8 +95,9 @@ class Profile:
             self._zeros_lead |= bool(present.str.contains(_LEADING_ZERO).any())
         self._count(texts_of(present))
         numbers = to_numbers(present)
+        numbers = numbers[np.isfinite(numbers)]
         self._follow(numbers)
-        self._keep(numbers[np.isfinite(numbers)])
+        self._keep(numbers)
 
     @property
     def is_text(self) -> bool:
@@ -153,6 +158,18 @@ class Profile:
             return False
         pairs = seen.rows * (seen.rows - 1) / 2 / (seen.high - seen.low + 1)
         return names_rows(self.name) or self._rising or pairs > _UNLIKELY_PAIRS
+
+    @property
+    def repeats_like_names(self) -> bool:
+        """Whether whole numbers that get buckets come again as names of persons or things do."""
+        if self.uncounted or not self.seen.integer or len(self.counts) <= _LONGEST_LIST:
+            return False
+        return repeat_like_names(self._numbers, self.counts["count"].to_numpy())
+
+    @property
+    def rare(self) -> int:
+        """How many of the texts that become categories come in fewer than `FEW_ROWS` rows."""
+        return int((self.listed["count"] < FEW_ROWS).sum())
 
     @property
     def marks(self) -> list[float]:

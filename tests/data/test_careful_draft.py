@@ -114,11 +114,38 @@ def test_a_few_texts_too_many_are_listed_all_the_same() -> None:
     assert found["state"].remark == "its 70 texts"
 
 
+def test_what_only_a_person_can_know_is_asked() -> None:
+    generator = rng()
+    persons = generator.integers(10**6, 10**7, 800)
+    wages = (np.exp(generator.normal(10, 0.8, ROWS)) // 50 * 50).astype(int)
+    found = draft(
+        contact=persons[generator.integers(0, 800, ROWS)],
+        wages=np.where(
+            generator.random(ROWS) < 0.5, wages, wages + generator.integers(0, 50, ROWS)
+        ),
+        seconds=(np.exp(generator.normal(7, 0.5, ROWS))).astype(int),
+        weight=np.exp(generator.normal(0, 0.5, ROWS)),
+        seen=1_600_000_000 + generator.permutation(ROWS) // 2,
+        language=["de"] * (ROWS - 3) + ["fr", "fr", "rm"],
+    )
+    assert {name for name, each in found.items() if "values come again" in each.remark} == {
+        "contact"
+    }
+    assert "give --weight" in found["weight"].remark
+    assert "seconds since 1970" in found["seen"].remark
+    assert "2 in fewer than 5 rows" in found["language"].remark
+    assert "fewer than" not in found["wages"].remark + found["seconds"].remark
+
+
 def test_numbers_of_eights_and_nines_apart_from_all_others_are_pointed_out() -> None:
     generator = rng()
     small = generator.integers(0, 90, ROWS)
     found = draft(
         child=generator.choice([0, 1, 2, 3, 8, 9], ROWS),
+        trust=generator.choice([*range(1, 11), 77, 99], ROWS),
+        income=np.where(
+            generator.random(ROWS) < 0.1, -8, np.exp(generator.normal(9, 1, ROWS)) // 1
+        ),
         age=np.where(generator.random(ROWS) < 0.1, 999, small),
         score=np.where(generator.random(ROWS) < 0.1, -9, small),
         cylinders=generator.choice([4, 6, 8], ROWS),
@@ -127,7 +154,7 @@ def test_numbers_of_eights_and_nines_apart_from_all_others_are_pointed_out() -> 
         money=np.where(np.arange(ROWS) == 5, 99_999, small * 7),  # once is no mark
     )
     told = {name: each.remark for name, each in found.items() if "missing values" in each.remark}
-    assert told.keys() == {"child", "age", "score"}
+    assert told.keys() == {"child", "trust", "income", "age", "score"}
     assert "8 and 9, apart from all others" in told["child"]
     assert "999," in told["age"]
     assert "-9," in told["score"]
@@ -166,11 +193,14 @@ def test_dates_become_years_months_or_days() -> None:
     start = datetime.date(2001, 5, 17)
     found = draft(
         born=[start + datetime.timedelta(days=5 * i) for i in range(ROWS)],
+        long=[start - datetime.timedelta(days=10 * i) for i in range(ROWS)],
         paid=[f"{start + datetime.timedelta(days=i % 300):%d.%m.%Y}" for i in range(ROWS)],
         seen=[f"{start + datetime.timedelta(days=i % 20)} 10:{i % 60:02}" for i in range(ROWS)],
         either=["01/02/2020", "03/04/2020", None] * (ROWS // 3),
     )
     assert found["born"].column == Dates("born", "year", "2001-01-01", "2042-06-06", outside="clip")
+    assert isinstance(found["long"].column, Dates)
+    assert found["long"].column.labels[-2:] == ("1990s", "2000s")
     paid = found["paid"].column
     assert isinstance(paid, Dates)
     assert (paid.by, paid.format, paid.labels[0]) == ("month", "%d.%m.%Y", "2001-05")

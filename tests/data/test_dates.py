@@ -17,7 +17,7 @@ from dualquery.rows.dataset import load
 from dualquery.runtime.errors import BadInputError
 
 FIRST, LAST = "2019-11-17", "2022-02-03"
-PERIODS = ("year", "quarter", "month", "day")
+PERIODS = ("decade", "year", "quarter", "month", "day")
 CYCLES = ("month of year", "day of week", "hour of day")
 
 
@@ -29,6 +29,7 @@ def column(by: str, **more: object) -> Dates:
 def label(moment: datetime.datetime, by: str) -> str:
     """Name the bucket of a moment, by the standard library."""
     return {
+        "decade": f"{moment.year // 10}0s",
         "year": f"{moment:%Y}",
         "quarter": f"{moment:%Y}-Q{(moment.month - 1) // 3 + 1}",
         "month": f"{moment:%Y-%m}",
