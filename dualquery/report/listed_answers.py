@@ -38,6 +38,7 @@ def answers(release: Release, compared: Comparison | None) -> Html:
             "Show answers about ",
             element("input", type="search", placeholder="words of a query"),
         ),
+        class_="search",
         hidden="hidden",
     )
     return joined(

@@ -190,6 +190,7 @@ def making(release: Release) -> Html:
                 "details",
                 element("summary", "Everything that was chosen"),
                 element("pre", json.dumps(made, indent=2, ensure_ascii=False, default=str)),
+                class_="long",
             ),
         ]
     )
