@@ -135,6 +135,16 @@ def test_a_wrong_encoding_is_explained(tmp_path: Path) -> None:
 FRAME = pl.DataFrame({"a": [1, 2, 3], "b": ["x", None, "z"]})
 
 
+def test_numbers_of_a_database_are_read_as_they_are_stored(tmp_path: Path) -> None:
+    kind = pa.opaque(pa.string(), "numeric", "PostgreSQL")
+    numbers = pa.ExtensionArray.from_storage(kind, pa.array(["1.50", None, "2"]))
+    table = pa.table({"x": numbers, "y": ["a", "b", "c"]})
+    with pa.ipc.new_file(str(tmp_path / "t.arrow"), table.schema) as writer:
+        writer.write_table(table)
+    for source in (read(tmp_path / "t.arrow"), pl.concat(source_of(table).frames(["x", "y"]))):
+        assert source["x"].to_list() == ["1.50", None, "2"]
+
+
 @pytest.mark.parametrize("stream", [False, True])
 def test_arrow_files_and_streams_are_read(tmp_path: Path, stream: bool) -> None:
     path = tmp_path / "t.arrow"

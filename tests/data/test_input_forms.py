@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
 import pytest
 from scipy import sparse
 
@@ -158,6 +159,10 @@ LONG = "a,b\n" + "".join(f"{i},{i * i}\n" for i in range(9_999))
 DECIMALS = FRAME.write_csv(separator=";").replace(".", ",")
 LISTS = pl.DataFrame({"items": [[1, 2], [], [0]]})
 SPARSE = sparse.csr_array(BITS)
+NUMERIC = pa.ExtensionArray.from_storage(
+    pa.opaque(pa.string(), "numeric", "PostgreSQL"), pa.array(["1.50", None, "2"])
+)
+"""What PostgreSQL's driver gives for a column of numbers with decimals."""
 
 FORMS: dict[str, Form] = {
     "CSV in UTF-8, with a header": file("t.csv"),
@@ -253,6 +258,9 @@ FORMS: dict[str, Form] = {
     "A Polars table, eager or lazy": constant(FRAME.lazy()),
     "A pandas table": needs("pandas", lambda _: FRAME.to_pandas()),
     "An Arrow table": constant(FRAME.to_arrow()),
+    "An Arrow table with types of its own making, such as PostgreSQL's numbers by ADBC": (
+        lambda _: pa.table({"x": NUMERIC})
+    ),
     "A NumPy matrix of 0 and 1": constant(BITS),
     "A NumPy matrix of other numbers": constant(BITS + 1),
     "A SciPy sparse matrix of 0 and 1": constant(SPARSE),
