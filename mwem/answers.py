@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.queries.products import Products
+from dualquery.runtime.workers import workers
 from mwem import answer_kernels as kernels
 from mwem.answer_kernels import Factors, Parts, TablePool
 
@@ -84,6 +84,6 @@ def answer(
             queries.scope_of[block], queries.factors[block], factors, parts, found, answers[block]
         )
 
-    with ThreadPoolExecutor(threads) as pool:
+    with workers(threads, -(-len(queries) // _BLOCK)) as pool:
         list(pool.map(combine, range(0, len(queries), _BLOCK)))
     return answers

@@ -105,18 +105,20 @@ def _noisy_max_logs(scores: tuple[int, ...], scale: float) -> Float64:
     """Sum over one score's noisy values the chance that all others stay below."""
     ratio = math.exp(-1.0 / scale)
     reach = int(32 * scale)  # what lies beyond has a chance below e^-32
+    span = max(scores) - min(scores)
     values = np.arange(min(scores) - reach, max(scores) + reach)
-
-    def at_most(at: NDArray[np.int64]) -> Float64:
-        below = ratio ** np.maximum(-at, 0) / (1 + ratio)
-        return np.where(at < 0, below, 1 - ratio ** np.maximum(at + 1, 1) / (1 + ratio))
+    # The chance of noise of at most -1 - span - reach, and of every number up to span + reach.
+    steps = np.arange(-1 - span - reach, span + reach + 1)
+    tail = ratio ** np.abs(steps + (steps >= 0)) / (1 + ratio)
+    at_most = np.where(steps < 0, tail, 1 - tail)
 
     chances = []
     for i, score in enumerate(scores):
         product = (1 - ratio) / (1 + ratio) * ratio ** np.abs(values - score)
         for j, other in enumerate(scores):
             if j != i:
-                product = product * at_most(values - other - (j < i))
+                first = values[0] - other - (j < i) - steps[0]
+                product *= at_most[first : first + len(values)]
         chances.append(product.sum())
     return np.asarray(np.log(np.array(chances) / sum(chances)))
 

@@ -9,12 +9,12 @@ reduced to fewer by fixing the last one to each of its values in turn.
 from __future__ import annotations
 
 import math
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.runtime.errors import BadInputError
+from dualquery.runtime.workers import workers
 from mwem.answer_kernels import TablePool
 from mwem.representations import forest_kernels as kernels
 from mwem.representations.forest_kernels import Beliefs, Forest
@@ -185,9 +185,9 @@ class Marginals:
                 tables.of(chosen),
             )
 
-        with ThreadPoolExecutor(self._threads) as workers:
-            list(workers.map(spread, nodes.tolist()))
-            list(workers.map(sum_at, np.unique(hub).tolist()))
+        with workers(self._threads) as pool:
+            list(pool.map(spread, nodes.tolist()))
+            list(pool.map(sum_at, np.unique(hub).tolist()))
 
     def _hubs(self, parts: NDArray[np.int32]) -> NDArray[np.int32]:
         """Return a clique given which the columns of each part are independent.

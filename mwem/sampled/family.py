@@ -9,13 +9,13 @@ draw from the family (Geman and Geman 1984). Nothing here is private: measuremen
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.queries.counting.passes import CountingPass
+from dualquery.runtime.workers import workers
 from mwem.sampled import gibbs_kernels as kernels
 from mwem.sampled.layout import Layout
 from mwem.sampled.measured_tables import MeasuredTables
@@ -238,7 +238,7 @@ class SampledFamily:
         step = max(_LEAST_PART, -(-records // (4 * self.threads)))
         starts = range(0, records, step)
         tallies = [np.zeros(self.tables.shape, np.int64) for _ in starts]
-        with ThreadPoolExecutor(self.threads) as pool:
+        with workers(self.threads, len(starts)) as pool:
             futures = [
                 pool.submit(part, first, min(first + step, records), tally)
                 for first, tally in zip(starts, tallies, strict=True)

@@ -19,7 +19,6 @@ is estimated from `SKETCH` queries, chosen in proportion to what each adds to it
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 
@@ -29,6 +28,7 @@ from numpy.typing import NDArray
 from dualquery.mechanisms.dualquery import shares_kernels as kernels
 from dualquery.mechanisms.dualquery.transcript import Transcript
 from dualquery.runtime.apportionment import apportion
+from dualquery.runtime.workers import workers
 
 EQUALITY = 0.05
 """Weight of the divergence from equal shares, against the mean log-likelihood of a draw."""
@@ -204,7 +204,7 @@ def _sums(truths: NDArray[np.uint8], values: Float64, threads: int) -> Float64:
 def _in_parts(visit: Callable[[int, int, int], None], bits: int, threads: int) -> None:
     """Call ``visit(part, first, last)`` for runs of queries that make up all of them."""
     ends = 8 * np.linspace(0, bits // 8, _PARTS + 1).round().astype(np.int64)
-    with ThreadPoolExecutor(threads) as pool:
+    with workers(threads) as pool:
         calls = [
             pool.submit(partial(visit, part, int(ends[part]), int(ends[part + 1])))
             for part in range(_PARTS)

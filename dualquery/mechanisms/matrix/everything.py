@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from dualquery.mechanisms.matrix.expansion import Expansion, literals_of
 from dualquery.mechanisms.matrix.fitting import MEAN_ERROR, Drawn
-from dualquery.mechanisms.matrix.looks import CORRELATION, Shares
+from dualquery.mechanisms.matrix.looks import CORRELATION, Shares, by_precision
 from dualquery.mechanisms.matrix.measurement import FeatureMeasurement
 from dualquery.mechanisms.matrix.scales import plan_strategy
 from dualquery.mechanisms.matrix.width import is_wide
@@ -85,14 +85,12 @@ def with_shares(drawn: Drawn, first: Shares) -> Drawn:
     """Return what a measurement of everything and earlier shares of the columns say together."""
     features = drawn.measurement.products.bits
     alone = np.flatnonzero((features >= 0).sum(axis=1) == 1)
-    order = np.argsort(first.bits)
-    at = order[np.searchsorted(first.bits, features[alone, 0], sorter=order)]
+    at = first.places(features[alone, 0])
     means, deviations = drawn.means.copy(), drawn.deviations.copy()
     # The sign of a share p is 1 - 2 p.
-    earlier, noise = 1.0 - 2.0 * first.values[at], 2.0 * first.deviations[at]
-    trust = deviations[alone] ** 2 / (deviations[alone] ** 2 + noise**2)
-    means[alone] += trust * (earlier - means[alone])
-    deviations[alone] = np.sqrt(trust) * noise
+    means[alone], deviations[alone] = by_precision(
+        means[alone], deviations[alone], 1.0 - 2.0 * first.values[at], 2.0 * first.deviations[at]
+    )
     return replace(drawn, means=means, deviations=deviations)
 
 

@@ -1,4 +1,4 @@
-"""What is made of a noisy measurement: a mixture fitted to it, its answers, intervals, records.
+"""What is made of a noisy measurement: a mixture fitted to it, its answers and intervals.
 
 Post-processing, all of it.
 """
@@ -6,8 +6,10 @@ Post-processing, all of it.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +20,9 @@ from dualquery.mechanisms.matrix.labels import with_labels
 from dualquery.mechanisms.matrix.measurement import Measurement
 from dualquery.mechanisms.matrix.mixture import MixtureFit
 from dualquery.mechanisms.matrix.trials import Trials, choose_trial, with_larger
-from dualquery.mechanisms.protocol import Outcome, Session
+from dualquery.mechanisms.protocol import Session
+from dualquery.models.labelled import LabelledMixture
+from dualquery.models.mixture import ProductMixture
 from dualquery.queries.conjunctions import Workload
 from dualquery.runtime.progress import part_of
 
@@ -95,7 +99,7 @@ class Drawn:
 
 @dataclass(frozen=True)
 class Fitting:
-    """How a mixture is fitted, and how many records are drawn of it.
+    """How a mixture is fitted.
 
     Parameters
     ----------
@@ -103,20 +107,15 @@ class Fitting:
         Of `MixtureFit`.
     tried
         Whether trials on the measurement may choose a larger pull.
-    records
-        Number of synthetic records.
     """
 
     components: int
     steps: int
     pull: float
     tried: bool = True
-    records: int = 1
 
     @staticmethod
-    def suited(
-        n: int, precision: float, bits: int, steps: int = STEPS, records: int = 1
-    ) -> Fitting:
+    def suited(n: int, precision: float, bits: int, steps: int = STEPS) -> Fitting:
         """Return what suits a number of rows, a sensitivity over scale, and a number of bits.
 
         Few components leave out structure, many fit noise.
@@ -124,29 +123,52 @@ class Fitting:
         signal = signal_of(n, precision)
         most = min(_MOST, _MOST_VALUES // bits, _COMPONENTS * signal)
         components = max(round(most / _FEWEST), 1) * _FEWEST
-        return Fitting(components, steps, min(_PULL / signal**2, 1.0), records=records)
+        return Fitting(components, steps, min(_PULL / signal**2, 1.0))
 
 
-def fitted_outcome(
-    drawn: Drawn, known: Drawn, fitting: Fitting, workload: Workload, n: int, session: Session
-) -> Outcome:
-    """Fit a mixture and answer.
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """What a fit tells.
 
     Parameters
     ----------
-    drawn
-        What was measured: intervals rest on it.
+    answers
+        float64, shape ``(m,)``, in [0, 1]: to the queries.
+    model
+        The mixture.
+    trace
+        The trials, one entry each.
+    """
+
+    answers: Float64
+    model: ProductMixture | LabelledMixture
+    trace: tuple[Mapping[str, Any], ...]
+
+
+def fit_mixture(
+    known: Drawn,
+    fitting: Fitting,
+    workload: Workload,
+    n: int,
+    generator: np.random.Generator,
+    session: Session,
+) -> Fitted:
+    """Fit a mixture to noisy means and answer.
+
+    Parameters
+    ----------
     known
-        The same measurement with all else that is known of its means: what is fitted.
+        A measurement, with all else that is known of its means.
     fitting
         How.
     workload, n
         The queries, and the number of rows.
+    generator
+        Source of the fit's random choices.
     session
-        Seed, threads and progress.
+        Threads and progress.
     """
     measured, products = known.measurement, known.measurement.products
-    generator = np.random.default_rng(session.public_seed)
     fit = MixtureFit(
         products,
         known.means,
@@ -164,17 +186,13 @@ def fitted_outcome(
         fit = replace(fit, pull=choose_trial(tried).pull)
     mixture = fit.run(generator, session.threads, part_of(session.progress, before, steps))
     fitted = measured.answers(mixture.means(products))
-    model = with_labels(mixture.model(), workload, known.unbiased, known.spread, n, generator)
-    return Outcome(
+    return Fitted(
         answers=move_near(fitted, known.unbiased, known.spread),
-        records=model.sample(fitting.records, generator),
+        model=with_labels(mixture.model(), workload, known.unbiased, known.spread, n, generator),
         trace=tuple(
             {"pull": trial.pull, "error": trial.error, "chosen": trial.pull == fit.pull}
             for trial in tried
         ),
-        intervals=drawn.intervals(),
-        measurements=drawn.kept(),
-        model=model,
     )
 
 

@@ -89,13 +89,34 @@ class Shares:
         later
             Shares of some of these bits, with independent noise.
         """
-        order = np.argsort(self.bits)
-        at = order[np.searchsorted(self.bits, later.bits, sorter=order)]
+        at = self.places(later.bits)
         shares, uncertain = shares.copy(), uncertain.copy()
-        trust = uncertain[at] ** 2 / (uncertain[at] ** 2 + later.deviations**2)
-        shares[at] = np.clip(shares[at] + trust * (later.values - shares[at]), 0.0, 1.0)
-        uncertain[at] = np.sqrt(trust) * later.deviations
+        weighed, uncertain[at] = by_precision(
+            shares[at], uncertain[at], later.values, later.deviations
+        )
+        shares[at] = np.clip(weighed, 0.0, 1.0)
         return shares, uncertain
+
+    def places(self, bits: NDArray[np.int32]) -> NDArray[np.int64]:
+        """Return where each of some of these bits stands among them."""
+        order = np.argsort(self.bits)
+        return order[np.searchsorted(self.bits, bits, sorter=order)]
+
+
+def by_precision(
+    values: Float64, deviations: Float64, others: Float64, noise: Float64
+) -> tuple[Float64, Float64]:
+    """Return estimates that weigh two by the inverses of their variances, and their deviations.
+
+    Parameters
+    ----------
+    values, deviations
+        float64: estimates, and their standard deviations.
+    others, noise
+        float64, of the same shape: independent estimates of the same, and theirs, above 0.
+    """
+    trust = deviations**2 / (deviations**2 + noise**2)
+    return values + trust * (others - values), np.sqrt(trust) * noise
 
 
 def singles_of(features: Features) -> NDArray[np.int64]:

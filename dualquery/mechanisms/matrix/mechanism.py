@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,7 +15,7 @@ from dualquery.mechanisms.matrix.fitting import (
     STEPS,
     Drawn,
     Fitting,
-    fitted_outcome,
+    fit_mixture,
 )
 from dualquery.mechanisms.matrix.measurement import Measurement, choose_measurement
 from dualquery.mechanisms.options import check_number, check_whole
@@ -175,13 +175,20 @@ class Matrix(Mechanism[MeasureAndFit]):
         measured = chosen.measurement
         noisy = measured.draw(curator, chosen.scale) / task.n
         drawn = Drawn(measured, noisy, measured.scales * chosen.scale / task.n)
-        if chosen.components == 0:
-            return Outcome(
-                answers=np.clip(drawn.unbiased, 0.0, 1.0),
-                intervals=drawn.intervals(),
-                measurements=drawn.kept(),
-            )
-        fitting = Fitting(
-            chosen.components, chosen.steps, chosen.pull, self.pull is None, chosen.records
+        outcome = Outcome(
+            answers=np.clip(drawn.unbiased, 0.0, 1.0),
+            intervals=drawn.intervals(),
+            measurements=drawn.kept(),
         )
-        return fitted_outcome(drawn, drawn, fitting, task.workload, task.n, session)
+        if chosen.components == 0:
+            return outcome
+        fitting = Fitting(chosen.components, chosen.steps, chosen.pull, self.pull is None)
+        generator = np.random.default_rng(session.public_seed)
+        fitted = fit_mixture(drawn, fitting, task.workload, task.n, generator, session)
+        return replace(
+            outcome,
+            answers=fitted.answers,
+            records=fitted.model.sample(chosen.records, generator),
+            trace=fitted.trace,
+            model=fitted.model,
+        )

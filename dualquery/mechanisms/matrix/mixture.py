@@ -11,7 +11,6 @@ all features are measured at once, and the mixture's few parameters take most of
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property, partial
 
@@ -24,6 +23,7 @@ from dualquery.mechanisms.matrix import mixture_kernels as kernels
 from dualquery.mechanisms.matrix.product_terms import ProductTerms
 from dualquery.models.mixture import ProductMixture
 from dualquery.runtime.progress import NO_PROGRESS
+from dualquery.runtime.workers import workers
 
 Float32 = NDArray[np.float32]
 Float64 = NDArray[np.float64]
@@ -149,7 +149,7 @@ class MixtureFit:
         centres = np.ascontiguousarray(odds.mean(axis=1))
         cuts = np.arange(_SLAB, self.components, _SLAB)
         slabs = [_Slab.of(self._columns, part) for part in np.split(odds, cuts, axis=1)]
-        with ThreadPoolExecutor(threads) as pool:
+        with workers(threads, len(slabs)) as pool:
             for step in range(1, self.steps + 1):
                 batch, rates = batches[step % len(batches)], self._rates(step)
                 sums = np.sum([*pool.map(batch.sums, slabs)], axis=0)

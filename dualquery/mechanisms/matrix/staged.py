@@ -48,7 +48,7 @@ from dualquery.mechanisms.matrix.fitting import (
     MEAN_ERROR,
     Drawn,
     Fitting,
-    fitted_outcome,
+    fit_mixture,
 )
 from dualquery.mechanisms.matrix.looks import (
     Shares,
@@ -338,20 +338,23 @@ def _of_everything(
     planned, n, domain = known.planned, known.n, known.workload.domain
     scale = scale_for(full.sensitivity, planned.ratio)
     drawn = Drawn(full, full.draw(curator, scale) / n, full.scales * scale / n)
+    generator = np.random.default_rng(session.public_seed)
     fitting = Fitting.suited(n, planned.ratio, domain.bits)
-    outcome = fitted_outcome(
-        drawn, with_shares(drawn, known.first), fitting, known.workload, n, session
+    fitted = fit_mixture(
+        with_shares(drawn, known.first), fitting, known.workload, n, generator, session
     )
-    assert isinstance(outcome.model, ProductMixture)
+    assert isinstance(fitted.model, ProductMixture)
     asked = np.unique(known.workload.literals[known.workload.literals >= 0] >> 1)
-    model = with_others(outcome.model, asked, known.by_bit)
+    model = with_others(fitted.model, asked, known.by_bit)
     columns = len(singles_of(full.strategy.features))
     stage = {"stage": 2, "columns": columns, "products": len(full.scales) - columns}
-    return replace(
-        outcome,
-        records=model.sample(planned.records, np.random.default_rng(session.public_seed)),
+    return Outcome(
+        answers=fitted.answers,
+        records=model.sample(planned.records, generator),
+        trace=(stage, *fitted.trace),
+        intervals=drawn.intervals(),
+        measurements=drawn.kept(),
         model=model,
-        trace=(stage, *outcome.trace),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,6 +77,7 @@ def delta_from_rho(rho: float, epsilon: float) -> float:
     return min(1.0, _best_order(convert, *guesses) * (1.0 + _ROUNDING))
 
 
+@lru_cache(maxsize=256)
 def rho_for(epsilon: float, delta: float) -> float:
     """Return the largest rho whose guarantee at ``delta`` is at most ``epsilon``.
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.queries.counting import kernels
 from dualquery.rows.protocol import BLOCK_ROWS, BLOCK_WORDS, Block, BlockRows
+from dualquery.runtime.workers import workers
 
 _KERNELS = {1: kernels.count_one, 2: kernels.count_two, 3: kernels.count_three}
 
@@ -76,8 +76,9 @@ class CountingPass:
             If the rows cannot be read to the end.
         """
         blocks = _SharedBlocks(rows.stream())
-        with ThreadPoolExecutor(max_workers=threads) as executor:
-            futures = [executor.submit(self._count, blocks) for _ in range(threads)]
+        busy = min(threads, max(-(-rows.n // BLOCK_ROWS), 1))
+        with workers(busy) as pool:
+            futures = [pool.submit(self._count, blocks) for _ in range(busy)]
             try:
                 total = np.sum([future.result() for future in futures], axis=0)
             except BaseException:

@@ -29,7 +29,6 @@ they take the number of records whose f_q they add up, two or one.
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -42,6 +41,7 @@ from dualquery.room.sensitivity.column_sets import column_set_bound
 from dualquery.room.sensitivity.conjunctions import Conjunctions
 from dualquery.room.sensitivity.ones import few_ones_bound
 from dualquery.room.sensitivity.pairwise import MOST_VALUES, pairwise_bound
+from dualquery.runtime.workers import workers
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ def _smallest(workload: Workload, records: int, threads: int) -> Bound:
     conjunctions = Conjunctions.of_workload(workload)
     binary = conjunctions.on_binary_columns
     parts = [(_spectral, binary), (_combinatorial, ~binary)]
-    with ThreadPoolExecutor(threads) as pool:
+    with workers(threads) as pool:
         whole = pool.submit(_combinatorial, conjunctions, records)
         split = [
             pool.submit(bound, conjunctions.subset(part), records)

@@ -1,0 +1,35 @@
+"""Who does the parts of a piece of work: threads, or the caller."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from dualquery.runtime.workers import workers
+
+
+def _name(_: int) -> str:
+    return threading.current_thread().name
+
+
+@pytest.mark.parametrize(("threads", "parts"), [(1, None), (1, 5), (4, 1), (4, 0)])
+def test_a_single_worker_is_the_caller(threads, parts) -> None:
+    with workers(threads, parts) as pool:
+        assert {*pool.map(_name, range(5))} == {threading.current_thread().name}
+
+
+@pytest.mark.parametrize(("threads", "parts", "most"), [(2, None, 2), (8, 3, 3)])
+def test_threads_are_no_more_than_the_parts(threads, parts, most) -> None:
+    with workers(threads, parts) as pool:
+        names = {*pool.map(_name, range(50))}
+    assert 1 <= len(names) <= most
+    assert threading.current_thread().name not in names
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_fault_is_raised_where_the_result_is_asked_for(threads) -> None:
+    with workers(threads) as pool:
+        future = pool.submit(divmod, 1, 0)
+        with pytest.raises(ZeroDivisionError):
+            future.result()
