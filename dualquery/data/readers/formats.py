@@ -92,7 +92,6 @@ _ADVICE = {
     (".rds", ".rdata"): f"{_TABLES}, for example by R's arrow package",
     (".db", ".sqlite", ".sqlite3"): "ask it for a table: adbc:sqlite:FILE?SELECT ... of SQLite",
     (".duckdb",): "ask it for a table: duckdb:FILE?SELECT ...",
-    (".txt",): "write csv:FILE for text with a header, or another format as FORMAT:FILE",
 }
 """What to do with files of other formats, by the ending of their names."""
 
