@@ -201,6 +201,7 @@ def test_phases_are_plain_lines_when_stderr_is_no_terminal(dualquery, small) -> 
     lines = done.err.splitlines()
     assert lines[0].startswith("loading; kernels that are used for the first time")
     assert lines[-1] == "writing the release"
+    assert any(line.startswith("memory: about") for line in lines)
     assert all(lines)
 
 
