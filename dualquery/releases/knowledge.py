@@ -55,6 +55,11 @@ class Known(Protocol):
         ...
 
     @property
+    def drawn_by(self) -> Schema:
+        """The same; numbers lie in buckets as the release tells."""
+        ...
+
+    @property
     def n(self) -> int:
         """Public number of rows."""
         ...
@@ -127,9 +132,7 @@ class Knowledge:
     @cached_property
     def schema(self) -> Schema:
         """The schema by which questions are read: numbers lie in buckets as the release tells."""
-        from dualquery.releases.bought import following
-
-        return following(self.release)
+        return self.release.drawn_by
 
     @cached_property
     def rules(self) -> Forbidden:
