@@ -49,6 +49,7 @@ SMALL: Mapping[str, tuple[Options, ...]] = {
         {"iterations": 1, "repetitions": 1, "records": 5, "select": "noisy-max"},
         {"iterations": 1, "repetitions": 1, "records": 5, "cuboids": True},
         {"iterations": 1, "repetitions": 1, "records": 5, "noisy_init": True},
+        {"iterations": 1, "repetitions": 1, "records": 5, "start": "independent"},
     ),
     "mwem-sampled": ({"rounds": 1, "population": 20, "records": 5},),
     "barak": ({"fit": "none"}, {"fit": "weights", "records": 5}),
