@@ -141,7 +141,8 @@ RECIPE = Recipe(
         "and samples a round are the policy's times the factors below, the step spends the budget "
         "(zCDP accounting). Below the dotted line a point of the grid is more than 15% better than "
         "the policy. On the right is auto, the default. The policy's constants were chosen on the "
-        "first four of these tables, msweb is one it had not seen. The quick form asks 5,000 queries about Adult at epsilon 0.1."
+        "first four of these tables, msweb is one it had not seen. The quick form asks 5,000 "
+        "queries about Adult at epsilon 0.1."
     ),
     plan=plan,
     perform=perform,
