@@ -16,6 +16,7 @@ from dualquery.mechanisms.protocol import Task
 from dualquery.mechanisms.registry import AUTOMATIC
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.releases.means import with_means, without_means
+from dualquery.releases.needs import bytes_in_memory
 from dualquery.releases.pricing import price
 from dualquery.releases.rehearsal import expected_seconds
 from dualquery.room.row_count import COUNT_SHARE, RowCount
@@ -29,10 +30,6 @@ if TYPE_CHECKING:
     from dualquery.estimates.expected import ExpectedError
     from dualquery.mechanisms.protocol import Mechanism
     from dualquery.requests import BudgetRequest, WorkloadRequest
-
-_LIBRARIES = 350 << 20
-_BYTES_PER_QUERY = 2000
-"""Of the libraries that a release loads, and of each query with its answer and its features."""
 
 
 @dataclass(frozen=True)
@@ -149,7 +146,7 @@ def outlook(
         delta=share.delta,
         accountant=priced.accountant,
         expected=mechanism.expected_error(task, own),
-        memory=_LIBRARIES + n * bits // 8 + _BYTES_PER_QUERY * len(workload) + min(n, 10**6) * bits,
+        memory=bytes_in_memory(task, bits),
         seconds=seconds,
     )
 

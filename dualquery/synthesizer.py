@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from dualquery.api import release
 from dualquery.data.frames import FrameKind
-from dualquery.mechanisms.registry import check_mechanism
+from dualquery.mechanisms.registry import check_mechanism, has_options, mechanism_names
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.releases.folder import load_release
 from dualquery.releases.sampling import source_of_records
@@ -142,8 +142,8 @@ class Synthesizer:
         epsilon
             Privacy budget.
         options
-            Keywords of the constructor. Others, which tune smartnoise-synth's own synthesizers, are
-            named in a warning and left out.
+            Keywords of the constructor, or options of the mechanism. Others, which tune
+            smartnoise-synth's own synthesizers, are named in a warning and left out.
 
         Raises
         ------
@@ -156,11 +156,19 @@ class Synthesizer:
             name = "auto"
         check_mechanism(name)
         known = cls._names()
-        foreign = sorted(set(options) - set(known))
-        if foreign:
+        kept = {key: value for key, value in options.items() if key in known}
+        others = {key: value for key, value in options.items() if key not in known}
+        own = {key: value for key, value in others.items() if has_options(name, [key])}
+        if foreign := sorted(others.keys() - own.keys()):
             warnings.warn(f"left out, without a meaning here: {', '.join(foreign)}", stacklevel=2)
-        kept = {name: value for name, value in options.items() if name in known}
+        if own:
+            kept["options"] = {**own, **(kept.get("options") or {})}
         return cls(epsilon, **{"mechanism": name, **kept})
+
+    @classmethod
+    def list_synthesizers(cls) -> list[str]:
+        """Return the names that `create` takes, as smartnoise-synth's factory does."""
+        return [*mechanism_names(), *ELSEWHERE]
 
     def fit(self, X: Any, y: Any = None, **elsewhere: Any) -> Synthesizer:  # noqa: ARG002
         """Spend the budget on a table; `sample` costs nothing after that.

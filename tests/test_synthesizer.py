@@ -199,7 +199,12 @@ def test_a_pandas_table_comes_back_as_one() -> None:
 def test_a_script_for_smartnoise_synth_runs_with_another_import() -> None:
     frame = people().to_pandas()
     with pytest.warns(UserWarning, match="left out, without a meaning here: split_factor, verbose"):
-        synth = Synthesizer.create("mwem", epsilon=1.0, split_factor=2, verbose=True)
+        synth = Synthesizer.create(
+            "mwem", epsilon=1.0, split_factor=2, verbose=True, iterations=3, options={"way": 2}
+        )
+    assert synth.options == {"iterations": 3, "way": 2}
+    assert {"mwem", "mst", "auto"} <= set(Synthesizer.list_synthesizers())
+    synth.set_params(options={"iterations": 3})
     with pytest.warns(UserWarning, match="left out: preprocessor_eps") as told:
         rows = synth.fit_sample(frame, preprocessor_eps=0.2)
     assert any("not private" in str(each.message) for each in told)

@@ -7,18 +7,18 @@ from typing import Annotated, Any
 
 import typer
 
-from dualquery.cli.options import Json
+from dualquery.cli.options import Json, ReleaseFolder
 from dualquery.cli.terminal import Terminal
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.escaping import terminal_line
 
 
 def answer(
-    release: Annotated[Path, typer.Argument(help="Folder of a release.")],
+    release: ReleaseFolder,
     questions: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[QUESTIONS]...", help="Such as 'age=18-64 & sex!=Female' or 'mean(age)'."
+            metavar="QUESTION", help="Such as 'age=18-64 & sex!=Female' or 'mean(age)'."
         ),
     ] = None,
     file: Annotated[

@@ -65,7 +65,11 @@ def init(
         str, typer.Option(help="What every release must protect: replace-one or add-remove.")
     ] = "replace-one",
     unit: Annotated[
-        str, typer.Option(help="The unit that every release must protect: a row.")
+        str,
+        typer.Option(
+            help="What every release must protect: a row, or all rows of one unit, by the name of "
+            "its column."
+        ),
     ] = "row",
     as_json: Json = False,
 ) -> None:
@@ -96,7 +100,12 @@ def init(
 
 @budget.command()
 def show(file: File, as_json: Json = False) -> None:
-    """Show what a budget file allows, what was spent of it, and for which releases."""
+    """Show what a budget file allows, what was spent of it, and for which releases.
+
+    Example:
+
+      dualquery budget show survey.budget
+    """
     from rich.table import Table
 
     from dualquery.budgets.budget_file import BudgetFile
@@ -129,7 +138,12 @@ def export(
     file: File,
     out: Annotated[Path | None, typer.Option(help="File to make; default: stdout.")] = None,
 ) -> None:
-    """Write all entries of a budget file as JSON, for an auditor. No hash of a table is in it."""
+    """Write all entries of a budget file as JSON, for an auditor. No hash of a table is in it.
+
+    Example:
+
+      dualquery budget export survey.budget --out survey-budget.json
+    """
     from dualquery.budgets.budget_file import BudgetFile
 
     account = BudgetFile(file).read()

@@ -39,7 +39,7 @@ def compare_solvers(
         typer.Argument(
             help="A table (a built-in name, PATH or FORMAT:PATH; default adult), or files of "
             "problems: .wcnf, .lp, .mps, .opb.",
-            metavar="[DATA | INSTANCES...]",
+            metavar="TABLE|PROBLEM",
         ),
     ] = None,
     solvers: Annotated[

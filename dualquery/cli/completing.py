@@ -53,7 +53,7 @@ def _files(incomplete: str) -> list[str]:
     near = [each for each in found if each.name.startswith(start)]
     hidden = start.startswith(".")
     return [
-        f"{folder}/{each.name}" if folder else f"{each.name}"
+        (f"{folder}/" if folder else "") + each.name + ("/" if each.is_dir() else "")
         for each in near
         if hidden or not each.name.startswith(".")
     ]

@@ -75,7 +75,7 @@ def show_outlook(
 def time_text(seconds: float | None) -> str:
     """Return a line on how long a release takes: two digits of it at most."""
     if seconds is None:
-        return "time: no estimate; a run says after ten seconds of a long phase how much is left"
+        return "time: no estimate; a run says after its first steps how much is left"
     for size, unit in ((3600.0, "hours"), (60.0, "minutes")):
         if seconds >= 2 * size:
             return f"time: about {float(f'{seconds / size:.2g}'):g} {unit} on this machine{_TRIED}"

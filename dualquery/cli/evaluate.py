@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from dualquery.cli import completing
 from dualquery.cli.given_table import Csv, given_table
 from dualquery.cli.options import (
     AnswersCache,
@@ -15,6 +16,7 @@ from dualquery.cli.options import (
     Explain,
     Json,
     Quiet,
+    ReleaseFolder,
     Scheduler,
     Threads,
     Verbose,
@@ -27,8 +29,15 @@ _NAMED = 5
 
 
 def evaluate(
-    release: Annotated[Path, typer.Argument(help="Folder of a release.")],
-    table: Annotated[str, typer.Argument(help="The private table: NAME, PATH or FORMAT:PATH.")],
+    release: ReleaseFolder,
+    table: Annotated[
+        str,
+        typer.Argument(
+            help="The private table: NAME, PATH or FORMAT:PATH.",
+            metavar="TABLE",
+            autocompletion=completing.tables,
+        ),
+    ],
     csv: Csv = None,
     picture: Annotated[
         Path | None,

@@ -16,7 +16,7 @@ Csv: TypeAlias = Annotated[
     typer.Option(
         "--csv",
         help="How a CSV file is written, such as delimiter=;,encoding=latin-1,decimal=, in "
-        "quotation marks.",
+        "quotation marks; spaces=trim leaves spaces around cells out.",
         rich_help_panel="Data",
     ),
 ]

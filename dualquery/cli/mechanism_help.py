@@ -9,6 +9,8 @@ import textwrap
 from dataclasses import MISSING, dataclass, fields
 from typing import Any
 
+from dualquery.cli.terminal import Terminal
+
 
 @dataclass(frozen=True)
 class OptionHelp:
@@ -30,6 +32,19 @@ def option_helps(mechanism: type[Any]) -> list[OptionHelp]:
         )
         for field in fields(mechanism)
     ]
+
+
+def show_options(terminal: Terminal, mechanism: str) -> None:
+    """List a mechanism's options with their defaults."""
+    from dualquery.mechanisms.registry import mechanism_class
+
+    helps = option_helps(mechanism_class(mechanism))
+    terminal.console.print(f"options of the mechanism {mechanism}", markup=False)
+    for each in helps:
+        terminal.console.print(each.title, markup=False, style="bold")
+        terminal.console.print(f"    {each.text}", markup=False)
+    if not helps:
+        terminal.console.print(f"{mechanism} has no options")
 
 
 def _field_texts(cls: type[Any]) -> dict[str, str]:

@@ -17,6 +17,9 @@ from dualquery.runtime.errors import BadInputError, did_you_mean
 RUN = "Run and output"
 """Panel of the help for the options of every run."""
 
+ReleaseFolder: TypeAlias = Annotated[
+    Path, typer.Argument(help="Folder of a release.", metavar="RELEASE")
+]
 Json: TypeAlias = Annotated[
     bool, typer.Option("--json", help="Print one JSON object on stdout.", rich_help_panel=RUN)
 ]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import datetime
-import re
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
 from dualquery.cli import completing
+from dualquery.cli.checking import check_options, chosen
 from dualquery.cli.counted_rows import (
     DATA,
     MaxRowsPerUnit,
@@ -23,6 +23,7 @@ from dualquery.cli.counted_rows import (
 )
 from dualquery.cli.dry_run import show_outlook
 from dualquery.cli.given_table import Csv, given_table
+from dualquery.cli.mechanism_help import show_options
 from dualquery.cli.options import (
     RUN,
     AnswersCache,
@@ -36,15 +37,11 @@ from dualquery.cli.options import (
     mechanism_options,
 )
 from dualquery.cli.resuming import keep_command, resumed_command
+from dualquery.cli.showing import show
 from dualquery.cli.terminal import Terminal, set_threads, start_logging
-from dualquery.mechanisms.registry import AUTOMATIC, BUILT_IN, check_mechanism
+from dualquery.mechanisms.registry import AUTOMATIC, BUILT_IN
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.escaping import terminal_line
-from dualquery.runtime.figures import share
-
-if TYPE_CHECKING:
-    from dualquery.releases.folder import Release
-    from dualquery.requests import WorkloadRequest
 
 # What declares an option in each panel of the help.
 _data, _workload, _mechanism, _budget, _run = (
@@ -64,8 +61,8 @@ def release(
     data: Annotated[
         str,
         typer.Argument(
-            help="A built-in data set, PATH or FORMAT:PATH; - for CSV from the standard input.",
-            metavar="DATA",
+            help="A built-in table, PATH or FORMAT:PATH; - for CSV from the standard input.",
+            metavar="TABLE",
             autocompletion=completing.tables,
         ),
     ] = "adult",
@@ -250,7 +247,9 @@ def release(
 
       dualquery release adult --schema adult-paper --queries 100000 --delta 0.001
 
-      dualquery release fimi:baskets.dat.gz --columns 0-999 --way 2 -o free=coins
+      dualquery release survey.csv --schema survey.json --rows 5000 --dry-run
+
+      dualquery release baskets.dat.gz --columns 0-999 --query-items top:100 --way 2
 
       dualquery release --mechanism mwem -o help
 
@@ -311,12 +310,12 @@ def release(
             held.enter_context(given_table(given["data"], given["csv"])),
             queries=workload,
             options=mechanism_options(given),
-            engine=Engine(name=given["engine"], **_chosen(given, "scheduler", "answers_cache")),
+            engine=Engine(name=given["engine"], **chosen(given, "scheduler", "answers_cache")),
             checkpoint=place.checkpoint,
             progress=progress,
             unit=unit_of(given),
             weight=weight_of(given),
-            **_chosen(given, *PASSED_ON),
+            **chosen(given, *PASSED_ON),
         )
         progress.phase("writing the release")
         place.write(made.write_files)
@@ -329,136 +328,6 @@ def release(
         show(terminal, made, place.target, verbose=given["verbose"])
 
 
-def check_options(given: dict[str, Any]) -> WorkloadRequest:
-    """Check all options that need no table, before anything heavy is imported.
-
-    Returns
-    -------
-    The queries asked for.
-    """
-    from dualquery.requests import BudgetRequest, WorkloadRequest
-    from dualquery.room.randomness import check_seed
-    from solvers import get_solver
-
-    BudgetRequest(
-        unit=unit_of(given),
-        weight=weight_of(given),
-        **_chosen(given, "epsilon", "delta", "accountant", "neighbours", "rows"),
-    )
-    mechanism_options(given)
-    if given["mechanism"] is not None:
-        check_mechanism(given["mechanism"])
-    if given["solver"] is not None:
-        get_solver(given["solver"])
-    check_seed(given["seed"])
-    queries = given["queries"]
-    return WorkloadRequest(
-        queries=None if queries is None else parse_queries(queries),
-        seed=given["workload_seed"],
-        columns=given["query_columns"],
-        marginals=parse_marginals(given["marginals"]),
-        items=given["query_items"],
-        **_chosen(given, "way", "signed", "max_cells", "target", "means"),
-    )
-
-
-def _chosen(given: dict[str, Any], *names: str) -> dict[str, Any]:
-    """Return some of the options."""
-    return {name: given[name] for name in names}
-
-
-def show_options(terminal: Terminal, mechanism: str) -> None:
-    """List a mechanism's options with their defaults."""
-    from dualquery.cli.mechanism_help import option_helps
-    from dualquery.mechanisms.registry import mechanism_class
-
-    helps = option_helps(mechanism_class(mechanism))
-    terminal.console.print(f"options of the mechanism {mechanism}", markup=False)
-    for each in helps:
-        terminal.console.print(each.title, markup=False, style="bold")
-        terminal.console.print(f"    {each.text}", markup=False)
-    if not helps:
-        terminal.console.print(f"{mechanism} has no options")
-
-
 def default_name() -> str:
     """Return the default name of a release folder."""
     return f"release-{datetime.datetime.now(datetime.UTC):%Y%m%dT%H%M%SZ}"
-
-
-def parse_queries(text: str | int) -> int | str:
-    """Read ``--queries``: a number, ``all`` or a file."""
-    number = whole_number(str(text))
-    if number is not None:
-        return number
-    from dualquery.data.opening import is_file
-
-    if text == "all" or is_file(Path(str(text))):
-        return str(text)
-    raise BadInputError(
-        f"--queries is {text!r}, and there is no such file; give a number, 'all', or the path of "
-        "a file of queries"
-    )
-
-
-def parse_marginals(text: str | int | None) -> int | str | None:
-    """Read ``--marginals``: a number or ``all``."""
-    number = None if text is None else whole_number(str(text))
-    if number is None and text not in (None, "all"):
-        raise BadInputError(f"--marginals is {text!r}; give a number, or 'all'")
-    return text if number is None else number
-
-
-def whole_number(text: str) -> int | None:
-    """Return the whole number that a text is, such as ``100_000`` or ``1e5``; else None."""
-    match = re.fullmatch(r"([+-]?\d+)(?:[eE]\+?(\d\d?))?", text.replace("_", ""), re.ASCII)
-    return None if match is None else int(match[1]) * 10 ** int(match[2] or 0)
-
-
-def show(terminal: Terminal, made: Release, target: Path, *, verbose: bool) -> None:
-    """Show a release to a person."""
-    from rich.markup import escape
-    from rich.panel import Panel
-    from rich.table import Table
-
-    from dualquery.queries.conjunctions import require_conjunctions
-    from dualquery.queries.text import print_queries
-    from dualquery.releases.bought import means_of
-
-    console = terminal.console
-    style = "green" if made.privacy.private else "bold red"
-    statement = made.privacy.text() if verbose else made.privacy.guarantee()
-    console.print(Panel(escape(statement), title="Privacy", border_style=style))
-    for note in made.notes:
-        # The panel says already why a release is not private, and what some notes repeat.
-        if note not in statement and "not private" not in note:
-            console.print(f"note: {escape(note)}", style="yellow")
-    if questions := made.workload.description.get("questions"):
-        console.print(
-            f"{len(questions):,} questions of the list were asked by their parts, the conjunctions "
-            "that they are made of; they are answered by "
-            f"[bold]dualquery answer {escape(str(target))}[/bold]"
-        )
-    shown = 5  # the text of all of them would take a while
-    few = ", the first few" if len(made.workload) > shown else ""
-    answers = "answer" if len(made.workload) == 1 else "answers"
-    table = Table("query", "released answer", title=f"{len(made.workload):,} {answers}{few}")
-    texts = print_queries(require_conjunctions(made.workload).literals[:shown], made.schema)
-    rows = [[escape(text), share(made.answers[i])] for i, text in enumerate(texts)]
-    if made.intervals is not None:
-        table.add_column(f"{made.intervals.level:.0%} interval of the truth")
-        for i, row in enumerate(rows):
-            row.append(made.intervals.text(i))
-        table.caption = f"intervals: {escape(made.intervals.basis)}"
-    for row in rows:
-        table.add_row(*row)
-    console.print(table)
-    for column, mean, _ in means_of(made):
-        console.print(f"mean of {column}: {mean:.6g}", markup=False)
-    if made.records is not None:
-        grain = f": answers are multiples of 1/{len(made.records):,}"
-        console.print(
-            f"{len(made.records):,} synthetic records in the table's own columns"
-            f"{grain if made.chosen == 'dualquery' else ''}"
-        )
-    console.print(f"written to [bold]{escape(str(target))}[/bold]")

@@ -8,13 +8,13 @@ from typing import Annotated
 import typer
 
 from dualquery.cli.given_table import Csv, given_table
-from dualquery.cli.options import Quiet, Threads
+from dualquery.cli.options import Quiet, ReleaseFolder, Threads
 from dualquery.cli.terminal import Terminal, set_threads
 from dualquery.runtime.errors import BadInputError
 
 
 def report(
-    release: Annotated[Path, typer.Argument(help="Folder of a release.")],
+    release: ReleaseFolder,
     out: Annotated[Path, typer.Option(help="The page to make: a file of HTML.")],
     table: Annotated[
         str | None,

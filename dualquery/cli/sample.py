@@ -7,12 +7,12 @@ from typing import Annotated
 
 import typer
 
-from dualquery.cli.options import Json, Quiet
+from dualquery.cli.options import Json, Quiet, ReleaseFolder
 from dualquery.cli.terminal import Terminal
 
 
 def sample(
-    release: Annotated[Path, typer.Argument(help="Folder of a release.")],
+    release: ReleaseFolder,
     records: Annotated[int, typer.Option(help="Number of records.", min=1)],
     out: Annotated[Path, typer.Option(help="File to make: .csv or .parquet.")],
     seed: Annotated[

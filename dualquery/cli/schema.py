@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dualquery.cli import completing
 from dualquery.cli.default_command import with_default
 from dualquery.cli.given_table import Csv, given_table
 from dualquery.cli.options import Quiet
 from dualquery.cli.terminal import Terminal, start_logging
 from dualquery.data.schema.columns import Binary
+from dualquery.data.schema.numbers import finite_number
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.escaping import terminal_line, terminal_text
 
@@ -55,7 +57,14 @@ def about() -> None:
 
 @schema.command()
 def check(
-    file: Annotated[str, typer.Argument(help="A schema's file or a data dictionary.")],
+    file: Annotated[
+        str,
+        typer.Argument(
+            help="A schema's file or a data dictionary.",
+            metavar="FILE",
+            autocompletion=completing.schemas,
+        ),
+    ],
     out: Annotated[
         Path | None, typer.Option(help="File to make: the same as a schema of this program.")
     ] = None,
@@ -133,7 +142,14 @@ def check(
 
 @schema.command()
 def draft(
-    table: Annotated[str, typer.Argument(help="NAME, PATH or FORMAT:PATH.")],
+    table: Annotated[
+        str,
+        typer.Argument(
+            help="NAME, PATH or FORMAT:PATH.",
+            metavar="TABLE",
+            autocompletion=completing.tables,
+        ),
+    ],
     columns: Annotated[
         str | None, typer.Option(help="Columns: names, positions, ranges; !name leaves one out.")
     ] = None,
@@ -176,6 +192,8 @@ def draft(
             remarks = ()
     if remarks:
         terminal.console.print(_explained(remarks))
+        if any(finite_number(each.name) is not None for each in remarks):
+            terminal.console.print("Some columns are called by numbers: is the first row a header?")
     if out is None:
         typer.echo(terminal_text(format_schema(drafted)), nl=False)
     else:

@@ -39,7 +39,10 @@ _MAXSAT = {
 
 def solve(
     instance: Annotated[
-        Path, typer.Argument(help="A .wcnf, .lp, .mps or .opb file, also with .gz or .xz.")
+        Path,
+        typer.Argument(
+            help="A .wcnf, .lp, .mps or .opb file, also with .gz or .xz.", metavar="FILE"
+        ),
     ],
     solver: Annotated[str, typer.Option(help="See dualquery solvers.")] = "auto",
     solver_timeout: Annotated[

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dualquery.cli.options import Json
+from dualquery.cli.options import Json, ReleaseFolder
 from dualquery.cli.terminal import Terminal
 from dualquery.runtime.escaping import csv_cell, html_text, terminal_line
 from dualquery.runtime.figures import share
@@ -32,7 +32,7 @@ th, td {{ border: 1px solid #999; padding: .2em .6em; text-align: right }} small
 
 
 def table(
-    release: Annotated[Path, typer.Argument(help="Folder of a release.")],
+    release: ReleaseFolder,
     rows: Annotated[str, typer.Option(help="Column whose values are the rows.")],
     columns: Annotated[
         str | None, typer.Option(help="Column whose values are the columns.")

@@ -120,22 +120,27 @@ class _Bar:
         self._bar.console.print(text, markup=False, highlight=False)
 
 
-FIRST_LINE, LATER_LINES = 10.0, 60.0
-"""Seconds of a phase after which a log hears how far it is, and between two such lines."""
+WATCHED, LATER_LINES = 2.0, 60.0
+"""Seconds of steps after which a log hears how long a phase takes, and between later lines."""
+
+WORTH_TELLING = 10.0
+"""Seconds left of a phase that are worth its first line."""
 
 
 class _Lines:
-    """Plain lines as a listener of a run: now and then one says how far a long phase is."""
+    """Plain lines as a listener of a run: early, and then now and then, one says how long a phase
+    still takes.
+    """
 
     def __init__(self, quiet: bool) -> None:
         self._quiet = quiet
         self._phase = ""
         self._begun = self._due = 0.0
         self._before: int | None = None
+        self._told = False
 
     def phase(self, name: str) -> None:
-        self._phase, self._begun = name, time.monotonic()
-        self._due = self._begun + FIRST_LINE
+        self._phase = name
         self._before = None
         _log.info("%s", name)
         if not self._quiet and not _log.isEnabledFor(logging.INFO):  # else it was said already
@@ -145,10 +150,13 @@ class _Lines:
         now = time.monotonic()
         if self._before is None:  # what came before the first step is not repeated
             self._begun, self._before = now, done
+            self._due, self._told = now + WATCHED, False
         if now < self._due or not self._before < done < total:
             return
-        self._due = now + LATER_LINES
         left = (now - self._begun) * (total - done) / (done - self._before)
+        if not self._told and left < WORTH_TELLING:
+            return
+        self._due, self._told = now + LATER_LINES, True
         self.note(f"{self._phase}: {done:,} of {total:,}, about {duration(left)} left")
 
     def note(self, text: str) -> None:

@@ -8,15 +8,13 @@ from typing import Annotated
 
 import typer
 
-from dualquery.cli.options import Json
+from dualquery.cli.options import Json, ReleaseFolder
 from dualquery.cli.terminal import Terminal
 from dualquery.runtime.errors import BadInputError
 
-Folder = Annotated[Path, typer.Argument(help="Folder of a release.")]
-
 
 def verify(
-    release: Folder,
+    release: ReleaseFolder,
     signature: Annotated[
         Path | None, typer.Option(help="Signature to check, made by 'sign'; needs --key.")
     ] = None,
@@ -77,7 +75,7 @@ def verify(
 
 
 def sign(
-    release: Folder,
+    release: ReleaseFolder,
     key: Annotated[Path, typer.Option(help="Your private Ed25519 key, PEM without a password.")],
     out: Annotated[
         Path | None, typer.Option(help="File for the signature; default RELEASE.sig.")

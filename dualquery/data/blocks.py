@@ -25,12 +25,12 @@ from dualquery.data.readers.source import (
     TableSource,
 )
 from dualquery.data.schema.column_choice import ColumnChoice, select_columns, select_items
-from dualquery.data.schema.columns import Binary, suggest
+from dualquery.data.schema.columns import Binary
 from dualquery.data.schema.files import load_schema, schema_from_dict
 from dualquery.data.schema.items import ItemSchema
 from dualquery.data.schema.protocol import Schema
 from dualquery.data.schema.table import TableSchema
-from dualquery.runtime.errors import BadInputError
+from dualquery.runtime.errors import BadInputError, suggest
 
 # Rows are encoded in pieces of about this many cells, so that a wide table needs no more memory.
 _CELLS = 1 << 20

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.runtime.errors import BadInputError
+from dualquery.runtime.errors import BadInputError, suggest
 
 if TYPE_CHECKING:
     import polars as pl
@@ -92,7 +92,6 @@ def column_of(source: Source, column: str, option: str) -> TableSource:
         If it is no table, or has no such column.
     """
     from dualquery.data.readers.source import TableSource
-    from dualquery.data.schema.columns import suggest
 
     if not isinstance(source, TableSource):
         raise BadInputError(

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from dualquery.data.readers.source import ItemRows
 from dualquery.data.schema import dates
-from dualquery.data.schema.columns import Binary, Categorical, Column, Numeric, suggest
+from dualquery.data.schema.columns import Binary, Categorical, Column, Numeric
 from dualquery.data.schema.dates import Dates
 from dualquery.data.schema.items import ItemSchema
 from dualquery.data.schema.table import TableSchema
-from dualquery.runtime.errors import BadInputError
+from dualquery.runtime.errors import BadInputError, suggest
 
 # Codes of cells that set no bit; local bits are never negative.
 MISSING = -1

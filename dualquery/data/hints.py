@@ -5,6 +5,7 @@ A draft is for a person to check, so a hint may be wrong; each leaves a remark.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable
 
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 _ROWS = re.compile(
     r"(?i)(?:.*[_ .-])?(?:id|ids|key|uuid|guid|ssn|index|phone|telephone|mobile|fax|iban|account"
-    r"|passport|household|person|patient|customer|member|user|student|subject|family)"
+    r"|passport|mrn|serial|household|person|patient|customer|member|user|student|subject|family)"
     r"(?:[_ .-]?(?:id|nr|no|number))?|.*[a-z]Id|.*ID"
 )
 _CODES = re.compile(
@@ -21,7 +22,13 @@ _CODES = re.compile(
     r"|cpt|atc|iso)(?:[_ .-]?code)?|.*[a-z]Code"
 )
 _COUNTS = re.compile(r"(?i)counts?|freq|frequency|n|cases")
-_SIGNS = re.compile(r"[-+(]?\s*[$€£¥]?\s*[-+]?\d[\d.,'  ]*\s*(?:[%$€£¥)]|[A-Z]{3})?")
+_WEIGHTS = re.compile(r"(?i)(?:.*[_ .-])?(?:p?weights?|wgt|wt|fnlwgt|gewicht)")
+_SIGNS = re.compile(
+    r"[-+(]?\s*[$€£¥]?\s*[-+]?(?:\d{1,3}(?:[.,'\s]\d{3})+|\d+)(?:[.,]\d*)?\s*(?:[%$€£¥)]|[A-Z]{3})?"
+)
+_DECIMAL_COMMA = re.compile(r"[-+]?[\d.]*,?\d+")
+_SINCE_1970 = (9e8, 2.2e9)
+"""Seconds since 1970 of the years 1998 to 2039."""
 
 
 def names_rows(name: str) -> bool:
@@ -45,10 +52,61 @@ def numbers_with_signs(texts: Iterable[str]) -> bool:
     return bool(some) and all(_SIGNS.fullmatch(text.strip()) for text in some)
 
 
+def names_weights(name: str) -> bool:
+    """Return whether a column is called as if it said how much each row counts."""
+    return _WEIGHTS.fullmatch(name) is not None
+
+
+def have_decimal_commas(texts: Iterable[str]) -> bool:
+    """Return whether texts are numbers of which some have a comma before decimals."""
+    some = list(texts)
+    return any("," in text for text in some) and all(
+        _DECIMAL_COMMA.fullmatch(text.strip()) for text in some
+    )
+
+
+def are_seconds(low: float, high: float) -> bool:
+    """Return whether whole numbers of this range may be times, in seconds or less since 1970."""
+    first, last = _SINCE_1970
+    return any(first * unit <= low and high <= last * unit for unit in (1, 1e3, 1e6, 1e9))
+
+
 def are_codes(numbers: Iterable[float]) -> bool:
     """Return whether a few numbers look like a list of codes: 0 or 1 and all that follow."""
     ordered = sorted(numbers)
     return ordered[0] in (0, 1) and ordered == [ordered[0] + i for i in range(len(ordered))]
+
+
+_MARK_DIGITS = ({"7"}, {"8"}, {"9"})
+_APART = 2.0
+"""A number is apart from others by more than so many of their largest steps."""
+
+
+def marks_missing(numbers: NDArray[np.float64], frequencies: NDArray[np.int64]) -> list[float]:
+    """Return the numbers such as 9, 77, -8 or 999 that may stand for missing values, increasing.
+
+    They are written with sevens, eights or nines alone, come more than once, and are negative where
+    all others are not, or lie beyond all others, at more than twice these' largest step.
+
+    Parameters
+    ----------
+    numbers, frequencies
+        Finite, all different, in any order, and how often each comes.
+    """
+    written = np.array([set(f"{abs(x):g}") in _MARK_DIGITS for x in numbers.tolist()], bool)
+    others = np.sort(numbers[~written])
+    if len(others) < 2:
+        return []
+    far = _APART * float(np.diff(others).max())
+    found = []
+    highest = float(others[-1])
+    for number in np.sort(numbers[written]).tolist():
+        if number < 0 <= others[0] or number > highest + far:
+            found.append(number)
+        else:
+            highest = max(highest, number)
+    often = set(numbers[frequencies > 1].tolist())
+    return [number for number in found if number in often]
 
 
 _ROUNDED = 5
@@ -84,3 +142,35 @@ def order_says_nothing(numbers: NDArray[np.float64], frequencies: NDArray[np.int
         chance.sum() > n + 5 * (2 * n) ** 0.5
         and steps > any_two * (1 - 1.645 * 0.775 / (n - 1) ** 0.5)
     )
+
+
+_CUTS = 20
+_MORE_THAN_CHANCE = 10.0
+"""Times as many repetitions as numbers that lie as densely would have by chance."""
+
+
+def repeat_like_names(numbers: NDArray[np.float64], frequencies: NDArray[np.int64]) -> bool:
+    """Return whether whole numbers repeat as those of persons or things do, not as amounts.
+
+    Amounts that lie as densely rarely hit the same number: of n in an interval of w whole numbers
+    n (n - 1) / 2w pairs are equal by chance, however amounts lie if the interval is short. Numbers
+    that people round to are left out.
+
+    Parameters
+    ----------
+    numbers, frequencies
+        All different, in any order, and how often each comes.
+    """
+    odd = numbers % _ROUNDED != 0
+    order = np.argsort(numbers[odd])
+    values, counts = numbers[odd][order], frequencies[odd][order]
+    if len(values) < 2 * _CUTS:
+        return False
+    pairs = float((counts * (counts - 1)).sum()) / 2
+    ends = np.linspace(0, len(values), _CUTS + 1).astype(int)
+    expected = 0.0
+    for first, last in itertools.pairwise(ends.tolist()):
+        rows = float(counts[first:last].sum())
+        width = (values[last - 1] - values[first] + 1) * (1 - 1 / _ROUNDED)
+        expected += rows * (rows - 1) / 2 / width
+    return pairs > _MORE_THAN_CHANCE * max(expected, 1.0)

@@ -12,6 +12,7 @@ _DAYS = ("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%Y/%m/%d", "%d.%m.%y",
 _TIMES = ("", " %H:%M", " %H:%M:%S")
 
 _DIGITS = "%Y%m%d"
+_CLOCK = "%H:%M:%S"
 _CENTURIES = r"^(?:19|20)\d{6}$"
 
 _SLIPS = 0.02
@@ -37,6 +38,9 @@ class SeenMoments:
             return
         if values.dtype == pl.Date or isinstance(values.dtype, pl.Datetime):
             self._ranges = {None: self._ranges.get(None)} if None in self._ranges else {}
+        elif values.dtype == pl.Time:
+            self._ranges = {_CLOCK: self._ranges.get(_CLOCK)} if _CLOCK in self._ranges else {}
+            values = values.dt.strftime(_CLOCK)
         elif values.dtype.is_integer():
             self._ranges = {_DIGITS: self._ranges.get(_DIGITS)} if _DIGITS in self._ranges else {}
             values = values.cast(pl.String)

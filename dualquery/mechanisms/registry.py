@@ -15,20 +15,20 @@ if TYPE_CHECKING:
     from dualquery.mechanisms.protocol import Mechanism
 
 BUILT_IN: Mapping[str, str] = {
-    "dualquery": "dualquery.mechanisms.dualquery.game:DualQuery",
     "auto": "dualquery.mechanisms.auto:Auto",
-    "gaussian": "dualquery.mechanisms.baselines.noisy_answers:Gaussian",
     "matrix": "dualquery.mechanisms.matrix.mechanism:Matrix",
     "staged": "dualquery.mechanisms.matrix.staged:Staged",
+    "dualquery": "dualquery.mechanisms.dualquery.game:DualQuery",
+    "mwem": "mwem.mechanism:Mwem",
+    "mwem-sampled": "mwem.sampled.mechanism:MwemSampled",
+    "gaussian": "dualquery.mechanisms.baselines.noisy_answers:Gaussian",
     "laplace": "dualquery.mechanisms.baselines.noisy_answers:Laplace",
     "independent": "dualquery.mechanisms.baselines.independent:Independent",
     "uniform": "dualquery.mechanisms.baselines.data_blind:Uniform",
     "zero": "dualquery.mechanisms.baselines.data_blind:Zero",
     "smalldb": "dualquery.mechanisms.baselines.smalldb:SmallDB",
-    "randomized-response": "dualquery.mechanisms.baselines.randomized_response:RandomizedResponse",
-    "mwem": "mwem.mechanism:Mwem",
-    "mwem-sampled": "mwem.sampled.mechanism:MwemSampled",
     "barak": "mwem.barak:Barak",
+    "randomized-response": "dualquery.mechanisms.baselines.randomized_response:RandomizedResponse",
 }
 ENTRY_POINTS = "dualquery.mechanisms"
 
@@ -50,13 +50,13 @@ def implied_mechanism(options: Collection[str]) -> str:
 
     Options that neither of its usual choices has tell a game apart: then the first that has them.
     """
-    if not options or any(_has_options(name, options) for name in AUTOMATIC[:2]):
+    if not options or any(has_options(name, options) for name in AUTOMATIC[:2]):
         return "auto"
     games = AUTOMATIC[2:]
-    return next((name for name in games if _has_options(name, options)), games[0])
+    return next((name for name in games if has_options(name, options)), games[0])
 
 
-def _has_options(mechanism: str, options: Collection[str]) -> bool:
+def has_options(mechanism: str, options: Collection[str]) -> bool:
     """Return whether a mechanism has options of all these names (or aliases)."""
     cls = mechanism_class(mechanism)
     return {cls.aliases.get(name, name) for name in options} <= {f.name for f in fields(cls)}
@@ -110,7 +110,7 @@ def configure(name: str | None, options: Mapping[str, Any]) -> Mechanism[Any]:
     name = implied_mechanism(options) if name is None else name
     cls = mechanism_class(name)
     if name == "auto" and options:
-        able = [each for each in AUTOMATIC if _has_options(each, options)]
+        able = [each for each in AUTOMATIC if has_options(each, options)]
         for each in able:
             configure(each, options)  # so that a value that does not fit is refused at once
         if able:

@@ -17,8 +17,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.data.schema.columns import Binary, Categorical, Column, Numeric, find_bit
+from dualquery.data.schema.columns import Binary, Categorical, Column, Numeric
 from dualquery.data.schema.dates import Dates
+from dualquery.data.schema.named_bits import find_bit
 from dualquery.data.schema.numbers import NUMBER_RANGE, finite_number
 from dualquery.data.schema.within import part_between
 from dualquery.questions.syntax import Among, Between, Comparison, Flag, Literals

@@ -18,6 +18,7 @@ from dualquery.privacy.statement import PrivacyStatement
 from dualquery.queries.family import Statistic
 from dualquery.releases.folder import Release
 from dualquery.releases.means import MeansPlan, with_means, without_means
+from dualquery.releases.needs import bytes_in_memory, bytes_on_disk
 from dualquery.releases.payment import NO_PAYMENT, Payment
 from dualquery.releases.polish import check_polish, polished
 from dualquery.releases.pricing import price, statement
@@ -31,6 +32,7 @@ from dualquery.room.private_errors import SEEN
 from dualquery.room.randomness import randomness
 from dualquery.room.row_count import RowCount
 from dualquery.runtime.progress import NO_PROGRESS, Progress
+from dualquery.runtime.resources import mebibytes
 from dualquery.runtime.versions import versions
 
 if TYPE_CHECKING:
@@ -46,10 +48,6 @@ FOUND = (
     "the queries are about items that noisy shares showed to be frequent: which items these are is "
     "part of what was released, within the same guarantee"
 )
-
-_BYTES_PER_QUERY = 128
-_MOST_RECORD_BYTES = 1 << 28
-"""More than that is not held beforehand for records."""
 
 
 @dataclass(frozen=True)
@@ -221,6 +219,8 @@ def _prepare(
     expected = mechanism.expected_error(task, own)
     if expected is not None:
         progress.note(expected.text())
+    memory = mebibytes(bytes_in_memory(task, data.schema.domain.bits))
+    progress.note(f"memory: about {memory} with all rows in it")
     return Prepared(plan, means, priced, privacy)
 
 
@@ -229,7 +229,7 @@ def _pay(prepared: Prepared, task: Task, terms: Terms) -> None:
     events = events_of(prepared.plan.schedule)
     terms.journal.same("plan", {"n": terms.count.n, "schedule": _digest(events)})
     with terms.count.cost_told():
-        terms.journal.make_room(expected_bytes(task))
+        terms.journal.make_room(bytes_on_disk(task))
         terms.payment.pay((*terms.count.events, *events), prepared.privacy)
 
 
@@ -324,12 +324,6 @@ def run(
     answered = task.queries if outcome.workload is None else outcome.workload
     curator.log_errors(outcome.answers, "the released answers", answered)
     return replace(outcome, grounds=curator.grounds(), means=bought)
-
-
-def expected_bytes(task: Task) -> int:
-    """Return about how many bytes a release takes, from public facts: to find a full disk early."""
-    records = min(task.n, 1_000_000) * task.queries.domain.columns
-    return _BYTES_PER_QUERY * len(task.queries) + min(2 * records, _MOST_RECORD_BYTES)
 
 
 def _public_seed(seed: int | None, journal: Journal) -> int:

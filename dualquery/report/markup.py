@@ -61,3 +61,15 @@ def data(name: str, value: Any) -> Html:
     for sign in "<>&\u2028\u2029":
         text = text.replace(sign, f"\\u{ord(sign):04x}")
     return Html(f'<script type="application/json" id="{name}">{text}</script>')
+
+
+def key_figures(figures: dict[str, str]) -> Html:
+    """Return a few figures with what they are."""
+    return element(
+        "dl",
+        *(
+            element("div", element("dt", name), element("dd", value))
+            for name, value in figures.items()
+        ),
+        class_="key",
+    )

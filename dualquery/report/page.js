@@ -1,5 +1,14 @@
 // Sorting and filtering of the list of answers. Without it the page shows the first ones.
 "use strict";
+// What is folded is printed, too, but for the long list of what was chosen.
+const folded = [...document.querySelectorAll("details:not(.long)")];
+addEventListener("beforeprint", () => folded.forEach((each) => {
+  each.dataset.open = each.open;
+  each.open = true;
+}));
+addEventListener("afterprint", () => folded.forEach((each) => {
+  each.open = each.dataset.open === "true";
+}));
 for (const holder of document.querySelectorAll("[data-answers]")) {
   const rows = JSON.parse(document.getElementById(holder.dataset.answers).textContent);
   const body = holder.querySelector("tbody");
@@ -17,8 +26,10 @@ for (const holder of document.querySelectorAll("[data-answers]")) {
     const wanted = search.value.toLowerCase().split(/\s+/).filter(Boolean);
     const found = rows.filter((row) => wanted.every((w) => row[0].toLowerCase().includes(w)));
     if (sorted) {
-      const compare = new Intl.Collator(undefined, { numeric: true }).compare;
-      found.sort((a, b) => (down ? -1 : 1) * compare(a[column], b[column]));
+      const words = new Intl.Collator(undefined, { numeric: true }).compare;
+      const number = (row) => (row[column] === "" ? -1 : Number(row[column]));
+      const compare = (a, b) => (column ? number(a) - number(b) : words(a[0], b[0]));
+      found.sort((a, b) => (down ? -1 : 1) * compare(a, b));
     }
     body.replaceChildren(...found.slice(0, most).map((row) => {
       const line = document.createElement("tr");

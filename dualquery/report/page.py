@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
-from dualquery.report import sections
+from dualquery.report import listed_answers, protection, sections
 from dualquery.report.columns import distributions
 from dualquery.report.facts import pairs, shares
 from dualquery.report.markup import Html, element, joined
@@ -27,18 +27,18 @@ def report(release: Release, compared: Comparison | None = None) -> str:
     """
     known = shares(release)
     parts = {
-        "protection": ("What is protected, and how strongly", sections.guarantee(release)),
+        "protection": ("What is protected, and how strongly", protection.guarantee(release)),
         "errors": ("What errors to expect", sections.errors_to_expect(release)),
         "columns": (
             "Every column",
             joined([sections.means(release), distributions(release, known)]),
         ),
         "pairs": ("What goes together", sections.associations(release, pairs(release, known))),
-        "answers": ("Answers", sections.answers(release, compared)),
+        "answers": ("Answers", listed_answers.answers(release, compared)),
         "making": ("How it was made", sections.making(release)),
     }
     if compared is not None:
-        parts = {"truth": ("Beside the truth", sections.truth(compared)), **parts}
+        parts = {"truth": ("Beside the truth", listed_answers.truth(compared)), **parts}
     contents = (
         element("li", element("a", heading, href=f"#{name}"))
         for name, (heading, _) in parts.items()
@@ -55,7 +55,7 @@ def report(release: Release, compared: Comparison | None = None) -> str:
             element("h1", title),
             element("p", f"Made on {release.created[:10]} by dualquery.", class_="soft"),
             sections.size(release),
-            sections.in_short(release),
+            protection.in_short(release),
             element("nav", element("ul", *contents), aria_label="Sections"),
             element(
                 "main",

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from dualquery.data.schema.columns import Binary, Column, find_bit
+from dualquery.data.schema.columns import Binary, Column
+from dualquery.data.schema.named_bits import find_bit
 from dualquery.data.schema.orders import read_order
 from dualquery.data.schema.rules import Follows, Rule, rule_text
 from dualquery.data.schema.table import TableSchema

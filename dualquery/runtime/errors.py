@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 
 class BadInputError(ValueError):
@@ -43,3 +43,26 @@ def did_you_mean(found: str, known: Iterable[str]) -> str:
     """Return the end of a message about an unknown name: the closest known one, if any is close."""
     close = close_names(found, known, 1)
     return f"; did you mean {close[0]!r}?" if close else ""
+
+
+def suggest(found: str, known: Sequence[str], otherwise: str | None = None) -> str:
+    """Return the end of a message: the name that the user may have meant.
+
+    Parameters
+    ----------
+    found
+        What the user wrote.
+    known
+        What would have been understood.
+    otherwise
+        What to say when nothing known is close; None lists the first few.
+    """
+    folded = {name.casefold(): name for name in reversed(known)}
+    same = folded.get(found.casefold())  # close, whatever its letters' case
+    close = close_names(found, known, 3) if same is None else [same]
+    if close:
+        return "did you mean " + " or ".join(map(repr, close)) + "?"
+    if otherwise is not None:
+        return otherwise
+    shown = ", ".join(map(repr, known[:12]))
+    return f"it must be one of {shown}" + (", ..." if len(known) > 12 else "")

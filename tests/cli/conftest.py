@@ -83,3 +83,8 @@ def small(files: tuple[Path, Path]) -> list[str]:
 def released(dualquery, small, tmp_path) -> Path:
     assert dualquery(*small, "--out", tmp_path / "out", "--seed", "1").code == 0
     return tmp_path / "out"
+
+
+def names(folder: Path) -> set[str]:
+    """Return what lies in a folder."""
+    return {path.name for path in folder.iterdir()}

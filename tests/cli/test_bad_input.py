@@ -55,7 +55,7 @@ def flags(request: pytest.FixtureRequest) -> list[str]:
         (b"age,job,flag,sex\n", "no rows"),
         (GOOD.encode() + b"3,nurse\n", "row 3 has 2 values"),
         (GOOD.encode() + b"3,nurse,1,Male,a,b\n", "row 3 has 6 values"),
-        (GOOD.encode("utf-16"), "NUL byte"),
+        (GOOD.encode("utf-16-le"), "NUL byte"),
         (GOOD.replace("Male", "M\xe4le").encode("latin-1"), "not UTF-8"),
         (GOOD.replace("60", "600").encode(), "'600' is outside the schema's range"),
         (GOOD.replace("smith", "wizard").encode(), "'wizard' is not in the schema"),

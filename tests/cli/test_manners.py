@@ -38,10 +38,15 @@ def test_a_log_hears_how_far_a_long_phase_is(monkeypatch, capsys) -> None:
     told = capsys.readouterr().err.splitlines()
     assert told[:3] == [
         "running matrix",
-        "running matrix: 10 of 400, about 6 min left",
-        "running matrix: 70 of 400, about 6 min left",
+        "running matrix: 3 of 400, about 7 min left",
+        "running matrix: 63 of 400, about 6 min left",
     ]
     assert len(told) == 1 + 7
+    lines.phase("polishing the records")
+    for done in range(1, 12):
+        now[0] += 1.0
+        lines.step(done, 12)
+    assert capsys.readouterr().err == "polishing the records\n"  # over before one reads more
 
 
 @pytest.mark.parametrize(
@@ -63,13 +68,22 @@ def test_what_a_shell_completes(tmp_path: Path, monkeypatch) -> None:
     assert completing.tables("no-such-folder/") == []
 
 
-def test_the_shell_asks_and_is_answered(monkeypatch, capsys) -> None:
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("dualquery release --mechanism stag", ["staged"]),
+        ("dualquery budget ", ["plan", "init", "show", "export"]),
+        ("dualquery budget --rou", ["--rounds"]),
+        ("dualquery schema ch", ["check"]),
+    ],
+)
+def test_the_shell_asks_and_is_answered(monkeypatch, capsys, typed, offered) -> None:
     monkeypatch.setenv("_DUALQUERY_COMPLETE", "complete_bash")
-    monkeypatch.setenv("COMP_WORDS", "dualquery release --mechanism stag")
-    monkeypatch.setenv("COMP_CWORD", "3")
+    monkeypatch.setenv("COMP_WORDS", typed)
+    monkeypatch.setenv("COMP_CWORD", str(typed.count(" ")))
     with pytest.raises(SystemExit):
         main([])
-    assert capsys.readouterr().out.split() == ["staged"]
+    assert capsys.readouterr().out.split() == offered
 
 
 def test_a_release_of_another_version_says_what_differs(tmp_path: Path, caplog) -> None:

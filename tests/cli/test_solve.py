@@ -220,3 +220,19 @@ def test_large_problem_through_files(dualquery: Run, here: Path) -> None:
     write_instance(here / "large.wcnf", sampled_problem(2000, 1500, 0))
     found = dualquery("solve", "large.wcnf", "--solver", "auto", "--json").json
     assert found["status"] == "optimal"
+
+
+def test_solvers_json_is_a_list(dualquery) -> None:
+    done = dualquery("solvers", "--json")
+    found = {line["name"]: line for line in done.json}
+    assert {"local-search", "scip", "cpsat", "highs", "exhaustive"} <= found.keys()
+    for line in done.json:
+        assert line.keys() == {"name", "version", "installed", "capabilities"}
+    assert found["scip"]["installed"]
+    assert "exact" in found["scip"]["capabilities"]
+    assert "local-search" in dualquery("solvers").out
+
+
+def test_solvers_tells_which_need_a_command(dualquery) -> None:
+    (line,) = [x for x in dualquery("solvers").out.splitlines() if "maxsat " in x]
+    assert "with a command" in line

@@ -54,7 +54,7 @@ def refuse(data: object, message: str, schema: Schema | None = None, **options: 
         (b"age,sex,flag\n3,Male,1,4\n", "row 1 has 4 values, but 3 columns are expected"),
         (b"age,sex,flag\n30,M\xe4le,1\n", "t.csv: not UTF-8 text at line 2, byte 5"),
         (b"age,s\xe4x,flag\n30,Male,1\n", "t.csv: not UTF-8 text at line 1, byte 6"),
-        (GOOD.encode("utf-16"), "t.csv: a NUL byte, so this is not UTF-8 text"),
+        (GOOD.encode("utf-16-le"), "t.csv: a NUL byte, so this is not UTF-8 text"),
         (b"age,sex,age\n1,Male,1\n", "t.csv: two columns are named 'age'; rename one"),
         (b",age,sex,flag\n0,30,Male,1\n", "t.csv: column 0 (counted from 0) has no name"),
         (

@@ -99,7 +99,65 @@ def test_codes_stay_codes() -> None:
     assert column.bits == 64
     assert column.outside == "other"
     assert "the 63 most frequent of 200 texts (32%)" in found["zip"].remark
+    assert "groups of them, by their first signs perhaps" in found["zip"].remark
     assert found["few"].column == Categorical("few", (("01",), ("02",)))
+
+
+def test_a_few_texts_too_many_are_listed_all_the_same() -> None:
+    found = draft(
+        state=[f"s{i % 70}" for i in range(ROWS)],
+        gap=[None if i % 90 > 80 else f"g{i % 80}" for i in range(ROWS)],
+        more=[f"m{i % 97}" for i in range(ROWS)],
+    )
+    bits = {name: each.column.bits for name, each in found.items() if each.column is not None}
+    assert bits == {"state": 70, "gap": 81, "more": 64}
+    assert found["state"].remark == "its 70 texts"
+
+
+def test_what_only_a_person_can_know_is_asked() -> None:
+    generator = rng()
+    persons = generator.integers(10**6, 10**7, 800)
+    wages = (np.exp(generator.normal(10, 0.8, ROWS)) // 50 * 50).astype(int)
+    found = draft(
+        contact=persons[generator.integers(0, 800, ROWS)],
+        wages=np.where(
+            generator.random(ROWS) < 0.5, wages, wages + generator.integers(0, 50, ROWS)
+        ),
+        seconds=(np.exp(generator.normal(7, 0.5, ROWS))).astype(int),
+        weight=np.exp(generator.normal(0, 0.5, ROWS)),
+        seen=1_600_000_000 + generator.permutation(ROWS) // 2,
+        language=["de"] * (ROWS - 3) + ["fr", "fr", "rm"],
+    )
+    assert {name for name, each in found.items() if "values come again" in each.remark} == {
+        "contact"
+    }
+    assert "give --weight" in found["weight"].remark
+    assert "seconds since 1970" in found["seen"].remark
+    assert "2 in fewer than 5 rows" in found["language"].remark
+    assert "fewer than" not in found["wages"].remark + found["seconds"].remark
+
+
+def test_numbers_of_eights_and_nines_apart_from_all_others_are_pointed_out() -> None:
+    generator = rng()
+    small = generator.integers(0, 90, ROWS)
+    found = draft(
+        child=generator.choice([0, 1, 2, 3, 8, 9], ROWS),
+        trust=generator.choice([*range(1, 11), 77, 99], ROWS),
+        income=np.where(
+            generator.random(ROWS) < 0.1, -8, np.exp(generator.normal(9, 1, ROWS)) // 1
+        ),
+        age=np.where(generator.random(ROWS) < 0.1, 999, small),
+        score=np.where(generator.random(ROWS) < 0.1, -9, small),
+        cylinders=generator.choice([4, 6, 8], ROWS),
+        grade=generator.integers(1, 10, ROWS),
+        years=generator.integers(0, 100, ROWS),
+        money=np.where(np.arange(ROWS) == 5, 99_999, small * 7),  # once is no mark
+    )
+    told = {name: each.remark for name, each in found.items() if "missing values" in each.remark}
+    assert told.keys() == {"child", "trust", "income", "age", "score"}
+    assert "8 and 9, apart from all others" in told["child"]
+    assert "999," in told["age"]
+    assert "-9," in told["score"]
 
 
 def test_a_long_list_of_codes_is_told_by_frequencies_in_no_order() -> None:
@@ -114,7 +172,7 @@ def test_a_long_list_of_codes_is_told_by_frequencies_in_no_order() -> None:
     found = draft(service=service, age=age, rounded=rounded)
     column = found["service"].column
     assert isinstance(column, Categorical)
-    assert (column.bits, column.outside) == (64, "other")
+    assert (column.bits, column.outside) == (90, "error")
     assert "taken for codes" in found["service"].remark
     for name in ("age", "rounded"):
         assert isinstance(found[name].column, Numeric)
@@ -135,11 +193,14 @@ def test_dates_become_years_months_or_days() -> None:
     start = datetime.date(2001, 5, 17)
     found = draft(
         born=[start + datetime.timedelta(days=5 * i) for i in range(ROWS)],
+        long=[start - datetime.timedelta(days=10 * i) for i in range(ROWS)],
         paid=[f"{start + datetime.timedelta(days=i % 300):%d.%m.%Y}" for i in range(ROWS)],
         seen=[f"{start + datetime.timedelta(days=i % 20)} 10:{i % 60:02}" for i in range(ROWS)],
         either=["01/02/2020", "03/04/2020", None] * (ROWS // 3),
     )
     assert found["born"].column == Dates("born", "year", "2001-01-01", "2042-06-06", outside="clip")
+    assert isinstance(found["long"].column, Dates)
+    assert found["long"].column.labels[-2:] == ("1990s", "2000s")
     paid = found["paid"].column
     assert isinstance(paid, Dates)
     assert (paid.by, paid.format, paid.labels[0]) == ("month", "%d.%m.%Y", "2001-05")
@@ -151,11 +212,14 @@ def test_dates_become_years_months_or_days() -> None:
 
 def test_amounts_of_few_values_get_buckets_and_codes_do_not() -> None:
     months = rng().choice([0, 1, 2, 3, 4, 5, 6, *range(8, 75, 3)], ROWS)
+    often = np.where(np.isin(np.arange(31), [2, 4, 11, 14, 16, 21, 23]), 90, 5)
+    heaped = np.resize(np.repeat(np.r_[0:26, 28, 35, 38, 52, 74], often), ROWS)  # appointments
     found = draft(
-        months=months, country=np.arange(ROWS) % 41, grade=np.arange(ROWS) % 20 * 3,
+        months=months, heaped=heaped, country=np.arange(ROWS) % 41, grade=np.arange(ROWS) % 20 * 3,
         trade_code=rng().choice(range(1000, 9000, 111), ROWS),
     )  # fmt: skip
     assert isinstance(found["months"].column, Numeric)
+    assert isinstance(found["heaped"].column, Numeric)
     assert "if they are codes" in found["months"].remark
     for name in ("country", "grade", "trade_code"):
         assert isinstance(found[name].column, Categorical), name
@@ -184,10 +248,12 @@ def test_texts_that_categories_would_not_cover_are_left_out() -> None:
         share=[f"{i % 90}.{i % 7}%" for i in range(ROWS)],
         patient_id=[f"P{i // 3}" for i in range(ROWS)],
         nothing=[None] * ROWS,
+        comma=["1,5", "2,25"] * (ROWS // 2),
         kept=["a", "b"] * (ROWS // 2),
     )
     remarks = {name: each.remark for name, each in found.items() if each.column is None}
     assert remarks.keys() == {"name", "price", "share", "patient_id", "nothing"}
+    assert "with --csv decimal=," in found["comma"].remark
     assert "6% of the rows only" in remarks["name"]
     assert "write them without signs" in remarks["price"]
     assert "write them without signs" in remarks["share"]
@@ -204,6 +270,7 @@ def test_dates_as_digits_clock_times_and_slips() -> None:
         number=[int(f"{day:%Y%m%d}") for day in days],
         month=[int(f"{day:%Y%m}") for day in days],
         time=[f"{i % 24:02}:{i % 60:02}" for i in range(ROWS)],
+        clock=[datetime.time(i % 24, i % 60) for i in range(ROWS)],
         slips=slips,
     )
     for name in ("text", "number", "slips"):
@@ -213,6 +280,8 @@ def test_dates_as_digits_clock_times_and_slips() -> None:
     assert "'31.02.2003' count as missing" in found["slips"].remark
     assert isinstance(found["time"].column, Dates)
     assert found["time"].column.by == "hour of day"
+    assert isinstance(found["clock"].column, Dates)
+    assert found["clock"].column.by == "hour of day"
     assert isinstance(found["month"].column, Numeric)
     assert found["month"].column.edges[:2] == (200101, 200201)
 

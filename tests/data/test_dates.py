@@ -17,7 +17,7 @@ from dualquery.rows.dataset import load
 from dualquery.runtime.errors import BadInputError
 
 FIRST, LAST = "2019-11-17", "2022-02-03"
-PERIODS = ("year", "quarter", "month", "day")
+PERIODS = ("decade", "year", "quarter", "month", "day")
 CYCLES = ("month of year", "day of week", "hour of day")
 
 
@@ -29,6 +29,7 @@ def column(by: str, **more: object) -> Dates:
 def label(moment: datetime.datetime, by: str) -> str:
     """Name the bucket of a moment, by the standard library."""
     return {
+        "decade": f"{moment.year // 10}0s",
         "year": f"{moment:%Y}",
         "quarter": f"{moment:%Y}-Q{(moment.month - 1) // 3 + 1}",
         "month": f"{moment:%Y-%m}",
@@ -99,7 +100,10 @@ def test_questions_name_a_bucket_or_a_date_in_it() -> None:
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"by": "week"}, "by is 'week'; it must be year or quarter or month or day or month of"),
+        (
+            {"by": "week"},
+            "by is 'week'; it must be decade or year or quarter or month or day or month of",
+        ),
         ({"by": "year", "first": FIRST}, "last is None; a date such as 2014-01-31 is expected"),
         ({"by": "year", "first": "17.11.2019", "last": LAST}, "first is '17.11.2019'; a date"),
         ({"by": "year", "first": LAST, "last": FIRST}, "there are 0 buckets by year; 2 to 10,000"),

@@ -60,6 +60,32 @@ def test_one_column_with_a_semicolon_in_its_name_needs_a_word(tmp_path: Path) ->
     assert read(path, "delimiter=,").rows() == [("x",), ("y",)]
 
 
+@pytest.mark.parametrize("said", [None, "spaces=trim"])
+def test_spaces_around_cells_are_left_out_if_the_header_has_some_or_it_is_said(
+    said: str | None, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("age, job, town\n39, ?, Bern \n 40,x,Basel\n")
+    found = read(path, said)
+    assert found.to_dict(as_series=False) == {
+        "age": ["39", "40"], "job": ["?", "x"], "town": ["Bern", "Basel"],
+    }  # fmt: skip
+    assert ("spaces around cells are left out" in caplog.text) == (said is None)
+    path.write_text("age,job\n39, ?\n")
+    assert read(path, said)["job"].to_list() == [" ?" if said is None else "?"]
+
+
+def test_a_mark_in_front_tells_utf_16_and_it_is_said(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    for encoding in ("utf-16", "utf-16-be"):
+        mark = b"" if encoding == "utf-16" else b"\xfe\xff"
+        (tmp_path / "t.csv").write_bytes(mark + "a;ö\n1;ß\n".encode(encoding))
+        assert read(tmp_path / "t.csv").to_dict(as_series=False) == {"a": ["1"], "ö": ["ß"]}
+        assert "taken as UTF-16" in caplog.text
+        caplog.clear()
+
+
 def test_tabs_have_an_ending_of_their_own(tmp_path: Path) -> None:
     (tmp_path / "t.tsv").write_text("a,x\tb\n1\t2\n")
     assert read(tmp_path / "t.tsv").rows() == [("1", "2")]
@@ -69,7 +95,7 @@ def test_tabs_have_an_ending_of_their_own(tmp_path: Path) -> None:
 def test_decimal_commas_become_points(value: float, grouped: bool) -> None:
     plain = f"{value:,.3f}" if grouped else f"{value:.3f}"
     written = plain.translate(str.maketrans(",.", ".,"))
-    frame = Dialect(";", decimal=",").with_points(pl.DataFrame({"x": [written, "a,b", "1.2.3,4"]}))
+    frame = Dialect(";", decimal=",").as_standard(pl.DataFrame({"x": [written, "a,b", "1.2.3,4"]}))
     assert float(frame["x"][0]) == pytest.approx(value)
     assert frame["x"].to_list()[1:] == ["a,b", "1.2.3,4"]
 
@@ -84,6 +110,7 @@ def test_decimal_commas_become_points(value: float, grouped: bool) -> None:
         ("quote='", "is not understood"),
         ("encoding=klingon", "there is no encoding 'klingon'"),
         ("encoding=base64", "is no encoding of text"),
+        ("spaces=some", "spaces is 'some'; it must be keep or trim"),
         ("decimal=;", "decimal is ';'; it must be . or ,"),
         ("delimiter=,,decimal=,", "the comma separates cells or decimals, not both"),
     ],
@@ -106,6 +133,16 @@ def test_a_wrong_encoding_is_explained(tmp_path: Path) -> None:
 
 
 FRAME = pl.DataFrame({"a": [1, 2, 3], "b": ["x", None, "z"]})
+
+
+def test_numbers_of_a_database_are_read_as_they_are_stored(tmp_path: Path) -> None:
+    kind = pa.opaque(pa.string(), "numeric", "PostgreSQL")
+    numbers = pa.ExtensionArray.from_storage(kind, pa.array(["1.50", None, "2"]))
+    table = pa.table({"x": numbers, "y": ["a", "b", "c"]})
+    with pa.ipc.new_file(str(tmp_path / "t.arrow"), table.schema) as writer:
+        writer.write_table(table)
+    for source in (read(tmp_path / "t.arrow"), pl.concat(source_of(table).frames(["x", "y"]))):
+        assert source["x"].to_list() == ["1.50", None, "2"]
 
 
 @pytest.mark.parametrize("stream", [False, True])

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
 import pytest
 from scipy import sparse
 
@@ -158,6 +159,10 @@ LONG = "a,b\n" + "".join(f"{i},{i * i}\n" for i in range(9_999))
 DECIMALS = FRAME.write_csv(separator=";").replace(".", ",")
 LISTS = pl.DataFrame({"items": [[1, 2], [], [0]]})
 SPARSE = sparse.csr_array(BITS)
+NUMERIC = pa.ExtensionArray.from_storage(
+    pa.opaque(pa.string(), "numeric", "PostgreSQL"), pa.array(["1.50", None, "2"])
+)
+"""What PostgreSQL's driver gives for a column of numbers with decimals."""
 
 FORMS: dict[str, Form] = {
     "CSV in UTF-8, with a header": file("t.csv"),
@@ -172,11 +177,16 @@ FORMS: dict[str, Form] = {
     "CSV in Latin-1 with `--csv encoding=latin-1`": file(
         "t.csv", CSV.encode("latin-1"), csv="encoding=latin-1"
     ),
+    "CSV with a space after each separator, in the header, too": file(
+        "t.csv", CSV.replace(",", ", ")
+    ),
+    "CSV whose first line is `sep=;`, as Excel writes it": file("t.csv", "sep=;\n" + DECIMALS),
     "CSV in Latin-1, unsaid": file("t.csv", CSV.encode("latin-1")),
     "CSV in UTF-16 with `--csv encoding=utf-16`": file(
         "t.csv", CSV.encode("utf-16"), csv="encoding=utf-16"
     ),
-    "CSV in UTF-16, unsaid": file("t.csv", CSV.encode("utf-16")),
+    "CSV in UTF-16, unsaid, with its byte-order mark": file("t.csv", CSV.encode("utf-16")),
+    "CSV in UTF-16, unsaid, without a mark": file("t.csv", CSV.encode("utf-16-le")),
     "CSV with decimal commas and `--csv 'delimiter=;,decimal=,'`": file(
         "t.csv", DECIMALS, csv="delimiter=;,decimal=,"
     ),
@@ -194,6 +204,7 @@ FORMS: dict[str, Form] = {
     "An empty file": file("t.csv", b""),
     "Several CSV files: `csv:FOLDER` or a pattern such as `data/*.csv`": csv_files,
     "Several CSV files with different headers": csv_files_unlike,
+    "`csv:FOLDER` without a CSV file in it": lambda folder: f"csv:{folder}",
     "A folder of CSV files without `csv:`": csv_folder,
     "TSV": file("t.tsv", FRAME.write_csv(separator="\t")),
     "Parquet": saved("t.parquet", FRAME.write_parquet),
@@ -240,11 +251,16 @@ FORMS: dict[str, Form] = {
     "`-` when nothing comes": lambda _: piped(b"", "-"),
     "`-` of a format that is a folder or a query": lambda _: piped(b"", "duckdb:-"),
     "A file whose ending says nothing": file("t.data"),
+    "A file packed by zip, xz, bzip2 or zstd": file("t.csv.zip"),
+    "Old Excel, OpenDocument, SPSS, Stata, SAS, R, JSON, SQLite by its name": file("t.sav"),
     "A file that is not there": constant("nowhere.csv"),
     "A prefix that is no format": constant("cvs:t.txt"),
     "A Polars table, eager or lazy": constant(FRAME.lazy()),
     "A pandas table": needs("pandas", lambda _: FRAME.to_pandas()),
     "An Arrow table": constant(FRAME.to_arrow()),
+    "An Arrow table with types of its own making, such as PostgreSQL's numbers by ADBC": (
+        lambda _: pa.table({"x": NUMERIC})
+    ),
     "A NumPy matrix of 0 and 1": constant(BITS),
     "A NumPy matrix of other numbers": constant(BITS + 1),
     "A SciPy sparse matrix of 0 and 1": constant(SPARSE),

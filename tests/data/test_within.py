@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dualquery.data.schema.columns import Binary, Categorical, Numeric, column_from_dict
+from dualquery.data.schema.columns import Binary, Categorical, Numeric
 from dualquery.data.schema.files import load_schema, schema_from_dict
+from dualquery.data.schema.reading import column_from_dict
 from dualquery.data.schema.table import TableSchema
 from dualquery.rows.dataset import load
 from dualquery.runtime.errors import BadInputError

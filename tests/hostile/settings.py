@@ -226,8 +226,8 @@ def _release_command() -> Any:
 
 
 def _read_config(data: bytes, folder: Path) -> None:
+    from dualquery.cli.checking import check_options
     from dualquery.cli.options import apply_config
-    from dualquery.cli.release import check_options
 
     path = folder / "config.toml"
     path.write_bytes(data)

@@ -273,8 +273,27 @@ BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
 
 @pytest.mark.skipif(BROWSER is None, reason="needs Chromium")
 def test_a_browser_runs_the_page_without_a_complaint(page: str, tmp_path: Path) -> None:
+    done = browsed(page, tmp_path)
+    assert "50 of 60 shown" in done.stdout
+    assert "CONSOLE" not in done.stderr
+
+
+@pytest.mark.skipif(BROWSER is None, reason="needs Chromium")
+def test_answers_are_sorted_by_their_value(page: str, tmp_path: Path) -> None:
+    small = ("0.000074", "0.0023", "0.00091", "1.0e-10")
+    rows = json.dumps([[f"q{i}", value, "", ""] for i, value in enumerate(small)])
+    data = re.sub(r'(<script[^>]*id="answers-data"[^>]*>).*?(</script>)', rf"\g<1>{rows}\2", page)
+    click = "<script>document.querySelectorAll('[data-answers] thead button')[1].click()</script>"
+    done = browsed(data.replace("</body>", f"{click}</body>"), tmp_path)
+    shown = re.search(r"data-answers.*?<tbody>(.*?)</tbody>", done.stdout, re.DOTALL)
+    assert shown is not None
+    assert re.findall(r'scope="row">(\w+)<', shown[1]) == ["q1", "q2", "q0", "q3"]
+
+
+def browsed(page: str, tmp_path: Path) -> subprocess.CompletedProcess[str]:
+    """Return what a browser makes of a page, and what it complains of."""
     (tmp_path / "page.html").write_text(page, encoding="utf-8")
-    done = subprocess.run(
+    return subprocess.run(
         [
             *(str(BROWSER), "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"),
             *("--enable-logging=stderr", f"--user-data-dir={tmp_path / 'profile'}"),
@@ -285,5 +304,3 @@ def test_a_browser_runs_the_page_without_a_complaint(page: str, tmp_path: Path) 
         timeout=120,
         check=True,
     )
-    assert "50 of 60 shown" in done.stdout
-    assert "CONSOLE" not in done.stderr

@@ -72,12 +72,26 @@ def frames_of_batches(
         if batch.get_total_buffer_size() > largest:
             raise too_large
         try:
-            frame = pl.DataFrame(pl.from_arrow(batch.replace_schema_metadata(None)))
+            frame = pl.DataFrame(pl.from_arrow(plain(batch).replace_schema_metadata(None)))
         except (TypeError, ValueError, pl.exceptions.PolarsError) as fault:
             raise BadInputError(f"{label}: a column cannot be read ({fault})") from None
         except pl.exceptions.PanicException as fault:
             raise BadInputError(f"{label}: damaged ({fault})") from None
         yield frame
+
+
+def plain(table: Any) -> Any:
+    """Return an Arrow table or batch without types of its own making: values as they are stored.
+
+    Databases have such types, as PostgreSQL for numbers of any length; these are stored as texts.
+    """
+    import pyarrow as pa
+
+    for at, field in enumerate(table.schema):
+        if isinstance(field.type, pa.BaseExtensionType):
+            stored = table.column(at).cast(field.type.storage_type)
+            table = table.set_column(at, pa.field(field.name, field.type.storage_type), stored)
+    return table
 
 
 def _read_names(fields: Iterable[Any]) -> None:

@@ -171,6 +171,9 @@ def _query(file: str, query: str, label: str) -> Iterator[Any]:
         with duckdb.connect(file, read_only=True) as connection:
             connection.execute("SET enable_external_access = false")
             connection.execute("SET lock_configuration = true")
-            yield connection.execute(query).to_arrow_reader(BLOCK_ROWS)
+            found = connection.sql(query)
+            if found is None:
+                raise BadInputError(f"{label}: the query returns no table; write SELECT ...")
+            yield found.to_arrow_reader(BLOCK_ROWS)
     except duckdb.Error as fault:
         raise BadInputError(f"{label}: DuckDB refuses ({fault})") from None

@@ -6,9 +6,10 @@ import codecs
 import csv
 import io
 import logging
+import re
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, cast
 
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
     import polars as pl
 
 BLOCK_BYTES = 1 << 22
+
+_WIDE_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_SEPARATOR_NOTE = re.compile(r"(?i)sep=.")
+"""What Excel writes above the header of some files."""
 
 _SLACK = 1 << 16
 """Bytes that a reader of lines may take in advance."""
@@ -70,38 +75,63 @@ class CsvSource:
 
     @cached_property
     def _names(self) -> tuple[str, ...]:
-        if self.header is not None:
-            return self.header
-        return self._header[0]
+        found, dialect = self._header
+        return tuple(map(str.strip, found)) if dialect.spaces == "trim" else found
 
     @cached_property
-    def _header(self) -> tuple[tuple[str, ...], str]:
-        """Names of the columns, and what separates them."""
-        separator = self.dialect.delimiter or ","
+    def _encoded(self) -> Dialect:
+        """How the file differs from comma-separated UTF-8; a mark in front tells UTF-16."""
+        with open_bytes(self.path, self.label) as stream:
+            start = stream.read(2)
+        if not self.dialect.is_utf8 or start not in _WIDE_MARKS:
+            return self.dialect
+        _log.warning("%s: taken as UTF-16, as its byte-order mark says", self.label)
+        return replace(self.dialect, encoding="utf-16")
+
+    @cached_property
+    def _header(self) -> tuple[tuple[str, ...], Dialect]:
+        """Names of the columns as they stand, and how the file is written: as said, or shown."""
+        if self.header is not None:
+            return self.header, replace(self.dialect, delimiter=",")
+        separator = self._encoded.delimiter or ","
         names = self._split_header(separator)
-        if self.dialect.delimiter is None and len(names) == 1:
-            # The header is public, as the rows are not: nothing is guessed from them.
-            split = {each: self._split_header(each) for each in SEPARATORS}
-            separator = max(split, key=lambda each: len(split[each]))
-            names = split[separator]
-            if separator != ",":
-                _log.warning(
-                    "%s: taken as separated by %s, as its header is; --csv delimiter=, says "
-                    "otherwise",
-                    self.label,
-                    SEPARATORS[separator],
-                )
+        if names and _SEPARATOR_NOTE.fullmatch(separator.join(names)):
+            raise BadInputError(
+                f"{self.label}: the first line is {separator.join(names)!r}, a note for Excel and "
+                "no header; delete this line"
+            )
+        if self._encoded.delimiter is None and len(names) == 1:
+            separator, names = self._separated()
         if not names:
             raise BadInputError(f"{self.label}: the first line is empty; a header is expected")
+        spaces = self._encoded.spaces
+        if spaces is None and names[1:] and all(name.startswith(" ") for name in names[1:]):
+            _log.warning("%s: spaces around cells are left out, as the header has some", self.label)
+            spaces = "trim"
         check_width(len(names), self.label)
-        check_names(names, self.label)
-        return tuple(names), separator
+        check_names([name.strip() for name in names] if spaces == "trim" else names, self.label)
+        return tuple(names), replace(self._encoded, delimiter=separator, spaces=spaces)
+
+    def _separated(self) -> tuple[str, list[str]]:
+        """Return the separator that the header shows, and its cells.
+
+        The header is public, as the rows are not: nothing is guessed from them.
+        """
+        split = {each: self._split_header(each) for each in SEPARATORS}
+        separator = max(split, key=lambda each: len(split[each]))
+        if separator != ",":
+            _log.warning(
+                "%s: taken as separated by %s, as its header is; --csv delimiter=, says otherwise",
+                self.label,
+                SEPARATORS[separator],
+            )
+        return separator, split[separator]
 
     def _split_header(self, separator: str) -> list[str]:
         """Return the cells of the first line."""
         with open_bytes(self.path, self.label) as stream:
             try:
-                content = self.dialect.as_utf8(stream, self.label)
+                content = self._encoded.as_utf8(stream, self.label)
                 checked = cast(BinaryIO, _Checked(content, self.label, self.block_bytes))
                 text = io.TextIOWrapper(checked, "utf-8-sig", newline="")
                 return next(csv.reader(text, delimiter=separator), [])
@@ -117,10 +147,10 @@ class CsvSource:
         import pyarrow.csv as pa_csv
 
         ragged = _RaggedRows()
-        names = list(self._names)
-        separator = "," if self.header is not None else self._header[1]
+        names, dialect = self._header
+        as_they_stand = dict(zip(self._names, names, strict=True))
         with open_bytes(self.path, self.label) as stream:
-            recoded = self.dialect.as_utf8(stream, self.label)
+            recoded = dialect.as_utf8(stream, self.label)
             content = self.translate(recoded) if self.translate else recoded
             try:
                 reader = pa_csv.open_csv(
@@ -128,10 +158,10 @@ class CsvSource:
                     read_options=pa_csv.ReadOptions(
                         use_threads=False,
                         block_size=self.block_bytes,
-                        column_names=None if self.header is None else names,
+                        column_names=None if self.header is None else list(names),
                     ),
                     parse_options=pa_csv.ParseOptions(
-                        delimiter=separator,
+                        delimiter=dialect.delimiter,
                         newlines_in_values=True,
                         # A blank line is a row only where a row may be one empty cell.
                         ignore_empty_lines=len(names) > 1,
@@ -139,13 +169,16 @@ class CsvSource:
                     ),
                     convert_options=pa_csv.ConvertOptions(
                         column_types=dict.fromkeys(names, pa.string()),
-                        include_columns=list(columns),
+                        include_columns=[as_they_stand[name] for name in columns],
                         strings_can_be_null=False,
                     ),
                 )
                 for batch in reader:
                     self._check(ragged)
-                    yield self.dialect.with_points(pl.DataFrame(pl.from_arrow(batch)))
+                    frame = pl.DataFrame(pl.from_arrow(batch))
+                    yield dialect.as_standard(
+                        frame.rename(dict(zip(frame.columns, columns, strict=True)))
+                    )
             except UnicodeDecodeError:
                 raise self._not_utf8() from None
             except pa.ArrowInvalid as fault:
@@ -176,7 +209,7 @@ class CsvSource:
                 break
         return BadInputError(
             f"{self.label}: not UTF-8 text{where}; name the file's encoding, such as "
-            "--csv encoding=latin-1, or convert it to UTF-8"
+            "--csv encoding=latin-1, or windows-1252 if it comes from Windows"
         )
 
 
@@ -216,8 +249,8 @@ class _Checked(io.BufferedIOBase):
             block = self._stream.read(-1 if size is None else size)
         if b"\0" in block:
             raise BadInputError(
-                f"{self._label}: a NUL byte, so this is not UTF-8 text; convert the file, or "
-                "name its format as FORMAT:PATH"
+                f"{self._label}: a NUL byte, so this is not UTF-8 text; convert the file, name "
+                "its encoding, such as --csv encoding=utf-16-le, or its format as FORMAT:PATH"
             )
         self._decoder.decode(block, final=not block)
         self._left -= len(block)

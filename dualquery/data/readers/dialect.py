@@ -1,4 +1,4 @@
-"""How separated text may be written: the sign between cells, the encoding, the decimals."""
+"""How separated text may be written: the sign between cells, the encoding, decimals, spaces."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO, cast
 
-from dualquery.data.schema.columns import suggest
-from dualquery.runtime.errors import BadInputError
+from dualquery.runtime.errors import BadInputError, suggest
 
 if TYPE_CHECKING:
     import polars as pl
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 """What a file may be separated by, and what messages call it."""
 
-_KEYS = ("delimiter", "encoding", "decimal")
+_KEYS = ("delimiter", "encoding", "decimal", "spaces")
 _PAIR = re.compile(rf"({'|'.join(_KEYS)})=(,|[^,]+)(?:,|$)")
 _NAMES = {"tab": "\t", "comma": ",", "semicolon": ";", "bar": "|"}
 
@@ -37,6 +36,9 @@ class Dialect:
         A name that Python knows.
     decimal
         The sign before decimals: ``"."``, or ``","``, where a point then separates thousands.
+    spaces
+        What becomes of spaces around a cell: ``"keep"``, ``"trim"``, or None for what the header
+        shows.
 
     Raises
     ------
@@ -47,6 +49,7 @@ class Dialect:
     delimiter: str | None = None
     encoding: str = "utf-8"
     decimal: str = "."
+    spaces: str | None = None
 
     def __post_init__(self) -> None:
         if self.delimiter is not None and (
@@ -57,6 +60,8 @@ class Dialect:
             )
         if self.decimal not in (".", ","):
             raise BadInputError(f"csv: decimal is {self.decimal!r}; it must be . or ,")
+        if self.spaces not in (None, "keep", "trim"):
+            raise BadInputError(f"csv: spaces is {self.spaces!r}; it must be keep or trim")
         if self.decimal == "," == self.delimiter:
             raise BadInputError("csv: the comma separates cells or decimals, not both")
         try:
@@ -103,10 +108,15 @@ class Dialect:
         raw: io.RawIOBase = _Recoded(stream, self.encoding, label)
         return cast(BinaryIO, io.BufferedReader(raw))
 
-    def with_points(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """Return a table of texts whose numbers have points before decimals, and nothing else."""
+    def as_standard(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """Return a table of texts as standard CSV would hold them.
+
+        Numbers have points before decimals and nothing else; spaces are as the dialect says.
+        """
         import polars as pl
 
+        if self.spaces == "trim":
+            frame = frame.select(pl.all().str.strip_chars())
         if self.decimal == ".":
             return frame
         return frame.select(
@@ -143,7 +153,7 @@ class _Recoded(io.RawIOBase):
             except UnicodeError as fault:
                 raise BadInputError(
                     f"{self._label}: not {self._encoding} text ({fault}); name its encoding "
-                    "with --csv encoding=NAME"
+                    "with --csv encoding=NAME, such as utf-16-le or windows-1252"
                 ) from None
             self._left = text.lstrip("\ufeff").encode()
             if not block:

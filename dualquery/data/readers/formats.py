@@ -38,8 +38,7 @@ from dualquery.data.readers.python_objects import (
 )
 from dualquery.data.readers.several_files import several_files
 from dualquery.data.readers.source import ItemSource, Source, TableSource
-from dualquery.data.schema.columns import suggest
-from dualquery.runtime.errors import BadInputError
+from dualquery.runtime.errors import BadInputError, suggest
 
 
 @dataclass(frozen=True)
@@ -82,6 +81,19 @@ FORMATS: dict[str, Format] = {
     "kdd99": Format("KDD Cup 99 as the DualQuery authors prepared it", (), open_kdd99),
     "netflix": Format("the folder of the Netflix Prize files", (), open_netflix, folders=True),
 }
+
+_TABLES = "write the table as Parquet or CSV"
+_ADVICE = {
+    (".zip", ".xz", ".bz2", ".zst", ".7z"): "unpack it first, or pack it by gzip",
+    (".xls", ".xlsm", ".xlsb", ".ods"): "save it as .xlsx or as CSV",
+    (".json", ".jsonl", ".ndjson", ".xml", ".html"): f"{_TABLES}, for example by Polars",
+    (".sav", ".dta", ".sas7bdat", ".xpt"): f"{_TABLES}, for example by pandas, or hand a pandas "
+    "table to dualquery.release",
+    (".rds", ".rdata"): f"{_TABLES}, for example by R's arrow package",
+    (".db", ".sqlite", ".sqlite3"): "ask it for a table: adbc:sqlite:FILE?SELECT ... of SQLite",
+    (".duckdb",): "ask it for a table: duckdb:FILE?SELECT ...",
+}
+"""What to do with files of other formats, by the ending of their names."""
 
 GENERATORS: dict[str, str] = {
     "biased": "dualquery.rows.generated.source:open_biased",
@@ -175,6 +187,9 @@ def _parsed(text: str) -> Source:
     for known in FORMATS.values():
         if ending.endswith(known.extensions):
             return known.open(path, text)
+    for endings, advice in _ADVICE.items():
+        if ending.endswith(endings):
+            raise BadInputError(f"{text}: not a format that is read; {advice}")
     raise BadInputError(
         f"{text}: the format cannot be told from the name; write FORMAT:{text} with one of "
         f"{', '.join(FORMATS)}"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from dualquery.data.readers.arrow_blocks import plain
 from dualquery.data.readers.source import ItemRows
 from dualquery.runtime.errors import BadInputError
 
@@ -255,7 +256,7 @@ def frame_of_arrow(table: Any, label: str) -> FrameSource | ListFrameSource:
 
     check_names(table.column_names, label)
     try:
-        return frame_source(pl.DataFrame(pl.from_arrow(table)), label)
+        return frame_source(pl.DataFrame(pl.from_arrow(plain(table))), label)
     except (TypeError, ValueError, pl.exceptions.PolarsError) as fault:
         raise BadInputError(f"{label}: a column cannot be read ({fault})") from None
 

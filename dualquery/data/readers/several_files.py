@@ -26,16 +26,22 @@ def several_files(form: str | None, path: str, text: str) -> tuple[str, list[Pat
     Raises
     ------
     BadInputError
-        If the folder has subfolders named ``COLUMN=VALUE``, whose files lack these values.
+        If the folder has no file of the format that was named, or subfolders named
+        ``COLUMN=VALUE``, whose files lack these values.
     """
     folder = Path(path)
     if folder.is_dir():
-        form = form or "parquet"
+        named, form = form is not None, form or "parquet"
         if form not in ENDINGS:
             return form, []
         _refuse_hive(folder, form, text)
         found = [part for part in folder.iterdir() if part.name.lower().endswith(ENDINGS[form])]
-        return form, sorted(part for part in found if part.is_file())
+        parts = sorted(part for part in found if part.is_file())
+        if named and not parts:
+            raise BadInputError(
+                f"{text}: no file in the folder ends in {' or '.join(ENDINGS[form])}"
+            )
+        return form, parts
     meant = [each for each, ends in ENDINGS.items() if path.endswith(ends) and form in (each, None)]
     if not meant or folder.exists() or not set("*?[") & set(path):
         return form or "parquet", []

@@ -16,8 +16,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.data.schema.columns import suggest
-from dualquery.runtime.errors import BadInputError
+from dualquery.runtime.errors import BadInputError, suggest
 
 ColumnChoice: TypeAlias = str | Sequence[str | int]
 """One text with commas, or a sequence of names, numbers and ranges such as ``"0-99"``."""

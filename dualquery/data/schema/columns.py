@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,9 +24,8 @@ from dualquery.data.schema.checks import (
     check_name,
 )
 from dualquery.data.schema.dates import Dates
-from dualquery.data.schema.numbers import NUMBER_RANGE, finite_number
 from dualquery.data.schema.within import Rule, Within, drawn, mean_of, rules_of, without_lists
-from dualquery.runtime.errors import BadInputError, close_names
+from dualquery.runtime.errors import BadInputError
 
 _REDRAWS = 20
 """Times that a number which stands for a missing value is drawn anew."""
@@ -337,178 +336,6 @@ class Numeric:
 Column: TypeAlias = Binary | Categorical | Numeric | Dates
 
 
-def find_bit(column: Column, value: str) -> tuple[int, bool]:
-    """Return the local bit that a value of a query's text means, and whether it is negated.
-
-    Parameters
-    ----------
-    column
-        The column that the query names.
-    value
-        A label of one of its bits, or a value that sets one of them. Numbers need not be spelled
-        as the schema does: ``1.7`` is the category ``1.70`` if no other category is that number,
-        and the ends of a bucket may be rounded as in its label, or not.
-
-    Raises
-    ------
-    BadInputError
-        If the value is neither; close matches are listed.
-    """
-    if isinstance(column, Binary):
-        codes = {"0": 0, "1": 1, **column.codes}
-        if value in codes:
-            return 0, codes[value] == 0
-    else:
-        if value in column.labels:
-            return column.labels.index(value), False
-        if isinstance(column, Categorical):
-            bit = _category(column, value)
-        elif isinstance(column, Dates):
-            bit = column.bit_of_text(value)
-        else:
-            bit = _bucket(column, value)
-        if bit is not None:
-            return bit, False
-    known = list(column.labels)
-    if isinstance(column, Binary | Categorical):
-        added = [label for label in (OTHER_LABEL, MISSING_LABEL) if label in known]
-        known = [*column.codes, *added]
-    raise BadInputError(
-        f"query: column {column.name!r} has no value {value!r}; {suggest(value, known)}"
-    )
-
-
-def column_from_dict(fields: Mapping[str, object]) -> Column:
-    """Return the column that a schema file describes.
-
-    Raises
-    ------
-    BadInputError
-        If a key is unknown or absent, or a value has the wrong type.
-    """
-    name = fields.get("name")
-    if not isinstance(name, str):
-        raise BadInputError(f"schema: a column needs a name that is a text, found {name!r}")
-    kind = fields.get("kind")
-    try:
-        keys, build = _KINDS[str(kind)]
-    except KeyError:
-        raise BadInputError(
-            f"schema, column {name!r}: kind is {kind!r}; it must be one of {', '.join(_KINDS)}"
-        ) from None
-    for key in fields:
-        if key not in ("name", "kind", *keys):
-            raise BadInputError(
-                f"schema, column {name!r}: unknown key {key!r}; {suggest(key, list(keys))}"
-            )
-    return build(name, fields)
-
-
-def suggest(found: str, known: Sequence[str], otherwise: str | None = None) -> str:
-    """Return the end of a message: the name that the user may have meant.
-
-    Parameters
-    ----------
-    found
-        What the user wrote.
-    known
-        What would have been understood.
-    otherwise
-        What to say when nothing known is close; None lists the first few.
-    """
-    folded = {name.casefold(): name for name in reversed(known)}
-    same = folded.get(found.casefold())  # close, whatever its letters' case
-    close = close_names(found, known, 3) if same is None else [same]
-    if close:
-        return "did you mean " + " or ".join(map(repr, close)) + "?"
-    if otherwise is not None:
-        return otherwise
-    shown = ", ".join(map(repr, known[:12]))
-    return f"it must be one of {shown}" + (", ..." if len(known) > 12 else "")
-
-
-def _binary(name: str, fields: Mapping[str, object]) -> Binary:
-    texts = {key: _text(name, key, value) for key, value in _given(fields, "zero", "one").items()}
-    return Binary(name, **texts)
-
-
-def _categorical(name: str, fields: Mapping[str, object]) -> Categorical:
-    values = fields.get("values")
-    if not isinstance(values, list):
-        raise BadInputError(f"schema, column {name!r}: values must be a list, found {values!r}")
-    merged = (value if isinstance(value, list) else [value] for value in values)
-    texts = tuple(tuple(_text(name, "values", text) for text in bit) for bit in merged)
-    return Categorical(name, texts, **_given(fields, "missing", "outside"))
-
-
-def _numeric(name: str, fields: Mapping[str, object]) -> Numeric:
-    edges = fields.get("edges")
-    if not isinstance(edges, list) or not all(
-        isinstance(edge, int | float) and not isinstance(edge, bool) for edge in edges
-    ):
-        raise BadInputError(
-            f"schema, column {name!r}: edges must be a list of numbers, found {edges!r}"
-        )
-    integer = fields.get("integer", False)
-    if not isinstance(integer, bool):
-        raise BadInputError(
-            f"schema, column {name!r}: integer must be true or false, found {integer!r}"
-        )
-    choices = _given(fields, "missing", "outside", "unparsable", "within")
-    return Numeric(name, tuple(map(float, edges)), integer, **choices)
-
-
-def _dates(name: str, fields: Mapping[str, object]) -> Dates:
-    keys = ("first", "last", "format")
-    texts = {key: _text(name, key, value) for key, value in _given(fields, *keys).items()}
-    by = _text(name, "by", fields.get("by", ""))
-    choices = _given(fields, "missing", "outside", "unparsable")
-    return Dates(name, by, **texts, **choices)  # type: ignore[arg-type]  # checked by the class
-
-
-def _given(fields: Mapping[str, object], *keys: str) -> dict[str, Any]:
-    """Return the values of some keys that are there; the class of the column checks them."""
-    return {key: fields[key] for key in keys if key in fields}
-
-
-_KINDS: dict[str, tuple[tuple[str, ...], Callable[[str, Mapping[str, object]], Column]]] = {
-    "binary": (("zero", "one"), _binary),
-    "categorical": (("values", "missing", "outside"), _categorical),
-    "date": (("by", "first", "last", "format", "missing", "outside", "unparsable"), _dates),
-    "numeric": (("edges", "integer", "missing", "outside", "unparsable", "within"), _numeric),
-}
-
-
-def _category(column: Categorical, value: str) -> int | None:
-    """Return the bit of a text, or of the only category that is the same number."""
-    if value in column.codes:
-        return column.codes[value]
-    number = finite_number(value)
-    if number is None:
-        return None
-    same = {bit for text, bit in column.codes.items() if finite_number(text) == number}
-    return same.pop() if len(same) == 1 else None
-
-
-def _bucket(column: Numeric, value: str) -> int | None:
-    """Return the bucket that holds a number or has the ends, or None if the column has none."""
-    if ends := NUMBER_RANGE.fullmatch(value):
-        return _bucket_between(column, float(ends[1]), float(ends[2]))
-    number = finite_number(value)
-    if number is None or not column.edges[0] <= number <= column.edges[-1]:
-        return None
-    if column.integer and not number.is_integer():
-        return None
-    return min(int(np.searchsorted(column.edges, number, side="right")), column.buckets) - 1
-
-
-def _bucket_between(column: Numeric, low: float, high: float) -> int | None:
-    """Return the bucket with these ends, each as the schema has it or as labels show it."""
-    meant = list(zip(column.edges, map(float, column.edge_texts), strict=True))
-    buckets = enumerate(itertools.pairwise(meant))
-    return next((i for i, (lower, upper) in buckets if low in lower and high in upper), None)
-
-
 def _rounded(edge: float) -> str:
     """Return an edge with six digits, without an exponent where these say all of it."""
     text = f"{edge:.6g}"
@@ -518,15 +345,6 @@ def _rounded(edge: float) -> str:
 def _extra_labels(column: Categorical | Numeric) -> tuple[str, ...]:
     other = (OTHER_LABEL,) if column.outside == "other" else ()
     return (*other, MISSING_LABEL) if column.missing == "category" else other
-
-
-def _text(column: str, key: str, found: object) -> str:
-    """Return a value of a schema file as text: people write 0 for "0" there."""
-    if isinstance(found, bool):
-        return str(found).lower()
-    if isinstance(found, str | int | float):
-        return str(found)
-    raise BadInputError(f"schema, column {column!r}: {key} holds {found!r}, which is not a text")
 
 
 def _number(value: float) -> str:

@@ -18,7 +18,7 @@ from dualquery.runtime.errors import BadInputError
 if TYPE_CHECKING:
     import polars as pl
 
-Period: TypeAlias = Literal["year", "quarter", "month", "day"]
+Period: TypeAlias = Literal["decade", "year", "quarter", "month", "day"]
 """A bucket of the calendar that comes once."""
 
 Cycle: TypeAlias = Literal["month of year", "day of week", "hour of day"]
@@ -39,7 +39,7 @@ BEYOND = -1
 UNREADABLE = -2
 """The code of a text that is no date."""
 
-_MONTHS_OF_PERIOD = {"year": 12, "quarter": 3, "month": 1}
+_MONTHS_OF_PERIOD = {"decade": 120, "year": 12, "quarter": 3, "month": 1}
 _CYCLES: dict[str, tuple[str, ...]] = {
     "month of year": tuple(calendar.month_name[1:]),
     "day of week": tuple(calendar.day_name),
@@ -51,6 +51,8 @@ _EPOCH = datetime.date(1970, 1, 1).toordinal()
 
 def fitting_period(days: int) -> Period:
     """Return the bucket of which so many days have about as many as numbers get."""
+    if days > 48 * 366:
+        return "decade"
     return "year" if days > 4 * 366 else "month" if days > 62 else "day"
 
 
@@ -65,8 +67,8 @@ class Dates:
     name
         Name of the column in the user's table.
     by
-        What a bucket is: a ``"year"``, ``"quarter"``, ``"month"`` or ``"day"``, from that of
-        ``first`` to that of ``last``; or a ``"month of year"``, ``"day of week"`` or
+        What a bucket is: a ``"decade"``, ``"year"``, ``"quarter"``, ``"month"`` or ``"day"``,
+        from that of ``first`` to that of ``last``; or a ``"month of year"``, ``"day of week"`` or
         ``"hour of day"``, whatever the year.
     first, last
         Dates, as ISO 8601 (``2014-01-31``); public. For periods only.
@@ -169,7 +171,7 @@ class Dates:
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
-        """Label of each bit: ``2014``, ``2014-Q1``, ``2014-03``, ``2014-03-31``, ``Monday``."""
+        """Label of each bit: ``1980s``, ``2014``, ``2014-Q1``, ``2014-03``, ``Monday``."""
         extra = (MISSING_LABEL,) if self.missing == "category" else ()
         if self.by in _CYCLES:
             return (*_CYCLES[self.by], *extra)
@@ -177,6 +179,8 @@ class Dates:
         return (*map(self._label, map(self._start, range(low, high + 1))), *extra)
 
     def _label(self, start: datetime.date) -> str:
+        if self.by == "decade":
+            return f"{start.year:04}s"
         if self.by == "year":
             return f"{start.year:04}"
         if self.by == "quarter":

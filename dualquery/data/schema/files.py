@@ -11,14 +11,14 @@ from typing import TypeVar
 from dualquery.data.builtin import SCHEMAS, schema_path
 from dualquery.data.opening import FilePath, is_file
 from dualquery.data.schema.column_choice import select_items
-from dualquery.data.schema.columns import column_from_dict, suggest
 from dualquery.data.schema.dictionaries import schema_of_dictionary
 from dualquery.data.schema.items import ItemSchema
 from dualquery.data.schema.protocol import FORMAT_NAME, SCHEMA_VERSION
+from dualquery.data.schema.reading import column_from_dict
 from dualquery.data.schema.rules import rules_from, with_mappings
 from dualquery.data.schema.table import TableSchema
 from dualquery.runtime.documents import read_document
-from dualquery.runtime.errors import BadInputError
+from dualquery.runtime.errors import BadInputError, suggest
 from dualquery.runtime.whole_files import whole_file
 
 T = TypeVar("T")

@@ -15,18 +15,12 @@ from numpy.typing import NDArray
 from dualquery.data.domain import Domain
 from dualquery.data.schema.checks import OTHER_LABEL
 from dualquery.data.schema.column_choice import ColumnChoice, select_columns
-from dualquery.data.schema.columns import (
-    Binary,
-    Categorical,
-    Column,
-    Numeric,
-    find_bit,
-    suggest,
-)
+from dualquery.data.schema.columns import Binary, Categorical, Column, Numeric
+from dualquery.data.schema.named_bits import find_bit
 from dualquery.data.schema.orders import Orders
 from dualquery.data.schema.protocol import check_max_ones, check_shape, header, max_ones_entry
 from dualquery.data.schema.rules import Rule, rules_entry
-from dualquery.runtime.errors import BadInputError
+from dualquery.runtime.errors import BadInputError, suggest
 from dualquery.runtime.escaping import html_text
 
 if TYPE_CHECKING:

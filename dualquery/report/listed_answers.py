@@ -1,0 +1,121 @@
+"""The answers of a release: a list to sort and to filter, and how far they are from the truth."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dualquery.report.facts import listed
+from dualquery.report.markup import Html, data, element, joined, table
+from dualquery.runtime.figures import share
+
+if TYPE_CHECKING:
+    from dualquery.releases.comparison import Comparison
+    from dualquery.releases.folder import Release
+
+
+ANSWERS = 2_000
+"""Answers that are listed, the largest and the least certain ones; a file has all of them."""
+
+WITHOUT_SCRIPT = 25
+
+
+def answers(release: Release, compared: Comparison | None) -> Html:
+    """The largest and the least certain answers, to sort and to filter."""
+    largest, uncertain = listed(release, ANSWERS)
+    places = np.array(list(dict.fromkeys([*largest.tolist(), *uncertain.tolist()])), np.int64)
+    head = ["query", "answer", "interval from", "to"]
+    if compared is not None:
+        head += ["truth", "error"]
+    rows = list(_answer_rows(release, compared, places))
+    name = "answers-data"
+    search = element(
+        "p",
+        element(
+            "label",
+            "Show answers about ",
+            element("input", type="search", placeholder="words of a query"),
+        ),
+        class_="search",
+        hidden="hidden",
+    )
+    return joined(
+        [
+            element(
+                "p",
+                f"Of {len(release.workload):,} answers, the {len(largest):,} largest"
+                + (f" and the {len(uncertain):,} least certain" if len(uncertain) else "")
+                + "; all of them are in answers.parquet. Choose a heading to sort.",
+            ),
+            element(
+                "div",
+                search,
+                element("p", "", role="status", class_="soft"),
+                table("Answers", head, rows[:WITHOUT_SCRIPT], class_="listed"),
+                element("p", element("button", "Show more", type="button"), hidden="hidden"),
+                data(name, rows),
+                data_answers=name,
+            ),
+        ]
+    )
+
+
+def _answer_rows(
+    release: Release, compared: Comparison | None, places: np.ndarray
+) -> Iterator[list[str]]:
+    texts = release.workload.text(release.schema).gather(places).to_list()
+    for text, place in zip(texts, places.tolist(), strict=True):
+        known = None if release.intervals is None else release.intervals.of(place)
+        ends = ["", ""] if known is None else [share(end) for end in known]
+        row = [text, share(float(release.answers[place])), *ends]
+        if compared is not None:
+            truth = float(compared.truth[place])
+            row += [share(truth), share(abs(float(release.answers[place]) - truth))]
+        yield row
+
+
+def truth(compared: Comparison) -> Html:
+    """How far the release is from its table, beside the baselines: for the holder only."""
+    found = compared.to_dict()
+    lines = [("this release", compared.errors)]
+    if compared.synthetic is not None:
+        lines.append(("its synthetic records", compared.synthetic))
+    lines += [(f"baseline: {name}", each) for name, each in compared.baselines.items()]
+    parts = [
+        element("p", found["warning"] + ".", class_="alarm"),
+        table(
+            f"Errors of {found['queries']:,} answers on {found['rows']:,} rows",
+            ("answers from", "max error", "mean error"),
+            [(name, share(each.max_error), share(each.mean_error)) for name, each in lines],
+        ),
+    ]
+    if found["means"]:
+        figures = ("mean", "low", "high", "truth")
+        rows = [(row["column"], *(f"{row[key]:.6g}" for key in figures)) for row in found["means"]]
+        parts.append(table("Means that were bought", ("mean of", *figures), rows))
+    for key, caption in (("literals", "by number of conditions"), ("column", "by column")):
+        if rows := found[f"by_{key}"]:
+            shown = [
+                (
+                    str(row[key]),
+                    f"{row['queries']:,}",
+                    share(row["max_error"]),
+                    share(row["mean_error"]),
+                )
+                for row in rows
+            ]
+            heads = ("queries about" if key == "column" else "conditions", "queries")
+            parts.append(table(f"Errors {caption}", (*heads, "max error", "mean error"), shown))
+    parts.append(
+        table(
+            "Furthest from the truth",
+            ("query", "answer", "truth", "error"),
+            [
+                (row["query"], share(row["answer"]), share(row["truth"]), share(row["error"]))
+                for row in found["worst"]
+            ],
+        )
+    )
+    return joined(parts)

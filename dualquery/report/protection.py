@@ -1,0 +1,137 @@
+"""What is protected, how strongly, and how far to trust what is said."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from dualquery.privacy.neighbours import Neighbours
+from dualquery.queries.conjunctions import conjunctions_of
+from dualquery.report.facts import Widths, widths
+from dualquery.report.markup import Html, element, joined, key_figures
+from dualquery.runtime.figures import share
+
+if TYPE_CHECKING:
+    from dualquery.releases.folder import Release
+
+
+def in_short(release: Release) -> Html:
+    """What a reader must know who reads no further."""
+    privacy = release.privacy
+    strength = "None: this release is not private."
+    if privacy.private:
+        assert privacy.epsilon is not None
+        unit = Neighbours.of_options(release.options).unit
+        strength = (
+            f"Every {'row' if unit is None else f'unit of {unit.column!r}'} is protected with "
+            f"epsilon {privacy.epsilon:.4g} and delta "
+            f"{privacy.delta:.2g}; smaller numbers protect more. Noise was added on purpose."
+        )
+    content = f"{len(release.workload):,} answers"
+    if release.records is not None and len(release.records):
+        content += (
+            f" and {len(release.records):,} synthetic records. A record describes nobody: only "
+            "what many of them have in common says something"
+        )
+    lines = {
+        "Content": f"{content}.",
+        "Protection": strength,
+        "Precision": _precision(release, widths(release)),
+    }
+    return element(
+        "ul",
+        *(element("li", element("strong", f"{name}. "), text) for name, text in lines.items()),
+        class_="short",
+    )
+
+
+def _precision(release: Release, found: Sequence[Widths]) -> str:
+    known = [each for each in found if each.known]
+    if not known:
+        return (
+            "The release cannot tell how far its answers are from the truth; the holder of the "
+            "table can."
+        )
+    most = max(known, key=lambda each: each.known)
+    largest = max(each.largest for each in known)
+    if conjunctions_of(release.workload) is None:
+        return f"The intervals of answers reach {share(most.median)} to both sides, by the median."
+    points, furthest = (f"{100 * value:.2g}" for value in (most.median, largest))
+    with_interval, all_answers = (sum(getattr(e, of) for e in found) for of in ("known", "queries"))
+    if with_interval < all_answers / 2:
+        return (
+            f"Only {with_interval:,} of {all_answers:,} answers were measured, to about {points} "
+            "percentage points. The others come from a fit to these, and the release cannot tell "
+            "how far they are from the truth."
+        )
+    rows = max(largest * release.total_weight, 1.0)
+    return (
+        f"Typical answers are known to about {points} percentage points, the least certain ones "
+        f"to {furthest}. What is said of fewer than about {_rounded(rows):,} rows may be noise "
+        "alone."
+    )
+
+
+def guarantee(release: Release) -> Html:
+    """What is protected, how strongly, in words and figures."""
+    privacy = release.privacy
+    if not privacy.private:
+        reasons = element("ul", *(element("li", each) for each in privacy.reasons_not_private))
+        return joined([element("p", "This release is NOT PRIVATE:", class_="alarm"), reasons])
+    assert privacy.epsilon is not None
+    assert privacy.delta is not None
+    times, sure = math.exp(privacy.epsilon), 1 / (1 + math.exp(-privacy.epsilon))
+    relation = Neighbours.of_options(release.options)
+    one = "another" if relation.replaces else "added or removed"
+    each, others = "row", "A person with several rows"
+    told = "Each row of the table is protected."
+    if relation.unit is not None:
+        name, most = relation.unit.column, relation.unit.max_rows
+        each, others = "unit", f"A person who has a part in several units of {name!r}"
+        told = (
+            f"Units are protected: all rows with the same value of {name!r} together, of which at "
+            f"most {most:,} counted."
+        )
+    if relation.weight is not None:
+        told += f" Rows count by their weight in {relation.weight.column!r}."
+    beyond = ""
+    if privacy.delta:
+        beyond = f", but for outcomes with a chance of {_chance(privacy.delta)} in all"
+    words = [
+        f"{told} Had any one {each} been {one}, everything in the release would have come out "
+        f"about as likely: at most {times:.3g} times as likely, or as unlikely{beyond}.",
+        f"Somebody who knows all other {each}s, and thinks a fact about one {each} as likely as "
+        f"not, can be at most {math.ceil(1000 * sure) / 10:g}% sure of it after reading the "
+        "release.",
+        f"Not protected: what is true of many {each}s at once. {others} is protected less, and "
+        "other releases from the same table add up with this one.",
+    ]
+    figures = {
+        "epsilon": f"{privacy.epsilon:.4g}",
+        "delta": f"{privacy.delta:.3g}",
+        "neighbours": privacy.neighbours,
+        "accountant": str(privacy.accountant),
+    }
+    return joined(
+        [
+            *(element("p", each) for each in words),
+            key_figures(figures),
+            element(
+                "details",
+                element("summary", "What the guarantee rests on"),
+                element("p", privacy.text()),
+            ),
+        ]
+    )
+
+
+def _chance(value: float) -> str:
+    """Return a small chance as a person says it."""
+    return f"{value:.2g}" if value >= 0.001 else f"1 in {_rounded(1 / value):,}"
+
+
+def _rounded(value: float) -> int:
+    """Return a number above 0 to two digits, as a whole number."""
+    step: int = 10 ** max(math.floor(math.log10(value)) - 1, 0)
+    return round(value / step) * step

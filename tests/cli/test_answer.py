@@ -1,0 +1,116 @@
+"""``dualquery answer`` and ``dualquery sample``."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+import dualquery as package
+
+
+def test_answer_from_the_workload_and_from_the_records(dualquery, released) -> None:
+    made = package.load_release(released)
+    known = made.answer_table["query"][0]
+    done = dualquery("answer", released, known, "age=0-25 & sex=Female & flag", "--json")
+    first, second = done.json["answers"]
+    assert first == {
+        "query": known, "answered": known, "answer": made.answers[0], "source": "released",
+        "interval": None, "low": None, "high": None, "level": None,
+        "basis": "no measured numbers, so nothing is known of the error",
+    }  # fmt: skip
+    assert second["source"] == "synthetic"
+    rows = made.synthetic
+    share = (
+        (rows["age"] < 25) & (rows["sex"] == "Female") & (rows["flag"].cast(str) == "1")
+    ).mean()
+    assert second["answer"] == pytest.approx(share)
+    assert "nothing is known of the error" in dualquery("answer", released, "age=0-25").err
+    shown = dualquery("answer", released, known)
+    assert shown.out.splitlines() == [f"{made.answers[0]:.6f}\treleased\t{known}"]
+
+
+def test_sample_draws_records_and_says_from_what(dualquery, released, small, here) -> None:
+    done = dualquery("sample", released, "--records", 700, "--out", "rows.csv", "--json")
+    assert done.json == {"records": 700, "source": "records", "out": "rows.csv"}
+    assert pl.read_csv(here / "rows.csv").height == 700
+    shown = dualquery("sample", released, "--records", 5, "--out", "few.parquet", "--seed", 1)
+    assert "which repeat: no model" in shown.out
+    assert dualquery("release", *small[1:4], "--mechanism", "independent", "--out", "own").code == 0
+    shown = dualquery("sample", "own", "--records", 5, "--out", "more.parquet")
+    assert "5 records from the model" in shown.out
+    again = dualquery("sample", "own", "--records", 5, "--out", "more.parquet")
+    assert again.code == 2
+    assert "exists already" in again.last
+
+
+def test_answer_says_which_bucket_was_answered(dualquery, released) -> None:
+    done = dualquery("answer", released, "age=33", "--json")
+    assert done.json["answers"][0]["query"] == "age=33"
+    assert done.json["answers"][0]["answered"] == "age=25-50"
+    assert dualquery("answer", released, "age=33").out.endswith("\tage=33\tanswered: age=25-50\n")
+
+
+def test_answer_finds_a_query_however_it_is_written(dualquery, released) -> None:
+    known = package.load_release(released).answer_table["query"][0]
+    turned = " & ".join(reversed(known.split(" & ")))
+    one, other = dualquery("answer", released, known, turned, "--json").json["answers"]
+    assert one["answer"] == other["answer"]
+    assert other["source"] == "released"
+
+
+def test_answer_without_records(dualquery, files, tmp_path) -> None:
+    dualquery(
+        "release", files[0], "--schema", files[1], "--mechanism", "gaussian", "--queries", "all",
+        "--way", "1", "--out", tmp_path / "g", "--quiet",
+    )  # fmt: skip
+    assert dualquery("answer", tmp_path / "g", "flag").code == 0
+    done = dualquery("answer", tmp_path / "g", "flag & sex=Male")
+    assert done.code == 2
+    assert "not in the workload" in done.last
+
+
+def test_answer_reads_a_file_and_writes_one(dualquery, released, here) -> None:
+    (here / "asked.txt").write_text("# shares\nage>=25\n\nmean(age) given sex=Male\n")
+    done = dualquery("answer", released, "--file", "asked.txt", "--out", "told.csv", "--json")
+    first, second = done.json["answers"]
+    assert (first["query"], second["query"]) == ("age>=25", "mean(age) given sex=Male")
+    told = pl.read_csv(here / "told.csv")
+    assert told["answer"].to_list() == pytest.approx([first["answer"], second["answer"]])
+    assert told.columns == [
+        "query", "answered", "answer", "low", "high", "level", "source", "basis",
+    ]  # fmt: skip
+    (here / "wrong.txt").write_text("age>=25\nAGE>=25\n")
+    done = dualquery("answer", released, "--file", "wrong.txt")
+    assert done.code == 2
+    assert "wrong.txt, line 2: there is no column 'AGE'; did you mean 'age'?" in done.last
+    assert "made without questions of its own" in dualquery("answer", released).last
+    assert "one of the two" in dualquery("answer", released, "flag", "--file", "wrong.txt").last
+
+
+def test_a_release_answers_the_questions_of_its_own_list(dualquery, files, here) -> None:
+    (here / "asked.txt").write_text("flag\nage>=25 or flag\nmean(age) given sex=Male\n")
+    done = dualquery(
+        "release", files[0], "--schema", files[1], "--queries", "asked.txt", "--out", "made",
+    )  # fmt: skip
+    assert done.code == 0, done.err
+    assert "2 questions of the list were asked by their parts" in " ".join(done.out.split())
+    answers = dualquery("answer", "made", "--json").json["answers"]
+    assert [each["query"] for each in answers] == ["age>=25 or flag", "mean(age) given sex=Male"]
+    assert all(each["low"] < each["answer"] < each["high"] for each in answers)
+
+
+def test_answers_of_a_file_are_no_formulas(dualquery, released, here) -> None:
+    (here / "asked.csv").write_text('query\n"-1-5 = age"\n"""flag"" or !flag"\n')
+    assert dualquery("answer", released, "--file", "asked.csv").code == 2
+    (here / "asked.csv").write_text('query\n"\t not age>=25"\n')
+    done = dualquery("answer", released, "--file", "asked.csv", "--out", "told.csv")
+    assert done.code == 0, done.err
+    assert pl.read_csv(here / "told.csv")["query"][0] == "'\t not age>=25"
+
+
+@pytest.mark.parametrize("query", ["colour=red", "age=", "flag &", "mean(sex)", "(" * 5000, ""])
+def test_answer_bad_queries(dualquery, released, query) -> None:
+    done = dualquery("answer", released, query)
+    assert done.code == 2
+    assert done.last.startswith("error: ")
+    assert done.out == ""

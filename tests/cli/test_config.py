@@ -1,0 +1,118 @@
+"""``--config``: a file that holds the options of a command."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import names
+
+
+def config(folder: Path, text: str) -> Path:
+    path = folder / "options.toml"
+    path.write_text(text)
+    return path
+
+
+def test_config_mirrors_the_options(dualquery, files, tmp_path, here) -> None:
+    path = config(
+        tmp_path,
+        f"""
+        data = "{files[0]}"
+        schema = "{files[1]}"
+        queries = 15
+        way = 2
+        positive = true
+        workload-seed = 4
+        query-columns = "age,sex,flag,constant"
+        iterations = 5
+        samples = 3
+        epsilon = 2
+        delta = 1e-7
+        accountant = "zcdp"
+        seed = 9
+        threads = 2
+        out = "mine"
+        json = true
+        quiet = true
+        [option]
+        free = "coins"
+        burn_in = 0.5
+        mixture = "equal"
+        """,
+    )
+    done = dualquery("release", "--config", path)
+    assert done.code == 0, done.err
+    found = done.json
+    assert found["release"] == "mine"
+    assert (found["queries"], found["way"], found["workload"]["signed"]) == (15, 2, False)
+    assert found["workload"]["seed"] == 4
+    assert found["parameters"]["rounds"] == 5
+    assert (found["parameters"]["free"], found["parameters"]["burn_in"]) == ("coins", 0.5)
+    options = found["options"]
+    assert (options["epsilon"], options["delta"], options["seed"]) == (2.0, 1e-7, 9)
+    assert found["synthetic_records"] == 3
+
+
+def test_the_command_line_wins_over_the_config(dualquery, small, tmp_path) -> None:
+    path = config(tmp_path, "queries = 5\nepsilon = 3.0\nsigned = false\noption = ['free=coins']\n")
+    done = dualquery(*small, "--config", path, "--signed", "--json")
+    assert done.json["queries"] == 30
+    assert done.json["options"]["epsilon"] == 3.0
+    assert done.json["workload"]["signed"] is True
+    assert done.json["parameters"]["free"] == "coins"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("epsilon = ", "not valid TOML"),
+        ("colour = 1", "unknown option 'colour'"),
+        ("epsilom = 1", "unknown option 'epsilom'; did you mean 'epsilon'?"),
+        ("workload_sed = 1", "did you mean 'workload-seed'?"),
+        ("queries = 5\nmarginals = 2", "--marginals and --queries"),
+        ("config = 'x'", "unknown option 'config'"),
+        ("epsilon = 'much'", "epsilon = 'much'"),
+        ("epsilon = [1, 2]", "one value is expected"),
+        ("rounds = 2.5", "rounds = 2.5"),
+        ("rounds = true", "rounds = True"),
+        ("threads = 0", "threads = 0"),
+        ("columns = ['age', 'sex']", "one value is expected"),
+        ("quiet = 'maybe'", "quiet = 'maybe'"),
+        ("epsilon = -1", "--epsilon is -1"),
+    ],
+)
+def test_bad_config_is_bad_input(dualquery, small, tmp_path, here, text, message) -> None:
+    arguments = [a for a in small if a not in ("--rounds", "6")]
+    done = dualquery(*arguments, "--config", config(tmp_path, text))
+    assert done.code == 2
+    assert done.last.startswith("error: ")
+    assert message in done.last
+    assert names(here) == set()
+
+
+def test_a_config_that_is_not_there(dualquery, small, tmp_path) -> None:
+    assert "No such file" in dualquery(*small, "--config", tmp_path / "no.toml").last
+    (tmp_path / "latin.toml").write_bytes(b"schema = '\xe4'")
+    assert dualquery(*small, "--config", tmp_path / "latin.toml").code == 2
+    assert dualquery(*small, "--config", tmp_path).code == 2
+
+
+@pytest.mark.parametrize(
+    "text", ['[options]\nfree = "coins"\n', '[option]\nfree = "coins"', 'option = {free = "coins"}']
+)
+def test_the_mechanisms_options_in_a_config(dualquery, small, tmp_path, text) -> None:
+    path = config(tmp_path, text)
+    assert dualquery(*small, "--config", path, "--json").json["parameters"]["free"] == "coins"
+
+
+def test_config_names_the_mechanism_or_implies_it(dualquery, files, tmp_path) -> None:
+    base = ["release", files[0], "--schema", files[1], "--way", "2", "--json", "--config"]
+    text = "queries = 20\n"
+    assert dualquery(*base, config(tmp_path, text)).json["mechanism"] == "auto"
+    done = dualquery(*base, config(tmp_path, text + "rounds = 5\n"), "--out", "implied")
+    assert done.json["mechanism"] == "dualquery"
+    named = config(tmp_path, text + "mechanism = 'auto'\nrounds = 5\n")
+    chosen = dualquery(*base, named, "--out", "named").json["parameters"]["mechanism"]
+    assert chosen == "dualquery"

@@ -1,0 +1,61 @@
+"""``dualquery evaluate``."""
+
+from __future__ import annotations
+
+
+def test_evaluate_says_loudly_that_it_is_not_private(dualquery, released, files) -> None:
+    done = dualquery("evaluate", released, files[0])
+    assert done.code == 0
+    assert "NOT PRIVATE" in done.out
+    for name in ("zero", "uniform", "independent", "gaussian", "synthetic"):
+        assert name in done.out
+
+
+def test_evaluate_draws_a_picture_that_says_it_is_not_private(
+    dualquery, released, files, tmp_path
+) -> None:
+    done = dualquery("evaluate", released, files[0], "--picture", tmp_path / "errors.svg")
+    assert done.code == 0
+    assert "NOT PRIVATE" in (tmp_path / "errors.svg").read_text("utf-8")
+    again = dualquery("evaluate", released, files[0], "--picture", tmp_path / "errors.svg")
+    assert again.code == 2
+    assert "exists already" in again.err
+
+
+def test_evaluate_json_has_the_keys_of_the_contract(dualquery, released, files) -> None:
+    done = dualquery("evaluate", released, files[0], "--json", "--quiet")
+    assert done.json.keys() >= {"max_error", "mean_error", "rmse", "synthetic", "baselines"}
+    assert done.json["synthetic"].keys() == {"max_error", "mean_error"}
+    for name in ("zero", "uniform", "independent", "gaussian"):
+        assert done.json["baselines"][name].keys() == {"max_error", "mean_error"}
+    assert done.err == ""
+    loud = dualquery("evaluate", released, files[0], "--json")
+    assert "NOT PRIVATE" in loud.err
+    assert loud.json == done.json
+
+
+def test_evaluate_is_reproducible_and_follows_its_seed(dualquery, released, files) -> None:
+    def noise(*options: str) -> float:
+        found = dualquery("evaluate", released, files[0], "--json", *options).json
+        return found["baselines"]["gaussian"]["mean_error"]
+
+    assert noise() == noise("--threads", "2") == noise("--seed", "0")
+    assert noise() != noise("--seed", "1")
+
+
+def test_evaluate_warns_of_another_number_of_rows(dualquery, released, files, caplog) -> None:
+    same = dualquery("evaluate", released, files[0], "--json")
+    assert same.json["rows_of_release"] == same.json["rows"] == 300
+    assert caplog.messages == []
+    lines = files[0].read_text().splitlines(keepends=True)
+    files[0].write_text("".join(lines[:100]))
+    done = dualquery("evaluate", released, files[0], "--json")
+    assert done.code == 0
+    assert (done.json["rows"], done.json["rows_of_release"]) == (99, 300)
+    assert "the release was made from 300 rows, this table has 99" in caplog.text
+
+
+def test_evaluate_has_one_line_for_a_release_that_is_its_records(
+    dualquery, released, files
+) -> None:
+    assert "(release and synthetic records)" in dualquery("evaluate", released, files[0]).out

@@ -1,0 +1,137 @@
+"""Mechanisms and their options: listed, chosen by `auto`, read from ``--config``."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.cli.conftest import names
+
+
+@pytest.mark.parametrize("mechanism", ["dualquery", "mwem", "zero"])
+def test_the_options_of_a_mechanism_are_listed(dualquery, here, mechanism) -> None:
+    from dataclasses import fields
+
+    from dualquery.mechanisms.registry import mechanism_class
+
+    done = dualquery("release", "no-such-file.csv", "--mechanism", mechanism, "-o", "help")
+    assert done.code == 0
+    for field in fields(mechanism_class(mechanism)):
+        assert f"\n{field.name}" in f"\n{done.out}"
+    if mechanism == "dualquery":
+        assert "Learning rate of the query player." in done.out
+        assert "burn_in=0.0" in done.out
+    assert names(here) == set()
+
+
+def test_every_mechanism_documents_its_options() -> None:
+    from dualquery.cli.mechanism_help import option_helps
+    from dualquery.mechanisms.registry import BUILT_IN, mechanism_class
+
+    for name in BUILT_IN:
+        for option in option_helps(mechanism_class(name)):
+            assert option.text, (name, option.title)
+
+
+def test_help_names_every_mechanism(dualquery) -> None:
+    from dualquery.mechanisms.registry import BUILT_IN
+
+    words = " ".join(dualquery("release", "--help").out.replace("│", " ").split())
+    for name in BUILT_IN:
+        assert name in words
+
+
+@pytest.mark.parametrize("named", [[], ["--mechanism", "auto"]])
+def test_auto_is_the_default_and_says_what_it_chose_and_why(dualquery, here, named) -> None:
+    asked = ["release", *named, "--queries", "20"]
+    done = dualquery(*asked, "--out", "a")
+    assert done.code == 0
+    assert "auto chose matrix: one measurement" in done.err
+    stored = json.loads((here / "a" / "release.json").read_text())
+    assert stored["mechanism"] == "auto"
+    assert stored["parameters"]["mechanism"] == "matrix"
+    assert stored["parameters"]["reason"]
+    assert stored["synthetic_records"] > 0
+    assert dualquery("evaluate", "a", "adult", "--json").json["mechanism"] == "matrix"
+    quiet = dualquery(*asked, "--out", "b", "--quiet")
+    assert (quiet.code, quiet.out, quiet.err) == (0, "", "")
+    machine = dualquery(*asked, "--out", "c", "--json")
+    assert machine.json["parameters"]["mechanism"] == "matrix"
+    assert "auto chose matrix" in machine.err
+
+
+@pytest.mark.parametrize(
+    "more", [["--delta", "0"], ["--accountant", "paper"], ["--accountant", "advanced"]]
+)
+def test_auto_chooses_what_the_budget_allows(dualquery, files, more) -> None:
+    base = ["release", files[0], "--schema", files[1], "--queries", "30", "--way", "2"]
+    done = dualquery(*base, "--epsilon", "2", *more, "--json")
+    assert done.code == 0, done.err
+    assert done.json["parameters"]["mechanism"] == "dualquery"
+    assert done.json["privacy"]["private"]
+    assert "auto chose dualquery: " in done.err
+
+
+def test_auto_goes_by_the_rows_stated_where_their_number_is_private(dualquery, files) -> None:
+    base = ["release", files[0], "--schema", files[1], "--queries", "30", "--way", "2", "--json"]
+    private = ["--neighbours", "add-remove"]
+    stated = dualquery(*base, *private, "--rows", "5000", "--out", "stated")
+    assert (stated.json["rows"], stated.json["parameters"]["mechanism"]) == (5000, "matrix")
+    noisy = dualquery(*base, *private, "--delta", "1e-6", "--out", "noisy")
+    assert noisy.json["privacy"]["epsilon"] == pytest.approx(1.0)
+    refused = dualquery(*base, *private)
+    assert refused.code == 2
+    assert "give --delta, or state a number of rows" in refused.last
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        ["--rounds", "6"],
+        ["--iterations", "6"],
+        ["--samples", "5"],
+        ["--eta", "0.5"],
+        ["--solver", "auto"],
+        ["--solver-timeout", "3"],
+        ["-o", "burn_in=0.5"],
+    ],
+)
+def test_options_of_a_game_imply_it(dualquery, files, option) -> None:
+    base = ["release", files[0], "--schema", files[1], "--queries", "20", "--way", "2"]
+    done = dualquery(*base, "--epsilon", "3", *option, "--json")
+    assert done.code == 0, done.err
+    assert done.json["mechanism"] == "dualquery"
+    assert "mechanism dualquery, because it has the options that were given" in done.err
+
+
+@pytest.mark.parametrize("named", [(), ("--mechanism", "auto")])
+def test_options_go_to_the_mechanism_that_auto_takes(dualquery, files, named) -> None:
+    base = ["release", files[0], "--schema", files[1], "--queries", "20", "--way", "2", *named]
+    base += ["--json", "-o", "records=7"]
+    usual = dualquery(*base, "--out", "usual").json
+    assert (usual["mechanism"], usual["parameters"]["mechanism"]) == ("auto", "matrix")
+    assert usual["parameters"]["records"] == 7
+    pure = dualquery(*base, "--delta", "0", "--out", "pure")
+    assert "'dualquery' has no option 'records'" in pure.last
+    steps = dualquery(*base, "-o", "components=16", "--out", "steps").json
+    assert steps["parameters"]["components"] == 16
+
+
+def test_auto_takes_no_mechanism_that_lacks_an_option(dualquery, files, here) -> None:
+    base = ["release", files[0], "--schema", files[1], "--queries", "20", "--way", "2"]
+    base += ["--mechanism", "auto", "--epsilon", "3"]
+    done = dualquery(*base, "--rounds", "6", "--json", "--out", "game")
+    assert done.json["parameters"]["mechanism"] == "dualquery"
+    refused = dualquery(*base, "--delta", "0", "-o", "components=8", "--out", "refused")
+    assert refused.code == 2
+    assert "'dualquery' has no option 'components'" in refused.last
+    unknown = dualquery(*base, "-o", "population=8", "--out", "unknown")
+    assert "'auto' has no option 'population'" in unknown.last
+    assert "name the mechanism that has it" in unknown.last
+    twice = dualquery(*base, "-o", "records=7", "--records", "8", "--out", "twice")
+    assert "--records is 8, and -o records is 7" in twice.last
+    shown = dualquery("release", "-o", "help").out
+    assert "components" in shown
+    assert "burn_in" in shown
+    assert names(here) == {"game"}

@@ -1,0 +1,226 @@
+"""The program itself: help, usage, exit codes, commands of others, signals."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import dualquery as package
+from dualquery.cli.main import FIRST_STEPS, app
+from tests.cli.conftest import names
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def commands() -> list[tuple[str, ...]]:
+    """Return every command with its sub-commands, as the words of a call."""
+    found = [(each.name or each.callback.__name__,) for each in app.registered_commands]
+    for group in app.registered_groups:
+        found += [(group.name,)]
+        found += [
+            (group.name, each.callback.__name__)
+            for each in group.typer_instance.registered_commands
+        ]
+    return [tuple(word.replace("_", "-") for word in words) for words in found]
+
+
+def test_version_help_and_no_command(dualquery) -> None:
+    assert dualquery("--version").out == f"dualquery {package.__version__}\n"
+    assert dualquery().out == f"{FIRST_STEPS}\n"
+    for asked in ("--help", "-h"):
+        done = dualquery(asked)
+        assert done.code == 0
+        assert all(words[0] in done.out for words in commands())
+
+
+@pytest.mark.parametrize("words", commands(), ids=" ".join)
+def test_the_help_of_every_command_has_an_example(dualquery, words) -> None:
+    done = dualquery(*words, "--help")
+    assert done.code == 0
+    assert "Example" in done.out
+    assert f"dualquery {' '.join(words)}" in done.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["relaese"], "No such command 'relaese'"),
+        (["release", "--colour"], "No such option: --colour"),
+        (["release", "--epsilon", "much"], "--epsilon"),
+        (["release", "--rounds", "2.5"], "--rounds"),
+        (["release", "--threads", "0"], "--threads"),
+        (["release", "--threads", "-1"], "--threads"),
+        (["release", "a", "b"], "unexpected extra argument"),
+        (["evaluate", "x"], "Missing argument"),
+        (["evaluate", "x", "adult", "--threads", "0"], "--threads"),
+        (["answer"], "Missing argument"),
+    ],
+)
+def test_wrong_usage_is_exit_code_2(dualquery, here, arguments, message) -> None:
+    done = dualquery(*arguments)
+    assert done.code == 2
+    assert done.out == ""
+    assert done.last.startswith("error: ")
+    assert message in done.last
+    assert names(here) == set()
+
+
+def test_internal_faults_are_exit_code_1(dualquery, small, here, monkeypatch) -> None:
+    def fail(*_, **__):
+        raise ZeroDivisionError("seven\nlines")
+
+    monkeypatch.setattr("dualquery.releases.making.run", fail)
+    done = dualquery(*small)
+    assert done.code == 1
+    assert done.last.startswith("error: internal fault: ZeroDivisionError: seven lines")
+    assert "Traceback" not in done.err
+    for flag in ("--verbose", "-v"):
+        assert "Traceback" in dualquery(*small, flag).err
+    assert names(here) == set()
+
+
+def test_lack_of_memory_is_exit_code_2(dualquery, small, here, monkeypatch) -> None:
+    def fail(*_, **__):
+        raise MemoryError
+
+    monkeypatch.setattr("dualquery.releases.making.run", fail)
+    done = dualquery(*small)
+    assert done.code == 2
+    assert "not enough memory" in done.last
+    assert names(here) == set()
+
+
+@pytest.mark.parametrize(
+    "where", ["dualquery.releases.making.run", "dualquery.room.curator.Curator.evaluate"]
+)
+def test_ctrl_c_is_exit_code_130_and_leaves_nothing(
+    dualquery, small, here, monkeypatch, where
+) -> None:
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(where, interrupt)
+    for extra in ([], ["--json"], ["--quiet"]):
+        done = dualquery(*small, "--out", "deep/out", *extra)
+        assert done.code == 130
+        assert done.out == ""
+        assert done.last == "error: interrupted: nothing was written"
+        assert names(here) == set()
+
+
+class TestThirdPartyCommands:
+    """Commands of other packages; one that is broken harms no other command."""
+
+    @pytest.fixture(autouse=True)
+    def entry_points(self, monkeypatch: pytest.MonkeyPatch):
+        from importlib.metadata import EntryPoint, EntryPoints
+
+        here = "tests.cli.test_program"
+        points = EntryPoints(
+            [
+                EntryPoint("greet", f"{here}:greet", "dualquery.commands"),
+                EntryPoint("broken", "tests.no_such_module:run", "dualquery.commands"),
+            ]
+        )
+        monkeypatch.setattr(
+            "dualquery.cli.main.entry_points", lambda **which: points.select(**which)
+        )
+        monkeypatch.setattr(app, "registered_commands", [*app.registered_commands])
+
+    def test_they_run_and_run_again(self, dualquery) -> None:
+        for _ in range(2):
+            assert dualquery("greet", "world").out == "hello world\n"
+        assert "greet" in dualquery("--help").out
+
+    def test_a_broken_one_says_so(self, dualquery) -> None:
+        done = dualquery("broken")
+        assert done.code == 2
+        assert "command 'broken'" in done.last
+        assert "cannot be imported" in done.last
+        assert dualquery("solvers").code == 0
+
+
+def greet(name: str) -> None:
+    """Greet somebody.
+
+    Example: dualquery greet world
+    """
+    print(f"hello {name}")
+
+
+HEAVY = ["numba", "polars", "scipy", "ortools", "pyscipopt", "pyarrow", "opendp", "dp_accounting"]
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["release", "--help"], ["--version"]])
+def test_help_imports_nothing_heavy(arguments) -> None:
+    script = (
+        "import sys\n"
+        "from dualquery.cli.main import main\n"
+        f"code = main({arguments})\n"
+        f"print('HEAVY', [name for name in {HEAVY} if name in sys.modules], code)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines()[-1] == "HEAVY [] 0"
+
+
+def test_as_a_process(files, tmp_path) -> None:
+    """stdout is one JSON object, stderr is the rest, and the exit code is the process's."""
+    command = [sys.executable, "-m", "dualquery"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    options = [files[0], "--schema", files[1], "--queries", "20", "--rounds", "4", "--samples", "3"]
+    done = subprocess.run(
+        [*command, "release", *options, "--out", "mine", "--json"],
+        cwd=tmp_path, env=environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["release"] == "mine"
+    again = subprocess.run(
+        [*command, "release", *options, "--out", "mine"],
+        cwd=tmp_path, env=environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert again.returncode == 2
+    assert again.stderr.splitlines()[-1].startswith("error: mine exists already")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
+def test_a_real_ctrl_c_ends_cleanly(files, tmp_path, name) -> None:
+    folder = tmp_path / "work"
+    folder.mkdir()
+    process = subprocess.Popen(
+        [
+            sys.executable, "-m", "dualquery", "release", files[0], "--schema", files[1],
+            "--queries", "50", "--way", "2", "--rounds", "5000", "--samples", "20",
+            "--accountant", "zcdp", "--solver", "highs", "--out", "mine",
+        ],
+        cwd=folder, env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert process.stderr is not None
+    while process.stderr.readline() not in ("running dualquery\n", ""):
+        pass
+    # The folder is reserved before the work begins.
+    journal = folder / "mine.unfinished" / "journal"
+    while b'{"end"' not in journal.read_bytes() and process.poll() is None:
+        time.sleep(0.05)
+    process.send_signal(getattr(signal, name))
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert out == ""
+    said = "private draws? (was|were) begun and stay charged; .* release --resume mine.unfinished$"
+    assert re.search(f"^error: interrupted: .* {said}", err.rstrip().splitlines()[-1])
+    assert "Traceback" not in err
+    assert names(folder) == {"mine.unfinished"}

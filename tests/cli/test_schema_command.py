@@ -1,0 +1,60 @@
+"""``dualquery schema`` and ``schema check``."""
+
+from __future__ import annotations
+
+from tests.cli.conftest import names
+
+
+def test_schema_drafts_a_file_that_release_takes(dualquery, files, here) -> None:
+    done = dualquery("schema", files[0], "--out", "draft.json")
+    assert done.code == 0
+    assert "draft" in done.out
+    release = [
+        "release", files[0], "--schema", "draft.json", "--mechanism", "zero", "--queries", "9",
+        "--json",
+    ]  # fmt: skip
+    unedited = dualquery(*release, "--out", "unedited")
+    assert unedited.code == 0
+    assert not unedited.json["privacy"]["private"]
+    draft = here / "draft.json"
+    text = draft.read_text(encoding="utf-8")
+    draft.write_text(text.replace('"declared": false', '"declared": true'), encoding="utf-8")
+    assert dualquery(*release, "--out", "edited").json["privacy"]["private"]
+
+
+def test_schema_on_the_screen_is_json(dualquery, files, here) -> None:
+    done = dualquery("schema", files[0], "--columns", "age,sex")
+    assert [column["name"] for column in done.json["columns"]] == ["age", "sex"]
+    assert names(here) == set()
+
+
+def test_a_table_without_a_header_is_noticed(dualquery, here) -> None:
+    (here / "t.csv").write_text("39,Private\n40,Public\n41,Private\n")
+    assert "is the first row a header?" in dualquery("schema", "t.csv").err
+    (here / "t.csv").write_text("age,job\n40,Public\n41,Private\n")
+    assert "is the first row a header?" not in dualquery("schema", "t.csv").err
+
+
+def test_schema_leaves_existing_files_alone(dualquery, files, here) -> None:
+    (here / "mine.json").write_text("mine")
+    done = dualquery("schema", files[0], "--out", "mine.json")
+    assert done.code == 2
+    assert "exists already" in done.last
+    assert (here / "mine.json").read_text() == "mine"
+    assert dualquery("schema", files[0], "--out", here / "no" / "x.json").code == 2
+
+
+def test_schema_check_says_what_a_schema_means(dualquery, files, here, tmp_path) -> None:
+    done = dualquery("schema", "check", files[1])
+    assert done.code == 0
+    assert "5 columns" in done.out
+    assert "declared" in done.out
+    dictionary = tmp_path / "domain.json"
+    dictionary.write_text('{"age": 3, "sex": 2}')
+    done = dualquery("schema", "check", dictionary, "--out", "mine.json")
+    assert "not declared, so releases with it are not private" in " ".join(done.out.split())
+    assert dualquery("schema", "check", "mine.json").code == 0
+    dictionary.write_text('{"columns": [{"name": "a", "kind": "binry"}]}')
+    done = dualquery("schema", "check", dictionary)
+    assert done.code == 2
+    assert "kind is 'binry'" in done.last
