@@ -16,6 +16,9 @@ import dualquery
 from dualquery.data.cells import axis_sizes, column_values
 from dualquery.data.domain import Domain
 from dualquery.data.schema.files import schema_from_dict
+from dualquery.estimates.bounded import bounded_interval
+from dualquery.estimates.evidence import Evidence, Measured
+from dualquery.estimates.least_squares import LeastSquares
 from dualquery.mechanisms.protocol import Task
 from dualquery.mechanisms.registry import configure
 from dualquery.queries.conjunctions import Workload, require_conjunctions
@@ -87,8 +90,10 @@ def perform(run: Run, threads: int) -> Sequence[Row]:
     questions = list(questions_of(queries, generator))
     truth = np.array([form.on_values(values).mean() for _, form in questions])
     held, width = np.zeros(len(questions), np.int64), np.zeros(len(questions))
+    redrawn = Redrawn(first, questions) if run["kind"] == NOISE else None
     for release in _drawn(first, table, data, run, asked):
-        low, high = limits_of(release, questions).T
+        found = limits_of(release, questions) if redrawn is None else redrawn.limits_of(release)
+        low, high = found.T
         held += (low - 1e-12 <= truth) & (truth <= high + 1e-12)
         width += high - low
     return [
@@ -120,6 +125,48 @@ def limits_of(release: Release, questions: Sequence[tuple[str, LinearForm]]) -> 
     knowledge = Knowledge(release)
     found = [knowledge.limits(Bounds(f, f, f), None, (0.0, 1.0)) for _, f in questions]
     return np.array([(each.low, each.high) for each in found], np.float64)
+
+
+class Redrawn:
+    """The intervals of questions, for noise that is drawn again and again under one plan.
+
+    Which combination of the measured numbers is best does not depend on their noise: it is found
+    once, and what comes of it is compared with the program's own intervals of the first release.
+    """
+
+    def __init__(self, first: Release, questions: Sequence[tuple[str, LinearForm]]) -> None:
+        self.domain = first.schema.domain
+        self.columns = [form.columns for _, form in questions]
+        evidence = self._evidence(first)
+        solvers = {columns: LeastSquares(each, True) for columns, each in evidence.items()}
+        self.combinations: list[NDArray[np.float64]] = []
+        rest, deviations, self.critical = [], [], 0.0
+        for columns, (_, form) in zip(self.columns, questions, strict=True):
+            found = solvers[columns].estimate(form.table(columns).reshape(1, -1))
+            combination = found.loadings[:, 0] / evidence[columns].deviations
+            self.combinations.append(combination)
+            rest.append(found.values[0] - combination @ evidence[columns].values)
+            deviations.append(found.covariance[0, 0] ** 0.5 if found.spanned[0] else np.nan)
+            self.critical = found.critical(LEVEL)
+        self.rest, self.deviations = np.array(rest), np.array(deviations)
+        np.testing.assert_allclose(self.limits_of(first), limits_of(first, questions), atol=1e-9)
+
+    def _evidence(self, release: Release) -> dict[tuple[int, ...], Evidence]:
+        assert release.measurements is not None
+        measured = Measured(release.measurements, self.domain)
+        found = {columns: measured.about(columns) for columns in dict.fromkeys(self.columns)}
+        return {columns: each for columns, each in found.items() if each is not None}
+
+    def limits_of(self, release: Release) -> NDArray[np.float64]:
+        """Return each question's interval, NaN where there is none: float64, ``(q, 2)``."""
+        evidence = self._evidence(release)
+        sums = [
+            combination @ evidence[columns].values
+            for columns, combination in zip(self.columns, self.combinations, strict=True)
+        ]
+        estimates = np.where(np.isnan(self.deviations), np.nan, self.rest + np.array(sums))
+        ends = bounded_interval(estimates, self.deviations, self.critical, 0.0, 1.0)
+        return np.stack(ends, axis=1)
 
 
 def questions_of(

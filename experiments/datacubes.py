@@ -82,12 +82,14 @@ def mwem_cube(
     from mwem.options import MwemOptions
     from mwem.questions import WholeMarginals
     from mwem.spending import spend
+    from mwem.start import Uniform
 
     domain = data.schema.domain
     candidates, workload = asked_cuboids(domain, data.n)
-    asked = WholeMarginals(workload, Neighbours.REPLACE_ONE)
+    asked = WholeMarginals(workload, len(workload), Neighbours.REPLACE_ONE)
     options = MwemOptions(iterations=ITERATIONS, repetitions=MOST_PASSES, cuboids=True)
-    spending = spend(options, Budget(epsilon, 0.0), asked.moves)
+    nothing = Uniform(workload).moves(Neighbours.REPLACE_ONE)
+    spending = spend(options, Budget(epsilon, 0.0), asked.moves, nothing)
     curator = Curator(data.records, workload, spending.schedule(), randomness(seed))
     model = Potentials(axis_sizes(domain))
     left = np.ones(len(candidates), dtype=np.bool_)

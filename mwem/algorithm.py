@@ -4,8 +4,8 @@ Each iteration selects a query that the distribution serves badly (by the expone
 report noisy max), measures it (noise), and multiplies the distribution by an exponential of the
 query, so that its answer moves towards the measurement. Only the selection and the measurement are
 private; both happen in the curator's room. Its variations (section 2.3.2) are options: passes over
-all measurements so far (``repetitions``), the last distribution or the average (``average``), a
-noisy start.
+all measurements so far (``repetitions``), the last distribution or the average (``average``), and a
+start that was measured (`mwem.start`).
 """
 
 from __future__ import annotations
@@ -29,9 +29,6 @@ from mwem.spending import Spending
 _DRAWS = 2
 """Private draws of an iteration: a selection and a measurement."""
 
-_UNIFORM_SHARE = 0.01
-"""Share of the uniform distribution in a noisy start: no cell is given up for a noisy zero."""
-
 
 def multiply_weights(
     curator: Curator,
@@ -52,7 +49,7 @@ def multiply_weights(
     asked
         What an iteration selects and measures.
     queries
-        The workload's queries.
+        The room's queries: the workload's, and what the start counted.
     distribution
         A_0; updated in place.
     options, spending
@@ -142,18 +139,3 @@ def clip_to_range(noisy: float, queries: Products, query: int) -> float:
     """
     table = queries.table(query)
     return float(np.clip(noisy / queries.scale[query], table.min(), table.max()))
-
-
-def noisy_start(curator: Curator, spending: Spending) -> NDArray[np.float64] | None:
-    """Return A_0 from a noisy count of every cell, or None if none is planned.
-
-    Negative counts are cut off, and a little of the uniform distribution is mixed in.
-    """
-    counts = spending.measure_cells(curator)
-    if counts is None:
-        return None
-    positive = np.maximum(counts, 0).astype(np.float64)
-    total = positive.sum()
-    share = positive / total if total > 0 else np.full(counts.shape, 1.0 / counts.size)
-    start: NDArray[np.float64] = (1.0 - _UNIFORM_SHARE) * share + _UNIFORM_SHARE / counts.size
-    return start

@@ -11,6 +11,7 @@ from dualquery.queries.products import Products
 from dualquery.runtime.workers import workers
 from mwem import answer_kernels as kernels
 from mwem.answer_kernels import Factors, Parts, TablePool
+from mwem.columns import Columns
 
 _BLOCK = 1 << 16
 """Queries a task."""
@@ -19,15 +20,11 @@ _BLOCK = 1 << 16
 class ColumnMarginals:
     """Inclusive marginals of the single columns, one after another in one array."""
 
-    def __init__(
-        self, sizes: NDArray[np.int64], cumulative: NDArray[np.bool_] | None = None
-    ) -> None:
-        self.start = np.concatenate(([0], np.cumsum(sizes)))
-        share = 1.0 / np.repeat(sizes, sizes)
-        self.entries = share
-        if cumulative is not None and cumulative.any():
-            above = np.repeat(self.start[1:], sizes) - np.arange(len(share))
-            self.entries = np.where(np.repeat(cumulative, sizes), above * share, share)
+    def __init__(self, columns: Columns, cumulative: NDArray[np.bool_]) -> None:
+        self.start = columns.starts
+        self.entries = columns.shares.copy()
+        for column in np.flatnonzero(cumulative).tolist():
+            self.set(column, np.cumsum(columns.of(column)[::-1])[::-1])
         self.entries[self.start[:-1]] = 1.0
 
     def set(self, column: int, marginal: NDArray[np.float64]) -> None:

@@ -2,8 +2,9 @@
 
 A conjunction asks of a column with forty values whether it has one of them: to the distribution,
 the other thirty-nine are alike for as long as no measured query splits them. With such values as
-one, columns stay as small as the measurements are simple, however many values they have. The
-distribution inside a class is uniform, so a factor's answer there is its mean over the class.
+one, columns stay as small as the measurements are simple, however many values they have. Inside a
+class the values keep the shares that they had at the start, so a factor's answer there is its mean
+over the class under these.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.queries.products import Products, terms_of
+from mwem.columns import Columns
 
 
 class Coarsening:
@@ -24,17 +26,20 @@ class Coarsening:
     ----------
     queries
         The queries, over all values.
+    start
+        The chances of these at the start.
 
     Attributes
     ----------
     queries
         The queries over classes.
     log_weights
-        For each column with classes of different sizes, the logarithms of these.
+        For each column that was split, the logarithms of its classes' chances at the start.
     """
 
-    def __init__(self, queries: Products) -> None:
+    def __init__(self, queries: Products, start: Columns) -> None:
         self._queries = queries
+        self._start = start
         self._classes: dict[int, NDArray[np.int64]] = {}
         self.log_weights: dict[int, NDArray[np.float64]] = {}
         self._factors_of = np.argsort(queries.factor_column, kind="stable")
@@ -43,7 +48,10 @@ class Coarsening:
         values = [queries.values(factor) for factor in range(len(queries.factor_column))]
         self._most_levels = max(len(np.unique(one)) for one in values)
         # An unmeasured column is one class: every factor is its mean.
-        self._terms = [terms_of(np.array([one.mean()])) for one in values]
+        self._terms = [
+            terms_of(np.array([one @ start.of(column)]))
+            for one, column in zip(values, queries.factor_column.tolist(), strict=True)
+        ]
         self.queries = self._coarse(np.ones(len(queries.sizes), dtype=np.int64))
 
     def sizes_after(self, scopes: NDArray[np.int32]) -> NDArray[np.int64]:
@@ -70,14 +78,13 @@ class Coarsening:
             order = np.argsort(np.argsort(count, kind="stable"), kind="stable")
             if len(count) > sizes[column] or column not in self._classes:
                 finer._classes[column] = order[new]
-                if count.min() < count.max():
-                    finer.log_weights[column] = np.log(np.sort(count))
-                else:
-                    finer.log_weights.pop(column, None)
+                shares = self._start.of(column)
+                mass = np.bincount(order[new], shares)
+                finer.log_weights[column] = np.log(mass)
                 sizes[column] = len(count)
                 for one in self._factors_of[self._first[column] : self._first[column + 1]]:
                     values = self._queries.values(int(one))
-                    means = np.bincount(order[new], values) / np.bincount(order[new])
+                    means = np.bincount(order[new], shares * values) / mass
                     finer._terms[int(one)] = terms_of(means)
         if finer._classes.keys() == self._classes.keys() and (sizes == self.queries.sizes).all():
             return self
@@ -87,7 +94,7 @@ class Coarsening:
     def expand(
         self, classes: NDArray[Any], values: NDArray[Any], generator: np.random.Generator
     ) -> None:
-        """Replace uniform values by uniform values of given classes, in place.
+        """Replace values by values of given classes, as likely as they are at the start, in place.
 
         Parameters
         ----------
@@ -98,10 +105,15 @@ class Coarsening:
         """
         for column, class_of in self._classes.items():
             order = np.argsort(class_of, kind="stable")
-            counts = np.bincount(class_of)
-            start = np.cumsum(counts) - counts
+            reached = np.cumsum(self._start.of(column)[order])
+            last = np.cumsum(np.bincount(class_of)) - 1
+            first = np.append(0, last[:-1] + 1)
+            high = reached[last]
+            low = np.append(0.0, high[:-1])
             drawn = classes[:, column]
-            values[:, column] = order[start[drawn] + generator.integers(0, counts[drawn])]
+            point = low[drawn] + generator.random(len(drawn)) * (high - low)[drawn]
+            found = np.searchsorted(reached, point, side="right")
+            values[:, column] = order[np.clip(found, first[drawn], last[drawn])]
 
     def _coarse(self, sizes: NDArray[np.int64]) -> Products:
         lengths = [len(index) for index, _ in self._terms]

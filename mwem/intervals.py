@@ -23,7 +23,7 @@ _BASIS = (
 def kept_measurements(
     trace: Sequence[Mapping[str, Any]], queries: Queries, n: int, spending: Spending
 ) -> Measurements:
-    """Return what a trace measured; parameters as of `measured_intervals`.
+    """Return what a trace measured, of all queries; parameters as of `measured_intervals`.
 
     Cells of a whole marginal were brought to add up to the public n. Together with that rule they
     say as much as before, so their noise is stated as it was drawn, independent.
@@ -38,7 +38,7 @@ def kept_measurements(
         np.concatenate(places),
         np.concatenate(values).astype(np.float64),
         deviation * queries.step / n,
-        "gaussian" if spending.gaussian else "discrete laplace",
+        spending.kind,
         math.nan if absent is None else absent,
     )
     return replace(kept, note=CHOSEN)
@@ -50,16 +50,18 @@ def _absent_row_answer(trace: Sequence[Mapping[str, Any]]) -> float | None:
 
 
 def measured_intervals(
-    trace: Sequence[Mapping[str, Any]], queries: Queries, n: int, spending: Spending
+    trace: Sequence[Mapping[str, Any]], queries: Queries, asked: int, n: int, spending: Spending
 ) -> Intervals:
-    """Return the intervals of the queries in a trace.
+    """Return the intervals of the queries in a trace, as far as they are the workload's.
 
     Parameters
     ----------
     trace
         Lines of `mwem.questions.Questions.describe`.
     queries
-        The workload.
+        The room's queries.
+    asked
+        How many of them, from the first on, are the workload's.
     n
         Number of private rows (public).
     spending
@@ -71,7 +73,7 @@ def measured_intervals(
     half_width = gaussian_half_width if spending.gaussian else laplace_half_width
     steps = half_width(spending.measure_scale)
     return Intervals.around(
-        measured,
+        measured[:asked],
         steps * queries.step / n,
         queries.low,
         queries.high,

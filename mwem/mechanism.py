@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from dualquery.data.cells import axis_sizes, rows_of_values
 from dualquery.data.domain import Domain
+from dualquery.estimates.measurements import Measurements
 from dualquery.mechanisms.protocol import (
     Budget,
     Details,
@@ -29,13 +30,14 @@ from dualquery.queries.family import Queries, products_of
 from dualquery.queries.products import Products
 from dualquery.room.curator import Curator
 from dualquery.runtime.errors import BadInputError
-from mwem.algorithm import multiply_weights, noisy_start
+from mwem.algorithm import multiply_weights
 from mwem.intervals import kept_measurements, measured_intervals
 from mwem.options import MwemOptions
 from mwem.output import Output
 from mwem.questions import Questions, questions_of
 from mwem.representations import Name, Representation, choose, make
 from mwem.spending import Spending, spend
+from mwem.start import Start, start_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,8 +48,10 @@ class MwemDetails(Details):
     ----------
     options
         The user's choices.
+    start
+        How A_0 is found.
     queries, questions
-        The workload's queries as products, and what an iteration selects and measures.
+        The room's queries as products, and what an iteration selects and measures.
     representation
         How the distribution is held.
     records
@@ -57,6 +61,7 @@ class MwemDetails(Details):
     """
 
     options: MwemOptions
+    start: Start = field(compare=False)
     queries: Products = field(compare=False)
     questions: Questions = field(compare=False)
     representation: Name
@@ -71,6 +76,7 @@ class MwemDetails(Details):
             "repetitions": options.repetitions,
             "cuboids": options.cuboids,
             "average": options.average,
+            "start": options.start,
             "noisy_init": options.noisy_init,
             "select": options.select,
             "representation": self.representation,
@@ -89,14 +95,15 @@ class Mwem(MwemOptions, Mechanism[MwemDetails]):
     pure: ClassVar[bool] = True
 
     def statistics(self, queries: Queries) -> Queries:
-        """Hold the queries' own answers."""
-        return queries
+        """Hold the queries' own answers, and what the start counts."""
+        return start_of(queries, self).held
 
     def plan(self, task: Task, budget: Budget) -> Plan[MwemDetails]:
         """Fix the representation and the noise of every draw from public facts."""
-        questions = questions_of(task.queries, self, budget.neighbours)
-        queries = products_of(task.queries)
-        spending = spend(self, budget, questions.moves)
+        start = start_of(task.queries, self)
+        questions = questions_of(start.held, len(task.queries), self, budget.neighbours)
+        queries = products_of(start.held)
+        spending = spend(self, budget, questions.moves, start.moves(budget.neighbours))
         accountant, cost = best(spending.schedule(), budget.delta, budget.accountant)
         if cost > budget.epsilon:
             raise BadInputError(
@@ -108,6 +115,7 @@ class Mwem(MwemOptions, Mechanism[MwemDetails]):
             accountant=accountant.name,
             details=MwemDetails(
                 options=self,
+                start=start,
                 queries=queries,
                 questions=questions,
                 representation=choose(
@@ -133,9 +141,13 @@ class Mwem(MwemOptions, Mechanism[MwemDetails]):
     ) -> tuple[Outcome, Representation]:
         """Do as `run`, and return the last distribution too, which is as public as its answers."""
         chosen, spending = plan.details, plan.details.spending
-        prior = noisy_start(curator, spending)
+        started = chosen.start.measure(curator, spending, task.n)
         distribution = make(
-            chosen.representation, chosen.queries, self.memory, session.threads, prior
+            chosen.representation,
+            chosen.queries,
+            self.memory,
+            session.threads,
+            started.distribution,
         )
         output = Output(
             n=task.n,
@@ -156,12 +168,14 @@ class Mwem(MwemOptions, Mechanism[MwemDetails]):
             output,
             session.progress,
         )
+        held, asked = chosen.start.held, len(task.queries)
+        measured = kept_measurements(trace, held, task.n, spending)
         outcome = Outcome(
-            answers=output.answers,
-            records=records_of_values(output.values, task.queries.domain),
+            answers=output.answers[:asked],
+            records=records_of_values(output.values, held.domain),
             trace=tuple(trace),
-            intervals=measured_intervals(trace, task.queries, task.n, spending),
-            measurements=kept_measurements(trace, task.queries, task.n, spending),
+            intervals=measured_intervals(trace, held, asked, task.n, spending),
+            measurements=Measurements.joined([*started.kept, measured]),
         )
         return outcome, distribution
 

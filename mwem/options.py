@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from dualquery.mechanisms.options import check_choice, check_number, check_whole
+from dualquery.runtime.errors import BadInputError
 from mwem.representations import Name
 
 TooLarge = Literal["exclude", "stop"]
 Selection = Literal["exponential", "noisy-max"]
+Start = Literal["uniform", "independent"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,11 +32,15 @@ class MwemOptions:
     """Passes of updates in each iteration: the first over the new measurement, the others over all
     measurements so far. 1 is Figure 1 as printed. They cost no privacy."""
 
+    start: Start = "uniform"
+    """A_0: ``uniform``, as published, or ``independent`` columns with noisy shares, which answer
+    conjunctions far better."""
+
     noisy_init: bool = False
-    """Start from a noisy count of every cell instead of the uniform distribution."""
+    """Start from a noisy count of every cell instead."""
 
     init_budget: float = 0.05
-    """Share of the budget for the noisy start, if there is one."""
+    """Share of the budget for a start that is measured, if there is one."""
 
     noisy_max_budget: float = 0.5
     """Share of an iteration's budget that selects the query; the rest measures it."""
@@ -66,9 +72,18 @@ class MwemOptions:
         shares = "init_budget", "noisy_max_budget"
         check_number(self, "a share above 0 and below 1", lambda x: 0 < x < 1, *shares)
         check_number(self, "a number above 0", lambda x: x > 0, "memory_gib")
-        check_choice(self, "select", "representation", "too_large")
+        check_choice(self, "select", "representation", "too_large", "start")
+        if self.noisy_init and self.start != "uniform":
+            raise BadInputError(
+                f"noisy_init counts every cell, and start={self.start} counts columns; take one"
+            )
 
     @property
     def memory(self) -> int:
         """Memory limit in bytes."""
         return int(self.memory_gib * 2**30)
+
+    @property
+    def start_share(self) -> float:
+        """Share of the budget for the start: 0 if nothing is measured."""
+        return self.init_budget if self.noisy_init or self.start == "independent" else 0.0

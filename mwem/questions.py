@@ -56,10 +56,21 @@ class Questions(Protocol):
 
 
 class SingleQueries:
-    """Every query is a question: the algorithm of Figure 1."""
+    """Every query is a question: the algorithm of Figure 1.
 
-    def __init__(self, queries: Queries, neighbours: Neighbours = Neighbours.REPLACE_ONE) -> None:
+    Parameters
+    ----------
+    queries
+        The room's queries.
+    asked
+        How many of them, from the first on, are the workload's: only these are admitted.
+    neighbours
+        The relation.
+    """
+
+    def __init__(self, queries: Queries, asked: int, neighbours: Neighbours) -> None:
         self._queries = queries
+        self._own = np.arange(len(queries)) < asked
         self.moves = OneQuery(0).moves(queries, neighbours)
 
     def __len__(self) -> int:
@@ -67,7 +78,7 @@ class SingleQueries:
 
     def admitted(self, queries: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Return the admitted queries themselves."""
-        return queries
+        return queries & self._own
 
     def select(
         self,
@@ -102,10 +113,13 @@ class WholeMarginals:
 
     The score of a marginal is the sum of its cells' absolute errors less the number of its cells,
     which is what the noise would add; its table is measured at the price of one histogram.
+    Parameters are those of `SingleQueries`; marginals with a cell of the workload are admitted.
     """
 
-    def __init__(self, queries: Queries, neighbours: Neighbours = Neighbours.REPLACE_ONE) -> None:
+    def __init__(self, queries: Queries, asked: int, neighbours: Neighbours) -> None:
         self._cuboids = Cuboids.of(queries)
+        # Members are in increasing order.
+        self._own = self._cuboids.members[self._cuboids.indptr[:-1]] < asked
         self.moves = OneCuboid(0).moves(queries, neighbours)
 
     def __len__(self) -> int:
@@ -113,7 +127,7 @@ class WholeMarginals:
 
     def admitted(self, queries: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Return the marginals whose columns fit: their cells have one scope."""
-        return queries[self._cuboids.members[self._cuboids.indptr[:-1]]]
+        return queries[self._cuboids.members[self._cuboids.indptr[:-1]]] & self._own
 
     def select(
         self,
@@ -146,9 +160,9 @@ class WholeMarginals:
 
 
 def questions_of(
-    queries: Queries, options: MwemOptions, neighbours: Neighbours = Neighbours.REPLACE_ONE
+    queries: Queries, asked: int, options: MwemOptions, neighbours: Neighbours
 ) -> Questions:
-    """Return the questions that the user's options ask for.
+    """Return the questions that the user's options ask for; parameters as of `SingleQueries`.
 
     Raises
     ------
@@ -156,11 +170,12 @@ def questions_of(
         If there are fewer questions than iterations, or cuboids are asked for of other queries.
     """
     kinds = WholeMarginals if options.cuboids else SingleQueries
-    asked: Questions = kinds(queries, neighbours)
-    if options.iterations > len(asked):
+    questions: Questions = kinds(queries, asked, neighbours)
+    found = np.count_nonzero(questions.admitted(np.ones(len(queries), np.bool_)))
+    if options.iterations > found:
         kind = "marginals" if options.cuboids else "queries"
         raise BadInputError(
-            f"iterations is {options.iterations}, but the workload has only {len(asked)} {kind}, "
-            "and none is measured twice"
+            f"iterations is {options.iterations}, but the workload has only {found} {kind}, and "
+            "none is measured twice"
         )
-    return asked
+    return questions

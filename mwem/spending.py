@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from dualquery.estimates.measurements import NoiseKind
 from dualquery.mechanisms.protocol import Budget
 from dualquery.privacy.calibrate import laplace_scale
 from dualquery.privacy.calibrate_noise import calibrate_rho
@@ -21,8 +22,8 @@ from dualquery.room.draws.noisy_max import NoisyMax
 from dualquery.room.exact import Numbers
 from dualquery.room.noise.gaussian import Gaussian
 from dualquery.room.noise.laplace import Laplace
-from dualquery.room.sensitivity.moves import Moves, table_moves
-from dualquery.room.statistics import EveryCell
+from dualquery.room.sensitivity.moves import Moves
+from dualquery.room.statistics import EveryCell, SomeQueries
 from dualquery.runtime.errors import BadInputError
 from mwem.options import MwemOptions, Selection
 
@@ -48,15 +49,15 @@ class Spending:
         Parameter epsilon of a selection, by `selection`.
     measure_scale
         Scale of a measurement's noise, in steps of the queries (rows, for conjunctions).
-    cells_scale
-        Scale of the noise on every cell's count, in rows; None without a noisy start.
+    start_scale
+        Scale of the noise on the counts of the start, in rows; None if nothing is measured.
     iterations
         Number of selections, and of measurements.
     l1, l2
         How far what an iteration measures moves between neighbours, in steps: in all, and in
         Euclidean distance.
-    cells_l1, cells_l2
-        The same of the counts of all cells.
+    start_l1, start_l2
+        The same of the counts of the start: of all cells, or of single bits.
     selection
         How a question is selected.
     """
@@ -64,18 +65,23 @@ class Spending:
     gaussian: bool
     select: float
     measure_scale: float
-    cells_scale: float | None
+    start_scale: float | None
     iterations: int
     l1: float
     l2: float
-    cells_l1: float
-    cells_l2: float
+    start_l1: float
+    start_l2: float
     selection: Selection = "exponential"
 
     @property
     def choice(self) -> Exponential | NoisyMax:
         """The selection of each iteration."""
         return CHOICES[self.selection](self.select)
+
+    @property
+    def kind(self) -> NoiseKind:
+        """The run's kind of noise, as measurements name it."""
+        return "gaussian" if self.gaussian else "discrete laplace"
 
     def noise(self, scale: float) -> Gaussian | Laplace:
         """Return the run's kind of noise, of a scale in steps."""
@@ -84,8 +90,8 @@ class Spending:
     def schedule(self) -> tuple[Event, ...]:
         """Return the events of the run in their order."""
         start: tuple[Event, ...] = ()
-        if self.cells_scale is not None:
-            start = (self._measured(self.cells_l1, self.cells_l2, self.cells_scale),)
+        if self.start_scale is not None:
+            start = (self._measured(self.start_l1, self.start_l2, self.start_scale),)
         iteration = (
             _selected(self.selection, self.select),
             self._measured(self.l1, self.l2, self.measure_scale),
@@ -95,11 +101,10 @@ class Spending:
     def _measured(self, l1: float, l2: float, scale: float) -> Event:
         return GaussianNoise(l2, scale) if self.gaussian else LaplaceNoise(l1 / scale)
 
-    def measure_cells(self, curator: Curator) -> Numbers | None:
-        """Measure the count of every cell with the planned noise, if it is planned."""
-        if self.cells_scale is None:
-            return None
-        return curator.measure(EveryCell(), self.noise(self.cells_scale))
+    def measure_start(self, curator: Curator, counted: EveryCell | SomeQueries) -> Numbers:
+        """Measure what the start counts, with the planned noise."""
+        assert self.start_scale is not None
+        return curator.measure(counted, self.noise(self.start_scale))
 
 
 def _selected(selection: Selection, epsilon: float) -> Event:
@@ -109,8 +114,10 @@ def _selected(selection: Selection, epsilon: float) -> Event:
     return LaplaceNoise(epsilon)
 
 
-def spend(options: MwemOptions, budget: Budget, moves: Moves) -> Spending:
-    """Split a budget: the noisy start, then equal iterations, each in two parts.
+def spend(options: MwemOptions, budget: Budget, moves: Moves, start: Moves) -> Spending:
+    """Split a budget: the start, then equal iterations, each in two parts.
+
+    Numbers of an iteration move as ``moves`` says, those of the start as ``start`` does.
 
     With delta 0 epsilons add up (Theorem 2.1). With delta above 0 the shares are those of rho, the
     budget of zero-concentrated differential privacy: a draw of range r costs r^2 / 8, a report at
@@ -125,47 +132,45 @@ def spend(options: MwemOptions, budget: Budget, moves: Moves) -> Spending:
     if budget.delta > 0:
 
         def of_rho(rho: float) -> Spending:
-            return _split_rho(options, budget, rho, moves)
+            return _split_rho(options, budget, rho, moves, start)
 
         rho = calibrate_rho(
             lambda rho: of_rho(rho).schedule(), budget.epsilon, budget.delta, budget.accountant
         )
         return of_rho(rho)
-    init = options.init_budget if options.noisy_init else 0.0
-    share = options.noisy_max_budget
-    cells = table_moves(budget.neighbours)
+    init, share = options.start_share, options.noisy_max_budget
     epsilon = budget.epsilon * (1.0 - _MARGIN)
     each = epsilon * (1.0 - init) / options.iterations
     return Spending(
         gaussian=False,
         select=_selection(share * each, each, options, budget),
         measure_scale=laplace_scale((1.0 - share) * each, moves.l1),
-        cells_scale=laplace_scale(epsilon * init, cells.l1) if options.noisy_init else None,
+        start_scale=laplace_scale(epsilon * init, start.l1) if init else None,
         iterations=options.iterations,
         l1=moves.l1,
         l2=moves.l2,
-        cells_l1=cells.l1,
-        cells_l2=cells.l2,
+        start_l1=start.l1,
+        start_l2=start.l2,
         selection=options.select,
     )
 
 
-def _split_rho(options: MwemOptions, budget: Budget, rho: float, moves: Moves) -> Spending:
-    init = options.init_budget if options.noisy_init else 0.0
-    share = options.noisy_max_budget
-    cells = table_moves(budget.neighbours)
+def _split_rho(
+    options: MwemOptions, budget: Budget, rho: float, moves: Moves, start: Moves
+) -> Spending:
+    init, share = options.start_share, options.noisy_max_budget
     each = rho * (1.0 - init) / options.iterations
     cost = 8.0 if options.select == "exponential" else 2.0
     return Spending(
         gaussian=True,
         select=_selection(math.sqrt(cost * share * each), each, options, budget),
         measure_scale=moves.l2 / math.sqrt(2.0 * (1.0 - share) * each),
-        cells_scale=cells.l2 / math.sqrt(2.0 * rho * init) if options.noisy_init else None,
+        start_scale=start.l2 / math.sqrt(2.0 * rho * init) if init else None,
         iterations=options.iterations,
         l1=moves.l1,
         l2=moves.l2,
-        cells_l1=cells.l1,
-        cells_l2=cells.l2,
+        start_l1=start.l1,
+        start_l2=start.l2,
         selection=options.select,
     )
 

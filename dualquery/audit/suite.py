@@ -49,6 +49,7 @@ SMALL: Mapping[str, tuple[Options, ...]] = {
         {"iterations": 1, "repetitions": 1, "records": 5, "select": "noisy-max"},
         {"iterations": 1, "repetitions": 1, "records": 5, "cuboids": True},
         {"iterations": 1, "repetitions": 1, "records": 5, "noisy_init": True},
+        {"iterations": 1, "repetitions": 1, "records": 5, "start": "independent"},
     ),
     "mwem-sampled": ({"rounds": 1, "population": 20, "records": 5},),
     "barak": ({"fit": "none"}, {"fit": "weights", "records": 5}),
@@ -337,12 +338,7 @@ def _games(mechanism: str, relation: Neighbours, effort: Effort) -> Finding:
                     budget = Budget(1.0, delta, neighbours=relation)
                     label = f"{mechanism} {dict(options)} on {name}, delta {delta:g}"
                     game = Game(configure(mechanism, options), queries, rows, budget, stated, label)
-                    try:
-                        _ = game.plan
-                    except BadInputError as error:
-                        refused = str(error)
-                        continue
-                    finding.add(audit_game(game, effort.paths, effort.most_paths))
+                    refused = _add_game(game, effort, finding) or refused
     if not finding.tried and not finding.violations:
         finding.remarks.append(f"{mechanism}, {name_of(relation)}: refuses every game, {refused}")
     return finding
@@ -361,8 +357,20 @@ def _games_with_means(relation: Neighbours, effort: Effort) -> Finding:
             label = f"a mean and {mechanism}, delta {delta:g}"
             made = configure(mechanism, options)
             game = Game(made, queries, rows, budget, stated, label, (grid,))
-            finding.add(audit_game(game, effort.paths, effort.most_paths))
+            refused = _add_game(game, effort, finding)
+            if refused:
+                finding.remarks.append(f"{label}, {stated} rows stated: {refused}")
     return finding
+
+
+def _add_game(game: Game, effort: Effort, finding: Finding) -> str:
+    """Play a game and add what is found; return why it cannot be, if the mechanism refuses it."""
+    try:
+        _ = game.plan
+    except BadInputError as error:
+        return str(error)
+    finding.add(audit_game(game, effort.paths, effort.most_paths))
+    return ""
 
 
 def _stated(rows: int, relation: Neighbours, effort: Effort) -> tuple[int, ...]:

@@ -3,9 +3,10 @@
 The noise of a measurement is drawn anew, whatever was drawn before, so an interval around the
 measured number covers the true answer with its stated chance, also when the query was chosen by a
 look at the data. That holds for the first measurement of a query only: whether there is another may
-depend on how the first came out. A fitted answer does not have the noise's deviation, so intervals
-are of the truth and not of the fit: the released answer may lie outside its own. What was not
-measured has no interval; none is invented.
+depend on how the first came out. Near the ends of the range that answers have, intervals from
+Gaussian noise are those of `dualquery.estimates.bounded`. A fitted answer does not have the noise's
+deviation, so intervals are of the truth and not of the fit: the released answer may lie outside its
+own. What was not measured has no interval; none is invented.
 
 **Where the number of rows n is private** a measurement is divided by a public N. It counts the n
 rows, and N - n more, as if each of these had some answer t in the queries' range: 0 for a count, 1
@@ -13,6 +14,8 @@ where the complement was counted, the same share for all cells that are brought 
 the true answer x, its mean is ``m = (n x + (N - n) t) / N``, so ``x - m = (x - t) (N - n) / N``,
 and an interval of m that is made longer by ``|N - n| / N`` ranges at both ends has x, too. Where t
 is known, ``x = t + (m - t) N / n``: an end e need not move by more than ``|e - t| |N / n - 1|``.
+With n above N, m may lie beyond the range: then the end of the interval on that side is no nearer
+than the range's own but as rarely as where m is that end.
 How far a bought N is from n is known by its noise, up to a chance that is taken off the level; of a
 stated N nothing is known, and that is said.
 """
@@ -27,6 +30,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dualquery.estimates.bounded import bounded_interval
 from dualquery.runtime.figures import share
 
 if TYPE_CHECKING:
@@ -93,6 +97,23 @@ class Intervals:
             basis,
             absent_row_answer=absent_row_answer,
         )
+
+    @staticmethod
+    def of_gaussian(
+        measured: NDArray[np.float64],
+        deviations: NDArray[np.float64] | float,
+        low: float,
+        high: float,
+        basis: str,
+        absent_row_answer: NDArray[np.float64] | float | None = None,
+    ) -> Intervals:
+        """Return intervals around measurements with Gaussian noise, in the range of the queries.
+
+        ``measured`` as of `around`; ``deviations``: of the noise, float64, shape ``(m,)``, or one.
+        """
+        spread = np.broadcast_to(np.asarray(deviations, np.float64), measured.shape)
+        lower, upper = bounded_interval(measured, spread, gaussian_half_width(1.0), low, high)
+        return Intervals(lower, upper, basis, absent_row_answer=absent_row_answer)
 
     def for_rows(self, rows: RowCount, low: float, high: float) -> Intervals:
         """Return the intervals of shares of the true rows, where ``rows.n`` stands in for them.

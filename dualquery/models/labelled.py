@@ -16,10 +16,14 @@ from numpy.typing import NDArray
 
 from dualquery.data.cells import axis_sizes, column_values, rows_of_values
 from dualquery.data.domain import Domain
+from dualquery.models.labelled_kernels import round_targets
 from dualquery.models.mixture import ProductMixture
 from dualquery.queries.literals import LiteralRows
 
 Int64 = NDArray[np.int64]
+
+_AT_ONCE = 1 << 16
+"""Records whose cells are listed at once."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,12 +96,21 @@ class LabelledMixture:
         return chances
 
     def sample(self, count: int, generator: np.random.Generator) -> NDArray[np.uint8]:
-        """Return the mixture rounded to records, and a drawn target: uint8 ``(count, bits)``."""
+        """Return the mixture rounded to records, and their target: uint8 ``(count, bits)``.
+
+        The target is rounded, too (`round_targets`): in every cell of every pair of columns each of
+        its values is about as often as the chances of the records there add up to, which single
+        draws would miss by the root of their number.
+        """
         mixture = ProductMixture(self.domain, self.weights, self.chances)
-        values = column_values(mixture.sample(count, generator), self.domain)
-        below = self.chances_of_target(values).cumsum(axis=1)[:, :-1]
-        drawn = (generator.random((count, 1)) >= below).sum(axis=1)
-        values[:, int(self.target)] = drawn
+        records = mixture.sample(count, generator)
+        values, owed = column_values(records, self.domain), np.zeros(self.coefficients.shape)
+        for first in range(0, count, _AT_ONCE):
+            some = values[first : first + _AT_ONCE]
+            targets = np.empty(len(some), np.int64)
+            cells = np.ascontiguousarray(cells_of_pairs(some, self.pairs, self.domain))
+            round_targets(cells, self.chances_of_target(some), owed, targets)
+            some[:, int(self.target)] = targets
         return rows_of_values(values, self.domain)
 
     def arrays(self) -> Mapping[str, NDArray[Any]]:

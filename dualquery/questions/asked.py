@@ -164,7 +164,8 @@ class _Compiler:
         self.target = -1
         if question.column:
             self.target, target = _column(schema, question.column)
-            require_numbers(target, question.measure)
+            quantile = question.measure == QUANTILE
+            require_numbers(target, "median or quantile" if quantile else question.measure)
             columns[self.target] = target
         named: dict[int, list[Allowed]] = {number: [] for number in columns}
         for number, _, allowed in self.allowed.values():

@@ -217,7 +217,11 @@ def cuts_told(column: Column, literals: Iterable[Allowed]) -> str:
     parts = np.bincount(pieces.value)
     cut = np.flatnonzero(parts > 1).tolist()
     labels = ", ".join(column.labels[bucket] for bucket in cut)
-    how = "evenly" if all(column.rules[bucket] == "uniform" for bucket in cut) else "as declared"
+    how = (
+        "evenly"
+        if all(column.rules[bucket] == "uniform" for bucket in cut)
+        else "as the schema says"
+    )
     return f"{column.name} is cut within {labels}, as if its numbers lay {how} there" if cut else ""
 
 

@@ -21,6 +21,9 @@ from dualquery.releases.knowledge import Knowledge, Known, Limits
 from dualquery.releases.ruled import FORCED, NO_SUCH_ROWS, forced_share
 from dualquery.runtime.errors import BadInputError
 
+_NONE_SUCH = "no row can be like the given ones: what is given excludes itself"
+_NONE_LIKELY = "by the release there are no rows like the given ones"
+
 
 def answer_queries(
     release: Known, queries: Sequence[str], place: Callable[[int], str] | None = None
@@ -84,8 +87,10 @@ def answer_question(
     """
     from dualquery.queries.text import print_queries
 
-    schema = knowledge.release.schema
+    schema = knowledge.schema
     asked = ask(question, schema)
+    if asked.denominator is not None and not asked.denominator.high.terms:
+        return _line(asked.text, None, Limits(_NONE_SUCH), knowledge.source, asked.remark)
     if isinstance(asked, AskedQuantile):
         answer, limits = _quantile(knowledge, asked, level)
         return _line(asked.text, answer, limits, knowledge.source, asked.remark)
@@ -102,6 +107,8 @@ def answer_question(
     released = _released(knowledge.release, asked)
     if released is None:
         answer, source = _likely(knowledge, asked, limits), knowledge.source
+        if answer is None:
+            limits = replace(limits, basis=f"{_NONE_LIKELY}; {limits.basis}")
     else:
         (answer, own), source = released, "released"
         if limits.low is None and own is not None and level == LEVEL:
@@ -201,7 +208,7 @@ def _quantile(
     level, steps = asked.question.level, len(asked.below)
     whole = knowledge.mean(asked.denominator.likely)
     if whole <= 0:
-        return None, Limits("the model has no such rows")
+        return None, Limits(_NONE_LIKELY)
     below = np.array([knowledge.mean(each.likely) for each in asked.below]) / whole
     below = np.maximum.accumulate(below)
     step = min(int(np.searchsorted(below, level)), steps - 1)

@@ -1,4 +1,4 @@
-"""Bought means and what buckets say of them, put together; records whose means follow.
+"""How numbers lie in buckets by what was released: bought means, and the shares of buckets.
 
 All of it is post-processing of what was released, and costs no privacy.
 """
@@ -13,11 +13,14 @@ from numpy.typing import NDArray
 
 from dualquery.data.schema.columns import Numeric
 from dualquery.data.schema.table import TableSchema
-from dualquery.data.schema.within import quantile_between
+from dualquery.data.schema.within import SLOPED, quantile_between
 from dualquery.estimates.means import BoughtMean, combined
 from dualquery.questions.asked import Asked, ask
+from dualquery.questions.forms import LinearForm
 from dualquery.questions.syntax import MEAN, Question
 from dualquery.releases.knowledge import Knowledge, Known
+from dualquery.releases.slopes import with_slopes
+from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
     from dualquery.data.schema.protocol import Schema
@@ -58,25 +61,41 @@ def means_of(release: Known) -> list[tuple[str, float, tuple[float, float]]]:
 
 
 def following(release: Known) -> Schema:
-    """Return the schema by which records draw numbers: their means follow those bought.
+    """Return the schema by which numbers lie in buckets: as shares tell and bought means demand.
 
-    The schema's own word on how numbers lie in a bucket is tilted: a number x of the column is
+    Sloped buckets get their slopes (`dualquery.releases.slopes`). Where a mean was bought, the
+    schema's own word on how numbers lie in a bucket is tilted: a number x of the column is
     ``exp(t x)`` times as frequent, with one t for all buckets. Of all ways to bring a mean about
     this has the least information relative to the schema's (Csiszár 1975). Narrow buckets hardly
     notice it; of wide ones, such as the last one of incomes, the schema cannot know much.
     """
-    schema, records = release.schema, release.records
-    if not release.means or records is None or not isinstance(schema, TableSchema):
+    schema = release.schema
+    if not isinstance(schema, TableSchema):
         return schema
     knowledge, columns = Knowledge(release), list(schema.columns)
-    shares = records.mean(axis=0, dtype=np.float64)
-    for bought in release.means:
-        place, column = schema.column(bought.column)
-        assert isinstance(column, Numeric)
-        first = int(schema.domain.offsets[place])
-        own = shares[first : first + column.buckets]
-        columns[place] = _tilted(column, own, likely_mean(knowledge, bought))
+    for place, column in enumerate(schema.columns):
+        if isinstance(column, Numeric) and SLOPED in column.rules:
+            shares = _shares(knowledge, place, column)
+            columns[place] = column if shares is None else with_slopes(column, shares)
+    if release.means and release.records is not None:
+        own = release.records.mean(axis=0, dtype=np.float64)
+        for bought in release.means:
+            place, _ = schema.column(bought.column)
+            column, first = columns[place], int(schema.domain.offsets[place])
+            assert isinstance(column, Numeric)
+            shares = own[first : first + column.buckets]
+            columns[place] = _tilted(column, shares, likely_mean(knowledge, bought))
     return replace(schema, columns=tuple(columns))
+
+
+def _shares(knowledge: Knowledge, place: int, column: Numeric) -> Float64 | None:
+    """Return the share of each bucket; None where nothing tells."""
+    domain = knowledge.release.schema.domain
+    forms = [LinearForm(domain, ({place: each},)) for each in np.eye(column.bits)]
+    try:
+        return np.array([knowledge.mean(form) for form in forms[: column.buckets]])
+    except BadInputError:
+        return None
 
 
 def _tilted(column: Numeric, shares: Float64, mean: float) -> Numeric:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from dualquery.estimates.bounded import bounded_interval
 from dualquery.estimates.intervals import LEVEL, ROWS_MISS, Intervals, laplace_half_width
 from dualquery.estimates.least_squares import Estimates, LeastSquares, fieller
 from dualquery.estimates.measurements import laplace_deviation
@@ -51,6 +52,11 @@ class Known(Protocol):
     @property
     def schema(self) -> Schema:
         """Columns and bits."""
+        ...
+
+    @property
+    def drawn_by(self) -> Schema:
+        """The same; numbers lie in buckets as the release tells."""
         ...
 
     @property
@@ -122,6 +128,11 @@ class Knowledge:
         if self.release.model is not None:
             return "model"
         return "measured" if self.release.records is None else "synthetic"
+
+    @cached_property
+    def schema(self) -> Schema:
+        """The schema by which questions are read: numbers lie in buckets as the release tells."""
+        return self.release.drawn_by
 
     @cached_property
     def rules(self) -> Forbidden:
@@ -212,15 +223,14 @@ class Knowledge:
             return Limits(_NOT_SPANNED)
         if denominator is not None:
             return self._ratio(found, range, level)
-        units = np.eye(2)
-        critical = [found.critical(level, unit) for unit in units]
-        spread = np.sqrt(np.diag(found.covariance))
-        # Estimates beyond the range are brought to its end: see `Intervals.around`.
-        low = np.clip(found.values[0], *range) - critical[0] * spread[0]
-        high = np.clip(found.values[1], *range) + critical[1] * spread[1]
+        critical = max(found.critical(level, unit) for unit in np.eye(2))
+        # Both ends by the larger deviation: by its own each, one near an end of the range and one
+        # far from it might miss more often together.
+        spread = np.full(2, np.sqrt(np.diag(found.covariance)).max())
+        lower, upper = bounded_interval(found.values, spread, critical, *range)
         absent = found.absent[0] if found.absent[0] == found.absent[1] else None
         around = Intervals(
-            np.array([low]), np.array([high]), self.basis, level, absent_row_answer=absent
+            lower[:1], upper[1:], self.basis, level, absent_row_answer=absent
         ).for_rows(self.rows, *range)
         low, high = np.clip((around.lower[0], around.upper[0]), *range)
         return Limits(around.basis, float(low), float(high), around.level)

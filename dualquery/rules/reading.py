@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from dualquery.data.schema.columns import Binary, Column
+from dualquery.data.schema.columns import Binary, Column, Numeric
 from dualquery.data.schema.named_bits import find_bit
+from dualquery.data.schema.numbers import finite_number
 from dualquery.data.schema.orders import read_order
 from dualquery.data.schema.rules import Follows, Rule, rule_text
 from dualquery.data.schema.table import TableSchema
@@ -20,7 +21,9 @@ from dualquery.questions.columns import allowed_by, cuts_told, pieces_of, values
 from dualquery.questions.plain import read_question
 from dualquery.questions.syntax import (
     SHARE,
+    Among,
     And,
+    Comparison,
     Condition,
     Literals,
     Not,
@@ -169,6 +172,10 @@ def _broken_if(rule: str, schema: TableSchema) -> Condition:
 
 def _sides(rule: str) -> Sequence[str]:
     """Return the parts of a rule between its arrows, which stand between spaces."""
+    if rule.strip().startswith("=>") or rule.strip().endswith("=>"):
+        raise BadInputError(
+            "nothing stands on one side of =>; write, for instance, age<15 => m=never"
+        )
     ends = [found for found in _ARROW.finditer(rule) if found[0].strip() == "=>"]
     starts = [0, *(found.end() for found in ends)]
     return [
@@ -185,6 +192,25 @@ def _condition(text: str, schema: TableSchema) -> Condition:
             "age<15 => marital=never"
         )
     return question.condition
+
+
+def _require_whole_buckets(literal: Literals, column: Column) -> None:
+    """Refuse a number that would stand for other numbers of its bucket, too."""
+    if not isinstance(column, Numeric) or not isinstance(literal, Among | Comparison):
+        return
+    if isinstance(literal, Comparison) and literal.relation not in ("=", "!="):
+        return
+    for text in literal.values if isinstance(literal, Among) else (literal.value,):
+        number = finite_number(text)
+        if number is None or text in column.labels:
+            continue
+        bit, _ = find_bit(column, text)
+        (low, high), label = column.bounds[bit], column.labels[bit]
+        if low < high and column.rules[bit] != number:
+            raise BadInputError(
+                f"column {column.name!r} has one bucket, {label}, for {text} and other numbers; "
+                f"write {column.name}={label} if all of them are meant, or add edges around {text}"
+            )
 
 
 def _names(rule: Rule, schema: TableSchema) -> frozenset[str]:
@@ -208,6 +234,8 @@ def _of_condition(condition: Condition, schema: TableSchema) -> Iterator[Box]:
     whole: dict[int, int] = {}
     for name, (number, column) in columns.items():
         own = {each: allowed_by(each, column) for each in literals if each.column == name}
+        for each in own:
+            _require_whole_buckets(each, column)
         if cut := cuts_told(column, own.values()):
             cut = cut.partition(", as if")[0]
             raise BadInputError(

@@ -207,6 +207,8 @@ def _tables(stored: dict[str, Any], folder: Path) -> Iterator[str]:
         half = math.ceil(-math.log(1 - intervals["level"]) * ground["scale"])
         if events[0]["kind"] == "gaussian":
             half = NormalDist().inv_cdf((1 + intervals["level"]) / 2) * ground["scale"]
-        width = (high - low)[(low > 0) & (high < 1)]
-        if "literal_1" in table.column_names and not np.allclose(width, 2 * half / stored["rows"]):
+        half /= stored["rows"]
+        # Nearer to 0 or 1 they are shorter.
+        width = (high - low)[(low >= half) & (high <= 1 - half)]
+        if "literal_1" in table.column_names and not np.allclose(width, 2 * half):
             yield "the intervals have another width than the noise gives them"

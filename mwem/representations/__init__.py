@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from dualquery.queries.products import Products
 from dualquery.runtime.errors import BadInputError
+from mwem.columns import Columns
 from mwem.representations.junction_tree import JunctionTree
 from mwem.representations.product import Factored, Histogram, require_memory
 from mwem.representations.protocol import Representation
@@ -34,9 +35,9 @@ _SMALL = 1 << 12
 def choose(name: Name, queries: Products, iterations: int, memory: int, noisy_init: bool) -> Name:
     """Return the name of the representation to use: ``auto`` is the cheapest one that is exact.
 
-    Public facts decide. A noisy start gives every cell a weight of its own, so it needs the
-    explicit vector; in small domains that is the fastest, too. Otherwise it is the junction tree,
-    which in the worst case has the components of `Factored` as its cliques.
+    Public facts decide. Noisy counts of all cells give every cell a weight of its own, so they need
+    the explicit vector; in small domains that is the fastest, too. Otherwise it is the junction
+    tree, which in the worst case has the components of `Factored` as its cliques.
 
     Raises
     ------
@@ -63,11 +64,12 @@ def make(
     queries: Products,
     memory: int,
     threads: int,
-    prior: NDArray[np.float64] | None = None,
+    start: Columns | NDArray[np.float64] | None = None,
 ) -> Representation:
-    """Build a representation at A_0: uniform, or ``prior`` for a histogram."""
+    """Build a representation at A_0: uniform, independent columns, or any array for a histogram."""
     if name == "histogram":
-        return Histogram(queries, memory, threads, prior)
+        return Histogram(queries, memory, threads, start)
+    assert not isinstance(start, np.ndarray)
     if name == "factored":
-        return Factored(queries, memory, threads)
-    return JunctionTree(queries, memory, threads)
+        return Factored(queries, memory, threads, start)
+    return JunctionTree(queries, memory, threads, start)

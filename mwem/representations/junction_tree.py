@@ -12,12 +12,12 @@ from dualquery.runtime.errors import BadInputError
 from mwem.answer_kernels import TablePool
 from mwem.answers import ColumnMarginals, answer
 from mwem.coarsening import Coarsening
+from mwem.columns import Columns
 from mwem.history import History
 from mwem.representations import forest_kernels as kernels
 from mwem.representations.forest_kernels import Beliefs, Forest, Supports
 from mwem.representations.inference import Marginals
 from mwem.representations.triangulation import Elimination, eliminate, forest, grown_cells
-from mwem.representations.uniform import uniform_values
 
 CELL_BYTES = 64
 """Memory of a clique's cell: its tables, and maps to separators."""
@@ -41,13 +41,17 @@ class JunctionTree:
         Limit in bytes.
     threads
         Threads; the distribution does not depend on it.
+    start
+        The distribution A_0; None for the uniform one.
     """
 
     name = "junction-tree"
 
-    def __init__(self, queries: Products, memory: int, threads: int = 1) -> None:
-        self._full_sizes = queries.sizes
-        self._coarsening = Coarsening(queries)
+    def __init__(
+        self, queries: Products, memory: int, threads: int = 1, start: Columns | None = None
+    ) -> None:
+        self._start = Columns.uniform(queries.sizes) if start is None else start
+        self._coarsening = Coarsening(queries, self._start)
         self._memory = memory
         self._threads = threads
         self._history = History()
@@ -61,7 +65,7 @@ class JunctionTree:
         """Return the answer of every query, float64, shape ``(m,)``."""
         queries = self._coarsening.queries
         component = np.arange(len(queries.sizes), dtype=np.int32)
-        columns = ColumnMarginals(queries.sizes)
+        columns = ColumnMarginals(Columns.uniform(queries.sizes), queries.cumulative)
         if self._forest is None:
             return answer(queries, component, columns, _no_tables, self._threads)
         forest = self._forest
@@ -145,7 +149,7 @@ class JunctionTree:
 
     def sample(self, count: int, generator: np.random.Generator) -> NDArray[Any]:
         """Draw values of all columns: integers, shape ``(count, columns)``."""
-        values = uniform_values(self._full_sizes, count, generator)
+        values = self._start.sample(count, generator)
         if self._forest is None:
             return values
         forest = self._forest

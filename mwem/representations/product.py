@@ -12,8 +12,8 @@ from dualquery.queries.products import Products
 from dualquery.runtime.errors import BadInputError
 from mwem.answer_kernels import TablePool
 from mwem.answers import ColumnMarginals, answer
+from mwem.columns import Columns
 from mwem.representations.dense import Dense
-from mwem.representations.uniform import uniform_values
 
 CELL_BYTES = 28
 """Memory of a cell: its share, its inclusive marginal, its class and what they are made from."""
@@ -36,12 +36,17 @@ class Factored:
         Limit in bytes.
     threads
         Threads; the distribution does not depend on it.
+    start
+        The distribution A_0; None for the uniform one.
     """
 
     name = "factored"
 
-    def __init__(self, queries: Products, memory: int, threads: int = 1) -> None:
+    def __init__(
+        self, queries: Products, memory: int, threads: int = 1, start: Columns | None = None
+    ) -> None:
         self._queries = queries
+        self._start = Columns.uniform(queries.sizes) if start is None else start
         self._memory = memory
         self._threads = threads
         self._component = np.arange(len(queries.sizes), dtype=np.int32)
@@ -51,7 +56,7 @@ class Factored:
     def answers(self) -> NDArray[np.float64]:
         """Return the answer of every query, float64, shape ``(m,)``."""
         inclusive = {number: dense.inclusive() for number, dense in self._dense.items()}
-        columns = ColumnMarginals(self._queries.sizes, self._queries.cumulative)
+        columns = ColumnMarginals(self._start, self._queries.cumulative)
         stride = np.zeros(len(self._queries.sizes) + 1, dtype=np.int64)
         start = np.zeros(len(self._queries.sizes), dtype=np.int64)
         used = 0
@@ -116,7 +121,7 @@ class Factored:
 
     def sample(self, count: int, generator: np.random.Generator) -> NDArray[Any]:
         """Draw values of all columns: integers, shape ``(count, columns)``."""
-        values = uniform_values(self._queries.sizes, count, generator)
+        values = self._start.sample(count, generator)
         for dense in self._dense.values():
             values[:, list(dense.columns)] = dense.sample(count, generator)
         return values
@@ -135,7 +140,7 @@ class Factored:
         require_memory(self._queries, columns, measured, self._memory)
         if len(numbers) == 1 and numbers[0] in self._dense:
             return self._dense[numbers[0]]
-        merged = Dense(self._queries, columns)
+        merged = Dense(self._queries, columns, self._start.cells(columns))
         old = [self._dense.pop(number) for number in numbers if number in self._dense]
         for number, (dense, place) in enumerate(self._places):
             if any(dense is one for one in old):
@@ -156,8 +161,9 @@ class Histogram(Factored):
     ----------
     queries, memory, threads
         As for `Factored`.
-    prior
-        float64, one axis a column: the distribution A_0, positive; None for the uniform one.
+    start
+        The distribution A_0: independent columns, or float64, one axis a column, positive; None for
+        the uniform one.
 
     Raises
     ------
@@ -172,13 +178,18 @@ class Histogram(Factored):
         queries: Products,
         memory: int,
         threads: int = 1,
-        prior: NDArray[np.float64] | None = None,
+        start: Columns | NDArray[np.float64] | None = None,
     ) -> None:
-        super().__init__(queries, memory, threads)
         columns = tuple(range(len(queries.sizes)))
         require_memory(queries, columns, 0, memory)
+        if isinstance(start, np.ndarray):
+            super().__init__(queries, memory, threads)
+            prior: NDArray[np.float64] | None = start.ravel()
+        else:
+            super().__init__(queries, memory, threads, start)
+            prior = self._start.cells(columns)
         self._component[:] = 0
-        self._dense = {0: Dense(queries, columns, None if prior is None else prior.ravel())}
+        self._dense = {0: Dense(queries, columns, prior)}
 
     def shares(self) -> NDArray[np.float64]:
         """Return the share of every cell: one axis a column."""

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from dualquery.queries.counting.passes import CountingPass
 from dualquery.runtime.workers import workers
+from mwem.layout import Layout
 from mwem.sampled import gibbs_kernels as kernels
-from mwem.sampled.layout import Layout
 from mwem.sampled.measured_tables import MeasuredTables
 from mwem.sampled.population import PopulationRows
 from mwem.sampled.targets import target_shares

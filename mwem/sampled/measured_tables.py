@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from mwem.layout import Layout
 from mwem.sampled.gibbs_kernels import Places, Touches
-from mwem.sampled.layout import Layout
 
 
 @dataclass(frozen=True, eq=False)

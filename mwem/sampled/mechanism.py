@@ -41,18 +41,16 @@ from dualquery.room.noise.gaussian import Gaussian
 from dualquery.room.sensitivity.moves import table_moves
 from dualquery.room.statistics import AllQueries, SomeQueries
 from dualquery.runtime.errors import BadInputError
+from mwem.layout import Layout
 from mwem.sampled.family import SampledFamily
 from mwem.sampled.intervals import kept_measurements, table_intervals
-from mwem.sampled.layout import Layout
 from mwem.sampled.measurements import Measurements
 from mwem.sampled.rounds import play, refine
 from mwem.sampled.spending import Spending, default_rounds, spend
+from mwem.single_bits import WithSingleBits
 
 MOST_LITERALS = 8
 """Literals of a query: its table has a cell for each of their sign patterns."""
-
-_LEAST_SHARE = 0.1
-"""Standard deviations of the start's noise that every value of a column gets at least."""
 
 
 @dataclass(frozen=True)
@@ -111,17 +109,8 @@ class MwemSampled(Mechanism[SampledDetails]):
         check_number(self, "a power from 0 to 4", lambda x: 0 <= x <= 4, "growth")
 
     def statistics(self, queries: Queries) -> Workload:
-        """Hold the queries' own answers, then the count of every bit that they mention."""
-        workload = require_conjunctions(queries)
-        single = mentioned_bits(workload).literals
-        padded = np.full((len(single), workload.way), -1, np.int32)
-        padded[:, :1] = single
-        return Workload(
-            np.concatenate((workload.literals, padded)),
-            workload.domain,
-            {"kind": "with single bits", "of": dict(workload.description)},
-            repeats=True,
-        )
+        """Hold the queries' own answers, and the count of every bit of the columns they mention."""
+        return WithSingleBits.of(require_conjunctions(queries)).held
 
     def plan(self, task: Task, budget: Budget) -> Plan[SampledDetails]:
         """Fix the rounds and the noise of every draw from public facts."""
@@ -137,7 +126,7 @@ class MwemSampled(Mechanism[SampledDetails]):
         rounds = self.rounds or default_rounds(
             rho, task.n // budget.neighbours.steps, len(layout.columns)
         )
-        start = AllQueries().moves(mentioned_bits(workload), budget.neighbours)
+        start = AllQueries().moves(WithSingleBits.of(workload).single, budget.neighbours)
         table = table_moves(budget.neighbours)
         rounds = min(rounds, different_bits(workload.literals))
 
@@ -172,13 +161,12 @@ class MwemSampled(Mechanism[SampledDetails]):
         workload, n = task.workload, task.n
         generator = np.random.default_rng(session.public_seed)
         layout = Layout.of(workload)
-        single = np.arange(len(workload), len(workload) + len(layout.bits))
-        counts = curator.measure(SomeQueries(single), Gaussian(spending.start_scale)).astype(
-            np.float64
-        )
+        counted = WithSingleBits.of(workload)
+        single = SomeQueries(counted.places)
+        counts = curator.measure(single, Gaussian(spending.start_scale)).astype(np.float64)
         family = SampledFamily.independent(
             layout,
-            layout.base(counts / n, _LEAST_SHARE * spending.start_scale / n),
+            layout.base(counts / n, spending.start_scale / n),
             workload.way,
             chosen.population,
             generator,
@@ -186,7 +174,8 @@ class MwemSampled(Mechanism[SampledDetails]):
         )
         measurements = Measurements(n, workload.way)
         measurements.add_bits(layout.bits, counts, spending.start_scale)
-        trace = play(curator, workload, family, measurements, spending, session.progress)
+        held = len(counted.held)
+        trace = play(curator, workload, family, measurements, spending, held, session.progress)
         answers, last = refine(workload, family)
         family.resample(family.rake(), chosen.records)
         return Outcome(
@@ -197,9 +186,3 @@ class MwemSampled(Mechanism[SampledDetails]):
             intervals=table_intervals(trace, workload, n, spending),
             measurements=kept_measurements(layout.bits, counts, trace, workload, n, spending),
         )
-
-
-def mentioned_bits(workload: Workload) -> Workload:
-    """Return the workload of the single bits of all columns that some query mentions."""
-    bits = Layout.of(workload).bits
-    return Workload((2 * bits)[:, None], workload.domain, {"kind": "one-way"})

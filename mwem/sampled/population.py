@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.rows.protocol import BLOCK_ROWS, BLOCK_WORDS
+from mwem.layout import Layout
 from mwem.sampled import gibbs_kernels as kernels
-from mwem.sampled.layout import Layout
 
 
 @dataclass(frozen=True, eq=False)

@@ -43,6 +43,7 @@ def play(
     family: SampledFamily,
     measurements: Measurements,
     spending: Spending,
+    held: int,
     progress: Callable[[int, int], None],
 ) -> list[dict[str, Any]]:
     """Run all rounds; return the trace, one JSON-able line a round, all of it public.
@@ -59,12 +60,14 @@ def play(
         What was measured before; updated.
     spending
         The noise of every draw.
+    held
+        Number of the room's queries.
     progress
         Called after every round.
     """
     counting = CountingPass(workload.literals)
     bits = np.where(workload.literals >= 0, workload.literals >> 1, np.int32(-1))
-    allowed = np.zeros(len(workload) + len(family.layout.bits), np.bool_)
+    allowed = np.zeros(held, np.bool_)
     allowed[: len(workload)] = True
     model = np.zeros(len(allowed))
     n = measurements.n

@@ -48,7 +48,7 @@ def test_values_are_in_no_order() -> None:
     assert abs(np.corrcoef(even, np.arange(len(even)))[0, 1]) < 0.03  # 4 standard deviations
 
 
-@pytest.mark.parametrize("within", ["uniform", "log-uniform", ("uniform", "log-uniform", 7.5)])
+@pytest.mark.parametrize("within", ["uniform", "log-uniform", ("sloped", "log-uniform", 7.5)])
 @pytest.mark.parametrize("integer", [False, True])
 def test_stated_means_are_those_of_what_is_drawn(within, integer: bool) -> None:
     if integer and not isinstance(within, str):
@@ -65,7 +65,7 @@ edges = st.lists(
 ).map(sorted)
 
 
-@given(edges, st.sampled_from(["uniform", "log-uniform"]), st.integers(0, 1000))
+@given(edges, st.sampled_from(["uniform", "sloped", "log-uniform"]), st.integers(0, 1000))
 def test_what_is_drawn_is_encoded_to_the_same_bits(ends, within, seed) -> None:
     try:
         column = Numeric("x", tuple(ends), within=within)
@@ -140,7 +140,7 @@ def test_a_schema_with_rules_comes_back_from_json() -> None:
 @pytest.mark.parametrize(
     ("within", "message"),
     [
-        ("often", "within is 'often'; it must be uniform or log-uniform"),
+        ("often", "within is 'often'; it must be uniform or sloped or log-uniform"),
         (["uniform"], "a rule for each of the 2 buckets"),
         (5, "a rule for each of the 2 buckets"),
         ("log-uniform", "log-uniform is for buckets above 0"),
@@ -149,7 +149,7 @@ def test_a_schema_with_rules_comes_back_from_json() -> None:
         (["uniform", []], "the list of values is empty"),
         (["uniform", [6, True]], "True is not a number"),
         (["uniform", ["6"]], "'6' is not a number"),
-        (["uniform", "seldom"], "'seldom' is none of uniform, log-uniform"),
+        (["uniform", "seldom"], "'seldom' is none of uniform, sloped, log-uniform"),
         (["uniform", None], "None is not a number"),
         (["uniform", float("nan")], "nan is no whole number"),
     ],

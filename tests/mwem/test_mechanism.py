@@ -9,6 +9,7 @@ import pytest
 
 import dualquery
 from dualquery.data.domain import Domain
+from dualquery.mechanisms.baselines.product import product_answers
 from dualquery.mechanisms.protocol import Budget, Session, Task
 from dualquery.mechanisms.registry import configure
 from dualquery.privacy.accountants.choice import best
@@ -16,6 +17,7 @@ from dualquery.privacy.events import GaussianNoise, LaplaceNoise, SampledQueries
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.generate.marginals import all_marginals
 from dualquery.queries.generate.random import count_distinct, random_conjunctions
+from dualquery.queries.parities import Parities
 from dualquery.room.curator import Curator
 from dualquery.room.randomness import SeededRandomness
 from dualquery.rows.histogram import Histogram as CellCounts
@@ -60,7 +62,8 @@ def run(
     task = Task(workload, len(rows))
     plan = mechanism.plan(task, budget)
     source = SeededRandomness(seed)
-    curator = Curator(records_of(rows), workload, plan.schedule, source, **of_the_room)
+    held = mechanism.statistics(workload)
+    curator = Curator(records_of(rows), held, plan.schedule, source, **of_the_room)
     return plan, mechanism.run(task, plan, curator, Session(public_seed=seed))
 
 
@@ -75,12 +78,16 @@ def truth(workload: Workload = WORKLOAD) -> np.ndarray:
         ({}, Budget(2.0, 1e-7)),
         ({"noisy_init": True, "init_budget": 0.3}, Budget(4.0, 0.0)),
         ({"noisy_init": True, "init_budget": 0.3}, Budget(2.0, 1e-7)),
+        ({"start": "independent"}, Budget(2.0, 0.0)),
+        ({"start": "independent"}, Budget(2.0, 1e-7)),
+        ({"start": "independent", "cuboids": True, "iterations": 5}, Budget(2.0, 0.0)),
+        ({"start": "independent", "average": True}, Budget(4.0, 0.0)),
         ({"representation": "factored"}, Budget(2.0, 0.0)),
         ({"representation": "junction-tree"}, Budget(2.0, 0.0)),
     ],
 )
 def test_it_learns_the_data(options, budget) -> None:
-    plan, outcome = run(Mwem(iterations=12, **options), budget)
+    plan, outcome = run(Mwem(**{"iterations": 12, **options}), budget)
     start = np.abs(truth() - run(Mwem(iterations=1), Budget(1e-3, 0.0))[1].answers)
     assert np.abs(outcome.answers - truth()).mean() < 0.3 * start.mean()
     assert outcome.answers.min() >= 0
@@ -92,9 +99,42 @@ def test_the_schedule_lists_the_run_in_order() -> None:
     pure = Mwem(iterations=2, noisy_init=True).plan(Task(WORKLOAD, 100), Budget(1.0, 0.0))
     kinds = [type(event) for event in pure.schedule]
     assert kinds == [LaplaceNoise] + 2 * [SampledQueries, LaplaceNoise]
+    columns = Mwem(iterations=2, start="independent").plan(Task(WORKLOAD, 100), Budget(1.0, 1e-6))
+    kinds = [type(event) for event in columns.schedule]
+    assert kinds == [GaussianNoise] + 2 * [SampledQueries, GaussianNoise]
     noisy = Mwem(iterations=2).plan(Task(WORKLOAD, 100), Budget(1.0, 1e-6))
     assert [type(e) for e in noisy.schedule] == 2 * [SampledQueries, GaussianNoise]
     assert (pure.accountant, noisy.accountant) == ("advanced", "exact")
+
+
+def test_measured_columns_are_the_start_and_are_kept() -> None:
+    """Of a budget that leaves nothing to doubt. The average of one distribution is A_0."""
+    mechanism = Mwem(iterations=1, start="independent", average=True)
+    _, outcome = run(mechanism, Budget(1e6, 0.0))
+    shares = table().mean(axis=0)
+    np.testing.assert_allclose(outcome.answers, product_answers(WORKLOAD, shares), atol=1e-3)
+    np.testing.assert_allclose(outcome.records.mean(axis=0), shares, atol=0.05)
+    assert outcome.measurements is not None
+    assert len(outcome.measurements) == DOMAIN.bits + 1
+    np.testing.assert_allclose(outcome.measurements.values[:-1], shares, atol=1e-3)
+    assert outcome.trace[0]["query"] < len(WORKLOAD)  # not one that the start has measured
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"start": "independent", "noisy_init": True}, "take one"),
+        ({"start": "random"}, "start is 'random'"),
+    ],
+)
+def test_a_start_that_cannot_be(options, message) -> None:
+    with pytest.raises(BadInputError, match=message):
+        Mwem(**options)
+
+
+def test_columns_are_measured_for_conjunctions_only() -> None:
+    with pytest.raises(BadInputError, match="conjunctions"):
+        Mwem(start="independent").plan(Task(Parities(DOMAIN, 1), 100), Budget(1.0, 0.0))
 
 
 @pytest.mark.parametrize(

@@ -12,10 +12,30 @@ from dualquery.queries.conjunctions import Workload
 from dualquery.queries.generate.random import random_conjunctions
 from dualquery.queries.products import Products
 from dualquery.runtime.errors import BadInputError
+from mwem.columns import Columns
 from mwem.representations import Factored, Histogram, JunctionTree, choose, make
 from tests.cases import MEMORY, domain_of, parities, random_case, truth_table
 
 KINDS = (Histogram, Factored, JunctionTree)
+STARTS = ("uniform", "independent")
+
+
+def columns_of(queries: Products, start: str, seed: int) -> Columns:
+    """Return uniform columns, or some of random shares and some that stay uniform."""
+    columns = Columns.uniform(queries.sizes)
+    if start == "independent":
+        generator = np.random.default_rng([seed, 2])
+        for column in np.flatnonzero(generator.random(len(queries.sizes)) < 0.8).tolist():
+            columns.of(column)[:] = generator.dirichlet(np.full(queries.sizes[column], 0.7))
+    return columns
+
+
+def cells_of(columns: Columns) -> np.ndarray:
+    """Return the share of every cell, one after another."""
+    shares = np.ones(1)
+    for column in range(len(columns.sizes)):
+        shares = np.outer(shares, columns.of(column)).ravel()
+    return shares
 
 
 def naive_mwem(truth, updates, repetitions, shares):
@@ -42,16 +62,18 @@ def random_updates(seed: int, m: int, count: int):
 
 
 @pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("start", STARTS)
 @pytest.mark.parametrize("kind", KINDS)
-def test_answers_are_those_of_figure_1(kind, seed: int) -> None:
+def test_answers_are_those_of_figure_1(kind, start: str, seed: int) -> None:
     workload = random_case(seed, most_columns=5)
     queries = Products.of_conjunctions(workload)
     truth = truth_table(workload)
     updates = random_updates(seed, len(workload), 5)
-    representation = kind(queries, MEMORY)
+    columns = columns_of(queries, start, seed)
+    representation = kind(queries, MEMORY, start=columns)
+    np.testing.assert_allclose(representation.answers(), truth @ cells_of(columns), atol=1e-12)
     measured(queries, updates, 3, representation)
-    start = np.full(truth.shape[1], 1 / truth.shape[1])
-    expected = truth @ naive_mwem(truth, updates, 3, start)
+    expected = truth @ naive_mwem(truth, updates, 3, cells_of(columns))
     np.testing.assert_allclose(representation.answers(), expected, atol=1e-12)
 
 
@@ -60,7 +82,8 @@ def test_three_representations_agree(block: int) -> None:
     """200 random cases; after each of up to 8 measurements the answers agree within 1e-9."""
     for seed in range(100 + 20 * block, 120 + 20 * block):
         queries = Products.of_conjunctions(random_case(seed))
-        three = [kind(queries, MEMORY, threads=1 + seed % 2) for kind in KINDS]
+        start = columns_of(queries, STARTS[seed // 2 % 2], seed)
+        three = [kind(queries, MEMORY, 1 + seed % 2, start) for kind in KINDS]
         for step in random_updates(seed, len(queries), 8):
             measured(queries, [step], 3, *three)
             first, *others = [one.answers() for one in three]
@@ -109,7 +132,7 @@ def test_a_histogram_may_start_anywhere() -> None:
     queries = Products.of_conjunctions(workload)
     truth = truth_table(workload)
     prior = np.random.default_rng(0).random(tuple(queries.sizes))
-    histogram = Histogram(queries, MEMORY, prior=prior)
+    histogram = Histogram(queries, MEMORY, start=prior)
     updates = random_updates(3, len(workload), 4)
     measured(queries, updates, 2, histogram)
     expected = naive_mwem(truth, updates, 2, prior.ravel() / prior.sum())
@@ -128,8 +151,9 @@ def test_extreme_targets_overflow_nothing(kind) -> None:
     assert answers[0] + answers[1] == pytest.approx(answers[2], abs=1e-12)
 
 
+@pytest.mark.parametrize("start", STARTS)
 @pytest.mark.parametrize("kind", KINDS)
-def test_samples_follow_the_distribution(kind) -> None:
+def test_samples_follow_the_distribution(kind, start: str) -> None:
     """Chi-square over all cells at level 1e-4, one fixed seed."""
     domain = domain_of(1, 3, 1, 1, 1)
     literals = np.array([[0, 2], [4, 8], [8, 10], [10, 12], [1, 13]], np.int32)
@@ -137,9 +161,10 @@ def test_samples_follow_the_distribution(kind) -> None:
     queries = Products.of_conjunctions(workload)
     truth = truth_table(workload)
     updates = [(0, 0.5), (1, 0.4), (2, 0.02), (3, 0.6)]
-    representation = kind(queries, MEMORY)
+    columns = columns_of(queries, start, seed=1)
+    representation = kind(queries, MEMORY, start=columns)
     measured(queries, updates, 5, representation)
-    shares = naive_mwem(truth, updates, 5, np.full(truth.shape[1], 1 / truth.shape[1]))
+    shares = naive_mwem(truth, updates, 5, cells_of(columns))
     draws = 100_000
     values = representation.sample(draws, np.random.default_rng(1))
     cells = np.ravel_multi_index(tuple(values.T.astype(int)), tuple(queries.sizes))

@@ -25,15 +25,16 @@ from dualquery.room.sensitivity.bounds import differing_queries
 from dualquery.room.sensitivity.moves import Moves
 from dualquery.room.statistics import QueryTable, SomeQueries
 from dualquery.runtime.errors import BadInputError
+from mwem.layout import Layout
 from mwem.sampled.family import SampledFamily
 from mwem.sampled.fitting import FitLimits, fit
-from mwem.sampled.layout import Layout
 from mwem.sampled.measured_tables import possible_cells
 from mwem.sampled.measurements import Measurements
-from mwem.sampled.mechanism import MwemSampled, mentioned_bits
+from mwem.sampled.mechanism import MwemSampled
 from mwem.sampled.population import PopulationRows
 from mwem.sampled.spending import FEWEST_ROUNDS, MOST_ROUNDS, default_rounds, spend
 from mwem.sampled.targets import FLOOR, target_shares
+from mwem.single_bits import WithSingleBits
 from tests.cases import all_records, domain_of, random_case, records_of
 from tests.tables import legal, random_records
 
@@ -51,7 +52,7 @@ def family_of(
     """Return a family with tables over the first queries' bits and random factors."""
     generator = np.random.default_rng(seed)
     layout = Layout.of(workload)
-    base = layout.base(generator.random(len(layout.bits)), 0.05)
+    base = layout.base(generator.random(len(layout.bits)), 0.5)
     family = SampledFamily.independent(layout, base, workload.way, records, generator, threads)
     for query in range(len(workload) if tables is None else tables):
         bits = bits_of(workload)[query]
@@ -113,7 +114,7 @@ def test_rows_are_streamed_unpacked_and_added_up_as_records_are() -> None:
 def test_possible_cells_are_those_of_some_legal_record(seed) -> None:
     generator = np.random.default_rng(seed)
     domain = domain_of(*generator.choice([1, 2, 3], 3).tolist())
-    layout = Layout.of(mentioned_bits(Workload((2 * np.arange(domain.bits))[:, None], domain)))
+    layout = Layout.of(Workload((2 * np.arange(domain.bits))[:, None], domain))
     size = int(generator.integers(1, domain.bits + 1))
     bits = np.sort(generator.choice(domain.bits, size, replace=False)).astype(np.int32)
     padded = np.append(bits, np.int32(-1))
@@ -222,7 +223,7 @@ def fitted_family(workload: Workload, data: np.ndarray, records: int) -> Sampled
     """Return a family of independent columns, aimed at the exact tables of the queries' bits."""
     layout = Layout.of(workload)
     family = SampledFamily.independent(
-        layout, layout.base(data.mean(axis=0), 1e-9), 3, records, np.random.default_rng(0), 2
+        layout, layout.base(data.mean(axis=0), 1e-8), 3, records, np.random.default_rng(0), 2
     )
     measurements = Measurements(len(data), 3)
     for bits in bits_of(workload):
@@ -393,7 +394,7 @@ def test_a_part_is_measured_at_its_own_sensitivity_and_charged_before_the_draw()
     workload = random_conjunctions(domain_of(1, 3, 1, 4, 1), 40, 2, True, 0)
     statistics = MwemSampled().statistics(workload)
     part = np.arange(len(workload), len(statistics))
-    count = differing_queries(mentioned_bits(workload)).count
+    count = differing_queries(WithSingleBits.of(workload).single).count
     assert count == 7  # three binary columns, and two bits of each of two one-hot columns
     rows = random_records(workload.domain, 50, np.random.default_rng(0))
 

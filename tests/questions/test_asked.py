@@ -202,7 +202,7 @@ def test_the_canonical_text_shows_what_a_value_stands_for(text: str, shown: str)
         ("AGE>=3", "there is no column 'AGE'; did you mean 'age'?"),
         ("sex=female or flag", "has no value 'female'; did you mean 'Female'?"),
         ("mean(sex)", "column 'sex' holds texts, such as 'Male', so it has no mean"),
-        ("median(sex)", "so it has no quantile"),
+        ("median(sex)", "so it has no median or quantile"),
         ("sum(flag)", "so it has no sum"),
         ("sex>=3", "so it has no order"),
         ("edu>2.5", "the merged category '2.3' lies on both sides of 2.5"),
@@ -300,4 +300,4 @@ def test_quantiles_and_cuts_heed_how_the_schema_says_that_numbers_lie() -> None:
     weights = cut.numerator.likely.terms[0][0]
     assert weights.tolist() == [0.0, 0.0, 0.25, 1.0]
     assert cut.numerator.low.terms[0][0].tolist() == [0.0, 0.0, 0.0, 1.0]
-    assert "as declared" in cut.remark
+    assert "as the schema says" in cut.remark

@@ -62,6 +62,7 @@ class Made:
     n: int = len(ROWS)
     means: Any = ()
     schema: TableSchema = SCHEMA
+    drawn_by: TableSchema = SCHEMA
     options: Any = None
     workload: Any = None
     answers: Any = None
@@ -187,6 +188,7 @@ def test_impossible_and_nearly_empty_questions_do_not_crash() -> None:
     ):
         (empty,) = answer_queries(made, [text])
         assert empty["answer"] is None, text
+        assert "excludes itself" in empty["basis"]
     (rare,) = answer_queries(made, ["sex=Female given smoker & sex=Male"])
     assert (rare["low"], rare["high"]) == (0, 1)
     assert "may be none" in rare["basis"]

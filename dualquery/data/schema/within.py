@@ -1,7 +1,9 @@
 """How numbers lie within a bucket: public, said by the schema, and drawn from for records.
 
-A bucket's rule is ``"uniform"``, ``"log-uniform"`` (the logarithms are uniform), a number (the only
-one that is used), or a list of numbers, each as likely as often as it is listed.
+A bucket's rule is ``"uniform"``, ``"sloped"`` (denser towards the denser one of the buckets beside
+it, as a release's shares tell; uniform until there is a release), ``"log-uniform"`` (the logarithms
+are uniform), a number (the only one that is used), or a list of numbers, each as likely as often as
+it is listed.
 """
 
 from __future__ import annotations
@@ -21,7 +23,9 @@ Rule: TypeAlias = str | float | tuple[float, ...]
 
 Within: TypeAlias = Rule | tuple[Rule, ...]
 
-SPREADS = ("uniform", "log-uniform")
+SLOPED = "sloped"
+
+SPREADS = ("uniform", SLOPED, "log-uniform")
 
 Bounds: TypeAlias = Sequence[tuple[float, float]]
 """Lowest and highest value of each bucket; whole numbers if all values are."""
@@ -49,7 +53,7 @@ def rules_of(name: str, within: object, bounds: Bounds, integer: bool) -> tuple[
     Raises
     ------
     BadInputError
-        If a rule is none of the four kinds, names a number outside its bucket or not a whole one
+        If a rule is none of these kinds, names a number outside its bucket or not a whole one
         where these are needed, or is log-uniform for a bucket that is not above 0.
     """
     if isinstance(within, str):
@@ -104,7 +108,7 @@ def drawn(
     if isinstance(rule, tuple):
         return np.array(rule)[(places * len(rule)).astype(np.int64)]
     low, top = ends[0], _top(ends, integer)
-    even = rule == "uniform"
+    even = rule != "log-uniform"
     if not even:
         low, top = math.log(low), math.log(top)
     # Each end by its part: the distance of two huge ones may be infinite.
@@ -121,7 +125,7 @@ def mean_of(rule: Rule, ends: tuple[float, float], integer: bool) -> float:
         return rule
     if isinstance(rule, tuple):
         return math.fsum(rule) / len(rule)
-    if rule == "uniform":
+    if rule != "log-uniform":
         return low / 2 + high / 2
     if low == high:
         return low
@@ -145,7 +149,7 @@ def part_between(
         inside = [value for value in listed if low <= value < high or value == high == top]
         mean = math.fsum(inside) / len(inside) if inside else middle
         return len(inside) / len(listed), mean
-    if rule == "uniform":
+    if rule != "log-uniform":
         return (high - low) / (top - ends[0]), middle
     part = math.log(high / low) / math.log(top / ends[0])
     return part, mean_of(rule, (low, last), integer)

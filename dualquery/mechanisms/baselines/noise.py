@@ -6,7 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dualquery.estimates.intervals import gaussian_half_width, laplace_half_width
+import numpy as np
+from numpy.typing import NDArray
+
+from dualquery.estimates.intervals import Intervals, laplace_half_width
 from dualquery.estimates.measurements import NoiseKind, laplace_deviation
 from dualquery.mechanisms.protocol import Budget, Details, Plan
 from dualquery.privacy.accountants.choice import best
@@ -22,6 +25,8 @@ from dualquery.room.noise.laplace import Laplace
 from dualquery.room.sensitivity.moves import Moves
 from dualquery.room.statistics import AllQueries, PrivateStatistic
 
+Float64 = NDArray[np.float64]
+
 _COUNTS = AllQueries()
 
 _HEADROOM = 1.0 + 1e-11
@@ -35,12 +40,17 @@ class Noise:
     kind: NoiseKind
     scale: float
 
-    @property
-    def half_width(self) -> float:
-        """Half the width of an interval around a measured count, in steps."""
+    def intervals(
+        self, measured: Float64, unit: float, low: float, high: float, basis: str, absent: Float64
+    ) -> Intervals:
+        """Return intervals around measured answers; ``unit`` is what a step is of them.
+
+        The rest as of `Intervals.around`.
+        """
         if self.kind == "gaussian":
-            return gaussian_half_width(self.scale)
-        return laplace_half_width(self.scale)
+            return Intervals.of_gaussian(measured, self.scale * unit, low, high, basis, absent)
+        half_width = laplace_half_width(self.scale) * unit
+        return Intervals.around(measured, half_width, low, high, basis, absent)
 
     @property
     def deviation(self) -> float:

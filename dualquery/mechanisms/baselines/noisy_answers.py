@@ -8,7 +8,6 @@ from typing import ClassVar
 import numpy as np
 
 from dualquery.estimates.expected import ExpectedError, noise_error
-from dualquery.estimates.intervals import Intervals
 from dualquery.estimates.measurements import Measurements
 from dualquery.mechanisms.baselines.noise import NoisyCounts, plan_noisy_counts
 from dualquery.mechanisms.protocol import Budget, Mechanism, Outcome, Plan, Session, Task
@@ -77,9 +76,9 @@ def noisy_answers(task: Task, plan: Plan[NoisyCounts], curator: Curator) -> Outc
     absent = complemented(queries).astype(float)
     return Outcome(
         answers=np.clip(answers, queries.low, queries.high),
-        intervals=Intervals.around(
+        intervals=noise.intervals(
             answers,
-            noise.half_width * unit,
+            unit,
             queries.low,
             queries.high,
             "from the noise of each answer, each on its own",

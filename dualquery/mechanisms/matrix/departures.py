@@ -9,7 +9,7 @@ the columns A is
 where d_ab is what the pair's mean departs from ``m_a m_b`` and d_A what is left (the start of
 Bahadur's expansion, "A representation of the joint distribution of responses to n dichotomous
 items", 1961). A departure that was not measured is taken to be 0; one that was measured is shrunk
-towards 0, by its noise and by how large departures are expected to be: from columns that are
+towards 0, by its noise and by how large departures turn out to be: from columns that are
 independent the result is never further than a measured departure. Post-processing.
 """
 
@@ -23,6 +23,15 @@ from numpy.typing import NDArray
 from dualquery.room.features import Features
 
 Float64 = NDArray[np.float64]
+
+_SCALES = np.array([0.0, 0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0])
+"""Standard deviations that departures may have, in units of the expected ones."""
+
+_EXPECTED = 8
+"""Departures that the expectation counts for, beside those that were measured."""
+
+_ROUNDS = 50
+"""Of expectation and maximisation."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +52,7 @@ class Departures:
     means: Float64
     expected: Float64
 
-    def shrunk(self, chosen: NDArray[np.int64], noisy: Float64, deviation: float) -> Float64:
+    def products(self, chosen: NDArray[np.int64], noisy: Float64, deviation: float) -> Float64:
         """Return the means of all products: float64, shape ``(f,)``.
 
         Parameters
@@ -57,14 +66,13 @@ class Departures:
         """
         factors = (self.features.bits >= 0).sum(axis=1)
         departures = np.zeros(len(self.features))
-        size = self.expected[chosen]
-        weight = size**2 / (size**2 + deviation**2)
         # Pairs first: the departures of longer products are from what the pairs say.
         for longer in (False, True):
             model = self._means(departures)
             now = (factors[chosen] > 2) == longer
             places = chosen[now]
-            departures[places] = weight[now] * (noisy[now] - model[places])
+            apart = noisy[now] - model[places]
+            departures[places] = shrunk(apart, self.expected[places], deviation)
         model = self._means(np.where(factors == 2, departures, 0.0))
         model[factors > 2] += departures[factors > 2]
         means: Float64 = np.clip(model, -1.0, 1.0)
@@ -92,3 +100,32 @@ class Departures:
         order = np.argsort(keys)
         wanted = first.astype(np.int64) * count + second
         return pairs[order[np.searchsorted(keys, wanted, sorter=order)]]
+
+
+def shrunk(noisy: Float64, expected: Float64, deviation: float) -> Float64:
+    """Return posterior means of departures, by a prior that the noisy ones tell.
+
+    The prior is a mixture of normal distributions around 0 whose standard deviations are multiples
+    of the expected ones (Stephens, "False discovery rates: a new deal", Biostatistics 18, 2017).
+    Where departures are smaller than expected, noise stays out; where a few are large, these stay.
+
+    Parameters
+    ----------
+    noisy, expected
+        float64, shape ``(c,)``: departures with noise, and their expected sizes.
+    deviation
+        Standard deviation of the noise, Gaussian and independent.
+    """
+    signal = np.outer(_SCALES**2, expected**2)
+    variances = signal + deviation**2
+    logs = -0.5 * (np.log(variances) + noisy**2 / variances)
+    likelihood = np.exp(logs - logs.max(axis=0))
+    start = np.where(_SCALES == 1.0, float(_EXPECTED), 0.0)
+    prior = np.full(len(_SCALES), 1.0 / len(_SCALES))
+    for _ in range(_ROUNDS):
+        own = prior[:, None] * likelihood
+        prior = (start + (own / own.sum(axis=0)).sum(axis=1)) / (_EXPECTED + len(noisy))
+    weights = prior[:, None] * likelihood
+    weights /= weights.sum(axis=0)
+    found: Float64 = (weights * (signal / variances)).sum(axis=0) * noisy
+    return found

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.estimates.intervals import Intervals, gaussian_half_width
+from dualquery.estimates.intervals import Intervals
 from dualquery.estimates.measurements import Measurements
 from dualquery.mechanisms.matrix.labels import with_labels
 from dualquery.mechanisms.matrix.measurement import Measurement
@@ -83,9 +83,9 @@ class Drawn:
     def intervals(self) -> Intervals:
         """Return intervals of the true answers."""
         measured = self.measurement
-        return Intervals.around(
+        return Intervals.of_gaussian(
             self.unbiased,
-            gaussian_half_width(1.0) * self.spread,
+            self.spread,
             0.0,
             1.0,
             measured.basis,

@@ -312,7 +312,7 @@ def _of_what_stands_out(
     shares, _ = known.first.combined(known.shares, known.uncertain, second)
     means = np.zeros(domain.bits)
     means[known.first.bits] = np.where(looked.contrasts[:, 0], 1.0 - 2.0 * shares, shares)
-    model = Departures(features, means, expected).shrunk(
+    model = Departures(features, means, expected).products(
         products, np.delete(noisy, single), scale / n
     )
     generator = np.random.default_rng(session.public_seed)

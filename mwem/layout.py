@@ -13,6 +13,9 @@ from dualquery.mechanisms.baselines.independent import to_distributions
 from dualquery.queries.conjunctions import Workload
 from dualquery.runtime.errors import BadInputError
 
+_LEAST_SHARE = 0.1
+"""Standard deviations of the noise that every value of a column gets at least."""
+
 MOST_VALUES = 1 << 16
 """Values of a column that a population can hold."""
 
@@ -82,16 +85,16 @@ class Layout:
         """Return where the values of a column held lie among all, laid end to end."""
         return slice(int(self.starts[column]), int(self.starts[column + 1]))
 
-    def base(self, shares: NDArray[np.float64], least: float) -> NDArray[np.float64]:
+    def base(self, shares: NDArray[np.float64], deviation: float) -> NDArray[np.float64]:
         """Return the distribution of every column from noisy shares of its bits.
 
         Parameters
         ----------
         shares
             float64, shape ``(len(bits),)``: noisy shares of the rows in which each bit is 1.
-        least
-            No value gets less, before the values of a column are made to add up to 1 again: a
-            value that noise cannot tell from zero is not impossible.
+        deviation
+            Of their noise. No value gets less than a part of it, before the values of a column are
+            made to add up to 1 again: what noise cannot tell from zero is not impossible.
 
         Returns
         -------
@@ -105,7 +108,7 @@ class Layout:
         )
         zeros = self.starts[:-1][sizes == 1]
         base[zeros] = 1.0 - base[zeros + 1]
-        base = np.maximum(base, least)
+        base = np.maximum(base, _LEAST_SHARE * deviation)
         totals = np.add.reduceat(base, self.starts[:-1])
         distribution: NDArray[np.float64] = base / np.repeat(totals, np.diff(self.starts))
         return distribution

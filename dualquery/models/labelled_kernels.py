@@ -1,0 +1,48 @@
+"""The compiled loop that draws targets: rounding, what it leaves being carried over."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import float64, int64, void
+
+from dualquery.runtime.array_types import Array, kernel, read_only
+
+
+@kernel(void(read_only(int64, 2), read_only(float64, 2), float64[:, :], int64[:]))
+def round_targets(cells: Array, chances: Array, owed: Array, targets: Array) -> None:
+    """Write a value of the target for each record, in order.
+
+    A record gets the value of which its chance, and what its cells are owed on average, add up to
+    most. The chance is then owed to its cells, and what was given is taken off: the choice is the
+    one after which the squares of all that is owed add up to least.
+
+    Parameters
+    ----------
+    cells
+        int64, shape ``(r, p)``: the cells that a record is in, one of each pair of columns.
+    chances
+        float64, shape ``(r, values)``: of its values; they add up to 1.
+    owed
+        float64, shape ``(cells, values)``: changed in place.
+    targets
+        int64, shape ``(r,)``: result.
+    """
+    pairs, values = cells.shape[1], chances.shape[1]
+    claim = np.empty(values)
+    for record in range(len(cells)):
+        claim[:] = 0.0
+        for pair in range(pairs):
+            cell = cells[record, pair]
+            for value in range(values):
+                claim[value] += owed[cell, value]
+        best = 0
+        for value in range(values):
+            claim[value] += pairs * chances[record, value]
+            if claim[value] > claim[best]:
+                best = value
+        targets[record] = best
+        for pair in range(pairs):
+            cell = cells[record, pair]
+            for value in range(values):
+                owed[cell, value] += chances[record, value]
+            owed[cell, best] -= 1.0
