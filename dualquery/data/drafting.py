@@ -325,10 +325,11 @@ def _mark_remark(profile: Profile) -> str:
     """Return a remark on numbers that may stand for missing values."""
     if not profile.marks:
         return ""
-    marks = " and ".join(f"{mark:g}" for mark in profile.marks)
+    *others, last = (f"{mark:g}" for mark in profile.marks)
+    marks = f"{', '.join(others)} and {last}" if others else last
     return (
         f"; {marks}, apart from all others, may stand for missing values: then empty these cells, "
-        "or list it under missing_values, which holds for all columns"
+        "or name the number under missing_values, which holds for all columns"
     )
 
 
