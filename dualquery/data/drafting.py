@@ -217,6 +217,8 @@ def _few(profile: Profile) -> DraftedColumn:
         remark = "one value only: leave it out if it cannot differ"
     if have_decimal_commas(seen.texts):
         remark += "; if they are numbers, say how they are written with --csv decimal=,"
+    if any(text != text.strip() for text in seen.texts):
+        remark += "; some have spaces around them, which --csv spaces=trim leaves out"
     remark += _count_remark(profile) + _mark_remark(profile)
     if seen.words:
         remark += _rare_remark(profile)
