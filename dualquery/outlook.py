@@ -146,7 +146,7 @@ def outlook(
         delta=share.delta,
         accountant=priced.accountant,
         expected=mechanism.expected_error(task, own),
-        memory=bytes_in_memory(task, bits),
+        memory=bytes_in_memory(task),
         seconds=seconds,
     )
 

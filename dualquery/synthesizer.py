@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dualquery.api import release
-from dualquery.data.frames import FrameKind
+from dualquery.data.frames import FrameKind, as_table
 from dualquery.mechanisms.registry import check_mechanism, has_options, mechanism_names
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.releases.folder import load_release
@@ -178,7 +178,8 @@ class Synthesizer:
         Parameters
         ----------
         X
-            The table, as `dualquery.release` takes it.
+            The table, as `dualquery.release` takes it; or a NumPy matrix of any numbers, whose
+            columns are called ``0``, ``1`` and so on.
         y
             Ignored; scikit-learn's pipelines pass it. A target is a column of the table.
         elsewhere
@@ -196,7 +197,7 @@ class Synthesizer:
                 "one with schema=",
                 stacklevel=2,
             )
-        made = release(X, **self._given())
+        made = release(as_table(X), **self._given())
         if not made.privacy.private:
             warnings.warn(made.privacy.text(), stacklevel=2)
         self.release_ = made  # whatever comes now, it is paid for
@@ -215,9 +216,9 @@ class Synthesizer:
     def sample(self, n: int | None = None, *, seed: int | None = None) -> Any:
         """Return rows in the user's columns: see `Release.sample`.
 
-        ``n`` is by default what the release says of the table's number of rows. A pandas table if
-        one was fitted, else a Polars table, with the types that the fitted table's columns had;
-        categorical ones have the schema's categories.
+        ``n`` is by default what the release says of the table's number of rows. A pandas table
+        or a NumPy matrix if one was fitted, else a Polars table, with the types that the fitted
+        table's columns had; categorical ones have the schema's categories.
         """
         made = self.release
         whole = max(1, made.n // Neighbours.of_options(made.options).copies)

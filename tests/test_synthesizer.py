@@ -6,6 +6,7 @@ import dataclasses
 import inspect
 from collections import Counter
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -142,11 +143,11 @@ def test_pandas_comes_back_with_its_types(typed) -> None:
 
 def test_a_type_that_cannot_hold_the_values_is_left_out() -> None:
     rows = Synthesizer(**QUICK).fit_sample(people(), 50)
-    asked = FrameKind(False, {"job": pl.Int64, "age": pl.Int8, "gone": pl.Int8})
+    asked = FrameKind("polars", {"job": pl.Int64, "age": pl.Int8, "gone": pl.Int8})
     found = asked.made_of(rows, SCHEMA)
     assert (found.schema["job"], found.schema["age"]) == (pl.String, pl.Int8)
     truths = pl.DataFrame({"flag": ["True", "false"]})
-    found = FrameKind(False, {"flag": pl.Boolean}).made_of(truths, SCHEMA)
+    found = FrameKind("polars", {"flag": pl.Boolean}).made_of(truths, SCHEMA)
     assert found["flag"].to_list() == [True, False]
 
 
@@ -194,6 +195,21 @@ def test_a_pandas_table_comes_back_as_one() -> None:
     assert type(rows).__module__.startswith("pandas")
     assert list(rows.columns) == people().columns
     assert len(rows) == 300
+
+
+def test_a_matrix_comes_back_as_one() -> None:
+    matrix = people().select("age", "flag").to_numpy()
+    schema = {"columns": [
+        {"name": "0", "kind": "numeric", "edges": [0, 30, 60, 120], "integer": True},
+        {"name": "1", "kind": "binary"},
+    ], "declared": True}  # fmt: skip
+    small = {"mechanism": "independent", "way": 2, "schema": schema}
+    rows = Synthesizer(**small).fit(matrix).sample(50)
+    assert isinstance(rows, np.ndarray)
+    assert rows.shape == (50, 2)
+    assert set(rows[:, 1].tolist()) <= {0, 1}
+    bits = np.eye(3)[[0, 1, 2, 0] * 5]
+    assert Synthesizer(mechanism="independent", way=2).fit_sample(bits, 7).shape == (7, 3)
 
 
 def test_a_script_for_smartnoise_synth_runs_with_another_import() -> None:

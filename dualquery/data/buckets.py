@@ -109,8 +109,8 @@ def fitting_edges(
         ends = np.quantile(rest, np.arange(2 * cuts + 1) / (2 * cuts), method="nearest")
         for left, right in zip(ends[1:-1:2].tolist(), ends[2:-1:2].tolist(), strict=False):
             if left < right:
-                between.add(simplest(Fraction(left), Fraction(right), whole=whole))
-    first, last = Fraction(low), Fraction(high)
+                between.add(simplest(as_written(left), as_written(right), whole=whole))
+    first, last = as_written(low), as_written(high)
     # The largest value, if it has a bucket of its own, begins it: the last edge lies above.
     inner = [edge for edge in sorted(own | between) if first < edge < last or edge == last in own]
     inner = _without_slivers(inner, own, rest, len(rest) * _LIGHT / cuts)
@@ -213,13 +213,18 @@ def _around(
     distinct: NDArray[np.float64], place: int, high: float, whole: bool
 ) -> tuple[Fraction, Fraction]:
     """Return the edges of a bucket that holds one of the distinct values and no other."""
-    value = Fraction(distinct[place])
+    value = as_written(float(distinct[place]))
     if whole:
         return value, value + 1
-    above = Fraction(distinct[place + 1]) if place + 1 < len(distinct) else Fraction(high)
+    above = as_written(float(distinct[place + 1] if place + 1 < len(distinct) else high))
     if above <= value:
         return value, value
     return value, simplest((value + above) / 2, above, whole=False)
+
+
+def as_written(number: float) -> Fraction:
+    """Return a number as people write it: 0.05, not the binary number next to it."""
+    return Fraction(repr(float(number)))
 
 
 def simplest(low: Fraction, high: Fraction, *, whole: bool) -> Fraction:

@@ -217,6 +217,8 @@ def _few(profile: Profile) -> DraftedColumn:
         remark = "one value only: leave it out if it cannot differ"
     if have_decimal_commas(seen.texts):
         remark += "; if they are numbers, say how they are written with --csv decimal=,"
+    if any(text != text.strip() for text in seen.texts):
+        remark += "; some have spaces around them, which --csv spaces=trim leaves out"
     remark += _count_remark(profile) + _mark_remark(profile)
     if seen.words:
         remark += _rare_remark(profile)
@@ -325,10 +327,11 @@ def _mark_remark(profile: Profile) -> str:
     """Return a remark on numbers that may stand for missing values."""
     if not profile.marks:
         return ""
-    marks = " and ".join(f"{mark:g}" for mark in profile.marks)
+    *others, last = (f"{mark:g}" for mark in profile.marks)
+    marks = f"{', '.join(others)} and {last}" if others else last
     return (
         f"; {marks}, apart from all others, may stand for missing values: then empty these cells, "
-        "or list it under missing_values, which holds for all columns"
+        "or name the number under missing_values, which holds for all columns"
     )
 
 

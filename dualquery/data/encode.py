@@ -166,9 +166,14 @@ def local_codes(
     return codes
 
 
+_KINDS = (
+    pl.Boolean, pl.String, pl.Categorical, pl.Enum, pl.Null, pl.Date, pl.Datetime, pl.Time
+)  # fmt: skip
+
+
 def can_become_bits(values: pl.Series) -> bool:
     """Return whether the type of values is one that a column can hold."""
-    return not (values.dtype.is_nested() or values.dtype in (pl.Object, pl.Binary, pl.Duration))
+    return values.dtype.is_numeric() or values.dtype in _KINDS
 
 
 def missing_mask(values: pl.Series, missing_values: tuple[str, ...]) -> NDArray[np.bool_]:

@@ -1,4 +1,4 @@
-"""Synthetic rows as the kind of table that went in: Polars or pandas, with its columns' types.
+"""Synthetic rows as the kind of table that went in: Polars, pandas or NumPy, with its types.
 
 Of the table only the kind and the types of its columns are kept. The categories of a categorical
 type are not: they may be values of private rows. Their place take the schema's, in its order.
@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
 
 from dualquery.data.schema.columns import Categorical
 from dualquery.data.schema.table import TableSchema
@@ -24,21 +26,21 @@ if TYPE_CHECKING:
 class FrameKind:
     """What kind of table rows are to be: Polars without types, unless `of` says otherwise."""
 
-    pandas: bool
-    types: Mapping[str, Any]
+    library: Literal["polars", "pandas", "numpy"] = "polars"
+    types: Mapping[str, Any] = field(default_factory=dict)
     """The types of the columns, by their names."""
 
     @staticmethod
     def of(table: object) -> FrameKind:
-        """Return the kind of a user's table; of paths and matrices, Polars without types."""
+        """Return the kind of a user's table; of paths and sparse matrices, Polars without types."""
         import polars as pl
 
         if isinstance(table, pl.DataFrame | pl.LazyFrame):
-            return FrameKind(False, dict(table.collect_schema()))
+            return FrameKind("polars", dict(table.collect_schema()))
         if type(table).__module__.partition(".")[0] == "pandas":
             types: Any = getattr(table, "dtypes", {})
-            return FrameKind(True, {str(name): kind for name, kind in types.items()})
-        return FrameKind(False, {})
+            return FrameKind("pandas", {str(name): kind for name, kind in types.items()})
+        return FrameKind("numpy" if isinstance(table, np.ndarray) else "polars")
 
     def made_of(self, rows: pl.DataFrame, schema: Schema) -> Any:
         """Return rows of a release as this kind of table.
@@ -51,13 +53,28 @@ class FrameKind:
             for column in (schema.columns if isinstance(schema, TableSchema) else ())
             if isinstance(column, Categorical) and column.other_bit is None
         }
-        if self.pandas:
+        if self.library == "numpy":
+            return rows.to_numpy()
+        if self.library == "pandas":
             return _pandas(rows, self.types, categories)
         return rows.with_columns(
             _polars(rows[name], kind, categories.get(name))
             for name, kind in self.types.items()
             if name in rows.columns
         )
+
+
+def as_table(data: Any) -> Any:
+    """Return a NumPy matrix of other numbers than 0 and 1 as a table, its columns called by place.
+
+    All other data are returned as they are.
+    """
+    import polars as pl
+
+    numbers = isinstance(data, np.ndarray) and data.ndim == 2 and data.dtype.kind in "iuf"
+    if not numbers or np.isin(data, (0, 1)).all():
+        return data
+    return pl.DataFrame({str(place): data[:, place] for place in range(data.shape[1])})
 
 
 def _polars(values: pl.Series, kind: Any, categories: list[str] | None) -> pl.Series:

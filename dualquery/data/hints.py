@@ -145,6 +145,7 @@ def order_says_nothing(numbers: NDArray[np.float64], frequencies: NDArray[np.int
 
 
 _CUTS = 20
+_MOST_OF_A_NAME = 0.01
 _MORE_THAN_CHANCE = 10.0
 """Times as many repetitions as numbers that lie as densely would have by chance."""
 
@@ -154,7 +155,7 @@ def repeat_like_names(numbers: NDArray[np.float64], frequencies: NDArray[np.int6
 
     Amounts that lie as densely rarely hit the same number: of n in an interval of w whole numbers
     n (n - 1) / 2w pairs are equal by chance, however amounts lie if the interval is short. Numbers
-    that people round to are left out.
+    that people round to are left out; and no name is in a hundredth of the rows.
 
     Parameters
     ----------
@@ -164,7 +165,7 @@ def repeat_like_names(numbers: NDArray[np.float64], frequencies: NDArray[np.int6
     odd = numbers % _ROUNDED != 0
     order = np.argsort(numbers[odd])
     values, counts = numbers[odd][order], frequencies[odd][order]
-    if len(values) < 2 * _CUTS:
+    if len(values) < 2 * _CUTS or frequencies.max() > _MOST_OF_A_NAME * frequencies.sum():
         return False
     pairs = float((counts * (counts - 1)).sum()) / 2
     ends = np.linspace(0, len(values), _CUTS + 1).astype(int)

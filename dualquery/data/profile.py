@@ -9,7 +9,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from dualquery.data.buckets import BUCKETS
-from dualquery.data.encode import missing_mask, to_numbers
+from dualquery.data.encode import can_become_bits, missing_mask, to_numbers
 from dualquery.data.hints import (
     are_codes,
     marks_missing,
@@ -86,7 +86,7 @@ class Profile:
     def add(self, values: pl.Series) -> None:
         """Take in the values of a block."""
         self.seen.add(values)
-        if values.dtype.is_nested() or values.dtype in (pl.Object, pl.Binary, pl.Duration):
+        if not can_become_bits(values):
             return
         present = values.filter(pl.Series(~missing_mask(values, MARKERS)))
         self.moments.add(present)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.data.buckets import simplest
+from dualquery.data.buckets import as_written, simplest
 from dualquery.data.schema.within import Rule, Within
 
 _WIDE = 3.0
@@ -62,6 +61,6 @@ def _rule(some: NDArray[np.float64], low: float, high: float, *, whole: bool) ->
         return "log-uniform" if low > 0 else "uniform"
     ends = np.quantile(some, [p + e for p in _PARTS for e in (-_AROUND, _AROUND)], method="nearest")
     return tuple(
-        float(simplest(Fraction(left), Fraction(right), whole=whole))
+        float(simplest(as_written(left), as_written(right), whole=whole))
         for left, right in zip(ends[::2].tolist(), ends[1::2].tolist(), strict=True)
     )

@@ -21,7 +21,7 @@ from dualquery.data.schema.columns import Binary, Categorical, Column, Numeric
 from dualquery.data.schema.dates import Dates
 from dualquery.data.schema.named_bits import find_bit
 from dualquery.data.schema.numbers import NUMBER_RANGE, finite_number
-from dualquery.data.schema.within import part_between
+from dualquery.data.schema.within import listed, part_between
 from dualquery.questions.syntax import Among, Between, Comparison, Flag, Literals
 from dualquery.runtime.errors import BadInputError
 
@@ -258,6 +258,10 @@ def _ordered(column: Column, relation: str, number: float) -> Allowed:
         at = number
         if column.integer:
             at = math.floor(number) + 1 if relation in ("<=", ">") else math.ceil(number)
+        elif relation in ("<=", ">") and any(
+            number in (listed(each) or ()) for each in column.rules
+        ):
+            at = math.nextafter(number, math.inf)  # the number itself is on the lower side
         low, high = (-math.inf, at) if relation in ("<", "<=") else (at, math.inf)
         return (Span(low, high),)
     if isinstance(column, Dates):

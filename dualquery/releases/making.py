@@ -219,7 +219,7 @@ def _prepare(
     expected = mechanism.expected_error(task, own)
     if expected is not None:
         progress.note(expected.text())
-    memory = mebibytes(bytes_in_memory(task, data.schema.domain.bits))
+    memory = mebibytes(bytes_in_memory(task))
     progress.note(f"memory: about {memory} with all rows in it")
     return Prepared(plan, means, priced, privacy)
 

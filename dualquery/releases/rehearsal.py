@@ -122,7 +122,8 @@ def expected_seconds(
     watch = _Watch()
     start = time.perf_counter()
     with contextlib.suppress(_Enough):
-        run(data, task, mechanism, plan, 0, threads, watch, neighbours)
+        # Without a seed: exact noise takes far longer than that of an experiment.
+        run(data, task, mechanism, plan, None, threads, watch, neighbours)
     took = time.perf_counter() - start
     passes = sum(records.seconds) * (task.n / part.n - 1.0)
     made = task.default_records * domain.bits

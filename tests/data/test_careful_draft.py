@@ -126,6 +126,7 @@ def test_what_only_a_person_can_know_is_asked() -> None:
         seconds=(np.exp(generator.normal(7, 0.5, ROWS))).astype(int),
         weight=np.exp(generator.normal(0, 0.5, ROWS)),
         seen=1_600_000_000 + generator.permutation(ROWS) // 2,
+        job=[" ?", " clerk", " nurse"] * (ROWS // 3),
         language=["de"] * (ROWS - 3) + ["fr", "fr", "rm"],
     )
     assert {name for name, each in found.items() if "values come again" in each.remark} == {
@@ -133,6 +134,7 @@ def test_what_only_a_person_can_know_is_asked() -> None:
     }
     assert "give --weight" in found["weight"].remark
     assert "seconds since 1970" in found["seen"].remark
+    assert "--csv spaces=trim" in found["job"].remark
     assert "2 in fewer than 5 rows" in found["language"].remark
     assert "fewer than" not in found["wages"].remark + found["seconds"].remark
 

@@ -24,6 +24,7 @@ from scipy import sparse
 from dualquery.cli.given_table import given_table
 from dualquery.data.readers.formats import source_of
 from dualquery.data.readers.source import ItemSource, TableSource
+from dualquery.rows.dataset import load
 from dualquery.runtime.errors import BadInputError
 
 PAGE = Path(__file__).resolve().parents[2] / "dualquery" / "data" / "README.md"
@@ -155,6 +156,12 @@ def parquet_hive(folder: Path) -> Any:
     return str(folder)
 
 
+def periods(_: Path) -> Any:
+    import pandas as pd
+
+    return load(pd.DataFrame({"month": pd.period_range("2020", periods=ROWS, freq="M")})).n
+
+
 LONG = "a,b\n" + "".join(f"{i},{i * i}\n" for i in range(9_999))
 DECIMALS = FRAME.write_csv(separator=";").replace(".", ",")
 LISTS = pl.DataFrame({"items": [[1, 2], [], [0]]})
@@ -256,7 +263,11 @@ FORMS: dict[str, Form] = {
     "A file that is not there": constant("nowhere.csv"),
     "A prefix that is no format": constant("cvs:t.txt"),
     "A Polars table, eager or lazy": constant(FRAME.lazy()),
+    "A lazy table that cannot be collected": constant(FRAME.lazy().select("street")),
     "A pandas table": needs("pandas", lambda _: FRAME.to_pandas()),
+    "A column of another type than number, text, category, truth value, date or time": needs(
+        "pandas", periods
+    ),
     "An Arrow table": constant(FRAME.to_arrow()),
     "An Arrow table with types of its own making, such as PostgreSQL's numbers by ADBC": (
         lambda _: pa.table({"x": NUMERIC})

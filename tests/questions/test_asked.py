@@ -283,6 +283,26 @@ def test_a_bucket_has_the_mean_that_its_schema_states_unless_it_is_cut() -> None
     assert cut.part.tolist() == [1.0, 0.0, 1.0]
 
 
+def test_a_number_that_a_bucket_is_said_to_hold_is_on_the_right_side_of_a_range() -> None:
+    """Rates of exactly 0 and 1, in buckets of their own: from 0 to 1 is everything."""
+    rate = Numeric("rate", (0, 0.01, 1, 1.05), within=(0.0, "uniform", 1.0))
+    schema = TableSchema((rate, Binary("flag")), declared=True)
+    for question, parts in {
+        "rate between 0 and 1": [1, 1, 1],
+        "rate between 0 and 0": [1, 0, 0],
+        "rate<=0": [1, 0, 0],
+        "rate>0": [0, 1, 1],
+        "rate<1": [1, 1, 0],
+        "rate>=1": [0, 0, 1],
+        "rate>1": [0, 0, 0],
+    }.items():
+        asked = ask(read_question(question, schema), schema)
+        assert isinstance(asked, Asked)
+        terms = asked.numerator.likely.terms
+        found = terms[0][0].tolist() if terms else [0, 0, 0]
+        assert found == parts, question
+
+
 def test_quantiles_and_cuts_heed_how_the_schema_says_that_numbers_lie() -> None:
     hours = Numeric(
         "hours", (0, 10, 40, 50, 100), integer=True,

@@ -228,7 +228,7 @@ def _object(data: Any) -> Source:
     if package == "polars" and kind == "DataFrame":
         return frame_source(data, "table")
     if package == "polars" and kind == "LazyFrame":
-        return frame_source(data.collect(), "table")
+        return _collected(data)
     if package == "pyarrow" and kind == "Table":
         return frame_of_arrow(data, "table")
     if package == "pandas" and kind == "DataFrame":
@@ -239,6 +239,15 @@ def _object(data: Any) -> Source:
         f"data of type {kind} cannot be read: a path, a NumPy or SciPy matrix of 0s and 1s, or a "
         "Polars, pandas or Arrow table is expected"
     )
+
+
+def _collected(lazy: Any) -> Source:
+    import polars as pl
+
+    try:
+        return frame_source(lazy.collect(), "table")
+    except (OSError, pl.exceptions.PolarsError) as fault:
+        raise BadInputError(f"lazy table: it cannot be collected ({fault})") from None
 
 
 @contextlib.contextmanager

@@ -144,11 +144,11 @@ def part_between(
     """
     last, top = high - 1.0 if integer else high, _top(ends, integer)
     middle = low / 2 + last / 2
-    listed = _listed(rule)
-    if listed is not None:
-        inside = [value for value in listed if low <= value < high or value == high == top]
+    values = listed(rule)
+    if values is not None:
+        inside = [value for value in values if low <= value < high or value == high == top]
         mean = math.fsum(inside) / len(inside) if inside else middle
-        return len(inside) / len(listed), mean
+        return len(inside) / len(values), mean
     if rule != "log-uniform":
         return (high - low) / (top - ends[0]), middle
     part = math.log(high / low) / math.log(top / ends[0])
@@ -161,9 +161,9 @@ def quantile_between(rule: Rule, integer: bool, low: float, high: float, level: 
     The part is ``low <= x <= high``. Of whole and of listed numbers it is the first at or below
     which that share lies.
     """
-    listed = _listed(rule)
-    if listed is not None:
-        inside = sorted(value for value in listed if low <= value <= high)
+    values = listed(rule)
+    if values is not None:
+        inside = sorted(value for value in values if low <= value <= high)
         if inside:
             return inside[min(max(math.ceil(level * len(inside)) - 1, 0), len(inside) - 1)]
     top = high + 1.0 if integer else high
@@ -173,7 +173,7 @@ def quantile_between(rule: Rule, integer: bool, low: float, high: float, level: 
     return min(math.floor(found), high) if integer else min(found, high)
 
 
-def _listed(rule: Rule) -> tuple[float, ...] | None:
+def listed(rule: Rule) -> tuple[float, ...] | None:
     """Return the values of a bucket as a list; None if they are spread."""
     if isinstance(rule, str):
         return None
