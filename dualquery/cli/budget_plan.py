@@ -119,7 +119,7 @@ def plan(
                 who = f"{' and '.join(filled)} chosen by DualQuery's policy"
             game = Forecast(reasons={"dualquery": "measured with the policy's parameters only"})
             if chosen is not None and not given:
-                game = Forecast({"dualquery": game_error(task, chosen.schedule)})
+                game = Forecast({"dualquery": game_error(task, chosen.schedule, effort=1.0)})
             expected = forecast(task, whole, game, progress)
     sought = next((name for name, value in parameters.items() if value is None), "epsilon")
     lines = []

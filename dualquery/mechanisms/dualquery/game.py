@@ -42,7 +42,7 @@ from dualquery.room.exclusive import require_exclusive
 from dualquery.runtime.resources import check_memory
 from solvers import guarded
 
-_POLICY = ("rounds", "samples", "eta", "alpha", "remembered_rounds", "mixture", "burn_in", "effort")
+_POLICY = ("rounds", "samples", "eta", "alpha", "remembered_rounds", "mixture", "burn_in")
 """Options that must be left to the policy for the error to be predictable: see `predictions`."""
 
 
@@ -116,7 +116,7 @@ class DualQuery(GameOptions, Mechanism[GameDetails]):
         """
         usual = DualQuery()
         own = any(getattr(self, name) != getattr(usual, name) for name in _POLICY)
-        return None if own else game_error(task, plan.schedule)
+        return None if own else game_error(task, plan.schedule, self.effort)
 
     def run(
         self, task: Task, plan: Plan[GameDetails], curator: Curator, session: Session

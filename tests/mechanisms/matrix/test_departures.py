@@ -7,25 +7,19 @@ import pytest
 
 from dualquery.mechanisms.matrix.departures import shrunk
 
-RISKS = {"as expected": 0.60, "a tenth of that": 0.05, "none": 0.05, "a few large ones": 0.20}
+RISKS = {"as expected": 0.60, "a tenth of that": 0.05, "none": 0.05}
 """Largest mean square that is left of noise of mean square 1, by what the departures are."""
 
 
 def departures(kind: str, expected: np.ndarray, generator: np.random.Generator) -> np.ndarray:
     """Draw departures."""
     normal = expected * generator.standard_normal(len(expected))
-    few = generator.random(len(expected)) < 0.05
-    return {
-        "as expected": normal,
-        "a tenth of that": 0.1 * normal,
-        "none": 0.0 * normal,
-        "a few large ones": np.where(few, 4.5 * normal, 0.0),
-    }[kind]
+    return {"as expected": normal, "a tenth of that": 0.1 * normal, "none": 0.0 * normal}[kind]
 
 
 @pytest.mark.parametrize("kind", RISKS)
 @pytest.mark.parametrize("seed", range(3))
-def test_noise_stays_out_and_what_is_large_stays(kind: str, seed: int) -> None:
+def test_noise_stays_out(kind: str, seed: int) -> None:
     """With weights fixed beforehand, .35 and more of the noise is left in each case."""
     generator = np.random.default_rng(seed)
     expected = generator.uniform(0.5, 2.0, 10_000)
@@ -48,7 +42,8 @@ def test_units_do_not_matter_and_signs_do_not_change() -> None:
     found = shrunk(noisy, expected, 1.0)
     np.testing.assert_allclose(shrunk(1e-6 * noisy, 1e-6 * expected, 1e-6), 1e-6 * found)
     np.testing.assert_allclose(shrunk(-noisy, expected, 1.0), -found)
-    assert (np.abs(found) <= np.abs(noisy)).all()
+    most = expected**2 / (expected**2 + 1.0)
+    assert (np.abs(found) <= most * np.abs(noisy) + 1e-12).all()
 
 
 def test_none_were_measured() -> None:
