@@ -89,7 +89,11 @@ def test_a_target_goes_where_it_leaves_least_owed() -> None:
     round_targets(cells, chances, owed, targets)
     for record, target in enumerate(targets):
         expected[cells[record]] += chances[record]
-        squares = [((expected[cells[record]] - np.eye(3)[value]) ** 2).sum() for value in range(3)]
+        squares = [
+            ((expected[cells[record]] - np.eye(3)[value]) ** 2).sum() / 3
+            + ((chances[record] - np.eye(3)[value]) ** 2).sum()
+            for value in range(3)
+        ]
         assert squares[target] <= min(squares) + 1e-9
         expected[cells[record], target] -= 1.0
     np.testing.assert_allclose(owed, expected, atol=1e-9)
