@@ -181,8 +181,10 @@ def test_progress_hears_phases_and_rounds() -> None:
     assert listener.phases[0] == "reading the table"
     assert listener.phases[-1] == "running dualquery"
     assert listener.steps[-1] == (made.parameters["rounds"],) * 2
-    ((text, phases),) = listener.notes
+    (text, phases), (memory, before) = listener.notes
     assert text.startswith("expected max error")
+    assert memory.startswith("memory: about")
+    assert before == phases
     assert listener.phases[phases:] == ["evaluating the queries", "running dualquery"]
 
 

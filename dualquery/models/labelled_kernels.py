@@ -12,9 +12,10 @@ from dualquery.runtime.array_types import Array, kernel, read_only
 def round_targets(cells: Array, chances: Array, owed: Array, targets: Array) -> None:
     """Write a value of the target for each record, in order.
 
-    A record gets the value of which its chance, and what its cells are owed on average, add up to
-    most. The chance is then owed to its cells, and what was given is taken off: the choice is the
-    one after which the squares of all that is owed add up to least.
+    A record gets the value after which two sums of squares together are least: of what its cells
+    are owed, on average over the pairs, and of what the record is owed itself. So each cell gets
+    each value about as often as the chances of its records add up to, and of the ways to do that
+    one is taken that goes by the records' own chances.
 
     Parameters
     ----------
@@ -37,7 +38,7 @@ def round_targets(cells: Array, chances: Array, owed: Array, targets: Array) -> 
                 claim[value] += owed[cell, value]
         best = 0
         for value in range(values):
-            claim[value] += pairs * chances[record, value]
+            claim[value] += 2 * pairs * chances[record, value]
             if claim[value] > claim[best]:
                 best = value
         targets[record] = best

@@ -61,19 +61,20 @@ def test_records_have_targets_as_often_as_the_chances_say() -> None:
     drawn = values[:, 2] == 1
     for low, high in ((0.0, 0.3), (0.3, 0.7), (0.7, 1.0)):
         inside = (chances >= low) & (chances < high)
-        assert abs(drawn[inside].mean() - chances[inside].mean()) < 0.02
+        # Within a cell, values go to the records that are likeliest to have them.
+        assert abs(drawn[inside].mean() - chances[inside].mean()) < 0.05
     others = column_values(mixture().sample(60_000, np.random.default_rng(2)), DOMAIN)
     np.testing.assert_array_equal(np.delete(values, 2, 1), np.delete(others, 2, 1))
 
 
 def test_targets_are_rounded_in_every_cell_of_every_pair() -> None:
-    """Off by less than 1; single draws of 70,000 records, two blocks, would be off by 40 or so."""
+    """Off by less than 2; single draws of 70,000 records, two blocks, would be off by 40 or so."""
     model = labelled()
     values = column_values(model.sample(70_000, np.random.default_rng(4)), DOMAIN)
     owed = model.chances_of_target(values) - np.eye(2)[values[:, 2]]
     for cells in cells_of_pairs(values, PAIRS, DOMAIN).T:
         for value in range(2):
-            assert np.abs(np.bincount(cells, owed[:, value])).max() < 1.5
+            assert np.abs(np.bincount(cells, owed[:, value])).max() < 2
     again = column_values(model.sample(0, np.random.default_rng(4)), DOMAIN)
     assert again.shape == (0, DOMAIN.columns)
 
@@ -88,7 +89,11 @@ def test_a_target_goes_where_it_leaves_least_owed() -> None:
     round_targets(cells, chances, owed, targets)
     for record, target in enumerate(targets):
         expected[cells[record]] += chances[record]
-        squares = [((expected[cells[record]] - np.eye(3)[value]) ** 2).sum() for value in range(3)]
+        squares = [
+            ((expected[cells[record]] - np.eye(3)[value]) ** 2).sum() / 3
+            + ((chances[record] - np.eye(3)[value]) ** 2).sum()
+            for value in range(3)
+        ]
         assert squares[target] <= min(squares) + 1e-9
         expected[cells[record], target] -= 1.0
     np.testing.assert_allclose(owed, expected, atol=1e-9)
