@@ -34,9 +34,10 @@ _CLIMBS, _FEW_CLIMBS = 300, 40
 
 _ROUNDS, _REPETITIONS = 3, 8
 
-_STEPS = 8
-"""Scales of features with indicators to each factor of 2. Loads of rows are added up scale by
-scale, so a few serve better than thousands. Rounding adds about a 400th to the variance."""
+_STEPS, _FINE_STEPS = 8, 64
+"""Scales to each factor of 2: of features with indicators, and of others. Loads of rows are added
+up, and noise is drawn, scale by scale, so a few serve better than thousands. Rounding adds about a
+400th to the variance, and a 25,000th."""
 
 
 def plan_strategy(expansion: Expansion, neighbours: Neighbours, fitted: bool) -> Strategy:
@@ -77,8 +78,8 @@ def plan_strategy(expansion: Expansion, neighbours: Neighbours, fitted: bool) ->
             weights = (of_query / of_query.mean()) ** (norm - 1.0)
     longest = sets.factors == sets.factors.max()
     scales = np.sqrt(variances) * np.where(longest, more, 1.0)
-    coarse = np.exp2(np.round(_STEPS * np.log2(scales)) / _STEPS)
-    scales = np.where(sets.partial, coarse, scales)
+    steps = np.where(sets.partial, _STEPS, _FINE_STEPS)
+    scales = np.exp2(np.round(steps * np.log2(scales)) / steps)
     of_features: Float64 = scales[sets.of]
     of_features /= np.sqrt(expansion.variances(of_features**2).mean())
     return with_limit(Strategy(features, of_features, neighbours))
