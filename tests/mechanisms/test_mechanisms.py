@@ -437,7 +437,7 @@ def test_unknown_options_are_bad_input(case: Case) -> None:
         ("dualquery", {"round": "3"}, "did you mean 'rounds'"),
         ("dualquery", {"rounds": "3.5"}, "rounds='3.5' is not a valid int"),
         ("dualquery", {"free": "one"}, "free is 'one'; known policies: zeros, coins, hint"),
-        ("no-such", {}, "unknown mechanism 'no-such' (known: dualquery"),
+        ("no-such", {}, "unknown mechanism 'no-such' (known: auto"),
     ],
 )
 def test_bad_options_are_one_clear_message(name, options, message) -> None:
