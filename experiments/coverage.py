@@ -71,7 +71,11 @@ def plan(choices: Choices) -> Sequence[Run]:
 
 
 def perform(run: Run, threads: int) -> Sequence[Row]:
-    """Count how often each question's interval holds."""
+    """Count how often each question's interval holds.
+
+    Known are those with an interval, but not a range of all values: its share is 1 whatever the
+    table is.
+    """
     table, schema = run["source"], run["schema"]
     if run["data"] == EVERY_TYPE:
         table, schema = table_of_every_type(run["rows"])
@@ -97,7 +101,7 @@ def perform(run: Run, threads: int) -> Sequence[Row]:
         held += (low - 1e-12 <= truth) & (truth <= high + 1e-12)
         width += high - low
     return [
-        {"form": name, "held": int(h), "known": bool(np.isfinite(w)), "width": float(w)}
+        {"form": name, "held": int(h), "known": bool(0 < w < np.inf), "width": float(w)}
         for (name, _), h, w in zip(questions, held, width / run["draws"], strict=True)
     ]
 
