@@ -71,7 +71,11 @@ def plan(choices: Choices) -> Sequence[Run]:
 
 
 def perform(run: Run, threads: int) -> Sequence[Row]:
-    """Count how often each question's interval holds."""
+    """Count how often each question's interval holds.
+
+    Known are those with an interval, but not a range of all values: its share is 1 whatever the
+    table is.
+    """
     table, schema = run["source"], run["schema"]
     if run["data"] == EVERY_TYPE:
         table, schema = table_of_every_type(run["rows"])
@@ -97,7 +101,7 @@ def perform(run: Run, threads: int) -> Sequence[Row]:
         held += (low - 1e-12 <= truth) & (truth <= high + 1e-12)
         width += high - low
     return [
-        {"form": name, "held": int(h), "known": bool(np.isfinite(w)), "width": float(w)}
+        {"form": name, "held": int(h), "known": bool(0 < w < np.inf), "width": float(w)}
         for (name, _), h, w in zip(questions, held, width / run["draws"], strict=True)
     ]
 
@@ -138,10 +142,16 @@ class Redrawn:
         self.domain = first.schema.domain
         self.columns = [form.columns for _, form in questions]
         evidence = self._evidence(first)
+        # About too many cells nothing is said: their deviation is NaN.
         solvers = {columns: LeastSquares(each, True) for columns, each in evidence.items()}
         self.combinations: list[NDArray[np.float64]] = []
         rest, deviations, self.critical = [], [], 0.0
         for columns, (_, form) in zip(self.columns, questions, strict=True):
+            if columns not in solvers:
+                self.combinations.append(np.zeros(0))
+                rest.append(np.nan)
+                deviations.append(np.nan)
+                continue
             found = solvers[columns].estimate(form.table(columns).reshape(1, -1))
             combination = found.loadings[:, 0] / evidence[columns].deviations
             self.combinations.append(combination)
@@ -161,7 +171,7 @@ class Redrawn:
         """Return each question's interval, NaN where there is none: float64, ``(q, 2)``."""
         evidence = self._evidence(release)
         sums = [
-            combination @ evidence[columns].values
+            combination @ evidence[columns].values if len(combination) else np.nan
             for columns, combination in zip(self.columns, self.combinations, strict=True)
         ]
         estimates = np.where(np.isnan(self.deviations), np.nan, self.rest + np.array(sums))
