@@ -241,6 +241,11 @@ def frame_of_pandas(table: Any, label: str) -> FrameSource:
                 f"{label}: column {name!r} mixes values of several types ({fault}); make them all "
                 "texts or all numbers"
             ) from None
+        except pl.exceptions.ComputeError:  # some versions take no types of others' making
+            raise BadInputError(
+                f"{label}: column {name!r} has type {column.dtype}, which cannot become bits; cast "
+                "it to text, numbers or dates first"
+            ) from None
     return FrameSource(pl.DataFrame(series), label)
 
 
