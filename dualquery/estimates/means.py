@@ -96,9 +96,9 @@ class BoughtMean:
         if self.noise == "gaussian":
             half = NormalDist().inv_cdf((1.0 + level) / 2.0) * self.scale * (1.0 + 1e-9)
         else:
-            # The noise is a whole number: the distance that it leaves is rounded up by one of them,
-            # which is at most its scale where that is 1 or more.
-            half = (math.log(1.0 / (1.0 - level)) + 1.0) * self.scale
+            # A whole number k of scale s lies beyond x with a chance below 2 exp(-x / s), whatever
+            # s is: it is 2 p^(floor(x) + 1) / (1 + p), with p = exp(-1 / s).
+            half = math.log(2.0 / (1.0 - level)) * self.scale
         middle = (self.low + self.high) / 2.0
         around = Intervals.around(
             np.array([self.mean]), half + self.rounding, self.low, self.high, _BASIS, middle
