@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dualquery.estimates.intervals import Intervals, gaussian_half_width, laplace_half_width
-from dualquery.estimates.measurements import CHOSEN, Measurements, laplace_deviation
+from dualquery.estimates.measurements import CHOSEN, Measurements
 from dualquery.queries.family import Queries
 from mwem.spending import Spending
 
@@ -30,15 +30,14 @@ def kept_measurements(
     """
     places = [np.atleast_1d(line.get("queries", line.get("query"))) for line in trace]
     values = [np.atleast_1d(line["measured"]) for line in trace]
-    scale = spending.measure_scale
+    noise = spending.noise(spending.measure_scale)
     absent = _absent_row_answer(trace)
-    deviation = scale if spending.gaussian else laplace_deviation(scale)
     kept = Measurements.of_queries(
         queries,
         np.concatenate(places),
         np.concatenate(values).astype(np.float64),
-        deviation * queries.step / n,
-        spending.kind,
+        noise.deviation * queries.step / n,
+        noise.kind,
         math.nan if absent is None else absent,
     )
     return replace(kept, note=CHOSEN)

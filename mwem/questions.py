@@ -94,7 +94,7 @@ class SingleQueries:
         self, curator: Curator, spending: Spending, question: int, n: int
     ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Measure one query."""
-        count = curator.measure(OneQuery(question), spending.noise(spending.measure_scale))
+        count = spending.noise(spending.measure_scale).measure(curator, OneQuery(question))
         return np.array([question]), count * self._queries.step / n
 
     def describe(
@@ -143,7 +143,8 @@ class WholeMarginals:
         self, curator: Curator, spending: Spending, question: int, n: int
     ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Measure a table. The cells of a whole marginal add up to the public n."""
-        noisy = curator.measure(OneCuboid(question), spending.noise(spending.measure_scale)) / n
+        noise = spending.noise(spending.measure_scale)
+        noisy = noise.measure(curator, OneCuboid(question)) / n
         if self._cuboids.whole[question]:
             noisy -= (math.fsum(noisy) - 1.0) / len(noisy)
         return self._cuboids.queries(question), noisy

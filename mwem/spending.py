@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from dualquery.estimates.measurements import NoiseKind
+from dualquery.mechanisms.baselines.noise import Noise
 from dualquery.mechanisms.protocol import Budget
 from dualquery.privacy.calibrate import laplace_scale
 from dualquery.privacy.calibrate_noise import calibrate_rho
@@ -20,8 +20,6 @@ from dualquery.room.curator import Curator
 from dualquery.room.draws.exponential import Exponential
 from dualquery.room.draws.noisy_max import NoisyMax
 from dualquery.room.exact import Numbers
-from dualquery.room.noise.gaussian import Gaussian
-from dualquery.room.noise.laplace import Laplace
 from dualquery.room.sensitivity.moves import Moves
 from dualquery.room.statistics import EveryCell, SomeQueries
 from dualquery.runtime.errors import BadInputError
@@ -78,14 +76,9 @@ class Spending:
         """The selection of each iteration."""
         return CHOICES[self.selection](self.select)
 
-    @property
-    def kind(self) -> NoiseKind:
-        """The run's kind of noise, as measurements name it."""
-        return "gaussian" if self.gaussian else "discrete laplace"
-
-    def noise(self, scale: float) -> Gaussian | Laplace:
+    def noise(self, scale: float) -> Noise:
         """Return the run's kind of noise, of a scale in steps."""
-        return Gaussian(scale) if self.gaussian else Laplace(scale)
+        return Noise("gaussian" if self.gaussian else "discrete laplace", scale)
 
     def schedule(self) -> tuple[Event, ...]:
         """Return the events of the run in their order."""
@@ -104,7 +97,7 @@ class Spending:
     def measure_start(self, curator: Curator, counted: EveryCell | SomeQueries) -> Numbers:
         """Measure what the start counts, with the planned noise."""
         assert self.start_scale is not None
-        return curator.measure(counted, self.noise(self.start_scale))
+        return self.noise(self.start_scale).measure(curator, counted)
 
 
 def _selected(selection: Selection, epsilon: float) -> Event:

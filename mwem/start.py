@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.data.cells import axis_sizes
-from dualquery.estimates.measurements import Measurements, laplace_deviation
+from dualquery.estimates.measurements import Measurements
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.conjunctions import Workload, require_conjunctions
 from dualquery.queries.family import Queries
@@ -125,14 +125,13 @@ class NoisyColumns:
         places = self._counted.places
         counts = spending.measure_start(curator, SomeQueries(places)).astype(np.float64)
         assert spending.start_scale is not None
-        scale = spending.start_scale
-        deviation = scale if spending.gaussian else laplace_deviation(scale)
+        noise = spending.noise(spending.start_scale)
         columns = Columns.uniform(axis_sizes(layout.domain))
-        base = layout.base(counts / n, deviation / n)
+        base = layout.base(counts / n, noise.deviation / n)
         for place, column in enumerate(layout.columns.tolist()):
             columns.of(column)[:] = base[layout.values_of(place)]
         literals = 2 * layout.bits[:, None]
-        kept = Measurements.of_literals(literals, counts / n, deviation / n, spending.kind)
+        kept = Measurements.of_literals(literals, counts / n, noise.deviation / n, noise.kind)
         return Started(columns, (kept,))
 
 

@@ -8,8 +8,7 @@ from typing import Annotated
 
 import typer
 
-from dualquery.cli import completing
-from dualquery.cli.given_table import Csv, given_table
+from dualquery.cli.given_table import Csv, TableName, given_table
 from dualquery.cli.options import (
     AnswersCache,
     EngineName,
@@ -30,14 +29,7 @@ _NAMED = 5
 
 def evaluate(
     release: ReleaseFolder,
-    table: Annotated[
-        str,
-        typer.Argument(
-            help="The private table: NAME, PATH or FORMAT:PATH.",
-            metavar="TABLE",
-            autocompletion=completing.tables,
-        ),
-    ],
+    table: TableName,
     csv: Csv = None,
     picture: Annotated[
         Path | None,

@@ -9,8 +9,17 @@ from typing import Annotated, Any, TypeAlias
 
 import typer
 
+from dualquery.cli import completing
 from dualquery.runtime.errors import BadInputError
 
+TableName: TypeAlias = Annotated[
+    str,
+    typer.Argument(
+        help="The private table: NAME, PATH or FORMAT:PATH.",
+        metavar="TABLE",
+        autocompletion=completing.tables,
+    ),
+]
 Csv: TypeAlias = Annotated[
     str | None,
     typer.Option(
@@ -20,7 +29,6 @@ Csv: TypeAlias = Annotated[
         rich_help_panel="Data",
     ),
 ]
-
 
 STDIN = "-"
 

@@ -10,7 +10,7 @@ import typer
 
 from dualquery.cli import completing
 from dualquery.cli.default_command import with_default
-from dualquery.cli.given_table import Csv, given_table
+from dualquery.cli.given_table import Csv, TableName, given_table
 from dualquery.cli.options import Quiet
 from dualquery.cli.terminal import Terminal, start_logging
 from dualquery.data.schema.columns import Binary
@@ -142,14 +142,7 @@ def check(
 
 @schema.command()
 def draft(
-    table: Annotated[
-        str,
-        typer.Argument(
-            help="NAME, PATH or FORMAT:PATH.",
-            metavar="TABLE",
-            autocompletion=completing.tables,
-        ),
-    ],
+    table: TableName,
     columns: Annotated[
         str | None, typer.Option(help="Columns: names, positions, ranges; !name leaves one out.")
     ] = None,

@@ -180,16 +180,12 @@ class Histogram(Factored):
         threads: int = 1,
         start: Columns | NDArray[np.float64] | None = None,
     ) -> None:
+        super().__init__(queries, memory, threads, start if isinstance(start, Columns) else None)
         columns = tuple(range(len(queries.sizes)))
         require_memory(queries, columns, 0, memory)
-        if isinstance(start, np.ndarray):
-            super().__init__(queries, memory, threads)
-            prior: NDArray[np.float64] | None = start.ravel()
-        else:
-            super().__init__(queries, memory, threads, start)
-            prior = self._start.cells(columns)
+        cells = start.ravel() if isinstance(start, np.ndarray) else self._start.cells(columns)
         self._component[:] = 0
-        self._dense = {0: Dense(queries, columns, prior)}
+        self._dense = {0: Dense(queries, columns, cells)}
 
     def shares(self) -> NDArray[np.float64]:
         """Return the share of every cell: one axis a column."""
