@@ -13,7 +13,7 @@ from scipy.optimize import approx_fprime
 
 from dualquery.data.domain import Domain
 from dualquery.mechanisms.dualquery import shares as mixture
-from dualquery.mechanisms.dualquery.best_response import best_response
+from dualquery.mechanisms.dualquery.best_response import Problems
 from dualquery.mechanisms.dualquery.predictions import game_bytes
 from dualquery.mechanisms.dualquery.shares import EQUALITY, in_shares, likelihood_shares
 from dualquery.mechanisms.dualquery.transcript import GRAIN, Transcript
@@ -54,7 +54,7 @@ def test_without_memory_the_problem_is_the_paper_s() -> None:
         transcript.show(drawn)
         problem, plain = (
             transcript.best_response(),
-            best_response(QUERIES, drawn.queries, drawn.signs),
+            Problems(QUERIES).of(drawn.queries, drawn.signs),
         )
         for record in np.eye(3, dtype=np.uint8):
             assert problem.value(record) == plain.value(record)
