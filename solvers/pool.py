@@ -74,10 +74,11 @@ class TermPool:
             Added to the objective.
         """
         every = self._all
-        totals: NDArray[np.float64] = np.bincount(
-            self._number[rows], np.asarray(weights, np.float64), minlength=len(every.terms)
+        numbers = self._number[rows]
+        totals = np.bincount(numbers, weights, minlength=len(every.terms)).astype(
+            np.float64, copy=False
         )
-        kept = np.flatnonzero(totals)
+        kept = np.flatnonzero(totals != 0.0)
         return BestResponse(
             every.attributes,
             every.terms[kept],
