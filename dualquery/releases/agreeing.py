@@ -13,7 +13,7 @@ All of it is post-processing of what was released, and costs no privacy.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,13 +25,12 @@ from dualquery.estimates.intervals import LEVEL
 from dualquery.questions.forms import LinearForm
 from dualquery.releases.bought import likely_mean, sloped_columns
 from dualquery.releases.exchange import with_shares
-from dualquery.releases.knowledge import Knowledge
+from dualquery.releases.knowledge import Knowledge, Known
 from dualquery.releases.tilts import Tilt
 
 if TYPE_CHECKING:
+    from dualquery.data.schema.protocol import Schema
     from dualquery.estimates.means import BoughtMean
-    from dualquery.releases.folder import Release
-    from dualquery.releases.sampling import Sampled
 
 Float64 = NDArray[np.float64]
 Records = NDArray[np.uint8]
@@ -41,17 +40,16 @@ _ROUNDS = 2
 a part of a hundred or so."""
 
 
-def agreeing(release: Release, generator: np.random.Generator) -> Release:
-    """Return a release whose records agree with the means that were bought.
+def agreeing_records(release: Known, generator: np.random.Generator) -> Records | None:
+    """Return a release's records, if it has any, such that they agree with the means it bought.
 
     ``generator`` chooses which records are exchanged; public.
     """
-    schema = release.schema
-    if release.records is None or not release.means or not isinstance(schema, TableSchema):
-        return release
+    schema, records = release.schema, release.records
+    if records is None or not release.means or not isinstance(schema, TableSchema):
+        return records
     knowledge = Knowledge(release)
     columns = sloped_columns(knowledge, schema)
-    records = release.records
     for _ in range(_ROUNDS):
         for bought in release.means:
             place, _ = schema.column(bought.column)
@@ -60,17 +58,32 @@ def agreeing(release: Release, generator: np.random.Generator) -> Release:
             own = _own_shares(records, schema, bought)
             wanted = _likely_shares(knowledge, place, Tilt.of(column), own, bought)
             records = with_shares(records, schema.domain, place, wanted, generator)
-    return replace(release, records=records)
+    return records
 
 
-def follow(release: Sampled, records: Records, generator: np.random.Generator) -> Records:
-    """Return new records of a release with the shares of its own, where a mean was bought."""
-    schema = release.schema
-    if release.records is None or not isinstance(schema, TableSchema):
+def following_records(
+    records: Records,
+    own: Records | None,
+    schema: Schema,
+    means: Sequence[BoughtMean],
+    generator: np.random.Generator,
+) -> Records:
+    """Return new records of a release, with the shares of its own ones where a mean was bought.
+
+    Parameters
+    ----------
+    records, own
+        uint8, shape ``(r, bits)`` each: the new ones, and the release's.
+    schema, means
+        The release's.
+    generator
+        Chooses which records are exchanged; public.
+    """
+    if own is None or not isinstance(schema, TableSchema):
         return records
-    for bought in release.means:
+    for bought in means:
         place, _ = schema.column(bought.column)
-        shares = _own_shares(release.records, schema, bought)
+        shares = _own_shares(own, schema, bought)
         records = with_shares(records, schema.domain, place, shares, generator)
     return records
 

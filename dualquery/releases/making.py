@@ -16,7 +16,7 @@ from dualquery.privacy.events import Event, events_of
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.privacy.statement import PrivacyStatement
 from dualquery.queries.family import Statistic
-from dualquery.releases.agreeing import agreeing
+from dualquery.releases.agreeing import agreeing_records
 from dualquery.releases.folder import Release
 from dualquery.releases.means import MeansPlan, with_means, without_means
 from dualquery.releases.needs import bytes_in_memory, bytes_on_disk
@@ -193,7 +193,8 @@ def make_release(
             prepared.privacy,
         ),
     )
-    return agreeing(release, np.random.default_rng(terms.seed))
+    generator = np.random.default_rng(terms.seed)
+    return replace(release, records=agreeing_records(release, generator))
 
 
 def _prepare(

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.mechanisms.protocol import MOST_RECORDS, Outcome, default_records
-from dualquery.releases.agreeing import follow
+from dualquery.releases.agreeing import following_records
 from dualquery.rules.reading import rules_of
 from dualquery.rules.repair import repaired
 from dualquery.runtime.errors import BadInputError
@@ -97,7 +97,8 @@ def sampled_blocks(
             records = release.model.sample(size, generator)
         elif release.records is not None:
             records = resampled(release.records, size, generator)
-        yield follow(release, repaired(records, rules, generator), generator)
+        records = repaired(records, rules, generator)
+        yield following_records(records, release.records, release.schema, release.means, generator)
 
 
 def finished_records(
