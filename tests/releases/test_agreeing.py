@@ -88,6 +88,7 @@ def test_means_hold_where_numbers_of_buckets_are_stated(mechanism: str, tmp_path
     again = dualquery.load_release(made.save(tmp_path / "release"))
     likely = again.answer("mean(gain)")
     assert again.synthetic is not None
+    rounding = 9_999 * (1 / len(again.synthetic) + 1 / 6_000)  # a record more or less, in each
     for rows in (again.synthetic, again.sample(6_000, seed=0)):
-        assert float(rows["gain"].mean()) == pytest.approx(likely, abs=9_999 / len(again.synthetic))
+        assert float(rows["gain"].mean()) == pytest.approx(likely, abs=rounding)
         assert {*rows["gain"]} <= {0.0, 50.0, 9_999.0}
