@@ -56,7 +56,8 @@ def open_adbc(text: str, label: str) -> Source:
             raise BadInputError(f"{label}: there is no such file as {address}")
         address = f"file:{quote(address)}?mode=ro"
         _require_one_type(address, queries[0], label)
-    return batch_source(partial(_batches, driver, address, queries[0], label), label)
+    opened = partial(_batches, driver, address, queries[0], label)
+    return batch_source(opened, label, steady=False)
 
 
 def _require_one_type(address: str, query: str, label: str) -> None:
