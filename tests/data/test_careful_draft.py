@@ -312,6 +312,20 @@ def test_a_long_tail_does_not_count_as_its_middle() -> None:
     assert decoded == pytest.approx(money.mean(), rel=0.1)
 
 
+def test_a_heap_does_not_count_as_its_whole_bucket() -> None:
+    heaped = rng().random(ROWS) < 0.8
+    hours = np.where(heaped, rng().choice([20, 30, 35, 45, 60], ROWS), rng().integers(0, 80, ROWS))
+    even = rng().integers(0, 75, ROWS)
+    frame = pl.DataFrame({"hours": hours, "even": even, "one": 0, "two": [0, 1] * (ROWS // 2)})
+    schema = replace(careful_draft(FrameSource(frame, block_rows=1_000)).schema, declared=True)
+    decoded = schema.decode(load(frame, schema).records.dense_rows(0, ROWS))
+    assert schema.columns[1].within == "uniform"
+    for name in ("hours", "even"):  # values even in their buckets of 5 hours would be off by 0.12
+        ours, theirs = (np.sort(each[name].to_numpy()) for each in (decoded, frame))
+        below = [np.searchsorted(each, range(81)) / ROWS for each in (ours, theirs)]
+        assert np.abs(below[0] - below[1]).max() < 0.025
+
+
 def test_a_bucket_of_one_value_says_so() -> None:
     rates = np.where(rng().random(ROWS) < 0.6, 1.0, rng().random(ROWS).round(2))
     column = draft(rate=rates)["rate"].column
