@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numba import float64, int64, types, uint8, uint64, void
 
-from dualquery.rows.popcount_kernels import popcount
 from dualquery.runtime.array_types import Array, kernel, read_only
+from dualquery.runtime.popcount import popcount
 
 WORD = 64
 """Queries a word."""
