@@ -40,6 +40,7 @@ from dualquery.queries.family import Queries, disjunctions_of
 from dualquery.room.curator import Curator
 from dualquery.room.exclusive import require_exclusive
 from dualquery.runtime.resources import check_memory
+from dualquery.runtime.workers import workers
 from solvers import guarded
 
 _POLICY = ("rounds", "samples", "eta", "alpha", "remembered_rounds", "mixture", "burn_in")
@@ -142,17 +143,21 @@ class DualQuery(GameOptions, Mechanism[GameDetails]):
         rehearse(chosen.solver, task, game.samples, self.solver_timeout)
         record = player.first_record()
         curator.begin_game(game.step)
-        for number in range(2, game.rounds + 1):
-            if curator.cut_short():
-                break
-            curator.reweight(record)
-            transcript.play(record)
-            transcript.show(curator.sample_queries(game.samples))
-            problem = transcript.best_response()
-            response = player.recalled(number, problem, record, session)
-            record = response.record
-            trace.append(trace_line(number, game.samples, problem, response))
-            session.progress(number, game.rounds)
+        # The room and the transcript look at the same record, each at its own time.
+        with workers(session.threads, 2) as beside:
+            for number in range(2, game.rounds + 1):
+                if curator.cut_short():
+                    break
+                seen = beside.submit(transcript.play, record)
+                curator.reweight(record)
+                sample = curator.sample_queries(game.samples)
+                seen.result()
+                transcript.show(sample)
+                problem = transcript.best_response()
+                response = player.recalled(number, problem, record, session)
+                record = response.record
+                trace.append(trace_line(number, game.samples, problem, response))
+                session.progress(number, game.rounds)
         transcript.play(record)
         solver.close()
 
