@@ -13,7 +13,7 @@ from dualquery.report.markup import Html, element, joined, key_figures
 from dualquery.runtime.figures import share
 
 if TYPE_CHECKING:
-    from dualquery.releases.comparison import Comparison
+    from dualquery.releases.comparison import Comparison, Errors
     from dualquery.releases.folder import Release
 
 
@@ -43,18 +43,19 @@ def in_short(release: Release, compared: Comparison | None) -> Html:
         "Precision": _precision(release, widths(release)),
     }
     if compared is not None:
-        errors, unit, points = compared.errors, 1.0, ""
-        if conjunctions_of(release.workload) is not None:
-            unit, points = 100.0, " percentage points"
-        lines["Truth"] = (
-            f"The answers are {unit * errors.mean_error:.2g}{points} from the truth in the mean, "
-            f"{unit * errors.max_error:.2g} at most."
-        )
+        lines["Truth"] = _distance(release, compared.errors)
     return element(
         "ul",
         *(element("li", element("strong", f"{name}. "), text) for name, text in lines.items()),
         class_="short",
     )
+
+
+def _distance(release: Release, errors: Errors) -> str:
+    mean, largest, points = errors.mean_error, errors.max_error, ""
+    if conjunctions_of(release.workload) is not None:
+        mean, largest, points = 100 * mean, 100 * largest, " percentage points"
+    return f"The answers are {mean:.2g}{points} from the truth in the mean, {largest:.2g} at most."
 
 
 def _precision(release: Release, found: Sequence[Widths]) -> str:
