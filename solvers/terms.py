@@ -57,7 +57,7 @@ def merge_terms(
         rows, weights = rows[~contradictory], weights[~contradictory]
     rows[rows == _PADDING] = -1
 
-    order, first = _sorted_runs(attributes, rows)
+    order, first = sorted_runs(attributes, rows)
     starts = np.flatnonzero(first)
     if len(starts) == 0:
         return rows, weights, 0.0
@@ -72,7 +72,7 @@ def merge_terms(
     return np.ascontiguousarray(rows[kept]), totals[kept], constant
 
 
-def _sorted_runs(
+def sorted_runs(
     attributes: int, rows: NDArray[np.int32]
 ) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
     """Return a stable order that brings equal rows together, and where each run of them starts."""

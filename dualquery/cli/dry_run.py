@@ -24,10 +24,12 @@ def show_outlook(
     Raises
     ------
     BadInputError
-        If the release would be refused, or its units or the standard input would have to be read.
+        If the release would be refused, or its units, weights or the standard input would have to
+        be read.
     """
-    if given["unit"] is not None or given["data"].endswith("-"):
-        raise BadInputError("--dry-run reads no rows, so it goes without --unit and without -")
+    counted = given["unit"] is not None or given["weight"] is not None
+    if counted or given["data"].endswith("-"):
+        raise BadInputError("--dry-run reads no rows, so it goes without --unit, --weight and -")
     with terminal.progress() as progress:
         from dualquery.data.table import Table
         from dualquery.mechanisms.registry import configure, with_records

@@ -16,6 +16,7 @@ from dualquery.privacy.events import Event, events_of
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.privacy.statement import PrivacyStatement
 from dualquery.queries.family import Statistic
+from dualquery.releases.agreeing import agreeing_records
 from dualquery.releases.folder import Release
 from dualquery.releases.means import MeansPlan, with_means, without_means
 from dualquery.releases.needs import bytes_on_disk, memory_needed
@@ -152,7 +153,7 @@ def make_release(
         _with_intervals(outcome, data, task, terms), task.queries, task.rules
     )
     records, drawn = _records(outcome, task, terms, progress)
-    return Release(
+    release = Release(
         mechanism=mechanism.name,
         parameters=prepared.plan.parameters,
         options={
@@ -191,6 +192,8 @@ def make_release(
             prepared.privacy,
         ),
     )
+    generator = np.random.default_rng(terms.seed)
+    return replace(release, records=agreeing_records(release, generator))
 
 
 def _prepare(
