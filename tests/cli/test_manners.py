@@ -89,9 +89,8 @@ def test_the_shell_asks_and_is_answered(monkeypatch, capsys, typed, offered) -> 
 def test_a_release_of_another_version_says_what_differs(tmp_path: Path, caplog) -> None:
     made = dualquery.release(people(), schema=SCHEMA, mechanism="uniform", queries=5)
     made.save(tmp_path / "r")
-    # Commands with --quiet that ran before left the level at errors.
-    caplog.set_level(logging.WARNING, logger="dualquery")
-    dualquery.load_release(tmp_path / "r")
+    with caplog.at_level(logging.WARNING):
+        dualquery.load_release(tmp_path / "r")
     assert caplog.text == ""
     shutil.copytree(tmp_path / "r", tmp_path / "old")
     record = json.loads((tmp_path / "old" / "release.json").read_text())
