@@ -93,7 +93,7 @@ def truth(compared: Comparison) -> Html:
     parts = [
         element("p", found["warning"] + ".", class_="alarm"),
         table(
-            f"Errors of {found['queries']:,} answers on {found['rows']:,} rows",
+            f"Errors of {found['queries']:,} answers on {compared.size}",
             ("answers from", "max error", "mean error"),
             [(name, share(each.max_error), share(each.mean_error)) for name, each in lines],
         ),
