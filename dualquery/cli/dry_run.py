@@ -35,7 +35,6 @@ def show_outlook(
         from dualquery.mechanisms.registry import configure, with_records
         from dualquery.outlook import outlook
         from dualquery.requests import BudgetRequest
-        from dualquery.runtime.resources import mebibytes
 
         progress.phase("planning")
         configured = with_records(
@@ -65,7 +64,7 @@ def show_outlook(
         f"cost: epsilon {found.epsilon:.6g}, delta {found.delta:.3g}, by the accountant "
         f"{found.accountant}",
         errors,
-        f"memory: about {mebibytes(found.memory)} with all rows in memory",
+        found.memory.text(),
         time_text(found.seconds),
     ]
     if not found.declared:

@@ -232,7 +232,10 @@ def intake_notes(source: Source, schema: TableSchema | ItemSchema) -> tuple[str,
         described = set(schema.column_names)
         left_out = [name for name in source.columns() if name not in described]
         if left_out:
-            notes.append(f"{len(left_out)} columns that the schema does not describe are left out.")
+            columns = "column that the schema does not describe is"
+            if len(left_out) > 1:
+                columns = "columns that the schema does not describe are"
+            notes.append(f"{len(left_out)} {columns} left out.")
     elif isinstance(schema, ItemSchema) and schema.outside == "drop":
         notes.append("Items outside the schema are left out of the records.")
     if schema.max_ones_per_row is not None:

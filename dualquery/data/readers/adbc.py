@@ -107,7 +107,11 @@ def _batches(driver: str, address: str, query: str, label: str) -> Iterator[Any]
             f"{label}: the driver is not installed; install it with: pip install {remedy}"
         ) from None
     try:
-        with dbapi.connect(address) as connection, connection.cursor() as cursor:
+        # Nothing is written: without transactions, of which drivers that have none would warn.
+        with (
+            dbapi.connect(address, autocommit=True) as connection,
+            connection.cursor() as cursor,
+        ):
             cursor.execute(query)
             yield cursor.fetch_record_batch()
     except (dbapi.Error, OSError) as fault:  # the latter for a value of another type than before

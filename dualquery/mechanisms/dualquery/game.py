@@ -100,15 +100,15 @@ class DualQuery(GameOptions, Mechanism[GameDetails]):
         require_exclusive(disjunctions_of(task.queries))
         chosen = choose_parameters(self, task, budget)
         game = chosen.schedule
-        fitted = self.mixture == "fitted"
         remedy = "fewer rounds" if self.alpha is None else "a larger alpha"
+        plan = Plan(game, chosen.accountant, GameDetails(self, chosen))
         check_memory(
-            game_bytes(task.queries, game, chosen.remembered_rounds, fitted=fitted),
+            self.bytes_needed(task, plan),
             f"a game of {game.rounds:,} rounds on {len(task.queries):,} queries and "
             f"{task.queries.domain.bits:,} bits",
             f"ask fewer queries, or set {remedy}",
         )
-        return Plan(game, chosen.accountant, GameDetails(self, chosen))
+        return plan
 
     def expected_error(self, task: Task, plan: Plan[GameDetails]) -> ExpectedError | None:
         """Estimate the error from the plan (see `dualquery.mechanisms.dualquery.predictions`).
@@ -118,6 +118,12 @@ class DualQuery(GameOptions, Mechanism[GameDetails]):
         usual = DualQuery()
         own = any(getattr(self, name) != getattr(usual, name) for name in _POLICY)
         return None if own else game_error(task, plan.schedule, self.effort)
+
+    def bytes_needed(self, task: Task, plan: Plan[GameDetails]) -> int:
+        """Return the bytes of the game (see `game_bytes`)."""
+        chosen = plan.details.chosen
+        fitted = self.mixture == "fitted"
+        return game_bytes(task.queries, chosen.schedule, chosen.remembered_rounds, fitted=fitted)
 
     def run(
         self, task: Task, plan: Plan[GameDetails], curator: Curator, session: Session
