@@ -11,12 +11,16 @@ Bahadur's expansion, "A representation of the joint distribution of responses to
 items", 1961). A departure that was not measured is taken to be 0; one that was measured is shrunk
 towards 0, by its noise and by how large departures turn out to be, at most as large as expected:
 from columns that are independent the result is never further than a measured departure.
-Post-processing.
+
+A pair's noisy mean also tells where the means of its two columns lie. So these are first weighed
+against all pairs that were measured, as the best linear prediction (Henderson, "Best linear
+unbiased estimation and prediction under a selection model", Biometrics 31, 1975), with departures
+as random effects. Post-processing.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +39,9 @@ _EXPECTED = 8
 _ROUNDS = 50
 """Of expectation and maximisation."""
 
+_CERTAIN = 1e-12
+"""A mean that is off by less is taken as known."""
+
 
 @dataclass(frozen=True, eq=False)
 class Departures:
@@ -44,15 +51,53 @@ class Departures:
     ----------
     features
         The products; with every product all pairs of its factors.
-    means
-        float64, shape ``(bits,)``: the means of the factors, at their bits.
+    means, uncertain
+        float64, shape ``(bits,)``: the means of the factors, at their bits, and what they may be
+        off, as standard deviations.
     expected
         float64, shape ``(f,)``: the departures' standard deviations, before they are measured.
     """
 
     features: Features
     means: Float64
+    uncertain: Float64
     expected: Float64
+
+    def with_pairs(self, chosen: NDArray[np.int64], noisy: Float64, deviation: float) -> Departures:
+        """Return the same with the columns' means that measured pairs tell; as in `products`.
+
+        To first order a pair's mean is off by each column's error times the other's mean. What a
+        column may still be off is told as if the other columns were known: a little too small.
+        """
+        from scipy.sparse import csr_array, diags_array
+        from scipy.sparse.linalg import cg
+
+        pairs = (self.features.bits[chosen] >= 0).sum(axis=1) == 2
+        if not pairs.any():
+            return self
+        places = chosen[pairs]
+        both = self.features.bits[places][:, :2]
+        held, column = np.unique(both, return_inverse=True)
+        means, precision = self.means[held], 1.0 / np.maximum(self.uncertain[held], _CERTAIN) ** 2
+        column = column.reshape(both.shape)
+        apart = noisy[pairs] - means[column].prod(axis=1)
+        expected = self.expected[places]
+        prior = chances_of_scales(apart, expected, deviation**2 + self._variances(places))
+        weight = 1.0 / (deviation**2 + expected**2 * (prior @ _SCALES**2))
+        # A column's error counts times the mean of the other.
+        effects = csr_array(
+            (means[column[:, ::-1]].ravel(), column.ravel(), 2 * np.arange(len(places) + 1)),
+            shape=(len(places), len(held)),
+        )
+        weighed = effects.T @ diags_array(weight)
+        equations = weighed @ effects + diags_array(precision)
+        diagonal = equations.diagonal()
+        errors, _ = cg(equations, weighed @ apart, rtol=1e-8, M=diags_array(1.0 / diagonal))
+        found, uncertain = self.means.copy(), self.uncertain.copy()
+        least = np.where(self.features.contrasts[places][:, :2], -1.0, 0.0).min()
+        found[held] = np.clip(means + errors, least, 1.0)
+        uncertain[held] = diagonal**-0.5
+        return replace(self, means=found, uncertain=uncertain)
 
     def products(self, chosen: NDArray[np.int64], noisy: Float64, deviation: float) -> Float64:
         """Return the means of all products: float64, shape ``(f,)``.
@@ -74,11 +119,21 @@ class Departures:
             now = (factors[chosen] > 2) == longer
             places = chosen[now]
             apart = noisy[now] - model[places]
-            departures[places] = shrunk(apart, self.expected[places], deviation)
+            variances = deviation**2 + self._variances(places)
+            departures[places] = shrunk(apart, self.expected[places], variances)
         model = self._means(np.where(factors == 2, departures, 0.0))
         model[factors > 2] += departures[factors > 2]
         means: Float64 = np.clip(model, -1.0, 1.0)
         return means
+
+    def _variances(self, places: NDArray[np.int64]) -> Float64:
+        """Return by how much products of columns' means may be off, as variances."""
+        bits = self.features.bits[places]
+        signs = np.where(bits >= 0, self.means[bits], 1.0)
+        off = np.where(bits >= 0, self.uncertain[bits], 0.0)
+        effects = [np.delete(signs, at, axis=1).prod(axis=1) for at in range(bits.shape[1])]
+        variances: Float64 = ((np.stack(effects, axis=1) * off) ** 2).sum(axis=1)
+        return variances
 
     def _means(self, departures: Float64) -> Float64:
         """Return the products' means from those of the columns, and from pairs' departures."""
@@ -104,30 +159,43 @@ class Departures:
         return pairs[order[np.searchsorted(keys, wanted, sorter=order)]]
 
 
-def shrunk(noisy: Float64, expected: Float64, deviation: float) -> Float64:
+def shrunk(noisy: Float64, expected: Float64, variances: Float64) -> Float64:
     """Return posterior means of departures, by a prior that the noisy ones tell.
 
-    The prior is a mixture of normal distributions around 0 whose standard deviations are multiples
-    of the expected ones (Stephens, "False discovery rates: a new deal", Biostatistics 18, 2017).
     Where departures are smaller than expected, noise stays out.
 
     Parameters
     ----------
     noisy, expected
         float64, shape ``(c,)``: departures with noise, and their expected sizes.
-    deviation
-        Standard deviation of the noise, Gaussian and independent.
+    variances
+        float64, shape ``(c,)``: of the noise, Gaussian and independent.
     """
     signal = np.outer(_SCALES**2, expected**2)
-    variances = signal + deviation**2
-    logs = -0.5 * (np.log(variances) + noisy**2 / variances)
-    likelihood = np.exp(logs - logs.max(axis=0))
+    prior = chances_of_scales(noisy, expected, variances)
+    weights = prior[:, None] * _likelihood(noisy, signal + variances)
+    weights /= weights.sum(axis=0)
+    found: Float64 = (weights * (signal / (signal + variances))).sum(axis=0) * noisy
+    return found
+
+
+def chances_of_scales(noisy: Float64, expected: Float64, variances: Float64) -> Float64:
+    """Return the chances of `_SCALES` that noisy departures tell; parameters as in `shrunk`.
+
+    The prior is a mixture of normal distributions around 0 whose standard deviations are multiples
+    of the expected ones (Stephens, "False discovery rates: a new deal", Biostatistics 18, 2017).
+    """
+    likelihood = _likelihood(noisy, np.outer(_SCALES**2, expected**2) + variances)
     start = np.where(_SCALES == 1.0, float(_EXPECTED), 0.0)
     prior = np.full(len(_SCALES), 1.0 / len(_SCALES))
     for _ in range(_ROUNDS):
         own = prior[:, None] * likelihood
         prior = (start + (own / own.sum(axis=0)).sum(axis=1)) / (_EXPECTED + len(noisy))
-    weights = prior[:, None] * likelihood
-    weights /= weights.sum(axis=0)
-    found: Float64 = (weights * (signal / variances)).sum(axis=0) * noisy
-    return found
+    return prior
+
+
+def _likelihood(noisy: Float64, variances: Float64) -> Float64:
+    """Return the likelihoods, up to a factor of each departure's own; ``(scales, c)``."""
+    logs = -0.5 * (np.log(variances) + noisy**2 / variances)
+    likelihood: Float64 = np.exp(logs - logs.max(axis=0))
+    return likelihood

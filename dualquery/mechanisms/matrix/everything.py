@@ -15,13 +15,19 @@ from numpy.typing import NDArray
 
 from dualquery.mechanisms.matrix.expansion import Expansion, literals_of
 from dualquery.mechanisms.matrix.fitting import MEAN_ERROR, Drawn
-from dualquery.mechanisms.matrix.looks import CORRELATION, Shares, by_precision
+from dualquery.mechanisms.matrix.looks import (
+    CORRELATION,
+    Shares,
+    by_precision,
+    expected_departures,
+)
 from dualquery.mechanisms.matrix.measurement import FeatureMeasurement
 from dualquery.mechanisms.matrix.scales import plan_strategy
 from dualquery.mechanisms.matrix.width import is_wide
 from dualquery.models.mixture import ProductMixture
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.conjunctions import Workload
+from dualquery.room.features import Features
 
 Float64 = NDArray[np.float64]
 
@@ -79,6 +85,29 @@ def tells_more(everything: FeatureMeasurement, scale: float, departures: Float64
         Of the answers from independence (`departures_of`).
     """
     return bool(MEAN_ERROR[1] * scale * everything.mean_deviation < departures.mean())
+
+
+def fullness(features: Features, looked: Features, shares: Float64) -> float:
+    """Return how large departures may be, compared to those of columns that are half full.
+
+    The root of a ratio of mean squares, in [0, 1]; 0 if no product is measured.
+
+    Parameters
+    ----------
+    features
+        What is measured.
+    looked
+        The features of one column.
+    shares
+        float64, one for each of these columns: the share of 1s.
+    """
+    products = Features(features.bits[(features.bits >= 0).sum(axis=1) > 1], features.domain)
+    if not len(products):
+        return 0.0
+    known = np.zeros(len(shares))
+    found = expected_departures(products, looked, shares, known)
+    largest = expected_departures(products, looked, np.full(len(shares), 0.5), known)
+    return float(np.sqrt(np.mean(found**2) / np.mean(largest**2)))
 
 
 def with_shares(drawn: Drawn, first: Shares) -> Drawn:

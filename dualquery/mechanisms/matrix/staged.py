@@ -38,6 +38,7 @@ from dualquery.mechanisms.matrix.departures import Departures
 from dualquery.mechanisms.matrix.everything import (
     departures_of,
     everything,
+    fullness,
     tells_more,
     with_others,
     with_shares,
@@ -315,15 +316,16 @@ def _of_what_stands_out(
     products = np.delete(chosen, single)
     again = Features(features.bits[chosen[single]], domain)
     second = Shares.of(again, noisy[single], scale / n)
-    shares, _ = known.first.combined(known.shares, known.uncertain, second)
-    means = np.zeros(domain.bits)
+    shares, uncertain = known.first.combined(known.shares, known.uncertain, second)
+    means, off = np.zeros((2, domain.bits))
     means[known.first.bits] = np.where(looked.contrasts[:, 0], 1.0 - 2.0 * shares, shares)
-    model = Departures(features, means, expected).products(
-        products, np.delete(noisy, single), scale / n
-    )
+    off[known.first.bits] = uncertain / in_shares(looked)
+    measured = products, np.delete(noisy, single), scale / n
+    departures = Departures(features, means, off, expected).with_pairs(*measured)
+    model = departures.products(*measured)
     generator = np.random.default_rng(session.public_seed)
     mixture = mixture_of(
-        known.first.bits, means, features, model, products, generator, session
+        known.first.bits, departures.means, features, model, products, generator, session
     ).model()
     return Outcome(
         answers=np.clip(known.expansion.answers(model), 0.0, 1.0),
@@ -345,7 +347,9 @@ def _of_everything(
     scale = scale_for(full.sensitivity, planned.ratio)
     drawn = Drawn(full, full.draw(curator, scale) / n, full.scales * scale / n)
     generator = np.random.default_rng(session.public_seed)
-    fitting = Fitting.suited(n, planned.ratio, domain.bits)
+    # Where columns are nearly empty, the same noise hides more of what there is.
+    full_columns = fullness(full.strategy.features, planned.looked, known.shares)
+    fitting = Fitting.suited(n, planned.ratio * full_columns, domain.bits)
     fitted = fit_mixture(
         with_shares(drawn, known.first), fitting, known.workload, n, generator, session
     )

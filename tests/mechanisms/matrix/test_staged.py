@@ -168,7 +168,8 @@ def test_departures_are_bahadurs_where_all_pairs_are_known_and_nothing_without()
     records = legal_records(domain)
     truth = generator.dirichlet(np.ones(len(records))) @ values_on(features, records)
     means = truth[:4]
-    departures = Departures(features, means, np.full(len(rows), 1e6))
+    known = np.zeros(4)
+    departures = Departures(features, means, known, np.full(len(rows), 1e6))
     nothing = departures.products(np.arange(0), np.empty(0), 1e-9)
     np.testing.assert_allclose(nothing, [means[list(row)].prod() for row in bits])
     every = np.arange(4, len(rows))
@@ -180,7 +181,7 @@ def test_departures_are_bahadurs_where_all_pairs_are_known_and_nothing_without()
     expected = a * b * c + (ab - a * b) * c + (ac - a * c) * b + (bc - b * c) * a
     assert found[bits.index((0, 1, 2))] == pytest.approx(expected)
     # Noise as large as what is expected halves a departure.
-    halved = Departures(features, means, np.full(len(rows), 0.1)).products(
+    halved = Departures(features, means, known, np.full(len(rows), 0.1)).products(
         np.array([4]), truth[[4]], 0.1
     )
     assert halved[4] == pytest.approx((truth[4] + a * b) / 2)
