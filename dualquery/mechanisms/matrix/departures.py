@@ -12,10 +12,15 @@ items", 1961). A departure that was not measured is taken to be 0; one that was 
 towards 0, by its noise and by how large departures turn out to be, at most as large as expected:
 from columns that are independent the result is never further than a measured departure.
 
-A pair's noisy mean also tells where the means of its two columns lie. So these are first weighed
-against all pairs that were measured, as the best linear prediction (Henderson, "Best linear
-unbiased estimation and prediction under a selection model", Biometrics 31, 1975), with departures
-as random effects. Post-processing.
+Rows that differ in how much they hold tie all columns: where a row's chances of its 1s are those of
+the columns times a factor of its own, whose mean is 1 and whose variance is c, a pair of columns
+departs by c times the product of their shares. So `common` of the product of the columns' variances
+is what every pair is taken to depart by, measured or not.
+
+A pair's noisy mean also tells where the means of its two columns lie. So these and `common` are
+predicted together from all pairs that were measured, linearly (Henderson, "Best linear unbiased
+estimation and prediction under a selection model", Biometrics 31, 1975), with each pair's own
+departure as a random effect. Post-processing.
 """
 
 from __future__ import annotations
@@ -42,6 +47,9 @@ _ROUNDS = 50
 _CERTAIN = 1e-12
 """A mean that is off by less is taken as known."""
 
+_COMMON = 1.0
+"""Standard deviation of `Departures.common`, before pairs are measured."""
+
 
 @dataclass(frozen=True, eq=False)
 class Departures:
@@ -56,20 +64,23 @@ class Departures:
         off, as standard deviations.
     expected
         float64, shape ``(f,)``: the departures' standard deviations, before they are measured.
+    common
+        What pairs depart by, in units of the product of their columns' variances.
     """
 
     features: Features
     means: Float64
     uncertain: Float64
     expected: Float64
+    common: float = 0.0
 
     def with_pairs(self, chosen: NDArray[np.int64], noisy: Float64, deviation: float) -> Departures:
-        """Return the same with the columns' means that measured pairs tell; as in `products`.
+        """Return the same with what measured pairs tell of all columns; as in `products`.
 
         To first order a pair's mean is off by each column's error times the other's mean. What a
-        column may still be off is told as if the other columns were known: a little too small.
+        column may still be off is told as if all else were known: a little too small.
         """
-        from scipy.sparse import csr_array, diags_array
+        from scipy.sparse import csr_array, diags_array, hstack
         from scipy.sparse.linalg import cg
 
         pairs = (self.features.bits[chosen] >= 0).sum(axis=1) == 2
@@ -78,26 +89,28 @@ class Departures:
         places = chosen[pairs]
         both = self.features.bits[places][:, :2]
         held, column = np.unique(both, return_inverse=True)
-        means, precision = self.means[held], 1.0 / np.maximum(self.uncertain[held], _CERTAIN) ** 2
-        column = column.reshape(both.shape)
+        means, column = self.means[held], column.reshape(both.shape)
         apart = noisy[pairs] - means[column].prod(axis=1)
-        expected = self.expected[places]
-        prior = chances_of_scales(apart, expected, deviation**2 + self._variances(places))
-        weight = 1.0 / (deviation**2 + expected**2 * (prior @ _SCALES**2))
-        # A column's error counts times the mean of the other.
-        effects = csr_array(
-            (means[column[:, ::-1]].ravel(), column.ravel(), 2 * np.arange(len(places) + 1)),
-            shape=(len(places), len(held)),
+        prior = chances_of_scales(
+            apart, self.expected[places], deviation**2 + self._variances(places)
         )
-        weighed = effects.T @ diags_array(weight)
-        equations = weighed @ effects + diags_array(precision)
+        spread = self.expected[places] ** 2 * (prior @ _SCALES**2)
+        # A column's error counts times the mean of the other.
+        starts = 2 * np.arange(len(places) + 1)
+        of_columns = csr_array(
+            (means[column[:, ::-1]].ravel(), column.ravel(), starts), (len(places), len(held))
+        )
+        effects = hstack((of_columns, self._units()[places][:, None]), format="csr")
+        weighed = effects.T @ diags_array(1.0 / (deviation**2 + spread))
+        before = np.append(np.maximum(self.uncertain[held], _CERTAIN), _COMMON)
+        equations = weighed @ effects + diags_array(before**-2)
         diagonal = equations.diagonal()
-        errors, _ = cg(equations, weighed @ apart, rtol=1e-8, M=diags_array(1.0 / diagonal))
-        found, uncertain = self.means.copy(), self.uncertain.copy()
+        found, _ = cg(equations, weighed @ apart, rtol=1e-8, M=diags_array(1.0 / diagonal))
         least = np.where(self.features.contrasts[places][:, :2], -1.0, 0.0).min()
-        found[held] = np.clip(means + errors, least, 1.0)
-        uncertain[held] = diagonal**-0.5
-        return replace(self, means=found, uncertain=uncertain)
+        columns, uncertain = self.means.copy(), self.uncertain.copy()
+        columns[held] = np.clip(means + found[:-1], least, 1.0)
+        uncertain[held] = diagonal[:-1] ** -0.5
+        return replace(self, means=columns, uncertain=uncertain, common=float(found[-1]))
 
     def products(self, chosen: NDArray[np.int64], noisy: Float64, deviation: float) -> Float64:
         """Return the means of all products: float64, shape ``(f,)``.
@@ -112,7 +125,7 @@ class Departures:
             Standard deviation of the noise.
         """
         factors = (self.features.bits >= 0).sum(axis=1)
-        departures = np.zeros(len(self.features))
+        departures = self.common * self._units()
         # Pairs first: the departures of longer products are from what the pairs say.
         for longer in (False, True):
             model = self._means(departures)
@@ -120,11 +133,20 @@ class Departures:
             places = chosen[now]
             apart = noisy[now] - model[places]
             variances = deviation**2 + self._variances(places)
-            departures[places] = shrunk(apart, self.expected[places], variances)
+            departures[places] += shrunk(apart, self.expected[places], variances)
         model = self._means(np.where(factors == 2, departures, 0.0))
         model[factors > 2] += departures[factors > 2]
         means: Float64 = np.clip(model, -1.0, 1.0)
         return means
+
+    def _units(self) -> Float64:
+        """Return the products of pairs' columns' variances; 0 of other features."""
+        features = self.features
+        means = self.means[features.bits]
+        # The variance of a sign of mean m is 4 times that of the share that it tells, 1 - m^2.
+        variances = np.where(features.contrasts, (1.0 - means**2) / 2.0, means * (1.0 - means))
+        pairs = (features.bits >= 0).sum(axis=1) == 2
+        return np.where(pairs, variances[:, :2].prod(axis=1), 0.0)
 
     def _variances(self, places: NDArray[np.int64]) -> Float64:
         """Return by how much products of columns' means may be off, as variances."""
