@@ -316,7 +316,7 @@ def _of_what_stands_out(
     products = np.delete(chosen, single)
     again = Features(features.bits[chosen[single]], domain)
     second = Shares.of(again, noisy[single], scale / n)
-    shares, uncertain = known.first.combined(known.shares, known.uncertain, second)
+    shares, uncertain = known.first.combined(second).posterior()
     means, off = np.zeros((2, domain.bits))
     means[known.first.bits] = np.where(looked.contrasts[:, 0], 1.0 - 2.0 * shares, shares)
     off[known.first.bits] = uncertain / in_shares(looked)
