@@ -52,6 +52,7 @@ from dualquery.mechanisms.matrix.fitting import (
     fit_mixture,
 )
 from dualquery.mechanisms.matrix.looks import (
+    CORRELATION,
     Shares,
     alike,
     expected_departures,
@@ -89,10 +90,13 @@ Float64 = NDArray[np.float64]
 
 _SECOND = 1000
 """Features that the second stage may measure of a wide table, to divide the budget by; of others it
-may measure all. Where d numbers and M others are measured with shares a and 1 - a of rho, their
-variances are as d / a and M / (1 - a); the sum is least where a is to 1 - a as the root of d is to
-that of M. Of 17,770 columns the first stage gets four fifths; a fortieth of 100 about which all
-triples are asked."""
+may measure all that can be worth it (`_worth_at_most`). Where d numbers and M others are measured
+with shares a and 1 - a of rho, their variances are as d / a and M / (1 - a); the sum is least where
+a is to 1 - a as the root of d is to that of M. Of 17,770 columns the first stage gets four fifths;
+a fortieth of 100 about which all triples are asked."""
+
+_LARGEST = 2.0 * CORRELATION
+"""A departure than which hardly any is expected to be larger: a noise of which is too much."""
 
 _WIDE_MAX = (0.3, 3.0, 12.0)
 _POSITIVE_MEAN, _WIDE_MEAN = (0.0001, 0.002, 0.3), (0.03, 0.3, 1.2)
@@ -187,7 +191,7 @@ class Staged(Mechanism[TwoStages]):
         sensitivity = alike(looked, budget.neighbours).sensitivity
 
         full = everything(task.workload, expansion, budget.neighbours)
-        others = _SECOND if full is None else len(features)
+        others = _SECOND if full is None else _worth_at_most(len(features), budget, task.n)
         part = 1.0 / (1.0 + math.sqrt(others / len(looked)))
 
         def schedule_of(rho: float) -> tuple[GaussianNoise, GaussianNoise]:
@@ -244,7 +248,10 @@ class Staged(Mechanism[TwoStages]):
             full = everything(workload, expansion, planned.neighbours)
         known = Known(planned, n, workload, expansion, first, *first.posterior())
         if full is not None and tells_more(
-            full, scale_for(full.sensitivity, planned.ratio) / n, known.departures
+            full,
+            scale_for(full.sensitivity, planned.ratio) / n,
+            known.departures,
+            fullness(full.strategy.features, planned.looked, known.shares),
         ):
             outcome = _of_everything(known, full, curator, session)
         else:
@@ -347,9 +354,7 @@ def _of_everything(
     scale = scale_for(full.sensitivity, planned.ratio)
     drawn = Drawn(full, full.draw(curator, scale) / n, full.scales * scale / n)
     generator = np.random.default_rng(session.public_seed)
-    # Where columns are nearly empty, the same noise hides more of what there is.
-    full_columns = fullness(full.strategy.features, planned.looked, known.shares)
-    fitting = Fitting.suited(n, planned.ratio * full_columns, domain.bits)
+    fitting = Fitting.suited(n, planned.ratio, domain.bits)
     fitted = fit_mixture(
         with_shares(drawn, known.first), fitting, known.workload, n, generator, session
     )
@@ -393,6 +398,20 @@ def _expected_of_all(planned: TwoStages, full: FeatureMeasurement, n: int) -> Ex
         "from the noise of all that is asked and the share of it that fits left on five public "
         "tables; less where columns turn out to be nearly empty",
     )
+
+
+def _worth_at_most(features: int, budget: Budget, n: int) -> float:
+    """Return how many features may be worth their noise, were the whole budget spent on them.
+
+    That many have a noise of `_LARGEST`, each.
+    """
+
+    def schedule_of(rho: float) -> tuple[GaussianNoise]:
+        return (GaussianNoise(math.sqrt(2.0 * rho), 1.0),)
+
+    rho = calibrate_rho(schedule_of, budget.epsilon, budget.delta, budget.accountant)
+    noise_of_one = budget.neighbours.furthest(2.0, 1.0) / (math.sqrt(2.0 * rho) * n)
+    return min(float(features), (_LARGEST / noise_of_one) ** 2)
 
 
 def _noise_of_one(planned: TwoStages, n: int) -> float:

@@ -245,6 +245,22 @@ def test_departures_of_answers_are_those_of_pairs_where_the_others_hold() -> Non
     np.testing.assert_allclose(found[1:], 0.1 * a * b)
 
 
+def test_a_share_measured_twice_is_believed_as_both_looks_together_tell() -> None:
+    """A first look that says nothing does not draw what the second found towards the others."""
+    generator = np.random.default_rng(4)
+    truth = np.concatenate((np.full(95, 0.01), [0.2, 0.25, 0.3, 0.35, 0.4]))
+    first = Shares(
+        np.arange(100, dtype=np.int32), truth + 0.1 * generator.standard_normal(100),
+        np.full(100, 0.1),
+    )  # fmt: skip
+    again = np.arange(60, 100, dtype=np.int32)
+    later = Shares(again, truth[again] + 0.02 * generator.standard_normal(40), np.full(40, 0.02))
+    shares, uncertain = first.combined(later).posterior()
+    assert np.abs(shares[-5:] - truth[-5:]).mean() < 0.03
+    assert (uncertain[-5:] < 0.03).all()
+    assert np.abs(shares[60:95] - 0.01).mean() < 0.02
+
+
 @pytest.mark.parametrize(("filled", "all_of_it"), [(0.5, True), (0.002, False)])
 def test_full_tables_are_measured_whole_and_empty_ones_where_they_stand_out(
     filled: float, all_of_it: bool
