@@ -8,14 +8,15 @@ the columns A is
 
 where d_ab is what the pair's mean departs from ``m_a m_b`` and d_A what is left (the start of
 Bahadur's expansion, "A representation of the joint distribution of responses to n dichotomous
-items", 1961). A departure that was not measured is taken to be 0; one that was measured is shrunk
-towards 0, by its noise and by how large departures turn out to be, at most as large as expected:
-from columns that are independent the result is never further than a measured departure.
+items", 1961). A departure that was not measured is what all pairs have in common (below), or 0; one
+that was measured is shrunk towards that, by its noise and by how large departures turn out to be,
+at most as large as expected.
 
 Rows that differ in how much they hold tie all columns: where a row's chances of its 1s are those of
 the columns times a factor of its own, whose mean is 1 and whose variance is c, a pair of columns
 departs by c times the product of their shares. So `common` of the product of the columns' variances
-is what every pair is taken to depart by, measured or not.
+is what every pair is taken to depart by, measured or not; but for pairs whose own departures are
+typically larger, most of which are next to nothing, only a part of it.
 
 A pair's noisy mean also tells where the means of its two columns lie. So these and `common` are
 predicted together from all pairs that were measured, linearly (Henderson, "Best linear unbiased
@@ -25,6 +26,7 @@ departure as a random effect. Post-processing.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -66,6 +68,8 @@ class Departures:
         float64, shape ``(f,)``: the departures' standard deviations, before they are measured.
     common
         What pairs depart by, in units of the product of their columns' variances.
+    own
+        What pairs depart by besides, in the mean, in units of `expected`.
     """
 
     features: Features
@@ -73,6 +77,7 @@ class Departures:
     uncertain: Float64
     expected: Float64
     common: float = 0.0
+    own: float = 0.0
 
     def with_pairs(self, chosen: NDArray[np.int64], noisy: Float64, deviation: float) -> Departures:
         """Return the same with what measured pairs tell of all columns; as in `products`.
@@ -110,7 +115,17 @@ class Departures:
         columns, uncertain = self.means.copy(), self.uncertain.copy()
         columns[held] = np.clip(means + found[:-1], least, 1.0)
         uncertain[held] = diagonal[:-1] ** -0.5
-        return replace(self, means=columns, uncertain=uncertain, common=float(found[-1]))
+        left = apart - effects @ found
+        prior = chances_of_scales(
+            left, self.expected[places], deviation**2 + self._variances(places)
+        )
+        return replace(
+            self,
+            means=columns,
+            uncertain=uncertain,
+            common=float(found[-1]),
+            own=float(prior @ _SCALES) * math.sqrt(2.0 / math.pi),
+        )
 
     def products(self, chosen: NDArray[np.int64], noisy: Float64, deviation: float) -> Float64:
         """Return the means of all products: float64, shape ``(f,)``.
@@ -125,7 +140,7 @@ class Departures:
             Standard deviation of the noise.
         """
         factors = (self.features.bits >= 0).sum(axis=1)
-        departures = self.common * self._units()
+        departures = self._of_all_pairs()
         # Pairs first: the departures of longer products are from what the pairs say.
         for longer in (False, True):
             model = self._means(departures)
@@ -138,6 +153,15 @@ class Departures:
         model[factors > 2] += departures[factors > 2]
         means: Float64 = np.clip(model, -1.0, 1.0)
         return means
+
+    def _of_all_pairs(self) -> Float64:
+        """Return what pairs depart by before their own are known; 0 of other features."""
+        departures = self.common * self._units()
+        typical = departures**2 + (self.own * self.expected) ** 2
+        departures *= np.divide(
+            departures**2, typical, out=np.zeros_like(typical), where=typical > 0
+        )
+        return departures
 
     def _units(self) -> Float64:
         """Return the products of pairs' columns' variances; 0 of other features."""

@@ -95,5 +95,6 @@ def test_pairs_tell_of_their_columns_and_of_what_ties_all(tied: bool) -> None:
     rest = after.products(chosen[1:], noisy[1:], noise)[chosen[0]]
     shares = (1.0 - after.means[:2]) / 2.0
     departs = 4.0 * after.common * np.prod(shares * (1.0 - shares))
+    departs *= departs**2 / (departs**2 + (0.01 * after.own) ** 2)
     assert rest == pytest.approx(after.means[:2].prod() + departs)
     assert before.with_pairs(chosen[:0], noisy[:0], noise) is before
