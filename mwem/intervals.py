@@ -26,10 +26,13 @@ def kept_measurements(
     """Return what a trace measured, of all queries; parameters as of `measured_intervals`.
 
     Cells of a whole marginal were brought to add up to the public n. Together with that rule they
-    say as much as before, so their noise is stated as it was drawn, independent.
+    say as much as before, so their noise is stated as it was drawn, independent. There are none
+    where an interruption cost all iterations.
     """
-    places = [np.atleast_1d(line.get("queries", line.get("query"))) for line in trace]
-    values = [np.atleast_1d(line["measured"]) for line in trace]
+    places, values = [np.zeros(0, np.int64)], [np.zeros(0)]
+    for line in trace:
+        places.append(np.atleast_1d(line.get("queries", line.get("query"))))
+        values.append(np.atleast_1d(line["measured"]))
     noise = spending.noise(spending.measure_scale)
     absent = _absent_row_answer(trace)
     kept = Measurements.of_queries(
