@@ -16,7 +16,7 @@ from dualquery.mechanisms.protocol import Task
 from dualquery.mechanisms.registry import AUTOMATIC
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.releases.means import with_means, without_means
-from dualquery.releases.needs import bytes_in_memory
+from dualquery.releases.needs import Memory, memory_needed
 from dualquery.releases.pricing import price
 from dualquery.releases.rehearsal import expected_seconds
 from dualquery.room.row_count import COUNT_SHARE, RowCount
@@ -49,7 +49,7 @@ class Outlook:
     expected
         The errors; None of a mechanism without a model of them.
     memory
-        About how many bytes it takes, with all rows in memory.
+        About how many bytes it takes.
     seconds
         About how long it takes on this machine; None of a mechanism that was not tried: one that
         `auto` does not take, or whose queries are still to be chosen.
@@ -65,7 +65,7 @@ class Outlook:
     delta: float
     accountant: str
     expected: ExpectedError | None
-    memory: int
+    memory: Memory
     seconds: float | None
 
 
@@ -146,7 +146,7 @@ def outlook(
         delta=share.delta,
         accountant=priced.accountant,
         expected=mechanism.expected_error(task, own),
-        memory=bytes_in_memory(task),
+        memory=memory_needed(task, mechanism, own),
         seconds=seconds,
     )
 

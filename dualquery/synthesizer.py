@@ -179,7 +179,7 @@ class Synthesizer:
         ----------
         X
             The table, as `dualquery.release` takes it; or a NumPy matrix of any numbers, whose
-            columns are called ``0``, ``1`` and so on.
+            columns are called ``0``, ``1`` and so on (one of 0 and 1 only if ``schema`` has them).
         y
             Ignored; scikit-learn's pipelines pass it. A target is a column of the table.
         elsewhere
@@ -197,7 +197,7 @@ class Synthesizer:
                 "one with schema=",
                 stacklevel=2,
             )
-        made = release(as_table(X), **self._given())
+        made = release(as_table(X, self.schema), **self._given())
         if not made.privacy.private:
             warnings.warn(made.privacy.text(), stacklevel=2)
         self.release_ = made  # whatever comes now, it is paid for

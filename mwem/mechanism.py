@@ -35,7 +35,7 @@ from mwem.intervals import kept_measurements, measured_intervals
 from mwem.options import MwemOptions
 from mwem.output import Output
 from mwem.questions import Questions, questions_of
-from mwem.representations import Name, Representation, choose, make
+from mwem.representations import Name, Representation, choose, dense_bytes, make
 from mwem.spending import Spending, spend
 from mwem.start import Start, start_of
 
@@ -129,6 +129,18 @@ class Mwem(MwemOptions, Mechanism[MwemDetails]):
                 spending=spending,
             ),
         )
+
+    def bytes_needed(self, task: Task, plan: Plan[MwemDetails]) -> int:
+        """Return the bytes of the answers, and of the vector of all cells if there is one.
+
+        How large the parts of another representation get depends on what is measured.
+        """
+        needed = super().bytes_needed(task, plan)
+        if plan.details.representation == "histogram":
+            queries = plan.details.queries
+            cells = queries.cells(tuple(range(len(queries.sizes))))
+            needed += dense_bytes(cells, self.iterations)
+        return needed
 
     def run(
         self, task: Task, plan: Plan[MwemDetails], curator: Curator, session: Session

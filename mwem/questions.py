@@ -177,6 +177,6 @@ def questions_of(
         kind = "marginals" if options.cuboids else "queries"
         raise BadInputError(
             f"iterations is {options.iterations}, but the workload has only {found} {kind}, and "
-            "none is measured twice"
+            f"none is measured twice: take at most {found} iterations"
         )
     return questions

@@ -31,6 +31,7 @@ from solvers.groups import Groups
 from solvers.guarded import Guarded, guarded
 from solvers.kernel_solver import Ending, KernelSolver, SearchResult
 from solvers.limits import SearchLimits
+from solvers.pool import TermPool
 from solvers.problem import BestResponse
 from solvers.protocol import Capability, Solver
 from solvers.reducing import Reducing
@@ -63,6 +64,7 @@ __all__ = [
     "SolverInfo",
     "SolverUnavailableError",
     "Status",
+    "TermPool",
     "UnknownSolverError",
     "available_solvers",
     "compact",

@@ -24,8 +24,11 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numpy.typing import NDArray
+
+from solvers.compiled import kernel, loop
+from solvers.occurrences_kernels import list_occurrences
 
 FREE = -1
 """Value of an attribute that is not decided."""
@@ -94,7 +97,7 @@ _STATE = types.NamedTuple(
 )  # fmt: skip
 
 
-@njit(types.void(_STATE, types.int32), nogil=True, cache=True, forceinline=True)
+@loop(types.void(_STATE, types.int32), forceinline=True)
 def _queue_choice(s: ReductionState, attribute: int) -> None:
     group = s.group_of[attribute]
     choice = s.value.shape[0] + group if group >= 0 else attribute
@@ -104,7 +107,7 @@ def _queue_choice(s: ReductionState, attribute: int) -> None:
         s.ends[2] = (s.ends[2] + 1) % s.choices.shape[0]
 
 
-@njit(types.void(_STATE, types.int32), nogil=True, cache=True, forceinline=True)
+@loop(types.void(_STATE, types.int32), forceinline=True)
 def _queue_conjunction(s: ReductionState, term: int) -> None:
     if s.conjunction_queued[term] == 0:
         s.conjunction_queued[term] = 1
@@ -112,7 +115,7 @@ def _queue_conjunction(s: ReductionState, term: int) -> None:
         s.ends[4] = (s.ends[4] + 1) % s.conjunctions.shape[0]
 
 
-@njit(types.void(_STATE, types.int32, types.int8), nogil=True, cache=True, forceinline=True)
+@loop(types.void(_STATE, types.int32, types.int8), forceinline=True)
 def _decide(s: ReductionState, attribute: int, value: int) -> None:
     if s.value[attribute] == FREE:
         s.value[attribute] = value
@@ -120,7 +123,7 @@ def _decide(s: ReductionState, attribute: int, value: int) -> None:
         s.ends[0] += 1
 
 
-@njit(types.void(_STATE, types.int32, types.int32), nogil=True, cache=True, forceinline=True)
+@loop(types.void(_STATE, types.int32, types.int32), forceinline=True)
 def _unwish(s: ReductionState, code: int, term: int) -> None:
     """Take a term out of what wants the attribute of one of its literals to be 0 or 1."""
     attribute = code >> 1
@@ -133,7 +136,7 @@ def _unwish(s: ReductionState, code: int, term: int) -> None:
     _queue_choice(s, attribute)
 
 
-@njit(types.void(_STATE, types.int32, types.float64), nogil=True, cache=True, forceinline=True)
+@loop(types.void(_STATE, types.int32, types.float64), forceinline=True)
 def _add_unit(s: ReductionState, code: int, weight: float) -> None:
     if code & 1:
         s.unit[code >> 1] -= weight
@@ -142,7 +145,7 @@ def _add_unit(s: ReductionState, code: int, weight: float) -> None:
         s.unit[code >> 1] += weight
 
 
-@njit(types.void(_STATE, types.int32), nogil=True, cache=True, forceinline=True)
+@loop(types.void(_STATE, types.int32), forceinline=True)
 def _process(s: ReductionState, attribute: int) -> None:
     """Carry a decided value into the terms and the group of its attribute."""
     s.processed[attribute] = 1
@@ -188,21 +191,21 @@ def _process(s: ReductionState, attribute: int) -> None:
             _queue_choice(s, attribute)
 
 
-@njit(types.float64(_STATE, types.int32), nogil=True, cache=True, forceinline=True)
+@loop(types.float64(_STATE, types.int32), forceinline=True)
 def _high(s: ReductionState, attribute: int) -> float:
     if s.lower_locked[attribute]:
         return math.inf
     return float(s.unit[attribute] + s.wanting[attribute, 1])
 
 
-@njit(types.float64(_STATE, types.int32), nogil=True, cache=True, forceinline=True)
+@loop(types.float64(_STATE, types.int32), forceinline=True)
 def _low(s: ReductionState, attribute: int) -> float:
     if s.raise_locked[attribute]:
         return -math.inf
     return float(s.unit[attribute] - s.wanting[attribute, 0])
 
 
-@njit(types.void(_STATE, types.int32), nogil=True, cache=True, forceinline=True)
+@loop(types.void(_STATE, types.int32), forceinline=True)
 def _queue_conjunctions_on(s: ReductionState, attribute: int) -> None:
     for at in range(s.starts[attribute], s.starts[attribute + 1]):
         term = s.occurrences[at] >> 1
@@ -210,7 +213,7 @@ def _queue_conjunctions_on(s: ReductionState, attribute: int) -> None:
             _queue_conjunction(s, term)
 
 
-@njit(types.void(_STATE, types.int32), nogil=True, cache=True, forceinline=True)
+@loop(types.void(_STATE, types.int32), forceinline=True)
 def _look_at_choice(s: ReductionState, choice: int) -> None:
     """Rule out dominated values of a free attribute or a group."""
     n = s.value.shape[0]
@@ -253,12 +256,7 @@ def _look_at_choice(s: ReductionState, choice: int) -> None:
             _queue_conjunctions_on(s, s.group_members[at])
 
 
-@njit(
-    types.Tuple((types.float64, types.int32))(_STATE, types.int32),
-    nogil=True,
-    cache=True,
-    forceinline=True,
-)
+@loop(types.Tuple((types.float64, types.int32))(_STATE, types.int32), forceinline=True)
 def _cost(s: ReductionState, code: int) -> tuple[float, np.int32]:
     """Return what making a literal true can cost, and the member that replaces a negated one."""
     attribute, negated = np.int32(code >> 1), code & 1
@@ -283,7 +281,7 @@ def _cost(s: ReductionState, code: int) -> tuple[float, np.int32]:
     return max(0.0, _high(s, attribute) - best_low), best
 
 
-@njit(types.void(_STATE, types.int32), nogil=True, cache=True, forceinline=True)
+@loop(types.void(_STATE, types.int32), forceinline=True)
 def _look_at_conjunction(s: ReductionState, term: int) -> None:
     """Make a term of positive weight true if its weight makes up for the cost."""
     if s.alive[term] == 0:
@@ -316,7 +314,7 @@ def _look_at_conjunction(s: ReductionState, term: int) -> None:
             _decide(s, code >> 1, np.int8(1 - (code & 1)))
 
 
-@njit(types.void(_STATE), nogil=True, cache=True)
+@loop(types.void(_STATE))
 def run(s: ReductionState) -> None:
     """Apply the rules until none applies.
 
@@ -324,15 +322,11 @@ def run(s: ReductionState) -> None:
     arrays from ``alive`` on are zero, but for ``unit``, which may hold weights already.
     """
     n, count, width = s.value.shape[0], s.terms.shape[0], s.terms.shape[1]
+    list_occurrences(s.terms, s.starts, s.occurrences)
     for j in range(count):
         for i in range(width):
             if s.terms[j, i] >= 0:
                 s.left[j] += 1
-                s.starts[(s.terms[j, i] >> 1) + 1] += 1
-    for a in range(n):
-        s.starts[a + 1] += s.starts[a]
-    filled = s.starts[:n].copy()
-    for j in range(count):
         w = s.weights[j]
         if s.left[j] > 1:
             s.alive[j] = 1
@@ -342,13 +336,10 @@ def run(s: ReductionState) -> None:
             code = s.terms[j, i]
             if code < 0:
                 continue
-            a = code >> 1
-            s.occurrences[filled[a]] = 2 * j + (code & 1)
-            filled[a] += 1
             if s.left[j] > 1:
                 wanted = 1 - (code & 1) if w > 0.0 else code & 1
-                s.wanting[a, wanted] += abs(w)
-                s.wishes[a, wanted] += 1
+                s.wanting[code >> 1, wanted] += abs(w)
+                s.wishes[code >> 1, wanted] += 1
             else:
                 _add_unit(s, code, w)
     for a in range(n):
@@ -376,7 +367,7 @@ def run(s: ReductionState) -> None:
             break
 
 
-@njit(types.void(_i8, types.int64, types.int64), nogil=True, cache=True)
+@kernel(types.void(_i8, types.int64, types.int64))
 def _link(root: NDArray[np.int64], one: int, other: int) -> None:
     while root[one] != one:
         root[one] = root[root[one]]
@@ -387,7 +378,7 @@ def _link(root: NDArray[np.int64], one: int, other: int) -> None:
     root[max(one, other)] = min(one, other)
 
 
-@njit(types.int64[::1](types.int64, types.int32[:, ::1], _i8, _i4), nogil=True, cache=True)
+@kernel(types.int64[::1](types.int64, types.int32[:, ::1], _i8, _i4))
 def join(
     attributes: int,
     terms: NDArray[np.int32],

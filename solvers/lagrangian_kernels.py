@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numpy.typing import NDArray
+
+from solvers.compiled import kernel, loop
 
 
 class DualState(NamedTuple):
@@ -61,12 +63,7 @@ _STATE = types.NamedTuple(
 )  # fmt: skip
 
 
-@njit(
-    types.float64(_float64s, _float64s, types.int64, types.float64),
-    nogil=True,
-    cache=True,
-    forceinline=True,
-)
+@loop(types.float64(_float64s, _float64s, types.int64, types.float64), forceinline=True)
 def _threshold(
     values: NDArray[np.float64], reach: NDArray[np.float64], count: int, total: float
 ) -> float:
@@ -89,11 +86,12 @@ def _threshold(
         theta = above
 
 
-@njit(types.void(_STATE), nogil=True, cache=True)
+@loop(types.void(_STATE))
 def gather(state: DualState) -> None:
     """Bring the pull and the Lagrangian's constant in line with the multipliers."""
     terms, weights, shares, pull = state.terms, state.weights, state.shares, state.pull
-    pull[:] = state.single
+    for a in range(pull.shape[0]):
+        pull[a] = state.single[a]
     constant = state.values[1]
     for j in range(terms.shape[0]):
         positive = weights[j] > 0.0
@@ -125,7 +123,7 @@ def gather(state: DualState) -> None:
     state.values[2] = constant
 
 
-@njit(types.float64(_STATE), nogil=True, cache=True)
+@loop(types.float64(_STATE))
 def _bound(state: DualState) -> float:
     """Return the Lagrangian's maximum over the records that are legal for the groups."""
     pull, free = state.pull, state.free
@@ -141,7 +139,7 @@ def _bound(state: DualState) -> float:
     return float(bound)
 
 
-@njit(types.void(_STATE, _float64s, _float64s), nogil=True, cache=True)
+@loop(types.void(_STATE, _float64s, _float64s))
 def _move_point(state: DualState, values: NDArray[np.float64], reach: NDArray[np.float64]) -> None:
     """Step along the pull and project onto the relaxed records; extrapolate."""
     point, ahead, free = state.point, state.ahead, state.free
@@ -169,7 +167,7 @@ def _move_point(state: DualState, values: NDArray[np.float64], reach: NDArray[np
             point[member] = after
 
 
-@njit(types.void(_STATE, _float64s, _float64s), nogil=True, cache=True)
+@loop(types.void(_STATE, _float64s, _float64s))
 def _move_multipliers(
     state: DualState, values: NDArray[np.float64], ones: NDArray[np.float64]
 ) -> None:
@@ -205,7 +203,7 @@ def _move_multipliers(
         state.prices[row] = price - step * allowed
 
 
-@njit(types.int64(_STATE, types.int64, types.float64), nogil=True, cache=True)
+@kernel(types.int64(_STATE, types.int64, types.float64))
 def descend(state: DualState, iterations: int, target: float) -> int:
     """Iterate until the bound is at most the target; return the number of iterations made."""
     most = state.terms.shape[1]

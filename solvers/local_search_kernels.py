@@ -15,8 +15,11 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numpy.typing import NDArray
+
+from solvers.compiled import kernel, loop
+from solvers.occurrences_kernels import list_occurrences
 
 
 class SearchState(NamedTuple):
@@ -90,7 +93,7 @@ _KICK_TENURE = 10
 """Steps for which what a kick moved is tabu."""
 
 
-@njit(types.uint64(types.uint64[::1]), nogil=True, cache=True, forceinline=True)
+@loop(types.uint64(types.uint64[::1]), forceinline=True)
 def _next(rng: NDArray[np.uint64]) -> np.uint64:
     """Advance an xorshift64* generator (Vigna, ACM TOMS 42:30, 2016)."""
     x = rng[0]
@@ -101,32 +104,23 @@ def _next(rng: NDArray[np.uint64]) -> np.uint64:
     return np.uint64(x * _MULTIPLIER)
 
 
-@njit(types.int64(types.uint64[::1], types.int64), nogil=True, cache=True, forceinline=True)
+@loop(types.int64(types.uint64[::1], types.int64), forceinline=True)
 def below(rng: NDArray[np.uint64], bound: int) -> np.int64:
     """Return a random integer in ``0 .. bound - 1``, for ``0 < bound < 2**31``."""
     return np.int64(((_next(rng) >> _SHIFT_32) * np.uint64(bound)) >> _SHIFT_32)
 
 
-@njit(types.float64(types.uint64[::1]), nogil=True, cache=True, forceinline=True)
+@loop(types.float64(types.uint64[::1]), forceinline=True)
 def _uniform(rng: NDArray[np.uint64]) -> np.float64:
     return np.float64(_next(rng) >> _SHIFT_11) * _UNIT
 
 
-@njit(types.void(STATE), nogil=True, cache=True)
+@loop(types.void(STATE))
 def initialise(state: SearchState) -> None:
     """Fill occurrences, counts and scores (all zero before) for the state's record."""
     terms, weights, record = state.terms, state.weights, state.record
-    starts, occurrences, scores = state.starts, state.occurrences, state.scores
-    n = record.shape[0]
-    for j in range(terms.shape[0]):
-        for i in range(terms.shape[1]):
-            code = terms[j, i]
-            if code < 0:
-                break
-            starts[(code >> 1) + 1] += 1
-    for a in range(n):
-        starts[a + 1] += starts[a]
-    filled = starts[:n].copy()
+    scores = state.scores
+    list_occurrences(terms, state.starts, state.occurrences)
     for j in range(terms.shape[0]):
         count = 0
         total = 0
@@ -135,8 +129,6 @@ def initialise(state: SearchState) -> None:
             if code < 0:
                 break
             a = code >> 1
-            occurrences[filled[a]] = 2 * j + (code & 1)
-            filled[a] += 1
             if record[a] == (code & 1):
                 count += 1
                 total += a
@@ -154,7 +146,7 @@ def initialise(state: SearchState) -> None:
     state.value[1] = state.value[0]
 
 
-@njit(types.void(STATE, types.int32), nogil=True, cache=True, forceinline=True)
+@loop(types.void(STATE, types.int32), forceinline=True)
 def _flip(state: SearchState, attribute: np.int32) -> None:
     """Flip one attribute and bring counts, scores and value up to date."""
     terms, weights, scores = state.terms, state.weights, state.scores
@@ -200,14 +192,14 @@ def _flip(state: SearchState, attribute: np.int32) -> None:
     state.value[0] += change
 
 
-@njit(types.int32(STATE, types.int32), nogil=True, cache=True, forceinline=True)
+@loop(types.int32(STATE, types.int32), forceinline=True)
 def leaving_member(state: SearchState, attribute: np.int32) -> np.int32:
     """Return the member that a move on the attribute unsets, or -1."""
     group = state.group_of[attribute]
     return state.chosen[group] if group >= 0 else np.int32(-1)
 
 
-@njit(types.void(STATE, types.int32, types.float64), nogil=True, cache=True)
+@loop(types.void(STATE, types.int32, types.float64))
 def carry(state: SearchState, attribute: np.int32, direction: float) -> None:
     """Carry the constraints' activities through a move about to be made (1) or called off (-1)."""
     rows, coefficients, activity = state.rows, state.coefficients, state.activity
@@ -220,7 +212,7 @@ def carry(state: SearchState, attribute: np.int32, direction: float) -> None:
             activity[rows[at]] -= direction * coefficients[at]
 
 
-@njit(types.boolean(STATE, types.int32), nogil=True, cache=True)
+@loop(types.boolean(STATE, types.int32))
 def _within(state: SearchState, attribute: np.int32) -> bool:
     """Tell whether the constraints that a move on the attribute touches are satisfied."""
     for a in (attribute, leaving_member(state, attribute)):
@@ -232,7 +224,7 @@ def _within(state: SearchState, attribute: np.int32) -> bool:
     return True
 
 
-@njit(types.boolean(STATE, types.int32), nogil=True, cache=True, forceinline=True)
+@loop(types.boolean(STATE, types.int32), forceinline=True)
 def _is_legal(state: SearchState, attribute: np.int32) -> bool:
     """Tell whether no constraint forbids a move."""
     if state.activity.shape[0] == 0:
@@ -243,7 +235,7 @@ def _is_legal(state: SearchState, attribute: np.int32) -> bool:
     return bool(legal)
 
 
-@njit(types.void(STATE, types.int32), nogil=True, cache=True, forceinline=True)
+@loop(types.void(STATE, types.int32), forceinline=True)
 def apply_move(state: SearchState, attribute: np.int32) -> None:
     """Make the flips of a move."""
     group = state.group_of[attribute]
@@ -253,7 +245,7 @@ def apply_move(state: SearchState, attribute: np.int32) -> None:
     _flip(state, attribute)
 
 
-@njit(types.boolean(STATE, types.int32), nogil=True, cache=True, forceinline=True)
+@loop(types.boolean(STATE, types.int32), forceinline=True)
 def _move(state: SearchState, attribute: np.int32) -> bool:
     """Make a move; return False, and change nothing, if a constraint forbids it."""
     if state.activity.shape[0] > 0:
@@ -265,7 +257,7 @@ def _move(state: SearchState, attribute: np.int32) -> bool:
     return True
 
 
-@njit(types.void(STATE), nogil=True, cache=True)
+@loop(types.void(STATE))
 def _exchange(state: SearchState) -> None:
     """Make two random moves at once which the constraints allow together.
 
@@ -294,15 +286,16 @@ def _exchange(state: SearchState) -> None:
         carry(state, second, -1.0)
 
 
-@njit(types.void(STATE), nogil=True, cache=True, forceinline=True)
+@loop(types.void(STATE), forceinline=True)
 def _keep_if_best(state: SearchState) -> None:
     if state.value[0] > state.value[1]:
         state.value[1] = state.value[0]
         state.clock[1] = state.clock[0]
-        state.best_record[:] = state.record
+        for a in range(state.record.shape[0]):
+            state.best_record[a] = state.record[a]
 
 
-@njit(types.void(STATE, types.int32, types.int64), nogil=True, cache=True)
+@loop(types.void(STATE, types.int32, types.int64))
 def _give(state: SearchState, attribute: np.int32, wanted: int) -> None:
     """Set an attribute to a value if that is legal."""
     if state.record[attribute] == wanted:
@@ -319,7 +312,7 @@ def _give(state: SearchState, attribute: np.int32, wanted: int) -> None:
         state.tabu_until[attribute] = state.clock[0] + _KICK_TENURE
 
 
-@njit(types.void(STATE), nogil=True, cache=True)
+@loop(types.void(STATE))
 def _kick(state: SearchState) -> None:
     """Give one random term what its weight wants, whatever that costs.
 
@@ -342,7 +335,7 @@ def _kick(state: SearchState) -> None:
         return
 
 
-@njit(types.float64(_float64s), nogil=True, cache=True, forceinline=True)
+@loop(types.float64(_float64s), forceinline=True)
 def _largest(values: NDArray[np.float64]) -> float:
     """Return the largest number, by four running maxima that do not wait for each other."""
     n = values.shape[0]
@@ -362,11 +355,8 @@ def _largest(values: NDArray[np.float64]) -> float:
     return max(max(top, second), max(third, fourth))
 
 
-@njit(
-    types.int32(STATE, types.uint32[::1], _float64s, _float64s, types.int64[::1]),
-    nogil=True,
-    cache=True,
-    forceinline=True,
+@loop(
+    types.int32(STATE, types.uint32[::1], _float64s, _float64s, types.int64[::1]), forceinline=True
 )
 def _best_move(
     state: SearchState,
@@ -408,24 +398,21 @@ def _best_move(
         gains[a] = _BARRED
 
 
-@njit(
-    types.int64(STATE, types.int64, types.int64, types.int64, types.int64), nogil=True, cache=True
+@loop(
+    types.int64(
+        STATE, types.UniTuple(types.int64, 4), types.uint32[::1], _float64s, _float64s, _int64s
+    )
 )
-def tabu_search(state: SearchState, steps: int, tenure: int, patience: int, scans: int) -> int:
-    """Make the best move that is not tabu, again and again; return the number of steps made.
-
-    A scan over all attributes finds it; a tabu move is allowed if it beats the best value so far
-    (aspiration). After ``patience`` steps without a new best value, one random term is satisfied by
-    force. A moved attribute is tabu for ``tenure`` steps and up to as many more, at random. Every
-    move that a linear constraint forbids costs a further scan: there are no more steps after
-    ``scans`` of them.
-    """
-    group_of, chosen = state.group_of, state.chosen
-    groups = chosen.shape[0]
-    column = np.where(group_of < 0, np.int32(groups), group_of).astype(np.uint32)
-    unsetting = np.zeros(groups + 1)
-    gains = np.empty(state.record.shape[0])
-    looked = np.zeros(1, np.int64)
+def _tabu_steps(
+    state: SearchState,
+    limits: tuple[int, int, int, int],
+    column: NDArray[np.uint32],
+    unsetting: NDArray[np.float64],
+    gains: NDArray[np.float64],
+    looked: NDArray[np.int64],
+) -> int:
+    """Do the work of `tabu_search`; the other arguments are those of `_best_move`."""
+    steps, tenure, patience, scans = limits
     made = 0
     while made < steps and looked[0] < scans:
         made += 1
@@ -433,8 +420,8 @@ def tabu_search(state: SearchState, steps: int, tenure: int, patience: int, scan
         now = state.clock[0]
         choice = _best_move(state, column, unsetting, gains, looked)
         if choice >= 0:
-            group = group_of[choice]
-            moved = chosen[group] if group >= 0 else choice
+            group = state.group_of[choice]
+            moved = state.chosen[group] if group >= 0 else choice
             _move(state, choice)
             state.tabu_until[moved] = now + tenure + below(state.rng, tenure)
             _keep_if_best(state)
@@ -451,7 +438,24 @@ def tabu_search(state: SearchState, steps: int, tenure: int, patience: int, scan
     return made
 
 
-@njit(types.void(STATE, types.int64, types.float64, types.float64), nogil=True, cache=True)
+@kernel(types.int64(STATE, types.int64, types.int64, types.int64, types.int64))
+def tabu_search(state: SearchState, steps: int, tenure: int, patience: int, scans: int) -> int:
+    """Make the best move that is not tabu, again and again; return the number of steps made.
+
+    A scan over all attributes finds it; a tabu move is allowed if it beats the best value so far
+    (aspiration). After ``patience`` steps without a new best value, one random term is satisfied by
+    force. A moved attribute is tabu for ``tenure`` steps and up to as many more, at random. Every
+    move that a linear constraint forbids costs a further scan: there are no more steps after
+    ``scans`` of them.
+    """
+    group_of, groups = state.group_of, state.chosen.shape[0]
+    column = np.where(group_of < 0, np.int32(groups), group_of).astype(np.uint32)
+    unsetting, gains = np.zeros(groups + 1), np.empty(state.record.shape[0])
+    limits = (steps, tenure, patience, scans)
+    return int(_tabu_steps(state, limits, column, unsetting, gains, np.zeros(1, np.int64)))
+
+
+@loop(types.void(STATE, types.int64, types.float64, types.float64))
 def anneal(state: SearchState, proposals: int, temperature: float, cooling: float) -> None:
     """Propose random moves and accept by Metropolis's rule, cooling after each proposal."""
     n = state.record.shape[0]
@@ -469,7 +473,7 @@ def anneal(state: SearchState, proposals: int, temperature: float, cooling: floa
             _move(state, a)
 
 
-@njit(types.void(STATE, types.int64), nogil=True, cache=True)
+@loop(types.void(STATE, types.int64))
 def descend(state: SearchState, sweeps: int) -> None:
     """Make every improving move, attribute by attribute, until none is left (or ``sweeps``)."""
     n = state.record.shape[0]
@@ -490,7 +494,7 @@ def descend(state: SearchState, sweeps: int) -> None:
     _keep_if_best(state)
 
 
-@njit(types.void(STATE, types.int32, types.int64), nogil=True, cache=True)
+@loop(types.void(STATE, types.int32, types.int64))
 def _choose(state: SearchState, choice: int, value: int) -> None:
     if choice >= 0:
         if state.record[choice] == value:
@@ -505,7 +509,7 @@ def _choose(state: SearchState, choice: int, value: int) -> None:
     apply_move(state, attribute)
 
 
-@njit(types.boolean(STATE, _int32s), nogil=True, cache=True)
+@loop(types.boolean(STATE, _int32s))
 def _satisfies(state: SearchState, rows: NDArray[np.int32]) -> bool:
     for r in range(rows.shape[0]):
         row = rows[r]
@@ -514,7 +518,7 @@ def _satisfies(state: SearchState, rows: NDArray[np.int32]) -> bool:
     return True
 
 
-@njit(types.boolean(STATE, _int32s, _int32s), nogil=True, cache=True)
+@kernel(types.boolean(STATE, _int32s, _int32s))
 def enumerate_choices(
     state: SearchState, choices: NDArray[np.int32], rows: NDArray[np.int32]
 ) -> bool:

@@ -167,7 +167,17 @@ class BestResponse:
         truth[1:-1:2] = ~truth[0:-1:2]
         # The padding code -1 indexes the last entry: always true.
         truth[-1] = True
-        return np.asarray(truth[self.terms].all(axis=1))
+        holds = np.ones(len(self.terms), np.bool_)
+        for codes in self.terms.T:
+            holds &= truth[codes]
+        return holds
+
+    def mentioned(self) -> NDArray[np.bool_]:
+        """Return which attributes some term mentions: bool, shape ``(attributes,)``."""
+        # One entry more than there are attributes: the padding code -1 marks the last one.
+        marked = np.zeros(self.attributes + 1, np.bool_)
+        marked[self.terms >> 1] = True
+        return marked[:-1]
 
     def legal(self, record: NDArray[np.uint8]) -> bool:
         """Tell whether a record is 0/1, of the right length, and obeys the groups."""

@@ -12,9 +12,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numpy.typing import NDArray
 
+from solvers.compiled import loop
 from solvers.local_search_kernels import (
     STATE,
     SearchState,
@@ -58,13 +59,13 @@ _f8, _i4, _i8 = types.float64[::1], types.int32[::1], types.int64[::1]
 _REPAIR = types.NamedTuple((_i8, _i4, _f8, _f8, _f8, _i4, _i4, _i8, _i8, _i8), RepairState)
 
 
-@njit(types.float64(STATE, types.int64), nogil=True, cache=True, forceinline=True)
+@loop(types.float64(STATE, types.int64), forceinline=True)
 def _violation(state: SearchState, row: int) -> float:
     activity = state.activity[row]
     return float(max(max(state.lower[row] - activity, activity - state.upper[row]), 0.0))
 
 
-@njit(types.void(STATE, _REPAIR, types.int64), nogil=True, cache=True)
+@loop(types.void(STATE, _REPAIR, types.int64))
 def _list_row(state: SearchState, repair: RepairState, row: int) -> None:
     """Bring the list of violated rows in line with a row's sum."""
     is_listed = repair.place[row] >= 0
@@ -82,7 +83,7 @@ def _list_row(state: SearchState, repair: RepairState, row: int) -> None:
         repair.listed[0] += 1
 
 
-@njit(types.float64(STATE, _REPAIR, types.int32, types.int32), nogil=True, cache=True)
+@loop(types.float64(STATE, _REPAIR, types.int32, types.int32))
 def _weighed(state: SearchState, repair: RepairState, one: np.int32, other: np.int32) -> float:
     """Return the weighted violations of the rows that hold either of two attributes."""
     repair.looks[0] += 1
@@ -97,7 +98,7 @@ def _weighed(state: SearchState, repair: RepairState, one: np.int32, other: np.i
     return total
 
 
-@njit(types.float64(STATE, _REPAIR, types.int32), nogil=True, cache=True)
+@loop(types.float64(STATE, _REPAIR, types.int32))
 def _change(state: SearchState, repair: RepairState, attribute: np.int32) -> float:
     """Return what a move adds to the weighted violations."""
     leaving = leaving_member(state, attribute)
@@ -108,7 +109,7 @@ def _change(state: SearchState, repair: RepairState, attribute: np.int32) -> flo
     return float(after - before)
 
 
-@njit(types.void(STATE, _REPAIR, types.int32), nogil=True, cache=True)
+@loop(types.void(STATE, _REPAIR, types.int32))
 def _make(state: SearchState, repair: RepairState, attribute: np.int32) -> None:
     leaving = leaving_member(state, attribute)
     carry(state, attribute, 1.0)
@@ -120,7 +121,7 @@ def _make(state: SearchState, repair: RepairState, attribute: np.int32) -> None:
             state.tabu_until[moved] = state.clock[0] + 1 + below(state.rng, _TENURE)
 
 
-@njit(types.void(STATE, _REPAIR), nogil=True, cache=True)
+@loop(types.void(STATE, _REPAIR))
 def _step(state: SearchState, repair: RepairState) -> None:
     row = repair.violated[below(state.rng, repair.listed[0])]
     raise_it = state.activity[row] < state.lower[row]
@@ -161,7 +162,7 @@ def _step(state: SearchState, repair: RepairState) -> None:
         _make(state, repair, best)
 
 
-@njit(types.int64(STATE, _REPAIR, types.int64), nogil=True, cache=True)
+@loop(types.int64(STATE, _REPAIR, types.int64))
 def repair_rows(state: SearchState, repair: RepairState, steps: int) -> int:
     """Make steps until no row is violated; return the least number of violated rows seen."""
     for row in range(repair.place.shape[0]):

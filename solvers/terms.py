@@ -44,7 +44,7 @@ def merge_terms(
         The merged conjunctions (in ascending order of their rows, whatever the order of the input),
         their weights, and the weight of the empty conjunction.
     """
-    if terms.shape[0] == 0:
+    if terms.shape[0] == 0 or _is_merged(attributes, terms, weights):
         return terms, weights, 0.0
     rows = np.where(terms < 0, _PADDING, terms)
     rows.sort(axis=1)
@@ -57,7 +57,7 @@ def merge_terms(
         rows, weights = rows[~contradictory], weights[~contradictory]
     rows[rows == _PADDING] = -1
 
-    order, first = _sorted_runs(attributes, rows)
+    order, first = sorted_runs(attributes, rows)
     starts = np.flatnonzero(first)
     if len(starts) == 0:
         return rows, weights, 0.0
@@ -72,18 +72,34 @@ def merge_terms(
     return np.ascontiguousarray(rows[kept]), totals[kept], constant
 
 
-def _sorted_runs(
+def _is_merged(attributes: int, terms: NDArray[np.int32], weights: NDArray[np.float64]) -> bool:
+    """Tell whether there is nothing to merge, where that is told quickly."""
+    if not (weights.all() and is_canonical(terms)):
+        return False
+    keys = _keys(attributes, terms)
+    return keys is not None and bool((keys[1:] > keys[:-1]).all())
+
+
+def _keys(attributes: int, rows: NDArray[np.int32]) -> NDArray[np.int64] | None:
+    """Return numbers in the order of the rows, the same for equal rows; None if rows are long."""
+    base = 2 * attributes + 1
+    if base ** rows.shape[1] >= 2**63:
+        return None
+    keys = np.zeros(len(rows), np.int64)
+    for column in range(rows.shape[1]):
+        keys *= base
+        keys += rows[:, column]
+        keys += 1
+    return keys
+
+
+def sorted_runs(
     attributes: int, rows: NDArray[np.int32]
 ) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
     """Return a stable order that brings equal rows together, and where each run of them starts."""
-    base = 2 * attributes + 1
     first = np.ones(len(rows), np.bool_)
-    if base ** rows.shape[1] < 2**63:
-        keys = np.zeros(len(rows), np.int64)
-        for column in range(rows.shape[1]):
-            keys *= base
-            keys += rows[:, column]
-            keys += 1
+    keys = _keys(attributes, rows)
+    if keys is not None:
         order = np.argsort(keys, kind="stable")
         ranked = keys[order]
         first[1:] = ranked[1:] != ranked[:-1]

@@ -208,6 +208,8 @@ def test_a_matrix_comes_back_as_one() -> None:
     assert isinstance(rows, np.ndarray)
     assert rows.shape == (50, 2)
     assert set(rows[:, 1].tolist()) <= {0, 1}
+    # Whether it is a table says the schema, not whether a row has another number than 0 and 1.
+    assert Synthesizer(**small).fit(np.minimum(matrix, 1)).sample(50).shape == (50, 2)
     bits = np.eye(3)[[0, 1, 2, 0] * 5]
     assert Synthesizer(mechanism="independent", way=2).fit_sample(bits, 7).shape == (7, 3)
 

@@ -24,16 +24,17 @@ def show_outlook(
     Raises
     ------
     BadInputError
-        If the release would be refused, or its units or the standard input would have to be read.
+        If the release would be refused, or its units, weights or the standard input would have to
+        be read.
     """
-    if given["unit"] is not None or given["data"].endswith("-"):
-        raise BadInputError("--dry-run reads no rows, so it goes without --unit and without -")
+    counted = given["unit"] is not None or given["weight"] is not None
+    if counted or given["data"].endswith("-"):
+        raise BadInputError("--dry-run reads no rows, so it goes without --unit, --weight and -")
     with terminal.progress() as progress:
         from dualquery.data.table import Table
         from dualquery.mechanisms.registry import configure, with_records
         from dualquery.outlook import outlook
         from dualquery.requests import BudgetRequest
-        from dualquery.runtime.resources import mebibytes
 
         progress.phase("planning")
         configured = with_records(
@@ -63,7 +64,7 @@ def show_outlook(
         f"cost: epsilon {found.epsilon:.6g}, delta {found.delta:.3g}, by the accountant "
         f"{found.accountant}",
         errors,
-        f"memory: about {mebibytes(found.memory)} with all rows in memory",
+        found.memory.text(),
         time_text(found.seconds),
     ]
     if not found.declared:

@@ -92,7 +92,7 @@ def evaluate(
     guarantee = f"epsilon {found['epsilon']:g}, delta {found['delta']:.3g}, {found['neighbours']}"
     if not found["private"]:
         guarantee = f"the release is NOT private; baselines at {guarantee}"
-    console.print(f"{found['queries']:,} queries on {found['rows']:,} rows; {escape(guarantee)}")
+    console.print(f"{found['queries']:,} queries on {compared.size}; {escape(guarantee)}")
     lines = Table("answers from", "max error", "mean error")
     mechanism, synthetic = f"[bold]{escape(found['mechanism'])}[/bold]", found["synthetic"]
     if synthetic == {key: found[key] for key in ("max_error", "mean_error")}:

@@ -182,7 +182,8 @@ def start_logging(*, verbose: bool, quiet: bool, explain: bool = False) -> None:
     """Send the log to stderr: warnings as a rule, everything if verbose, errors only if quiet."""
     level = logging.ERROR if quiet else logging.DEBUG if verbose else logging.WARNING
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(_PlainLog("%(levelname)s %(name)s: %(message)s"))
+    where = "%(levelname)s %(name)s: " if verbose or explain else ""
+    handler.setFormatter(_PlainLog(f"{where}%(message)s"))
     logging.basicConfig(handlers=[handler])
     for package in PACKAGES:
         logging.getLogger(package).setLevel(level)

@@ -26,7 +26,7 @@ from dualquery.data.readers.source import (
 )
 from dualquery.data.schema.column_choice import ColumnChoice, select_columns, select_items
 from dualquery.data.schema.columns import Binary
-from dualquery.data.schema.files import load_schema, schema_from_dict
+from dualquery.data.schema.files import given_schema, load_schema
 from dualquery.data.schema.items import ItemSchema
 from dualquery.data.schema.protocol import Schema
 from dualquery.data.schema.table import TableSchema
@@ -76,9 +76,7 @@ def _find_schema(
     schema: Schema | Mapping[str, object] | str | Path | None,
     columns: ColumnChoice | None,
 ) -> TableSchema | ItemSchema:
-    given = load_schema(schema) if isinstance(schema, str | Path) else schema
-    if isinstance(given, Mapping):
-        given = schema_from_dict(given)
+    given = given_schema(schema)
     if given is None and isinstance(source, TableSource):
         if source.implied_schema is None:
             return draft_table_schema(source, columns)
@@ -234,7 +232,10 @@ def intake_notes(source: Source, schema: TableSchema | ItemSchema) -> tuple[str,
         described = set(schema.column_names)
         left_out = [name for name in source.columns() if name not in described]
         if left_out:
-            notes.append(f"{len(left_out)} columns that the schema does not describe are left out.")
+            columns = "column that the schema does not describe is"
+            if len(left_out) > 1:
+                columns = "columns that the schema does not describe are"
+            notes.append(f"{len(left_out)} {columns} left out.")
     elif isinstance(schema, ItemSchema) and schema.outside == "drop":
         notes.append("Items outside the schema are left out of the records.")
     if schema.max_ones_per_row is not None:

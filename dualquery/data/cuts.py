@@ -107,6 +107,24 @@ def column_of(source: Source, column: str, option: str) -> TableSource:
     return source
 
 
+def in_one_order(table: TableSource) -> TableSource:
+    """Return a table whose rows come in the same order in every pass.
+
+    Which rows stay is told by their places. A query may give its rows in another order each time:
+    so its result is held in memory.
+    """
+    if getattr(table, "steady", True):
+        return table
+    import polars as pl
+
+    from dualquery.data.readers.python_objects import FrameSource
+
+    names = table.columns()
+    frames = list(table.frames(names))
+    whole = pl.concat(frames) if frames else pl.DataFrame({name: [] for name in names})
+    return FrameSource(whole, table.label)
+
+
 def require_column_name(column: object, option: str) -> None:
     """Raise `BadInputError` unless an option names a column by a text."""
     if not isinstance(column, str) or not column:

@@ -21,6 +21,7 @@ from dualquery.data.hints import (
     names_rows,
     names_weights,
     numbers_with_signs,
+    several_answers,
 )
 from dualquery.data.profile import FEW_ROWS, KEPT_TEXTS, MARKERS, Profile
 from dualquery.data.readers.source import TableSource
@@ -33,6 +34,7 @@ from dualquery.data.seen_values import (
     MISSING_VALUES,
     order_of_text,
     see_columns,
+    starts_with_a_day,
 )
 from dualquery.data.spreads import spread
 from dualquery.runtime.errors import BadInputError
@@ -182,17 +184,21 @@ def _reason_against(profile: Profile) -> str:
         and len(profile.counts) >= FEWEST_NAMES
         and profile.counts["count"].max() == 1
     ):
-        return "every value is different, as in names of rows"
+        return "every value is different, as in names of rows" + _unread_remark(profile)
     if not profile.is_text and seen.many and seen.whole and profile.numbers_rows:
         return "whole numbers that never repeat, as in names of rows" + _seconds_remark(profile)
     if seen.many and seen.low == seen.high:
         return "many texts for one number"
     if profile.many and names_rows(profile.name) and (profile.is_text or seen.whole):
-        return "many values, as in names of persons or households, by what it is called"
+        return (
+            "many values, as in names of persons or households, by what it is called: --unit keeps "
+            "their rows together"
+        )
     if profile.is_text and profile.part_listed < _LEAST_LISTED:
         return (
             f"{len(profile.counts):,} different texts, of which the most frequent are in "
             f"{profile.part_listed:.0%} of the rows only: group them, by their first signs perhaps"
+            + _several_remark(profile)
         )
     return ""
 
@@ -221,7 +227,7 @@ def _few(profile: Profile) -> DraftedColumn:
         remark += "; some have spaces around them, which --csv spaces=trim leaves out"
     remark += _count_remark(profile) + _mark_remark(profile)
     if seen.words:
-        remark += _rare_remark(profile)
+        remark += _rare_remark(profile) + _several_remark(profile)
     return DraftedColumn(profile.name, column, remark + _missing_remark(profile))
 
 
@@ -258,7 +264,7 @@ def _listed(profile: Profile) -> DraftedColumn:
         remark += ", taken for codes since their order says nothing of how frequent they are"
     if profile.part_listed < _WELL_LISTED:
         remark += ": groups of them, by their first signs perhaps, would say more"
-    remark += _rare_remark(profile)
+    remark += _rare_remark(profile) + _several_remark(profile)
     return DraftedColumn(profile.name, column, remark + _missing_remark(profile))
 
 
@@ -314,6 +320,22 @@ def _rare_remark(profile: Profile) -> str:
     if not profile.rare:
         return ""
     return f"; {profile.rare} in fewer than {FEW_ROWS} rows: keep what everybody knows to exist"
+
+
+def _unread_remark(profile: Profile) -> str:
+    """Return a remark on dates that are written in a way that is not known."""
+    shown = profile.counts["value"].min()
+    if not starts_with_a_day(profile.counts["value"]):
+        return ""
+    return f"; if {shown!r} is a time, write it as 2024-01-31 18:05"
+
+
+def _several_remark(profile: Profile) -> str:
+    """Return a remark on cells that may hold several answers."""
+    shown = several_answers(profile.counts["value"])
+    if shown is None:
+        return ""
+    return f"; if cells such as {shown!r} hold several answers, make each answer a column"
 
 
 def _seconds_remark(profile: Profile) -> str:

@@ -9,11 +9,14 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from dualquery.data.schema.columns import Categorical
+from dualquery.data.schema.files import given_schema
+from dualquery.data.schema.items import ItemSchema
 from dualquery.data.schema.table import TableSchema
 
 if TYPE_CHECKING:
@@ -64,15 +67,18 @@ class FrameKind:
         )
 
 
-def as_table(data: Any) -> Any:
-    """Return a NumPy matrix of other numbers than 0 and 1 as a table, its columns called by place.
+def as_table(data: Any, schema: Schema | Mapping[str, object] | str | Path | None) -> Any:
+    """Return a NumPy matrix of numbers as a table, its columns called by place, if it is one.
 
-    All other data are returned as they are.
+    The schema says so: by named columns, not items. Without one, numbers other than 0 and 1 do. All
+    other data are returned as they are.
     """
     import polars as pl
 
-    numbers = isinstance(data, np.ndarray) and data.ndim == 2 and data.dtype.kind in "iuf"
-    if not numbers or np.isin(data, (0, 1)).all():
+    if not (isinstance(data, np.ndarray) and data.ndim == 2 and data.dtype.kind in "iuf"):
+        return data
+    given = given_schema(schema)
+    if np.isin(data, (0, 1)).all() if given is None else isinstance(given, ItemSchema):
         return data
     return pl.DataFrame({str(place): data[:, place] for place in range(data.shape[1])})
 

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 _ROWS = re.compile(
     r"(?i)(?:.*[_ .-])?(?:id|ids|key|uuid|guid|ssn|index|phone|telephone|mobile|fax|iban|account"
-    r"|passport|mrn|serial|household|person|patient|customer|member|user|student|subject|family)"
+    r"|passport|mrn|serial|household|person|patient|customer|member|user|student|subject|family|pupil"
+    r"|respondent|employee|visitor|session)"
     r"(?:[_ .-]?(?:id|nr|no|number))?|.*[a-z]Id|.*ID"
 )
 _CODES = re.compile(
@@ -63,6 +64,27 @@ def have_decimal_commas(texts: Iterable[str]) -> bool:
     return any("," in text for text in some) and all(
         _DECIMAL_COMMA.fullmatch(text.strip()) for text in some
     )
+
+
+_BETWEEN = (";", "|", ",")
+"""What surveys write between the answers of one cell."""
+
+
+def several_answers(texts: Iterable[str]) -> str | None:
+    """Return a short text that holds several answers, if the texts are lists of a few; else None.
+
+    Half of the different texts or more have several parts, and parts come again: they are at most
+    half as many as the texts.
+    """
+    different = set(texts)
+    if have_decimal_commas(different):
+        return None
+    for sign in _BETWEEN:
+        lists = sorted((text for text in different if sign in text), key=lambda x: (len(x), x))
+        parts = {part.strip() for text in different for part in text.split(sign)}
+        if 2 * len(lists) >= len(different) >= 2 * len(parts) > 2:
+            return lists[0]
+    return None
 
 
 def are_seconds(low: float, high: float) -> bool:

@@ -9,7 +9,7 @@ import polars as pl
 from dualquery.data.schema.dates import CLOCKS, read_moments
 
 _DAYS = ("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%Y/%m/%d", "%d.%m.%y", "%m/%d/%y")
-_TIMES = ("", " %H:%M", " %H:%M:%S")
+_TIMES = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p")
 
 _DIGITS = "%Y%m%d"
 _CLOCK = "%H:%M:%S"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
@@ -104,7 +104,7 @@ class SeenValues:
         self.words.update(texts.filter(pl.Series(~finite)).head(MAX_CATEGORIES + 1))
         if len(self.words) > MAX_CATEGORIES:
             what = "values that are not numbers"
-            if values.dtype in (pl.Date, pl.Datetime) or all(map(_DATE.match, self.words)):
+            if values.dtype in (pl.Date, pl.Datetime) or starts_with_a_day(self.words):
                 what = "dates (turn dates into a year or a number, dates are not supported)"
             self.refused = f"more than {MAX_CATEGORIES} distinct {what}"
             return
@@ -131,6 +131,11 @@ class SeenValues:
     def identifies(self) -> bool:
         """Return whether the values look like names of rows: whole numbers or texts, none twice."""
         return not self.repeats and self.rows >= FEWEST_NAMES and (self.whole or bool(self.words))
+
+
+def starts_with_a_day(texts: Iterable[str]) -> bool:
+    """Return whether each text begins with a day such as 2024-01-31 or 31.1.24."""
+    return all(map(_DATE.match, texts))
 
 
 def texts_of(values: pl.Series) -> pl.Series:

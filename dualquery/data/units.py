@@ -17,7 +17,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dualquery.data.cuts import CutTable, column_of, given_together, require_column_name
+from dualquery.data.cuts import (
+    CutTable,
+    column_of,
+    given_together,
+    in_one_order,
+    require_column_name,
+)
 from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
@@ -87,7 +93,8 @@ class Unit:
 def cut_to_units(source: Source, unit: Unit) -> CutTable:
     """Find the units of a table and the rows that stay, in one pass over the unit column.
 
-    Takes memory for the values of that column, and a byte a row afterwards.
+    Takes memory for the values of that column, and a byte a row afterwards; for a query's whole
+    result (`dualquery.data.cuts.in_one_order`).
 
     Raises
     ------
@@ -96,7 +103,7 @@ def cut_to_units(source: Source, unit: Unit) -> CutTable:
     """
     import polars as pl
 
-    table = column_of(source, unit.column, "--unit")
+    table = in_one_order(column_of(source, unit.column, "--unit"))
     blocks: list[pl.Series] = []
     row = 1
     for frame in table.frames([unit.column]):

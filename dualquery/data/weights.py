@@ -26,7 +26,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.data.cuts import CutTable, column_of, given_together, require_column_name
+from dualquery.data.cuts import (
+    CutTable,
+    column_of,
+    given_together,
+    in_one_order,
+    require_column_name,
+)
 from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
@@ -134,7 +140,8 @@ def weigh(source: Source, weight: Weight) -> WeightedTable:
     """
     column_of(source, weight.column, "--weight")
     cut = source if isinstance(source, CutTable) else None
-    table = column_of(source if cut is None else cut.source, weight.column, "--weight")
+    given = source if cut is None else cut.source
+    table = in_one_order(column_of(given, weight.column, "--weight"))
     blocks = []
     first = 1
     for frame in table.frames([weight.column]):

@@ -202,10 +202,11 @@ class Measurements:
             inner = kind.inner if isinstance(kind, pl.List) else kind
             if inner not in (pl.Int32, pl.Null):
                 raise TypeError(f"the column {name} holds {kind}, not numbers of 32 bits")
-        lengths = table["factors"].list.len().to_numpy().astype(np.int64)
+        factors = table["factors"].cast(pl.List(pl.Int32))  # of no rows the type is unknown
+        lengths = factors.list.len().to_numpy().astype(np.int64)
         return Measurements(
             np.concatenate(([0], np.cumsum(lengths))),
-            table["factors"].explode().drop_nulls().to_numpy().astype(np.int32),
+            factors.explode().drop_nulls().to_numpy().astype(np.int32),
             table["query"].fill_null(-1).to_numpy().astype(np.int32),
             table["value"].to_numpy(),
             table["deviation"].to_numpy(),

@@ -91,6 +91,10 @@ class Auto(Mechanism[Choice]):
         """Return the error that the chosen mechanism expects."""
         return plan.details.mechanism.expected_error(task, plan.details.plan)
 
+    def bytes_needed(self, task: Task, plan: Plan[Choice]) -> int:
+        """Return what the chosen mechanism takes."""
+        return plan.details.mechanism.bytes_needed(task, plan.details.plan)
+
     def run(self, task: Task, plan: Plan[Choice], curator: Curator, session: Session) -> Outcome:
         """Run the mechanism that was chosen."""
         return plan.details.mechanism.run(task, plan.details.plan, curator, session)

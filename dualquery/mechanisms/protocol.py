@@ -181,11 +181,16 @@ class Session:
         return self.journal.recall(name, compute, instead)
 
 
+BYTES_A_QUERY = 400
+"""What a run keeps of a query while it lasts, where a mechanism does not say: its exact answer, a
+noisy one, an interval."""
+
+
 class Mechanism(Protocol[DetailsT]):
     """The protocol. Implementations are frozen dataclasses; their fields are the user's options.
 
     Inherit from it for the defaults of what is optional: ``aliases``, ``finds_frequent``,
-    ``makes_records``, ``statistics`` and ``expected_error``.
+    ``makes_records``, ``statistics``, ``expected_error`` and ``bytes_needed``.
     """
 
     name: ClassVar[str]
@@ -218,6 +223,10 @@ class Mechanism(Protocol[DetailsT]):
     def expected_error(self, task: Task, plan: Plan[DetailsT]) -> ExpectedError | None:  # noqa: ARG002
         """Return the error to expect, from public facts; None where no model of it is known."""
         return None
+
+    def bytes_needed(self, task: Task, plan: Plan[DetailsT]) -> int:  # noqa: ARG002
+        """Return about how many bytes a run takes besides rows, records, queries and answers."""
+        return BYTES_A_QUERY * len(task.queries)
 
     def run(self, task: Task, plan: Plan[DetailsT], curator: Curator, session: Session) -> Outcome:
         """Carry out the plan."""

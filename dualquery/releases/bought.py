@@ -11,29 +11,22 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.data.schema.columns import Numeric
+from dualquery.data.schema.columns import Column, Numeric
 from dualquery.data.schema.table import TableSchema
-from dualquery.data.schema.within import SLOPED, quantile_between
+from dualquery.data.schema.within import SLOPED
 from dualquery.estimates.means import BoughtMean, combined
 from dualquery.questions.asked import Asked, ask
 from dualquery.questions.forms import LinearForm
 from dualquery.questions.syntax import MEAN, Question
 from dualquery.releases.knowledge import Knowledge, Known
 from dualquery.releases.slopes import with_slopes
+from dualquery.releases.tilts import Tilt
 from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
     from dualquery.data.schema.protocol import Schema
 
 Float64 = NDArray[np.float64]
-
-_NUMBERS = 1_000
-"""Of a bucket, from which records then draw."""
-
-_MOST = 100.0
-"""The numbers of the widest bucket are at most so much nearer to one end than to the other: their
-distance from it is a hundredth of the bucket's length on average.
-"""
 
 
 def likely_mean(knowledge: Knowledge, bought: BoughtMean) -> float:
@@ -64,19 +57,14 @@ def following(release: Known) -> Schema:
     """Return the schema by which numbers lie in buckets: as shares tell and bought means demand.
 
     Sloped buckets get their slopes (`dualquery.releases.slopes`). Where a mean was bought, the
-    schema's own word on how numbers lie in a bucket is tilted: a number x of the column is
-    ``exp(t x)`` times as frequent, with one t for all buckets. Of all ways to bring a mean about
-    this has the least information relative to the schema's (Csiszár 1975). Narrow buckets hardly
-    notice it; of wide ones, such as the last one of incomes, the schema cannot know much.
+    schema's own word on how numbers lie in a bucket is tilted (`dualquery.releases.tilts`) until
+    the release's records have it.
     """
     schema = release.schema
     if not isinstance(schema, TableSchema):
         return schema
-    knowledge, columns = Knowledge(release), list(schema.columns)
-    for place, column in enumerate(schema.columns):
-        if isinstance(column, Numeric) and SLOPED in column.rules:
-            shares = _shares(knowledge, place, column)
-            columns[place] = column if shares is None else with_slopes(column, shares)
+    knowledge = Knowledge(release)
+    columns = sloped_columns(knowledge, schema)
     if release.means and release.records is not None:
         own = release.records.mean(axis=0, dtype=np.float64)
         for bought in release.means:
@@ -84,8 +72,18 @@ def following(release: Known) -> Schema:
             column, first = columns[place], int(schema.domain.offsets[place])
             assert isinstance(column, Numeric)
             shares = own[first : first + column.buckets]
-            columns[place] = _tilted(column, shares, likely_mean(knowledge, bought))
+            columns[place] = Tilt.of(column).to(shares, likely_mean(knowledge, bought))
     return replace(schema, columns=tuple(columns))
+
+
+def sloped_columns(knowledge: Knowledge, schema: TableSchema) -> list[Column]:
+    """Return the columns of a schema; sloped buckets have the slopes that a release tells."""
+    columns = list(schema.columns)
+    for place, column in enumerate(schema.columns):
+        if isinstance(column, Numeric) and SLOPED in column.rules:
+            shares = _shares(knowledge, place, column)
+            columns[place] = column if shares is None else with_slopes(column, shares)
+    return columns
 
 
 def _shares(knowledge: Knowledge, place: int, column: Numeric) -> Float64 | None:
@@ -96,44 +94,3 @@ def _shares(knowledge: Knowledge, place: int, column: Numeric) -> Float64 | None
         return np.array([knowledge.mean(form) for form in forms[: column.buckets]])
     except BadInputError:
         return None
-
-
-def _tilted(column: Numeric, shares: Float64, mean: float) -> Numeric:
-    """Return a column whose numbers, with the given shares of its buckets, have a mean."""
-    from scipy.optimize import brentq
-
-    levels = (np.arange(_NUMBERS) + 0.5) / _NUMBERS
-    numbers = np.array(
-        [
-            [quantile_between(rule, column.integer, *ends, level) for level in levels]
-            for rule, ends in zip(column.rules, column.bounds, strict=True)
-        ]
-    )
-    widest = float(np.ptp(numbers, axis=1).max())
-    if widest == 0:
-        return column
-
-    def weights(tilt: float) -> Float64:
-        parts = np.exp(tilt * (numbers - numbers.max(axis=1, keepdims=True)) / widest)
-        found: Float64 = parts / parts.sum(axis=1, keepdims=True)
-        return found
-
-    def excess(tilt: float) -> float:
-        return float(shares @ (weights(tilt) * numbers).sum(axis=1)) - mean
-
-    if excess(-_MOST) >= 0:
-        tilt = -_MOST
-    elif excess(_MOST) <= 0:
-        tilt = _MOST
-    else:
-        tilt = float(brentq(excess, -_MOST, _MOST))
-    drawn = []
-    for rule, own, parts in zip(column.rules, numbers, weights(tilt), strict=True):
-        reached = parts.cumsum()
-        if isinstance(rule, str):
-            found = np.interp(levels, reached - parts / 2.0, own)
-            found = np.rint(found) if column.integer else found
-        else:
-            found = own[np.searchsorted(reached, levels).clip(max=_NUMBERS - 1)]
-        drawn.append(tuple(found.tolist()))
-    return replace(column, within=tuple(drawn))

@@ -91,6 +91,12 @@ class Comparison:
         ]
 
     @property
+    def size(self) -> str:
+        """The number of rows, or their total weight, in words."""
+        weighted = self.budget.neighbours.weight is not None
+        return f"a total weight of {self.rows:,}" if weighted else f"{self.rows:,} rows"
+
+    @property
     def errors(self) -> Errors:
         """Errors of the released answers."""
         return Errors.between(self.release.answers, self.truth)

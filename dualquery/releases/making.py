@@ -16,9 +16,10 @@ from dualquery.privacy.events import Event, events_of
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.privacy.statement import PrivacyStatement
 from dualquery.queries.family import Statistic
+from dualquery.releases.agreeing import agreeing_records
 from dualquery.releases.folder import Release
 from dualquery.releases.means import MeansPlan, with_means, without_means
-from dualquery.releases.needs import bytes_in_memory, bytes_on_disk
+from dualquery.releases.needs import bytes_on_disk, memory_needed
 from dualquery.releases.payment import NO_PAYMENT, Payment
 from dualquery.releases.polish import check_polish, polished
 from dualquery.releases.pricing import price, statement
@@ -32,7 +33,6 @@ from dualquery.room.private_errors import SEEN
 from dualquery.room.randomness import randomness
 from dualquery.room.row_count import RowCount
 from dualquery.runtime.progress import NO_PROGRESS, Progress
-from dualquery.runtime.resources import mebibytes
 from dualquery.runtime.versions import versions
 
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ def make_release(
         _with_intervals(outcome, data, task, terms), task.queries, task.rules
     )
     records, drawn = _records(outcome, task, terms, progress)
-    return Release(
+    release = Release(
         mechanism=mechanism.name,
         parameters=prepared.plan.parameters,
         options={
@@ -192,6 +192,8 @@ def make_release(
             prepared.privacy,
         ),
     )
+    generator = np.random.default_rng(terms.seed)
+    return replace(release, records=agreeing_records(release, generator))
 
 
 def _prepare(
@@ -219,8 +221,7 @@ def _prepare(
     expected = mechanism.expected_error(task, own)
     if expected is not None:
         progress.note(expected.text())
-    memory = mebibytes(bytes_in_memory(task))
-    progress.note(f"memory: about {memory} with all rows in it")
+    progress.note(memory_needed(task, mechanism, own).text())
     return Prepared(plan, means, priced, privacy)
 
 

@@ -2,23 +2,81 @@
 
 from __future__ import annotations
 
-from dualquery.mechanisms.protocol import Task
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-_LIBRARIES = 400 << 20
-_BYTES_PER_QUERY = 2000
-"""Of the libraries that a release loads, and of each query with its answer and its features."""
+from dualquery.mechanisms.protocol import Task
+from dualquery.rows.protocol import BLOCK_ROWS
+from dualquery.runtime.resources import mebibytes
+
+if TYPE_CHECKING:
+    from dualquery.mechanisms.protocol import Mechanism, Plan
+
+_LIBRARIES = 480 << 20
+_BYTES_PER_QUERY = 300
+"""Of the libraries that a release loads, and of each query with its answer and its text."""
+
+_BYTES_PER_ONE, _BYTES_PER_LIST = 2, 6
+"""Of a listed row that has a bit, and of a bit that some row of a block has."""
+
+_USUAL_ONES = 128
+"""1s of a row in binary columns, about, where there are thousands of them: few baskets, and few
+persons who rate films, have more."""
 
 _STORED_BYTES_PER_QUERY = 128
 _MOST_RECORD_BYTES = 1 << 28
 """More than that is not held beforehand for records."""
 
 
-def bytes_in_memory(task: Task) -> int:
-    """Return about how many bytes of memory a release takes, with all rows held."""
-    bits = task.queries.domain.bits
-    held = task.n * bits // 8
-    made = task.default_records * bits
-    return _LIBRARIES + held + made + _BYTES_PER_QUERY * len(task.queries)
+@dataclass(frozen=True)
+class Memory:
+    """How many bytes of memory a release takes with all rows held, about.
+
+    Parameters
+    ----------
+    usual
+        Where rows of thousands of binary columns have a few 1s.
+    most
+        Where they may be full.
+    """
+
+    usual: int
+    most: int
+
+    def text(self) -> str:
+        """Return both as a line for people."""
+        more = ""
+        if self.most > 1.1 * self.usual:
+            more = f", up to {mebibytes(self.most)} if rows have many 1s"
+        return f"memory: about {mebibytes(self.usual)} with all rows in it{more}"
+
+
+def memory_needed(task: Task, mechanism: Mechanism[Any], plan: Plan[Any]) -> Memory:
+    """Return about how much memory a release takes, with all rows held.
+
+    How many 1s rows have is private, so both ends are told: see `Memory`.
+    """
+    domain = task.queries.domain
+    binary = int((domain.sizes == 1).sum())
+    others = domain.columns - binary
+    ones = binary if domain.max_ones is None else min(binary, domain.max_ones)
+    records = plan.parameters.get("records") or task.default_records
+    rest = (
+        _LIBRARIES
+        + int(records) * domain.bits
+        + _BYTES_PER_QUERY * len(task.queries)
+        + mechanism.bytes_needed(task, plan)
+    )
+    return Memory(
+        rest + _bytes_of_rows(task.rows, domain.bits, others + min(ones, _USUAL_ONES)),
+        rest + _bytes_of_rows(task.rows, domain.bits, others + ones),
+    )
+
+
+def _bytes_of_rows(rows: int, bits: int, ones: int) -> int:
+    """Return the bytes of rows with so many 1s each: packed, or listed if that is smaller."""
+    listed = _BYTES_PER_ONE * ones + _BYTES_PER_LIST * bits / BLOCK_ROWS
+    return round(rows * min(bits / 8, listed))
 
 
 def bytes_on_disk(task: Task) -> int:

@@ -9,12 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.mechanisms.protocol import MOST_RECORDS, Outcome, default_records
+from dualquery.releases.agreeing import following_records
 from dualquery.rules.reading import rules_of
 from dualquery.rules.repair import repaired
 from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
     from dualquery.data.schema.protocol import Schema
+    from dualquery.estimates.means import BoughtMean
     from dualquery.models.protocol import Model
 
 BLOCK_CELLS = 1 << 28
@@ -46,6 +48,11 @@ class Sampled(Protocol):
         """The release's own records, uint8 ``(r, bits)``."""
         ...
 
+    @property
+    def means(self) -> tuple[BoughtMean, ...]:
+        """Means of columns that were bought."""
+        ...
+
 
 def source_of_records(release: Sampled) -> Source:
     """Return what new records come from: the model, or the records where there is none.
@@ -70,8 +77,9 @@ def sampled_blocks(
 ) -> Iterator[NDArray[np.uint8]]:
     """Yield ``count`` records in blocks of at most `BLOCK_CELLS` cells: uint8 ``(r, bits)``.
 
-    They keep the rules of the schema. A model is rounded to each block; records of a release are
-    taken equally often, but for a random remainder, in random order.
+    They keep the rules of the schema, and follow means that were bought (`agreeing`). A model is
+    rounded to each block; records of a release are taken equally often, but for a random remainder,
+    in random order.
 
     Raises
     ------
@@ -86,9 +94,11 @@ def sampled_blocks(
     for first in range(0, max(count, 1), step):
         size = min(step, count - first)
         if release.model is not None:
-            yield repaired(release.model.sample(size, generator), rules, generator)
+            records = release.model.sample(size, generator)
         elif release.records is not None:
-            yield repaired(resampled(release.records, size, generator), rules, generator)
+            records = resampled(release.records, size, generator)
+        records = repaired(records, rules, generator)
+        yield following_records(records, release.records, release.schema, release.means, generator)
 
 
 def finished_records(

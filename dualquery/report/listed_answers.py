@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dualquery.queries.conjunctions import conjunctions_of
 from dualquery.report.facts import listed
 from dualquery.report.markup import Html, data, element, joined, table
 from dualquery.runtime.figures import share
@@ -20,6 +21,11 @@ ANSWERS = 2_000
 """Answers that are listed, the largest and the least certain ones; a file has all of them."""
 
 WITHOUT_SCRIPT = 25
+
+_SIGNS = (
+    "An answer is the share of the rows for which all conditions of the query hold: & is and, ! is "
+    "not, != is other than."
+)
 
 
 def answers(release: Release, compared: Comparison | None) -> Html:
@@ -49,6 +55,7 @@ def answers(release: Release, compared: Comparison | None) -> Html:
                 + (f" and the {len(uncertain):,} least certain" if len(uncertain) else "")
                 + "; all of them are in answers.parquet. Choose a heading to sort.",
             ),
+            *([] if conjunctions_of(release.workload) is None else [element("p", _SIGNS)]),
             element(
                 "div",
                 search,
@@ -86,7 +93,7 @@ def truth(compared: Comparison) -> Html:
     parts = [
         element("p", found["warning"] + ".", class_="alarm"),
         table(
-            f"Errors of {found['queries']:,} answers on {found['rows']:,} rows",
+            f"Errors of {found['queries']:,} answers on {compared.size}",
             ("answers from", "max error", "mean error"),
             [(name, share(each.max_error), share(each.mean_error)) for name, each in lines],
         ),

@@ -55,7 +55,7 @@ def report(release: Release, compared: Comparison | None = None) -> str:
             element("h1", title),
             element("p", f"Made on {release.created[:10]} by dualquery.", class_="soft"),
             sections.size(release),
-            protection.in_short(release),
+            protection.in_short(release, compared),
             element("nav", element("ul", *contents), aria_label="Sections"),
             element(
                 "main",

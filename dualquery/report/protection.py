@@ -13,20 +13,23 @@ from dualquery.report.markup import Html, element, joined, key_figures
 from dualquery.runtime.figures import share
 
 if TYPE_CHECKING:
+    from dualquery.releases.comparison import Comparison, Errors
     from dualquery.releases.folder import Release
 
 
-def in_short(release: Release) -> Html:
+def in_short(release: Release, compared: Comparison | None) -> Html:
     """What a reader must know who reads no further."""
     privacy = release.privacy
     strength = "None: this release is not private."
     if privacy.private:
         assert privacy.epsilon is not None
         unit = Neighbours.of_options(release.options).unit
+        one = "row" if unit is None else f"unit of {unit.column!r}"
         strength = (
-            f"Every {'row' if unit is None else f'unit of {unit.column!r}'} is protected with "
-            f"epsilon {privacy.epsilon:.4g} and delta "
-            f"{privacy.delta:.2g}; smaller numbers protect more. Noise was added on purpose."
+            f"Noise was added to protect every {one}: who knows all the others, and thinks a fact "
+            f"about this one as likely as not, can be at most {_sure(privacy.epsilon)} sure of it "
+            f"from the release. That is epsilon {privacy.epsilon:.4g} (with delta "
+            f"{privacy.delta:.2g}); smaller numbers protect more."
         )
     content = f"{len(release.workload):,} answers"
     if release.records is not None and len(release.records):
@@ -39,11 +42,20 @@ def in_short(release: Release) -> Html:
         "Protection": strength,
         "Precision": _precision(release, widths(release)),
     }
+    if compared is not None:
+        lines["Truth"] = _distance(release, compared.errors)
     return element(
         "ul",
         *(element("li", element("strong", f"{name}. "), text) for name, text in lines.items()),
         class_="short",
     )
+
+
+def _distance(release: Release, errors: Errors) -> str:
+    mean, largest, points = errors.mean_error, errors.max_error, ""
+    if conjunctions_of(release.workload) is not None:
+        mean, largest, points = 100 * mean, 100 * largest, " percentage points"
+    return f"The answers are {mean:.2g}{points} from the truth in the mean, {largest:.2g} at most."
 
 
 def _precision(release: Release, found: Sequence[Widths]) -> str:
@@ -81,7 +93,7 @@ def guarantee(release: Release) -> Html:
         return joined([element("p", "This release is NOT PRIVATE:", class_="alarm"), reasons])
     assert privacy.epsilon is not None
     assert privacy.delta is not None
-    times, sure = math.exp(privacy.epsilon), 1 / (1 + math.exp(-privacy.epsilon))
+    times = math.exp(privacy.epsilon)
     relation = Neighbours.of_options(release.options)
     one = "another" if relation.replaces else "added or removed"
     each, others = "row", "A person with several rows"
@@ -102,8 +114,7 @@ def guarantee(release: Release) -> Html:
         f"{told} Had any one {each} been {one}, everything in the release would have come out "
         f"about as likely: at most {times:.3g} times as likely, or as unlikely{beyond}.",
         f"Somebody who knows all other {each}s, and thinks a fact about one {each} as likely as "
-        f"not, can be at most {math.ceil(1000 * sure) / 10:g}% sure of it after reading the "
-        "release.",
+        f"not, can be at most {_sure(privacy.epsilon)} sure of it after reading the release.",
         f"Not protected: what is true of many {each}s at once. {others} is protected less, and "
         "other releases from the same table add up with this one.",
     ]
@@ -124,6 +135,11 @@ def guarantee(release: Release) -> Html:
             ),
         ]
     )
+
+
+def _sure(epsilon: float) -> str:
+    """Return how sure somebody may become of what was as likely as not, rounded up."""
+    return f"{math.ceil(1000 / (1 + math.exp(-epsilon))) / 10:g}%"
 
 
 def _chance(value: float) -> str:

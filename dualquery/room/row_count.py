@@ -105,11 +105,22 @@ class RowCount:
         return f"add or remove {one}, {count}"
 
     @property
+    def _of_units(self) -> bool:
+        """Whether it is the number of units of one row each, which is public."""
+        return self.units == self.n and _is_free(self.neighbours)
+
+    @property
     def assumptions(self) -> tuple[str, ...]:
         """Sentences for the statement."""
         if self.neighbours.rows_public:
             return ()
         least = "Tables of no rows are outside the guarantee: they are refused."
+        if self._of_units:
+            return (
+                f"A unit has one row at most, so the number of units, {self.n:,}, which is public, "
+                "stands for that of the rows.",
+                least,
+            )
         if self.epsilon == 0:
             return (
                 f"The number of rows was stated by the user, as {self.n:,}, and not looked up; the "
@@ -130,9 +141,12 @@ def bought_epsilon(neighbours: Neighbours, stated: int | None, epsilon: float) -
     It is public with rows that are replaced, with units of one row each that are (so many rows as
     units), and where the user states a number.
     """
-    alone = neighbours.steps == 1 and neighbours.weight is None
-    free = neighbours.rows_public or (neighbours.replaces and alone)
-    return 0.0 if free or stated is not None else COUNT_SHARE * epsilon
+    return 0.0 if _is_free(neighbours) or stated is not None else COUNT_SHARE * epsilon
+
+
+def _is_free(neighbours: Neighbours) -> bool:
+    """Return whether a public number is the number of rows, or of units of one row each."""
+    return neighbours.replaces and neighbours.steps == 1 and neighbours.weight is None
 
 
 def buy_row_count(

@@ -12,7 +12,7 @@ import logging
 import os
 import tempfile
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +22,11 @@ from numpy.typing import NDArray
 from dualquery.data.opening import FilePath
 from dualquery.data.schema.items import ItemSchema
 from dualquery.data.schema.table import TableSchema
-from dualquery.data.units import Unit
-from dualquery.data.weights import Weight
 from dualquery.rows.repeats import first_occurrences, side_by_side
 from dualquery.runtime.array_files import read_arrays
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.explaining import explain_log
+from dualquery.runtime.versions import __version__
 
 _log = logging.getLogger(__name__)
 
@@ -38,17 +37,24 @@ LARGEST = 1 << 34
 """Bytes of a file's arrays: those of more than 500 million 3-way conjunctions."""
 
 
-def digest(
-    files: Iterable[FilePath], schema: TableSchema | ItemSchema, *cuts: Unit | Weight | None
-) -> str:
-    """Return what identifies a table: SHA-256 of the schema and of the content of its files.
+def digest(files: Iterable[FilePath], schema: TableSchema | ItemSchema, *read_as: object) -> str:
+    """Return what identifies a table: SHA-256 of all that decides what its rows are as bits.
 
-    Where rows are cut to units or have weights, of these, too.
+    Counts of rows that were read otherwise would be of another table, and move otherwise than what
+    is charged for: by another dialect a row may count in two cells of a marginal at once, and the
+    digits of another column's numbers may go beyond this column's range.
+
+    Parameters
+    ----------
+    files
+        Their content counts.
+    schema
+        With the numbers that rows carry.
+    read_as
+        What else decides it: the format and its dialect, units, weights. Their ``repr`` counts.
     """
     total = hashlib.sha256(json.dumps(schema.to_dict(), sort_keys=True).encode())
-    for cut in cuts:
-        if cut is not None:
-            total.update(json.dumps([type(cut).__name__, asdict(cut)]).encode())
+    total.update(repr((__version__, schema.grids, read_as)).encode())
     for file in files:
         content = hashlib.sha256()
         with file.open("rb") as stream:

@@ -190,7 +190,8 @@ class Engine:
         files = files_of(source)
         if not files:
             raise BadInputError(f"{data.source}: --answers-cache needs data that are in a file")
-        file = CountsFile(Path(self.answers_cache), digest(files, data.schema, unit, weight))
+        key = digest(files, data.schema, _read_as(source), unit, weight)
+        file = CountsFile(Path(self.answers_cache), key)
         return replace(data, records=CachedRows(data.records, file))
 
 
@@ -206,6 +207,15 @@ def files_of(source: Source) -> Sequence[FilePath]:
     if path.is_dir():
         return sorted((file for file in path.iterdir() if file.is_file()), key=lambda f: f.name)
     return [path]
+
+
+def _read_as(source: Source) -> tuple[object, ...]:
+    """Return what else than its files decides the rows of a source: format, dialect and header."""
+    if isinstance(source, CutTable):
+        return _read_as(source.source)
+    if isinstance(source, PartitionedSource):  # written alike
+        return _read_as(source.parts[0])
+    return type(source).__name__, getattr(source, "dialect", None), getattr(source, "header", None)
 
 
 def _size(file: FilePath) -> int:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numba import int32, int64, types, uint8, uint16, uint64, void
 
-from dualquery.rows.popcount_kernels import popcount
 from dualquery.runtime.array_types import Array, kernel, read_only
+from dualquery.runtime.popcount import popcount
 
 _WORDS = uint64[:, ::1]
 _LISTS = (read_only(int32), read_only(uint16), read_only(uint16))

@@ -166,21 +166,31 @@ def _game(event: dict[str, Any], stored: dict[str, Any]) -> Iterator[str]:
 def _means(stored: dict[str, Any]) -> Iterator[str]:
     """Compare the means that were bought with the noise on their sums."""
     means = stored.get("means", [])
-    events = [event for run in stored["proof"]["schedule"] for event in run["events"]]
-    sums = [e for e in events if e["ground"] and e["ground"]["statistic"] == "ColumnSums"]
-    if len(sums) != bool(means):
+    # Each column has noise of its own, and a sum that an interruption lost is there twice.
+    sums = [
+        event
+        for run in stored["proof"]["schedule"]
+        for event in run["events"] * min(run["times"], len(means) + 1)
+        if event["ground"] and event["ground"]["statistic"] == "ColumnSums"
+    ]
+    if bool(sums) != bool(means):
         yield f"{len(means)} means, and {len(sums)} measurements of sums"
         return
+    left = iter(sums)
     for mean in means:
-        width, ground = mean["high"] - mean["low"], sums[0]["ground"]
-        kind = {"gaussian": "gaussian", "pure": "discrete laplace"}[sums[0]["kind"]]
-        # Sums are of twice the steps from the middle, so a mean is half a width for each scale.
-        scale = ground["scale"] * width / (2 * stored["rows"])
-        if mean["noise"] != kind or not math.isclose(mean["scale"], scale, rel_tol=1e-9):
+        if not any(_is_of_sum(mean, event, stored["rows"]) for event in left):
             yield f"the mean of {mean['column']!r} has other noise than its sum"
         edges = [c["edges"] for c in stored["schema"]["columns"] if c["name"] == mean["column"]]
         if not (edges and edges[0][0] <= mean["low"] < mean["high"] <= edges[0][-1]):
             yield f"the mean of {mean['column']!r} has a range that the schema does not have"
+
+
+def _is_of_sum(mean: dict[str, Any], event: dict[str, Any], rows: int) -> bool:
+    """Return whether a mean has the noise with which a sum was measured."""
+    kind = {"gaussian": "gaussian", "pure": "discrete laplace"}[event["kind"]]
+    # Sums are of twice the steps from the middle, so a mean is half a width for each scale.
+    scale = event["ground"]["scale"] * (mean["high"] - mean["low"]) / (2 * rows)
+    return mean["noise"] == kind and math.isclose(mean["scale"], scale, rel_tol=1e-9)
 
 
 def _tables(stored: dict[str, Any], folder: Path) -> Iterator[str]:

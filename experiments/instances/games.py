@@ -31,7 +31,7 @@ def game_problems(
     needs none.
     """
     from dualquery.capture import captured_rounds
-    from dualquery.mechanisms.dualquery.best_response import best_response
+    from dualquery.mechanisms.dualquery.best_response import Problems
     from dualquery.rows.dataset import load
 
     data = load(source, schema, columns)
@@ -39,7 +39,7 @@ def game_problems(
     generator = np.random.default_rng(1)
     drawn = generator.integers(len(workload), size=samples)
     signs = generator.choice(np.array([-1, 1], np.int8), samples)
-    first = best_response(workload.disjunctions(), drawn, signs)
+    first = Problems(workload.disjunctions()).of(drawn, signs)
     later = captured_rounds(
         source,
         [number for number in rounds if number > 1],

@@ -21,10 +21,18 @@ from dualquery.queries.products import Products
 from dualquery.runtime.errors import BadInputError
 from mwem.columns import Columns
 from mwem.representations.junction_tree import JunctionTree
-from mwem.representations.product import Factored, Histogram, require_memory
+from mwem.representations.product import Factored, Histogram, dense_bytes, require_memory
 from mwem.representations.protocol import Representation
 
-__all__ = ["Factored", "Histogram", "JunctionTree", "Representation", "choose", "make"]
+__all__ = [
+    "Factored",
+    "Histogram",
+    "JunctionTree",
+    "Representation",
+    "choose",
+    "dense_bytes",
+    "make",
+]
 
 Name = Literal["auto", "histogram", "factored", "junction-tree"]
 

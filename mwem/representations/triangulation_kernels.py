@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from dualquery.rows.popcount_kernels import popcount
 from dualquery.runtime.array_types import Array, kernel
+from dualquery.runtime.popcount import popcount
 
 MIN_FILL = 0
 """Eliminate the node whose neighbours lack the fewest edges among them."""

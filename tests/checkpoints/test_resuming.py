@@ -99,6 +99,10 @@ MANY = {
     "mwem": {"mechanism": "mwem", "options": {"iterations": 4}},
     "mwem, average": {"mechanism": "mwem", "options": {"iterations": 4, "average": True}},
     "mwem, gaussian": {"mechanism": "mwem", "options": {"iterations": 4}, "delta": 1e-6},
+    "mwem, from columns": {
+        "mechanism": "mwem",
+        "options": {"iterations": 4, "start": "independent"},
+    },
     "mwem, noisy max": {
         "mechanism": "mwem",
         "options": {"iterations": 4, "select": "noisy-max", "noisy_init": True},
@@ -169,6 +173,19 @@ def test_the_last_draw_may_be_lost_as_well(tmp_path, monkeypatch) -> None:
         path = stop(monkeypatch, tmp_path / name, 8, "in", **MANY[name])
         with resume(path, no_other_copy=True) as place:
             assert len(make(place, **MANY[name]).trace) in (3, 4)
+
+
+@pytest.mark.parametrize("start", ["uniform", "independent"])
+def test_the_only_iteration_may_be_lost_as_well(tmp_path, monkeypatch, start) -> None:
+    asked = {"mechanism": "mwem", "options": {"iterations": 1, "start": start}}
+    path = stop(monkeypatch, tmp_path / "out", 1 + (start == "independent"), "in", **asked)
+    with resume(path, no_other_copy=True) as place:
+        made = make(place, **asked)
+    assert made.trace == ()
+    assert (len(made.measurements) > 0) == (start == "independent")
+    again = dualquery.load_release(tmp_path / "out")
+    np.testing.assert_array_equal(again.answers, made.answers)
+    assert verify(tmp_path / "out").faults == ()
 
 
 @pytest.mark.parametrize("mechanism", ["gaussian", "laplace", "matrix", "independent", "smalldb"])

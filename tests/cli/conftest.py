@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,16 @@ class Done:
 
 
 Run = Callable[..., Done]
+
+
+@pytest.fixture(autouse=True)
+def levels_of_the_log() -> Iterator[None]:
+    """Leave the log as it was: --quiet and --verbose set its levels for the whole process."""
+    loggers = [logging.getLogger(name) for name in (*terminal.PACKAGES, "dualquery.explain")]
+    before = [logger.level for logger in loggers]
+    yield
+    for logger, level in zip(loggers, before, strict=True):
+        logger.setLevel(level)
 
 
 @pytest.fixture

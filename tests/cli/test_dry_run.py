@@ -64,7 +64,11 @@ def test_no_row_is_read(table: Path, capsys) -> None:
             ["p.parquet", "--schema", "s.json", "--neighbours", "add-remove", "--delta", "1e-6"],
             "the number of rows is private",
         ),
-        (["-", "--schema", "s.json"], "without --unit and without -"),
+        (["-", "--schema", "s.json"], "without --unit, --weight and -"),
+        (
+            ["p.csv", "--schema", "s.json", "--weight", "age", "--max-weight", "3", "--rows", "9"],
+            "without --unit, --weight and -",
+        ),
         (["p.parquet", "--schema", "s.json", "--mechanism", "laplace", "-o", "x=1"], "no option"),
     ],
 )

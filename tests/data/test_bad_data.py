@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import re
+from datetime import date, datetime
 from pathlib import Path
 
 import numpy as np
@@ -240,6 +241,14 @@ def test_a_bad_parquet_file_is_explained(tmp_path: Path) -> None:
         ([[0, 1]], "data of type list cannot be read: a path, a NumPy or SciPy matrix"),
         (pd.DataFrame([[1, 2]], columns=["a", "a"]), "table: two columns are named 'a'"),
         (pd.DataFrame({"a": [1, "x"]}), "table: column 'a' mixes values of several types"),
+        (
+            pd.DataFrame({"a": [date(2020, 1, 1), datetime(2020, 1, 1, 5)]}, dtype=object),
+            "table: column 'a' mixes dates, times or time zones, and the first of them would tell",
+        ),
+        (
+            pd.DataFrame({"a": [pd.Timestamp(0, tz="UTC"), pd.Timestamp(0, tz="Asia/Tokyo")]}),
+            "table: column 'a' mixes dates, times or time zones",
+        ),
         (
             pl.DataFrame({"a": [[1]], "b": [1]}),
             "table: column 'a' has type List(Int64), which cannot",

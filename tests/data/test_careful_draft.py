@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 from dataclasses import replace
+from itertools import compress
 
 import numpy as np
 import polars as pl
@@ -137,6 +138,43 @@ def test_what_only_a_person_can_know_is_asked() -> None:
     assert "--csv spaces=trim" in found["job"].remark
     assert "2 in fewer than 5 rows" in found["language"].remark
     assert "fewer than" not in found["wages"].remark + found["seconds"].remark
+
+
+def test_cells_with_several_answers_are_pointed_out() -> None:
+    asked = ["R", "SQL", "Excel", "Julia", "Stata"]
+    ticked = rng().random((ROWS, 5)) < 0.5
+    shop = [f"{first} St, {last}" for first in "ABCDEFGH" for last in ("Rome", "Bonn", "York")]
+    found = draft(
+        tools=[";".join(compress(asked, row)) or "none" for row in ticked],
+        many=[
+            ", ".join(f"item {i}" for i in np.flatnonzero(r))
+            for r in rng().random((ROWS, 12)) < 0.5
+        ],
+        agent=[("Mozilla (X; Y)", "curl", "bot (A; B)", "Opera")[i % 4] for i in range(ROWS)],
+        price=[f"{i % 10},{i % 7}5" for i in range(ROWS)],
+        shop=[shop[i % len(shop)] for i in range(ROWS)],
+    )
+    remark = "; if cells such as 'R;SQL' hold several answers, make each answer a column"
+    assert remark in found["tools"].remark
+    assert found["many"].column is None
+    assert "make each answer a column" in found["many"].remark
+    assert "make each answer a column" in found["shop"].remark  # only a person can tell
+    for name in ("agent", "price"):
+        assert "answer" not in found[name].remark
+
+
+def test_stamps_of_twelve_hours_are_dates_and_unread_ones_are_pointed_out() -> None:
+    start = datetime.datetime(2024, 1, 31, 20, 58, 20)
+    stamps = [start + datetime.timedelta(hours=i) for i in range(ROWS)]
+    found = draft(
+        excel=[f"{each:%m/%d/%Y %I:%M %p}" for each in stamps],
+        form=[f"{each:%Y/%m/%d %I:%M:%S %p} GMT+1" for each in stamps],
+        other=[0, 1] * (ROWS // 2),
+    )
+    assert isinstance(found["excel"].column, Dates)
+    assert found["excel"].column.format == "%m/%d/%Y %I:%M %p"
+    assert found["form"].column is None
+    assert found["form"].remark.endswith("is a time, write it as 2024-01-31 18:05")
 
 
 def test_numbers_of_eights_and_nines_apart_from_all_others_are_pointed_out() -> None:
@@ -310,6 +348,20 @@ def test_a_long_tail_does_not_count_as_its_middle() -> None:
     decoded = schema.decode(load(frame, schema).records.dense_rows(0, ROWS))["money"].mean()
     # Uniform in its last bucket, the mean would be more than twice as large.
     assert decoded == pytest.approx(money.mean(), rel=0.1)
+
+
+def test_a_heap_does_not_count_as_its_whole_bucket() -> None:
+    heaped = rng().random(ROWS) < 0.8
+    hours = np.where(heaped, rng().choice([20, 30, 35, 45, 60], ROWS), rng().integers(0, 80, ROWS))
+    even = rng().integers(0, 75, ROWS)
+    frame = pl.DataFrame({"hours": hours, "even": even, "one": 0, "two": [0, 1] * (ROWS // 2)})
+    schema = replace(careful_draft(FrameSource(frame, block_rows=1_000)).schema, declared=True)
+    decoded = schema.decode(load(frame, schema).records.dense_rows(0, ROWS))
+    assert schema.columns[1].within == "uniform"
+    for name in ("hours", "even"):  # values even in their buckets of 5 hours would be off by 0.12
+        ours, theirs = (np.sort(each[name].to_numpy()) for each in (decoded, frame))
+        below = [np.searchsorted(each, range(81)) / ROWS for each in (ours, theirs)]
+        assert np.abs(below[0] - below[1]).max() < 0.025
 
 
 def test_a_bucket_of_one_value_says_so() -> None:

@@ -132,3 +132,12 @@ def test_bad_cells_are_named(value: str, message: str) -> None:
     schema = TableSchema((column("month"),), declared=True)
     with pytest.raises(BadInputError, match=message):
         load(pl.DataFrame({"seen": ["2020-01-01", value]}), schema)
+
+
+def test_numbers_are_dates_whatever_the_type_of_the_column() -> None:
+    """A row with half a number changes the type of a column, and no other row."""
+    dates = column("day", format="%Y%m%d")
+    whole = dates.bits_of(pl.Series([20191118, 20191117]))
+    np.testing.assert_array_equal(whole, [1, 0])
+    mixed = dates.bits_of(pl.Series([20191118.0, 20191117.0, 20191118.5, np.nan, np.inf, None]))
+    np.testing.assert_array_equal(mixed, [1, 0, *[UNREADABLE] * 4])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import datetime
 import gzip
+import sqlite3
 from pathlib import Path
 
 import numpy as np
@@ -209,10 +211,53 @@ def test_workbooks_are_read(tmp_path: Path) -> None:
     pytest.importorskip("fastexcel")
     pytest.importorskip("xlsxwriter")
     FRAME.write_excel(tmp_path / "t.xlsx")
-    assert read(tmp_path / "t.xlsx").rows() == FRAME.rows()
+    assert read(tmp_path / "t.xlsx").rows() == FRAME.cast(pl.String).rows()
     (tmp_path / "t.xlsx").write_bytes(b"PK")
     with pytest.raises(BadInputError, match="not readable as an Excel workbook"):
         read(tmp_path / "t.xlsx")
+
+
+MORNING = datetime.datetime(2020, 1, 31, 5)
+CELLS = (1, 2.5, True, "x", "1.0", " n/a ", MORNING.date(), MORNING)
+
+
+@pytest.mark.parametrize("other", [None, *CELLS])
+def test_what_a_cell_of_a_workbook_becomes_does_not_depend_on_others(tmp_path, other) -> None:
+    """Else a guarantee would fail: a row that is replaced would change what others count as."""
+    pytest.importorskip("fastexcel")
+    xlsxwriter = pytest.importorskip("xlsxwriter")
+    formats = {"default_date_format": "yyyy-mm-dd"}
+    with xlsxwriter.Workbook(tmp_path / "t.xlsx", formats) as book:
+        sheet = book.add_worksheet()
+        for column, cell in enumerate(CELLS):
+            for row, value in enumerate((f"c{column}", cell, cell, other)):
+                sheet.write(row, column, value)
+    found = read(tmp_path / "t.xlsx")
+    texts = ("1", "2.5", "true", "x", "1.0", " n/a ", "2020-01-31", "2020-01-31 05:00:00")
+    assert found.rows()[:2] == [texts, texts]
+
+
+@pytest.mark.parametrize(("other", "kept"), [(7, [1.5, 2, 7]), (None, [1.5, 2, None])])
+def test_a_column_of_sqlite_has_numbers_of_any_kind(tmp_path, other, kept) -> None:
+    pytest.importorskip("adbc_driver_sqlite")
+    assert read(numbers_and(tmp_path, other))["a b"].to_list() == kept
+
+
+@pytest.mark.parametrize("other", ["x", "7", b"7"])
+def test_a_column_of_sqlite_with_texts_among_numbers_is_refused(tmp_path, other) -> None:
+    """The driver would give all of the column as texts, numbers as 1.500000e+00."""
+    pytest.importorskip("adbc_driver_sqlite")
+    with pytest.raises(BadInputError, match="column 'a b' has texts among numbers"):
+        read(numbers_and(tmp_path, other))
+
+
+def numbers_and(folder: Path, other: object) -> str:
+    """Return a question to a database of SQLite that has two numbers and another value."""
+    with sqlite3.connect(folder / "d.db") as connection:
+        connection.execute('create table t ("a b")')
+        connection.executemany("insert into t values (?)", [(1.5,), (2,), (other,)])
+    connection.close()
+    return f"adbc:sqlite:{folder}/d.db?select * from t -- all;"
 
 
 def test_without_a_reader_of_workbooks_the_extra_is_named(tmp_path: Path, monkeypatch) -> None:

@@ -231,6 +231,9 @@ FORMS: dict[str, Form] = {
     "SQLite by ADBC, `adbc:sqlite:FILE?SELECT ...` (extra `adbc`)": needs(
         "adbc_driver_sqlite", sqlite("?select a from t")
     ),
+    "A column of SQLite with texts among numbers": needs(
+        "adbc_driver_sqlite", sqlite("?select a from t union select 'x'")
+    ),
     "A query that ADBC's database refuses, such as one of a table that is not there": needs(
         "adbc_driver_sqlite", sqlite("?select a from u")
     ),

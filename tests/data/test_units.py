@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+
 import numpy as np
 import polars as pl
 import pytest
 
+from dualquery.data.readers.batches import BatchTable
 from dualquery.data.readers.formats import source_of
 from dualquery.data.schema.columns import Binary, Categorical
 from dualquery.data.schema.table import TableSchema
 from dualquery.data.units import Unit, cut_to_units
+from dualquery.data.weights import Weight
+from dualquery.queries.generate.marginals import all_marginals
 from dualquery.rows.counts_file import digest
 from dualquery.rows.dataset import load
 from dualquery.rows.engines import Engine
@@ -44,6 +49,36 @@ def test_other_units_keep_their_rows_when_one_goes() -> None:
         less = rows.filter(pl.col("home") != home)
         stay = less.filter(pl.Series(cut_to_units(source_of(less), TWO).kept))
         assert stay.equals(kept.filter(pl.col("home") != home))
+
+
+def shuffled_each_time() -> BatchTable:
+    """Return a table of 60 homes of five rows each that is in another order in every pass."""
+    orders = iter(range(100))
+    rows = pl.DataFrame({"home": np.repeat(np.arange(60), 5), "x": 1, "w": np.tile([0, 2], 150)})
+
+    @contextmanager
+    def opened():
+        order = np.random.default_rng(next(orders)).permutation(len(rows))
+        yield rows[order].to_arrow().to_reader()
+
+    return BatchTable(opened, ("home", "x", "w"), "a query", steady=False)
+
+
+@pytest.mark.parametrize("engine", ["memory", "stream"])
+def test_rows_of_a_query_stay_by_their_own_unit_and_weight(engine) -> None:
+    """A database may give its rows in another order each time, and places tell which stay."""
+    homes = Categorical("home", tuple((str(home),) for home in range(60)))
+    schema, weight = TableSchema((homes,), declared=True), Weight("w", 2.0)
+    queries = all_marginals(schema.domain, 1, signed=True)
+    with Engine(name=engine).open(shuffled_each_time(), schema, weight=weight) as data:
+        counts = queries.counts(data.records, threads=1)
+        assert set(counts.tolist()) == {2 * weight.copies, 3 * weight.copies}
+    table = source_of(shuffled_each_time())
+    with Engine(name=engine).open(table, unit=TWO) as data:
+        assert (data.n, data.units) == (120, 60)
+    cut = cut_to_units(table, TWO)
+    (frame,) = cut.frames(["home"])
+    assert set(np.bincount(frame["home"].filter(pl.Series(cut.kept)))) == {2}
 
 
 @pytest.mark.parametrize(

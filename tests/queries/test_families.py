@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from dualquery.data.domain import Domain
-from dualquery.mechanisms.dualquery.best_response import best_response
+from dualquery.mechanisms.dualquery.best_response import Problems
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.family import (
     Queries,
@@ -104,7 +104,7 @@ def test_a_best_response_counts_the_sample(name: str) -> None:
     generator = np.random.default_rng(2)
     drawn = np.sort(generator.integers(0, len(queries), 40))
     signs = generator.choice(np.array([-1, 1], np.int8), 40)
-    problem = best_response(encoded, drawn, signs)
+    problem = Problems(encoded).of(drawn, signs)
     for row in all_records(queries.domain)[::7]:
         truth = encoded.on_record(row)[drawn]
         assert problem.value(row) == np.where(signs > 0, truth, 1 - truth).sum()

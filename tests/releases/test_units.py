@@ -89,6 +89,19 @@ def test_the_truth_is_of_all_rows_and_answers_are_near_it() -> None:
     assert dualquery.evaluate(whole, homes())["max_error"] < 0.02
 
 
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [(None, "number of units, {}, which is public, stands"), (77, "stated by the user, as 77")],
+)
+def test_what_is_said_of_units_of_one_row(rows, said) -> None:
+    """Nobody stated the number of units: it was counted."""
+    made = dualquery.release(
+        homes(), mechanism="gaussian", unit=Unit("home", 1), rows=rows, **ASKED
+    )
+    assert said.format(f"{homes()['home'].n_unique():,}") in made.privacy.text()
+    assert ("stated by the user" in made.privacy.text()) == (rows is not None)
+
+
 def test_delta_is_asked_for_where_no_number_is_public() -> None:
     with pytest.raises(BadInputError, match="no public number of rows n"):
         dualquery.release(homes(), neighbours="add-remove", unit=FIVE, **ASKED)

@@ -8,6 +8,7 @@ import pytest
 
 import dualquery
 from dualquery import BadInputError, Unit, Weight
+from dualquery.releases.evaluation import compare
 from dualquery.verification import verify
 from tests.tables import SCHEMA, people
 from tests.verification.test_verify import edit
@@ -66,6 +67,8 @@ def test_counts_are_sums_of_weights_and_a_total_may_be_stated(tmp_path) -> None:
     assert made.total_weight == pytest.approx(9000, rel=1e-3)
     folder = made.save(tmp_path / "made")
     assert verify(folder).faults == ()
+    compared = compare(made, weighted())
+    assert compared.size == f"a total weight of {compared.rows:,}"
     count = dualquery.load_release(folder).answer("count(sex=Male)")
     men = weighted().filter(sex="Male")["w"].clip(upper_bound=10).sum()
     assert count == pytest.approx(men, rel=0.05)

@@ -113,6 +113,16 @@ def test_only_with_the_table_the_page_tells_the_truth_and_says_so(made: Release,
     assert sum("NOT PRIVATE" in text for text in loud.texts) >= 3
     assert "baseline: gaussian" in loud.text
     assert "truth" in loud.texts
+    compared = compare(made, people())
+    figures = (f"{100 * e:.2g}" for e in (compared.errors.mean_error, compared.errors.max_error))
+    told = "The answers are {} percentage points from the truth in the mean, {} at most."
+    assert told.format(*figures) in loud.text
+
+
+def test_the_first_screen_says_what_protection_means(made: Release, page: str) -> None:
+    assert made.privacy.epsilon == 3  # 1 / (1 + exp(-3)) is 0.9526
+    first = page[: page.index("<nav")]
+    assert "thinks a fact about this one as likely as not, can be at most 95.3% sure of it" in first
 
 
 def test_a_release_that_is_not_private_says_so_first() -> None:

@@ -13,7 +13,9 @@ import pytest
 
 import dualquery
 from dualquery.data.domain import Domain
+from dualquery.data.schema.columns import Numeric
 from dualquery.data.schema.items import ItemSchema
+from dualquery.data.schema.table import TableSchema
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.counting.planner import ConjunctionCounts
 from dualquery.queries.generate.random import random_conjunctions
@@ -220,6 +222,27 @@ class TestAnswersCache:
         for made in (first, second):
             np.testing.assert_array_equal(made.answers, plain.answers)
         assert "answers" not in str(first.summary()["options"])
+
+    @pytest.mark.parametrize("other", [{"means": "kids"}, {"csv": "spaces=trim"}, {}], ids=str)
+    def test_counts_of_rows_that_were_read_otherwise_are_refused(
+        self, other: dict[str, Any], tmp_path: Path
+    ) -> None:
+        """The digits of ages, up to 127, would go beyond the range of 64 kids that is charged."""
+        numbers = ("age", (0.0, 64.0, 127.0)), ("kids", (0.0, 32.0, 64.0))
+        columns = [Numeric(name, edges, integer=True, outside="clip") for name, edges in numbers]
+        table = tmp_path / "t.csv"
+        pl.DataFrame({"age": [100] * 50, "kids": [1] * 50}).write_csv(table)
+        asked = {
+            "schema": TableSchema(tuple(columns), declared=True), "queries": ["age>=64"],
+            "mechanism": "gaussian", "engine": Engine(answers_cache=tmp_path / "answers"),
+        }  # fmt: skip
+        dualquery.release(table, means="age", **asked)
+        again = {"means": "age", **other}
+        if other:
+            with pytest.raises(BadInputError, match="of another table or schema"):
+                dualquery.release(table, **again, **asked)
+        else:
+            dualquery.release(table, **again, **asked)
 
     def test_tables_in_memory_have_no_file(self, tmp_path: Path) -> None:
         table = pl.DataFrame({"a": [0, 1]})

@@ -9,8 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from solvers import BestResponse, Groups, InvalidProblemError, LinearConstraint, SolverError
-from solvers.terms import is_canonical
+from solvers import (
+    BestResponse,
+    Groups,
+    InvalidProblemError,
+    LinearConstraint,
+    SolverError,
+    TermPool,
+)
+from solvers.terms import is_canonical, merge_terms
 from tests.solvers.instances import groups_of, problem, random_problem, random_record, row
 
 
@@ -87,6 +94,41 @@ def test_sample_keeps_groups_and_constraints() -> None:
     merged = BestResponse.from_sample(3, codes([[0]]), [1], groups, (constraint,))
     assert merged.groups is groups
     assert merged.constraints == (constraint,)
+
+
+def test_mentioned_attributes_ignore_padding() -> None:
+    instance = BestResponse(5, codes([[0, 7], [5, -1]]), np.ones(2))
+    assert instance.mentioned().tolist() == [True, False, True, True, False]
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(max_examples=50, deadline=None)
+def test_a_problem_of_a_pool_is_that_of_its_rows(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    attributes = int(rng.integers(1, 6))
+    raw = rng.integers(-1, 2 * attributes, (int(rng.integers(1, 40)), 3)).astype(np.int32)
+    terms, _, _ = merge_terms(attributes, raw, np.ones(len(raw)))
+    if len(terms) == 0:
+        return
+    terms = terms[rng.integers(0, len(terms), 30)]  # they may repeat
+    groups, constraint = groups_of([0]), row([0], [1.0], 0.0, 1.0)
+    pool = TermPool(attributes, terms, groups, (constraint,))
+    drawn, weights = rng.integers(0, 30, 12), rng.integers(-3, 4, 12)
+    found = pool.problem(drawn, weights, 7.0)
+    plain = BestResponse.merging(
+        attributes, terms[drawn], weights.astype(np.float64), groups, (constraint,)
+    )
+    np.testing.assert_array_equal(found.terms, plain.terms)
+    np.testing.assert_array_equal(found.weights, plain.weights)
+    assert found.constant == 7.0
+    assert found.groups is groups
+    assert len(found.rows) == 1
+
+
+def test_a_pool_takes_canonical_rows_only() -> None:
+    for rows in ([[2, 0]], [[-1, 0]], [[0, 1]], [[-1, -1]]):
+        with pytest.raises(InvalidProblemError, match="does not ascend"):
+            TermPool(3, codes(rows))
 
 
 def test_value_of_every_record() -> None:

@@ -138,6 +138,23 @@ def test_what_a_table_may_have_besides_is_confirmed(besides, mechanism, tmp_path
     assert report.recomputed <= 9.0 * 1.0075
 
 
+@pytest.mark.parametrize("mechanism", ["gaussian", "laplace"])
+@pytest.mark.parametrize("high", [100.0, 1e6], ids=["alike", "another need"])
+def test_means_of_several_columns_are_confirmed(mechanism, high, tmp_path) -> None:
+    """Each has noise of its own, by how much its column needs."""
+    edges = [0.0, 25.0, 50.0, 75.0, high]
+    income = replace(SCHEMA.columns[0], name="income", edges=tuple(edges))
+    schema = replace(SCHEMA, columns=(*SCHEMA.columns, income))
+    released = dualquery.release(
+        people().with_columns(income="age"), schema=schema, queries=30, way=2, means="age,income",
+        mechanism=mechanism, delta=0.0 if mechanism == "laplace" else 1e-6,
+    )  # fmt: skip
+    folder = released.save(tmp_path / "out")
+    assert verify(folder).faults == ()
+    edit(folder, put("means", 1, "scale", less), seal=True)
+    assert verify(folder).refuted == ("the mean of 'income' has other noise than its sum",)
+
+
 def game_of(rounds: int, samples: int, rho: float) -> tuple[GameSchedule, list[Stored]]:
     """Return a game that costs about ``rho``, and how a record describes it."""
     n = 30_000

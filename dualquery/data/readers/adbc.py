@@ -55,7 +55,40 @@ def open_adbc(text: str, label: str) -> Source:
         if not Path(address).is_file():
             raise BadInputError(f"{label}: there is no such file as {address}")
         address = f"file:{quote(address)}?mode=ro"
-    return batch_source(partial(_batches, driver, address, queries[0], label), label)
+        _require_one_type(address, queries[0], label)
+    opened = partial(_batches, driver, address, queries[0], label)
+    return batch_source(opened, label, steady=False)
+
+
+def _require_one_type(address: str, query: str, label: str) -> None:
+    """Refuse columns of SQLite, whose cells have types of their own, with texts among numbers.
+
+    The driver would make all of such a column texts, its numbers cut to seven digits, and what a
+    row becomes may depend on that row alone (`dualquery.room`).
+
+    Raises
+    ------
+    BadInputError
+        If there is one, or the database refuses.
+    """
+    # The operator's own query, on a file that is opened for reading only.
+    inner = f"FROM ({query.rstrip().rstrip(';')}\n)"
+    with _batches("sqlite", address, f"SELECT * {inner} LIMIT 0", label) as none:
+        names = none.schema.names
+    quoted = ['"' + name.replace('"', '""') + '"' for name in names]
+    mixed = ", ".join(
+        f"coalesce(max(typeof({name}) IN ('text', 'blob')) "
+        f"AND max(typeof({name}) IN ('integer', 'real')), 0)"
+        for name in quoted
+    )
+    with _batches("sqlite", address, f"SELECT {mixed} {inner}", label) as found:
+        row = found.read_all()
+    for name, both in zip(names, row.columns, strict=True):
+        if both[0].as_py():
+            raise BadInputError(
+                f"{label}: column {name!r} has texts among numbers; make them all texts, such as "
+                f"CAST({name} AS TEXT), or all numbers"
+            )
 
 
 def _shown(label: str) -> str:
@@ -74,8 +107,12 @@ def _batches(driver: str, address: str, query: str, label: str) -> Iterator[Any]
             f"{label}: the driver is not installed; install it with: pip install {remedy}"
         ) from None
     try:
-        with dbapi.connect(address) as connection, connection.cursor() as cursor:
+        # Nothing is written: without transactions, of which drivers that have none would warn.
+        with (
+            dbapi.connect(address, autocommit=True) as connection,
+            connection.cursor() as cursor,
+        ):
             cursor.execute(query)
             yield cursor.fetch_record_batch()
-    except dbapi.Error as fault:
+    except (dbapi.Error, OSError) as fault:  # the latter for a value of another type than before
         raise BadInputError(f"{label}: the database refuses ({fault})") from None

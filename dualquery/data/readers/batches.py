@@ -37,6 +37,8 @@ class BatchTable:
     names: tuple[str, ...]
     label: str
     block_rows: int = BLOCK_ROWS
+    steady: bool = True
+    """Whether the rows come in the same order each time; those of a query may not."""
     implied_schema: ClassVar[str | None] = None
 
     def columns(self) -> Sequence[str]:
@@ -94,11 +96,14 @@ def open_duckdb(text: str, label: str) -> Source:
         raise BadInputError(f"{label}: write duckdb:FILE?SELECT ... (in quotation marks)")
     if not Path(file).is_file():
         raise BadInputError(f"{label}: there is no such file as {file}")
-    return batch_source(partial(_query, file, query, label), label)
+    return batch_source(partial(_query, file, query, label), label, steady=False)
 
 
-def batch_source(opened: Open, label: str) -> Source:
-    """Return a source of the one form or the other, by the columns that a reader states."""
+def batch_source(opened: Open, label: str, *, steady: bool = True) -> Source:
+    """Return a source of the one form or the other, by the columns that a reader states.
+
+    ``steady`` says whether the rows come in the same order each time.
+    """
     import pyarrow as pa
 
     with opened() as reader:
@@ -108,7 +113,7 @@ def batch_source(opened: Open, label: str) -> Source:
         kind = schema.types[0] if len(schema) == 1 else None
     if kind is not None and (pa.types.is_list(kind) or pa.types.is_large_list(kind)):
         return BatchItems(opened, label)
-    return BatchTable(opened, tuple(schema.names), label)
+    return BatchTable(opened, tuple(schema.names), label, steady=steady)
 
 
 def _frames(opened: Open, label: str, block_rows: int) -> Iterator[pl.DataFrame]:

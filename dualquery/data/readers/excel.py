@@ -1,5 +1,8 @@
 """``xlsx``: the first sheet of an Excel workbook, its first row the header.
 
+Cells are handed on as texts, as those of CSV are. A column's type would depend on all of its cells,
+and what a row becomes may depend on that row alone (`dualquery.room`).
+
 A workbook is a packed file that may hold, or state, any amount: so it is read in a process of its
 own, whose memory is limited where the system can.
 """
@@ -20,6 +23,8 @@ LARGEST = 1 << 28
 
 _READER = Apart("dualquery.data.readers.excel", "answer", space_per_byte=40)
 _FAULT, _TABLE = b"F", b"T"
+_MIDNIGHT = r"^(\d{4}-\d\d-\d\d) 00:00:00$"
+"""A date, as the reader writes it."""
 
 
 def open_excel(path: FilePath, label: str) -> Source:
@@ -61,7 +66,8 @@ def answer(content: bytes) -> bytes:
     import polars as pl
 
     try:
-        frame = pl.read_excel(content, engine="calamine", infer_schema_length=None)
+        frame = pl.read_excel(content, engine="calamine", infer_schema_length=0)  # texts
+        frame = frame.select(pl.all().str.replace(_MIDNIGHT, "$1"))
     except Exception as fault:  # the reader's own errors have no common class
         return _FAULT + str(fault).encode("utf-8", "replace")
     out = io.BytesIO(_TABLE)

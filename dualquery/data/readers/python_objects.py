@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -235,7 +236,7 @@ def frame_of_pandas(table: Any, label: str) -> FrameSource:
     for position, name in enumerate(names):
         column = table.iloc[:, position]
         try:
-            series.append(pl.Series(name, pl.from_pandas(column, nan_to_null=True)))
+            found = pl.Series(name, pl.from_pandas(column, nan_to_null=True))
         except (TypeError, ValueError, pa.ArrowException) as fault:
             raise BadInputError(
                 f"{label}: column {name!r} mixes values of several types ({fault}); make them all "
@@ -246,7 +247,21 @@ def frame_of_pandas(table: Any, label: str) -> FrameSource:
                 f"{label}: column {name!r} has type {column.dtype}, which cannot become bits; cast "
                 "it to text, numbers or dates first"
             ) from None
+        if column.dtype == object and found.dtype.is_temporal() and len(_clocks(column)) > 1:
+            raise BadInputError(
+                f"{label}: column {name!r} mixes dates, times or time zones, and the first of them "
+                "would tell how all are read; make them alike, such as by pd.to_datetime(utc=True)"
+            )
+        series.append(found)
     return FrameSource(pl.DataFrame(series), label)
+
+
+def _clocks(objects: Any) -> set[tuple[bool, str]]:
+    """Return by which clocks the dates and times of a pandas column of objects are told."""
+    return {
+        (isinstance(each, datetime.datetime), str(getattr(each, "tzinfo", None)))
+        for each in objects.dropna()
+    }
 
 
 def frame_of_arrow(table: Any, label: str) -> FrameSource | ListFrameSource:

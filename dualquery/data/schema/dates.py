@@ -251,8 +251,11 @@ class Dates:
             return values.cast(pl.Datetime("us"))
         if values.dtype == pl.Time and self.by == "hour of day":
             return (values.to_physical() // 1000).cast(pl.Datetime("us"))
-        written = values.dtype.is_integer() and self.format is not None  # such as 20140131
-        if not written and values.dtype not in (pl.String, pl.Categorical, pl.Enum):
+        if values.dtype.is_numeric() and self.format is not None:  # such as 20140131
+            # One row without a date can make a column of whole numbers one of others.
+            whole = values.cast(pl.Int64, strict=False)
+            values = whole.set(whole != values, None).cast(pl.String)
+        if values.dtype not in (pl.String, pl.Categorical, pl.Enum):
             return pl.Series([None], dtype=pl.Datetime("us")).new_from_index(0, len(values))
         return read_moments(values.cast(pl.String).str.strip_chars(), self.format)
 

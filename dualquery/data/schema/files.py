@@ -13,7 +13,7 @@ from dualquery.data.opening import FilePath, is_file
 from dualquery.data.schema.column_choice import select_items
 from dualquery.data.schema.dictionaries import schema_of_dictionary
 from dualquery.data.schema.items import ItemSchema
-from dualquery.data.schema.protocol import FORMAT_NAME, SCHEMA_VERSION
+from dualquery.data.schema.protocol import FORMAT_NAME, SCHEMA_VERSION, Schema
 from dualquery.data.schema.reading import column_from_dict
 from dualquery.data.schema.rules import rules_from, with_mappings
 from dualquery.data.schema.table import TableSchema
@@ -61,6 +61,15 @@ def load_schema(name_or_path: str | Path) -> TableSchema | ItemSchema:
         raise BadInputError(f"{name_or_path}: {fault}") from None
     named = "name" in fields and foreign is None
     return schema if named else replace(schema, name=path.name)
+
+
+def given_schema(
+    schema: Schema | Mapping[str, object] | str | Path | None,
+) -> Schema | None:
+    """Return the schema that a user gives: itself, as a dict, by name or path; None for none."""
+    if isinstance(schema, str | Path):
+        return load_schema(schema)
+    return schema_from_dict(schema) if isinstance(schema, Mapping) else schema
 
 
 def write_schema(schema: TableSchema | ItemSchema, path: str | Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from dualquery.data.domain import Domain
 from dualquery.queries.disjunctions import Disjunctions
 from dualquery.rules.constraints import constraints_of
 from dualquery.rules.forbidden import Forbidden
-from solvers import BestResponse, Groups, LinearConstraint
+from solvers import BestResponse, Groups, LinearConstraint, TermPool
 
 _PRICE = 0.5
 """Of a broken rule, in units of what a change of one attribute typically moves the objective by."""
@@ -52,33 +51,38 @@ def softened(problem: BestResponse, penalties: NDArray[np.int32]) -> BestRespons
     return BestResponse.merging(problem.attributes, np.concatenate(terms), weights, problem.groups)
 
 
-def best_response(
-    queries: Disjunctions,
-    drawn: NDArray[np.int64],
-    draws: NDArray[np.integer[Any]],
-    constraints: Sequence[LinearConstraint] = (),
-) -> BestResponse:
-    """Pose the problem of a sample: which record satisfies most of it.
+class Problems:
+    """Poses the problems of samples of the same queries: which record satisfies most of one.
 
     Parameters
     ----------
     queries
         All queries of the game.
-    drawn
-        int64, shape ``(s,)``: the drawn queries.
-    draws
-        Whole numbers, shape ``(s,)``: +w for w draws of the query, -w for w draws of its
-        complement ``1 - q``.
     constraints
         What the rules of the schema ask of a record (`ruled`).
     """
-    lengths = np.diff(queries.indptr)[drawn]
-    draw = np.repeat(np.arange(len(drawn)), lengths)
-    within = np.arange(len(draw)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    terms = queries.conjunctions.literals[queries.indptr[drawn][draw] + within]
-    weights = draws[draw].astype(np.float64)
-    domain = queries.domain
-    problem = BestResponse.merging(domain.bits, terms, weights, groups_of(domain), constraints)
-    # A complement is 1 less all its conjunctions.
-    complements = -int(draws[draws < 0].sum(dtype=np.int64))
-    return replace(problem, constant=problem.constant + complements)
+
+    def __init__(self, queries: Disjunctions, constraints: Sequence[LinearConstraint] = ()) -> None:
+        self._indptr = queries.indptr
+        domain, literals = queries.domain, queries.conjunctions.literals
+        self._pool = TermPool(domain.bits, literals, groups_of(domain), constraints)
+
+    def of(self, drawn: NDArray[np.int64], draws: NDArray[np.integer[Any]]) -> BestResponse:
+        """Return the problem of a sample.
+
+        Parameters
+        ----------
+        drawn
+            int64, shape ``(s,)``: the drawn queries, with repetitions.
+        draws
+            Whole numbers, shape ``(s,)``: +w for w draws of the query, -w for w draws of its
+            complement ``1 - q``.
+        """
+        # A complement is 1 less all its conjunctions.
+        complements = -int(draws[draws < 0].sum(dtype=np.int64))
+        if len(self._indptr) - 1 == self._indptr[-1]:  # one conjunction each
+            return self._pool.problem(drawn, draws, complements)
+        lengths = np.diff(self._indptr)[drawn]
+        draw = np.repeat(np.arange(len(drawn)), lengths)
+        within = np.arange(len(draw)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        return self._pool.problem(self._indptr[drawn][draw] + within, draws[draw], complements)

@@ -40,6 +40,7 @@ from dualquery.queries.family import Queries, disjunctions_of
 from dualquery.room.curator import Curator
 from dualquery.room.exclusive import require_exclusive
 from dualquery.runtime.resources import check_memory
+from dualquery.runtime.workers import workers
 from solvers import guarded
 
 _POLICY = ("rounds", "samples", "eta", "alpha", "remembered_rounds", "mixture", "burn_in")
@@ -99,15 +100,15 @@ class DualQuery(GameOptions, Mechanism[GameDetails]):
         require_exclusive(disjunctions_of(task.queries))
         chosen = choose_parameters(self, task, budget)
         game = chosen.schedule
-        fitted = self.mixture == "fitted"
         remedy = "fewer rounds" if self.alpha is None else "a larger alpha"
+        plan = Plan(game, chosen.accountant, GameDetails(self, chosen))
         check_memory(
-            game_bytes(task.queries, game, chosen.remembered_rounds, fitted=fitted),
+            self.bytes_needed(task, plan),
             f"a game of {game.rounds:,} rounds on {len(task.queries):,} queries and "
             f"{task.queries.domain.bits:,} bits",
             f"ask fewer queries, or set {remedy}",
         )
-        return Plan(game, chosen.accountant, GameDetails(self, chosen))
+        return plan
 
     def expected_error(self, task: Task, plan: Plan[GameDetails]) -> ExpectedError | None:
         """Estimate the error from the plan (see `dualquery.mechanisms.dualquery.predictions`).
@@ -117,6 +118,12 @@ class DualQuery(GameOptions, Mechanism[GameDetails]):
         usual = DualQuery()
         own = any(getattr(self, name) != getattr(usual, name) for name in _POLICY)
         return None if own else game_error(task, plan.schedule, self.effort)
+
+    def bytes_needed(self, task: Task, plan: Plan[GameDetails]) -> int:
+        """Return the bytes of the game (see `game_bytes`)."""
+        chosen = plan.details.chosen
+        fitted = self.mixture == "fitted"
+        return game_bytes(task.queries, chosen.schedule, chosen.remembered_rounds, fitted=fitted)
 
     def run(
         self, task: Task, plan: Plan[GameDetails], curator: Curator, session: Session
@@ -142,17 +149,21 @@ class DualQuery(GameOptions, Mechanism[GameDetails]):
         rehearse(chosen.solver, task, game.samples, self.solver_timeout)
         record = player.first_record()
         curator.begin_game(game.step)
-        for number in range(2, game.rounds + 1):
-            if curator.cut_short():
-                break
-            curator.reweight(record)
-            transcript.play(record)
-            transcript.show(curator.sample_queries(game.samples))
-            problem = transcript.best_response()
-            response = player.recalled(number, problem, record, session)
-            record = response.record
-            trace.append(trace_line(number, game.samples, problem, response))
-            session.progress(number, game.rounds)
+        # The room and the transcript look at the same record, each at its own time.
+        with workers(session.threads, 2) as beside:
+            for number in range(2, game.rounds + 1):
+                if curator.cut_short():
+                    break
+                seen = beside.submit(transcript.play, record)
+                curator.reweight(record)
+                sample = curator.sample_queries(game.samples)
+                seen.result()
+                transcript.show(sample)
+                problem = transcript.best_response()
+                response = player.recalled(number, problem, record, session)
+                record = response.record
+                trace.append(trace_line(number, game.samples, problem, response))
+                session.progress(number, game.rounds)
         transcript.play(record)
         solver.close()
 

@@ -28,7 +28,7 @@ BYTES_REMEMBERED = 100
 """Of a draw that a best response looks at: its literals, weight, and place in the search."""
 MATRICES = 3
 """Of rounds by rounds numbers, that the fit of the shares has at a time."""
-BYTES_SKETCHED = 60_000
+BYTES_SKETCHED = 5_000
 """Of a record in the sketch of the fit's curvature."""
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from dualquery.data.domain import Domain
 from dualquery.mechanisms.dualquery.best_response import (
-    best_response,
+    Problems,
     groups_of,
     ruled,
     softened,
@@ -89,8 +89,9 @@ class RecordPlayer:
         return legal_response(problem, found, default)
 
     def _default(self, problem: BestResponse, previous: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        mentioned = mentioned_attributes(problem)
-        filled = fill_unmentioned(self.domain, mentioned, self.free, self.generator, previous)
+        filled = fill_unmentioned(
+            self.domain, problem.mentioned(), self.free, self.generator, previous
+        )
         return self._kept(filled)
 
     def _hint(
@@ -141,7 +142,7 @@ def rehearse(solver: str, task: Task, samples: int, time_limit: float) -> None:
     generator = np.random.default_rng(0)
     drawn = np.unique(generator.integers(len(task.queries), size=samples))
     queries, once = disjunctions_of(task.queries), np.ones(len(drawn), np.int64)
-    problem = best_response(queries, drawn, once, ruled(task.rules))
+    problem = Problems(queries, ruled(task.rules)).of(drawn, once)
     try:
         get_solver(solver).solve(problem, time_limit=min(time_limit, _REHEARSAL_SECONDS))
     except SolverError:
@@ -186,10 +187,3 @@ def fill_unmentioned(
         order = np.lexsort((keys, mentioned[groups.members], group))
         record[groups.members[order[groups.indptr[:-1]]]] = 1
     return record
-
-
-def mentioned_attributes(problem: BestResponse) -> NDArray[np.bool_]:
-    """Return which attributes some term mentions, bool, shape ``(d,)``."""
-    mentioned = np.zeros(problem.attributes, dtype=np.bool_)
-    mentioned[problem.terms[problem.terms >= 0] >> 1] = True
-    return mentioned

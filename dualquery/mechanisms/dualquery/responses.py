@@ -83,7 +83,7 @@ def trace_line(
         "round": number,
         "samples": samples,
         "terms": len(problem.weights),
-        "attributes": int(np.unique(problem.terms[problem.terms >= 0] >> 1).size),
+        "attributes": int(np.count_nonzero(problem.mentioned())),
         "solver": response.solver,
         "status": sys.intern(response.status.name.lower()),
         "objective": response.objective,

@@ -18,7 +18,7 @@ is estimated from `SKETCH` queries, chosen in proportion to what each adds to it
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.mechanisms.dualquery import shares_kernels as kernels
+from dualquery.mechanisms.dualquery import sketch_kernels as sketch
 from dualquery.mechanisms.dualquery.transcript import Transcript
 from dualquery.runtime.apportionment import apportion
 from dualquery.runtime.workers import workers
@@ -43,11 +44,13 @@ MOST_CELLS = 1 << 27
 played."""
 _PARTS = 8
 """Number of partial sums over the queries, fixed so that results do not depend on threads."""
-_COLUMNS = 1 << 13
-"""Queries whose answers on all records are unpacked at a time."""
 _LENGTHS = (1.0, 0.5, 0.25, 0.1, 0.03, 0.01)
 """Parts of a scoring step that are tried until one makes the draws likelier."""
 _NEWTON_STEPS = 60
+_LEAST_GAIN = 1e-4
+"""Of a step, as a share of what its slope promises."""
+_FURTHEST = 10.0
+"""A share changes by a factor of at most ``exp`` of this in a step."""
 _ACCURACY = 1e-9
 """Gain of the next Newton step, in log-likelihood a draw, at which the maximum counts as found."""
 
@@ -132,7 +135,7 @@ class _Likelihood:
         expected, information = self._moments(point.answers, point.totals)
         gradient = _sums(self._kept, self._drawn - expected, self._threads)
         draws = max(self._draws.sum(), 1.0)
-        return gradient / draws, _curvature(self._kept, information / draws)
+        return gradient / draws, _curvature(self._kept, information / draws, self._threads)
 
     def _totals(self, answers: Float64) -> Float64:
         padded = np.pad(answers, (0, self._padding))
@@ -204,27 +207,31 @@ def _sums(truths: NDArray[np.uint8], values: Float64, threads: int) -> Float64:
 def _in_parts(visit: Callable[[int, int, int], None], bits: int, threads: int) -> None:
     """Call ``visit(part, first, last)`` for runs of queries that make up all of them."""
     ends = 8 * np.linspace(0, bits // 8, _PARTS + 1).round().astype(np.int64)
-    with workers(threads) as pool:
-        calls = [
-            pool.submit(partial(visit, part, int(ends[part]), int(ends[part + 1])))
-            for part in range(_PARTS)
-        ]
-        for call in calls:
-            call.result()
+    parts = range(_PARTS)
+    _in_turn(
+        [partial(visit, part, int(ends[part]), int(ends[part + 1])) for part in parts], threads
+    )
 
 
-def _curvature(truths: NDArray[np.uint8], information: Float64) -> Float64:
+def _in_turn(calls: Sequence[Callable[[], None]], threads: int) -> None:
+    """Make calls, as many at a time as there are threads."""
+    with workers(threads, len(calls)) as pool:
+        for done in [pool.submit(call) for call in calls]:
+            done.result()
+
+
+def _curvature(truths: NDArray[np.uint8], information: Float64, threads: int) -> Float64:
     """Estimate ``sum_q information_q v_q v_q'``, v being which records q holds on: ``(T, T)``."""
+    records = len(truths)
     reached = np.cumsum(information)
     # At equal steps of the information, all that are taken weigh the same.
     wanted = (np.arange(SKETCH) + 0.5) * (reached[-1] / SKETCH)
-    taken = np.searchsorted(reached, wanted)
-    together = np.zeros((len(truths), len(truths)))
-    for start in range(0, SKETCH, _COLUMNS):
-        columns = taken[start : start + _COLUMNS]
-        holds = (truths[:, columns >> 3] >> (7 - (columns & 7)).astype(np.uint8)) & np.uint8(1)
-        values = holds.astype(np.float32)
-        together += values @ values.T  # whole numbers: exact
+    words = np.empty((records, SKETCH // sketch.WORD), np.uint64)
+    sketch.gather_truths(truths, np.searchsorted(reached, wanted), words)
+    together = np.empty((records, records))
+    # The last tile has most to do.
+    tiles = reversed(range(-(-records // sketch.TILE)))
+    _in_turn([partial(sketch.count_together, words, tile, together) for tile in tiles], threads)
     together *= reached[-1] / SKETCH
     return together
 
@@ -262,10 +269,17 @@ def _penalised_maximum(gradient: Float64, curvature: Float64, start: Float64) ->
         gain = float(move @ slope)
         if gain < _ACCURACY:
             break
-        shrinks = move < 0
-        length = min(1.0, 0.95 * float((shares[shrinks] / -move[shrinks]).min()))
-        while (found := value(shares + length * move)) < reached + 1e-4 * length * gain:
+        # Steps are made in the shares' logarithms: none reaches 0, however far it goes.
+        length = 1.0
+        while (found := value(ahead := _moved(shares, length * move))) < (
+            reached + _LEAST_GAIN * length * gain
+        ):
             length *= 0.5
-        shares = shares + length * move
-        reached = found
-    return np.asarray(shares / shares.sum())
+        shares, reached = ahead, found
+    return shares
+
+
+def _moved(shares: Float64, move: Float64) -> Float64:
+    """Return shares after a step that in first order is ``move``, in their logarithms."""
+    moved = shares * np.exp(np.clip(move / shares, -_FURTHEST, _FURTHEST))
+    return np.asarray(moved / moved.sum())

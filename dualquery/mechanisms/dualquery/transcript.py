@@ -15,7 +15,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.mechanisms.dualquery.best_response import best_response
+from dualquery.mechanisms.dualquery.best_response import Problems
 from dualquery.queries.disjunctions import Disjunctions
 from dualquery.room.draws.weighted import Sample
 from solvers import BestResponse, LinearConstraint
@@ -52,7 +52,7 @@ class Transcript:
     ) -> None:
         self.queries = queries
         self.step = step
-        self.constraints = constraints
+        self._problems = Problems(queries, constraints)
         self._played = 0
         # Written at once, so that a lack of memory shows before the first draw.
         self._records = np.full((rounds, queries.domain.bits), 0, np.uint8)
@@ -104,10 +104,8 @@ class Transcript:
 
     def best_response(self) -> BestResponse:
         """Pose the problem of the draws that are remembered."""
-        outcomes, which = np.unique(2 * self._drawn + (self._signs < 0), return_inverse=True)
-        copies = np.bincount(which, np.rint(self._grain * self._worth())).astype(np.int64)
-        signed = np.where(outcomes & 1, -copies, copies)
-        return best_response(self.queries, outcomes >> 1, signed, self.constraints)
+        copies = np.rint(self._grain * self._worth()).astype(np.int64)
+        return self._problems.of(self._drawn, self._signs * copies)
 
     def _worth(self) -> NDArray[np.float64]:
         """Return how many draws of the present round each draw counts as."""
@@ -119,4 +117,5 @@ class Transcript:
         ratio = np.exp(np.clip(drift, -_LARGEST_DRIFT, _LARGEST_DRIFT))
         number, total = np.bincount(self._ages), np.bincount(self._ages, ratio)
         mean = total / np.maximum(number, 1)
-        return np.asarray(self._decay**self._ages * ratio / mean[self._ages], dtype=np.float64)
+        faded = self._decay ** np.arange(len(number))
+        return np.asarray(faded[self._ages] * ratio / mean[self._ages], dtype=np.float64)

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.mechanisms.matrix.blocks import Projection, in_contrasts, with_whole_sets
+from dualquery.mechanisms.protocol import BYTES_A_QUERY, Task
 from dualquery.queries.conjunctions import Workload
 from dualquery.room.features import Features
 from dualquery.rows.repeats import first_occurrences, pad_right, side_by_side
@@ -25,6 +26,27 @@ MOST_LITERALS = 8
 
 MOST_TERMS = 1 << 28
 """Terms of all queries together. A public limit, so that a plan does not depend on free memory."""
+
+
+def expansion_bytes(queries: int, way: int) -> int:
+    """Return the bytes that it takes to multiply out queries of so many literals."""
+    return (queries << way) * (8 * way + 48)
+
+
+_LOADED_LATER = 140 << 20
+"""Bytes of libraries that are not there yet while features are sought."""
+
+
+def bytes_on_features(task: Task) -> int:
+    """Return the bytes of a run that measures features: of these, and of the answers.
+
+    While equal features are sought, terms take more: about as many times as they have literals, as
+    measured with 3, 4 and 5.
+    """
+    way = task.queries.way
+    features = expansion_bytes(len(task.queries), way)
+    with_answers = features + BYTES_A_QUERY * len(task.queries)
+    return max(with_answers, way * features - _LOADED_LATER)
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +90,7 @@ class Expansion:
                 f"{MOST_TERMS:,} are multiplied out"
             )
         check_memory(
-            m * 2**way * (8 * way + 48),
+            expansion_bytes(m, way),
             f"multiplying out {m:,} queries of up to {way} literals",
             "take fewer or shorter queries",
         )

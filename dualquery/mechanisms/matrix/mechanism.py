@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dualquery.estimates.expected import Estimate, ExpectedError, noise_error
+from dualquery.mechanisms.matrix.expansion import bytes_on_features
 from dualquery.mechanisms.matrix.fitting import (
     MAX_ERROR,
     MEAN_ERROR,
@@ -166,6 +167,10 @@ class Matrix(Mechanism[MeasureAndFit]):
             Estimate(*(min(factor * deviation, 1.0) for factor in MEAN_ERROR)),
             "from the answers' noise and the share of it that fits left on five public tables",
         )
+
+    def bytes_needed(self, task: Task, plan: Plan[MeasureAndFit]) -> int:  # noqa: ARG002
+        """Return the bytes of the features and the answers."""
+        return bytes_on_features(task)
 
     def run(
         self, task: Task, plan: Plan[MeasureAndFit], curator: Curator, session: Session

@@ -119,10 +119,12 @@ class _Sets:
         return np.bincount(self.of[feature], numbers, len(self.leaders)).astype(np.float64)
 
     def means_by_size(self, numbers: Float64) -> Float64:
-        """Return the mean of some numbers over the sets of as many columns: float64, ``(s,)``."""
-        means: Float64 = np.bincount(self.factors, numbers) / np.maximum(
-            np.bincount(self.factors), 1
-        )
+        """Return the mean of some numbers over the sets of as many columns: float64, ``(s,)``.
+
+        Where it is 0, since no query needs a set of so few columns, the mean over all sets.
+        """
+        sums, sets = np.bincount(self.factors, numbers), np.bincount(self.factors)
+        means: Float64 = np.where(sums > 0, sums / np.maximum(sets, 1), numbers.mean())
         return means[self.factors]
 
     def costs(self, features: Features, neighbours: Neighbours) -> Float64:

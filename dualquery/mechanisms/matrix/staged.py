@@ -43,7 +43,7 @@ from dualquery.mechanisms.matrix.everything import (
     with_others,
     with_shares,
 )
-from dualquery.mechanisms.matrix.expansion import Expansion
+from dualquery.mechanisms.matrix.expansion import Expansion, bytes_on_features
 from dualquery.mechanisms.matrix.fitting import (
     MAX_ERROR,
     MEAN_ERROR,
@@ -234,6 +234,10 @@ class Staged(Mechanism[TwoStages]):
             Estimate(*(min(factor * deviation, 1.0) for factor in mean)),
             "the deviation of the columns' shares, times what was left of it on seven tables",
         )
+
+    def bytes_needed(self, task: Task, plan: Plan[TwoStages]) -> int:  # noqa: ARG002
+        """Return the bytes of the features and the answers."""
+        return bytes_on_features(task)
 
     def run(self, task: Task, plan: Plan[TwoStages], curator: Curator, session: Session) -> Outcome:
         """Look at the columns; then at what stands out, or at everything; and answer."""

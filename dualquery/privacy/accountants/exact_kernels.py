@@ -111,6 +111,15 @@ def raise_to_two_point(
             profile[m - first] = value
 
 
+@kernel("void(int64, float64[::1], float64[::1], float64, int64, float64[::1], float64[::1])")
+def raise_to_two_points(
+    draws: int, highs: Array, lows: Array, step: float, first: int, profile: Array, terms: Array
+) -> None:
+    """Do as `raise_to_two_point` for one pair of losses after another: ``(pieces,)`` each."""
+    for piece in range(len(highs)):
+        raise_to_two_point(draws, highs[piece], lows[piece], step, first, profile, terms)
+
+
 @kernel("void(float64[::1], float64, int64, int64, float64[::1])")
 def _extend(values: Array, step: float, below: int, above: int, padded: Array) -> None:
     """Write ``values`` to ``padded`` after ``below`` and before ``above`` upper bounds of V.

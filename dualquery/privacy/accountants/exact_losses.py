@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,10 +71,11 @@ def dominating_losses(event: Event, step: float, negligible: float) -> Losses:
     profile, first = _empty_profile(event, step, negligible)
     match event:
         case SampledQueries(range=width, draws=draws):
-            for left, right in pairwise(piece_edges(draws)):
-                _raise(profile, first, step, draws, (width * right, width * (1.0 - left)))
+            edges = np.array(piece_edges(draws))
+            ends = (width * edges[1:], width * (1.0 - edges[:-1]))
+            _raise(profile, first, step, draws, ends)
         case LaplaceNoise(epsilon=epsilon):
-            _raise(profile, first, step, 1, (epsilon, epsilon))
+            _raise(profile, first, step, 1, (np.array([epsilon]), np.array([epsilon])))
         case GaussianNoise(sensitivity=sensitivity, scale=scale):
             points = step * np.arange(first, first + len(profile))
             curve = gaussian_delta(sensitivity / scale, np.abs(points))
@@ -100,13 +100,13 @@ def _raise(
     first: int,
     step: float,
     draws: int,
-    ends: tuple[float, float],
+    ends: tuple[NDArray[np.float64], NDArray[np.float64]],
 ) -> None:
-    """Raise ``profile`` to the profile of independent two-point pairs: losses ends[0], -ends[1]."""
-    from dualquery.privacy.accountants.exact_kernels import raise_to_two_point
+    """Raise ``profile`` to those of independent two-point pairs: losses ends[0], -ends[1] each."""
+    from dualquery.privacy.accountants.exact_kernels import raise_to_two_points
 
-    high, low = ends[0] * (1.0 + RANGE_MARGIN), -ends[1] * (1.0 + RANGE_MARGIN)
-    raise_to_two_point(draws, high, low, step, first, profile, np.empty(draws + 1))
+    highs, lows = ends[0] * (1.0 + RANGE_MARGIN), -ends[1] * (1.0 + RANGE_MARGIN)
+    raise_to_two_points(draws, highs, lows, step, first, profile, np.empty(draws + 1))
 
 
 def _losses_of(profile: NDArray[np.float64], first: int, step: float) -> Losses:

@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 from numba import int32, int64, types, uint8, uint64, void
 
-from dualquery.rows.popcount_kernels import popcount
 from dualquery.runtime.array_types import Array, kernel, read_only
+from dualquery.runtime.popcount import popcount
 
 FEW_WORDS = np.uint64(5)
 """So many words of 64 are faster visited one by one than all 64 in vectors (measured)."""

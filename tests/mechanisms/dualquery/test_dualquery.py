@@ -12,7 +12,6 @@ import pytest
 
 from dualquery.mechanisms.dualquery.best_response import groups_of
 from dualquery.mechanisms.dualquery.game import DualQuery
-from dualquery.mechanisms.dualquery.record_player import mentioned_attributes
 from dualquery.mechanisms.dualquery.responses import legal_response, solver_totals
 from dualquery.mechanisms.protocol import Budget, Session, Task
 from dualquery.privacy.events import GameSchedule
@@ -166,11 +165,6 @@ def test_trace_describes_the_sampled_problem() -> None:
         assert 0 <= line["incumbent_seconds"] <= line["seconds"]
     assert sum(outcome.solver["rounds"].values()) == 5
     assert outcome.solver["seconds"] == pytest.approx(sum(x["seconds"] for x in outcome.trace))
-
-
-def test_mentioned_attributes_ignore_padding() -> None:
-    problem = BestResponse(5, np.array([[0, 7], [5, -1]], np.int32), np.ones(2))
-    assert mentioned_attributes(problem).tolist() == [True, False, True, True, False]
 
 
 def test_totals_of_no_rounds() -> None:

@@ -13,7 +13,7 @@ from scipy.optimize import approx_fprime
 
 from dualquery.data.domain import Domain
 from dualquery.mechanisms.dualquery import shares as mixture
-from dualquery.mechanisms.dualquery.best_response import best_response
+from dualquery.mechanisms.dualquery.best_response import Problems
 from dualquery.mechanisms.dualquery.predictions import game_bytes
 from dualquery.mechanisms.dualquery.shares import EQUALITY, in_shares, likelihood_shares
 from dualquery.mechanisms.dualquery.transcript import GRAIN, Transcript
@@ -54,7 +54,7 @@ def test_without_memory_the_problem_is_the_paper_s() -> None:
         transcript.show(drawn)
         problem, plain = (
             transcript.best_response(),
-            best_response(QUERIES, drawn.queries, drawn.signs),
+            Problems(QUERIES).of(drawn.queries, drawn.signs),
         )
         for record in np.eye(3, dtype=np.uint8):
             assert problem.value(record) == plain.value(record)
@@ -192,9 +192,10 @@ def test_the_value_is_the_likelihood() -> None:
     assert off == pytest.approx([off[0]] * 5)
 
 
-def test_the_quadratic_model_is_maximised() -> None:
-    """At a maximum inside the simplex the slope is the same in every share."""
-    rng = np.random.default_rng(0)
+@pytest.mark.parametrize("seed", range(5))
+def test_the_quadratic_model_is_maximised(seed) -> None:
+    """At a maximum no share gains by a change in proportion to itself: slopes are the same."""
+    rng = np.random.default_rng(seed)
     rounds = 30
     factors = rng.normal(size=(rounds, 5))
     curvature, gradient = factors @ factors.T, rng.normal(size=rounds)
@@ -204,7 +205,21 @@ def test_the_quadratic_model_is_maximised() -> None:
     assert (shares > 0).all()
     penalty = EQUALITY * (np.log(shares * rounds) + 1.0)
     slope = gradient - curvature @ (shares - start) - penalty
-    assert slope == pytest.approx(np.full(rounds, shares @ slope), abs=1e-3)
+    off = np.sqrt(mixture._ACCURACY)  # a gain that is left is a square of it
+    assert shares * (slope - shares @ slope) == pytest.approx(np.zeros(rounds), abs=off)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_the_curvature_is_that_of_the_sketched_queries(threads) -> None:
+    rng = np.random.default_rng(0)
+    records, queries = 150, 300  # three tiles, the last one not full
+    holds = rng.integers(0, 2, (records, queries), np.uint8)
+    # Information in whole parts of the sketch: then all of it is seen.
+    copies = np.full(queries, mixture.SKETCH // queries)
+    copies[: mixture.SKETCH % queries] += 1
+    found = mixture._curvature(np.packbits(holds, axis=1), copies.astype(float), threads)
+    expected = (holds * copies.astype(float)) @ holds.T
+    assert found == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize("queries", [1, 8, 509, 1100])

@@ -337,6 +337,22 @@ def test_light_rows_read_as_dense_rows_do() -> None:
     assert counts.tolist() == [*dense[:, :2].sum(axis=0), *records[:, :2].sum(axis=0)]
 
 
+@pytest.mark.parametrize("relation", [REPLACED, ADDED])
+def test_a_list_of_pairs_alone_needs_no_single_column_and_measures_it_a_little(
+    relation: Neighbours,
+) -> None:
+    pairs = Workload(np.array([[0, 6], [0, 8], [2, 12]], np.int32), WIDE)
+    expansion = Expansion.of(pairs)
+    singles = (expansion.features.bits >= 0).sum(axis=1) == 1
+    assert singles.any()
+    assert not np.isin(np.flatnonzero(singles), expansion.feature).any()
+    scales = plan_strategy(expansion, relation, True).scales
+    assert np.isfinite(scales).all()
+    assert scales[singles].min() > scales[~singles].max()
+    plan = Matrix().plan(Task(pairs, 1_000), Budget(1.0, 1e-6, neighbours=relation))
+    assert plan.details.deviation > 0
+
+
 def test_the_room_charges_what_it_computes_and_scales_each_feature() -> None:
     work = random_conjunctions(WIDE, 30, 3, seed=6)
     strategy = plan_strategy(Expansion.of(work), REPLACED, True)

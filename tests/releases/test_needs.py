@@ -1,0 +1,66 @@
+"""The memory to expect, from public facts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dualquery.data.domain import Domain
+from dualquery.mechanisms.protocol import Budget, Task
+from dualquery.mechanisms.registry import configure
+from dualquery.queries.conjunctions import Workload
+from dualquery.releases.needs import Memory, memory_needed
+
+MEBIBYTE = 1 << 20
+
+
+def task_of(domain: Domain, rows: int, queries: int = 50, way: int = 2) -> Task:
+    rng = np.random.default_rng(1)
+    columns = np.argsort(rng.random((queries, domain.columns)), axis=1)[:, :way]
+    literals = 2 * domain.offsets[np.sort(columns, axis=1)]
+    return Task(Workload(literals, domain, repeats=True), rows)
+
+
+def needed(task: Task, mechanism: str = "auto", **options: object) -> Memory:
+    configured = configure(mechanism, options)
+    return memory_needed(task, configured, configured.plan(task, Budget(1.0, 1e-6)))
+
+
+def test_rows_of_many_items_may_be_full_and_those_of_a_table_cannot() -> None:
+    items = needed(task_of(Domain.binary(8_000), 500_000), records=1)
+    # A full row is packed, a byte for 8 items; one of 128 items is listed, below each item's head.
+    listed = 2 * 128 + 6 * 8_000 / 4_096
+    assert items.most - items.usual == pytest.approx(500_000 * (8_000 / 8 - listed), abs=2)
+    assert items.text().endswith(" if rows have many 1s")
+    assert items.text().startswith(f"memory: about {round(items.usual / MEBIBYTE):,} MiB")
+    table = needed(task_of(Domain(np.arange(0, 900, 30)), 100_000))
+    assert table.usual == table.most
+    assert table.text().endswith("with all rows in it")
+    cut = needed(task_of(Domain(np.arange(8_001), max_ones=20), 500_000), "independent", records=1)
+    assert cut.most < items.usual
+    assert cut.most == cut.usual
+
+
+def test_records_rows_and_the_mechanism_are_counted() -> None:
+    domain = Domain(np.arange(0, 900, 30))
+    task = task_of(domain, 100_000)
+    few, many = (needed(task, "independent", records=r).usual for r in (10, 100_010))
+    assert many - few == 100_000 * domain.bits
+    by_way = [needed(task_of(domain, 1_000, 40_000, way), "matrix").usual for way in (1, 4)]
+    # Terms: 2 to the number of literals, each with its literals, owner and coefficient.
+    more = by_way[1] - by_way[0]
+    assert 40_000 * (2**4 * 80 - 2 * 56) <= more <= 40_000 * 4 * 2**4 * 80
+    task = task_of(Domain(np.arange(0, 18, 3)), 1_000)
+    plain, cells = (
+        needed(task, "mwem", representation=how).usual for how in ("factored", "histogram")
+    )
+    assert cells > plain
+
+
+@pytest.mark.parametrize(("delta", "chosen"), [(1e-6, "matrix"), (0.0, "dualquery")])
+def test_auto_needs_what_the_mechanism_needs_that_it_takes(delta: float, chosen: str) -> None:
+    task, budget = task_of(Domain(np.arange(0, 300, 10)), 5_000), Budget(1.0, delta)
+    auto, own = configure("auto", {}), configure(chosen, {})
+    plan = auto.plan(task, budget)
+    assert plan.mechanism == chosen
+    assert auto.bytes_needed(task, plan) == own.bytes_needed(task, own.plan(task, budget))
