@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dualquery.estimates.intervals import Intervals, gaussian_half_width, laplace_half_width
+from dualquery.estimates.intervals import Intervals
 from dualquery.estimates.measurements import CHOSEN, Measurements
 from dualquery.queries.family import Queries
 from mwem.spending import Spending
@@ -56,6 +56,10 @@ def measured_intervals(
 ) -> Intervals:
     """Return the intervals of the queries in a trace, as far as they are the workload's.
 
+    Which queries these are depends on earlier draws and on selections, but none is measured twice,
+    and the noise of a measurement does not depend on why it was made: an interval covers as often
+    as it says, given that its query was chosen.
+
     Parameters
     ----------
     trace
@@ -72,11 +76,9 @@ def measured_intervals(
     measured = np.full(len(queries), np.nan)
     for line in reversed(trace):
         measured[line["queries"] if "queries" in line else line["query"]] = line["measured"]
-    half_width = gaussian_half_width if spending.gaussian else laplace_half_width
-    steps = half_width(spending.measure_scale)
-    return Intervals.around(
+    return spending.noise(spending.measure_scale).intervals(
         measured[:asked],
-        steps * queries.step / n,
+        queries.step / n,
         queries.low,
         queries.high,
         _BASIS,

@@ -103,7 +103,7 @@ def nearest_shares(own: Float64, variances: Float64, means: Float64, mean: float
     means
         float64, shape ``(buckets,)``: of the buckets.
     mean
-        The mean to have. Where no shares that may change have it, they stay as they are.
+        The mean to have; where it is beyond all that may change, they go as far as they can.
     """
     free, found = variances > 0, own
     while np.ptp(means[free]) > 0 if free.any() else False:
@@ -120,7 +120,8 @@ def nearest_shares(own: Float64, variances: Float64, means: Float64, mean: float
         if (changed >= 0).all():
             break
         free[free] = changed > 0
-    return found
+    whole: Float64 = found * (own.sum() / found.sum())
+    return whole
 
 
 def _own_shares(records: Records, schema: TableSchema, bought: BoughtMean) -> Float64:

@@ -52,6 +52,8 @@ def with_shares(
     if not possible.any():
         return records
     missing = apportion(possible, len(records)) - counts
+    if not missing.any():
+        return records
     numbers = np.arange(len(shares))
     leaving = generator.permutation(np.repeat(numbers, np.maximum(-missing, 0)))
     coming = np.repeat(numbers, np.maximum(missing, 0))
@@ -60,8 +62,8 @@ def with_shares(
     for (old, new), several in zip(
         *np.unique(np.stack((leaving, coming), axis=1), axis=0, return_counts=True), strict=True
     ):
-        for first in range(0, int(several), _AT_ONCE):
-            size = min(_AT_ONCE, int(several) - first)
+        for begun in range(0, int(several), _AT_ONCE):
+            size = min(_AT_ONCE, int(several) - begun)
             if counts[old] < counts[new]:
                 out = pools[old][:size]
                 others = generator.choice(pools[new], min(_COMPARED, len(pools[new])), False)

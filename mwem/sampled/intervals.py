@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.estimates.intervals import Intervals, gaussian_half_width
+from dualquery.estimates.intervals import Intervals
 from dualquery.estimates.measurements import CHOSEN, Measurements
 from dualquery.queries.conjunctions import Workload, table_cells
 from mwem.sampled.spending import Spending
@@ -52,6 +52,8 @@ def table_intervals(
 ) -> Intervals:
     """Return the intervals of all queries about the bits of a measured table.
 
+    They cover as often as they say given that the table was chosen, as those of `mwem.intervals`.
+
     Parameters
     ----------
     trace
@@ -69,10 +71,10 @@ def table_intervals(
     positive = present & (literals & 1 == 0)
     cell = (positive << np.arange(literals.shape[1])).sum(axis=1)
     measured = np.full(len(workload), np.nan)
-    half_width = np.zeros(len(workload))
+    deviations = np.full(len(workload), np.nan)
     for line in trace:
         same = (bits == bits[line["query"]]).all(axis=1)
         measured[same] = np.asarray(line["measured"])[cell[same]] / n
         _, scale = spending.of_round(line["round"])
-        half_width[same] = gaussian_half_width(scale) / n
-    return Intervals.around(measured, half_width, 0.0, 1.0, _BASIS, absent_row_answer=0.0)
+        deviations[same] = scale / n
+    return Intervals.of_gaussian(measured, deviations, 0.0, 1.0, _BASIS, absent_row_answer=0.0)

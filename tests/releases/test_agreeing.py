@@ -43,11 +43,13 @@ def test_shares_are_the_nearest_that_have_the_mean(seed: int) -> None:
     assert ((found - own)[may] ** 2 / variances[may]).sum() <= best.fun * (1 + 1e-4) + 1e-9
 
 
-def test_shares_stay_where_none_have_the_mean() -> None:
+def test_shares_go_no_further_than_they_may() -> None:
     own = np.array([0.5, 0.5, 0.0])
     kept = nearest_shares(own, np.zeros(3), np.arange(3.0), 0.7)
     np.testing.assert_array_equal(kept, own)
     np.testing.assert_array_equal(nearest_shares(own, own, np.ones(3), 0.7), own)
+    beyond = nearest_shares(own, own, np.arange(3.0), 1.5)
+    np.testing.assert_allclose(beyond, [0, 1, 0])
 
 
 def test_records_are_exchanged_for_copies_that_are_alike() -> None:

@@ -41,7 +41,13 @@ class Noise:
     scale: float
 
     def intervals(
-        self, measured: Float64, unit: float, low: float, high: float, basis: str, absent: Float64
+        self,
+        measured: Float64,
+        unit: float,
+        low: float,
+        high: float,
+        basis: str,
+        absent: Float64 | float | None,
     ) -> Intervals:
         """Return intervals around measured answers; ``unit`` is what a step is of them.
 
