@@ -190,10 +190,6 @@ class _Work:
 
     def reduce(self, deadline: float) -> bool:
         """Reduce until nothing changes; return False if the constraints turn out infeasible."""
-        if len(self.rows) == 0:
-            # Nothing ties a pair: those that are there wait for no round of the rules.
-            self._replace_pairs(np.zeros(len(self.value), np.uint8))
-            self._merge()
         while True:
             processed = self.value != _FREE
             locks = self._apply_constraints()

@@ -8,15 +8,26 @@ the columns A is
 
 where d_ab is what the pair's mean departs from ``m_a m_b`` and d_A what is left (the start of
 Bahadur's expansion, "A representation of the joint distribution of responses to n dichotomous
-items", 1961). A departure that was not measured is taken to be 0; one that was measured is shrunk
-towards 0, by its noise and by how large departures turn out to be, at most as large as expected:
-from columns that are independent the result is never further than a measured departure.
-Post-processing.
+items", 1961). A departure that was not measured is what all pairs have in common (below), or 0; one
+that was measured is shrunk towards that, by its noise and by how large departures turn out to be,
+at most as large as expected.
+
+Rows that differ in how much they hold tie all columns: where a row's chances of its 1s are those of
+the columns times a factor of its own, whose mean is 1 and whose variance is c, a pair of columns
+departs by c times the product of their shares. So `common` of the product of the columns' variances
+is what every pair is taken to depart by, measured or not; but for pairs whose own departures are
+typically larger, most of which are next to nothing, only a part of it.
+
+A pair's noisy mean also tells where the means of its two columns lie. So these and `common` are
+predicted together from all pairs that were measured, linearly (Henderson, "Best linear unbiased
+estimation and prediction under a selection model", Biometrics 31, 1975), with each pair's own
+departure as a random effect. Post-processing.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +46,12 @@ _EXPECTED = 8
 _ROUNDS = 50
 """Of expectation and maximisation."""
 
+_CERTAIN = 1e-12
+"""A mean that is off by less is taken as known."""
+
+_COMMON = 1.0
+"""Standard deviation of `Departures.common`, before pairs are measured."""
+
 
 @dataclass(frozen=True, eq=False)
 class Departures:
@@ -44,15 +61,71 @@ class Departures:
     ----------
     features
         The products; with every product all pairs of its factors.
-    means
-        float64, shape ``(bits,)``: the means of the factors, at their bits.
+    means, uncertain
+        float64, shape ``(bits,)``: the means of the factors, at their bits, and what they may be
+        off, as standard deviations.
     expected
         float64, shape ``(f,)``: the departures' standard deviations, before they are measured.
+    common
+        What pairs depart by, in units of the product of their columns' variances.
+    own
+        What pairs depart by besides, in the mean, in units of `expected`.
     """
 
     features: Features
     means: Float64
+    uncertain: Float64
     expected: Float64
+    common: float = 0.0
+    own: float = 0.0
+
+    def with_pairs(self, chosen: NDArray[np.int64], noisy: Float64, deviation: float) -> Departures:
+        """Return the same with what measured pairs tell of all columns; as in `products`.
+
+        To first order a pair's mean is off by each column's error times the other's mean. What a
+        column may still be off is told as if all else were known: a little too small.
+        """
+        from scipy.sparse import csr_array, diags_array, hstack
+        from scipy.sparse.linalg import cg
+
+        pairs = (self.features.bits[chosen] >= 0).sum(axis=1) == 2
+        if not pairs.any():
+            return self
+        places = chosen[pairs]
+        both = self.features.bits[places][:, :2]
+        held, column = np.unique(both, return_inverse=True)
+        means, column = self.means[held], column.reshape(both.shape)
+        apart = noisy[pairs] - means[column].prod(axis=1)
+        prior = chances_of_scales(
+            apart, self.expected[places], deviation**2 + self._variances(places)
+        )
+        spread = self.expected[places] ** 2 * (prior @ _SCALES**2)
+        # A column's error counts times the mean of the other.
+        starts = 2 * np.arange(len(places) + 1)
+        of_columns = csr_array(
+            (means[column[:, ::-1]].ravel(), column.ravel(), starts), (len(places), len(held))
+        )
+        effects = hstack((of_columns, self._units()[places][:, None]), format="csr")
+        weighed = effects.T @ diags_array(1.0 / (deviation**2 + spread))
+        before = np.append(np.maximum(self.uncertain[held], _CERTAIN), _COMMON)
+        equations = weighed @ effects + diags_array(before**-2)
+        diagonal = equations.diagonal()
+        found, _ = cg(equations, weighed @ apart, rtol=1e-8, M=diags_array(1.0 / diagonal))
+        least = np.where(self.features.contrasts[places][:, :2], -1.0, 0.0).min()
+        columns, uncertain = self.means.copy(), self.uncertain.copy()
+        columns[held] = np.clip(means + found[:-1], least, 1.0)
+        uncertain[held] = diagonal[:-1] ** -0.5
+        left = apart - effects @ found
+        prior = chances_of_scales(
+            left, self.expected[places], deviation**2 + self._variances(places)
+        )
+        return replace(
+            self,
+            means=columns,
+            uncertain=uncertain,
+            common=float(found[-1]),
+            own=float(prior @ _SCALES) * math.sqrt(2.0 / math.pi),
+        )
 
     def products(self, chosen: NDArray[np.int64], noisy: Float64, deviation: float) -> Float64:
         """Return the means of all products: float64, shape ``(f,)``.
@@ -67,18 +140,46 @@ class Departures:
             Standard deviation of the noise.
         """
         factors = (self.features.bits >= 0).sum(axis=1)
-        departures = np.zeros(len(self.features))
+        departures = self._of_all_pairs()
         # Pairs first: the departures of longer products are from what the pairs say.
         for longer in (False, True):
             model = self._means(departures)
             now = (factors[chosen] > 2) == longer
             places = chosen[now]
             apart = noisy[now] - model[places]
-            departures[places] = shrunk(apart, self.expected[places], deviation)
+            variances = deviation**2 + self._variances(places)
+            departures[places] += shrunk(apart, self.expected[places], variances)
         model = self._means(np.where(factors == 2, departures, 0.0))
         model[factors > 2] += departures[factors > 2]
         means: Float64 = np.clip(model, -1.0, 1.0)
         return means
+
+    def _of_all_pairs(self) -> Float64:
+        """Return what pairs depart by before their own are known; 0 of other features."""
+        departures = self.common * self._units()
+        typical = departures**2 + (self.own * self.expected) ** 2
+        departures *= np.divide(
+            departures**2, typical, out=np.zeros_like(typical), where=typical > 0
+        )
+        return departures
+
+    def _units(self) -> Float64:
+        """Return the products of pairs' columns' variances; 0 of other features."""
+        features = self.features
+        means = self.means[features.bits]
+        # The variance of a sign of mean m is 4 times that of the share that it tells, 1 - m^2.
+        variances = np.where(features.contrasts, (1.0 - means**2) / 2.0, means * (1.0 - means))
+        pairs = (features.bits >= 0).sum(axis=1) == 2
+        return np.where(pairs, variances[:, :2].prod(axis=1), 0.0)
+
+    def _variances(self, places: NDArray[np.int64]) -> Float64:
+        """Return by how much products of columns' means may be off, as variances."""
+        bits = self.features.bits[places]
+        signs = np.where(bits >= 0, self.means[bits], 1.0)
+        off = np.where(bits >= 0, self.uncertain[bits], 0.0)
+        effects = [np.delete(signs, at, axis=1).prod(axis=1) for at in range(bits.shape[1])]
+        variances: Float64 = ((np.stack(effects, axis=1) * off) ** 2).sum(axis=1)
+        return variances
 
     def _means(self, departures: Float64) -> Float64:
         """Return the products' means from those of the columns, and from pairs' departures."""
@@ -104,30 +205,43 @@ class Departures:
         return pairs[order[np.searchsorted(keys, wanted, sorter=order)]]
 
 
-def shrunk(noisy: Float64, expected: Float64, deviation: float) -> Float64:
+def shrunk(noisy: Float64, expected: Float64, variances: Float64) -> Float64:
     """Return posterior means of departures, by a prior that the noisy ones tell.
 
-    The prior is a mixture of normal distributions around 0 whose standard deviations are multiples
-    of the expected ones (Stephens, "False discovery rates: a new deal", Biostatistics 18, 2017).
     Where departures are smaller than expected, noise stays out.
 
     Parameters
     ----------
     noisy, expected
         float64, shape ``(c,)``: departures with noise, and their expected sizes.
-    deviation
-        Standard deviation of the noise, Gaussian and independent.
+    variances
+        float64, shape ``(c,)``: of the noise, Gaussian and independent.
     """
     signal = np.outer(_SCALES**2, expected**2)
-    variances = signal + deviation**2
-    logs = -0.5 * (np.log(variances) + noisy**2 / variances)
-    likelihood = np.exp(logs - logs.max(axis=0))
+    prior = chances_of_scales(noisy, expected, variances)
+    weights = prior[:, None] * _likelihood(noisy, signal + variances)
+    weights /= weights.sum(axis=0)
+    found: Float64 = (weights * (signal / (signal + variances))).sum(axis=0) * noisy
+    return found
+
+
+def chances_of_scales(noisy: Float64, expected: Float64, variances: Float64) -> Float64:
+    """Return the chances of `_SCALES` that noisy departures tell; parameters as in `shrunk`.
+
+    The prior is a mixture of normal distributions around 0 whose standard deviations are multiples
+    of the expected ones (Stephens, "False discovery rates: a new deal", Biostatistics 18, 2017).
+    """
+    likelihood = _likelihood(noisy, np.outer(_SCALES**2, expected**2) + variances)
     start = np.where(_SCALES == 1.0, float(_EXPECTED), 0.0)
     prior = np.full(len(_SCALES), 1.0 / len(_SCALES))
     for _ in range(_ROUNDS):
         own = prior[:, None] * likelihood
         prior = (start + (own / own.sum(axis=0)).sum(axis=1)) / (_EXPECTED + len(noisy))
-    weights = prior[:, None] * likelihood
-    weights /= weights.sum(axis=0)
-    found: Float64 = (weights * (signal / variances)).sum(axis=0) * noisy
-    return found
+    return prior
+
+
+def _likelihood(noisy: Float64, variances: Float64) -> Float64:
+    """Return the likelihoods, up to a factor of each departure's own; ``(scales, c)``."""
+    logs = -0.5 * (np.log(variances) + noisy**2 / variances)
+    likelihood: Float64 = np.exp(logs - logs.max(axis=0))
+    return likelihood

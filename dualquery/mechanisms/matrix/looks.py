@@ -70,32 +70,17 @@ class Shares:
         return Shares(bits, np.where(unit < 1.0, (1.0 - noisy) / 2.0, noisy), unit * deviation)
 
     def posterior(self) -> tuple[Float64, Float64]:
-        """Return posterior means and standard deviations; shares of equal noise are alike."""
-        means, spread = np.empty((2, len(self.values)))
-        for deviation in np.unique(self.deviations):
-            same = self.deviations == deviation
-            means[same], spread[same] = posterior(self.values[same], float(deviation))
-        return means, spread
+        """Return posterior means and standard deviations."""
+        return posterior(self.values, self.deviations)
 
-    def combined(
-        self, shares: Float64, uncertain: Float64, later: Shares
-    ) -> tuple[Float64, Float64]:
-        """Return estimates at these bits, and what they may be off, with later shares weighed in.
-
-        Parameters
-        ----------
-        shares, uncertain
-            float64, one for each of these bits: the estimates so far, and their deviations.
-        later
-            Shares of some of these bits, with independent noise.
-        """
+    def combined(self, later: Shares) -> Shares:
+        """Return what these and later shares of some of the bits, with independent noise, tell."""
         at = self.places(later.bits)
-        shares, uncertain = shares.copy(), uncertain.copy()
-        weighed, uncertain[at] = by_precision(
-            shares[at], uncertain[at], later.values, later.deviations
+        values, deviations = self.values.copy(), self.deviations.copy()
+        values[at], deviations[at] = by_precision(
+            values[at], deviations[at], later.values, later.deviations
         )
-        shares[at] = np.clip(weighed, 0.0, 1.0)
-        return shares, uncertain
+        return Shares(self.bits, values, deviations)
 
     def places(self, bits: NDArray[np.int32]) -> NDArray[np.int64]:
         """Return where each of some of these bits stands among them."""

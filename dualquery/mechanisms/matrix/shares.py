@@ -19,7 +19,7 @@ _CELLS = 2
 """Points of the grid in a standard deviation of the noise."""
 
 _MOST_POINTS = 1500
-"""Points of the grid."""
+"""Points of the grid for shares of equal noise."""
 
 _EMPTY, _ROUNDS = 0.99, 30
 """Chance of the share 0 at the start of expectation and maximisation, and its rounds. It starts
@@ -28,7 +28,7 @@ ones demand: where these are noise alone, a start from alike chances would find 
 """
 
 
-def posterior(noisy: Float64, deviation: float) -> tuple[Float64, Float64]:
+def posterior(noisy: Float64, deviations: Float64) -> tuple[Float64, Float64]:
     """Return the posterior means and standard deviations of shares.
 
     The prior of a column is what the others tell, and one more column that may lie anywhere: a
@@ -36,13 +36,13 @@ def posterior(noisy: Float64, deviation: float) -> tuple[Float64, Float64]:
 
     Parameters
     ----------
-    noisy
-        float64, shape ``(d,)``: shares plus noise.
-    deviation
-        Standard deviation of the noise, Gaussian and independent.
+    noisy, deviations
+        float64, shape ``(d,)``: shares plus noise, Gaussian and independent, and its standard
+        deviations.
     """
-    grid = _grid(noisy, deviation)
-    off = ((noisy[:, None] - grid) / deviation).astype(np.float32) ** 2
+    grids = [_grid(noisy[deviations == one], float(one)) for one in np.unique(deviations)]
+    grid = np.unique(np.concatenate(grids))
+    off = ((noisy[:, None] - grid) / deviations[:, None]).astype(np.float32) ** 2
     likelihood = np.exp(np.float32(-0.5) * (off - off.min(axis=1, keepdims=True)))
     prior = np.full(len(grid), (1.0 - _EMPTY) / len(grid), np.float32)
     prior[0] += np.float32(_EMPTY)

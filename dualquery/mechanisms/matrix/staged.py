@@ -38,6 +38,7 @@ from dualquery.mechanisms.matrix.departures import Departures
 from dualquery.mechanisms.matrix.everything import (
     departures_of,
     everything,
+    fullness,
     tells_more,
     with_others,
     with_shares,
@@ -51,6 +52,7 @@ from dualquery.mechanisms.matrix.fitting import (
     fit_mixture,
 )
 from dualquery.mechanisms.matrix.looks import (
+    CORRELATION,
     Shares,
     alike,
     expected_departures,
@@ -88,10 +90,13 @@ Float64 = NDArray[np.float64]
 
 _SECOND = 1000
 """Features that the second stage may measure of a wide table, to divide the budget by; of others it
-may measure all. Where d numbers and M others are measured with shares a and 1 - a of rho, their
-variances are as d / a and M / (1 - a); the sum is least where a is to 1 - a as the root of d is to
-that of M. Of 17,770 columns the first stage gets four fifths; a fortieth of 100 about which all
-triples are asked."""
+may measure all that can be worth it (`_worth_at_most`). Where d numbers and M others are measured
+with shares a and 1 - a of rho, their variances are as d / a and M / (1 - a); the sum is least where
+a is to 1 - a as the root of d is to that of M. Of 17,770 columns the first stage gets four fifths;
+a fortieth of 100 about which all triples are asked."""
+
+_LARGEST = 2.0 * CORRELATION
+"""A departure than which hardly any is expected to be larger: a noise of which is too much."""
 
 _WIDE_MAX = (0.3, 3.0, 12.0)
 _POSITIVE_MEAN, _WIDE_MEAN = (0.0001, 0.002, 0.3), (0.03, 0.3, 1.2)
@@ -186,7 +191,7 @@ class Staged(Mechanism[TwoStages]):
         sensitivity = alike(looked, budget.neighbours).sensitivity
 
         full = everything(task.workload, expansion, budget.neighbours)
-        others = _SECOND if full is None else len(features)
+        others = _SECOND if full is None else _worth_at_most(len(features), budget, task.n)
         part = 1.0 / (1.0 + math.sqrt(others / len(looked)))
 
         def schedule_of(rho: float) -> tuple[GaussianNoise, GaussianNoise]:
@@ -247,7 +252,10 @@ class Staged(Mechanism[TwoStages]):
             full = everything(workload, expansion, planned.neighbours)
         known = Known(planned, n, workload, expansion, first, *first.posterior())
         if full is not None and tells_more(
-            full, scale_for(full.sensitivity, planned.ratio) / n, known.departures
+            full,
+            scale_for(full.sensitivity, planned.ratio) / n,
+            known.departures,
+            fullness(full.strategy.features, planned.looked, known.shares),
         ):
             outcome = _of_everything(known, full, curator, session)
         else:
@@ -319,15 +327,16 @@ def _of_what_stands_out(
     products = np.delete(chosen, single)
     again = Features(features.bits[chosen[single]], domain)
     second = Shares.of(again, noisy[single], scale / n)
-    shares, _ = known.first.combined(known.shares, known.uncertain, second)
-    means = np.zeros(domain.bits)
+    shares, uncertain = known.first.combined(second).posterior()
+    means, off = np.zeros((2, domain.bits))
     means[known.first.bits] = np.where(looked.contrasts[:, 0], 1.0 - 2.0 * shares, shares)
-    model = Departures(features, means, expected).products(
-        products, np.delete(noisy, single), scale / n
-    )
+    off[known.first.bits] = uncertain / in_shares(looked)
+    measured = products, np.delete(noisy, single), scale / n
+    departures = Departures(features, means, off, expected).with_pairs(*measured)
+    model = departures.products(*measured)
     generator = np.random.default_rng(session.public_seed)
     mixture = mixture_of(
-        known.first.bits, means, features, model, products, generator, session
+        known.first.bits, departures.means, features, model, products, generator, session
     ).model()
     return Outcome(
         answers=np.clip(known.expansion.answers(model), 0.0, 1.0),
@@ -393,6 +402,20 @@ def _expected_of_all(planned: TwoStages, full: FeatureMeasurement, n: int) -> Ex
         "from the noise of all that is asked and the share of it that fits left on five public "
         "tables; less where columns turn out to be nearly empty",
     )
+
+
+def _worth_at_most(features: int, budget: Budget, n: int) -> float:
+    """Return how many features may be worth their noise, were the whole budget spent on them.
+
+    That many have a noise of `_LARGEST`, each.
+    """
+
+    def schedule_of(rho: float) -> tuple[GaussianNoise]:
+        return (GaussianNoise(math.sqrt(2.0 * rho), 1.0),)
+
+    rho = calibrate_rho(schedule_of, budget.epsilon, budget.delta, budget.accountant)
+    noise_of_one = budget.neighbours.furthest(2.0, 1.0) / (math.sqrt(2.0 * rho) * n)
+    return min(float(features), (_LARGEST / noise_of_one) ** 2)
 
 
 def _noise_of_one(planned: TwoStages, n: int) -> float:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dualquery.mechanisms.matrix.departures import shrunk
+from dualquery.data.domain import Domain
+from dualquery.mechanisms.matrix.departures import Departures, shrunk
+from dualquery.room.features import Features
 
 RISKS = {"as expected": 0.60, "a tenth of that": 0.05, "none": 0.05}
 """Largest mean square that is left of noise of mean square 1, by what the departures are."""
@@ -25,31 +27,74 @@ def test_noise_stays_out(kind: str, seed: int) -> None:
     expected = generator.uniform(0.5, 2.0, 10_000)
     true = departures(kind, expected, generator)
     noisy = true + generator.standard_normal(len(true))
-    assert np.mean((shrunk(noisy, expected, 1.0) - true) ** 2) < RISKS[kind]
+    assert np.mean((shrunk(noisy, expected, np.ones(len(noisy))) - true) ** 2) < RISKS[kind]
 
 
 @pytest.mark.parametrize("count", [1, 2, 5])
 def test_few_are_shrunk_as_expected(count: int) -> None:
     """Within a tenth of the weight that the expectation gives a single one."""
     expected, noisy = np.full(count, 2.0), np.linspace(0.5, 1.5, count)
-    np.testing.assert_allclose(shrunk(noisy, expected, 1.0), 0.8 * noisy, rtol=0.1)
+    np.testing.assert_allclose(shrunk(noisy, expected, np.ones(len(noisy))), 0.8 * noisy, rtol=0.1)
 
 
 def test_units_do_not_matter_and_signs_do_not_change() -> None:
     generator = np.random.default_rng(0)
     expected = generator.uniform(0.5, 2.0, 500)
     noisy = 3.0 * generator.standard_normal(500)
-    found = shrunk(noisy, expected, 1.0)
-    np.testing.assert_allclose(shrunk(1e-6 * noisy, 1e-6 * expected, 1e-6), 1e-6 * found)
-    np.testing.assert_allclose(shrunk(-noisy, expected, 1.0), -found)
+    found = shrunk(noisy, expected, np.ones(len(noisy)))
+    np.testing.assert_allclose(
+        shrunk(1e-6 * noisy, 1e-6 * expected, np.full(500, 1e-12)), 1e-6 * found
+    )
+    np.testing.assert_allclose(shrunk(-noisy, expected, np.ones(500)), -found)
     most = expected**2 / (expected**2 + 1.0)
     assert (np.abs(found) <= most * np.abs(noisy) + 1e-12).all()
 
 
 def test_none_were_measured() -> None:
-    assert shrunk(np.zeros(0), np.zeros(0), 1.0).shape == (0,)
+    assert shrunk(*np.zeros((3, 0))).shape == (0,)
 
 
 def test_a_departure_that_cannot_be_is_none() -> None:
     """A column without 1s departs from nothing, whatever the noise."""
-    assert shrunk(np.array([5.0, 0.1]), np.array([0.0, 1.0]), 1.0)[0] == 0.0
+    assert shrunk(np.array([5.0, 0.1]), np.array([0.0, 1.0]), np.ones(2))[0] == 0.0
+
+
+def rows_of_different_sizes(n: int, generator: np.random.Generator) -> np.ndarray:
+    """Draw 40 columns whose chances are those of the columns times a factor of each row."""
+    shares = generator.uniform(0.01, 0.1, 40)
+    return generator.random((n, 40)) < shares * generator.gamma(1.0, 1.0, (n, 1))
+
+
+@pytest.mark.parametrize("tied", [True, False])
+def test_pairs_tell_of_their_columns_and_of_what_ties_all(tied: bool) -> None:
+    """The columns' errors fall by half; the common departure is the variance of rows' factors."""
+    generator = np.random.default_rng(1)
+    records = rows_of_different_sizes(50_000, generator)
+    if not tied:
+        records = generator.permuted(records, axis=0)
+    pairs = [[a, b] for a in range(40) for b in range(a + 1, 40)]
+    bits = np.array([[a, -1] for a in range(40)] + pairs, np.int32)
+    features = Features(bits, Domain.binary(40))
+    signs = 1.0 - 2.0 * records
+    exact = np.append(
+        signs.mean(axis=0), (signs.T @ signs / len(signs))[tuple(np.transpose(pairs))]
+    )
+    noise = 0.005
+    off = np.full(40, 0.02)
+    means = exact[:40] + off * generator.standard_normal(40)
+    chosen = np.arange(40, len(bits))
+    noisy = exact[chosen] + noise * generator.standard_normal(len(chosen))
+    before = Departures(features, means, off, np.full(len(bits), 0.01))
+    after = before.with_pairs(chosen, noisy, noise)
+    errors = after.means - exact[:40]
+    assert np.sqrt(np.mean(errors**2)) < 0.01
+    assert after.common == pytest.approx(1.0 if tied else 0.0, abs=0.2)
+    # As many are off by more than is said as with a normal distribution, or a few more.
+    assert np.mean(np.abs(errors) > 2.0 * after.uncertain) < 0.3
+    # A pair that was not measured departs by what all have in common.
+    rest = after.products(chosen[1:], noisy[1:], noise)[chosen[0]]
+    shares = (1.0 - after.means[:2]) / 2.0
+    departs = 4.0 * after.common * np.prod(shares * (1.0 - shares))
+    departs *= departs**2 / (departs**2 + (0.01 * after.own) ** 2)
+    assert rest == pytest.approx(after.means[:2].prod() + departs)
+    assert before.with_pairs(chosen[:0], noisy[:0], noise) is before

@@ -147,7 +147,7 @@ def test_shares_are_shrunk_where_noise_hides_them_and_believed_where_it_does_not
     generator = np.random.default_rng(1)
     truth = np.concatenate((np.zeros(4_000), np.full(200, 0.05), [0.4, 0.9]))
     noisy = truth + 0.01 * generator.standard_normal(len(truth))
-    shares, uncertain = posterior(noisy, 0.01)
+    shares, uncertain = posterior(noisy, np.full(len(noisy), 0.01))
     off = np.abs(shares - truth)
     # Noise alone is off by 0.008 in the mean.
     assert off[:4_000].mean() < 0.0005
@@ -168,7 +168,8 @@ def test_departures_are_bahadurs_where_all_pairs_are_known_and_nothing_without()
     records = legal_records(domain)
     truth = generator.dirichlet(np.ones(len(records))) @ values_on(features, records)
     means = truth[:4]
-    departures = Departures(features, means, np.full(len(rows), 1e6))
+    known = np.zeros(4)
+    departures = Departures(features, means, known, np.full(len(rows), 1e6))
     nothing = departures.products(np.arange(0), np.empty(0), 1e-9)
     np.testing.assert_allclose(nothing, [means[list(row)].prod() for row in bits])
     every = np.arange(4, len(rows))
@@ -180,7 +181,7 @@ def test_departures_are_bahadurs_where_all_pairs_are_known_and_nothing_without()
     expected = a * b * c + (ab - a * b) * c + (ac - a * c) * b + (bc - b * c) * a
     assert found[bits.index((0, 1, 2))] == pytest.approx(expected)
     # Noise as large as what is expected halves a departure.
-    halved = Departures(features, means, np.full(len(rows), 0.1)).products(
+    halved = Departures(features, means, known, np.full(len(rows), 0.1)).products(
         np.array([4]), truth[[4]], 0.1
     )
     assert halved[4] == pytest.approx((truth[4] + a * b) / 2)
@@ -242,6 +243,22 @@ def test_departures_of_answers_are_those_of_pairs_where_the_others_hold() -> Non
     pairs = (a * b * 0.9) ** 2 + (a * c * 0.5) ** 2 + (b * c * 0.2) ** 2
     assert found[0] == pytest.approx(0.1 * (pairs + (0.5 * a * b * c) ** 2) ** 0.5)
     np.testing.assert_allclose(found[1:], 0.1 * a * b)
+
+
+def test_a_share_measured_twice_is_believed_as_both_looks_together_tell() -> None:
+    """A first look that says nothing does not draw what the second found towards the others."""
+    generator = np.random.default_rng(1)
+    truth = np.append(np.full(190, 0.01), np.full(10, 0.25))
+    noise = generator.standard_normal((2, 200))
+    first = Shares(np.arange(200, dtype=np.int32), truth + 0.3 * noise[0], np.full(200, 0.3))
+    again = np.arange(100, 200, dtype=np.int32)
+    later = Shares(again, (truth + 0.03 * noise[1])[again], np.full(100, 0.03))
+    shares, uncertain = first.combined(later).posterior()
+    off = np.abs(shares - truth)[again]
+    # Weighed with what the first look alone makes of the ten, .1 is left.
+    assert off[-10:].mean() < 0.03
+    assert off[:-10].mean() < 0.01
+    assert (uncertain[-10:] < 0.03).all()
 
 
 @pytest.mark.parametrize(("filled", "all_of_it"), [(0.5, True), (0.002, False)])
