@@ -53,26 +53,29 @@ def means_of(release: Known) -> list[tuple[str, float, tuple[float, float]]]:
     return found
 
 
-def following(release: Known) -> Schema:
+def following(release: Known, *, records: bool) -> Schema:
     """Return the schema by which numbers lie in buckets: as shares tell and bought means demand.
 
     Sloped buckets get their slopes (`dualquery.releases.slopes`). Where a mean was bought, the
     schema's own word on how numbers lie in a bucket is tilted (`dualquery.releases.tilts`) until
-    the release's records have it.
+    the release has it: with the buckets' shares of its ``records``, or else with those that its
+    answers go by, as far as these are known.
     """
     schema = release.schema
     if not isinstance(schema, TableSchema):
         return schema
     knowledge = Knowledge(release)
     columns = sloped_columns(knowledge, schema)
-    if release.means and release.records is not None:
-        own = release.records.mean(axis=0, dtype=np.float64)
-        for bought in release.means:
-            place, _ = schema.column(bought.column)
-            column, first = columns[place], int(schema.domain.offsets[place])
-            assert isinstance(column, Numeric)
-            shares = own[first : first + column.buckets]
-            columns[place] = Tilt.of(column).to(shares, likely_mean(knowledge, bought))
+    own = release.records
+    for bought in release.means if own is not None else ():
+        place, _ = schema.column(bought.column)
+        column, first = columns[place], int(schema.domain.offsets[place])
+        assert isinstance(column, Numeric)
+        shares = None if records else _shares(knowledge, place, column)
+        if shares is None:
+            assert own is not None
+            shares = own[:, first : first + column.buckets].mean(axis=0, dtype=np.float64)
+        columns[place] = Tilt.of(column).to(shares, likely_mean(knowledge, bought))
     return replace(schema, columns=tuple(columns))
 
 

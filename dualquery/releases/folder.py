@@ -153,7 +153,14 @@ class Release:
         """The schema by which records draw the numbers of buckets: means that were bought hold."""
         from dualquery.releases.bought import following
 
-        return following(self)
+        return following(self, records=True)
+
+    @property
+    def read_by(self) -> Schema:
+        """The schema by which questions are read: as `drawn_by`, with the shares of answers."""
+        from dualquery.releases.bought import following
+
+        return following(self, records=False)
 
     @property
     def answer_table(self) -> pl.DataFrame:

@@ -55,7 +55,7 @@ class Known(Protocol):
         ...
 
     @property
-    def drawn_by(self) -> Schema:
+    def read_by(self) -> Schema:
         """The same; numbers lie in buckets as the release tells."""
         ...
 
@@ -132,7 +132,7 @@ class Knowledge:
     @cached_property
     def schema(self) -> Schema:
         """The schema by which questions are read: numbers lie in buckets as the release tells."""
-        return self.release.drawn_by
+        return self.release.read_by
 
     @cached_property
     def rules(self) -> Forbidden:

@@ -94,3 +94,28 @@ def test_means_hold_where_numbers_of_buckets_are_stated(mechanism: str, tmp_path
     for rows in (again.synthetic, again.sample(6_000, seed=0)):
         assert float(rows["gain"].mean()) == pytest.approx(likely, abs=rounding)
         assert {*rows["gain"]} <= {0.0, 50.0, 9_999.0}
+
+
+def test_answers_and_records_have_a_mean_each_by_their_own_shares() -> None:
+    """The model's shares of buckets are not those of the records that were exchanged."""
+    generator = np.random.default_rng(4)
+    years = np.floor(generator.gamma(4.0, 10.0, 4_000)).clip(0, 99)
+    sex = np.where(generator.random(4_000) < years / 100, "f", "m")
+    schema = TableSchema(
+        (
+            Numeric("age", tuple(range(0, 101, 10)), integer=True),
+            Categorical("sex", (("f",), ("m",))),
+        ),
+        declared=True,
+    )
+    table = pl.DataFrame({"age": years.astype(int), "sex": sex})
+    asked = {"schema": schema, "queries": "all", "way": 2, "means": "age", "seed": 3}
+    made = dualquery.release(table, **asked, epsilon=0.2)
+    bought = made.answer("mean(age)")
+    assert made.synthetic is not None
+    assert float(made.synthetic["age"].mean()) == pytest.approx(bought, rel=2e-3)
+    assert made.answer("mean(age) given age>=0") == pytest.approx(bought, rel=2e-3)
+    assert made.records is not None
+    assert made.model is not None
+    shares = np.array([made.answer(f"age={label}") for label in schema.column("age")[1].labels])
+    assert np.abs(shares - made.records.mean(axis=0)[:10]).max() > 1e-3

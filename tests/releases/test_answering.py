@@ -62,7 +62,7 @@ class Made:
     n: int = len(ROWS)
     means: Any = ()
     schema: TableSchema = SCHEMA
-    drawn_by: TableSchema = SCHEMA
+    read_by: TableSchema = SCHEMA
     options: Any = None
     workload: Any = None
     answers: Any = None
