@@ -18,20 +18,24 @@ departs by c times the product of their shares. So `common` of the product of th
 is what every pair is taken to depart by, measured or not; but for pairs whose own departures are
 typically larger, most of which are next to nothing, only a part of it.
 
-A pair's noisy mean also tells where the means of its two columns lie. So these and `common` are
-predicted together from all pairs that were measured, linearly (Henderson, "Best linear unbiased
-estimation and prediction under a selection model", Biometrics 31, 1975), with each pair's own
-departure as a random effect. Post-processing.
+A pair's noisy mean also tells where the means of its two columns lie, and that of a product of five
+where five lie. So these and `common` are predicted together from all of them that were measured,
+linearly (Henderson, "Best linear unbiased estimation and prediction under a selection model",
+Biometrics 31, 1975), with each product's own departure as a random effect. Post-processing.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dualquery.mechanisms.matrix.looks import CORRELATION
+from dualquery.mechanisms.matrix.weighing import joined
 from dualquery.room.features import Features
 
 Float64 = NDArray[np.float64]
@@ -79,46 +83,52 @@ class Departures:
     common: float = 0.0
     own: float = 0.0
 
-    def with_pairs(self, chosen: NDArray[np.int64], noisy: Float64, deviation: float) -> Departures:
-        """Return the same with what measured pairs tell of all columns; as in `products`.
+    def with_columns(
+        self, pairs: NDArray[np.int64], weighed: NDArray[np.int32], noisy: Float64, deviation: float
+    ) -> Departures:
+        """Return the same with what measured products tell of the columns and of all pairs.
 
-        To first order a pair's mean is off by each column's error times the other's mean. What a
-        column may still be off is told as if all else were known: a little too small.
+        To first order a product's mean is off by each column's error times the other columns'
+        means. What a column may still be off is told as if all else were known: a little too small.
+
+        Parameters
+        ----------
+        pairs
+            int64, shape ``(p,)``: the pairs that were measured, among the features.
+        weighed
+            int32, shape ``(w, k)``: the bits of other products that were measured.
+        noisy
+            float64, shape ``(p + w,)``: the noisy means of both.
+        deviation
+            Standard deviation of the noise.
         """
         from scipy.sparse import csr_array, diags_array, hstack
         from scipy.sparse.linalg import cg
 
-        pairs = (self.features.bits[chosen] >= 0).sum(axis=1) == 2
-        if not pairs.any():
+        if not len(noisy):
             return self
-        places = chosen[pairs]
-        both = self.features.bits[places][:, :2]
-        held, column = np.unique(both, return_inverse=True)
-        means, column = self.means[held], column.reshape(both.shape)
-        apart = noisy[pairs] - means[column].prod(axis=1)
-        prior = chances_of_scales(
-            apart, self.expected[places], deviation**2 + self._variances(places)
-        )
-        spread = self.expected[places] ** 2 * (prior @ _SCALES**2)
-        # A column's error counts times the mean of the other.
-        starts = 2 * np.arange(len(places) + 1)
+        bits = joined(self.features.bits[pairs][:, :2], weighed)
+        held = np.unique(bits[bits >= 0])
+        means, off = self.means[held], np.maximum(self.uncertain[held], _CERTAIN)
+        variances, expected = deviation**2 + self._variances(bits), self.expected[pairs]
+        apart = noisy - self._signs(bits).prod(axis=1)
+        prior = chances_of_scales(apart[: len(pairs)], expected, variances[: len(pairs)])
+        spread = np.append(expected, self._expected(weighed)) ** 2 * (prior @ _SCALES**2)
+        row, place = np.nonzero(bits >= 0)
+        column = np.searchsorted(held, bits[row, place])
         of_columns = csr_array(
-            (means[column[:, ::-1]].ravel(), column.ravel(), starts), (len(places), len(held))
+            (self._effects(bits)[row, place], (row, column)), (len(bits), len(held))
         )
-        effects = hstack((of_columns, self._units()[places][:, None]), format="csr")
-        weighed = effects.T @ diags_array(1.0 / (deviation**2 + spread))
-        before = np.append(np.maximum(self.uncertain[held], _CERTAIN), _COMMON)
-        equations = weighed @ effects + diags_array(before**-2)
+        effects = hstack((of_columns, self._units(bits)[:, None]), format="csr")
+        trusted = effects.T @ diags_array(1.0 / (deviation**2 + spread))
+        equations = trusted @ effects + diags_array(np.append(off, _COMMON) ** -2)
         diagonal = equations.diagonal()
-        found, _ = cg(equations, weighed @ apart, rtol=1e-8, M=diags_array(1.0 / diagonal))
-        least = np.where(self.features.contrasts[places][:, :2], -1.0, 0.0).min()
+        found, _ = cg(equations, trusted @ apart, rtol=1e-8, M=diags_array(1.0 / diagonal))
+        left = (apart - effects @ found)[: len(pairs)]
+        prior = chances_of_scales(left, expected, variances[: len(pairs)])
         columns, uncertain = self.means.copy(), self.uncertain.copy()
-        columns[held] = np.clip(means + found[:-1], least, 1.0)
+        columns[held] = np.clip(means + found[:-1], np.where(self._signed[held], -1.0, 0.0), 1.0)
         uncertain[held] = diagonal[:-1] ** -0.5
-        left = apart - effects @ found
-        prior = chances_of_scales(
-            left, self.expected[places], deviation**2 + self._variances(places)
-        )
         return replace(
             self,
             means=columns,
@@ -147,7 +157,7 @@ class Departures:
             now = (factors[chosen] > 2) == longer
             places = chosen[now]
             apart = noisy[now] - model[places]
-            variances = deviation**2 + self._variances(places)
+            variances = deviation**2 + self._variances(self.features.bits[places])
             departures[places] += shrunk(apart, self.expected[places], variances)
         model = self._means(np.where(factors == 2, departures, 0.0))
         model[factors > 2] += departures[factors > 2]
@@ -156,35 +166,63 @@ class Departures:
 
     def _of_all_pairs(self) -> Float64:
         """Return what pairs depart by before their own are known; 0 of other features."""
-        departures = self.common * self._units()
+        bits = self.features.bits
+        pairs = (bits >= 0).sum(axis=1) == 2
+        departures = np.where(pairs, self.common * self._units(bits), 0.0)
         typical = departures**2 + (self.own * self.expected) ** 2
         departures *= np.divide(
             departures**2, typical, out=np.zeros_like(typical), where=typical > 0
         )
         return departures
 
-    def _units(self) -> Float64:
-        """Return the products of pairs' columns' variances; 0 of other features."""
-        features = self.features
-        means = self.means[features.bits]
-        # The variance of a sign of mean m is 4 times that of the share that it tells, 1 - m^2.
-        variances = np.where(features.contrasts, (1.0 - means**2) / 2.0, means * (1.0 - means))
-        pairs = (features.bits >= 0).sum(axis=1) == 2
-        return np.where(pairs, variances[:, :2].prod(axis=1), 0.0)
+    @cached_property
+    def _signed(self) -> NDArray[np.bool_]:
+        """Which bits' factors are contrasts, signs among them; the others are indicators."""
+        signed = np.zeros(len(self.means), np.bool_)
+        factors = self.features.bits >= 0
+        signed[self.features.bits[factors]] = self.features.contrasts[factors]
+        return signed
 
-    def _variances(self, places: NDArray[np.int64]) -> Float64:
-        """Return by how much products of columns' means may be off, as variances."""
-        bits = self.features.bits[places]
-        signs = np.where(bits >= 0, self.means[bits], 1.0)
-        off = np.where(bits >= 0, self.uncertain[bits], 0.0)
+    def _signs(self, bits: NDArray[np.int32]) -> Float64:
+        """Return the means of products' factors, 1 for padding."""
+        return np.where(bits >= 0, self.means[bits], 1.0)
+
+    def _effects(self, bits: NDArray[np.int32]) -> Float64:
+        """Return by how much products change with each factor's mean: the others' product."""
+        signs = self._signs(bits)
         effects = [np.delete(signs, at, axis=1).prod(axis=1) for at in range(bits.shape[1])]
-        variances: Float64 = ((np.stack(effects, axis=1) * off) ** 2).sum(axis=1)
+        return np.stack(effects, axis=1)
+
+    def _variances(self, bits: NDArray[np.int32]) -> Float64:
+        """Return by how much products of columns' means may be off, as variances."""
+        off = np.where(bits >= 0, self.uncertain[bits], 0.0)
+        variances: Float64 = ((self._effects(bits) * off) ** 2).sum(axis=1)
         return variances
+
+    def _units(self, bits: NDArray[np.int32]) -> Float64:
+        """Return by how much products change with `common`: a pair by its variances' product."""
+        means = self.means[bits]
+        # The variance of a sign of mean m is 4 times that of the share that it tells, 1 - m^2.
+        variances = np.where(self._signed[bits], (1.0 - means**2) / 2.0, means * (1.0 - means))
+        return self._over_pairs(bits, variances)
+
+    def _expected(self, bits: NDArray[np.int32]) -> Float64:
+        """Return by how much products of signs may depart by their pairs, if none is known."""
+        deviations = np.sqrt(np.maximum(1.0 - self.means[bits] ** 2, 0.0))
+        return CORRELATION * np.sqrt(self._over_pairs(bits, deviations, power=2))
+
+    def _over_pairs(self, bits: NDArray[np.int32], sizes: Float64, power: int = 1) -> Float64:
+        """Return sums over a product's pairs of both sizes, times the means of the rest."""
+        signs, sums = self._signs(bits), np.zeros(len(bits))
+        for first, second in combinations(range(bits.shape[1]), 2):
+            both = np.where(bits[:, second] >= 0, sizes[:, first] * sizes[:, second], 0.0)
+            sums += (both * np.delete(signs, (first, second), axis=1).prod(axis=1)) ** power
+        return sums
 
     def _means(self, departures: Float64) -> Float64:
         """Return the products' means from those of the columns, and from pairs' departures."""
         bits = self.features.bits
-        signs = np.where(bits >= 0, self.means[bits], 1.0)
+        signs = self._signs(bits)
         model: Float64 = signs.prod(axis=1)
         way = bits.shape[1]
         for first in range(way):

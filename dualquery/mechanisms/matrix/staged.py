@@ -32,7 +32,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.estimates.expected import Estimate, ExpectedError
+from dualquery.estimates.expected import ExpectedError
 from dualquery.estimates.measurements import CHOSEN, Measurements
 from dualquery.mechanisms.matrix.departures import Departures
 from dualquery.mechanisms.matrix.everything import (
@@ -45,8 +45,6 @@ from dualquery.mechanisms.matrix.everything import (
 )
 from dualquery.mechanisms.matrix.expansion import Expansion, bytes_on_features
 from dualquery.mechanisms.matrix.fitting import (
-    MAX_ERROR,
-    MEAN_ERROR,
     Drawn,
     Fitting,
     fit_mixture,
@@ -64,7 +62,9 @@ from dualquery.mechanisms.matrix.looks import (
 )
 from dualquery.mechanisms.matrix.measurement import FeatureMeasurement
 from dualquery.mechanisms.matrix.share_intervals import share_intervals
+from dualquery.mechanisms.matrix.staged_error import error_of_all, error_of_wide
 from dualquery.mechanisms.matrix.staged_mixture import mixture_of
+from dualquery.mechanisms.matrix.weighing import joined, weighed_together
 from dualquery.mechanisms.matrix.width import is_wide
 from dualquery.mechanisms.protocol import (
     Budget,
@@ -97,13 +97,6 @@ a fortieth of 100 about which all triples are asked."""
 
 _LARGEST = 2.0 * CORRELATION
 """A departure than which hardly any is expected to be larger: a noise of which is too much."""
-
-_WIDE_MAX = (0.3, 3.0, 12.0)
-_POSITIVE_MEAN, _WIDE_MEAN = (0.0001, 0.002, 0.3), (0.03, 0.3, 1.2)
-"""Errors in standard deviations of a column's share after the first stage: least, middle and
-largest of runs on npm-deps, kosarak, BMS-WebView-2, facebook-pages, msweb, groceries and
-netflix-like, widened a little. The mean error is the sum of one of positive queries, and of one in
-units of `_of_empty_columns`. Other tables and queries may lie outside."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -221,19 +214,12 @@ class Staged(Mechanism[TwoStages]):
     def expected_error(self, task: Task, plan: Plan[TwoStages]) -> ExpectedError | None:
         """Estimate the error from the noise of the columns' shares, or of all that is asked."""
         planned = plan.details
-        if task.frequent is None and not is_wide(task.workload):
-            return None if planned.full is None else _expected_of_all(planned, planned.full, task.n)
-        deviation = planned.deviation
-        unit = 0.0 if task.frequent is not None else _of_empty_columns(task.workload)
-        mean = (
-            positive + unit * factor
-            for positive, factor in zip(_POSITIVE_MEAN, _WIDE_MEAN, strict=True)
-        )
-        return ExpectedError(
-            Estimate(*(min(factor * deviation, 1.0) for factor in _WIDE_MAX)),
-            Estimate(*(min(factor * deviation, 1.0) for factor in mean)),
-            "the deviation of the columns' shares, times what was left of it on seven tables",
-        )
+        if task.frequent is not None or is_wide(task.workload):
+            return error_of_wide(task, planned.deviation)
+        if planned.full is None:
+            return None
+        scale = scale_for(planned.full.sensitivity, planned.ratio) / task.n
+        return error_of_all(scale * planned.full.mean_deviation)
 
     def bytes_needed(self, task: Task, plan: Plan[TwoStages]) -> int:  # noqa: ARG002
         """Return the bytes of the features and the answers."""
@@ -319,29 +305,50 @@ def _of_what_stands_out(
     domain, looked = features.domain, planned.looked
     expected = expected_departures(features, looked, known.shares, known.uncertain)
     chosen = worth_measuring(expected, _noise_of_one(planned, n))
-    strategy = alike(Features(features.bits[chosen], domain), planned.neighbours)
+    generator = np.random.default_rng(session.public_seed)
+    (apart,) = generator.spawn(1)
+    signed, others = looked.contrasts[:, 0], features.bits[chosen]
+    weighed = weighed_together(
+        known.workload,
+        known.first,
+        np.where(signed, known.shares, 1.0),
+        known.uncertain,
+        others,
+        apart,
+    )
+    measured = Features(joined(others, weighed), domain)
+    strategy = alike(measured, planned.neighbours)
     scale = scale_for(strategy.sensitivity, planned.ratio)
     noisy = look(curator, strategy, scale, n)
 
-    single = singles_of(strategy.features)
-    products = np.delete(chosen, single)
-    again = Features(features.bits[chosen[single]], domain)
-    second = Shares.of(again, noisy[single], scale / n)
+    own, together = noisy[: len(chosen)], noisy[len(chosen) :]
+    factors = (others >= 0).sum(axis=1)
+    single, pair = factors == 1, factors == 2
+    again = Features(others[single], domain)
+    second = Shares.of(again, own[single], scale / n)
     shares, uncertain = known.first.combined(second).posterior()
     means, off = np.zeros((2, domain.bits))
-    means[known.first.bits] = np.where(looked.contrasts[:, 0], 1.0 - 2.0 * shares, shares)
+    means[known.first.bits] = np.where(signed, 1.0 - 2.0 * shares, shares)
     off[known.first.bits] = uncertain / in_shares(looked)
-    measured = products, np.delete(noisy, single), scale / n
-    departures = Departures(features, means, off, expected).with_pairs(*measured)
-    model = departures.products(*measured)
-    generator = np.random.default_rng(session.public_seed)
+    departures = Departures(features, means, off, expected).with_columns(
+        chosen[pair], weighed, np.append(own[pair], together), scale / n
+    )
+    products = chosen[~single]
+    model = departures.products(products, own[~single], scale / n)
     mixture = mixture_of(
         known.first.bits, departures.means, features, model, products, generator, session
     ).model()
     return Outcome(
         answers=np.clip(known.expansion.answers(model), 0.0, 1.0),
         records=mixture.sample(planned.records, generator),
-        trace=({"stage": 2, "columns": len(single), "products": len(products)},),
+        trace=(
+            {
+                "stage": 2,
+                "columns": int(single.sum()),
+                "products": len(products),
+                "weighed": len(weighed),
+            },
+        ),
         intervals=share_intervals(
             known.workload, known.first, second, planned.neighbours, chosen=found
         ),
@@ -374,33 +381,6 @@ def _of_everything(
         intervals=drawn.intervals(),
         measurements=drawn.kept(),
         model=model,
-    )
-
-
-def _of_empty_columns(workload: Workload) -> float:
-    """Return the answers' mean error if columns are nearly empty and their shares off by 1 each.
-
-    (As standard deviations.) A query with one positive literal is off by that column's error, one
-    with none by those of all its columns, one with more by nothing.
-    """
-    present = workload.literals >= 0
-    positive = (present & (workload.literals & 1 == 0)).sum(axis=1)
-    off = np.where(positive == 0, np.sqrt(present.sum(axis=1)), positive == 1)
-    return float(math.sqrt(2.0 / math.pi) * off.mean())
-
-
-def _expected_of_all(planned: TwoStages, full: FeatureMeasurement, n: int) -> ExpectedError:
-    """Return what is left of the noise of everything, or less: the other way must promise less."""
-    scale = scale_for(full.sensitivity, planned.ratio) / n
-    most, mean = (
-        Estimate(*(min(factor * scale * full.mean_deviation, 1.0) for factor in (0.0, *left[1:])))
-        for left in (MAX_ERROR, MEAN_ERROR)
-    )
-    return ExpectedError(
-        most,
-        mean,
-        "from the noise of all that is asked and the share of it that fits left on five public "
-        "tables; less where columns turn out to be nearly empty",
     )
 
 

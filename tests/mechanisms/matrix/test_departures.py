@@ -85,7 +85,8 @@ def test_pairs_tell_of_their_columns_and_of_what_ties_all(tied: bool) -> None:
     chosen = np.arange(40, len(bits))
     noisy = exact[chosen] + noise * generator.standard_normal(len(chosen))
     before = Departures(features, means, off, np.full(len(bits), 0.01))
-    after = before.with_pairs(chosen, noisy, noise)
+    none = np.empty((0, 5), np.int32)
+    after = before.with_columns(chosen, none, noisy, noise)
     errors = after.means - exact[:40]
     assert np.sqrt(np.mean(errors**2)) < 0.01
     assert after.common == pytest.approx(1.0 if tied else 0.0, abs=0.2)
@@ -97,4 +98,4 @@ def test_pairs_tell_of_their_columns_and_of_what_ties_all(tied: bool) -> None:
     departs = 4.0 * after.common * np.prod(shares * (1.0 - shares))
     departs *= departs**2 / (departs**2 + (0.01 * after.own) ** 2)
     assert rest == pytest.approx(after.means[:2].prod() + departs)
-    assert before.with_pairs(chosen[:0], noisy[:0], noise) is before
+    assert before.with_columns(chosen[:0], none, noisy[:0], noise) is before
