@@ -6,9 +6,9 @@ Mathematical Statistics 15, 1944). A product of five signs moves with a row by a
 and where columns are nearly empty its mean tells the sum of their five shares. Where more than a
 share or two are uncertain, products of random ones tell more of each than as many single columns
 do. So they are measured where shares are uncertain, but none by so much that it is worth measuring
-alone. That is for queries with negations, which are off by a column's error: a positive one is off by
-that times the shares of its other columns, next to nothing. Post-processing of noisy shares, with
-public random choices.
+alone. That is for queries with negations, which are off by a column's error: a positive one is off
+by that times the shares of its other columns, next to nothing. Post-processing of noisy shares,
+with public random choices.
 """
 
 from __future__ import annotations
