@@ -180,6 +180,8 @@ class Synthesizer:
         X
             The table, as `dualquery.release` takes it; or a NumPy matrix of any numbers, whose
             columns are called ``0``, ``1`` and so on (one of 0 and 1 only if ``schema`` has them).
+            Its types are taken as public: `sample` gives them back. Where pandas made a column of
+            whole numbers ``float64`` because some row lacks one, that says so; ``Int64`` does not.
         y
             Ignored; scikit-learn's pipelines pass it. A target is a column of the table.
         elsewhere

@@ -35,7 +35,11 @@ class FrameKind:
 
     @staticmethod
     def of(table: object) -> FrameKind:
-        """Return the kind of a user's table; of paths and sparse matrices, Polars without types."""
+        """Return the kind of a user's table; of paths and sparse matrices, Polars without types.
+
+        Its types are taken as public. pandas' own choice of ``float64`` for whole numbers tells
+        that some row lacks one.
+        """
         import polars as pl
 
         if isinstance(table, pl.DataFrame | pl.LazyFrame):
