@@ -251,7 +251,7 @@ class Staged(Mechanism[TwoStages]):
         looked = Measurements.of_features(planned.looked, seen, planned.scale / n)
         return replace(
             outcome,
-            trace=({"stage": 1, "columns": len(planned.looked), "products": 0}, *outcome.trace),
+            trace=(_measured(1, len(planned.looked)), *outcome.trace),
             measurements=Measurements.joined((looked, outcome.measurements)),
             workload=None if task.frequent is None else workload,
         )
@@ -341,14 +341,7 @@ def _of_what_stands_out(
     return Outcome(
         answers=np.clip(known.expansion.answers(model), 0.0, 1.0),
         records=mixture.sample(planned.records, generator),
-        trace=(
-            {
-                "stage": 2,
-                "columns": int(single.sum()),
-                "products": len(products),
-                "weighed": len(weighed),
-            },
-        ),
+        trace=(_measured(2, int(single.sum()), len(products), len(weighed)),),
         intervals=share_intervals(
             known.workload, known.first, second, planned.neighbours, chosen=found
         ),
@@ -373,7 +366,7 @@ def _of_everything(
     asked = np.unique(known.workload.literals[known.workload.literals >= 0] >> 1)
     model = with_others(fitted.model, asked, known.by_bit)
     columns = len(singles_of(full.strategy.features))
-    stage = {"stage": 2, "columns": columns, "products": len(full.scales) - columns}
+    stage = _measured(2, columns, len(full.scales) - columns)
     return Outcome(
         answers=fitted.answers,
         records=model.sample(planned.records, generator),
@@ -382,6 +375,11 @@ def _of_everything(
         measurements=drawn.kept(),
         model=model,
     )
+
+
+def _measured(stage: int, columns: int, products: int = 0, weighed: int = 0) -> Mapping[str, int]:
+    """Return a trace entry: how many features of each kind a stage measured."""
+    return {"stage": stage, "columns": columns, "products": products, "weighed": weighed}
 
 
 def _worth_at_most(features: int, budget: Budget, n: int) -> float:
