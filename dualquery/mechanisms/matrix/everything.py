@@ -33,10 +33,12 @@ Float64 = NDArray[np.float64]
 
 _FULL, _ABOVE = 0.2, 1.4
 """Chosen on generated tables of 100 to 300 columns, alike but for how much rows hold or of eight
-types, at epsilon 0.02 to 1. With a fullness of .07 and .11 (columns' mean shares .02 and .03) what
-stands out had the smaller largest errors, mostly also the smaller mean ones; with .4 and .6 (.15
-and .3) everything had, but for the smallest budgets. Real tables are at .02 to .1 (six of baskets
-and visits) or at .3 to .6 (plants, mushroom, pumsb_star)."""
+types, at epsilon 0.02 to 1. Asked for pairs, with a fullness of .07 and .11 (columns' mean shares
+.02 and .03) what stands out had the smaller largest errors, mostly also the smaller mean ones; with
+.4 and .6 (.15 and .3) everything had, but for the smallest budgets. Real tables are at .02 to .1
+(six of baskets and visits) or at .3 to .6 (plants, mushroom, pumsb_star). Asked for triples, which
+depend on more than their pairs' departures, everything had them from a share of 1 / 1.4 on,
+however empty columns were."""
 
 
 def everything(
@@ -82,8 +84,9 @@ def tells_more(
 ) -> bool:
     """Return whether a fit to everything is nearer to the answers than what stands out tells.
 
-    It is where columns are full (`_FULL`), and the middle one of the errors that fits were seen to
-    leave (`MEAN_ERROR`) is not far above that of independent columns (`_ABOVE`).
+    It is where columns are full (`_FULL`) or queries are longer than pairs, and the middle one of
+    the errors that fits were seen to leave (`MEAN_ERROR`) is not far above that of independent
+    columns (`_ABOVE`).
 
     Parameters
     ----------
@@ -97,7 +100,8 @@ def tells_more(
         How full columns are (`fullness`).
     """
     left = MEAN_ERROR[1] * scale * everything.mean_deviation
-    return full > _FULL and bool(left < _ABOVE * departures.mean())
+    longer = everything.strategy.features.bits.shape[1] > 2
+    return (full > _FULL or longer) and bool(left < _ABOVE * departures.mean())
 
 
 def fullness(features: Features, looked: Features, shares: Float64) -> float:
