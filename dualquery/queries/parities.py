@@ -20,7 +20,7 @@ from dualquery.queries.literals import refuse_rows
 from dualquery.queries.padded import read_padded, write_padded
 from dualquery.queries.products import Products
 from dualquery.rows.histogram import Histogram
-from dualquery.rows.repeats import first_occurrences, pad_right
+from dualquery.rows.repeats import first_occurrences, pad_right, side_by_side
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.resources import check_memory
 
@@ -216,8 +216,7 @@ def _all_sets(domain: Domain, way: int) -> NDArray[np.int32]:
     check_memory(12 * way * total, f"{total:,} parities", "take a smaller way or fewer bits")
     bits = np.arange(domain.bits, dtype=np.int32)
     rows = [list_choices(domain.offsets, bits, size) for size in range(1, way + 1)]
-    padded = [np.pad(r, ((0, 0), (0, way - r.shape[1])), constant_values=-1) for r in rows]
-    return np.concatenate(padded)
+    return side_by_side(*rows)
 
 
 def _require_way(way: int) -> None:

@@ -23,7 +23,7 @@ from dualquery.data.schema.columns import Numeric
 from dualquery.data.schema.table import TableSchema
 from dualquery.estimates.intervals import LEVEL
 from dualquery.questions.forms import LinearForm
-from dualquery.releases.bought import likely_mean, sloped_columns
+from dualquery.releases.bought import likely_mean, shares_of_records, sloped_columns
 from dualquery.releases.exchange import with_shares
 from dualquery.releases.knowledge import Knowledge, Known
 from dualquery.releases.tilts import Tilt
@@ -50,13 +50,16 @@ def agreeing_records(release: Known, generator: np.random.Generator) -> Records 
         return records
     knowledge = Knowledge(release)
     columns = sloped_columns(knowledge, schema)
+    tilts = []
+    for bought in release.means:
+        place, _ = schema.column(bought.column)
+        column = columns[place]
+        assert isinstance(column, Numeric)
+        tilts.append((bought, place, Tilt.of(column)))
     for _ in range(_ROUNDS):
-        for bought in release.means:
-            place, _ = schema.column(bought.column)
-            column = columns[place]
-            assert isinstance(column, Numeric)
-            own = _own_shares(records, schema, bought)
-            wanted = _likely_shares(knowledge, place, Tilt.of(column), own, bought)
+        for bought, place, tilt in tilts:
+            own = shares_of_records(records, schema, bought)
+            wanted = _likely_shares(knowledge, place, tilt, own, bought)
             records = with_shares(records, schema.domain, place, wanted, generator)
     return records
 
@@ -83,7 +86,7 @@ def following_records(
         return records
     for bought in means:
         place, _ = schema.column(bought.column)
-        shares = _own_shares(own, schema, bought)
+        shares = shares_of_records(own, schema, bought)
         records = with_shares(records, schema.domain, place, shares, generator)
     return records
 
@@ -122,14 +125,6 @@ def nearest_shares(own: Float64, variances: Float64, means: Float64, mean: float
         free[free] = changed > 0
     whole: Float64 = found * (own.sum() / found.sum())
     return whole
-
-
-def _own_shares(records: Records, schema: TableSchema, bought: BoughtMean) -> Float64:
-    place, column = schema.column(bought.column)
-    assert isinstance(column, Numeric)
-    first = int(schema.domain.offsets[place])
-    found: Float64 = records[:, first : first + column.buckets].mean(axis=0, dtype=np.float64)
-    return found
 
 
 def _likely_shares(

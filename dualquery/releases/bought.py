@@ -69,12 +69,12 @@ def following(release: Known, *, records: bool) -> Schema:
     own = release.records
     for bought in release.means if own is not None else ():
         place, _ = schema.column(bought.column)
-        column, first = columns[place], int(schema.domain.offsets[place])
+        column = columns[place]
         assert isinstance(column, Numeric)
         shares = None if records else _shares(knowledge, place, column)
         if shares is None:
             assert own is not None
-            shares = own[:, first : first + column.buckets].mean(axis=0, dtype=np.float64)
+            shares = shares_of_records(own, schema, bought)
         columns[place] = Tilt.of(column).to(shares, likely_mean(knowledge, bought))
     return replace(schema, columns=tuple(columns))
 
@@ -87,6 +87,17 @@ def sloped_columns(knowledge: Knowledge, schema: TableSchema) -> list[Column]:
             shares = _shares(knowledge, place, column)
             columns[place] = column if shares is None else with_slopes(column, shares)
     return columns
+
+
+def shares_of_records(
+    records: NDArray[np.uint8], schema: TableSchema, bought: BoughtMean
+) -> Float64:
+    """Return the shares of the buckets of a column whose mean was bought, in some records."""
+    place, column = schema.column(bought.column)
+    assert isinstance(column, Numeric)
+    first = int(schema.domain.offsets[place])
+    found: Float64 = records[:, first : first + column.buckets].mean(axis=0, dtype=np.float64)
+    return found
 
 
 def _shares(knowledge: Knowledge, place: int, column: Numeric) -> Float64 | None:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from dualquery.data.domain import Domain
 from dualquery.queries.disjunctions import Disjunctions
+from dualquery.rows.repeats import side_by_side
 from dualquery.rules.constraints import constraints_of
 from dualquery.rules.forbidden import Forbidden
 from solvers import BestResponse, Groups, LinearConstraint, TermPool
@@ -40,15 +41,11 @@ def softened(problem: BestResponse, penalties: NDArray[np.int32]) -> BestRespons
 
     ``penalties`` are the conjunctions of `dualquery.rules.constraints.penalties_of`.
     """
-    width = max(problem.terms.shape[1], penalties.shape[1])
-    terms = [
-        np.pad(each, ((0, 0), (0, width - each.shape[1])), constant_values=-1)
-        for each in (problem.terms, penalties)
-    ]
+    terms = side_by_side(problem.terms, penalties)
     crowding = np.count_nonzero(problem.terms >= 0) / max(problem.attributes, 1)
     price = _PRICE * float(np.abs(problem.weights).mean() if len(problem.weights) else 0.0)
     weights = np.append(problem.weights, np.full(len(penalties), -price * np.sqrt(crowding)))
-    return BestResponse.merging(problem.attributes, np.concatenate(terms), weights, problem.groups)
+    return BestResponse.merging(problem.attributes, terms, weights, problem.groups)
 
 
 class Problems:

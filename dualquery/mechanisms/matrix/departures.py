@@ -35,8 +35,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.mechanisms.matrix.looks import CORRELATION
-from dualquery.mechanisms.matrix.weighing import joined
 from dualquery.room.features import Features
+from dualquery.rows.repeats import side_by_side
 
 Float64 = NDArray[np.float64]
 
@@ -107,7 +107,7 @@ class Departures:
 
         if not len(noisy):
             return self
-        bits = joined(self.features.bits[pairs][:, :2], weighed)
+        bits = side_by_side(self.features.bits[pairs][:, :2], weighed)
         held = np.unique(bits[bits >= 0])
         means, off = self.means[held], np.maximum(self.uncertain[held], _CERTAIN)
         variances, expected = deviation**2 + self._variances(bits), self.expected[pairs]
@@ -204,33 +204,23 @@ class Departures:
         means = self.means[bits]
         # The variance of a sign of mean m is 4 times that of the share that it tells, 1 - m^2.
         variances = np.where(self._signed[bits], (1.0 - means**2) / 2.0, means * (1.0 - means))
-        return self._over_pairs(bits, variances)
+        return _over_pairs(bits, variances, self._signs(bits))
 
     def _expected(self, bits: NDArray[np.int32]) -> Float64:
         """Return by how much products of signs may depart by their pairs, if none is known."""
-        deviations = np.sqrt(np.maximum(1.0 - self.means[bits] ** 2, 0.0))
-        return CORRELATION * np.sqrt(self._over_pairs(bits, deviations, power=2))
-
-    def _over_pairs(self, bits: NDArray[np.int32], sizes: Float64, power: int = 1) -> Float64:
-        """Return sums over a product's pairs of both sizes, times the means of the rest."""
-        signs, sums = self._signs(bits), np.zeros(len(bits))
-        for first, second in combinations(range(bits.shape[1]), 2):
-            both = np.where(bits[:, second] >= 0, sizes[:, first] * sizes[:, second], 0.0)
-            sums += (both * np.delete(signs, (first, second), axis=1).prod(axis=1)) ** power
-        return sums
+        variances = np.maximum(1.0 - self.means[bits] ** 2, 0.0)
+        return CORRELATION * np.sqrt(_over_pairs(bits, variances, self._signs(bits) ** 2))
 
     def _means(self, departures: Float64) -> Float64:
         """Return the products' means from those of the columns, and from pairs' departures."""
         bits = self.features.bits
         signs = self._signs(bits)
         model: Float64 = signs.prod(axis=1)
-        way = bits.shape[1]
-        for first in range(way):
-            for second in range(first + 1, way):
-                held = bits[:, second] >= 0
-                rest = np.delete(signs[held], (first, second), axis=1).prod(axis=1)
-                pair = self._pairs(bits[held, first], bits[held, second])
-                model[held] += departures[pair] * rest
+        for first, second in combinations(range(bits.shape[1]), 2):
+            held = bits[:, second] >= 0
+            rest = np.delete(signs[held], (first, second), axis=1).prod(axis=1)
+            pair = self._pairs(bits[held, first], bits[held, second])
+            model[held] += departures[pair] * rest
         return model
 
     def _pairs(self, first: NDArray[np.int32], second: NDArray[np.int32]) -> NDArray[np.int64]:
@@ -241,6 +231,15 @@ class Departures:
         order = np.argsort(keys)
         wanted = first.astype(np.int64) * count + second
         return pairs[order[np.searchsorted(keys, wanted, sorter=order)]]
+
+
+def _over_pairs(bits: NDArray[np.int32], sizes: Float64, rest: Float64) -> Float64:
+    """Return sums over a product's pairs of factors: both sizes, times the rest of the others."""
+    sums = np.zeros(len(bits))
+    for first, second in combinations(range(bits.shape[1]), 2):
+        both = np.where(bits[:, second] >= 0, sizes[:, first] * sizes[:, second], 0.0)
+        sums += both * np.delete(rest, (first, second), axis=1).prod(axis=1)
+    return sums
 
 
 def shrunk(noisy: Float64, expected: Float64, variances: Float64) -> Float64:

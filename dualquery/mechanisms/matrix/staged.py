@@ -64,7 +64,7 @@ from dualquery.mechanisms.matrix.measurement import FeatureMeasurement
 from dualquery.mechanisms.matrix.share_intervals import share_intervals
 from dualquery.mechanisms.matrix.staged_error import error_of_all, error_of_wide
 from dualquery.mechanisms.matrix.staged_mixture import mixture_of
-from dualquery.mechanisms.matrix.weighing import joined, weighed_together
+from dualquery.mechanisms.matrix.weighing import weighed_together
 from dualquery.mechanisms.matrix.width import is_wide
 from dualquery.mechanisms.protocol import (
     Budget,
@@ -77,13 +77,14 @@ from dualquery.mechanisms.protocol import (
 )
 from dualquery.models.mixture import ProductMixture
 from dualquery.privacy.accountants.choice import best
-from dualquery.privacy.calibrate_noise import calibrate_rho
+from dualquery.privacy.calibrate_noise import calibrate_gaussian_scale, calibrate_rho
 from dualquery.privacy.events import GaussianNoise
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.conjunctions import Workload, require_conjunctions
 from dualquery.queries.family import Queries
 from dualquery.room.curator import Curator
 from dualquery.room.features import Features
+from dualquery.rows.repeats import side_by_side
 from dualquery.runtime.errors import BadInputError
 
 Float64 = NDArray[np.float64]
@@ -316,7 +317,7 @@ def _of_what_stands_out(
         others,
         apart,
     )
-    measured = Features(joined(others, weighed), domain)
+    measured = Features(side_by_side(others, weighed), domain)
     strategy = alike(measured, planned.neighbours)
     scale = scale_for(strategy.sensitivity, planned.ratio)
     noisy = look(curator, strategy, scale, n)
@@ -387,17 +388,19 @@ def _worth_at_most(features: int, budget: Budget, n: int) -> float:
 
     That many have a noise of `_LARGEST`, each.
     """
-
-    def schedule_of(rho: float) -> tuple[GaussianNoise]:
-        return (GaussianNoise(math.sqrt(2.0 * rho), 1.0),)
-
-    rho = calibrate_rho(schedule_of, budget.epsilon, budget.delta, budget.accountant)
-    noise_of_one = budget.neighbours.furthest(2.0, 1.0) / (math.sqrt(2.0 * rho) * n)
-    return min(float(features), (_LARGEST / noise_of_one) ** 2)
+    scale = calibrate_gaussian_scale(
+        budget.epsilon, budget.delta, _sensitivity_of_one(budget.neighbours), budget.accountant
+    )
+    return min(float(features), (_LARGEST * n / scale) ** 2)
 
 
 def _noise_of_one(planned: TwoStages, n: int) -> float:
-    """Return the noise of the mean of a sign in the second stage, were it alone: its sensitivity is
-    2, or 1 where a row is added or removed, for each row that neighbours differ in.
+    """Return the noise of the mean of a sign in the second stage, were it alone."""
+    return _sensitivity_of_one(planned.neighbours) / (planned.ratio * n)
+
+
+def _sensitivity_of_one(neighbours: Neighbours) -> float:
+    """Return that of a sign's sum: 2, or 1 where a row is added or removed, for each row that
+    neighbours differ in.
     """
-    return planned.neighbours.furthest(2.0, 1.0) / (planned.ratio * n)
+    return neighbours.furthest(2.0, 1.0)

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from dualquery.mechanisms.matrix.looks import Shares
 from dualquery.queries.conjunctions import Workload
+from dualquery.rows.repeats import side_by_side
 
 Float64 = NDArray[np.float64]
 
@@ -72,16 +73,6 @@ def weighed_together(
     rounds = -(-len(others) // groups)
     orders = [generator.permutation(bits)[: groups * _TOGETHER] for _ in range(rounds)]
     products = np.sort(np.concatenate([none.ravel(), *orders]).reshape(-1, _TOGETHER), axis=1)
-    _, places = np.unique(joined(others, products), axis=0, return_index=True)
+    _, places = np.unique(side_by_side(others, products), axis=0, return_index=True)
     new = np.sort(places[places >= len(others)]) - len(others)
     return products[new[: len(others)]].astype(np.int32)
-
-
-def joined(first: NDArray[np.int32], second: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Return the rows of both, padded on the right with -1."""
-    width = max(first.shape[1], second.shape[1])
-    padded = (
-        np.pad(rows, ((0, 0), (0, width - rows.shape[1])), constant_values=-1)
-        for rows in (first, second)
-    )
-    return np.concatenate([*padded])

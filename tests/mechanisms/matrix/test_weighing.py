@@ -8,11 +8,12 @@ import pytest
 from dualquery.data.domain import Domain
 from dualquery.mechanisms.matrix.departures import Departures
 from dualquery.mechanisms.matrix.looks import Shares, alike
-from dualquery.mechanisms.matrix.weighing import joined, weighed_together
+from dualquery.mechanisms.matrix.weighing import weighed_together
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.generate.random import random_conjunctions
 from dualquery.room.features import Features
+from dualquery.rows.repeats import side_by_side
 from tests.mechanisms.matrix.test_staged import legal_records, values_on
 from tests.neighbouring import RELATIONS
 
@@ -61,7 +62,7 @@ def test_there_are_none_where_they_would_tell_nothing() -> None:
 def test_none_stands_there_twice() -> None:
     """Neither among themselves nor as a query's own product."""
     others = np.array([[0, 1, 2, 3, 4], [5, 6, 7, 8, 9]], np.int32)
-    every = joined(others, chosen(10, np.repeat(others, 150, axis=0)[:300]))
+    every = side_by_side(others, chosen(10, np.repeat(others, 150, axis=0)[:300]))
     Features(np.unique(every, axis=0), Domain.binary(10))
     found = every[2:]
     assert 100 < len(found) <= 252 - 2
@@ -73,7 +74,7 @@ def test_the_room_proves_what_they_cost(relation: Neighbours) -> None:
     """By enumeration: every pair of records of ten columns."""
     domain = Domain.binary(10)
     others = np.array([[0, 1, 2], [3, 5, 6], [0, 1, -1], [2, 9, -1]], np.int32)
-    features = Features(joined(others, chosen(10, others)), domain)
+    features = Features(side_by_side(others, chosen(10, others)), domain)
     assert len(features) == 8
     own = np.unique(values_on(features, legal_records(domain)).astype(float), axis=0)
     moves = own if relation is Neighbours.ADD_REMOVE else own[:, None] - own[None]
