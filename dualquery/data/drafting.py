@@ -20,7 +20,7 @@ from dualquery.data.hints import (
     names_counts,
     names_rows,
     names_weights,
-    numbers_with_signs,
+    number_with_signs,
     several_answers,
 )
 from dualquery.data.profile import FEW_ROWS, KEPT_TEXTS, MARKERS, Profile
@@ -172,10 +172,11 @@ def _reason_against(profile: Profile) -> str:
         return f"{seen.refused}"
     if not len(profile.counts) and not profile.uncounted:
         return "no value at all"
-    if seen.refused is not None and numbers_with_signs(profile.counts["value"].head(50)):
+    written = number_with_signs(profile.counts["value"]) if seen.refused is not None else None
+    if written is not None:
         return (
-            f"numbers written such as {profile.counts['value'].min()!r}: write them without "
-            "signs, or say how they are written with --csv decimal=,"
+            f"numbers written such as {written!r}: write them without signs, or say how they are "
+            "written with --csv decimal=,"
         )
     if profile.is_text and profile.uncounted:
         return f"more than {KEPT_TEXTS:,} different texts"

@@ -35,18 +35,20 @@ _PAPERS = {
 }
 
 
-def _called(relation: Neighbours) -> str:
+def _called(release: Release) -> str:
     """Return what the number is that shares are of."""
-    if relation.weight is not None:
-        return "total weight (public number)"
-    return "rows" if relation.rows_public else "rows (public number)"
+    relation = Neighbours.of_options(release.options)
+    name = "rows" if relation.weight is None else "total weight"
+    if relation.weight is None and relation.rows_public:
+        return name
+    return f"{name} (with noise)" if release.options.get("rows") is None else f"{name} (as stated)"
 
 
 def size(release: Release) -> Html:
     """How large everything is."""
     records = 0 if release.records is None else len(release.records)
     figures = {
-        _called(Neighbours.of_options(release.options)): round(release.total_weight),
+        _called(release): round(release.total_weight),
         "columns": len(release.schema.column_names),
         "answers": len(release.workload),
         "synthetic records": records,
