@@ -18,6 +18,7 @@ from dualquery.data.hints import (
     are_seconds,
     have_decimal_commas,
     names_counts,
+    names_lists,
     names_rows,
     names_weights,
     number_with_signs,
@@ -191,10 +192,13 @@ def _reason_against(profile: Profile) -> str:
     if seen.many and seen.low == seen.high:
         return "many texts for one number"
     if profile.many and names_rows(profile.name) and (profile.is_text or seen.whole):
-        return (
+        reason = (
             "many values, as in names of persons or households, by what it is called: --unit keeps "
             "their rows together"
         )
+        if names_lists(profile.name):
+            reason += "; if a row is one item of a list, make each list a row"
+        return reason
     if profile.is_text and profile.part_listed < _LEAST_LISTED:
         return (
             f"{len(profile.counts):,} different texts, of which the most frequent are in "

@@ -18,6 +18,10 @@ _ROWS = re.compile(
     r"|respondent|employee|visitor|session)"
     r"(?:[_ .-]?(?:id|nr|no|number))?|.*(?:[_ .-]nr|[_ .-]?number|nummer)\.?|.*[a-z](?:Id|Nr)|.*ID"
 )
+_LISTS = re.compile(
+    r"(?i)(?:.*[_ .-])?(?:order|basket|cart|invoice|receipt|transaction|bestell(?:ung)?|rechnungs?)"
+    r"[_ .-]?(?:id|nr|no|number|nummer)?"
+)
 _CODES = re.compile(
     r"(?i)(?:.*[_ .-])?(?:codes?|zip|postcode|postal|plz|fips|naics|sic|isco|soc|nace|nuts|icd\d*"
     r"|cpt|atc|iso)(?:[_ .-]?code)?|.*[a-z]Code"
@@ -35,6 +39,11 @@ _SINCE_1970 = (9e8, 2.2e9)
 def names_rows(name: str) -> bool:
     """Return whether a column is called as if it named rows, persons or households."""
     return _ROWS.fullmatch(name) is not None
+
+
+def names_lists(name: str) -> bool:
+    """Return whether a column is called as if rows were the entries of orders or other lists."""
+    return _LISTS.fullmatch(name) is not None
 
 
 def names_codes(name: str) -> bool:

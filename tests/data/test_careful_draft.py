@@ -286,6 +286,7 @@ def test_names_of_persons_in_many_rows_stay_out(name: str) -> None:
     )
     assert found[name].column is None
     assert "--unit" in found[name].remark
+    assert ("make each list a row" in found[name].remark) == name.startswith("order")
 
 
 def test_a_marker_at_the_end_of_the_range_has_a_bucket_of_its_own() -> None:
