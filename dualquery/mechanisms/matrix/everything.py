@@ -21,7 +21,7 @@ from dualquery.mechanisms.matrix.looks import (
     expected_departures,
 )
 from dualquery.mechanisms.matrix.measurement import FeatureMeasurement
-from dualquery.mechanisms.matrix.scales import plan_strategy
+from dualquery.mechanisms.matrix.scales import FIT, plan_strategy
 from dualquery.mechanisms.matrix.width import is_wide
 from dualquery.models.mixture import ProductMixture
 from dualquery.privacy.neighbours import Neighbours
@@ -50,7 +50,7 @@ def everything(
     bits = workload.literals[workload.literals >= 0] >> 1
     if is_wide(workload) or not workload.domain.has_two_values[bits].all():
         return None
-    return FeatureMeasurement(expansion, plan_strategy(expansion, neighbours, fitted=True))
+    return FeatureMeasurement(expansion, plan_strategy(expansion, neighbours, FIT))
 
 
 def departures_of(workload: Workload, shares: Float64) -> Float64:

@@ -19,7 +19,7 @@ from dualquery.estimates.measurements import Measurements
 from dualquery.mechanisms.matrix.expansion import MOST_LITERALS, Expansion, literals_of
 from dualquery.mechanisms.matrix.guesses import guesses_from
 from dualquery.mechanisms.matrix.product_terms import ProductTerms
-from dualquery.mechanisms.matrix.scales import plan_strategy
+from dualquery.mechanisms.matrix.scales import ANSWERS, FIT, FIT_TO_WHOLE, Aim, plan_strategy
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.forms.cuboids import Cuboids
@@ -278,12 +278,18 @@ def choose_measurement(
     expansion = Expansion.of(workload).in_blocks()
     if not len(expansion.features):
         return queries  # no legal record satisfies any of them
-    # Whole marginals determine all that a fit learns from.
-    for_fit = fitted and not _are_whole_marginals(workload)
-    features = FeatureMeasurement(expansion, plan_strategy(expansion, neighbours, for_fit))
+    aim = aim_of(workload, fitted)
+    features = FeatureMeasurement(expansion, plan_strategy(expansion, neighbours, aim))
     noise = features.sensitivity * features.mean_deviation
-    allowed = _MORE_NOISE if for_fit else 1.0
+    allowed = _MORE_NOISE if aim is FIT else 1.0
     return features if noise <= allowed * queries.sensitivity else queries
+
+
+def aim_of(workload: Workload, fitted: bool) -> Aim:
+    """Return what the scales of a workload's features are to be good for."""
+    if not fitted:
+        return ANSWERS
+    return FIT_TO_WHOLE if _are_whole_marginals(workload) else FIT
 
 
 def _are_whole_marginals(workload: Workload) -> bool:
