@@ -13,7 +13,7 @@ from dualquery.mechanisms.matrix.expansion import Expansion
 from dualquery.mechanisms.matrix.fitting import Drawn
 from dualquery.mechanisms.matrix.guesses import guesses_from
 from dualquery.mechanisms.matrix.measurement import FeatureMeasurement
-from dualquery.mechanisms.matrix.scales import plan_strategy
+from dualquery.mechanisms.matrix.scales import ANSWERS, plan_strategy
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.generate.marginals import random_marginals
@@ -36,7 +36,7 @@ def workloads() -> list[Workload]:
 def measured(work: Workload) -> FeatureMeasurement:
     """Return the measurement of a workload's features."""
     expansion = Expansion.of(work).in_blocks()
-    return FeatureMeasurement(expansion, plan_strategy(expansion, Neighbours.REPLACE_ONE, False))
+    return FeatureMeasurement(expansion, plan_strategy(expansion, Neighbours.REPLACE_ONE, ANSWERS))
 
 
 def records() -> np.ndarray:
