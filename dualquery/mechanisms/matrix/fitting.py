@@ -73,8 +73,8 @@ class Drawn:
         """Their standard deviations."""
         return self.measurement.deviations(self.deviations)
 
-    def intervals(self) -> Intervals:
-        """Return intervals of the true answers."""
+    def intervals(self, workload: Workload) -> Intervals:
+        """Return intervals of the true answers of the queries that were measured."""
         measured = self.measurement
         return Intervals.of_gaussian(
             self.unbiased,
@@ -83,6 +83,7 @@ class Drawn:
             1.0,
             measured.basis,
             measured.absent_row_answer,
+            measured.guesses(workload, self.means, self.deviations),
         )
 
     def kept(self) -> Measurements:
