@@ -16,8 +16,9 @@ import dualquery
 from dualquery.data.cells import axis_sizes, column_values
 from dualquery.data.domain import Domain
 from dualquery.data.schema.files import schema_from_dict
-from dualquery.estimates.bounded import bounded_interval
 from dualquery.estimates.evidence import Evidence, Measured
+from dualquery.estimates.guessed import guessed_interval
+from dualquery.estimates.independence import guesses_of
 from dualquery.estimates.least_squares import LeastSquares
 from dualquery.mechanisms.protocol import Task
 from dualquery.mechanisms.registry import configure
@@ -145,20 +146,25 @@ class Redrawn:
         # About too many cells nothing is said: their deviation is NaN.
         solvers = {columns: LeastSquares(each, True) for columns, each in evidence.items()}
         self.combinations: list[NDArray[np.float64]] = []
-        rest, deviations, self.critical = [], [], 0.0
-        for columns, (_, form) in zip(self.columns, questions, strict=True):
+        self.rest: list[NDArray[np.float64]] = []
+        self.variances, self.critical = np.full(len(questions), np.nan), 0.0
+        way = max(len(form.factors) for _, form in questions)
+        self.covariances = np.full((len(questions), way), np.nan)
+        for number, (columns, (_, form)) in enumerate(zip(self.columns, questions, strict=True)):
+            forms = (form, *form.factors)
             if columns not in solvers:
-                self.combinations.append(np.zeros(0))
-                rest.append(np.nan)
-                deviations.append(np.nan)
+                self.combinations.append(np.zeros((0, len(forms))))
+                self.rest.append(np.full(len(forms), np.nan))
                 continue
-            found = solvers[columns].estimate(form.table(columns).reshape(1, -1))
-            combination = found.loadings[:, 0] / evidence[columns].deviations
-            self.combinations.append(combination)
-            rest.append(found.values[0] - combination @ evidence[columns].values)
-            deviations.append(found.covariance[0, 0] ** 0.5 if found.spanned[0] else np.nan)
+            tables = [each.table(columns).ravel() for each in forms]
+            found = solvers[columns].estimate(np.stack(tables))
+            combinations = found.loadings / evidence[columns].deviations[:, None]
+            self.combinations.append(combinations)
+            rest = found.values - evidence[columns].values @ combinations
+            self.rest.append(np.where(found.spanned, rest, np.nan))
+            self.variances[number] = found.covariance[0, 0] if found.spanned[0] else np.nan
+            self.covariances[number, : len(forms) - 1] = found.covariance[0, 1:]
             self.critical = found.critical(LEVEL)
-        self.rest, self.deviations = np.array(rest), np.array(deviations)
         np.testing.assert_allclose(self.limits_of(first), limits_of(first, questions), atol=1e-9)
 
     def _evidence(self, release: Release) -> dict[tuple[int, ...], Evidence]:
@@ -170,12 +176,13 @@ class Redrawn:
     def limits_of(self, release: Release) -> NDArray[np.float64]:
         """Return each question's interval, NaN where there is none: float64, ``(q, 2)``."""
         evidence = self._evidence(release)
-        sums = [
-            combination @ evidence[columns].values if len(combination) else np.nan
-            for columns, combination in zip(self.columns, self.combinations, strict=True)
-        ]
-        estimates = np.where(np.isnan(self.deviations), np.nan, self.rest + np.array(sums))
-        ends = bounded_interval(estimates, self.deviations, self.critical, 0.0, 1.0)
+        found = np.full((len(self.columns), 1 + self.covariances.shape[1]), np.nan)
+        parts = zip(self.columns, self.combinations, self.rest, strict=True)
+        for number, (columns, combinations, rest) in enumerate(parts):
+            known = evidence[columns].values @ combinations if len(combinations) else 0.0
+            found[number, : len(rest)] = rest + known
+        guesses = guesses_of(found[:, 0], self.variances, found[:, 1:], self.covariances)
+        ends = guessed_interval(found[:, 0], np.sqrt(self.variances), self.critical, guesses)
         return np.stack(ends, axis=1)
 
 

@@ -118,8 +118,7 @@ def binary_adult() -> NDArray[np.uint8]:
     """
     from dualquery.data.builtin import dataset_path
 
-    with dataset_path("adult").open("rb") as file:
-        frame = pl.read_csv(file.read(), columns=list(CATEGORICAL_ADULT))
+    frame = pl.read_parquet(dataset_path("adult").read_bytes(), columns=list(CATEGORICAL_ADULT))
     parts = []
     for name in reversed(CATEGORICAL_ADULT):
         _, first, code = np.unique(frame[name].to_numpy(), return_index=True, return_inverse=True)

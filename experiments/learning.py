@@ -115,7 +115,7 @@ def _adult(run: Run) -> tuple[pl.DataFrame, pl.DataFrame, TableSchema, str]:
 
     schema: Any = load_schema("adult")
     if run["train"] is None:
-        whole = pl.read_csv(dataset_path("adult").read_bytes(), null_values="?").sample(
+        whole = pl.read_parquet(dataset_path("adult").read_bytes()).sample(
             fraction=1.0, shuffle=True, seed=0
         )
         return whole[: run["rows"]], whole[20_000:], schema, "income"

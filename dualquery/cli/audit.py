@@ -27,10 +27,10 @@ def audit(
 ) -> None:
     """Try to refute what releases state about their privacy. Needs no data.
 
-    Tiny games are enumerated, sensitivities tried by brute force, releases of neighbouring tables
-    made again and again, and bugs planted that have to be caught: for every mechanism that is
-    installed, those of others too. The exit code is 2 if something is wrong, or a planted bug is
-    missed.
+    Tiny games are enumerated, sensitivities tried by brute force, releases of
+    neighbouring tables made again and again, and bugs planted that have to be
+    caught: for every mechanism that is installed, those of others too. The exit
+    code is 2 if something is wrong, or a planted bug is missed.
 
     Example:
 

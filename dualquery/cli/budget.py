@@ -33,8 +33,9 @@ budget = typer.Typer(cls=_PlanByDefault, rich_markup_mode="rich")
 def about() -> None:
     """Make and read budget files; plan what a budget buys.
 
-    A budget file holds all releases of one data set within one epsilon and delta. "plan" looks at
-    no file and no data; its options may also be given without its name.
+    A budget file holds all releases of one data set within one epsilon and delta.
+    "plan" looks at no file and no data; its options may also be given without its
+    name.
 
     Examples:
 
@@ -75,8 +76,8 @@ def init(
 ) -> None:
     """Make the budget file of a data set. What it is made with cannot be changed later.
 
-    Every release with --budget FILE is charged to it, before anything is drawn. A release that
-    would exceed it is refused.
+    Every release with --budget FILE is charged to it, before anything is drawn. A
+    release that would exceed it is refused.
 
     Examples:
 

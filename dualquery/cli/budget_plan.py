@@ -57,10 +57,10 @@ def plan(
 ) -> None:
     """Show every accountant side by side for DualQuery's parameters. Looks at no data.
 
-    With --rounds, --samples and --eta it shows the epsilon of each accountant. With --epsilon and
-    two of the three it shows the third that each accountant allows. With --epsilon and --schema it
-    also shows the error to expect of each mechanism, and DualQuery's policy chooses what you leave
-    out of the three.
+    With --rounds, --samples and --eta it shows the epsilon of each accountant.
+    With --epsilon and two of the three it shows the third that each accountant
+    allows. With --epsilon and --schema it also shows the error to expect of each
+    mechanism, and DualQuery's policy chooses what you leave out of the three.
 
     Examples:
 

@@ -57,24 +57,17 @@ app = typer.Typer(
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (
-    release,
-    evaluate,
-    answer,
-    table,
-    sample,
-    report,
-    solvers,
-    solve,
-    convert,
-    compare_solvers,
-    audit,
-    verify,
-    sign,
-):
-    app.command()(command)
-app.add_typer(schema, name="schema")
-app.add_typer(budget, name="budget")
+MAKE, READ, TRUST, SOLVE = "Make a release", "Read a release", "Budget and trust", "Solvers"
+for heading, commands in {
+    MAKE: (release,),
+    READ: (report, answer, table, sample, evaluate),
+    TRUST: (verify, sign, audit),
+    SOLVE: (solvers, solve, convert, compare_solvers),
+}.items():
+    for command in commands:
+        app.command(rich_help_panel=heading)(command)
+app.add_typer(schema, name="schema", rich_help_panel=MAKE)
+app.add_typer(budget, name="budget", rich_help_panel=TRUST)
 
 
 @app.callback()

@@ -185,7 +185,7 @@ def release(
         int | None,
         _budget(
             help="With add-remove or --unit: a public number of rows (with --weight their total "
-            "weight); default: a noisy one."
+            "weight); default: a noisy one. With --dry-run: how many rows to plan for."
         ),
     ] = None,
     accountant: Annotated[

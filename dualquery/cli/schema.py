@@ -78,11 +78,11 @@ def check(
     csv: Csv = None,
     quiet: Quiet = False,
 ) -> None:
-    """Read a schema and say what it means, or what is wrong with it. Reads no table.
+    """Read a schema's file and say what it means, or what is wrong with it.
 
-    Rules between columns are read, too, and whether any record keeps them all.
-    Only --with reads a table; what its rows break is shown on stderr and nowhere
-    else. A rule that you change after seeing it is outside the guarantee.
+    Rules between columns are read, too, and whether any record keeps them all. A
+    table is read only for --with; what its rows break is shown on stderr and
+    nowhere else. A rule that you change after seeing it is outside the guarantee.
 
     Data dictionaries are read, too: domain files (column to size), Frictionless
     Table Schema, CSV on the Web, domains of dpsynth, metadata of SmartNoise.

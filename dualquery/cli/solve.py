@@ -67,9 +67,10 @@ def solve(
 ) -> None:
     """Solve one problem: weighted MaxSAT, or a linear program in 0-1 variables.
 
-    A WCNF file of another program is maximised in the weight of its satisfied soft clauses. In any
-    file, conjunctions and groups are recognised. The limit does not count the reading of the file.
-    The solver auto reduces the problem even with --no-reduce.
+    A WCNF file of another program is maximised in the weight of its satisfied
+    soft clauses. In any file, conjunctions and groups are recognised. The limit
+    does not count the reading of the file. The solver auto reduces the problem
+    even with --no-reduce.
 
     Examples:
 
@@ -187,8 +188,9 @@ def convert(
 ) -> None:
     """Write a problem in another format: the suffixes tell which.
 
-    Real weights are scaled to integers in WCNF, exactly so for decimals of up to 9 places.
-    Variables that only stand for conjunctions become terms, so the others are numbered anew.
+    Real weights are scaled to integers in WCNF, exactly so for decimals of up to
+    9 places. Variables that only stand for conjunctions become terms, so the
+    others are numbered anew.
 
     Example:
 

@@ -18,9 +18,10 @@ from dualquery.data.hints import (
     are_seconds,
     have_decimal_commas,
     names_counts,
+    names_lists,
     names_rows,
     names_weights,
-    numbers_with_signs,
+    number_with_signs,
     several_answers,
 )
 from dualquery.data.profile import FEW_ROWS, KEPT_TEXTS, MARKERS, Profile
@@ -172,10 +173,11 @@ def _reason_against(profile: Profile) -> str:
         return f"{seen.refused}"
     if not len(profile.counts) and not profile.uncounted:
         return "no value at all"
-    if seen.refused is not None and numbers_with_signs(profile.counts["value"].head(50)):
+    written = number_with_signs(profile.counts["value"]) if seen.refused is not None else None
+    if written is not None:
         return (
-            f"numbers written such as {profile.counts['value'].min()!r}: write them without "
-            "signs, or say how they are written with --csv decimal=,"
+            f"numbers written such as {written!r}: write them without signs, or say how they are "
+            "written with --csv decimal=,"
         )
     if profile.is_text and profile.uncounted:
         return f"more than {KEPT_TEXTS:,} different texts"
@@ -190,10 +192,13 @@ def _reason_against(profile: Profile) -> str:
     if seen.many and seen.low == seen.high:
         return "many texts for one number"
     if profile.many and names_rows(profile.name) and (profile.is_text or seen.whole):
-        return (
+        reason = (
             "many values, as in names of persons or households, by what it is called: --unit keeps "
             "their rows together"
         )
+        if names_lists(profile.name):
+            reason += "; if a row is one item of a list, make each list a row"
+        return reason
     if profile.is_text and profile.part_listed < _LEAST_LISTED:
         return (
             f"{len(profile.counts):,} different texts, of which the most frequent are in "

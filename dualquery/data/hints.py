@@ -16,7 +16,11 @@ _ROWS = re.compile(
     r"(?i)(?:.*[_ .-])?(?:id|ids|key|uuid|guid|ssn|index|phone|telephone|mobile|fax|iban|account"
     r"|passport|mrn|serial|household|person|patient|customer|member|user|student|subject|family|pupil"
     r"|respondent|employee|visitor|session)"
-    r"(?:[_ .-]?(?:id|nr|no|number))?|.*[a-z]Id|.*ID"
+    r"(?:[_ .-]?(?:id|nr|no|number))?|.*(?:[_ .-]nr|[_ .-]?number|nummer)\.?|.*[a-z](?:Id|Nr)|.*ID"
+)
+_LISTS = re.compile(
+    r"(?i)(?:.*[_ .-])?(?:order|basket|cart|invoice|receipt|transaction|bestell(?:ung)?|rechnungs?)"
+    r"[_ .-]?(?:id|nr|no|number|nummer)?"
 )
 _CODES = re.compile(
     r"(?i)(?:.*[_ .-])?(?:codes?|zip|postcode|postal|plz|fips|naics|sic|isco|soc|nace|nuts|icd\d*"
@@ -37,6 +41,11 @@ def names_rows(name: str) -> bool:
     return _ROWS.fullmatch(name) is not None
 
 
+def names_lists(name: str) -> bool:
+    """Return whether a column is called as if rows were the entries of orders or other lists."""
+    return _LISTS.fullmatch(name) is not None
+
+
 def names_codes(name: str) -> bool:
     """Return whether a column is called as if its numbers were codes, not amounts."""
     return _CODES.fullmatch(name) is not None
@@ -47,10 +56,13 @@ def names_counts(name: str) -> bool:
     return _COUNTS.fullmatch(name) is not None
 
 
-def numbers_with_signs(texts: Iterable[str]) -> bool:
-    """Return whether texts are numbers but for signs such as $, % or a decimal comma."""
-    some = list(texts)
-    return bool(some) and all(_SIGNS.fullmatch(text.strip()) for text in some)
+def number_with_signs(texts: Iterable[str]) -> str | None:
+    """Return the first of texts that are numbers but for signs such as $, % or a decimal comma.
+
+    None if they are not. A few may stand for no number, such as ``-``.
+    """
+    some = _with_digits(texts)
+    return min(some) if some and all(_SIGNS.fullmatch(text.strip()) for text in some) else None
 
 
 def names_weights(name: str) -> bool:
@@ -59,11 +71,21 @@ def names_weights(name: str) -> bool:
 
 
 def have_decimal_commas(texts: Iterable[str]) -> bool:
-    """Return whether texts are numbers of which some have a comma before decimals."""
-    some = list(texts)
+    """Return whether texts are numbers of which some have a comma before decimals.
+
+    A few may stand for no number, such as ``-``.
+    """
+    some = _with_digits(texts)
     return any("," in text for text in some) and all(
         _DECIMAL_COMMA.fullmatch(text.strip()) for text in some
     )
+
+
+def _with_digits(texts: Iterable[str]) -> list[str]:
+    """Return the texts that have a digit, if nine in ten or more have one; else none."""
+    all_texts = list(texts)
+    some = [text for text in all_texts if any(map(str.isdigit, text))]
+    return some if 10 * len(some) >= 9 * len(all_texts) else []
 
 
 _BETWEEN = (";", "|", ",")

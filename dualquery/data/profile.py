@@ -36,6 +36,9 @@ _MOST_LISTED = MAX_CATEGORIES * 3 // 2
 _FEW_NUMBERS = BUCKETS * 3 // 2
 """Different numbers that are no more than the buckets they would be put in stay as they are."""
 
+_NUMBERS_A_WORD = 20
+"""Numbers beside each word of a column whose words stand for no number; codes have more words."""
+
 _LONGEST_LIST = 256
 """Whole numbers that may well be a list of codes; more are amounts."""
 
@@ -111,10 +114,16 @@ class Profile:
 
     @property
     def is_amount(self) -> bool:
-        """Whether a few numbers are amounts, which buckets suit better than categories."""
-        if self.is_text or self.seen.words or len(self.counts) <= _FEW_NUMBERS:
+        """Whether a few numbers are amounts, which buckets suit better than categories.
+
+        Words beside them, such as ``-`` or ``refused``, are few.
+        """
+        numbers = self._numbers
+        numbers = numbers[np.isfinite(numbers)]
+        words = len(self.counts) - len(numbers)
+        if self.is_text or len(numbers) <= max(_FEW_NUMBERS, _NUMBERS_A_WORD * words):
             return False
-        return not are_codes(self._numbers.tolist())
+        return not are_codes(numbers.tolist())
 
     @property
     def may_be_codes(self) -> bool:

@@ -31,6 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.estimates.bounded import bounded_interval
+from dualquery.estimates.guessed import Guesses, guessed_interval
 from dualquery.runtime.figures import share
 
 if TYPE_CHECKING:
@@ -106,13 +107,19 @@ class Intervals:
         high: float,
         basis: str,
         absent_row_answer: NDArray[np.float64] | float | None = None,
+        guesses: Guesses | None = None,
     ) -> Intervals:
         """Return intervals around measurements with Gaussian noise, in the range of the queries.
 
-        ``measured`` as of `around`; ``deviations``: of the noise, float64, shape ``(m,)``, or one.
+        ``measured`` as of `around`; ``deviations``: of the noise, float64, shape ``(m,)``, or one;
+        ``guesses``: of the answers, for shares only.
         """
         spread = np.broadcast_to(np.asarray(deviations, np.float64), measured.shape)
-        lower, upper = bounded_interval(measured, spread, gaussian_half_width(1.0), low, high)
+        critical = gaussian_half_width(1.0)
+        if guesses is None:
+            lower, upper = bounded_interval(measured, spread, critical, low, high)
+        else:
+            lower, upper = guessed_interval(measured, spread, critical, guesses)
         return Intervals(lower, upper, basis, absent_row_answer=absent_row_answer)
 
     def for_rows(self, rows: RowCount, low: float, high: float) -> Intervals:

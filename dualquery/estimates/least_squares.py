@@ -80,6 +80,11 @@ class Estimates:
         """Of the estimates: float64, shape ``(q, q)``."""
         return self.loadings.T @ self.loadings
 
+    @property
+    def gaussian(self) -> bool:
+        """Whether all of the numbers' noise is."""
+        return not self.kurtosis.any()
+
     def critical(self, level: float, combination: Float64 | None = None) -> float:
         """Return how many standard deviations a combination of estimates may be off.
 

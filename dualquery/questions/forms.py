@@ -50,6 +50,19 @@ class LinearForm:
         """The columns that it looks at, increasing."""
         return tuple(sorted({column for term in self.terms for column in term}))
 
+    @cached_property
+    def factors(self) -> tuple[LinearForm, ...]:
+        """The forms of single columns whose product it is, if their weights are from 0 to 1.
+
+        None if it is a sum of several products, or about fewer than two columns.
+        """
+        if len(self.terms) != 1 or len(self.terms[0]) < 2:
+            return ()
+        (term,) = self.terms
+        if not all(((weights >= 0) & (weights <= 1)).all() for weights in term.values()):
+            return ()
+        return tuple(LinearForm(self.domain, ({column: term[column]},)) for column in term)
+
     def on_values(self, values: NDArray[np.int64]) -> Float64:
         """Return the form of every record, given by its columns' values, int64 ``(r, columns)``."""
         total = np.zeros(len(values))

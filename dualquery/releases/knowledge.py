@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.estimates.bounded import bounded_interval
+from dualquery.estimates.guessed import Guesses, guessed_interval
+from dualquery.estimates.independence import guesses_of
 from dualquery.estimates.intervals import LEVEL, ROWS_MISS, Intervals, laplace_half_width
 from dualquery.estimates.least_squares import Estimates, LeastSquares, fieller
 from dualquery.estimates.measurements import laplace_deviation
@@ -216,18 +218,24 @@ class Knowledge:
         """
         parts = [numerator] if denominator is None else [numerator, denominator]
         forms = [form for part in parts for form in (part.low, part.high)]
-        found = self.estimates(forms)
+        conjunction = denominator is None and numerator.exact and range == (0.0, 1.0)
+        literals = numerator.low.factors if conjunction else ()
+        found = self.estimates([*forms, *literals])
         if isinstance(found, str):
             return Limits(found)
-        if not found.spanned.all():
+        if not found.spanned[: len(forms)].all():
             return Limits(_NOT_SPANNED)
         if denominator is not None:
             return self._ratio(found, range, level)
-        critical = max(found.critical(level, unit) for unit in np.eye(2))
+        critical = max(found.critical(level, unit) for unit in np.eye(len(found.values))[:2])
         # Both ends by the larger deviation: by its own each, one near an end of the range and one
         # far from it might miss more often together.
-        spread = np.full(2, np.sqrt(np.diag(found.covariance)).max())
-        lower, upper = bounded_interval(found.values, spread, critical, *range)
+        spread = np.full(2, np.sqrt(np.diag(found.covariance)[:2]).max())
+        if literals and found.gaussian:
+            guesses = _guesses(found)
+            lower, upper = guessed_interval(found.values[:2], spread, critical, guesses)
+        else:
+            lower, upper = bounded_interval(found.values[:2], spread, critical, *range)
         absent = found.absent[0] if found.absent[0] == found.absent[1] else None
         around = Intervals(
             lower[:1], upper[1:], self.basis, level, absent_row_answer=absent
@@ -296,3 +304,17 @@ class Knowledge:
         if measurements is None or not len(measurements):
             return None
         return Measured(measurements, self.release.schema.domain)
+
+
+def _guesses(found: Estimates) -> Guesses:
+    """Return what a conjunction's literals, the estimates from the third on, tell of the first two.
+
+    These are estimates of the same.
+    """
+    shares = np.where(found.spanned, found.values, np.nan)[2:]
+    return guesses_of(
+        found.values[:2],
+        np.diag(found.covariance)[:2],
+        np.stack((shares, shares)),
+        found.covariance[:2, 2:],
+    )

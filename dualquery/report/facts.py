@@ -18,15 +18,6 @@ from dualquery.rules.reading import rules_of
 if TYPE_CHECKING:
     from dualquery.releases.folder import Release
 
-MOST_BITS = 600
-"""Bits, the most frequent ones, whose pairs are looked at."""
-
-MOST_RECORDS = 20_000
-"""Synthetic records from which pairs are counted: their own error is then below 0.004."""
-
-_EXPECTED = 5
-"""Records that must be expected in the rarest cell of two binary columns."""
-
 Float64 = NDArray[np.float64]
 
 
@@ -93,102 +84,6 @@ def _measured(release: Release, low: Float64, high: Float64) -> None:
         one, other = (start, start + 1) if np.isnan(low[start + 1]) else (start + 1, start)
         if np.isnan(low[other]):
             low[other], high[other] = 1 - high[one], 1 - low[one]
-
-
-@dataclass(frozen=True, eq=False)
-class Pairs:
-    """How strongly columns go together.
-
-    Parameters
-    ----------
-    columns
-        Their numbers in the schema, increasing.
-    strength
-        Cramér's V, float64, shape ``(columns, columns)``: 0 for independent columns, 1 where one
-        tells the other. For two binary columns it is the absolute correlation.
-    telling
-        bool, the same shape: which pairs are stronger than chance explains.
-    """
-
-    columns: NDArray[np.int64]
-    strength: Float64
-    telling: NDArray[np.bool_]
-
-    def strongest(self, count: int) -> list[tuple[int, int, float]]:
-        """Return telling pairs of columns' numbers with their strength, the strongest first."""
-        first, second = np.nonzero(np.triu(self.telling, 1))
-        order = np.argsort(-self.strength[first, second], kind="stable")[:count]
-        return [
-            (
-                int(self.columns[first[i]]),
-                int(self.columns[second[i]]),
-                float(self.strength[first[i], second[i]]),
-            )
-            for i in order
-        ]
-
-
-def pairs(release: Release, known: Shares) -> Pairs | None:
-    """Return the strength of association of the columns' pairs in the records; None without any.
-
-    Of a wide table, the columns of its most frequent bits.
-    """
-    records = release.records
-    if records is None or len(records) == 0:
-        return None
-    domain = release.schema.domain
-    frequent = np.argsort(-np.nan_to_num(known.share), kind="stable")[:MOST_BITS]
-    columns = np.unique(domain.column_of_bit[frequent]).astype(np.int64)
-    bits = np.flatnonzero(np.isin(domain.column_of_bit, columns))
-    if len(bits) > 2 * MOST_BITS:
-        return None
-    some = records[:MOST_RECORDS, bits].astype(np.float32)
-    single = domain.sizes[domain.column_of_bit[bits]] == 1
-    # A binary column has the cells "1" and "0"; its second cell follows from the first.
-    together = some.T @ some / len(some)
-    share = np.diag(together).astype(np.float64)
-    owner = np.searchsorted(columns, domain.column_of_bit[bits])
-    chi = _chi_squares(together.astype(np.float64), share, single)
-    sums = np.zeros((len(columns), len(columns)))
-    np.add.at(sums, (owner[:, None], owner[None, :]), chi)
-    present = np.bincount(owner, share > 0, minlength=len(columns))
-    categories = np.where(np.bincount(owner, single, minlength=len(columns)) > 0, 2, present)
-    degrees = np.maximum(np.minimum(categories[:, None], categories[None, :]) - 1, 1)
-    rarest = np.ones(len(columns))
-    np.minimum.at(rarest, owner[single], share[single])
-    telling = _telling(sums, categories, rarest, len(some))
-    return Pairs(columns, np.sqrt(np.clip(sums / degrees, 0, 1)), telling)
-
-
-def _telling(
-    sums: Float64, categories: Float64, rarest: Float64, records: int
-) -> NDArray[np.bool_]:
-    """Return which pairs are too strong for chance, by the test of chi-square.
-
-    Of all pairs, were they independent, one would pass on average. The test needs some records in
-    each cell: as usual, five must be expected where two binary columns are both 1.
-    """
-    from scipy.stats import chi2
-
-    count = max(len(categories) * (len(categories) - 1) // 2, 1)
-    free = np.maximum(categories - 1, 1)
-    least = chi2.isf(1 / (count + 1), np.outer(free, free))
-    enough = records * np.outer(rarest, rarest) >= _EXPECTED
-    found: NDArray[np.bool_] = enough & (records * sums > least)
-    return found
-
-
-def _chi_squares(together: Float64, share: Float64, single: NDArray[np.bool_]) -> Float64:
-    """Return what each pair of bits adds to its columns' mean square contingency.
-
-    A binary column's one bit stands for both of its cells: their deviations from independence are
-    equal but for the sign, so the sum over both is that of one times 1 / (1 - share).
-    """
-    off = (together - np.outer(share, share)) ** 2
-    spread = np.where(single, share * (1 - share), share)
-    bottom = np.outer(spread, spread)
-    added: Float64 = np.divide(off, bottom, out=np.zeros_like(off), where=bottom > 1e-12)
-    return added
 
 
 @dataclass(frozen=True)

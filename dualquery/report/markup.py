@@ -8,6 +8,9 @@ from typing import Any
 
 from dualquery.runtime.escaping import html_text
 
+_LONG = 24
+"""Characters that fit beside other figures."""
+
 
 class Html(str):
     """A text that is markup already."""
@@ -64,12 +67,14 @@ def data(name: str, value: Any) -> Html:
 
 
 def key_figures(figures: dict[str, str]) -> Html:
-    """Return a few figures with what they are."""
-    return element(
-        "dl",
-        *(
-            element("div", element("dt", name), element("dd", value))
-            for name, value in figures.items()
-        ),
-        class_="key",
+    """Return a few figures with what they are; one of many words has room for them."""
+    entries = (
+        element(
+            "div",
+            element("dt", name),
+            element("dd", value),
+            **({"class_": "long"} if len(value) > _LONG else {}),
+        )
+        for name, value in figures.items()
     )
+    return element("dl", *entries, class_="key")

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from dualquery.report import listed_answers, protection, sections
 from dualquery.report.columns import distributions
-from dualquery.report.facts import pairs, shares
+from dualquery.report.facts import shares
 from dualquery.report.markup import Html, element, joined
+from dualquery.report.pairs import pairs
 
 if TYPE_CHECKING:
     from dualquery.releases.comparison import Comparison

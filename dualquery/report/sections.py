@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.releases.bought import means_of
 from dualquery.report.columns import bar
-from dualquery.report.facts import Pairs, widths
+from dualquery.report.facts import widths
 from dualquery.report.markup import Html, element, joined, key_figures, table
+from dualquery.report.pairs import Pairs
 from dualquery.runtime.figures import share
 
 if TYPE_CHECKING:
@@ -35,18 +36,20 @@ _PAPERS = {
 }
 
 
-def _called(relation: Neighbours) -> str:
+def _called(release: Release) -> str:
     """Return what the number is that shares are of."""
-    if relation.weight is not None:
-        return "total weight (public number)"
-    return "rows" if relation.rows_public else "rows (public number)"
+    relation = Neighbours.of_options(release.options)
+    name = "rows" if relation.weight is None else "total weight"
+    if relation.weight is None and relation.rows_public:
+        return name
+    return f"{name} (with noise)" if release.options.get("rows") is None else f"{name} (as stated)"
 
 
 def size(release: Release) -> Html:
     """How large everything is."""
     records = 0 if release.records is None else len(release.records)
     figures = {
-        _called(Neighbours.of_options(release.options)): round(release.total_weight),
+        _called(release): round(release.total_weight),
         "columns": len(release.schema.column_names),
         "answers": len(release.workload),
         "synthetic records": records,
@@ -115,7 +118,8 @@ def associations(release: Release, found: Pairs | None) -> Html:
     if not strong:
         return element(
             "p",
-            "In the synthetic records no two columns go together more than chance explains.",
+            "In the synthetic records no two columns go together more than chance"
+            f"{' and noise explain' if found.noise_known else ' explains'}.",
         )
     strongest = table(
         "The strongest pairs",
@@ -126,11 +130,17 @@ def associations(release: Release, found: Pairs | None) -> Html:
         ],
         class_="pairs",
     )
+    doubt = (
+        "Pairs that chance or noise alone may explain are not listed; noise makes others look a "
+        "little stronger than they are."
+        if found.noise_known
+        else "Pairs that chance alone may explain in so many records are not listed; how much of "
+        "the others is noise, the release cannot tell."
+    )
     words = element(
         "p",
         "Cramér's V in the synthetic records: 0 where two columns are independent, 1 where one "
-        "tells the other. Pairs that chance alone may explain in so many records are not listed; "
-        "the release's error makes weak pairs look a little stronger than they are.",
+        f"tells the other. {doubt}",
     )
     if len(found.columns) > MATRIX_COLUMNS:
         return joined([words, strongest])
@@ -145,13 +155,15 @@ def _matrix(names: Sequence[str], found: Pairs) -> Html:
         for j in range(len(names)):
             value = float(found.strength[i, j])
             shown = "" if i == j else f"{value:.2f}".removeprefix("0")
-            strong = f"background:rgba(var(--heat),{HEAT * value:.2f})" if i != j else ""
+            strong = f"background:rgba(var(--heat),{HEAT * value:.2f})"
+            strong = strong if found.telling[i, j] and i != j else ""
             cells.append(element("td", shown, class_="heat", style=strong))
         rows.append(element("tr", element("th", f"{i + 1} {name}", scope="row"), *cells))
     header = (element("th", each, scope="col") for each in ("column", *numbers))
     return element(
         "details",
         element("summary", "All pairs"),
+        element("p", "Chance or noise alone may explain the pairs without colour.", class_="soft"),
         element(
             "div",
             element(

@@ -21,7 +21,7 @@ from dualquery.data import load_schema
 from dualquery.data.cells import axis_sizes
 from dualquery.mechanisms.matrix.blocks import in_contrasts
 from dualquery.mechanisms.matrix.expansion import Expansion
-from dualquery.mechanisms.matrix.measurement import FeatureMeasurement
+from dualquery.mechanisms.matrix.measurement import FeatureMeasurement, aim_of
 from dualquery.mechanisms.matrix.scales import plan_strategy
 from dualquery.privacy.neighbours import RELATIONS, Neighbours
 from dualquery.queries.conjunctions import Workload
@@ -50,7 +50,7 @@ def run(console: Console, quick: bool) -> dict[str, Any]:
     for name, workload in workloads.items():
         least = least_noise(workload)
         for neighbours in RELATIONS:
-            own = noise_of(workload, neighbours, fitted=workload is conjunctions)
+            own = noise_of(workload, neighbours)
             bound = least * (2**0.5 if neighbours.replaces else 1.0)
             cells = f"{own:.2f}", f"{bound:.2f}", f"{own / bound:.3f}"
             table.add_row(name, neighbours.value, *cells)
@@ -59,10 +59,11 @@ def run(console: Console, quick: bool) -> dict[str, Any]:
     return {"noise": found}
 
 
-def noise_of(workload: Workload, neighbours: Neighbours, fitted: bool) -> float:
+def noise_of(workload: Workload, neighbours: Neighbours) -> float:
     """Return the root mean square noise of the answers that features give, at sensitivity 1."""
     expansion = Expansion.of(workload).in_blocks()
-    measured = FeatureMeasurement(expansion, plan_strategy(expansion, neighbours, fitted))
+    strategy = plan_strategy(expansion, neighbours, aim_of(workload, fitted=True))
+    measured = FeatureMeasurement(expansion, strategy)
     return measured.sensitivity * measured.mean_deviation
 
 

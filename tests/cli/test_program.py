@@ -12,13 +12,11 @@ import time
 from pathlib import Path
 
 import pytest
+import typer
 
 import dualquery as package
 from dualquery.cli.main import FIRST_STEPS, app
 from tests.cli.conftest import names
-
-ROOT = Path(__file__).resolve().parents[2]
-
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -50,6 +48,17 @@ def test_the_help_of_every_command_has_an_example(dualquery, words) -> None:
     assert done.code == 0
     assert "Example" in done.out
     assert f"dualquery {' '.join(words)}" in done.out
+
+
+@pytest.mark.parametrize("words", commands(), ids=" ".join)
+def test_no_paragraph_of_a_help_is_wrapped_twice(dualquery, words) -> None:
+    """Lines of a docstring stay lines on a terminal of 80 columns, where longer ones are broken."""
+    command = typer.main.get_command(app)
+    for word in words:
+        command = command.commands[word]
+    for paragraph in (command.help or "").split("\n\n"):
+        lines = paragraph.splitlines()
+        assert len(lines) == 1 or max(map(len, lines)) <= 78 or " dualquery " in paragraph
 
 
 @pytest.mark.parametrize(

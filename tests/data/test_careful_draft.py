@@ -265,6 +265,30 @@ def test_amounts_of_few_values_get_buckets_and_codes_do_not() -> None:
         assert isinstance(found[name].column, Categorical), name
 
 
+def test_a_word_beside_numbers_does_not_make_them_categories() -> None:
+    degrees = np.array([f"{value:.1f}" for value in rng().normal(37, 0.7, ROWS).clip(35, 40)])
+    dashes = np.where(rng().random(ROWS) < 0.2, "-", degrees)
+    commas = np.char.replace(dashes, ".", ",")
+    codes = np.array([f"{code}{'abc'[code % 3]}" if code % 5 else f"{code}" for code in range(40)])
+    found = draft(degrees=dashes, commas=commas, code=np.resize(codes, ROWS))
+    column = found["degrees"].column
+    assert isinstance(column, Numeric)
+    assert column.unparsable == "missing"
+    assert "'-' count as missing" in found["degrees"].remark
+    assert "--csv decimal=," in found["commas"].remark
+    assert isinstance(found["code"].column, Categorical)
+
+
+@pytest.mark.parametrize("name", ["PatientenNr", "Kundennummer", "order number", "case_nr", "ID"])
+def test_names_of_persons_in_many_rows_stay_out(name: str) -> None:
+    found = draft(
+        **{name: rng().integers(10_000, 10_800, ROWS), "age": rng().integers(0, 90, ROWS)}
+    )
+    assert found[name].column is None
+    assert "--unit" in found[name].remark
+    assert ("make each list a row" in found[name].remark) == name.startswith("order")
+
+
 def test_a_marker_at_the_end_of_the_range_has_a_bucket_of_its_own() -> None:
     values = np.where(rng().random(ROWS) < 0.1, 99_999, rng().integers(0, 500, ROWS))
     column = draft(x=values)["x"].column

@@ -50,6 +50,17 @@ def test_the_examples_load(tmp_path: Path) -> None:
     ]
 
 
+def test_lines_of_orders_become_baskets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("catalogue.csv").write_text("item\npear\nplum\nfig\n")
+    Path("orders.csv").write_text("order_id,item\n7,fig\n8,plum\n7,pear\n7,fig\n")
+    (script,) = re.findall(r"^```python\n(.*?)^```", TEXT, re.DOTALL | re.MULTILINE)
+    exec(script, {})
+    schema = ItemSchema(np.arange(3), declared=True)
+    rows = load("baskets.parquet", schema).records.dense_rows(0, 2)
+    assert sorted(rows.tolist()) == [[0, 1, 0], [1, 0, 1]]
+
+
 def test_the_example_reads_a_table() -> None:
     frame = pl.DataFrame(
         {

@@ -13,7 +13,7 @@ import dualquery
 from dualquery.estimates.intervals import LEVEL, Intervals, gaussian_half_width, laplace_half_width
 from dualquery.mechanisms.matrix.expansion import Expansion
 from dualquery.mechanisms.matrix.measurement import FeatureMeasurement, QueryMeasurement
-from dualquery.mechanisms.matrix.scales import plan_strategy
+from dualquery.mechanisms.matrix.scales import FIT, plan_strategy
 from dualquery.privacy.events import GaussianNoise
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.generate.random import random_conjunctions
@@ -149,7 +149,7 @@ def test_rows_that_are_not_there_answer_as_is_said(kind: str) -> None:
     asked = QueryMeasurement(workload, AR)
     if kind == "features":
         expansion = Expansion.of(workload)
-        asked = FeatureMeasurement(expansion, plan_strategy(expansion, AR, True))
+        asked = FeatureMeasurement(expansion, plan_strategy(expansion, AR, FIT))
     rows, public = 30, 41
     records = load(people(rows), schema=SCHEMA).records
     event = GaussianNoise(asked.sensitivity, 1e-6)

@@ -21,9 +21,10 @@ from dualquery.data.schema.columns import Binary, Categorical
 from dualquery.data.schema.table import TableSchema
 from dualquery.releases.evaluation import compare
 from dualquery.releases.folder import Release, load_release
-from dualquery.report.facts import pairs, shares, widths
+from dualquery.report.facts import shares, widths
 from dualquery.report.markup import data, element
 from dualquery.report.page import report
+from dualquery.report.pairs import pairs
 from dualquery.report.sections import HEAT
 from dualquery.rows.dataset import load
 from tests.tables import SCHEMA, people
@@ -186,6 +187,24 @@ def test_pairs_that_chance_explains_are_not_listed() -> None:
     assert found.strongest(1)[0][:2] == (0, 1)
     # One pair in all passes by chance, on average; ten or more have a chance below 1 in a million.
     assert len(found.strongest(100)) <= 10
+
+
+def test_pairs_that_noise_explains_are_not_listed() -> None:
+    rng = np.random.default_rng(4)
+    table = pl.DataFrame({name: rng.integers(0, 6, 1_500) for name in "abcde"})
+    table = table.with_columns(b=pl.col("a") // 2)
+    columns = [
+        {"name": name, "kind": "categorical", "values": [*"012345"]} for name in table.columns
+    ]
+    schema = {"columns": columns, "declared": True}
+    made = dualquery.release(table, schema=schema, queries=400, way=2, epsilon=2, seed=1)
+    found = pairs(made, shares(made))
+    assert found is not None
+    assert found.noise_known
+    assert [pair[:2] for pair in found.strongest(100)] == [(0, 1)]
+    # In the records of so noisy a release others look tied as well.
+    assert np.median(found.strength[np.triu_indices(5, 1)]) > 0.1
+    assert "chance or noise alone may explain are not listed" in report(made)
 
 
 def test_columns_that_were_not_measured_are_called_guesses() -> None:

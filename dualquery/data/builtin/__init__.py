@@ -14,7 +14,7 @@ SCHEMAS = ("adult", "adult-paper", "kdd99")
 
 def dataset_path(name: str) -> Traversable:
     """Return the file of a built-in data set."""
-    return files(__name__) / f"{name}.csv.gz"
+    return files(__name__) / f"{name}.parquet"
 
 
 def schema_path(name: str) -> Traversable:

@@ -28,7 +28,7 @@ from dualquery.data.readers.kdd99 import open_kdd99
 from dualquery.data.readers.matrix import MatrixSource
 from dualquery.data.readers.netflix import open_netflix
 from dualquery.data.readers.npz import NpzSource
-from dualquery.data.readers.parquet import open_parquet, open_partitions
+from dualquery.data.readers.parquet import ParquetSource, open_parquet, open_partitions
 from dualquery.data.readers.python_objects import (
     DenseSource,
     SparseSource,
@@ -162,7 +162,7 @@ def _in_dialect(source: Source, text: str, dialect: Dialect | None) -> Source:
 
 def _parsed(text: str) -> Source:
     if text in DATASETS:
-        return CsvSource(dataset_path(text), text, implied_schema=DATASETS[text])
+        return _built_in(text)
     prefix, colon, rest = text.partition(":")
     if prefix in GENERATORS:
         module, _, opener = GENERATORS[prefix].partition(":")
@@ -194,6 +194,12 @@ def _parsed(text: str) -> Source:
         f"{text}: the format cannot be told from the name; write FORMAT:{text} with one of "
         f"{', '.join(FORMATS)}"
     )
+
+
+def _built_in(name: str) -> Source:
+    table = open_parquet(dataset_path(name), name)
+    assert isinstance(table, ParquetSource)
+    return replace(table, implied_schema=DATASETS[name])
 
 
 def source_of(data: object) -> Source:

@@ -91,7 +91,7 @@ class ParquetSource(_ParquetFile):
     """A parquet file with one value a cell, in columns of the given names."""
 
     names: tuple[str, ...] = ()
-    implied_schema: ClassVar[str | None] = None
+    implied_schema: str | None = None
 
     def columns(self) -> Sequence[str]:
         """Return the names of the columns."""

@@ -29,6 +29,7 @@ from dualquery.mechanisms.dualquery import shares_kernels as kernels
 from dualquery.mechanisms.dualquery import sketch_kernels as sketch
 from dualquery.mechanisms.dualquery.transcript import Transcript
 from dualquery.runtime.apportionment import apportion
+from dualquery.runtime.progress import NO_PROGRESS
 from dualquery.runtime.workers import workers
 
 EQUALITY = 0.05
@@ -57,7 +58,12 @@ _ACCURACY = 1e-9
 Float64 = NDArray[np.float64]
 
 
-def likelihood_shares(transcript: Transcript, first: int = 0, threads: int = 1) -> Float64:
+def likelihood_shares(
+    transcript: Transcript,
+    first: int = 0,
+    threads: int = 1,
+    progress: Callable[[int, int], None] = NO_PROGRESS.step,
+) -> Float64:
     """Return shares of the records under which the draws are likelier, penalised.
 
     They are never less likely than equal shares, and close to the likeliest for the policy's steps;
@@ -72,6 +78,8 @@ def likelihood_shares(transcript: Transcript, first: int = 0, threads: int = 1) 
         So many first records get no share; below T.
     threads
         Number of threads; they change the shares by rounding errors at most.
+    progress
+        Hears how many of the `SCORING_STEPS` are over.
 
     Returns
     -------
@@ -80,7 +88,7 @@ def likelihood_shares(transcript: Transcript, first: int = 0, threads: int = 1) 
     likelihood = _Likelihood(transcript, first, threads)
     kept = len(transcript.records) - first
     reached = likelihood.at(np.full(kept, 1.0 / kept))
-    for _ in range(SCORING_STEPS):
+    for step in range(SCORING_STEPS):
         if not np.isfinite(reached.value):
             break
         best = _penalised_maximum(*likelihood.model(reached), reached.shares)
@@ -92,6 +100,7 @@ def likelihood_shares(transcript: Transcript, first: int = 0, threads: int = 1) 
                 break
         else:
             break
+        progress(step + 1, SCORING_STEPS)
     return reached.shares
 
 

@@ -34,7 +34,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.mechanisms.matrix.looks import CORRELATION
+from dualquery.estimates.independence import CORRELATION
 from dualquery.room.features import Features
 from dualquery.rows.repeats import side_by_side
 

@@ -8,21 +8,20 @@ the two it is, the noisy shares of the first look say. Post-processing of these.
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dualquery.estimates.independence import departures
 from dualquery.mechanisms.matrix.expansion import Expansion, literals_of
 from dualquery.mechanisms.matrix.fitting import MEAN_ERROR, Drawn
 from dualquery.mechanisms.matrix.looks import (
-    CORRELATION,
     Shares,
     by_precision,
     expected_departures,
 )
 from dualquery.mechanisms.matrix.measurement import FeatureMeasurement
-from dualquery.mechanisms.matrix.scales import plan_strategy
+from dualquery.mechanisms.matrix.scales import FIT, plan_strategy
 from dualquery.mechanisms.matrix.width import is_wide
 from dualquery.models.mixture import ProductMixture
 from dualquery.privacy.neighbours import Neighbours
@@ -51,14 +50,13 @@ def everything(
     bits = workload.literals[workload.literals >= 0] >> 1
     if is_wide(workload) or not workload.domain.has_two_values[bits].all():
         return None
-    return FeatureMeasurement(expansion, plan_strategy(expansion, neighbours, fitted=True))
+    return FeatureMeasurement(expansion, plan_strategy(expansion, neighbours, FIT))
 
 
 def departures_of(workload: Workload, shares: Float64) -> Float64:
     """Return by how much each answer may differ from that of independent columns: ``(m,)``.
 
-    A standard deviation: each pair of a query's literals departs by `CORRELATION` times their
-    standard deviations, on the rows where the others hold; each further literal halves it.
+    A standard deviation (`dualquery.estimates.independence`); 0 where no record is satisfied.
 
     Parameters
     ----------
@@ -69,14 +67,7 @@ def departures_of(workload: Workload, shares: Float64) -> Float64:
     """
     bits, negated, possible = literals_of(workload)
     holds = np.where(bits >= 0, np.where(negated, 1.0 - shares[bits], shares[bits]), 1.0)
-    spread = np.sqrt(holds * (1.0 - holds))
-    squared = np.zeros(len(holds))
-    for size in range(2, workload.way + 1):
-        for tied in combinations(range(workload.way), size):
-            others = np.delete(holds, tied, axis=1).prod(axis=1)
-            part = spread[:, tied].prod(axis=1) * others
-            squared += (CORRELATION * 0.5 ** (size - 2) * part) ** 2
-    return np.where(possible, np.sqrt(squared), 0.0)
+    return np.where(possible, departures(holds), 0.0)
 
 
 def tells_more(

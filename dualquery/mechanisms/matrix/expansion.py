@@ -153,13 +153,14 @@ class Expansion:
         )
 
     @cached_property
-    def _projection(self) -> Projection:
+    def projection(self) -> Projection:
+        """What measured features are brought to."""
         return Projection(self.features)
 
     def answers(self, means: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the answers that the means of the features over the rows give: ``(m,)``."""
         m = len(self.constant)
-        projected = self._projection(means)
+        projected = self.projection(means)
         sums = np.bincount(self.query, self.coefficient * projected[self.feature], m)
         result: NDArray[np.float64] = self.constant + sums
         return result
@@ -167,7 +168,7 @@ class Expansion:
     @cached_property
     def uses(self) -> NDArray[np.float64]:
         """What each term adds to its query's variance at variance 1, but for `_together`."""
-        return self.coefficient**2 * self._projection.inner(self.feature, self.feature)
+        return self.coefficient**2 * self.projection.inner(self.feature, self.feature)
 
     @cached_property
     def _together(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
@@ -190,7 +191,7 @@ class Expansion:
             found.append((order[:-apart][same], order[apart:][same]))
             apart += 1
         first, second = (np.concatenate(part) for part in zip(*found, strict=True))
-        inner = self._projection.inner(self.feature[first], self.feature[second])
+        inner = self.projection.inner(self.feature[first], self.feature[second])
         both = 2.0 * self.coefficient[first] * self.coefficient[second] * inner
         return self.query[first], self.feature[first], both
 

@@ -5,7 +5,6 @@ Post-processing, all of it.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -19,6 +18,7 @@ from dualquery.estimates.measurements import Measurements
 from dualquery.mechanisms.matrix.labels import with_labels
 from dualquery.mechanisms.matrix.measurement import Measurement
 from dualquery.mechanisms.matrix.mixture import MixtureFit
+from dualquery.mechanisms.matrix.reach import move_near
 from dualquery.mechanisms.matrix.trials import Trials, choose_trial, with_larger
 from dualquery.mechanisms.protocol import Session
 from dualquery.models.labelled import LabelledMixture
@@ -45,13 +45,6 @@ and queries may lie outside."""
 
 STEPS = 1500
 """Gradient steps of a fit."""
-
-_FURTHEST = 4.0
-"""Standard deviations of its noise by which an answer may differ from the noisy one, at most, where
-a model is at fault."""
-
-_FALSE = 0.5
-"""Share of moved answers (`reach`) that may be expected to owe their distance to noise alone."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,8 +73,8 @@ class Drawn:
         """Their standard deviations."""
         return self.measurement.deviations(self.deviations)
 
-    def intervals(self) -> Intervals:
-        """Return intervals of the true answers."""
+    def intervals(self, workload: Workload) -> Intervals:
+        """Return intervals of the true answers of the queries that were measured."""
         measured = self.measurement
         return Intervals.of_gaussian(
             self.unbiased,
@@ -90,6 +83,7 @@ class Drawn:
             1.0,
             measured.basis,
             measured.absent_row_answer,
+            measured.guesses(workload, self.means, self.deviations),
         )
 
     def kept(self) -> Measurements:
@@ -182,16 +176,16 @@ def fit_mixture(
     # The fit draws the same numbers whether there were trials or not.
     (apart,) = generator.spawn(1)
     tried = trials.run(apart, session.threads, part_of(session.progress, 0, steps))
-    if tried:
-        fit = replace(fit, pull=choose_trial(tried).pull)
+    chosen = choose_trial(tried) if tried else None
+    if chosen is not None:
+        fit = replace(fit, pull=chosen.pull)
     mixture = fit.run(generator, session.threads, part_of(session.progress, before, steps))
     fitted = measured.answers(mixture.means(products))
     return Fitted(
-        answers=move_near(fitted, known.unbiased, known.spread),
+        answers=move_near(fitted, known.unbiased, known.spread, chosen),
         model=with_labels(mixture.model(), workload, known.unbiased, known.spread, n, generator),
         trace=tuple(
-            {"pull": trial.pull, "error": trial.error, "chosen": trial.pull == fit.pull}
-            for trial in tried
+            {"pull": trial.pull, "error": trial.error, "chosen": trial is chosen} for trial in tried
         ),
     )
 
@@ -206,46 +200,3 @@ def signal_of(n: int, precision: float) -> float:
     costs up to a fifth of the mean error there.
     """
     return float((n * precision / 11_000.0) ** (1 / 3))
-
-
-def move_near(
-    model: NDArray[np.float64], unbiased: NDArray[np.float64], deviations: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Return a model's answers, moved to within `reach` of unbiased ones, and into [0, 1].
-
-    Parameters
-    ----------
-    model, unbiased, deviations
-        float64, shape ``(m,)``: the model's answers; noisy ones, and their standard deviations.
-    """
-    distances = np.divide(
-        np.abs(model - unbiased), deviations, out=np.zeros_like(model), where=deviations > 0
-    )
-    furthest = reach(distances) * deviations
-    near = np.clip(model, unbiased - furthest, unbiased + furthest)
-    answers: NDArray[np.float64] = np.clip(near, 0.0, 1.0)
-    return answers
-
-
-def reach(distances: NDArray[np.float64]) -> float:
-    """Return how far noisy answers may be from a model's before that is the model's fault.
-
-    Moving an answer that is far away by chance only brings the noise back. So the reach is the
-    smallest distance beyond which noise would leave at most `_FALSE` as many answers as there are
-    (Benjamini and Hochberg, "Controlling the false discovery rate", JRSS B 57, 1995), and
-    `_FURTHEST` if that is smaller. If there is none, noise explains all, and nothing is moved. Both
-    constants were chosen by the errors of single runs on Adult, plants, mushroom and KDD99: a reach
-    of 3 has larger maxima at small epsilon (Adult, mushroom), none at all has a larger one on
-    KDD99.
-
-    Parameters
-    ----------
-    distances
-        float64, shape ``(m,)``, at least 0: in standard deviations of the noise.
-    """
-    from scipy.special import erfc
-
-    falling = np.sort(distances)[::-1]
-    by_chance = len(falling) * erfc(falling / math.sqrt(2.0))
-    exceeded = np.flatnonzero(by_chance <= _FALSE * np.arange(1, len(falling) + 1))
-    return min(float(falling[exceeded[-1]]), _FURTHEST) if len(exceeded) else float(falling[0])

@@ -77,15 +77,14 @@ def with_labels(
     fit = _Fit.of(mixture, workload, n, generator)
     if fit is None:
         return mixture
-    shown, held_back = split(noisy, deviations, generator)
-    compared, trials = fit.shares(held_back), []
+    shown, held_back = (fit.shares(half) for half in split(noisy, deviations, generator))
+    trials = []
     changes = fit.changes(noisy)
     penalty = fit.variances(deviations) / np.sqrt(changes)
     found = np.zeros(fit.shape)
     for size in _SIZES:
-        found = fit.run(fit.shares(shown), penalty / size, changes, found)
-        told = fit.means(found)
-        trials.append(Trial(size, told, float(np.mean((told - compared) ** 2))))
+        found = fit.run(shown, penalty / size, changes, found)
+        trials.append(Trial(size, fit.means(found), shown, held_back))
     size = choose_trial(trials).pull
     found = fit.run(fit.shares(noisy), penalty / size, changes, found)
     return LabelledMixture(

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dualquery.estimates.independence import CORRELATION
 from dualquery.mechanisms.matrix.shares import posterior
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.room.curator import Curator
@@ -21,10 +22,6 @@ from dualquery.room.statistics.features import FeatureSums
 from dualquery.room.strategy import Strategy
 
 Float64 = NDArray[np.float64]
-
-CORRELATION = 0.1
-"""Standard deviation of the correlation of two columns, before anything is measured; half as much
-for every further column of a product."""
 
 
 def look(curator: Curator, strategy: Strategy, scale: float, n: int) -> Float64:

@@ -14,10 +14,12 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from dualquery.estimates.guessed import Guesses
 from dualquery.estimates.measurements import Measurements
 from dualquery.mechanisms.matrix.expansion import MOST_LITERALS, Expansion, literals_of
+from dualquery.mechanisms.matrix.guesses import guesses_from
 from dualquery.mechanisms.matrix.product_terms import ProductTerms
-from dualquery.mechanisms.matrix.scales import plan_strategy
+from dualquery.mechanisms.matrix.scales import ANSWERS, FIT, FIT_TO_WHOLE, Aim, plan_strategy
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.forms.cuboids import Cuboids
@@ -97,6 +99,13 @@ class Measurement(Protocol):
         """Return the answers' standard deviations from those of the measured means."""
         ...
 
+    def guesses(self, workload: Workload, means: Float64, deviations: Float64) -> Guesses | None:
+        """Return what measured means tell of the answers by other numbers than their own.
+
+        None if they tell nothing.
+        """
+        ...
+
     def kept(self, noisy: Float64, deviations: Float64) -> Measurements:
         """Return measured means, with the standard deviations of their noise, as they are kept."""
         ...
@@ -139,7 +148,9 @@ class FeatureMeasurement:
     def basis(self) -> str:
         """The noise of a query's features."""
         missing = f"; {_HEAVY_ROWS}" if self._limited else ""
-        return f"from the noise of each query's features{missing}"
+        return (
+            f"from the noise of each query's features, shortest near independent columns{missing}"
+        )
 
     @property
     def _limited(self) -> bool:
@@ -162,6 +173,10 @@ class FeatureMeasurement:
         """Add up the features' variances."""
         spread: Float64 = np.sqrt(self.expansion.variances(deviations**2))
         return spread
+
+    def guesses(self, workload: Workload, means: Float64, deviations: Float64) -> Guesses:
+        """Return what the shares of single columns tell."""
+        return guesses_from(self.expansion, workload, means, deviations)
 
     def kept(self, noisy: Float64, deviations: Float64) -> Measurements:
         """Return the features' noisy means."""
@@ -233,6 +248,9 @@ class QueryMeasurement:
         """Return the deviations as they are."""
         return deviations
 
+    def guesses(self, workload: Workload, means: Float64, deviations: Float64) -> None:
+        """Return nothing: each was measured on its own."""
+
     def kept(self, noisy: Float64, deviations: Float64) -> Measurements:
         """Return the queries' noisy answers."""
         return Measurements.of_literals(
@@ -260,12 +278,18 @@ def choose_measurement(
     expansion = Expansion.of(workload).in_blocks()
     if not len(expansion.features):
         return queries  # no legal record satisfies any of them
-    # Whole marginals determine all that a fit learns from.
-    for_fit = fitted and not _are_whole_marginals(workload)
-    features = FeatureMeasurement(expansion, plan_strategy(expansion, neighbours, for_fit))
+    aim = aim_of(workload, fitted)
+    features = FeatureMeasurement(expansion, plan_strategy(expansion, neighbours, aim))
     noise = features.sensitivity * features.mean_deviation
-    allowed = _MORE_NOISE if for_fit else 1.0
+    allowed = _MORE_NOISE if aim is FIT else 1.0
     return features if noise <= allowed * queries.sensitivity else queries
+
+
+def aim_of(workload: Workload, fitted: bool) -> Aim:
+    """Return what the scales of a workload's features are to be good for."""
+    if not fitted:
+        return ANSWERS
+    return FIT_TO_WHOLE if _are_whole_marginals(workload) else FIT
 
 
 def _are_whole_marginals(workload: Workload) -> bool:

@@ -182,7 +182,7 @@ class Matrix(Mechanism[MeasureAndFit]):
         drawn = Drawn(measured, noisy, measured.scales * chosen.scale / task.n)
         outcome = Outcome(
             answers=np.clip(drawn.unbiased, 0.0, 1.0),
-            intervals=drawn.intervals(),
+            intervals=drawn.intervals(task.workload),
             measurements=drawn.kept(),
         )
         if chosen.components == 0:

@@ -33,6 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.estimates.expected import ExpectedError
+from dualquery.estimates.independence import CORRELATION
 from dualquery.estimates.measurements import CHOSEN, Measurements
 from dualquery.mechanisms.matrix.asked import asks_less, of_queries
 from dualquery.mechanisms.matrix.departures import Departures
@@ -49,7 +50,6 @@ from dualquery.mechanisms.matrix.fitting import (
     fit_mixture,
 )
 from dualquery.mechanisms.matrix.looks import (
-    CORRELATION,
     Shares,
     alike,
     expected_departures,
@@ -298,7 +298,7 @@ def _of_everything(
         answers=fitted.answers,
         records=model.sample(planned.records, generator),
         trace=(stage, *fitted.trace),
-        intervals=drawn.intervals(),
+        intervals=drawn.intervals(known.workload),
         measurements=drawn.kept(),
         model=model,
     )

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,14 +47,41 @@ class Trial:
         The pull.
     answers
         float64, shape ``(m,)``.
-    error
-        Mean square of their differences from unbiased answers that they were not fitted to. Most
-        of it is noise, the same in all trials.
+    shown, held_back
+        float64, shape ``(m,)``: the unbiased answers of what the trial was fitted to, and those of
+        what was held back from it. The same arrays in all trials.
     """
 
     pull: float
     answers: Float64
-    error: float
+    shown: Float64
+    held_back: Float64
+
+    @cached_property
+    def error(self) -> float:
+        """Mean square of differences from what was held back. Most of it is noise, shared by all
+        trials.
+        """
+        return _mean_square(self.answers - self.held_back)
+
+    def optimism(self, deviations: Float64) -> Float64:
+        """Return by how much less each answer seems to err than it does, judged by what it was
+        fitted to.
+
+        In mean squares: the error that is told by what was held back, less the one that is told by
+        what was shown, each without its noise (Efron, "The estimation of prediction error:
+        covariance penalties and cross-validation", JASA 99, 2004, Section 2). Of single answers it
+        is mostly noise; means over many tell.
+
+        Parameters
+        ----------
+        deviations
+            float64, shape ``(m,)``: standard deviations of the answers' noise before it was split.
+        """
+        noise = (1.0 + 1.0 / _HELD_BACK) - (1.0 + _HELD_BACK)
+        told = (self.answers - self.held_back) ** 2 - (self.answers - self.shown) ** 2
+        optimism: Float64 = told - noise * deviations**2
+        return optimism
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +118,7 @@ class Trials:
         if not self.pulls:
             return ()
         shown, held_back = split(self.fit.targets, self.fit.deviations, generator)
-        unbiased = self.answers(held_back)
+        unbiased = self.answers(shown), self.answers(held_back)
         start = int(generator.integers(2**63))  # the same disturbance for all
         trials = []
         for number, pull in enumerate(self.pulls):
@@ -98,7 +126,7 @@ class Trials:
             told = part_of(progress, number * self._steps, self.steps)
             mixture = trial.run(np.random.default_rng(start), threads, told)
             answers = self.answers(mixture.means(self.fit.products))
-            trials.append(Trial(pull, answers, _mean_square(answers - unbiased)))
+            trials.append(Trial(pull, answers, *unbiased))
         return tuple(trials)
 
 

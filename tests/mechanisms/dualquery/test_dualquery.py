@@ -141,15 +141,20 @@ def test_memory_and_fitted_shares_are_worth_their_while() -> None:
     assert np.mean(ours) < 0.8 * np.mean(plain)
 
 
-def test_progress_counts_rounds() -> None:
+@pytest.mark.parametrize(
+    ("mixture", "expected"),
+    [("equal", [(done, 10) for done in range(2, 11)]),
+     ("fitted", [(done, 12) for done in (*range(2, 11), 10, 11, 12)])],
+)  # fmt: skip
+def test_progress_counts_rounds_and_the_fit(mixture: str, expected: list[tuple[int, int]]) -> None:
     work = task()
-    mechanism = DualQuery(rounds=5, samples=5)
+    mechanism = DualQuery(rounds=10, samples=5, mixture=mixture)
     plan = mechanism.plan(work, BUDGET)
-    seen = []
+    seen: list[tuple[int, int]] = []
     room = Curator(loaded().records, work.workload, plan.schedule, SeededRandomness(0))
     session = Session(public_seed=0, progress=lambda done, total: seen.append((done, total)))
     mechanism.run(work, plan, room, session)
-    assert seen == [(2, 5), (3, 5), (4, 5), (5, 5)]
+    assert seen == expected
 
 
 def test_trace_describes_the_sampled_problem() -> None:

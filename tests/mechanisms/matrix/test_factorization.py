@@ -10,12 +10,11 @@ import pytest
 
 from dualquery.data.domain import Domain
 from dualquery.mechanisms.matrix.expansion import Expansion
-from dualquery.mechanisms.matrix.fitting import move_near, reach
 from dualquery.mechanisms.matrix.measurement import QueryMeasurement, choose_measurement
 from dualquery.mechanisms.matrix.mechanism import Matrix
 from dualquery.mechanisms.matrix.mixture import MixtureFit
 from dualquery.mechanisms.matrix.product_terms import ProductTerms
-from dualquery.mechanisms.matrix.scales import plan_strategy, with_limit
+from dualquery.mechanisms.matrix.scales import FIT, plan_strategy, with_limit
 from dualquery.mechanisms.matrix.trials import Trials, choose_trial, split, with_larger
 from dualquery.mechanisms.protocol import Budget, Session, Task
 from dualquery.privacy.events import GaussianNoise
@@ -163,7 +162,7 @@ def test_what_an_added_record_costs_is_exact(
     scales = any_scales(features, seed)
     strategy = with_limit(Strategy(features, scales, ADDED))
     if planned:
-        strategy = plan_strategy(expansion, ADDED, True)
+        strategy = plan_strategy(expansion, ADDED, FIT)
     moves = values_on(features, legal_records(domain)) / strategy.scales
     assert (moves**2).sum(axis=1).max() <= strategy.sensitivity**2
     assert (moves**2).sum(axis=1).max() == pytest.approx(strategy.sensitivity**2, rel=1e-9)
@@ -267,7 +266,7 @@ def test_records_of_few_ones_change_fewer_signs() -> None:
 def test_largest_load_is_found_and_not_above_the_bound(domain: Domain) -> None:
     features = Expansion.of(random_conjunctions(domain, 30, 3, seed=4)).features
     strategy = plan_strategy(
-        Expansion.of(random_conjunctions(domain, 30, 3, seed=4)), REPLACED, True
+        Expansion.of(random_conjunctions(domain, 30, 3, seed=4)), REPLACED, FIT
     )
     held = values_on(features, legal_records(domain)) ** 2
     truth = (held @ (strategy.loads.weights * (features.kinds[:, 0] > 0))).max()
@@ -346,7 +345,7 @@ def test_a_list_of_pairs_alone_needs_no_single_column_and_measures_it_a_little(
     singles = (expansion.features.bits >= 0).sum(axis=1) == 1
     assert singles.any()
     assert not np.isin(np.flatnonzero(singles), expansion.feature).any()
-    scales = plan_strategy(expansion, relation, True).scales
+    scales = plan_strategy(expansion, relation, FIT).scales
     assert np.isfinite(scales).all()
     assert scales[singles].min() > scales[~singles].max()
     plan = Matrix().plan(Task(pairs, 1_000), Budget(1.0, 1e-6, neighbours=relation))
@@ -355,7 +354,7 @@ def test_a_list_of_pairs_alone_needs_no_single_column_and_measures_it_a_little(
 
 def test_the_room_charges_what_it_computes_and_scales_each_feature() -> None:
     work = random_conjunctions(WIDE, 30, 3, seed=6)
-    strategy = plan_strategy(Expansion.of(work), REPLACED, True)
+    strategy = plan_strategy(Expansion.of(work), REPLACED, FIT)
     records = packed(legal_records(WIDE))
     due = GaussianNoise(strategy.sensitivity, 50.0)
     cheap = GaussianNoise(strategy.sensitivity * 0.99, 50.0)
@@ -464,34 +463,6 @@ def test_mixture_recovers_what_it_is_fitted_to(domain: Domain) -> None:
     assert np.abs(values_on(features, sample).mean(axis=0) - truth).max() < 0.02 + 0.04
 
 
-def test_moved_answers_stay_within_four_deviations_and_in_range() -> None:
-    """Among 10,004 answers a distance of 2.5 deviations is noise, and one of 6 is not."""
-    good = np.full(10_000, 0.25)
-    model = np.concatenate(([0.5, 0.5, 0.001, 0.9], good))
-    unbiased = np.concatenate(([0.38, 0.45, -0.5, 1.6], good))
-    deviations = np.concatenate(([0.02, 0.02, 0.1, 0.1], np.zeros(len(good))))
-    found = move_near(model, unbiased, deviations)
-    expected = np.concatenate(([0.38 + 4.0 * 0.02, 0.5, 0.0, 1.0], good))
-    np.testing.assert_allclose(found, expected, atol=1e-4)
-
-
-def test_reach_is_far_for_noise_and_near_for_a_faulty_model() -> None:
-    noise = np.random.default_rng(5).standard_normal(20_000)
-    # On average 9.3 are beyond 3.5, and twice as many would have to be: probability below 0.01.
-    assert reach(np.abs(noise)) > 3.5
-    # A fifth of the answers are wrong by 5 deviations: far more than noise leaves beyond 3.
-    faulty = noise + 5.0 * (np.arange(len(noise)) % 5 == 0)
-    assert 1.0 < reach(np.abs(faulty)) < 3.0
-    assert reach(np.zeros(3)) == 0.0
-
-
-def test_what_noise_explains_is_not_moved() -> None:
-    """Beyond 4.056 deviations are half an answer in 10,000, on average."""
-    far = np.concatenate(([4.05], np.zeros(9_999)))
-    assert reach(far) == 4.05
-    assert reach(far + np.concatenate(([0.02], np.zeros(9_999)))) == 4.0
-
-
 def test_whole_marginals_are_measured_by_contrasts() -> None:
     """They have less noise than the cells themselves have, and no limit."""
     work = all_marginals(WIDE, 2)
@@ -507,7 +478,7 @@ def test_whole_marginals_are_measured_by_contrasts() -> None:
 def test_features_are_measured_where_their_noise_is_hardly_larger() -> None:
     """Conjunctions drawn at random do not add up to the shares of single bits."""
     work = random_conjunctions(Domain.binary(60), 1_000, 3)
-    strategy = plan_strategy(Expansion.of(work), REPLACED, True)
+    strategy = plan_strategy(Expansion.of(work), REPLACED, FIT)
     # Its scales make the answers' mean variance 1.
     ratio = strategy.sensitivity / QueryMeasurement(work, REPLACED).sensitivity
     assert 1.0 < ratio < 1.3
@@ -636,6 +607,6 @@ def test_beats_independent_noise_on_a_workload_of_many_queries() -> None:
     matrix = Matrix().plan(Task(work, 10_000), budget)
     gaussian = Gaussian().plan(Task(work, 10_000), budget)
     expansion = Expansion.of(work)
-    strategy = plan_strategy(expansion, REPLACED, True)
+    strategy = plan_strategy(expansion, REPLACED, FIT)
     variances = expansion.variances((strategy.scales * matrix.parameters["scale"]) ** 2)
     assert np.sqrt(variances.mean()) < 0.4 * gaussian.parameters["scale"]

@@ -1,0 +1,85 @@
+"""What the shares of single columns tell of a conjunction, before it is measured itself.
+
+Were columns independent, the share of a conjunction would be the product of its literals' shares.
+How far it may be from that is a public assumption. Intervals are valid whether or not it holds
+(`dualquery.estimates.guessed`).
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualquery.estimates.guessed import Guesses
+
+Float64: TypeAlias = NDArray[np.float64]
+
+CORRELATION = 0.1
+"""Standard deviation of the correlation of two columns, before anything is measured; half as much
+for every further column of a product."""
+
+_REPETITIONS = 3
+"""Of the guess, which the shares without the estimate's noise depend on a little."""
+
+
+def departures(chances: Float64) -> Float64:
+    """Return by how much conjunctions may differ from those of independent columns.
+
+    A standard deviation: each pair of literals departs by `CORRELATION` times their standard
+    deviations, on the rows where the others hold; each further literal halves it.
+
+    Parameters
+    ----------
+    chances
+        float64, shape ``(m, k)``, from 0 to 1: the shares of each one's literals; 1 for none.
+
+    Returns
+    -------
+    float64, shape ``(m,)``.
+    """
+    # By how many of the literals so far are among the ones that depart together.
+    none, one, more = np.ones(len(chances)), np.zeros(len(chances)), np.zeros(len(chances))
+    for chance in chances.T:
+        holds, tied = chance**2, chance * (1.0 - chance) / 4.0
+        none, one, more = (
+            none * holds,
+            one * holds + none * tied,
+            more * (holds + tied) + one * tied,
+        )
+    return 4.0 * CORRELATION * np.sqrt(more)
+
+
+def guesses_of(
+    estimates: Float64, variances: Float64, shares: Float64, covariances: Float64
+) -> Guesses:
+    """Return what independent columns would say of conjunctions, free of their estimates' noise.
+
+    A share less its regression on the estimate has no covariance with it. Both noises are Gaussian,
+    so it is independent of the estimate. Its mean lacks the regression times the true share of the
+    conjunction, in whose place the guess itself is put, which is independent of the estimate too.
+
+    Parameters
+    ----------
+    estimates, variances
+        float64, shape ``(m,)``: of the conjunctions, and those of their noise.
+    shares, covariances
+        float64, shape ``(m, k)``: estimates of the shares of each one's literals, NaN for none, and
+        the covariances of their noise with that of the conjunction's.
+
+    Returns
+    -------
+    Guesses
+        None for a conjunction of fewer than two literals, or without noise.
+    """
+    present = ~np.isnan(shares)
+    known = (present.sum(axis=1) > 1) & (variances > 0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        regression = covariances / variances[:, None]
+    free = shares - regression * estimates[:, None]
+    values = np.zeros(len(estimates))
+    for _ in range(_REPETITIONS):
+        chances = np.where(present, np.clip(free + regression * values[:, None], 0.0, 1.0), 1.0)
+        values = chances.prod(axis=1)
+    return Guesses(np.where(known, values, np.nan), departures(chances))

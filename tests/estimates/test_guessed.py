@@ -1,0 +1,81 @@
+"""Intervals with a guess cover as often as they say, whatever the guess, by integrals."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.stats import norm
+
+from dualquery.estimates.bounded import bounded_interval
+from dualquery.estimates.guessed import UNTOLD, Guesses, guessed_interval
+
+STEPS = np.linspace(-8, 8, 2_001)
+CHANCES = norm.pdf(STEPS) / norm.pdf(STEPS).sum()
+Z = float(norm.ppf(0.975))
+
+
+def _ends(
+    estimates: NDArray[np.float64], noise: float, guess: float, spread: float, z: float = Z
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    same = np.ones_like(estimates)
+    return guessed_interval(estimates, noise * same, z, Guesses(guess * same, spread * same))
+
+
+@pytest.mark.parametrize("level", [0.8, 0.95])
+@pytest.mark.parametrize("noise", [1e-6, 0.004, 1.5])
+def test_they_cover_every_share_whatever_the_guess(level: float, noise: float) -> None:
+    z = float(norm.ppf((1 + level) / 2))
+    for guess in (0.0, 2 * noise, 0.3):
+        for spread in (0.0, 2 * noise):
+            for apart in (0.0, 0.3, 2.0, 4.0, 7.0):
+                for share in (guess - apart * noise, guess + apart * noise):
+                    share, middle = np.clip((share, guess), 0.0, 1.0)
+                    low, high = _ends(share + noise * STEPS, noise, middle, spread, z)
+                    held = CHANCES[(low <= share) & (share <= high)].sum()
+                    miss = 1 - level
+                    # More often where accepted shares have a gap: a little, far from the guess.
+                    assert level - min(2e-3, miss / 10) <= held <= level + miss / 4
+                    assert np.all(low < high)
+                    assert low.min() >= 0
+                    assert high.max() <= 1
+
+
+@pytest.mark.parametrize(("guess", "spread"), [(0.0, 0.3), (1.5, 0.5), (20.0, 2.0)])
+def test_they_are_those_of_the_definition(guess: float, spread: float) -> None:
+    """Accepted for a share: the estimates of largest ratio of densities, by sorting them."""
+    length = 40.0
+    estimates = np.linspace(-8, length + 8, 28_001)
+    within = np.linspace(0.0, length, 8_001)
+    prior = norm.pdf(within, guess, spread)
+    prior = (1 - UNTOLD) * prior / np.trapezoid(prior, within) + UNTOLD / length
+    log_f = np.log([np.trapezoid(prior * norm.pdf(x, within), within) for x in estimates[::70]])
+    log_f = np.interp(estimates, estimates[::70], log_f)
+    low, high = _ends(estimates / length, 1 / length, guess / length, spread / length)
+    for share in (0.05, 1.0, 2.5, guess + 3.0, 39.0):
+        order = np.argsort(log_f + (estimates - share) ** 2 / 2)
+        chances = norm.pdf(estimates[order] - share) * (estimates[1] - estimates[0])
+        accepted = order[: np.searchsorted(chances.cumsum(), 0.95)]
+        found = np.flatnonzero((low * length <= share) & (share <= high * length))
+        assert abs(found.min() - accepted.min()) <= 40 or share < 0.1  # shares near 0: no lower end
+        assert abs(found.max() - accepted.max()) <= 40
+
+
+def test_near_a_guess_they_are_shorter_and_far_from_it_as_long() -> None:
+    """The best that there can be is 2 * 1.645 of 2 * 1.96 standard deviations: Pratt (1961)."""
+    low, high = _ends(0.5 + 0.01 * STEPS, 0.01, 0.5, 0.0)
+    assert 0.83 < ((high - low) @ CHANCES) / (2 * 0.01 * Z) < 0.88
+    low, high = _ends(0.9 + 0.01 * STEPS, 0.01, 0.5, 0.0)
+    np.testing.assert_allclose((high - low) @ CHANCES, 2 * 0.01 * Z, rtol=1e-3)
+
+
+def test_they_are_mirrored_and_without_a_guess_those_of_the_range() -> None:
+    estimates = np.linspace(-0.2, 1.2, 101)
+    low, high = _ends(estimates, 0.05, 0.1, 0.02)
+    again = _ends(1 - estimates, 0.05, 0.9, 0.02)
+    np.testing.assert_allclose(low, 1 - again[1], atol=1e-9)
+    np.testing.assert_allclose(high, 1 - again[0], atol=1e-9)
+    usual = bounded_interval(estimates, np.full(101, 0.05), Z, 0.0, 1.0)
+    np.testing.assert_array_equal(_ends(estimates, 0.05, np.nan, 0.02), usual)
+    np.testing.assert_array_equal(_ends(estimates, 0.0, 0.3, 0.02)[0], np.clip(estimates, 0, 1))
+    assert np.isnan(_ends(np.array([np.nan]), 0.05, 0.3, 0.02)).all()
