@@ -98,9 +98,11 @@ def pairs(release: Release, known: Shares) -> Pairs | None:
     telling = _telling(sums, categories, rarest, len(some))
     off, measured = _off_independence(release, known.share, columns)
     least = chi2.isf(_WRONG / _count(len(columns)), np.maximum(measured, 1))
-    telling &= (measured == 0) | (off > least)
+    noise_known = bool(measured.any())
+    if noise_known:
+        telling &= off > least  # and about which something was measured
     strength = np.sqrt(np.clip(sums / degrees, 0, 1))
-    return Pairs(columns, strength, telling, bool(measured.any()))
+    return Pairs(columns, strength, telling, noise_known)
 
 
 def _count(columns: int) -> int:

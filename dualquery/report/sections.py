@@ -131,8 +131,8 @@ def associations(release: Release, found: Pairs | None) -> Html:
         class_="pairs",
     )
     doubt = (
-        "Pairs that chance or noise alone may explain are not listed; noise makes others look a "
-        "little stronger than they are."
+        "Pairs that chance or noise alone may explain, or that were not measured together, are "
+        "not listed; noise makes others look a little stronger than they are."
         if found.noise_known
         else "Pairs that chance alone may explain in so many records are not listed; how much of "
         "the others is noise, the release cannot tell."
@@ -163,7 +163,9 @@ def _matrix(names: Sequence[str], found: Pairs) -> Html:
     return element(
         "details",
         element("summary", "All pairs"),
-        element("p", "Chance or noise alone may explain the pairs without colour.", class_="soft"),
+        element(
+            "p", "Of pairs without colour, chance or noise alone may be the reason.", class_="soft"
+        ),
         element(
             "div",
             element(

@@ -242,7 +242,13 @@ def _over_pairs(bits: NDArray[np.int32], sizes: Float64, rest: Float64) -> Float
     return sums
 
 
-def shrunk(noisy: Float64, expected: Float64, variances: Float64) -> Float64:
+def shrunk(
+    noisy: Float64,
+    expected: Float64,
+    variances: Float64 | float,
+    scales: Float64 = _SCALES,
+    certain: Float64 | float = 0.0,
+) -> Float64:
     """Return posterior means of departures, by a prior that the noisy ones tell.
 
     Where departures are smaller than expected, noise stays out.
@@ -252,25 +258,31 @@ def shrunk(noisy: Float64, expected: Float64, variances: Float64) -> Float64:
     noisy, expected
         float64, shape ``(c,)``: departures with noise, and their expected sizes.
     variances
-        float64, shape ``(c,)``: of the noise, Gaussian and independent.
+        float64, shape ``(c,)`` or one for all: of the noise, Gaussian and independent.
+    scales
+        Standard deviations that departures may have, in units of the expected ones.
+    certain
+        float64, shape ``(c,)`` or one for all: variances of what is there besides, of known size.
     """
-    signal = np.outer(_SCALES**2, expected**2)
-    prior = chances_of_scales(noisy, expected, variances)
+    signal = np.outer(scales**2, expected**2) + certain
+    prior = chances_of_scales(noisy, expected, certain + variances, scales)
     weights = prior[:, None] * _likelihood(noisy, signal + variances)
     weights /= weights.sum(axis=0)
     found: Float64 = (weights * (signal / (signal + variances))).sum(axis=0) * noisy
     return found
 
 
-def chances_of_scales(noisy: Float64, expected: Float64, variances: Float64) -> Float64:
-    """Return the chances of `_SCALES` that noisy departures tell; parameters as in `shrunk`.
+def chances_of_scales(
+    noisy: Float64, expected: Float64, variances: Float64 | float, scales: Float64 = _SCALES
+) -> Float64:
+    """Return the chances of scales that noisy departures tell; parameters as in `shrunk`.
 
     The prior is a mixture of normal distributions around 0 whose standard deviations are multiples
     of the expected ones (Stephens, "False discovery rates: a new deal", Biostatistics 18, 2017).
     """
-    likelihood = _likelihood(noisy, np.outer(_SCALES**2, expected**2) + variances)
-    start = np.where(_SCALES == 1.0, float(_EXPECTED), 0.0)
-    prior = np.full(len(_SCALES), 1.0 / len(_SCALES))
+    likelihood = _likelihood(noisy, np.outer(scales**2, expected**2) + variances)
+    start = np.where(scales == 1.0, float(_EXPECTED), 0.0)
+    prior = np.full(len(scales), 1.0 / len(scales))
     for _ in range(_ROUNDS):
         own = prior[:, None] * likelihood
         prior = (start + (own / own.sum(axis=0)).sum(axis=1)) / (_EXPECTED + len(noisy))

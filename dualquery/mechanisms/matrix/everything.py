@@ -71,11 +71,11 @@ def departures_of(workload: Workload, shares: Float64) -> Float64:
 
 
 def tells_more(
-    everything: FeatureMeasurement, scale: float, departures: Float64, full: float
+    everything: FeatureMeasurement, scale: float, departures: Float64, full: bool
 ) -> bool:
     """Return whether a fit to everything is nearer to the answers than what stands out tells.
 
-    It is where columns are full (`_FULL`) or queries are longer than pairs, and the middle one of
+    It is where columns are full or queries are longer than pairs, and the middle one of
     the errors that fits were seen to leave (`MEAN_ERROR`) is not far above that of independent
     columns (`_ABOVE`).
 
@@ -88,11 +88,16 @@ def tells_more(
     departures
         Of the answers from independence (`departures_of`).
     full
-        How full columns are (`fullness`).
+        Whether columns are full (`are_full`).
     """
     left = MEAN_ERROR[1] * scale * everything.mean_deviation
     longer = everything.strategy.features.bits.shape[1] > 2
-    return (full > _FULL or longer) and bool(left < _ABOVE * departures.mean())
+    return (full or longer) and bool(left < _ABOVE * departures.mean())
+
+
+def are_full(features: Features, looked: Features, shares: Float64) -> bool:
+    """Return whether columns are full, by their shares: see `fullness` for the parameters."""
+    return fullness(features, looked, shares) > _FULL
 
 
 def fullness(features: Features, looked: Features, shares: Float64) -> float:

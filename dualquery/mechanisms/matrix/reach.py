@@ -1,8 +1,8 @@
 """How far a fit's answers may be from the noisy ones before the fit is at fault, not the noise.
 
-A fit errs where there is much to err about: answers near 0 or 1 hardly, others by more than the
-noise at large budgets. So answers of about the same size are judged together, apart from others.
-Post-processing, all of it.
+Single answers tell it where they are too far away for noise. And a fit errs where there is much to
+err about, answers near 0 or 1 hardly, others by more than the noise at large budgets: answers of
+about the same size tell it together. Post-processing, all of it.
 """
 
 from __future__ import annotations
@@ -39,16 +39,14 @@ def move_near(
     trial
         Of the same fit, where there is one.
     """
-    group = _groups(np.minimum(fitted, 1.0 - fitted))
     distances = np.divide(
         np.abs(fitted - unbiased), deviations, out=np.zeros_like(fitted), where=deviations > 0
     )
-    in_order = distances[np.argsort(group, kind="stable")]
-    of_groups = np.split(in_order, np.cumsum(np.bincount(group))[:-1])
-    reach = np.array([by_outliers(each) for each in of_groups])
+    reach = np.full(len(fitted), by_outliers(distances))
     if trial is not None:
-        reach = np.minimum(reach, by_mean_square(distances, deviations, trial, group))
-    furthest = reach[group] * deviations
+        group = _groups(np.minimum(fitted, 1.0 - fitted))
+        reach = np.minimum(reach, by_mean_square(distances, deviations, trial, group)[group])
+    furthest = reach * deviations
     near = np.clip(fitted, unbiased - furthest, unbiased + furthest)
     answers: Float64 = np.clip(near, 0.0, 1.0)
     return answers
@@ -69,7 +67,8 @@ def by_outliers(distances: Float64) -> float:
     ----------
     distances
         float64, shape ``(m,)``, at least 0: of the fit from the noisy answers, in standard
-        deviations of the noise.
+        deviations of the noise. Groups would each have false outliers of their own, so all answers
+        are judged at once.
     """
     from scipy.special import erfc
 

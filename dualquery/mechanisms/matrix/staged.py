@@ -4,7 +4,8 @@ For tables of many binary columns that are nearly empty. Of thousands of columns
 hundreds of thousands of products, nearly all of them as good as known once the columns' shares
 are: a pair of columns cannot be far from independent where one is nearly empty. So the first stage
 measures every column, and the second, with far less noise, the columns and products that the first
-left uncertain.
+left uncertain. Tables whose columns turn out to be full are measured whole (`everything`), or by
+the queries themselves where these are fewer than the columns (`asked`).
 
 **Privacy.** Two Gaussian measurements, adaptively composed. The schedule fixes before any row is
 read that there are two, and the ratio of sensitivity to scale of each. What the second measures is
@@ -25,9 +26,8 @@ not.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,11 +35,10 @@ from numpy.typing import NDArray
 from dualquery.estimates.expected import ExpectedError
 from dualquery.estimates.independence import CORRELATION
 from dualquery.estimates.measurements import CHOSEN, Measurements
+from dualquery.mechanisms.matrix.asked import asks_less, of_queries
 from dualquery.mechanisms.matrix.departures import Departures
 from dualquery.mechanisms.matrix.everything import (
-    departures_of,
     everything,
-    fullness,
     tells_more,
     with_others,
     with_shares,
@@ -64,11 +63,11 @@ from dualquery.mechanisms.matrix.measurement import FeatureMeasurement
 from dualquery.mechanisms.matrix.share_intervals import share_intervals
 from dualquery.mechanisms.matrix.staged_error import error_of_all, error_of_wide
 from dualquery.mechanisms.matrix.staged_mixture import mixture_of
+from dualquery.mechanisms.matrix.stages import Known, TwoStages, measured
 from dualquery.mechanisms.matrix.weighing import weighed_together
 from dualquery.mechanisms.matrix.width import is_wide
 from dualquery.mechanisms.protocol import (
     Budget,
-    Details,
     Mechanism,
     Outcome,
     Plan,
@@ -96,56 +95,13 @@ with shares a and 1 - a of rho, their variances are as d / a and M / (1 - a); th
 a is to 1 - a as the root of d is to that of M. Of 17,770 columns the first stage gets four fifths;
 a fortieth of 100 about which all triples are asked."""
 
+_EQUAL = 0.5
+"""The first stage's part where the second may measure queries themselves. Some answers are told
+best by their columns, others by themselves; with half of the budget for each, none has more than
+1.42 times the noise that it would have with all of it."""
+
 _LARGEST = 2.0 * CORRELATION
 """A departure than which hardly any is expected to be larger: a noise of which is too much."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class TwoStages(Details):
-    """What the two stages measure, with how much noise.
-
-    Parameters
-    ----------
-    expansion
-        The queries as sums of features, products of signs; of frequent items a stand-in.
-    looked
-        What the first stage measures: features of one column.
-    full
-        What the second stage measures if that is everything; None where it cannot be.
-    neighbours, sensitivity
-        What neighbouring tables differ in, and the L2 distance between the sums of these features
-        of two of them.
-    scale
-        Standard deviation of the noise on these sums.
-    ratio
-        Sensitivity over scale of the second stage.
-    deviation
-        Standard deviation of a column's share after the first stage.
-    records
-        Number of synthetic records.
-    """
-
-    expansion: Expansion = field(compare=False)
-    looked: Features = field(compare=False)
-    full: FeatureMeasurement | None = field(compare=False)
-    neighbours: Neighbours
-    sensitivity: float
-    scale: float
-    ratio: float
-    deviation: float
-    records: int
-
-    def parameters(self) -> Mapping[str, Any]:
-        """Return the noise of both stages."""
-        return {
-            "features": len(self.expansion.features),
-            "neighbours": self.neighbours.value,
-            "sensitivity": self.sensitivity,
-            "scale": self.scale,
-            "second_ratio": self.ratio,
-            "deviation": self.deviation,
-            "records": self.records,
-        }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -184,9 +140,12 @@ class Staged(Mechanism[TwoStages]):
         looked = Features(bits, features.domain)
         sensitivity = alike(looked, budget.neighbours).sensitivity
 
-        full = everything(task.workload, expansion, budget.neighbours)
+        directly = task.frequent is None and asks_less(
+            task.workload, looked, sensitivity, budget.neighbours
+        )
+        full = None if directly else everything(task.workload, expansion, budget.neighbours)
         others = _SECOND if full is None else _worth_at_most(len(features), budget, task.n)
-        part = 1.0 / (1.0 + math.sqrt(others / len(looked)))
+        part = _EQUAL if directly else 1.0 / (1.0 + math.sqrt(others / len(looked)))
 
         def schedule_of(rho: float) -> tuple[GaussianNoise, GaussianNoise]:
             first, second = (math.sqrt(2.0 * share * rho) for share in (part, 1.0 - part))
@@ -202,6 +161,7 @@ class Staged(Mechanism[TwoStages]):
                 expansion=expansion,
                 looked=looked,
                 full=full,
+                directly=directly,
                 neighbours=budget.neighbours,
                 sensitivity=sensitivity,
                 scale=first.scale,
@@ -209,7 +169,7 @@ class Staged(Mechanism[TwoStages]):
                 deviation=float(in_shares(looked).min() * first.scale / task.n),
                 records=self.records or task.default_records,
             ),
-            needs_answers=False,
+            needs_answers=directly,
         )
 
     def expected_error(self, task: Task, plan: Plan[TwoStages]) -> ExpectedError | None:
@@ -227,7 +187,7 @@ class Staged(Mechanism[TwoStages]):
         return bytes_on_features(task)
 
     def run(self, task: Task, plan: Plan[TwoStages], curator: Curator, session: Session) -> Outcome:
-        """Look at the columns; then at what stands out, or at everything; and answer."""
+        """Look at the columns; then at queries, everything, or what stands out; and answer."""
         planned, n = plan.details, task.n
         columns = alike(planned.looked, planned.neighbours)
         seen = look(curator, columns, planned.scale, n)
@@ -238,11 +198,13 @@ class Staged(Mechanism[TwoStages]):
             expansion = Expansion.of(workload)
             full = everything(workload, expansion, planned.neighbours)
         known = Known(planned, n, workload, expansion, first, *first.posterior())
-        if full is not None and tells_more(
+        if planned.directly and known.columns_full:
+            outcome = of_queries(known, curator, session)
+        elif full is not None and tells_more(
             full,
             scale_for(full.sensitivity, planned.ratio) / n,
             known.departures,
-            fullness(full.strategy.features, planned.looked, known.shares),
+            known.columns_full,
         ):
             outcome = _of_everything(known, full, curator, session)
         else:
@@ -252,47 +214,10 @@ class Staged(Mechanism[TwoStages]):
         looked = Measurements.of_features(planned.looked, seen, planned.scale / n)
         return replace(
             outcome,
-            trace=(_measured(1, len(planned.looked)), *outcome.trace),
+            trace=(measured(1, columns=len(planned.looked)), *outcome.trace),
             measurements=Measurements.joined((looked, outcome.measurements)),
             workload=None if task.frequent is None else workload,
         )
-
-
-@dataclass(frozen=True, eq=False)
-class Known:
-    """What is known between the stages.
-
-    Parameters
-    ----------
-    planned, n
-        What was planned, and the number of rows.
-    workload, expansion
-        The queries, and what they are made of.
-    first
-        The first stage's noisy shares.
-    shares, uncertain
-        float64, one each: what these are likely to be, and what that may be off.
-    """
-
-    planned: TwoStages
-    n: int
-    workload: Workload
-    expansion: Expansion
-    first: Shares
-    shares: Float64
-    uncertain: Float64
-
-    @property
-    def by_bit(self) -> Float64:
-        """The shares, 0 of bits that were not looked at: float64, shape ``(bits,)``."""
-        shares = np.zeros(self.workload.domain.bits)
-        shares[self.first.bits] = self.shares
-        return shares
-
-    @property
-    def departures(self) -> Float64:
-        """By how much each answer may differ from that of independent columns."""
-        return departures_of(self.workload, self.by_bit)
 
 
 def _of_what_stands_out(
@@ -317,8 +242,7 @@ def _of_what_stands_out(
         others,
         apart,
     )
-    measured = Features(side_by_side(others, weighed), domain)
-    strategy = alike(measured, planned.neighbours)
+    strategy = alike(Features(side_by_side(others, weighed), domain), planned.neighbours)
     scale = scale_for(strategy.sensitivity, planned.ratio)
     noisy = look(curator, strategy, scale, n)
 
@@ -342,7 +266,9 @@ def _of_what_stands_out(
     return Outcome(
         answers=np.clip(known.expansion.answers(model), 0.0, 1.0),
         records=mixture.sample(planned.records, generator),
-        trace=(_measured(2, int(single.sum()), len(products), len(weighed)),),
+        trace=(
+            measured(2, columns=int(single.sum()), products=len(products), weighed=len(weighed)),
+        ),
         intervals=share_intervals(
             known.workload, known.first, second, planned.neighbours, chosen=found
         ),
@@ -365,9 +291,9 @@ def _of_everything(
     )
     assert isinstance(fitted.model, ProductMixture)
     asked = np.unique(known.workload.literals[known.workload.literals >= 0] >> 1)
-    model = with_others(fitted.model, asked, known.by_bit)
+    model = with_others(fitted.model, asked, known.shares_at_bits)
     columns = len(singles_of(full.strategy.features))
-    stage = _measured(2, columns, len(full.scales) - columns)
+    stage = measured(2, columns=columns, products=len(full.scales) - columns)
     return Outcome(
         answers=fitted.answers,
         records=model.sample(planned.records, generator),
@@ -376,11 +302,6 @@ def _of_everything(
         measurements=drawn.kept(),
         model=model,
     )
-
-
-def _measured(stage: int, columns: int, products: int = 0, weighed: int = 0) -> Mapping[str, int]:
-    """Return a trace entry: how many features of each kind a stage measured."""
-    return {"stage": stage, "columns": columns, "products": products, "weighed": weighed}
 
 
 def _worth_at_most(features: int, budget: Budget, n: int) -> float:

@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import operator
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.privacy.neighbours import Neighbours
+from dualquery.queries.conjunctions import Workload
 from dualquery.queries.family import Statistic
 from dualquery.room.exact import Exact, Numbers
 from dualquery.room.private_data import PrivateData, as_conjunctions
@@ -55,17 +57,21 @@ class SomeQueries:
 
     def moves(self, queries: Statistic, neighbours: Neighbours) -> Moves:
         """Return how the counts of these queries move."""
-        return count_moves(as_conjunctions(queries).take(self.positions), neighbours)
+        return count_moves(self._of(as_conjunctions(queries)), neighbours)
 
     def exact(self, data: PrivateData) -> Exact:
         """Return the counts, of complements where these hold on fewer records."""
-        part = data.conjunctions.take(self.positions)
+        part = self._of(data.conjunctions)
         counts = _contributed(data, part, data.counts[self.positions])
         return Exact(type(self).__name__, counts, count_moves(part, data.neighbours))
 
     def published(self, noisy: Numbers, data: PrivateData) -> Numbers:
         """Return the counts that noisy ones stand for; by public facts."""
-        return _as_counts(data, data.conjunctions.take(self.positions), noisy)
+        return _as_counts(data, self._of(data.conjunctions), noisy)
+
+    def _of(self, queries: Workload) -> Workload:
+        """Return these of some queries; the same object each time, whose bounds are then known."""
+        return _some(queries, self.positions.tobytes())
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +93,12 @@ class OneQuery:
     def published(self, noisy: Numbers, data: PrivateData) -> Numbers:  # noqa: ARG002
         """Return the noisy count as it is."""
         return noisy
+
+
+@lru_cache(maxsize=4)
+def _some(queries: Workload, positions: bytes) -> Workload:
+    """Return the queries at some positions, int64."""
+    return queries.take(np.frombuffer(positions, np.int64))
 
 
 def _contributed(
