@@ -358,8 +358,8 @@ def test_labels_come_in_the_order_of_their_numbers() -> None:
 
 def test_texts_of_equal_numbers_have_one_order() -> None:
     texts = ["0", "00", "000", "0000", "01", "001", "1"]
-    for given in (texts, texts[::-1], sorted(texts, key=len)):
-        column = draft(x=given * 9)["x"].column
+    for shuffled in (texts, texts[::-1], sorted(texts, key=len)):
+        column = draft(x=shuffled * 9)["x"].column
         assert isinstance(column, Categorical)
         assert column.labels == ("0", "00", "000", "0000", "001", "01", "1")
 
