@@ -105,7 +105,7 @@ class SeenValues:
         if len(self.words) > MAX_CATEGORIES:
             what = "values that are not numbers"
             if values.dtype in (pl.Date, pl.Datetime) or starts_with_a_day(self.words):
-                what = "dates (turn dates into a year or a number, dates are not supported)"
+                what = "dates"
             self.refused = f"more than {MAX_CATEGORIES} distinct {what}"
             return
         if not self.many:
