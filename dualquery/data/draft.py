@@ -95,8 +95,9 @@ def _awkward(label: str, faults: Mapping[str, str], exclusion: str) -> BadInputE
     listed = "; ".join(f"column {name!r} has {fault}" for name, fault in faults.items())
     which = "it" if len(faults) == 1 else "them"
     return BadInputError(
-        f"{label}: {listed}; leave {which} out with --columns {shlex.quote(exclusion)}, or declare "
-        "categories in a schema (with outside set to other for the rare ones)"
+        f"{label}: {listed}; make a schema, which can hold dates and the most frequent texts "
+        f"(dualquery schema TABLE --out FILE drafts one), or leave {which} out with --columns "
+        f"{shlex.quote(exclusion)}"
     )
 
 

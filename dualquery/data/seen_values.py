@@ -105,7 +105,7 @@ class SeenValues:
         if len(self.words) > MAX_CATEGORIES:
             what = "values that are not numbers"
             if values.dtype in (pl.Date, pl.Datetime) or starts_with_a_day(self.words):
-                what = "dates (turn dates into a year or a number, dates are not supported)"
+                what = "dates"
             self.refused = f"more than {MAX_CATEGORIES} distinct {what}"
             return
         if not self.many:
@@ -148,13 +148,16 @@ def texts_of(values: pl.Series) -> pl.Series:
     return values.cast(pl.String)
 
 
-def order_of_text(text: str) -> tuple[bool, float, list[str | tuple[int, str]]]:
-    """Return the key that sorts numbers by value and before words, and ``9th`` before ``10th``."""
+def order_of_text(text: str) -> tuple[bool, float, list[str | tuple[int, str]], str]:
+    """Return the key that sorts numbers by value and before words, and ``9th`` before ``10th``.
+
+    No two texts have the same key: ``0`` comes before ``00``.
+    """
     parts: list[str | tuple[int, str]] = [*_DIGITS.split(text)]
     for place in range(1, len(parts), 2):  # digits, as many as there may be: the longer is larger
         number = str(parts[place]).lstrip("0")
         parts[place] = len(number), number
     try:
-        return False, float(text), parts
+        return False, float(text), parts, text
     except ValueError:
-        return True, 0.0, parts
+        return True, 0.0, parts, text

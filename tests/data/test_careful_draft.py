@@ -356,6 +356,14 @@ def test_labels_come_in_the_order_of_their_numbers() -> None:
     assert column.labels == ("0-4", "5-9", "10+")
 
 
+def test_texts_of_equal_numbers_have_one_order() -> None:
+    texts = ["0", "00", "000", "0000", "01", "001", "1"]
+    for shuffled in (texts, texts[::-1], sorted(texts, key=len)):
+        column = draft(x=shuffled * 9)["x"].column
+        assert isinstance(column, Categorical)
+        assert column.labels == ("0", "00", "000", "0000", "001", "01", "1")
+
+
 def test_spellings_in_large_and_small_letters_are_one_category() -> None:
     found = draft(sex=["F", "M", "f", "m", "x"] * 9, one=["No", "no", "NO"] * 15)
     column = found["sex"].column
