@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.data.schema.columns import Binary, Column, Numeric
+from dualquery.data.schema.dates import Dates
 from dualquery.data.schema.within import quantile_between
 from dualquery.questions.boxes import MOST_LITERALS, Box, boxes_of
 from dualquery.questions.columns import (
@@ -16,6 +17,7 @@ from dualquery.questions.columns import (
     allowed_by,
     cuts_told,
     ends_of_range,
+    period_of,
     pieces_of,
     require_numbers,
 )
@@ -343,6 +345,16 @@ class _Compiler:
                 bit = allowed if relation == "=" else frozenset(range(column.bits)) - allowed
                 (value_bit,) = bit
                 return Comparison(name, relation, column.labels[value_bit])
+            case Comparison(name, relation, value):
+                _, column, _ = self.allowed[condition]
+                if isinstance(column, Dates):
+                    return Comparison(name, relation, period_of(column, value))
+                return condition
+            case Between(name, low, high):
+                _, column, _ = self.allowed[condition]
+                if isinstance(column, Dates):
+                    return Between(name, period_of(column, low), period_of(column, high))
+                return condition
             case _:
                 return condition
 

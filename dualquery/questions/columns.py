@@ -222,7 +222,12 @@ def cuts_told(column: Column, literals: Iterable[Allowed]) -> str:
         if all(column.rules[bucket] == "uniform" for bucket in cut)
         else "as the schema says"
     )
-    return f"{column.name} is cut within {labels}, as if its numbers lay {how} there" if cut else ""
+    if not cut:
+        return ""
+    return (
+        f"{column.name} is cut within {labels}, as if its numbers lay {how} there; the interval "
+        "allows for any numbers there"
+    )
 
 
 def _equal(column: Column, text: str) -> Allowed:
@@ -340,6 +345,11 @@ def _number(column: Column, text: str) -> float:
             "begins with < or > needs = before it"
         )
     return found
+
+
+def period_of(column: Dates, text: str) -> str:
+    """Return the label of the period that a date in a range means: ranges are of whole periods."""
+    return column.labels[int(_number(column, text))]
 
 
 def _as_bits(inside: NDArray[np.bool_]) -> int:

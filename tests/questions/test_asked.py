@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dualquery.data.schema.columns import Binary, Categorical, Numeric
+from dualquery.data.schema.dates import Dates
 from dualquery.data.schema.items import ItemSchema
 from dualquery.data.schema.table import TableSchema
 from dualquery.questions.asked import Asked, AskedQuantile, ask
@@ -194,6 +195,28 @@ def test_a_negative_worth_has_the_other_bound() -> None:
 )
 def test_the_canonical_text_shows_what_a_value_stands_for(text: str, shown: str) -> None:
     assert ask(read_question(text, SCHEMA), SCHEMA).text == shown
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("since>=2022-02-15", "since>=2022-Q1"),
+        ("not since<2022-05-01", "not since<2022-Q2"),
+        ("since between 2022-02-01 and 2022-Q3", "since between 2022-Q1 and 2022-Q3"),
+        ("since=2022-12-31", "since=2022-Q4"),
+    ],
+)
+def test_dates_in_a_range_are_shown_as_the_periods_that_they_stand_for(
+    text: str, shown: str
+) -> None:
+    schema = TableSchema((Dates("since", "quarter", "2022-01-01", "2022-12-31"),), declared=True)
+    asked = ask(read_question(text, schema), schema)
+    assert asked.text == shown
+    again = ask(read_question(shown, schema), schema)
+    every = np.arange(4)[:, None]
+    np.testing.assert_array_equal(
+        asked.numerator.low.on_values(every), again.numerator.low.on_values(every)
+    )
 
 
 @pytest.mark.parametrize(

@@ -126,7 +126,7 @@ def shortened(values: NDArray[np.float64], ends: tuple[float, float]) -> NDArray
     What is drawn is not known any better, and 855.4 is easier to read than 855.3509172983303.
     """
     length = ends[1] / 2 - ends[0] / 2
-    if not length > 0:
+    if not length > 1e-290:  # too short for decimals
         return values
     decimals = 3 - math.floor(math.log10(length))
     found = np.round(values, decimals)
