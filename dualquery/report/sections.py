@@ -140,7 +140,8 @@ def associations(release: Release, found: Pairs | None) -> Html:
     words = element(
         "p",
         "Cramér's V in the synthetic records: 0 where two columns are independent, 1 where one "
-        f"tells the other. {doubt}",
+        "tells the other. Values that are rarer than 1 in 1,000 rows do not count. "
+        f"{doubt}",
     )
     if len(found.columns) > MATRIX_COLUMNS:
         return joined([words, strongest])
