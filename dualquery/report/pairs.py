@@ -106,6 +106,7 @@ def pairs(release: Release, known: Shares) -> Pairs | None:
     noise_known = bool(measured.any())
     if noise_known:
         telling &= off > least  # and about which something was measured
+    np.fill_diagonal(telling, False)
     strength = np.sqrt(np.clip(sums / degrees, 0, 1))
     return Pairs(columns, strength, telling, noise_known)
 

@@ -156,17 +156,18 @@ def _matrix(names: Sequence[str], found: Pairs) -> Html:
         for j in range(len(names)):
             value = float(found.strength[i, j])
             shown = "" if i == j else f"{value:.2f}".removeprefix("0")
-            strong = f"background:rgba(var(--heat),{HEAT * value:.2f})"
-            strong = strong if found.telling[i, j] and i != j else ""
+            strong = ""
+            if found.telling[i, j]:
+                strong = f"background:rgba(var(--heat),{HEAT * value:.2f})"
+            elif i != j:
+                shown = f"({shown})"
             cells.append(element("td", shown, class_="heat", style=strong))
         rows.append(element("tr", element("th", f"{i + 1} {name}", scope="row"), *cells))
     header = (element("th", each, scope="col") for each in ("column", *numbers))
     return element(
         "details",
         element("summary", "All pairs"),
-        element(
-            "p", "Of pairs without colour, chance or noise alone may be the reason.", class_="soft"
-        ),
+        element("p", "In parentheses: what chance or noise alone may explain.", class_="soft"),
         element(
             "div",
             element(
