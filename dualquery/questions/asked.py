@@ -15,13 +15,13 @@ from dualquery.questions.boxes import MOST_LITERALS, Box, boxes_of
 from dualquery.questions.columns import (
     Allowed,
     allowed_by,
-    cuts_told,
     ends_of_range,
     period_of,
     pieces_of,
     require_numbers,
 )
 from dualquery.questions.forms import Bounds, LinearForm
+from dualquery.questions.remarks import on_cuts, on_what_lies_beyond
 from dualquery.questions.syntax import (
     COUNT,
     QUANTILE,
@@ -175,7 +175,11 @@ class _Compiler:
         self.columns = columns
         self.pieces = {c: pieces_of(column, named[c]) for c, column in columns.items()}
         self.whole = {c: pieces.every for c, pieces in self.pieces.items()}
-        told = (cuts_told(column, named[c]) for c, column in columns.items())
+        told = [
+            remark(column, named[c])
+            for remark in (on_cuts, on_what_lies_beyond)
+            for c, column in columns.items()
+        ]
         self.remark = "; ".join(filter(None, told))
         self.question = self._canonical_question(question)
         self.text = print_question(self.question)

@@ -209,27 +209,6 @@ def require_numbers(column: Column, what: str) -> None:
         )
 
 
-def cuts_told(column: Column, literals: Iterable[Allowed]) -> str:
-    """Return a remark on the buckets that ranges cut; empty if they cut none."""
-    if not isinstance(column, Numeric):
-        return ""
-    pieces = pieces_of(column, literals)
-    parts = np.bincount(pieces.value)
-    cut = np.flatnonzero(parts > 1).tolist()
-    labels = ", ".join(column.labels[bucket] for bucket in cut)
-    how = (
-        "evenly"
-        if all(column.rules[bucket] == "uniform" for bucket in cut)
-        else "as the schema says"
-    )
-    if not cut:
-        return ""
-    return (
-        f"{column.name} is cut within {labels}, as if its numbers lay {how} there; the interval "
-        "allows for any numbers there"
-    )
-
-
 def _equal(column: Column, text: str) -> Allowed:
     """Return what ``column=text`` means: a value, or else a range with both ends inside."""
     try:

@@ -344,3 +344,13 @@ def test_quantiles_and_cuts_heed_how_the_schema_says_that_numbers_lie() -> None:
     assert weights.tolist() == [0.0, 0.0, 0.25, 1.0]
     assert cut.numerator.low.terms[0][0].tolist() == [0.0, 0.0, 0.0, 1.0]
     assert "as the schema says" in cut.remark
+
+
+@pytest.mark.parametrize(("text", "told"), [("x>30", True), ("x<-1", True), ("x>5", False)])
+def test_it_is_said_where_numbers_beyond_the_edges_count(text: str, told: bool) -> None:
+    for outside in ("clip", "error"):
+        schema = TableSchema((Numeric("x", (0.0, 5.0, 20.0), outside=outside),), declared=True)
+        remark = ask(read_question(text, schema), schema).remark
+        assert ("below 0 and above 20 count as in the nearest" in remark) == (
+            told and outside == "clip"
+        )
