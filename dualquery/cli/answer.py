@@ -94,6 +94,12 @@ def _shown(line: dict[str, Any]) -> str:
     shown = asked if asked == answered else f"{asked}\tanswered: {answered}"
     if line["low"] is not None:
         low, high = line["low"], line["high"]
-        shown += f"\t{line['level']:.0%} interval of the truth: {low:.6f} to {high:.6f}"
-    number = "-" if line["answer"] is None else f"{line['answer']:.6f}"
+        shown += f"\t{line['level']:.0%} interval of the truth: {_number(low)} to {_number(high)}"
+    number = "-" if line["answer"] is None else _number(line["answer"])
     return f"{number}\t{line['source']}\t{shown}"
+
+
+def _number(value: float) -> str:
+    """Return a share with six decimals, and a number above 10 with six digits or more."""
+    before = len(str(int(abs(value))))
+    return f"{value:.{max(6 - before, 0) if before > 1 else 6}f}"

@@ -9,17 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.data.schema.columns import Binary, Column, Numeric
+from dualquery.data.schema.dates import Dates
 from dualquery.data.schema.within import quantile_between
 from dualquery.questions.boxes import MOST_LITERALS, Box, boxes_of
 from dualquery.questions.columns import (
     Allowed,
     allowed_by,
-    cuts_told,
     ends_of_range,
+    period_of,
     pieces_of,
     require_numbers,
 )
 from dualquery.questions.forms import Bounds, LinearForm
+from dualquery.questions.remarks import on_cuts, on_what_lies_beyond
 from dualquery.questions.syntax import (
     COUNT,
     QUANTILE,
@@ -173,7 +175,11 @@ class _Compiler:
         self.columns = columns
         self.pieces = {c: pieces_of(column, named[c]) for c, column in columns.items()}
         self.whole = {c: pieces.every for c, pieces in self.pieces.items()}
-        told = (cuts_told(column, named[c]) for c, column in columns.items())
+        told = [
+            remark(column, named[c])
+            for remark in (on_cuts, on_what_lies_beyond)
+            for c, column in columns.items()
+        ]
         self.remark = "; ".join(filter(None, told))
         self.question = self._canonical_question(question)
         self.text = print_question(self.question)
@@ -343,6 +349,16 @@ class _Compiler:
                 bit = allowed if relation == "=" else frozenset(range(column.bits)) - allowed
                 (value_bit,) = bit
                 return Comparison(name, relation, column.labels[value_bit])
+            case Comparison(name, relation, value):
+                _, column, _ = self.allowed[condition]
+                if isinstance(column, Dates):
+                    return Comparison(name, relation, period_of(column, value))
+                return condition
+            case Between(name, low, high):
+                _, column, _ = self.allowed[condition]
+                if isinstance(column, Dates):
+                    return Between(name, period_of(column, low), period_of(column, high))
+                return condition
             case _:
                 return condition
 

@@ -209,22 +209,6 @@ def require_numbers(column: Column, what: str) -> None:
         )
 
 
-def cuts_told(column: Column, literals: Iterable[Allowed]) -> str:
-    """Return a remark on the buckets that ranges cut; empty if they cut none."""
-    if not isinstance(column, Numeric):
-        return ""
-    pieces = pieces_of(column, literals)
-    parts = np.bincount(pieces.value)
-    cut = np.flatnonzero(parts > 1).tolist()
-    labels = ", ".join(column.labels[bucket] for bucket in cut)
-    how = (
-        "evenly"
-        if all(column.rules[bucket] == "uniform" for bucket in cut)
-        else "as the schema says"
-    )
-    return f"{column.name} is cut within {labels}, as if its numbers lay {how} there" if cut else ""
-
-
 def _equal(column: Column, text: str) -> Allowed:
     """Return what ``column=text`` means: a value, or else a range with both ends inside."""
     try:
@@ -340,6 +324,11 @@ def _number(column: Column, text: str) -> float:
             "begins with < or > needs = before it"
         )
     return found
+
+
+def period_of(column: Dates, text: str) -> str:
+    """Return the label of the period that a date in a range means: ranges are of whole periods."""
+    return column.labels[int(_number(column, text))]
 
 
 def _as_bits(inside: NDArray[np.bool_]) -> int:

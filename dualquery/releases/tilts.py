@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.data.schema.columns import Numeric
-from dualquery.data.schema.within import quantile_between
+from dualquery.data.schema.within import quantile_between, shortened
 
 Float64 = NDArray[np.float64]
 
@@ -94,11 +94,12 @@ class Tilt:
         else:
             tilt = float(brentq(excess, -_MOST, _MOST))
         drawn = []
-        for rule, own, parts in zip(column.rules, self.numbers, self._weights(tilt), strict=True):
+        lines = zip(column.rules, column.bounds, self.numbers, self._weights(tilt), strict=True)
+        for rule, ends, own, parts in lines:
             reached = parts.cumsum()
             if isinstance(rule, str):
                 found = np.interp(self.levels, reached - parts / 2.0, own)
-                found = np.rint(found) if column.integer else found
+                found = np.rint(found) if column.integer else shortened(found, ends)
             else:
                 found = own[np.searchsorted(reached, self.levels).clip(max=_NUMBERS - 1)]
             drawn.append(tuple(found.tolist()))

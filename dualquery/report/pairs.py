@@ -23,6 +23,9 @@ MOST_RECORDS = 20_000
 _EXPECTED = 5
 """Records that must be expected in the rarest cell of two binary columns."""
 
+_RARE = 0.001
+"""Values of a column that are rarer do not count: two that meet once would look like a tie."""
+
 _WRONG = 0.05
 """The chance that of all pairs, were they independent, one is more than noise explains."""
 
@@ -81,12 +84,14 @@ def pairs(release: Release, known: Shares) -> Pairs | None:
     bits = np.flatnonzero(np.isin(domain.column_of_bit, columns))
     if len(bits) > 2 * MOST_BITS:
         return None
-    some = records[:MOST_RECORDS, bits].astype(np.float32)
+    # Evenly over all: equal records may stand together.
+    some = records[:: -(-len(records) // MOST_RECORDS), bits].astype(np.float32)
     single = domain.sizes[domain.column_of_bit[bits]] == 1
     # A binary column has the cells "1" and "0"; its second cell follows from the first.
     together = some.T @ some / len(some)
     share = np.diag(together).astype(np.float64)
     owner = np.searchsorted(columns, domain.column_of_bit[bits])
+    share[~single & (share < _RARE)] = 0.0
     chi = _chi_squares(together.astype(np.float64), share, single)
     sums = np.zeros((len(columns), len(columns)))
     np.add.at(sums, (owner[:, None], owner[None, :]), chi)
@@ -101,6 +106,7 @@ def pairs(release: Release, known: Shares) -> Pairs | None:
     noise_known = bool(measured.any())
     if noise_known:
         telling &= off > least  # and about which something was measured
+    np.fill_diagonal(telling, False)
     strength = np.sqrt(np.clip(sums / degrees, 0, 1))
     return Pairs(columns, strength, telling, noise_known)
 

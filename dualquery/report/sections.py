@@ -140,7 +140,8 @@ def associations(release: Release, found: Pairs | None) -> Html:
     words = element(
         "p",
         "Cramér's V in the synthetic records: 0 where two columns are independent, 1 where one "
-        f"tells the other. {doubt}",
+        "tells the other. Values that are rarer than 1 in 1,000 rows do not count. "
+        f"{doubt}",
     )
     if len(found.columns) > MATRIX_COLUMNS:
         return joined([words, strongest])
@@ -155,17 +156,18 @@ def _matrix(names: Sequence[str], found: Pairs) -> Html:
         for j in range(len(names)):
             value = float(found.strength[i, j])
             shown = "" if i == j else f"{value:.2f}".removeprefix("0")
-            strong = f"background:rgba(var(--heat),{HEAT * value:.2f})"
-            strong = strong if found.telling[i, j] and i != j else ""
+            strong = ""
+            if found.telling[i, j]:
+                strong = f"background:rgba(var(--heat),{HEAT * value:.2f})"
+            elif i != j:
+                shown = f"({shown})"
             cells.append(element("td", shown, class_="heat", style=strong))
         rows.append(element("tr", element("th", f"{i + 1} {name}", scope="row"), *cells))
     header = (element("th", each, scope="col") for each in ("column", *numbers))
     return element(
         "details",
         element("summary", "All pairs"),
-        element(
-            "p", "Of pairs without colour, chance or noise alone may be the reason.", class_="soft"
-        ),
+        element("p", "In parentheses: what chance or noise alone may explain.", class_="soft"),
         element(
             "div",
             element(

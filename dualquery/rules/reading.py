@@ -17,8 +17,9 @@ from dualquery.data.schema.orders import read_order
 from dualquery.data.schema.rules import Follows, Rule, rule_text
 from dualquery.data.schema.table import TableSchema
 from dualquery.questions.boxes import Box, boxes_of
-from dualquery.questions.columns import allowed_by, cuts_told, pieces_of, values_of
+from dualquery.questions.columns import allowed_by, pieces_of, values_of
 from dualquery.questions.plain import read_question
+from dualquery.questions.remarks import on_cuts
 from dualquery.questions.syntax import (
     SHARE,
     Among,
@@ -236,7 +237,7 @@ def _of_condition(condition: Condition, schema: TableSchema) -> Iterator[Box]:
         own = {each: allowed_by(each, column) for each in literals if each.column == name}
         for each in own:
             _require_whole_buckets(each, column)
-        if cut := cuts_told(column, own.values()):
+        if cut := on_cuts(column, own.values()):
             cut = cut.partition(", as if")[0]
             raise BadInputError(
                 f"{cut}: a rule is about whole buckets; add the number to the column's edges, or "

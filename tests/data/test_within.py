@@ -158,3 +158,20 @@ def test_rules_that_cannot_be_are_refused(within, message) -> None:
     fields = {"name": "x", "kind": "numeric", "edges": [0, 5, 10], "integer": True}
     with pytest.raises(BadInputError, match=message):
         column_from_dict({**fields, "within": within})
+
+
+@pytest.mark.parametrize("edges", [(0, 3, 50, 2e6), (-7.5, 0.25, 0.250001), (1e-9, 2e-9, 1e300)])
+@pytest.mark.parametrize("within", ["uniform", "log-uniform"])
+def test_drawn_numbers_are_short_and_lie_in_their_buckets(edges: tuple, within: str) -> None:
+    edges = tuple(abs(edge) + 1e-12 if within == "log-uniform" else edge for edge in edges)
+    column = Numeric("x", tuple(sorted(map(float, edges))), within=within)
+    buckets = np.repeat(np.arange(column.buckets), 4_000)
+    values = column.draw(buckets, np.random.default_rng(0))
+    low, high = np.array(column.bounds)[buckets].T
+    assert ((low <= values) & (values <= high)).all()
+    for bucket in range(column.buckets):
+        inside = (values > low) & (values < high) & (buckets == bucket)
+        step = 10.0 ** -(3 - math.floor(math.log10((high - low)[bucket * 4_000] / 2)))
+        steps = values[inside] / step
+        np.testing.assert_allclose(steps, np.rint(steps), rtol=1e-9)
+        assert len(np.unique(steps)) > 10 or within == "log-uniform"

@@ -79,6 +79,20 @@ def test_targets_are_rounded_in_every_cell_of_every_pair() -> None:
     assert again.shape == (0, DOMAIN.columns)
 
 
+def test_targets_are_rounded_among_records_of_like_chances() -> None:
+    """In any range of chances off by 42 at most; taken in any order they would be off by 430."""
+    generator = np.random.default_rng(6)
+    domain = Domain(np.array([0, 10, 20, 30, 40, 50, 52]))  # most records have a row of their own
+    pairs = np.array([[first, second] for second in range(1, 5) for first in range(second)])
+    coefficients = generator.normal(0, 0.3, (1_000, 2)).astype(np.float32)
+    chances = np.repeat([0.1, 0.5], [50, 2])[:, None].astype(np.float32)
+    model = LabelledMixture(domain, np.ones(1), chances, np.array(5), pairs, coefficients)
+    values = column_values(model.sample(20_000, generator), domain)
+    chance = model.chances_of_target(values)[:, 1]
+    owed = np.cumsum((chance - values[:, 5])[np.argsort(chance, kind="stable")])
+    assert np.abs(owed).max() < 100
+
+
 def test_a_target_goes_where_it_leaves_least_owed() -> None:
     """Against the definition: the value after which the squares add up to least."""
     generator = np.random.default_rng(5)

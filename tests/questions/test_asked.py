@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dualquery.data.schema.columns import Binary, Categorical, Numeric
+from dualquery.data.schema.dates import Dates
 from dualquery.data.schema.items import ItemSchema
 from dualquery.data.schema.table import TableSchema
 from dualquery.questions.asked import Asked, AskedQuantile, ask
@@ -197,6 +198,28 @@ def test_the_canonical_text_shows_what_a_value_stands_for(text: str, shown: str)
 
 
 @pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("since>=2022-02-15", "since>=2022-Q1"),
+        ("not since<2022-05-01", "not since<2022-Q2"),
+        ("since between 2022-02-01 and 2022-Q3", "since between 2022-Q1 and 2022-Q3"),
+        ("since=2022-12-31", "since=2022-Q4"),
+    ],
+)
+def test_dates_in_a_range_are_shown_as_the_periods_that_they_stand_for(
+    text: str, shown: str
+) -> None:
+    schema = TableSchema((Dates("since", "quarter", "2022-01-01", "2022-12-31"),), declared=True)
+    asked = ask(read_question(text, schema), schema)
+    assert asked.text == shown
+    again = ask(read_question(shown, schema), schema)
+    every = np.arange(4)[:, None]
+    np.testing.assert_array_equal(
+        asked.numerator.low.on_values(every), again.numerator.low.on_values(every)
+    )
+
+
+@pytest.mark.parametrize(
     ("text", "message"),
     [
         ("AGE>=3", "there is no column 'AGE'; did you mean 'age'?"),
@@ -321,3 +344,13 @@ def test_quantiles_and_cuts_heed_how_the_schema_says_that_numbers_lie() -> None:
     assert weights.tolist() == [0.0, 0.0, 0.25, 1.0]
     assert cut.numerator.low.terms[0][0].tolist() == [0.0, 0.0, 0.0, 1.0]
     assert "as the schema says" in cut.remark
+
+
+@pytest.mark.parametrize(("text", "told"), [("x>30", True), ("x<-1", True), ("x>5", False)])
+def test_it_is_said_where_numbers_beyond_the_edges_count(text: str, told: bool) -> None:
+    for outside in ("clip", "error"):
+        schema = TableSchema((Numeric("x", (0.0, 5.0, 20.0), outside=outside),), declared=True)
+        remark = ask(read_question(text, schema), schema).remark
+        assert ("below 0 and above 20 count as in the nearest" in remark) == (
+            told and outside == "clip"
+        )

@@ -207,6 +207,27 @@ def test_pairs_that_noise_explains_are_not_listed() -> None:
     assert "chance or noise alone may explain, or that were not measured together" in report(made)
 
 
+def test_rare_values_that_meet_once_tie_no_columns() -> None:
+    """As in the records of a game, of which each comes many times, one after another."""
+    table = pl.DataFrame({name: [0, 1, 2, 3] * 10 for name in "ab"})
+    columns = [{"name": name, "kind": "categorical", "values": [*"0123"]} for name in "ab"]
+    schema = {"columns": columns, "declared": True}
+    made = dualquery.release(table, schema=schema, queries=5, way=1, mechanism="independent")
+    values = np.random.default_rng(2).integers(0, 2, (2_000, 2))
+    values[7], values[9] = (2, 2), (3, 3)
+
+    def strength(one: np.ndarray, other: np.ndarray) -> float:
+        bits = np.eye(4, dtype=np.uint8)
+        records = np.repeat(np.hstack((bits[one], bits[other])), 40, axis=0)
+        released = replace(made, records=records)
+        found = pairs(released, shares(released))
+        assert found is not None
+        return float(found.strength[0, 1])
+
+    assert strength(values[:, 0], values[:, 1]) < 0.1
+    assert strength(values[:, 0], values[:, 0]) == pytest.approx(1.0, abs=0.01)
+
+
 def test_columns_that_were_not_measured_are_called_guesses() -> None:
     released = dualquery.release(
         people(), schema=SCHEMA, queries=20, way=2, mechanism="mwem", epsilon=5

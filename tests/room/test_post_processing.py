@@ -35,12 +35,19 @@ TABLES: dict[str, dict[str, Any]] = {
 MECHANISMS: dict[str, dict[str, Any]] = {
     "laplace": {"delta": 0.0},
     "matrix": {"options": {"steps": 20}},
+    "staged, what stands out": {"mechanism": "staged", "options": {"records": 9}},
+    "staged, everything": {
+        "mechanism": "staged", "options": {"records": 9}, "queries": 4, "query_columns": "flag,sex",
+    },
+    "staged, queries": {
+        "mechanism": "staged", "options": {"records": 9}, "queries": 1, "query_columns": "flag,sex",
+    },
     "independent": {},
     "barak": {"queries": 4, "query_columns": "flag,sex"},
     "mwem": {"options": {"iterations": 3, "start": "independent"}},
     "mwem-sampled": {"options": {"rounds": 2, "population": 300}},
     "dualquery": {"options": {"rounds": 4, "samples": 3, "solver": "local-search"}},
-}
+}  # fmt: skip
 
 
 class Told:
@@ -121,7 +128,11 @@ def timeless(value: Any) -> Any:
 
 @pytest.mark.parametrize("tables", TABLES)
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_neighbours_differ_by_their_draws_alone(mechanism, tables, without_rows) -> None:
+def test_neighbours_differ_by_their_draws_alone(
+    mechanism, tables, without_rows, monkeypatch
+) -> None:
+    if mechanism == "staged, queries":  # those of a few columns, too
+        monkeypatch.setattr("dualquery.mechanisms.matrix.asked.is_wide", lambda _: True)
     asked = {
         "schema": SCHEMA, "queries": 30, "way": 2, "epsilon": 9.0, "delta": 1e-6, "threads": 1,
         "mechanism": mechanism, **TABLES[tables], **MECHANISMS[mechanism],
@@ -132,6 +143,8 @@ def test_neighbours_differ_by_their_draws_alone(mechanism, tables, without_rows)
         told = Told()
         made = dualquery.release(table, progress=told, **asked)
         assert made.privacy.private
+        if (mechanism, tables) == ("staged, queries", "rows replaced"):
+            assert made.trace[1]["queries"] == 1
         found.append(json.dumps([shown(made), told.lines], default=str))
     assert found[0] == found[1]
 

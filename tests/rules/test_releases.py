@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from dataclasses import replace
+from typing import get_args
 
 import numpy as np
 import polars as pl
@@ -21,6 +22,7 @@ from dualquery.releases.folder import Release
 from dualquery.report.facts import shares
 from dualquery.room.private_errors import show_broken_rules
 from dualquery.rules.reading import rules_of
+from mwem.representations import Name
 from tests.tables import SCHEMA, people
 
 RULES = (
@@ -40,9 +42,9 @@ OPTIONS = {
 
 
 def released(mechanism: str, **others) -> Release:
-    options = OPTIONS.get(mechanism)
-    asked = {"schema": RULED, "queries": 80, "way": 2, "seed": 3, **others}
-    return dualquery.release(people(), mechanism=mechanism, options=options, **asked)
+    asked = {"schema": RULED, "queries": 80, "way": 2, "seed": 3}
+    asked |= {"options": OPTIONS.get(mechanism), **others}
+    return dualquery.release(people(), mechanism=mechanism, **asked)
 
 
 def broken(rows: pl.DataFrame) -> int:
@@ -89,6 +91,16 @@ def test_every_mechanism_keeps_the_rules(mechanism: str) -> None:
         assert "forced by the rules of the schema" in line["basis"]
     table = made.answer_table.filter(pl.col("query") == "age=0-25 & job=smith")
     assert table.rows() == [] or table["answer"][0] == table["interval_high"][0] == 0.0
+
+
+@pytest.mark.parametrize("representation", get_args(Name))
+@pytest.mark.parametrize("other", [{}, {"start": "independent"}, {"average": True}])
+def test_every_representation_of_mwem_keeps_the_rules(representation: str, other: dict) -> None:
+    options = {"iterations": 4, "representation": representation, **other}
+    made = released("mwem", options=options)
+    assert broken(made.synthetic) == 0
+    free = released("mwem", options=options, schema=SCHEMA)
+    assert broken(free.synthetic) > 0
 
 
 def test_only_rules_make_a_game_search_twice_a_round(monkeypatch) -> None:

@@ -114,8 +114,26 @@ def drawn(
     # Each end by its part: the distance of two huge ones may be infinite.
     spread = (1.0 - places) * low + places * top
     values = spread if even else np.exp(spread)
-    found: NDArray[np.float64] = np.clip(np.floor(values) if integer else values, *ends)
-    return found
+    if integer:
+        whole: NDArray[np.float64] = np.clip(np.floor(values), *ends)
+        return whole
+    return shortened(values, ends)
+
+
+def shortened(values: NDArray[np.float64], ends: tuple[float, float]) -> NDArray[np.float64]:
+    """Return values of a bucket with as many decimals as cut it into a thousand parts or more.
+
+    What is drawn is not known any better, and 855.4 is easier to read than 855.3509172983303.
+    """
+    length = ends[1] / 2 - ends[0] / 2
+    if not length > 1e-290:  # too short for decimals
+        return values
+    decimals = 3 - math.floor(math.log10(length))
+    found = np.round(values, decimals)
+    # The end of a bucket is the next one's first value.
+    found = np.where(found > ends[1], np.round(found - 10.0**-decimals, decimals), found)
+    inside: NDArray[np.float64] = np.clip(np.where(np.isfinite(found), found, values), *ends)
+    return inside
 
 
 def mean_of(rule: Rule, ends: tuple[float, float], integer: bool) -> float:
