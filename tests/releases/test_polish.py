@@ -10,7 +10,7 @@ from dualquery.data.domain import Domain
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.generate.random import random_conjunctions
 from dualquery.queries.parities import Parities
-from dualquery.releases.polish import _multiplied_out, check_polish, polished
+from dualquery.releases.polish import _multiplied_out, _Search, check_polish, polished
 from dualquery.releases.polish_kernels import change_columns, swap_columns
 from dualquery.runtime.errors import BadInputError
 from tests.cases import all_records, domain_of
@@ -62,6 +62,32 @@ def test_a_change_is_the_best_that_brute_force_finds(way: int, signed: bool) -> 
         assert (now**2).sum() == pytest.approx(best)
         np.testing.assert_allclose(excess[chosen], now, atol=1e-9)
     assert legal(DOMAIN, records)
+
+
+def test_records_near_the_worst_queries_may_mend_them() -> None:
+    """A query that holds too often is mended on records where it holds; else it misses one."""
+    generator = np.random.default_rng(11)
+    queries = workload(3)
+    records = random_records(DOMAIN, 500, generator)
+    answers = queries.answers_on(records)
+    off = np.flatnonzero(looked_at(queries))[:2]
+    answers[off] += [-20.5 / 500, 3.5 / 500]
+    literals = queries.literals[off]
+    missing = (records[:, literals >> 1] == (literals & 1)).sum(axis=2)
+    search = _Search.of(records, queries, answers, generator)
+    near = search.near_worst()
+    assert len(np.unique(near)) == len(near)
+    mends = np.stack((missing[near, 0] == 0, missing[near, 1] == 1))
+    assert mends.any(axis=0).all()
+    # As many as are needed of each, or all there are.
+    assert mends[0].sum() >= min(20, (missing[:, 0] == 0).sum()) > 0
+    assert mends[1].sum() >= 3
+    assert len(near) <= 20 + 3
+    before = search.error
+    visited, changes = search.visit_for_worst(500)
+    assert visited == len(near)
+    assert changes > 0
+    assert search.error < before
 
 
 def test_a_swap_keeps_columns_and_never_makes_it_worse() -> None:
