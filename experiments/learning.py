@@ -124,7 +124,7 @@ def _adult(run: Run) -> tuple[pl.DataFrame, pl.DataFrame, TableSchema, str]:
 
 
 def _generated(rows: int) -> tuple[pl.DataFrame, pl.DataFrame, TableSchema, str]:
-    """Return a table whose target depends on single columns and on pairs, and nobody tuned to."""
+    """Return a table whose target depends on single columns and on pairs."""
     from dualquery.data.schema.columns import Categorical, Numeric
     from dualquery.data.schema.table import TableSchema
 
@@ -193,7 +193,7 @@ RECIPE = Recipe(
     setting=(
         "Area under the curve of scikit-learn's gradient boosting, trained on synthetic records "
         "and tested on real rows that no release has seen: Adult (its complete training rows, its "
-        "own test file, the built-in schema) and a generated table that no setting was chosen by. "
+        "own test file, the built-in schema) and a generated table. "
         "Delta 1/n^2, neighbours replace one row. The quick form has 6,000 of the package's rows."
     ),
     plan=plan,
