@@ -27,7 +27,7 @@ WORKLOADS: Mapping[str, Mapping[str, Any]] = {
 """Three-way, all of them: random conjunctions, and every cell of 64 random marginals."""
 COMPARED = (BEST, OURS, "Gaussian noise", "independent columns", "uniform", "zero record")
 DATA = ("adult", "kdd99", "plants", "pumsb_star", "mushroom")
-RUNS = 5
+RUNS = 3
 SHOWN = 1.0
 """Epsilon of the summary."""
 

@@ -86,7 +86,7 @@ MECHANISMS = [
     Case(
         "staged",
         {"records": 50},
-        trace=frozenset({"stage", "columns", "products", "weighed"}),
+        trace=frozenset({"stage", "columns", "products", "weighed", "queries"}),
         runs_at_delta_0=False,
         accountants=frozenset({"zcdp", "exact"}),
     ),
