@@ -160,8 +160,8 @@ class Intervals:
         return replace(self, basis=basis)
 
 
-def gaussian_half_width(scale: float) -> float:
-    """Return a distance that Gaussian noise leaves with chance 1 - `LEVEL` at most.
+def gaussian_half_width(scale: float, miss: float = 1.0 - LEVEL) -> float:
+    """Return a distance that Gaussian noise leaves with chance ``miss`` at most.
 
     The continuous Gaussian's quantile, and a little for the grid that the noise is drawn on, of
     2^-39 of its scale or less (see `dualquery.room.noise.gaussian`).
@@ -171,7 +171,7 @@ def gaussian_half_width(scale: float) -> float:
     scale
         Standard deviation, in steps; > 0.
     """
-    return NormalDist().inv_cdf((1.0 + LEVEL) / 2.0) * scale * (1.0 + 1e-9)
+    return NormalDist().inv_cdf(1.0 - miss / 2.0) * scale * (1.0 + 1e-9)
 
 
 def laplace_half_width(scale: float, miss: float = 1.0 - LEVEL) -> int:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from dualquery.data.schema.grids import Grid
-from dualquery.estimates.intervals import LEVEL, Intervals
+from dualquery.estimates.intervals import LEVEL, Intervals, gaussian_half_width
 
 if TYPE_CHECKING:
     from dualquery.room.row_count import RowCount
@@ -94,7 +93,7 @@ class BoughtMean:
         A row that is not there counts as the middle of the range (`dualquery.data.schema.grids`).
         """
         if self.noise == "gaussian":
-            half = NormalDist().inv_cdf((1.0 + level) / 2.0) * self.scale * (1.0 + 1e-9)
+            half = gaussian_half_width(self.scale, 1.0 - level)
         else:
             # A whole number k of scale s lies beyond x with a chance below 2 exp(-x / s), whatever
             # s is: it is 2 p^(floor(x) + 1) / (1 + p), with p = exp(-1 / s).

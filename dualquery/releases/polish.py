@@ -187,7 +187,7 @@ class _Search:
         size = len(self.records)
         looked_at = self.generator.choice(size, min(size, _LOOKED_AT), replace=False)
         off = np.where(np.diff(self.asked.made) > 0, np.abs(self.excess), 0.0)
-        worst = np.argsort(-off)[:_WORST]
+        worst = np.argpartition(-off, min(_WORST, len(off)) - 1)[:_WORST]
         literals = self.workload.literals[worst]
         held = self.records[looked_at[:, None, None], literals >> 1] != (literals & 1)
         missing = (~held & (literals >= 0)).sum(axis=2)

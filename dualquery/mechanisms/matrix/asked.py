@@ -10,17 +10,21 @@ measurement. Where columns are nearly empty, a look at columns tells more.
 
 from __future__ import annotations
 
-from statistics import NormalDist
-
 import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.estimates.bounded import bounded_interval
-from dualquery.estimates.intervals import LEVEL, Intervals
+from dualquery.estimates.intervals import LEVEL, Intervals, gaussian_half_width
 from dualquery.estimates.measurements import CHOSEN, Measurements
-from dualquery.mechanisms.matrix.departures import shrunk
-from dualquery.mechanisms.matrix.expansion import literals_of
-from dualquery.mechanisms.matrix.looks import Shares, in_shares, scale_for, worth_measuring
+from dualquery.mechanisms.matrix.departures import products_of_others, shrunk
+from dualquery.mechanisms.matrix.expansion import chances_of_literals, literals_of
+from dualquery.mechanisms.matrix.looks import (
+    Shares,
+    in_shares,
+    means_of,
+    scale_for,
+    worth_measuring,
+)
 from dualquery.mechanisms.matrix.share_intervals import share_intervals
 from dualquery.mechanisms.matrix.staged_mixture import mixture_of
 from dualquery.mechanisms.matrix.stages import Known, measured
@@ -105,12 +109,9 @@ def independent(workload: Workload, shares: Float64, uncertain: Float64) -> tupl
         float64, shape ``(bits,)``: the shares of 1s, and what they may be off.
     """
     bits, negated, possible = literals_of(workload)
-    present = bits >= 0
-    holds = np.where(present, np.where(negated, 1.0 - shares[bits], shares[bits]), 1.0)
-    squared = np.zeros(len(holds))
-    for place in range(workload.way):
-        others = np.delete(holds, place, axis=1).prod(axis=1)
-        squared += np.where(present[:, place], others * uncertain[bits[:, place]], 0.0) ** 2
+    holds = chances_of_literals(bits, negated, shares)
+    off = np.where(bits >= 0, uncertain[bits], 0.0)
+    squared = ((products_of_others(holds) * off) ** 2).sum(axis=1)
     return (
         np.where(possible, holds.prod(axis=1), 0.0),
         np.where(possible, np.sqrt(squared), 0.0),
@@ -120,7 +121,7 @@ def independent(workload: Workload, shares: Float64, uncertain: Float64) -> tupl
 def _of_columns(known: Known, generator: np.random.Generator, session: Session) -> ProductMixture:
     """Return independent columns with the shares as they are known."""
     looked = known.planned.looked
-    factors = np.where(looked.contrasts[:, 0], 1.0 - 2.0 * known.shares, known.shares)
+    factors = means_of(looked, known.shares)
     return mixture_of(
         known.first.bits,
         known.at_bits(factors),
@@ -144,7 +145,7 @@ def _intervals(
     found = share_intervals(
         known.workload, known.first, none, known.planned.neighbours, chosen=False
     )
-    critical = NormalDist().inv_cdf(1.0 - (1.0 - LEVEL) / 4.0) * (1.0 + 1e-9)
+    critical = gaussian_half_width(1.0, (1.0 - LEVEL) / 2.0)
     spread = np.full(len(chosen), deviation)
     found.lower[chosen], found.upper[chosen] = bounded_interval(noisy, spread, critical, 0.0, 1.0)
     return Intervals(

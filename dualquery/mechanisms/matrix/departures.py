@@ -190,9 +190,7 @@ class Departures:
 
     def _effects(self, bits: NDArray[np.int32]) -> Float64:
         """Return by how much products change with each factor's mean: the others' product."""
-        signs = self._signs(bits)
-        effects = [np.delete(signs, at, axis=1).prod(axis=1) for at in range(bits.shape[1])]
-        return np.stack(effects, axis=1)
+        return products_of_others(self._signs(bits))
 
     def _variances(self, bits: NDArray[np.int32]) -> Float64:
         """Return by how much products of columns' means may be off, as variances."""
@@ -232,6 +230,13 @@ class Departures:
         order = np.argsort(keys)
         wanted = first.astype(np.int64) * count + second
         return pairs[order[np.searchsorted(keys, wanted, sorter=order)]]
+
+
+def products_of_others(factors: Float64) -> Float64:
+    """Return the product of all other factors in the place of each: float64, ``(m, k)``, both."""
+    places = range(factors.shape[1])
+    products = [np.delete(factors, place, axis=1).prod(axis=1) for place in places]
+    return np.stack(products, axis=1)
 
 
 def _over_pairs(bits: NDArray[np.int32], sizes: Float64, rest: Float64) -> Float64:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.estimates.independence import departures
-from dualquery.mechanisms.matrix.expansion import Expansion, literals_of
+from dualquery.mechanisms.matrix.expansion import Expansion, chances_of_literals, literals_of
 from dualquery.mechanisms.matrix.fitting import MEAN_ERROR, Drawn
 from dualquery.mechanisms.matrix.looks import (
     Shares,
@@ -66,8 +66,7 @@ def departures_of(workload: Workload, shares: Float64) -> Float64:
         float64, shape ``(bits,)``: the shares of 1s.
     """
     bits, negated, possible = literals_of(workload)
-    holds = np.where(bits >= 0, np.where(negated, 1.0 - shares[bits], shares[bits]), 1.0)
-    return np.where(possible, departures(holds), 0.0)
+    return np.where(possible, departures(chances_of_literals(bits, negated, shares)), 0.0)
 
 
 def tells_more(

@@ -242,6 +242,17 @@ def _closed(terms: NDArray[np.int32], bits: int) -> NDArray[np.int32]:
     return found
 
 
+def chances_of_literals(
+    bits: NDArray[np.int32], negated: NDArray[np.bool_], shares: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return how often each literal holds, if bits have these shares of 1s.
+
+    float64, shaped as the bits and signs of `literals_of`; 1 for padding.
+    """
+    held = np.where(negated, 1.0 - shares[bits], shares[bits])
+    return np.where(bits >= 0, held, 1.0)
+
+
 def literals_of(
     workload: Workload,
 ) -> tuple[NDArray[np.int32], NDArray[np.bool_], NDArray[np.bool_]]:

@@ -111,6 +111,11 @@ def in_shares(singles: Features) -> Float64:
     return np.where(singles.contrasts[:, 0], 0.5, 1.0)
 
 
+def means_of(singles: Features, shares: Float64) -> Float64:
+    """Return the means of features of one factor whose bits have these shares of 1s."""
+    return np.where(singles.contrasts[:, 0], 1.0 - 2.0 * shares, shares)
+
+
 def expected_departures(
     features: Features, looked: Features, shares: Float64, uncertain: Float64
 ) -> Float64:

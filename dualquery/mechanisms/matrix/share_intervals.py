@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from statistics import NormalDist
-
 import numpy as np
 
-from dualquery.estimates.intervals import LEVEL, Intervals
+from dualquery.estimates.intervals import LEVEL, Intervals, gaussian_half_width
 from dualquery.mechanisms.matrix.expansion import literals_of
 from dualquery.mechanisms.matrix.looks import Shares
 from dualquery.privacy.neighbours import Neighbours
@@ -31,7 +29,7 @@ def share_intervals(
     """
     bits, negated, possible = literals_of(workload)
     miss = (1.0 - LEVEL) / (2 * workload.way)
-    half = NormalDist().inv_cdf(1.0 - miss / 2.0) * (1.0 + 1e-9)
+    half = gaussian_half_width(1.0, miss)
     low, high = np.zeros(workload.domain.bits), np.ones(workload.domain.bits)
     for stage in (first, second):
         at = stage.bits

@@ -55,6 +55,7 @@ from dualquery.mechanisms.matrix.looks import (
     expected_departures,
     in_shares,
     look,
+    means_of,
     scale_for,
     singles_of,
     worth_measuring,
@@ -63,7 +64,7 @@ from dualquery.mechanisms.matrix.measurement import FeatureMeasurement
 from dualquery.mechanisms.matrix.share_intervals import share_intervals
 from dualquery.mechanisms.matrix.staged_error import error_of_all, error_of_wide
 from dualquery.mechanisms.matrix.staged_mixture import mixture_of
-from dualquery.mechanisms.matrix.stages import Known, TwoStages, measured
+from dualquery.mechanisms.matrix.stages import Known, TwoStages, measured, sensitivity_of_sign
 from dualquery.mechanisms.matrix.weighing import weighed_together
 from dualquery.mechanisms.matrix.width import is_wide
 from dualquery.mechanisms.protocol import (
@@ -78,7 +79,6 @@ from dualquery.models.mixture import ProductMixture
 from dualquery.privacy.accountants.choice import best
 from dualquery.privacy.calibrate_noise import calibrate_gaussian_scale, calibrate_rho
 from dualquery.privacy.events import GaussianNoise
-from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.conjunctions import Workload, require_conjunctions
 from dualquery.queries.family import Queries
 from dualquery.room.curator import Curator
@@ -230,14 +230,14 @@ def _of_what_stands_out(
     planned, n, features = known.planned, known.n, known.expansion.features
     domain, looked = features.domain, planned.looked
     expected = expected_departures(features, looked, known.shares, known.uncertain)
-    chosen = worth_measuring(expected, _noise_of_one(planned, n))
+    chosen = worth_measuring(expected, known.noise_of_sign)
     generator = np.random.default_rng(session.public_seed)
     (apart,) = generator.spawn(1)
-    signed, others = looked.contrasts[:, 0], features.bits[chosen]
+    others = features.bits[chosen]
     weighed = weighed_together(
         known.workload,
         known.first,
-        np.where(signed, known.shares, 1.0),
+        np.where(looked.contrasts[:, 0], known.shares, 1.0),
         known.uncertain,
         others,
         apart,
@@ -252,9 +252,8 @@ def _of_what_stands_out(
     again = Features(others[single], domain)
     second = Shares.of(again, own[single], scale / n)
     shares, uncertain = known.first.combined(second).posterior()
-    means, off = np.zeros((2, domain.bits))
-    means[known.first.bits] = np.where(signed, 1.0 - 2.0 * shares, shares)
-    off[known.first.bits] = uncertain / in_shares(looked)
+    means = known.at_bits(means_of(looked, shares))
+    off = known.at_bits(uncertain / in_shares(looked))
     departures = Departures(features, means, off, expected).with_columns(
         chosen[pair], weighed, np.append(own[pair], together), scale / n
     )
@@ -310,18 +309,6 @@ def _worth_at_most(features: int, budget: Budget, n: int) -> float:
     That many have a noise of `_LARGEST`, each.
     """
     scale = calibrate_gaussian_scale(
-        budget.epsilon, budget.delta, _sensitivity_of_one(budget.neighbours), budget.accountant
+        budget.epsilon, budget.delta, sensitivity_of_sign(budget.neighbours), budget.accountant
     )
     return min(float(features), (_LARGEST * n / scale) ** 2)
-
-
-def _noise_of_one(planned: TwoStages, n: int) -> float:
-    """Return the noise of the mean of a sign in the second stage, were it alone."""
-    return _sensitivity_of_one(planned.neighbours) / (planned.ratio * n)
-
-
-def _sensitivity_of_one(neighbours: Neighbours) -> float:
-    """Return that of a sign's sum: 2, or 1 where a row is added or removed, for each row that
-    neighbours differ in.
-    """
-    return neighbours.furthest(2.0, 1.0)

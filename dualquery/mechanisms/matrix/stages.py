@@ -74,6 +74,13 @@ class TwoStages(Details):
         }
 
 
+def sensitivity_of_sign(neighbours: Neighbours) -> float:
+    """Return that of a sign's sum: 2, or 1 where a row is added or removed, for each row that
+    neighbours differ in.
+    """
+    return neighbours.furthest(2.0, 1.0)
+
+
 @dataclass(frozen=True, eq=False)
 class Known:
     """What is known between the stages.
@@ -108,6 +115,12 @@ class Known:
     def shares_at_bits(self) -> Float64:
         """The shares at the columns' bits."""
         return self.at_bits(self.shares)
+
+    @property
+    def noise_of_sign(self) -> float:
+        """Standard deviation of the noise of a sign's mean, were it measured alone."""
+        planned = self.planned
+        return sensitivity_of_sign(planned.neighbours) / (planned.ratio * self.n)
 
     @property
     def noise_of_answer(self) -> float:
