@@ -163,6 +163,8 @@ class _Search:
     made_of: MultipliedOut
     excess: Float64
     generator: np.random.Generator
+    _square: float = np.inf
+    _bold: float = 1.0
     _left: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
 
     @staticmethod
@@ -187,12 +189,15 @@ class _Search:
         """Let queries that are far off count more: go a part of the way to such weights.
 
         Iteratively reweighted least squares: for differences e of root mean square s, least squares
-        by the weights ``1 + e^2 / s^2``, again and again, lead to a small sum of
-        ``e^2 + e^4 / (2 s^2)``.
+        by the weights ``1 + b e^2 / s^2``, again and again, lead to a small sum of
+        ``e^2 + b e^4 / (2 s^2)``. Mending the few must not cost the many: b doubles, up to 1, while
+        s falls, and halves when it has risen.
         """
         square = self.excess**2
+        before, self._square = self._square, max(float(square.mean()), _TINY)
+        self._bold = min(1.0, 2.0 * self._bold) if self._square < before else self._bold / 2.0
         now = self.made_of.asked.weights
-        aim = 1.0 + square / max(float(square.mean()), _TINY)
+        aim = 1.0 + self._bold * square / self._square
         self.made_of.weigh(now + step * (aim - now), self.excess)
 
     def visit_any(self, most: int) -> tuple[int, int]:

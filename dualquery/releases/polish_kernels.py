@@ -25,7 +25,7 @@ _LEAST = 1e-9
 
 
 class Terms(NamedTuple):
-    """Terms by the other bits that must be set for a bit to matter, and the terms of each query.
+    """Terms by the other bits that must be set for a bit to matter: an entry for each bit of each.
 
     Parameters
     ----------
@@ -36,21 +36,18 @@ class Terms(NamedTuple):
     starts
         int64, shape ``(1 + bits + p + 1,)``: the entries of no bit, then of each single bit, then
         of each pair.
-    bit, term
-        int32, shape ``(entries,)``: the bit that matters, and its term.
-    steady
-        float64, shape ``(entries,)``: coefficient of the sum of ``w_q s^2``.
-    slopes
-        float64, shape ``(terms,)``: coefficients of the sum of ``2 w_q e_q s``; kept up to date.
+    bit
+        int32, shape ``(entries,)``: the bit that matters.
+    gains
+        float64, shape ``(entries, 2)``: coefficients of the sums of ``2 w_q e_q s``, kept up to
+        date, and of ``w_q s^2``.
     """
 
     partners: Array
     partner: Array
     starts: Array
     bit: Array
-    term: Array
-    steady: Array
-    slopes: Array
+    gains: Array
 
 
 class Asked(NamedTuple):
@@ -67,11 +64,11 @@ class Asked(NamedTuple):
     others
         int32, shape ``(l, 2)``: codes of the query's other literals, padded on the right with -1.
     made
-        int64, shape ``(m + 1,)``: the terms of each query.
-    term
+        int64, shape ``(m + 1,)``: the entries of each query's terms.
+    entry
         int32: their places.
     coefficient
-        float64: their coefficients, 1 or -1.
+        float64: the coefficients of their terms, 1 or -1.
     weights
         float64, shape ``(m,)``: of the queries.
     """
@@ -81,14 +78,12 @@ class Asked(NamedTuple):
     negated: Array
     others: Array
     made: Array
-    term: Array
+    entry: Array
     coefficient: Array
     weights: Array
 
 
-_TERMS = types.NamedTuple(
-    (int64[::1], int32[::1], int64[::1], int32[::1], int32[::1], float64[::1], float64[::1]), Terms
-)
+_TERMS = types.NamedTuple((int64[::1], int32[::1], int64[::1], int32[::1], float64[:, ::1]), Terms)
 _ASKED = types.NamedTuple(
     (
         int64[::1],
@@ -109,8 +104,8 @@ def _add(terms: Terms, place: int, slope: Array, steady: Array) -> None:
     """Add the entries of one place to what every bit would change."""
     for entry in range(terms.starts[place], terms.starts[place + 1]):
         bit = terms.bit[entry]
-        slope[bit] += terms.slopes[terms.term[entry]]
-        steady[bit] += terms.steady[entry]
+        slope[bit] += terms.gains[entry, 0]
+        steady[bit] += terms.gains[entry, 1]
 
 
 @kernel(types.void(uint8[:], _TERMS, int64[::1], float64[::1], float64[::1]))
@@ -157,7 +152,7 @@ def _enter(query: int, step: float, terms: Terms, asked: Asked, excess: Array) -
     excess[query] += step
     change = 2.0 * step * asked.weights[query]
     for place in range(asked.made[query], asked.made[query + 1]):
-        terms.slopes[asked.term[place]] += asked.coefficient[place] * change
+        terms.gains[asked.entry[place], 0] += asked.coefficient[place] * change
 
 
 @kernel(types.void(uint8[:], int64, float64, _TERMS, _ASKED, float64[::1]))

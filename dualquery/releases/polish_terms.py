@@ -53,12 +53,12 @@ class MultipliedOut:
 
     def weigh(self, weights: Float64, excess: Float64) -> None:
         """Set the weights of the queries, float64, shape ``(m,)``, by how much they are off."""
-        asked, terms = self.asked, self.terms
-        parts = (asked.coefficient, asked.term, asked.made)
-        coefficients = csr_array(parts, (len(weights), len(terms.slopes)))
+        asked, gains = self.asked, self.terms.gains
+        parts = (asked.coefficient, asked.entry, asked.made)
+        coefficients = csr_array(parts, (len(weights), len(gains)))
         asked.weights[:] = weights
-        terms.slopes[:] = coefficients.T @ (2.0 * weights * excess)
-        terms.steady[:] = self.changes @ weights
+        gains[:, 0] = coefficients.T @ (2.0 * weights * excess)
+        gains[:, 1] = self.changes @ weights
 
     @staticmethod
     def of(workload: Workload) -> MultipliedOut:
@@ -87,21 +87,19 @@ class MultipliedOut:
             partner=(pairs % bits).astype(np.int32),
             starts=_starts(place, 1 + bits + len(pairs)),
             bit=products[term, position][order].astype(np.int32),
-            term=term[order].astype(np.int32),
-            steady=np.zeros(len(term)),
-            slopes=np.zeros(len(distinct)),
+            gains=np.zeros((len(term), 2)),
         )
 
-        # A literal's own sign and its term's: the square of a change adds up to its queries.
         entry = np.zeros(products.shape, np.int64)
         entry[term[order], position[order]] = np.arange(len(term))
         use, spot = np.nonzero(codes >= 0)
-        signs = sign[use] * (1.0 - 2.0 * (codes[use, spot] & 1))
-        where = entry[number[use], spot], owner[use]
-        changes = csr_array((signs, where), (len(term), len(literals)))
-
-        by_owner = np.argsort(owner, kind="stable")
-        made = _starts(owner, len(literals)), number[by_owner].astype(np.int32), sign[by_owner]
+        by_owner = np.argsort(owner[use], kind="stable")
+        use, spot = use[by_owner], spot[by_owner]
+        entries, of, signs = entry[number[use], spot], owner[use], sign[use]
+        # A literal's own sign and its term's: the square of a change adds up to its queries.
+        squares = signs * (1.0 - 2.0 * (codes[use, spot] & 1))
+        changes = csr_array((squares, (entries, of)), (len(term), len(literals)))
+        made = _starts(of, len(literals)), entries.astype(np.int32), signs
         return MultipliedOut(terms, _asked(literals, bits, *made), changes)
 
 
@@ -137,7 +135,7 @@ def _asked(
     literals: NDArray[np.int32],
     bits: int,
     made: NDArray[np.int64],
-    term: NDArray[np.int32],
+    entry: NDArray[np.int32],
     coefficient: Float64,
 ) -> Asked:
     """Return the queries by the bits of their literals; weights of 1."""
@@ -151,7 +149,7 @@ def _asked(
         negated=(codes & 1).astype(np.uint8)[order],
         others=np.ascontiguousarray(pad_right(rest)[order][:, :2]),
         made=made,
-        term=term,
+        entry=entry,
         coefficient=coefficient,
         weights=np.ones(len(literals)),
     )

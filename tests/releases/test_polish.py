@@ -85,7 +85,7 @@ def test_what_was_kept_up_to_date_is_what_weighing_again_gives() -> None:
     terms, asked = weighed(queries, weights, excess)
     assert change_columns(records, DOMAIN.offsets, terms, asked, np.arange(50), 3, excess) > 0
     again, _ = weighed(queries, weights, excess)
-    np.testing.assert_allclose(terms.slopes, again.slopes, atol=1e-9)
+    np.testing.assert_allclose(terms.gains, again.gains, atol=1e-9)
 
 
 def test_columns_that_nobody_asks_about_are_left_out() -> None:
