@@ -18,6 +18,7 @@ BUILT_IN: Mapping[str, str] = {
     "auto": "dualquery.mechanisms.auto:Auto",
     "matrix": "dualquery.mechanisms.matrix.mechanism:Matrix",
     "staged": "dualquery.mechanisms.matrix.staged:Staged",
+    "probed": "dualquery.mechanisms.matrix.probed:Probed",
     "dualquery": "dualquery.mechanisms.dualquery.game:DualQuery",
     "mwem": "mwem.mechanism:Mwem",
     "mwem-sampled": "mwem.sampled.mechanism:MwemSampled",
