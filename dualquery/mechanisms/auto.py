@@ -1,14 +1,15 @@
 """`auto`: one mechanism chosen from public facts only, and why.
 
 Conjunctions about a thousand binary columns or more are answered by `staged`, and so are positive
-ones about columns of one bit; others by `matrix`, wherever Gaussian noise is possible. Where
-columns are few, one measurement of everything and a fit tell most. Of thousands of columns most
-hold nearly nothing, and who asks which items come together may ask of items that hardly anyone has:
-only a first look can tell.
+ones about columns of one bit; others, wherever Gaussian noise is possible, by `matrix`, or by
+`probed` where rows are few or the budget is small. Where columns are few and rows are many, one
+measurement of everything and a fit tell most. Of thousands of columns most hold nearly nothing, and
+who asks which items come together may ask of items that hardly anyone has: only a first look can
+tell. Nor is it known of few rows whether there is more to learn than the columns' shares.
 `matrix` measures what a fit learns most from, which is known before any row is read, and has
-smaller errors than the others on nearly all data that were tried (README); of a thousand rows at
-epsilon 0.1, independent columns or uniform answers do better. DualQuery serves pure budgets
-and accountants without Gaussian noise; MWEM serves other families of queries. All make records.
+smaller errors than the others on nearly all data that were tried (README). DualQuery serves pure
+budgets and accountants without Gaussian noise; MWEM serves other families of queries. All make
+records.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ class Choice(Details):
 
 @dataclass(frozen=True, kw_only=True)
 class Auto(Mechanism[Choice]):
-    """Chooses among matrix, staged, dualquery and mwem, and says why."""
+    """Chooses among matrix, staged, probed, dualquery and mwem, and says why."""
 
     name: ClassVar[str] = "auto"
     pure: ClassVar[bool] = False

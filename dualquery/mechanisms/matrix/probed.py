@@ -43,7 +43,13 @@ from dualquery.mechanisms.matrix.dependence import (
 )
 from dualquery.mechanisms.matrix.expansion import MOST_LITERALS, Expansion, bytes_on_features
 from dualquery.mechanisms.matrix.fitting import Drawn, Fitting, fit_mixture
-from dualquery.mechanisms.matrix.looks import Shares, by_precision, look, scale_for
+from dualquery.mechanisms.matrix.looks import (
+    Shares,
+    by_precision,
+    look,
+    scale_for,
+    singles_of,
+)
 from dualquery.mechanisms.matrix.measurement import (
     FeatureMeasurement,
     QueryMeasurement,
@@ -54,6 +60,7 @@ from dualquery.mechanisms.matrix.mixture import MixtureFit
 from dualquery.mechanisms.matrix.product_terms import ProductTerms
 from dualquery.mechanisms.matrix.scales import plan_strategy
 from dualquery.mechanisms.matrix.share_intervals import share_intervals
+from dualquery.mechanisms.matrix.stages import measured
 from dualquery.mechanisms.options import check_whole
 from dualquery.mechanisms.protocol import (
     Budget,
@@ -78,9 +85,12 @@ Float64 = NDArray[np.float64]
 
 _FIRST = 0.2
 """Part of the budget that the first look gets, at most: less where the noise of columns' shares
-hides departures, so that a look at pairs tells little (`_part`)."""
+hides departures, so that a look at pairs tells little."""
 
-_FEW = 0.05
+_LEAST = 0.01
+"""Part of the budget that it gets at least."""
+
+_FEW = 0.1
 """Noise of the columns' shares over expected departures, from which on `auto` looks first."""
 
 _COMPONENTS, _STEPS, _PULL = 64, 600, 0.2
@@ -176,7 +186,7 @@ class Probed(Mechanism[TwoLooks]):
         )
         small = np.flatnonzero((strategy.features.bits >= 0).sum(axis=1) <= 2)
         first = Strategy(strategy.features.part(small), strategy.scales[small], neighbours)
-        part = _FIRST * departures / (departures + columns)
+        part = max(_FIRST * departures / (departures + columns), _LEAST)
 
         def schedule_of(rho: float) -> tuple[GaussianNoise, GaussianNoise]:
             one, two = (math.sqrt(2.0 * share * rho) for share in (part, 1.0 - part))
@@ -235,7 +245,10 @@ class Probed(Mechanism[TwoLooks]):
         kept = Measurements.of_features(planned.first.features, means, seen.deviations)
         return replace(
             outcome,
-            trace=({"stage": 1, "features": len(means)}, *outcome.trace),
+            trace=(
+                measured(1, columns=len(seen.shares.bits), products=len(seen.paired)),
+                *outcome.trace,
+            ),
             measurements=Measurements.joined((kept, outcome.measurements)),
         )
 
@@ -266,7 +279,7 @@ class Seen:
     def shares(self) -> Shares:
         """The noisy shares of single columns."""
         features = self.planned.first.features
-        alone = np.flatnonzero((features.bits >= 0).sum(axis=1) == 1)
+        alone = singles_of(features)
         return shares_of(features.part(alone), self.means[alone], self.deviations[alone])
 
     @cached_property
@@ -329,11 +342,19 @@ def _of_everything(seen: Seen, curator: Curator, session: Session) -> Outcome:
     return Outcome(
         answers=fitted.answers,
         records=fitted.model.sample(planned.records, generator),
-        trace=({"stage": 2, "features": len(drawn.means)}, *fitted.trace),
+        trace=(_measured(full), *fitted.trace),
         intervals=drawn.intervals(seen.workload),
         measurements=drawn.kept(),
         model=fitted.model,
     )
+
+
+def _measured(full: FeatureMeasurement | QueryMeasurement) -> Mapping[str, int]:
+    """Return the trace entry of a second look at everything."""
+    if isinstance(full, QueryMeasurement):
+        return measured(2, queries=len(full.scales))
+    columns = len(singles_of(full.strategy.features))
+    return measured(2, columns=columns, products=len(full.scales) - columns)
 
 
 def _of_columns(seen: Seen, columns: Strategy, curator: Curator, session: Session) -> Outcome:
@@ -353,7 +374,7 @@ def _of_columns(seen: Seen, columns: Strategy, curator: Curator, session: Sessio
     return Outcome(
         answers=pairs.answers(workload, chances),
         records=model.sample(planned.records, generator),
-        trace=({"stage": 2, "features": len(noisy)},),
+        trace=(measured(2, columns=len(noisy)),),
         intervals=share_intervals(workload, seen.shares, second, planned.neighbours, chosen=False),
         measurements=Measurements.of_features(
             columns.features, noisy, seen.noise_of(columns), CHOSEN
