@@ -38,7 +38,7 @@ def test_few_rows_and_small_budgets_are_probed_first() -> None:
     queries = task().queries
     assert chosen(Task(queries, 100), Budget(0.05, 1e-6)) == "probed"
     assert chosen(Task(queries, 100), Budget(1.0, 1e-6)) == "probed"
-    assert chosen(Task(queries, 100_000), Budget(0.05, 1e-6)) == "probed"
+    assert chosen(Task(queries, 10_000), Budget(0.05, 1e-6)) == "probed"
     # There is nothing to probe where no query is about two columns.
     alone = random_conjunctions(queries.domain, 10, 1)
     assert chosen(Task(alone, 100), Budget(0.05, 1e-6)) == "matrix"
