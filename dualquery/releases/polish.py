@@ -1,10 +1,10 @@
 """Records made better: values changed until the records answer the workload as the release does.
 
 A local search for a small sum of squared differences between the records' answers and the released
-ones. It visits single records, where it makes the change of one column that lowers the sum most,
-and pairs of records, which swap the values of a column. What a second of it gains differs by the
-table and as the search goes on, so it does what has gained most of late. It looks at what is
-released and at nothing else, so it costs no privacy.
+ones, those that are far off counting more. It visits single records, where it makes the change of
+one column that lowers the sum most, and pairs of records, which swap the values of a column. What a
+second of it gains differs by the table and as the search goes on, so it does what has gained most
+of late. It looks at what is released and at nothing else, so it costs no privacy.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from dualquery.queries.conjunctions import Workload, conjunctions_of
 from dualquery.queries.family import Statistic
-from dualquery.releases.polish_kernels import Asked, Terms, change_columns, swap_columns
-from dualquery.rows.repeats import first_occurrences, pad_right
+from dualquery.releases.polish_kernels import change_columns, swap_columns
+from dualquery.releases.polish_terms import MOST_LITERALS, MultipliedOut, on_asked_columns
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.progress import NO_PROGRESS
 from dualquery.runtime.resources import check_memory
@@ -31,16 +31,22 @@ _CHANGES = 3
 """Most changes of a record in one visit."""
 
 _AGAIN = 8
-"""Every so many turns the search tries a kind of visit that gained less of late."""
+"""Every so many turns the search tries a kind of visit that gained less of late, and weighs the
+queries anew."""
+
+_STEP = 0.25
+"""Part of the way that weights go to new ones: at once, the search would swing between the few
+queries that are far off and all others."""
 
 _WORST, _LOOKED_AT = 64, 20_000
 """Queries whose counts are furthest off, and records that are looked through for those that may
 mend them, in a turn."""
 
+_TINY = 1e-9
+"""Instead of 0, where no difference is left."""
+
 _PATIENCE = 20
 """Visits of every record without a change after which the search ends."""
-
-MOST_LITERALS = 3
 
 _QUERY_BYTES = 1500
 """Memory for each query, while its terms are gathered."""
@@ -100,13 +106,13 @@ def polished(
 
     Returns
     -------
-    uint8, shape ``(r, bits)``, legal; no worse in the sum of squared differences over the queries
-    that were looked at.
+    uint8, shape ``(r, bits)``, legal.
     """
     if not len(records):
         return records
     started = time.perf_counter()
-    search = _Search.of(records, workload, answers, generator)
+    bits, narrow = on_asked_columns(workload)
+    search = _Search.of(records.take(bits, axis=1), narrow, answers, generator)
     kinds = (search.visit_for_worst, search.visit_any, search.visit_pairs)
     gains, visits = np.full(len(kinds), np.inf), np.full(len(kinds), 256)
     turn, unchanged, passed, error = 0, 0, 0.0, search.error
@@ -117,12 +123,19 @@ def polished(
         unchanged = 0 if changes else unchanged + visited
         before, passed = passed, time.perf_counter() - started
         took = max(passed - before, 1e-9)
-        error, gains[kind] = search.error, (error - search.error) / took
+        gains[kind] = (error - search.error) / took
         # Aim at the turn's length, but not by more than a factor of 2 at once.
         visits[kind] = np.clip(visits[kind] * np.clip(_TURN / took, 0.5, 2.0), 1, len(records))
         turn += 1
+        if turn % _AGAIN == 0:
+            search.weigh(_STEP)
+        error = search.error
         progress(min(int(1000 * passed), int(1000 * seconds)), int(1000 * seconds))
-    return search.records
+    if len(bits) == records.shape[1]:
+        return search.records
+    better = records.copy()
+    better[:, bits] = search.records
+    return better
 
 
 @dataclass(eq=False)
@@ -134,10 +147,10 @@ class _Search:
     Parameters
     ----------
     records
-        uint8, shape ``(r, bits)``, legal; changed in place, as `terms` and `excess` are.
+        uint8, shape ``(r, bits)``, legal; changed in place, as `made_of` and `excess` are.
     workload
         The queries.
-    terms, asked
+    made_of
         What they are made of.
     excess
         float64, shape ``(m,)``: by how much each query's count is too large.
@@ -147,8 +160,7 @@ class _Search:
 
     records: NDArray[np.uint8]
     workload: Workload
-    terms: Terms
-    asked: Asked
+    made_of: MultipliedOut
     excess: Float64
     generator: np.random.Generator
     _left: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
@@ -160,15 +172,28 @@ class _Search:
         answers: Float64,
         generator: np.random.Generator,
     ) -> _Search:
-        """Start from records."""
+        """Start from records, which the search changes."""
         excess = (workload.answers_on(records) - answers) * len(records)
-        terms, asked = _multiplied_out(workload, excess)
-        return _Search(np.array(records, order="C"), workload, terms, asked, excess, generator)
+        search = _Search(records, workload, MultipliedOut.of(workload), excess, generator)
+        search.weigh()
+        return search
 
     @property
     def error(self) -> float:
-        """Sum of squared differences of counts."""
-        return float(self.excess @ self.excess)
+        """Sum of squared differences of counts, weighed."""
+        return float(self.made_of.asked.weights @ self.excess**2)
+
+    def weigh(self, step: float = 1.0) -> None:
+        """Let queries that are far off count more: go a part of the way to such weights.
+
+        Iteratively reweighted least squares: for differences e of root mean square s, least squares
+        by the weights ``1 + e^2 / s^2``, again and again, lead to a small sum of
+        ``e^2 + e^4 / (2 s^2)``.
+        """
+        square = self.excess**2
+        now = self.made_of.asked.weights
+        aim = 1.0 + square / max(float(square.mean()), _TINY)
+        self.made_of.weigh(now + step * (aim - now), self.excess)
 
     def visit_any(self, most: int) -> tuple[int, int]:
         """Visit records in a random order, all once before any twice."""
@@ -186,7 +211,7 @@ class _Search:
         """
         size = len(self.records)
         looked_at = self.generator.choice(size, min(size, _LOOKED_AT), replace=False)
-        off = np.where(np.diff(self.asked.made) > 0, np.abs(self.excess), 0.0)
+        off = np.where(np.diff(self.made_of.asked.made) > 0, np.abs(self.excess), 0.0)
         worst = np.argpartition(-off, min(_WORST, len(off)) - 1)[:_WORST]
         literals = self.workload.literals[worst]
         held = self.records[looked_at[:, None, None], literals >> 1] != (literals & 1)
@@ -200,16 +225,16 @@ class _Search:
         """Visit records as `visit_any` does, each with a random other one."""
         visited = self._next(most)
         partners = self.generator.integers(len(self.records), size=len(visited))
-        offsets = self.workload.domain.offsets
+        offsets, made_of = self.workload.domain.offsets, self.made_of
         swaps = swap_columns(
-            self.records, offsets, self.terms, self.asked, visited, partners, self.excess
+            self.records, offsets, made_of.terms, made_of.asked, visited, partners, self.excess
         )
         return len(visited), swaps
 
     def _change(self, visited: NDArray[np.int64]) -> tuple[int, int]:
-        offsets = self.workload.domain.offsets
+        offsets, made_of = self.workload.domain.offsets, self.made_of
         changes = change_columns(
-            self.records, offsets, self.terms, self.asked, visited, _CHANGES, self.excess
+            self.records, offsets, made_of.terms, made_of.asked, visited, _CHANGES, self.excess
         )
         return len(visited), changes
 
@@ -218,82 +243,3 @@ class _Search:
             self._left = self.generator.permutation(len(self.records))
         visited, self._left = self._left[:most], self._left[most:]
         return visited
-
-
-def _multiplied_out(workload: Workload, excess: Float64) -> tuple[Terms, Asked]:
-    """Write the queries as sums of products of bits, a negation being 1 less its bit."""
-    literals, bits = workload.literals, workload.domain.bits
-    columns = np.where(literals >= 0, workload.domain.column_of_bit[literals >> 1], -1)
-    # Literals increase, and so do their columns.
-    twice = ((columns[:, 1:] == columns[:, :-1]) & (columns[:, 1:] >= 0)).any(axis=1)
-    literals = np.where(twice[:, None], np.int32(-1), literals)
-    padding = np.full((len(literals), MOST_LITERALS - literals.shape[1]), -1, np.int32)
-    literals = np.concatenate((literals, padding), axis=1)
-    present, negated = literals >= 0, (literals & 1 == 1) & (literals >= 0)
-
-    rows, owners, signs = [], [], []
-    for pattern in range(1 << MOST_LITERALS):
-        kept = (pattern >> np.arange(MOST_LITERALS) & 1).astype(bool)
-        # Positive literals are in every term, negated ones in half of them.
-        fits = (present & ~negated <= kept).all(axis=1) & (kept <= present).all(axis=1)
-        owner = np.flatnonzero(fits & ~twice)
-        rows.append(np.where(kept, literals[owner], np.int32(-1)))
-        owners.append(owner)
-        signs.append((-1.0) ** (negated[owner] & kept).sum(axis=1))
-    codes, owner, sign = np.concatenate(rows), np.concatenate(owners), np.concatenate(signs)
-    products = pad_right(np.where(codes >= 0, codes >> 1, np.int32(-1)))
-    first = first_occurrences(products, bits)
-    distinct = np.flatnonzero(first == np.arange(len(first)))
-    place = np.searchsorted(distinct, first)
-    slopes = np.bincount(place, 2.0 * sign * excess[owner], len(distinct))
-
-    # For each term and each bit v of it: the bits that must be set for v to matter.
-    term, position = np.nonzero(products[distinct] >= 0)
-    bit = products[distinct][term, position]
-    others = products[distinct][term]
-    others[np.arange(len(term)), position] = -1
-    others = pad_right(others)[:, :2].astype(np.int64)
-    # A literal's own sign and that of the term: the square of a change is its number of queries.
-    steady = np.zeros((len(distinct), MOST_LITERALS))
-    for column in range(MOST_LITERALS):
-        held = codes[:, column] >= 0
-        own = np.where(codes[held, column] & 1, -1.0, 1.0) * sign[held]
-        where = (products[held] == (codes[held, column] >> 1)[:, None]).argmax(axis=1)
-        np.add.at(steady, (place[held], where), own)
-    single = others[:, 1] < 0
-    pair = np.where(single, -1, others[:, 0] * bits + others[:, 1])
-    pairs = np.unique(pair[~single])
-    where = np.where(others[:, 0] < 0, 0, 1 + others[:, 0])
-    where[~single] = 1 + bits + np.searchsorted(pairs, pair[~single])
-    order = np.argsort(where, kind="stable")
-    terms = Terms(
-        partners=np.searchsorted(pairs, np.arange(bits + 1) * bits).astype(np.int64),
-        partner=(pairs % bits).astype(np.int32),
-        starts=_starts(where, 1 + bits + len(pairs)),
-        bit=bit[order].astype(np.int32),
-        term=term[order].astype(np.int32),
-        steady=steady[term, position][order],
-        slopes=slopes,
-    )
-
-    query, spot = np.nonzero(present & ~twice[:, None])
-    own_codes = literals[query, spot]
-    rest = literals[query]
-    rest[np.arange(len(query)), spot] = -1
-    by_bit = np.argsort(own_codes >> 1, kind="stable")
-    by_owner = np.argsort(owner, kind="stable")
-    asked = Asked(
-        starts=_starts(own_codes >> 1, bits),
-        query=query[by_bit].astype(np.int32),
-        negated=(own_codes & 1).astype(np.uint8)[by_bit],
-        others=np.ascontiguousarray(pad_right(rest)[by_bit][:, :2]),
-        made=_starts(owner, len(literals)),
-        term=place[by_owner].astype(np.int32),
-        coefficient=sign[by_owner],
-    )
-    return terms, asked
-
-
-def _starts(numbers: NDArray[np.int64], count: int) -> NDArray[np.int64]:
-    """Return where each of ``count`` numbers starts in the sorted list of them."""
-    return np.concatenate(([0], np.cumsum(np.bincount(numbers, minlength=count)))).astype(np.int64)

@@ -1,8 +1,9 @@
 """Compiled loop of `dualquery.releases.polish`: the best change of one column of one record.
 
-With ``e_q`` the excess of query q's count, setting bit v to 1 changes the sum of squares by
+With ``e_q`` the excess of query q's count and ``w_q`` its weight, setting bit v to 1 changes the
+weighted sum of squares by
 
-    sum over q of  2 e_q s + s^2,   s the change of q on the record: -1, 0 or 1.
+    sum over q of  w_q (2 e_q s + s^2),   s the change of q on the record: -1, 0 or 1.
 
 Queries are multiplied out into products of bits (*terms*), so that ``s`` is the sum of the terms
 with v whose other bits are set, each with a coefficient. Their coefficients are added up over all
@@ -38,9 +39,9 @@ class Terms(NamedTuple):
     bit, term
         int32, shape ``(entries,)``: the bit that matters, and its term.
     steady
-        float64, shape ``(entries,)``: coefficient of the sum of ``s^2``.
+        float64, shape ``(entries,)``: coefficient of the sum of ``w_q s^2``.
     slopes
-        float64, shape ``(terms,)``: coefficients of the sum of ``2 e_q s``; kept up to date.
+        float64, shape ``(terms,)``: coefficients of the sum of ``2 w_q e_q s``; kept up to date.
     """
 
     partners: Array
@@ -71,6 +72,8 @@ class Asked(NamedTuple):
         int32: their places.
     coefficient
         float64: their coefficients, 1 or -1.
+    weights
+        float64, shape ``(m,)``: of the queries.
     """
 
     starts: Array
@@ -80,6 +83,7 @@ class Asked(NamedTuple):
     made: Array
     term: Array
     coefficient: Array
+    weights: Array
 
 
 _TERMS = types.NamedTuple(
@@ -93,6 +97,7 @@ _ASKED = types.NamedTuple(
         int32[:, ::1],
         int64[::1],
         int32[::1],
+        float64[::1],
         float64[::1],
     ),
     Asked,
@@ -150,7 +155,7 @@ def _hold(record: Array, codes: Array) -> int:
 def _enter(query: int, step: float, terms: Terms, asked: Asked, excess: Array) -> None:
     """Enter the change of a query's count into counts and slopes."""
     excess[query] += step
-    change = 2.0 * step
+    change = 2.0 * step * asked.weights[query]
     for place in range(asked.made[query], asked.made[query + 1]):
         terms.slopes[asked.term[place]] += asked.coefficient[place] * change
 
@@ -175,7 +180,7 @@ def change_columns(
     most: int,
     excess: Array,
 ) -> int:
-    """Visit records; make the change that lowers the sum of squares most, several times.
+    """Visit records; make the change that lowers the weighted sum most, several times.
 
     Parameters
     ----------
@@ -288,7 +293,7 @@ def swap_columns(
                 continue
             for literal in range(asked.starts[bit], asked.starts[bit + 1]):
                 if _hold(one, asked.others[literal]) != _hold(two, asked.others[literal]):
-                    change += 1.0
+                    change += asked.weights[asked.query[literal]]
             if change > -_LEAST:
                 break
         if change > -_LEAST:

@@ -10,8 +10,9 @@ from dualquery.data.domain import Domain
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.generate.random import random_conjunctions
 from dualquery.queries.parities import Parities
-from dualquery.releases.polish import _multiplied_out, _Search, check_polish, polished
-from dualquery.releases.polish_kernels import change_columns, swap_columns
+from dualquery.releases.polish import _Search, check_polish, polished
+from dualquery.releases.polish_kernels import Asked, Terms, change_columns, swap_columns
+from dualquery.releases.polish_terms import MultipliedOut, on_asked_columns
 from dualquery.runtime.errors import BadInputError
 from tests.cases import all_records, domain_of
 from tests.tables import SCHEMA, legal, people, random_records
@@ -39,6 +40,13 @@ def excess_of(queries: Workload, records: np.ndarray, answers: np.ndarray) -> np
     return (queries.answers_on(records) - answers) * len(records)
 
 
+def weighed(queries: Workload, weights: np.ndarray, excess: np.ndarray) -> tuple[Terms, Asked]:
+    """Return what the kernels read."""
+    made_of = MultipliedOut.of(queries)
+    made_of.weigh(weights, excess)
+    return made_of.terms, made_of.asked
+
+
 @pytest.mark.parametrize(("way", "signed"), [(1, True), (2, True), (3, True), (3, False)])
 def test_a_change_is_the_best_that_brute_force_finds(way: int, signed: bool) -> None:
     generator = np.random.default_rng(way)
@@ -46,22 +54,70 @@ def test_a_change_is_the_best_that_brute_force_finds(way: int, signed: bool) -> 
     chosen = looked_at(queries)
     records = random_records(DOMAIN, 30, generator)
     answers = generator.random(len(queries)) * 0.5
+    weights = generator.uniform(1.0, 5.0, len(queries))
     excess = excess_of(queries, records, answers)
-    terms, asked = _multiplied_out(queries, excess)
+    terms, asked = weighed(queries, weights, excess)
+
+    def error(of: np.ndarray) -> float:
+        return float(weights[chosen] @ excess_of(queries, of, answers)[chosen] ** 2)
+
     for which in range(len(records)):
-        before = (excess_of(queries, records, answers)[chosen] ** 2).sum()
-        best = before
+        best = error(records)
         for legal_record in all_records(DOMAIN):
             columns = np.unique(DOMAIN.column_of_bit[legal_record != records[which]])
             if len(columns) == 1:
                 tried = records.copy()
                 tried[which] = legal_record
-                best = min(best, (excess_of(queries, tried, answers)[chosen] ** 2).sum())
+                best = min(best, error(tried))
         change_columns(records, DOMAIN.offsets, terms, asked, np.array([which]), 1, excess)
-        now = excess_of(queries, records, answers)[chosen]
-        assert (now**2).sum() == pytest.approx(best)
-        np.testing.assert_allclose(excess[chosen], now, atol=1e-9)
+        assert error(records) == pytest.approx(best)
+        now = excess_of(queries, records, answers)
+        np.testing.assert_allclose(excess[chosen], now[chosen], atol=1e-9)
     assert legal(DOMAIN, records)
+
+
+def test_what_was_kept_up_to_date_is_what_weighing_again_gives() -> None:
+    generator = np.random.default_rng(4)
+    queries = workload(6)
+    records = random_records(DOMAIN, 50, generator)
+    excess = excess_of(queries, records, generator.random(len(queries)))
+    weights = generator.uniform(1.0, 5.0, len(queries))
+    terms, asked = weighed(queries, weights, excess)
+    assert change_columns(records, DOMAIN.offsets, terms, asked, np.arange(50), 3, excess) > 0
+    again, _ = weighed(queries, weights, excess)
+    np.testing.assert_allclose(terms.slopes, again.slopes, atol=1e-9)
+
+
+def test_columns_that_nobody_asks_about_are_left_out() -> None:
+    generator = np.random.default_rng(12)
+    records = random_records(DOMAIN, 40, generator)
+    literals = np.array([[2, 5], [4, 19], [3, -1]], np.int32)  # columns 1 and 4
+    queries = Workload(literals, DOMAIN, {})
+    bits, narrow = on_asked_columns(queries)
+    np.testing.assert_array_equal(bits, [1, 2, 3, 7, 8, 9, 10])
+    np.testing.assert_array_equal(narrow.domain.offsets, [0, 3, 7])
+    np.testing.assert_array_equal(narrow.answers_on(records[:, bits]), queries.answers_on(records))
+    better = polished(records, queries, np.array([0.0, 0.2, 0.5]), 5.0, generator)
+    others = np.setdiff1d(np.arange(DOMAIN.bits), bits)
+    np.testing.assert_array_equal(better[:, others], records[:, others])
+    assert (better[:, bits] != records[:, bits]).any()
+    assert legal(DOMAIN, better)
+
+
+def test_one_query_far_off_is_mended_at_the_cost_of_many_near_ones() -> None:
+    """By plain squares the one would stay off by 10, as mending it moves 25 others."""
+    domain = Domain.binary(51)
+    shared = np.stack((np.zeros(25), np.arange(2, 52, 2)), axis=1)
+    literals = np.concatenate((shared, [[0, -1]])).astype(np.int32)
+    queries = Workload(literals, domain, {})
+    records = np.ones((200, 51), np.uint8)
+    excess = np.append(np.zeros(25), 10.0)
+    search = _Search(records, queries, MultipliedOut.of(queries), excess, np.random.default_rng(0))
+    search.made_of.weigh(np.ones(26), excess)
+    assert search.visit_any(200) == (200, 0)
+    search.weigh()
+    assert search.visit_any(200)[1] > 0
+    assert abs(excess[25]) < 10
 
 
 def test_records_near_the_worst_queries_may_mend_them() -> None:
@@ -97,15 +153,17 @@ def test_a_swap_keeps_columns_and_never_makes_it_worse() -> None:
     records = random_records(DOMAIN, 60, generator)
     ones = records.sum(axis=0)
     answers = queries.answers_on(random_records(DOMAIN, 60, generator))
+    weights = generator.uniform(1.0, 5.0, len(queries))
     excess = excess_of(queries, records, answers)
-    terms, asked = _multiplied_out(queries, excess)
+    terms, asked = weighed(queries, weights, excess)
     swaps = 0
     for _ in range(200):
-        before = (excess_of(queries, records, answers)[chosen] ** 2).sum()
+        before = weights[chosen] @ excess_of(queries, records, answers)[chosen] ** 2
         pair = generator.choice(60, (2, 1), replace=False)
         found = swap_columns(records, DOMAIN.offsets, terms, asked, pair[0], pair[1], excess)
         now = excess_of(queries, records, answers)[chosen]
-        assert (now**2).sum() < before if found else (now**2).sum() == pytest.approx(before)
+        after = weights[chosen] @ now**2
+        assert after < before if found else after == pytest.approx(before)
         np.testing.assert_allclose(excess[chosen], now, atol=1e-9)
         swaps += found
     assert swaps > 10
