@@ -192,12 +192,12 @@ def test_progress_hears_phases_and_rounds() -> None:
 
 def test_auto_is_the_default_mechanism() -> None:
     made = dualquery.release(people(), **SMALL)
-    assert (made.mechanism, made.chosen) == ("auto", "matrix")
-    assert made.parameters["mechanism"] == "matrix"
+    assert (made.mechanism, made.chosen) == ("auto", "probed")
+    assert made.parameters["mechanism"] == "probed"
     assert len(made.records) == made.n == 300
     assert made.intervals is not None
     assert made.privacy.private
-    assert "by matrix" in repr(made)
+    assert "by probed" in repr(made)
     implied = dualquery.release(people(), **QUICK)
     assert implied.mechanism == implied.chosen == "dualquery"
 

@@ -41,6 +41,7 @@ SMALL: Mapping[str, tuple[Options, ...]] = {
     "dualquery": ({"rounds": 3, "samples": 1}, {"rounds": 2, "samples": 2}),
     "matrix": ({"components": 0}, {"components": 2, "steps": 5, "records": 5}),
     "staged": ({"records": 5},),
+    "probed": ({"records": 5},),
     "independent": ({"records": 5},),
     "uniform": ({"records": 5},),
     "smalldb": ({"size": 2},),

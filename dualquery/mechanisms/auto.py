@@ -1,14 +1,15 @@
 """`auto`: one mechanism chosen from public facts only, and why.
 
 Conjunctions about a thousand binary columns or more are answered by `staged`, and so are positive
-ones about columns of one bit; others by `matrix`, wherever Gaussian noise is possible. Where
-columns are few, one measurement of everything and a fit tell most. Of thousands of columns most
-hold nearly nothing, and who asks which items come together may ask of items that hardly anyone has:
-only a first look can tell.
+ones about columns of one bit; others, wherever Gaussian noise is possible, by `matrix`, or by
+`probed` where rows are few or the budget is small. Where columns are few and rows are many, one
+measurement of everything and a fit tell most. Of thousands of columns most hold nearly nothing, and
+who asks which items come together may ask of items that hardly anyone has: only a first look can
+tell. Nor is it known of few rows whether there is more to learn than the columns' shares.
 `matrix` measures what a fit learns most from, which is known before any row is read, and has
-smaller errors than the others on nearly all data that were tried (README); of a thousand rows at
-epsilon 0.1, independent columns or uniform answers do better. DualQuery serves pure budgets
-and accountants without Gaussian noise; MWEM serves other families of queries. All make records.
+smaller errors than the others on nearly all data that were tried (README). DualQuery serves pure
+budgets and accountants without Gaussian noise; MWEM serves other families of queries. All make
+records.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from dualquery.mechanisms.matrix.probed import has_few_rows
 from dualquery.mechanisms.matrix.width import is_positive, is_wide
 from dualquery.mechanisms.protocol import Budget, Details, Mechanism, Outcome, Plan, Session, Task
 from dualquery.mechanisms.registry import configure
@@ -49,7 +51,7 @@ class Choice(Details):
 
 @dataclass(frozen=True, kw_only=True)
 class Auto(Mechanism[Choice]):
-    """Chooses among matrix, staged, dualquery and mwem, and says why."""
+    """Chooses among matrix, staged, probed, dualquery and mwem, and says why."""
 
     name: ClassVar[str] = "auto"
     pure: ClassVar[bool] = False
@@ -118,4 +120,7 @@ def _suitable(task: Task, budget: Budget) -> list[tuple[str, str]]:
         return [("staged", "of thousands of columns, few are worth more than one look"), matrix]
     if is_positive(task.workload):
         return [("staged", "which columns are full tells what of them is worth measuring"), matrix]
+    if has_few_rows(task, budget):
+        why = "for so few rows, columns alone may be all that is worth measuring"
+        return [("probed", why), matrix, game]
     return [matrix, game]

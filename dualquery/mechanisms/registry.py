@@ -18,6 +18,7 @@ BUILT_IN: Mapping[str, str] = {
     "auto": "dualquery.mechanisms.auto:Auto",
     "matrix": "dualquery.mechanisms.matrix.mechanism:Matrix",
     "staged": "dualquery.mechanisms.matrix.staged:Staged",
+    "probed": "dualquery.mechanisms.matrix.probed:Probed",
     "dualquery": "dualquery.mechanisms.dualquery.game:DualQuery",
     "mwem": "mwem.mechanism:Mwem",
     "mwem-sampled": "mwem.sampled.mechanism:MwemSampled",
@@ -41,8 +42,8 @@ def mechanism_names() -> list[str]:
     ]
 
 
-AUTOMATIC = ("matrix", "staged", "dualquery", "mwem")
-"""The mechanisms that `auto` chooses among; it takes one of the first two wherever it can."""
+AUTOMATIC = ("matrix", "staged", "probed", "dualquery", "mwem")
+"""The mechanisms that `auto` chooses among; it takes one of the first three wherever it can."""
 
 
 def implied_mechanism(options: Collection[str]) -> str:
@@ -50,9 +51,9 @@ def implied_mechanism(options: Collection[str]) -> str:
 
     Options that neither of its usual choices has tell a game apart: then the first that has them.
     """
-    if not options or any(has_options(name, options) for name in AUTOMATIC[:2]):
+    if not options or any(has_options(name, options) for name in AUTOMATIC[:3]):
         return "auto"
-    games = AUTOMATIC[2:]
+    games = AUTOMATIC[3:]
     return next((name for name in games if has_options(name, options)), games[0])
 
 

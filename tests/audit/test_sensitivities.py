@@ -43,7 +43,7 @@ def test_a_new_statistic_without_a_case_is_a_finding() -> None:
 
 
 @both_relations
-@pytest.mark.parametrize("name", ["matrix", "staged", "laplace"])
+@pytest.mark.parametrize("name", ["matrix", "staged", "probed", "laplace"])
 def test_plans_are_found_and_tried(name, relation) -> None:
     found = audit_planned(configure(name, {}), relation, 4)
     assert found.violations == []

@@ -110,7 +110,7 @@ def test_options_go_to_the_mechanism_that_auto_takes(dualquery, files, named) ->
     base = ["release", files[0], "--schema", files[1], "--queries", "20", "--way", "2", *named]
     base += ["--json", "-o", "records=7"]
     usual = dualquery(*base, "--out", "usual").json
-    assert (usual["mechanism"], usual["parameters"]["mechanism"]) == ("auto", "matrix")
+    assert (usual["mechanism"], usual["parameters"]["mechanism"]) == ("auto", "probed")
     assert usual["parameters"]["records"] == 7
     pure = dualquery(*base, "--delta", "0", "--out", "pure")
     assert "'dualquery' has no option 'records'" in pure.last

@@ -34,9 +34,17 @@ def test_pure_budgets_and_other_accountants_are_for_dualquery() -> None:
     assert plan.parameters["reason"] == "the accountant advanced has no Gaussian noise"
 
 
-def test_matrix_serves_the_smallest_budgets_too() -> None:
-    few = Task(task().queries, 100)
-    assert chosen(few, Budget(0.05, 1e-6)) == "matrix"
+def test_few_rows_and_small_budgets_are_probed_first() -> None:
+    queries = task().queries
+    assert chosen(Task(queries, 100), Budget(0.05, 1e-6)) == "probed"
+    assert chosen(Task(queries, 100), Budget(1.0, 1e-6)) == "probed"
+    assert chosen(Task(queries, 10_000), Budget(0.05, 1e-6)) == "probed"
+    # There is nothing to probe where no query is about two columns.
+    alone = random_conjunctions(queries.domain, 10, 1)
+    assert chosen(Task(alone, 100), Budget(0.05, 1e-6)) == "matrix"
+    # And who asks for a fit gets one.
+    wanted = Auto(options={"components": 16}).plan(Task(queries, 100), Budget(0.05, 1e-6))
+    assert wanted.parameters["mechanism"] == "matrix"
 
 
 def test_free_memory_does_not_choose_the_mechanism(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -259,6 +259,7 @@ MECHANISMS = {
     "barak": {"fit": "none"},
     "matrix": {},
     "staged": {},
+    "probed": {},
     "uniform": {},
 }
 

@@ -35,6 +35,7 @@ TABLES: dict[str, dict[str, Any]] = {
 MECHANISMS: dict[str, dict[str, Any]] = {
     "laplace": {"delta": 0.0},
     "matrix": {"options": {"steps": 20}},
+    "probed": {"options": {"records": 9}},
     "staged, what stands out": {"mechanism": "staged", "options": {"records": 9}},
     "staged, everything": {
         "mechanism": "staged", "options": {"records": 9}, "queries": 4, "query_columns": "flag,sex",

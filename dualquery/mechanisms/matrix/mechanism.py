@@ -108,7 +108,7 @@ class Matrix(Mechanism[MeasureAndFit]):
     these then, and the trace says which was chosen."""
 
     steps: int = STEPS
-    """Gradient steps of the fit."""
+    """Gradient steps of the fit, at most: it ends where noise explains what is left."""
 
     records: int | None = None
     """Number of synthetic records; None for one a private row, up to `default_records`."""

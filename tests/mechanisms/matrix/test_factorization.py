@@ -463,6 +463,25 @@ def test_mixture_recovers_what_it_is_fitted_to(domain: Domain) -> None:
     assert np.abs(values_on(features, sample).mean(axis=0) - truth).max() < 0.02 + 0.04
 
 
+@pytest.mark.parametrize(("noise", "taken"), [(0.05, 80), (0.0005, 160)])
+def test_a_fit_ends_where_noise_explains_what_is_left(
+    noise: float, taken: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Numbers that no mixture has take all steps, unless their noise is large."""
+    monkeypatch.setattr("dualquery.mechanisms.matrix.mixture._LEG", 40)
+    monkeypatch.setattr("dualquery.mechanisms.matrix.mixture._FEWEST", 80)
+    features = Expansion.of(random_conjunctions(Domain.binary(16), 1_000, 3)).features
+    products = ProductTerms.of_features(features)
+    targets = 0.03 * np.random.default_rng(1).standard_normal(len(features))
+    fit = MixtureFit(products, targets, np.full(len(targets), noise), 16, 160, 0.01)
+    told: list[tuple[int, int]] = []
+    mixture = fit.run(np.random.default_rng(2), 1, lambda *step: told.append(step))
+    distance = np.mean(((mixture.means(products) - targets) / noise) ** 2)
+    assert (distance < 1.0) == (taken == 80)
+    ends = [] if taken == 160 else [(160, 160)]
+    assert told == [(step, 160) for step in range(1, taken + 1)] + ends
+
+
 def test_whole_marginals_are_measured_by_contrasts() -> None:
     """They have less noise than the cells themselves have, and no limit."""
     work = all_marginals(WIDE, 2)
@@ -543,7 +562,7 @@ def test_the_pull_chosen_is_the_one_that_is_fitted_with(
     plan = mechanism.plan(asked, Budget(1.0, 1e-6))
     records = np.random.default_rng(1).random((3_000, 8)) < np.linspace(0.1, 0.9, 8)
     curator = Curator(packed(records.astype(np.uint8)), work, plan.schedule, SeededRandomness(2))
-    outcome = mechanism.run(asked, plan, curator, Session(public_seed=1))
+    outcome = mechanism.run(asked, plan, curator, Session(public_seed=2))
     if pull is not None:
         assert fitted == [(pull, 700)]
         assert outcome.trace == ()

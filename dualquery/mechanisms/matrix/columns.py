@@ -1,0 +1,142 @@
+"""Columns alone: their shares measured as queries need them, and drawn towards what is likely.
+
+Post-processing of noisy numbers, but for which columns get how much noise, which follows from the
+queries, the schema, and shares that are public or noisy.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualquery.data.cells import axis_sizes
+from dualquery.data.domain import Domain
+from dualquery.mechanisms.baselines.independent import to_distributions
+from dualquery.mechanisms.baselines.product import uniform_probabilities
+from dualquery.mechanisms.matrix.asked import independent
+from dualquery.mechanisms.matrix.departures import products_of_others
+from dualquery.mechanisms.matrix.expansion import chances_of_literals, literals_of
+from dualquery.mechanisms.matrix.looks import Shares
+from dualquery.privacy.neighbours import Neighbours
+from dualquery.queries.conjunctions import Workload
+from dualquery.room.features import Features
+from dualquery.room.strategy import Strategy
+
+Float64 = NDArray[np.float64]
+
+_LEAST = 0.01
+"""Least use of a column, relative to the mean."""
+
+_POWER = 1.0 / 8.0
+"""Of cost over use, to which the noise of columns is proportional. A quarter gives the least mean
+variance of the answers (`scales`), 0 the same noise to all columns; between them, no few columns
+are left with so much noise that they make the largest error."""
+
+_STEPS = 8
+"""Scales to each factor of 2."""
+
+
+def plan_columns(workload: Workload, chances: Float64, neighbours: Neighbours) -> Strategy:
+    """Return how the columns that queries are about are measured.
+
+    Parameters
+    ----------
+    workload
+        The queries.
+    chances
+        float64, shape ``(bits,)``: likely shares of 1s.
+    neighbours
+        What neighbouring tables differ in.
+    """
+    bits, negated, possible = literals_of(workload)
+    domain = workload.domain
+    present = (bits >= 0) & possible[:, None]
+    features = Features(np.unique(bits[present])[:, None].astype(np.int32), domain)
+    changes = products_of_others(chances_of_literals(bits, negated, chances)) ** 2
+    column = domain.column_of_bit[bits]
+    used = np.bincount(column[present], changes[present], domain.columns)[features.columns[:, 0]]
+    signs = features.contrasts[:, 0]
+    # In shares: the sign of a share changes by 2 where this changes by 1.
+    unit = np.where(signs, 2.0, 1.0)
+    cost = np.where(signs, 1.0, 2.0) if neighbours.replaces else unit**-2
+    powers = np.log2(unit * (cost / np.maximum(used, _LEAST * used.mean())) ** _POWER)
+    return Strategy(features, np.exp2(np.round(_STEPS * powers) / _STEPS), neighbours)
+
+
+def shares_of(singles: Features, means: Float64, deviations: Float64) -> Shares:
+    """Return the shares that noisy means of features of one factor tell.
+
+    The contrast of a share p, among n values, is 1 - n p.
+
+    Parameters
+    ----------
+    singles
+        Features of one factor, on different bits.
+    means, deviations
+        float64, one each: their noisy means, and the standard deviations of the noise.
+    """
+    contrast = singles.contrasts[:, 0]
+    unit = np.where(contrast, 1.0 / singles.values[:, 0], 1.0)
+    shares = np.where(contrast, (1.0 - means) * unit, means)
+    return Shares(singles.bits[:, 0], shares, unit * deviations)
+
+
+def drawn_together(shares: Shares, domain: Domain) -> Shares:
+    """Return shares with a part of their noise taken out, and the errors that are left.
+
+    Those of binary columns are drawn to their mean, those of wider columns to equal shares of the
+    values, by as much as their noise is of how far they lie apart (James and Stein, "Estimation
+    with quadratic loss", Berkeley Symposium 1961; of unequal noise: Efron and Morris, "Data
+    analysis using Stein's estimator and its generalizations", JASA 70, 1975). Where noise is all
+    that sets them apart they become equal, as the uniform distribution has them.
+    """
+    values, deviations = shares.values.copy(), shares.deviations.copy()
+    sizes = axis_sizes(domain)[domain.column_of_bit[shares.bits]]
+    for at in (np.flatnonzero(sizes <= 2), np.flatnonzero(sizes > 2)):
+        binary = bool((sizes[at] <= 2).all())
+        free = len(at) - 1.0 if binary else (1.0 - 1.0 / sizes[at]).sum()
+        if free <= 2:
+            continue  # so few tell nothing of each other
+        noise = deviations[at] ** 2
+        centre = values[at].mean() if binary else 1.0 / sizes[at]
+        squares = ((values[at] - centre) ** 2).sum() / (free - 2.0)
+        apart = max(float(squares - noise.sum() / free), 0.0)
+        trust = apart / (apart + noise)
+        values[at] = centre + trust * (values[at] - centre)
+        deviations[at] = np.sqrt(trust * noise)
+    return Shares(shares.bits, values, deviations)
+
+
+def learned(shares: Shares, domain: Domain) -> tuple[Float64, Float64]:
+    """Return the chances of all bits, distributions, and what they may be off: ``(bits,)`` each.
+
+    Values that were not measured share what the others of their column leave; columns that were
+    not measured are uniform.
+    """
+    found = drawn_together(shares, domain)
+    column, uniform = domain.column_of_bit, uniform_probabilities(domain)
+    known = np.zeros(domain.bits, np.bool_)
+    known[found.bits] = True
+    values, uncertain = np.zeros((2, domain.bits))
+    values[found.bits], uncertain[found.bits] = found.values, found.deviations
+    left = np.maximum(1.0 - np.bincount(column, values)[column], 0.0)
+    others = np.maximum(np.bincount(column, ~known)[column], 1)
+    touched = np.bincount(column, known)[column] > 0
+    values = np.where(known, values, np.where(touched, left / others, uniform))
+    return to_distributions(domain, values), uncertain
+
+
+def spread_of_shares(workload: Workload, chances: Float64, uncertain: Float64) -> float:
+    """Return by how much answers of independent columns err as shares do: root mean square.
+
+    Parameters
+    ----------
+    workload
+        The queries.
+    chances, uncertain
+        float64, shape ``(bits,)``: the shares of 1s, and what they may be off.
+    """
+    _, off = independent(workload, chances, uncertain)
+    return math.sqrt(float(np.mean(off**2)))

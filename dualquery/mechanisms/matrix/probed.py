@@ -1,0 +1,417 @@
+"""`probed`: a look at columns and pairs first; then everything, or the columns alone.
+
+For tables of few rows, or small budgets. There independent columns may be as close as a fit to
+everything can come, and only the table knows: a fit to noisy products of three columns has the
+noise of measuring these, where columns hardly depend on each other, and nothing to gain from them.
+The first look is short. What it tells of pairs says how far answers depart from independence
+(`dependence`); what everything and what the columns alone would leave is known by their noise. The
+rest of the budget goes where less is left.
+
+**Privacy.** As of `staged`: two Gaussian measurements, adaptively composed. The schedule fixes both
+ratios of sensitivity to scale before a row is read. What the second one measures is chosen by the
+noisy numbers of the first; the room proves its sensitivity, and its scale is set to the planned
+ratio. All else is post-processing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualquery.estimates.expected import Estimate, ExpectedError
+from dualquery.estimates.measurements import CHOSEN, Measurements
+from dualquery.mechanisms.baselines.product import uniform_probabilities
+from dualquery.mechanisms.matrix.columns import (
+    learned,
+    plan_columns,
+    shares_of,
+    spread_of_shares,
+)
+from dualquery.mechanisms.matrix.dependence import (
+    EXPECTED,
+    Pairs,
+    means_of_products,
+    spread_of_departures,
+    spread_of_fit,
+    spread_of_product_fit,
+)
+from dualquery.mechanisms.matrix.expansion import MOST_LITERALS, Expansion, bytes_on_features
+from dualquery.mechanisms.matrix.fitting import Drawn, Fitting, fit_mixture
+from dualquery.mechanisms.matrix.looks import (
+    Shares,
+    by_precision,
+    look,
+    scale_for,
+    singles_of,
+)
+from dualquery.mechanisms.matrix.measurement import (
+    FeatureMeasurement,
+    QueryMeasurement,
+    aim_of,
+    choose_measurement,
+)
+from dualquery.mechanisms.matrix.mixture import MixtureFit
+from dualquery.mechanisms.matrix.product_terms import ProductTerms
+from dualquery.mechanisms.matrix.scales import plan_strategy
+from dualquery.mechanisms.matrix.share_intervals import share_intervals
+from dualquery.mechanisms.matrix.stages import measured
+from dualquery.mechanisms.options import check_whole
+from dualquery.mechanisms.protocol import (
+    Budget,
+    Details,
+    Mechanism,
+    Outcome,
+    Plan,
+    Session,
+    Task,
+)
+from dualquery.privacy.accountants.choice import best
+from dualquery.privacy.calibrate_noise import calibrate_gaussian_scale, calibrate_rho
+from dualquery.privacy.events import GaussianNoise
+from dualquery.privacy.neighbours import Neighbours
+from dualquery.queries.conjunctions import Workload, require_conjunctions
+from dualquery.queries.family import Queries
+from dualquery.room.curator import Curator
+from dualquery.room.strategy import Strategy
+from dualquery.runtime.errors import BadInputError
+
+Float64 = NDArray[np.float64]
+
+_FIRST = 0.2
+"""Part of the budget that the first look gets, at most: less where the noise of columns' shares
+hides departures, so that a look at pairs tells little."""
+
+_LEAST = 0.01
+"""Part of the budget that it gets at least."""
+
+_FEW = 0.1
+"""Noise of the columns' shares over expected departures, from which on `auto` looks first."""
+
+_COMPONENTS, _STEPS, _PULL = 64, 600, 0.2
+"""Of the `MixtureFit` that records are drawn from, as of `staged_mixture`."""
+
+_MEAN, _MAX = (0.2, 0.6, 1.2), (2.0, 8.0, 45.0)
+"""Mean and largest errors, in units of the spread that is expected of answers: least, middle and
+largest of runs on generated tables, widened a little."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TwoLooks(Details):
+    """What the two looks measure, with how much noise.
+
+    Parameters
+    ----------
+    first, small
+        Columns and pairs, as the first look measures them; int64: their places in everything.
+    full
+        Everything, as the second look may measure it.
+    neighbours, sensitivity
+        What neighbouring tables differ in, and the L2 distance between the first look's sums, over
+        their scales, of two of them.
+    scale
+        Factor on the first look's scales, in rows.
+    ratio
+        Sensitivity over scale of the second look.
+    deviation
+        By how much answers are expected to err, as a share of the rows: root mean square.
+    records
+        Number of synthetic records.
+    """
+
+    first: Strategy = field(compare=False)
+    small: NDArray[np.int64] = field(compare=False)
+    full: FeatureMeasurement | QueryMeasurement = field(compare=False)
+    neighbours: Neighbours
+    sensitivity: float
+    scale: float
+    ratio: float
+    deviation: float
+    records: int
+
+    def parameters(self) -> Mapping[str, Any]:
+        """Return the noise of both looks."""
+        return {
+            "features": len(self.first.features),
+            "neighbours": self.neighbours.value,
+            "sensitivity": self.sensitivity,
+            "scale": self.scale,
+            "second_ratio": self.ratio,
+            "deviation": self.deviation,
+            "records": self.records,
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Probed(Mechanism[TwoLooks]):
+    """Looks at columns and pairs, then at everything or at columns; for few rows."""
+
+    name: ClassVar[str] = "probed"
+    pure: ClassVar[bool] = False
+
+    records: int | None = None
+    """Number of synthetic records; None for one a private row, up to `default_records`."""
+
+    def __post_init__(self) -> None:
+        check_whole(self, "records")
+
+    def statistics(self, queries: Queries) -> Workload:
+        """Hold the queries' own answers; features are counted in passes of their own."""
+        return require_conjunctions(queries)
+
+    def plan(self, task: Task, budget: Budget) -> Plan[TwoLooks]:
+        """Fix both looks' ratios of sensitivity to scale; they fill the budget."""
+        if budget.delta == 0:
+            raise BadInputError("probed needs --delta above 0; with delta 0 use laplace or mwem")
+        workload, neighbours = task.workload, budget.neighbours
+        if workload.way > MOST_LITERALS:
+            raise BadInputError(
+                f"a query has {workload.way} literals; probed takes at most {MOST_LITERALS}"
+            )
+        columns, departures = _public_spreads(task, budget)
+        if not columns:
+            raise BadInputError("probed has nothing to measure: no query depends on a column")
+        full = choose_measurement(workload, neighbours, fitted=True)
+        strategy = (
+            full.strategy
+            if isinstance(full, FeatureMeasurement)
+            else plan_strategy(
+                Expansion.of(workload).in_blocks(), neighbours, aim_of(workload, fitted=True)
+            )
+        )
+        small = np.flatnonzero((strategy.features.bits >= 0).sum(axis=1) <= 2)
+        first = Strategy(strategy.features.part(small), strategy.scales[small], neighbours)
+        part = max(_FIRST * departures / (departures + columns), _LEAST)
+
+        def schedule_of(rho: float) -> tuple[GaussianNoise, GaussianNoise]:
+            one, two = (math.sqrt(2.0 * share * rho) for share in (part, 1.0 - part))
+            return GaussianNoise(first.sensitivity, first.sensitivity / one), GaussianNoise(
+                two, 1.0
+            )
+
+        rho = calibrate_rho(schedule_of, budget.epsilon, budget.delta, budget.accountant)
+        schedule = schedule_of(rho)
+        accountant, _ = best(schedule, budget.delta, budget.accountant)
+        return Plan(
+            schedule=schedule,
+            accountant=accountant.name,
+            details=TwoLooks(
+                first=first,
+                small=small,
+                full=full,
+                neighbours=neighbours,
+                sensitivity=first.sensitivity,
+                scale=schedule[0].scale,
+                ratio=schedule[1].sensitivity,
+                deviation=math.hypot(columns, departures / 3.0),
+                records=self.records or task.default_records,
+            ),
+            needs_answers=full.of_queries,
+        )
+
+    def expected_error(self, task: Task, plan: Plan[TwoLooks]) -> ExpectedError:  # noqa: ARG002
+        """Estimate the error from the noise of the columns' shares and expected departures."""
+        most, mean = (
+            Estimate(*(min(factor * plan.details.deviation, 1.0) for factor in factors))
+            for factors in (_MAX, _MEAN)
+        )
+        return ExpectedError(
+            most,
+            mean,
+            "from the noise of the columns' shares and how far columns usually are from "
+            "independent; on generated tables",
+        )
+
+    def bytes_needed(self, task: Task, plan: Plan[TwoLooks]) -> int:  # noqa: ARG002
+        """Return the bytes of the features and the answers."""
+        return bytes_on_features(task)
+
+    def run(self, task: Task, plan: Plan[TwoLooks], curator: Curator, session: Session) -> Outcome:
+        """Look at columns and pairs; then measure what leaves less to err about."""
+        planned, n = plan.details, task.n
+        means = look(curator, planned.first, planned.scale, n)
+        seen = Seen(planned, task.workload, n, means)
+        columns = plan_columns(seen.workload, seen.learned[0], planned.neighbours)
+        if seen.everything_leaves_less(columns):
+            outcome = _of_everything(seen, curator, session)
+        else:
+            outcome = _of_columns(seen, columns, curator, session)
+        assert outcome.measurements is not None
+        kept = Measurements.of_features(planned.first.features, means, seen.deviations)
+        return replace(
+            outcome,
+            trace=(
+                measured(1, columns=len(seen.shares.bits), products=len(seen.paired)),
+                *outcome.trace,
+            ),
+            measurements=Measurements.joined((kept, outcome.measurements)),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """What is known after the first look.
+
+    Parameters
+    ----------
+    planned, workload, n
+        What was planned, the queries, and the number of rows.
+    means
+        float64: the noisy means of the first look's features.
+    """
+
+    planned: TwoLooks
+    workload: Workload
+    n: int
+    means: Float64
+
+    @property
+    def deviations(self) -> Float64:
+        """Standard deviations of the noise of these means."""
+        return self.planned.first.scales * self.planned.scale / self.n
+
+    @cached_property
+    def shares(self) -> Shares:
+        """The noisy shares of single columns."""
+        features = self.planned.first.features
+        alone = singles_of(features)
+        return shares_of(features.part(alone), self.means[alone], self.deviations[alone])
+
+    @cached_property
+    def learned(self) -> tuple[Float64, Float64]:
+        """The columns' distributions, and what shares may be off (`columns.learned`)."""
+        return learned(self.shares, self.workload.domain)
+
+    @cached_property
+    def paired(self) -> NDArray[np.int64]:
+        """Which features are about two columns."""
+        features = self.planned.first.features
+        return np.flatnonzero((features.bits >= 0).sum(axis=1) == 2)
+
+    def pairs(self, chances: Float64, uncertain: Float64) -> Pairs:
+        """Return the pairs beside independent columns with these shares."""
+        features, at = self.planned.first.features, self.paired
+        products = ProductTerms.of_features(features.part(at))
+        return Pairs.of(products, self.means[at], self.deviations[at], chances, uncertain)
+
+    def noise_of(self, measurement: Strategy | FeatureMeasurement | QueryMeasurement) -> Float64:
+        """Return the standard deviations of the second look's noise, were this measured."""
+        scale = scale_for(measurement.sensitivity, self.planned.ratio)
+        return measurement.scales * scale / self.n
+
+    def everything_leaves_less(self, columns: Strategy) -> bool:
+        """Return whether a fit to everything is likely to be nearer than the columns alone.
+
+        ``columns`` is what the second look measures of these.
+        """
+        chances, uncertain = self.learned
+        left = self.pairs(chances, uncertain).left()
+        departures = spread_of_departures(self.workload, chances, self.n, left)
+
+        again = shares_of(columns.features, np.zeros(len(columns.scales)), self.noise_of(columns))
+        both = self.shares.combined(again)
+        off = np.zeros(len(chances))
+        off[both.bits] = both.deviations
+        alone = math.hypot(spread_of_shares(self.workload, chances, off), departures)
+
+        full = self.planned.full
+        product = spread_of_product_fit(full.products, self.noise_of(full), self.workload, chances)
+        return spread_of_fit(product, departures) < alone
+
+
+def _of_everything(seen: Seen, curator: Curator, session: Session) -> Outcome:
+    """Measure everything, and fit a mixture to both looks."""
+    planned, n, full = seen.planned, seen.n, seen.planned.full
+    scale = scale_for(full.sensitivity, planned.ratio)
+    drawn = Drawn(full, full.draw(curator, scale) / n, seen.noise_of(full))
+    known = drawn
+    if isinstance(full, FeatureMeasurement):
+        means, deviations = drawn.means.copy(), drawn.deviations.copy()
+        means[planned.small], deviations[planned.small] = by_precision(
+            means[planned.small], deviations[planned.small], seen.means, seen.deviations
+        )
+        known = replace(drawn, means=means, deviations=deviations)
+    generator = np.random.default_rng(session.public_seed)
+    fitting = Fitting.suited(n, planned.ratio, seen.workload.domain.bits)
+    fitted = fit_mixture(known, fitting, seen.workload, n, generator, session)
+    return Outcome(
+        answers=fitted.answers,
+        records=fitted.model.sample(planned.records, generator),
+        trace=(_measured(full), *fitted.trace),
+        intervals=drawn.intervals(seen.workload),
+        measurements=drawn.kept(),
+        model=fitted.model,
+    )
+
+
+def _measured(full: FeatureMeasurement | QueryMeasurement) -> Mapping[str, int]:
+    """Return the trace entry of a second look at everything."""
+    if isinstance(full, QueryMeasurement):
+        return measured(2, queries=len(full.scales))
+    columns = len(singles_of(full.strategy.features))
+    return measured(2, columns=columns, products=len(full.scales) - columns)
+
+
+def _of_columns(seen: Seen, columns: Strategy, curator: Curator, session: Session) -> Outcome:
+    """Measure the columns again; answer by both looks at them, and by the pairs' departures."""
+    planned, n, workload = seen.planned, seen.n, seen.workload
+    noisy = look(curator, columns, scale_for(columns.sensitivity, planned.ratio), n)
+    second = shares_of(columns.features, noisy, seen.noise_of(columns))
+    chances, uncertain = learned(seen.shares.combined(second), workload.domain)
+    pairs = seen.pairs(chances, uncertain)
+
+    products = ProductTerms.of_features(planned.first.features)
+    means = means_of_products(products, chances)
+    means[seen.paired] += pairs.departures
+    generator = np.random.default_rng(session.public_seed)
+    fit = MixtureFit(products, means, seen.deviations, _COMPONENTS, _STEPS, _PULL)
+    model = fit.run(generator, session.threads, session.progress).model()
+    return Outcome(
+        answers=pairs.answers(workload, chances),
+        records=model.sample(planned.records, generator),
+        trace=(measured(2, columns=len(noisy)),),
+        intervals=share_intervals(workload, seen.shares, second, planned.neighbours, chosen=False),
+        measurements=Measurements.of_features(
+            columns.features, noisy, seen.noise_of(columns), CHOSEN
+        ),
+        model=model,
+    )
+
+
+def has_few_rows(task: Task, budget: Budget) -> bool:
+    """Return whether independent columns may be as close as anything, by public facts.
+
+    That is where the noise of the columns' shares, had these all of the budget, is not far below
+    what departures from independence are expected to be.
+    """
+    columns, departures = _public_spreads(task, budget)
+    return departures > 0 and columns > _FEW * departures
+
+
+def _public_spreads(task: Task, budget: Budget) -> tuple[float, float]:
+    """Return by how much answers err, were the columns' shares all that is measured, and depart.
+
+    The root mean squares of the noise, and of departures from independence as they are expected,
+    for columns whose values are equally frequent. The first is 0 if there are no columns.
+    """
+    workload = task.workload
+    chances = uniform_probabilities(workload.domain)
+    columns = plan_columns(workload, chances, budget.neighbours)
+    if not len(columns.features):
+        return 0.0, 0.0
+    scale = calibrate_gaussian_scale(
+        budget.epsilon, budget.delta, columns.sensitivity, budget.accountant
+    )
+    nothing = np.zeros(len(columns.scales))
+    shares = shares_of(columns.features, nothing, columns.scales * scale / task.n)
+    off = np.zeros(workload.domain.bits)
+    off[shares.bits] = shares.deviations
+    return (
+        spread_of_shares(workload, chances, off),
+        spread_of_departures(workload, chances, task.n, EXPECTED),
+    )

@@ -1,0 +1,208 @@
+"""A first look that decides: what it costs, how it decides, and what is made of it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dualquery.data.domain import Domain
+from dualquery.mechanisms.baselines.independent import Independent
+from dualquery.mechanisms.matrix.columns import drawn_together, learned, plan_columns
+from dualquery.mechanisms.matrix.dependence import EXPECTED, Pairs, spread_of_departures
+from dualquery.mechanisms.matrix.expansion import Expansion
+from dualquery.mechanisms.matrix.looks import Shares, scale_for
+from dualquery.mechanisms.matrix.probed import Probed, Seen
+from dualquery.mechanisms.matrix.product_terms import ProductTerms
+from dualquery.mechanisms.protocol import Budget, Mechanism, Outcome, Session, Task
+from dualquery.privacy.neighbours import RELATIONS, Neighbours
+from dualquery.queries.conjunctions import Workload
+from dualquery.queries.generate.random import random_conjunctions
+from dualquery.room.curator import Curator
+from dualquery.room.randomness import SeededRandomness
+from tests.mechanisms.matrix.test_staged import SMALL, legal_records, packed, values_on
+
+MIXED = Domain(np.array([0, 1, 2, 3, 6, 10, 11, 12, 17, 18]))
+"""Six binary columns, and columns of three, four and five values."""
+
+
+def table(rows: int, tied: float, seed: int = 3) -> np.ndarray:
+    """Return rows of `MIXED`; a column is the one before it with chance ``tied``."""
+    generator = np.random.default_rng(seed)
+    ranks = generator.random((rows, MIXED.columns))
+    for column in range(1, MIXED.columns):
+        same = generator.random(rows) < tied
+        ranks[same, column] = ranks[same, column - 1]
+    found = np.zeros((rows, MIXED.bits), np.uint8)
+    for column, size in enumerate(MIXED.sizes):
+        first = MIXED.offsets[column]
+        if size == 1:
+            found[:, first] = ranks[:, column] < 0.2 + 0.05 * column
+        else:
+            found[np.arange(rows), first + (size * ranks[:, column] ** 2).astype(int)] = 1
+    return found
+
+
+def released(
+    records: np.ndarray,
+    work: Workload,
+    epsilon: float,
+    seed: int = 1,
+    mechanism: Mechanism | None = None,
+    relation: Neighbours = Neighbours.REPLACE_ONE,
+) -> tuple[Outcome, np.ndarray]:
+    """Return what a run gives, and the true answers; the schedule is spent."""
+    rows, n = packed(records), len(records)
+    asked, mechanism = Task(work, n), mechanism or Probed(records=3)
+    plan = mechanism.plan(asked, Budget(epsilon, 1e-3, neighbours=relation))
+    held = mechanism.statistics(work)
+    room = Curator(
+        rows, held, plan.schedule, SeededRandomness(seed), neighbours=relation, public_rows=n
+    )
+    outcome = mechanism.run(asked, plan, room, Session(public_seed=1))
+    assert room._ledger.spent == len(plan.schedule)
+    return outcome, work.counts(rows, threads=1) / n
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_columns_cost_the_planned_ratio_at_most(relation: Neighbours) -> None:
+    """By enumeration over all pairs of records, whatever shares chose the columns' noise."""
+    work, records, ratio = random_conjunctions(SMALL, 12, 2, seed=3), legal_records(SMALL), 0.37
+    for seed in range(20):
+        chances = np.random.default_rng(seed).random(SMALL.bits)
+        strategy = plan_columns(work, chances, relation)
+        scale = scale_for(strategy.sensitivity, ratio)
+        own = values_on(strategy.features, records) / strategy.scales
+        moves = own if relation is Neighbours.ADD_REMOVE else own[:, None] - own[None]
+        furthest = np.sqrt((moves**2).sum(axis=-1).max())
+        assert furthest / scale <= ratio
+        assert furthest / scale == pytest.approx(ratio, rel=1e-9)
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("everything", [False, True])
+def test_the_schedule_pays_for_either_choice(
+    relation: Neighbours, everything: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Seen, "everything_leaves_less", lambda *_: everything)
+    outcome, _ = released(
+        table(500, 0.3), random_conjunctions(MIXED, 60, 3), 1.0, relation=relation
+    )
+    assert [line["stage"] for line in outcome.trace if "stage" in line] == [1, 2]
+    assert ((outcome.answers >= 0) & (outcome.answers <= 1)).all()
+    assert outcome.trace[1]["products"] == 0 or everything
+
+
+def test_the_rows_decide() -> None:
+    """The same plan measures columns again of independent ones, everything of tied ones."""
+    work = random_conjunctions(MIXED, 400, 3)
+    products = [
+        released(table(1_500, tied), work, 1.0)[0].trace[1]["products"] for tied in (0.0, 0.7)
+    ]
+    assert products[0] == 0 < products[1]
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0])
+def test_errors_are_hardly_above_those_of_independent_columns(epsilon: float) -> None:
+    """On columns that are independent; means of three runs each."""
+    records, work = table(1_500, 0.0), random_conjunctions(MIXED, 400, 3)
+    means = []
+    for mechanism in (Probed(records=3), Independent(records=3)):
+        runs = [released(records, work, epsilon, seed, mechanism) for seed in range(3)]
+        means.append(np.mean([np.abs(outcome.answers - truth) for outcome, truth in runs]))
+    assert means[0] <= 1.1 * means[1]
+
+
+@pytest.mark.parametrize("tied", [0.0, 0.7])
+def test_intervals_cover(tied: float) -> None:
+    """Of columns alone and of everything; answers of a run share their noise."""
+    records, work = table(800, tied), random_conjunctions(MIXED, 300, 3)
+    covered = []
+    for seed in range(8):
+        outcome, truth = released(records, work, 1.0, seed)
+        found = outcome.intervals
+        assert found is not None
+        covered.append(np.mean((found.lower <= truth) & (truth <= found.upper)))
+    assert np.mean(covered) >= 0.93
+
+
+def test_answers_of_exact_pairs_are_exact() -> None:
+    """Departures without noise give every pair of literals its share."""
+    records = table(2_000, 0.4)
+    work = random_conjunctions(MIXED, 500, 2)
+    features = Expansion.of(work).in_blocks().features
+    both = features.part(np.flatnonzero((features.bits >= 0).sum(axis=1) == 2))
+    exact = np.ones((len(records), len(both)))
+    for place in range(2):
+        held = records[:, both.bits[:, place]].astype(float)
+        contrast = 1.0 - both.values[:, place] * held
+        exact *= np.where(both.contrasts[:, place], contrast, held)
+    shares = records.mean(axis=0)
+    pairs = Pairs.of(
+        ProductTerms.of_features(both), exact.mean(axis=0), np.full(len(both), 1e-9), shares,
+        np.zeros(len(shares)),
+    )  # fmt: skip
+    truth = work.counts(packed(records), threads=1) / len(records)
+    np.testing.assert_allclose(pairs.answers(work, shares), truth, atol=1e-6)
+
+
+def test_strength_is_found_in_noise() -> None:
+    """Pairs of which each is below its noise tell together how far they depart."""
+    generator = np.random.default_rng(0)
+    count, noise = 20_000, 0.15
+    pair = np.zeros((count, 2), np.int64)
+    found = []
+    for strength in (0.0, 0.25, 1.0):
+        apart = 0.1 * strength * generator.standard_normal(count)
+        noisy = apart + noise * generator.standard_normal(count)
+        pairs = Pairs(pair, noisy, np.full(count, 0.1), np.full(count, noise**2), np.ones(count))
+        found.append(pairs.left().whole ** 0.5)
+    assert found[0] < 0.2
+    assert found[1] == pytest.approx(0.25, abs=0.05)
+    assert found[2] == pytest.approx(1.0, abs=0.05)
+
+
+def test_departures_that_stand_out_are_known_and_no_longer_count() -> None:
+    generator = np.random.default_rng(0)
+    apart = np.zeros(1_000)
+    apart[:20] = 0.4
+    noisy = apart + 0.02 * generator.standard_normal(1_000)
+    pairs = Pairs(
+        np.zeros((1_000, 2), np.int64), noisy, np.full(1_000, 0.1), np.full(1_000, 4e-4),
+        np.ones(1_000),
+    )  # fmt: skip
+    np.testing.assert_allclose(pairs.departures[:20], 0.4, atol=0.07)
+    left = pairs.left()
+    assert left.unknown < 0.1 * left.whole
+
+
+def test_shares_that_only_noise_sets_apart_become_equal() -> None:
+    domain = Domain.binary(200)
+    generator = np.random.default_rng(0)
+    bits = np.arange(200, dtype=np.int32)
+    for apart in (0.0, 0.2):
+        truth = 0.4 + apart * (2 * generator.random(200) - 1)
+        noisy = truth + 0.1 * generator.standard_normal(200)
+        found = drawn_together(Shares(bits, noisy, np.full(200, 0.1)), domain)
+        errors = [np.mean((values - truth) ** 2) for values in (found.values, noisy)]
+        assert errors[0] < (0.8 if apart else 0.1) * errors[1]
+    # Shares that are known stay where they are.
+    known = drawn_together(Shares(bits, truth, np.full(200, 1e-6)), domain)
+    np.testing.assert_allclose(known.values, truth, atol=1e-6)
+
+
+def test_values_that_nobody_asks_about_share_what_is_left() -> None:
+    shares = Shares(np.array([0, 3], np.int32), np.array([0.3, 0.5]), np.full(2, 1e-9))
+    chances, uncertain = learned(shares, SMALL)
+    np.testing.assert_allclose(chances, [0.3, 0.5, 0.5, 0.5, 0.25, 0.25])
+    assert (uncertain[[1, 2, 4, 5]] == 0).all()
+
+
+def test_what_the_draw_of_rows_makes_of_triples() -> None:
+    """Of independent columns a triple departs from what shares and pairs say by chance alone."""
+    n, chances = 50, np.array([0.3, 0.5, 0.6])
+    work = Workload(np.array([[0, 2, 4]], np.int32), Domain.binary(3))
+    generator = np.random.default_rng(0)
+    rows = (generator.random((20_000, n, 3)) < chances).astype(float) - chances
+    spread = np.sqrt(np.mean(rows.prod(axis=2).mean(axis=1) ** 2))
+    none = type(EXPECTED)(0.0, 0.0)
+    assert spread_of_departures(work, chances, n, none) == pytest.approx(spread, rel=0.05)
