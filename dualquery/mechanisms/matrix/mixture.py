@@ -13,7 +13,8 @@ restarts", ICLR 2017). In as many steps, legs come far nearer to the end than on
 After a leg the noise says whether to go on: once the mixture is no further from the noisy means
 than noise explains, it has learned what they tell (the discrepancy principle: Morozov, "On the
 solution of functional equations by the method of regularization", Soviet Mathematics Doklady 7,
-1966).
+1966). A leg that brings it no nearer is the last, and is not used: from there on a strong pull only
+draws the components together, until they are all alike.
 """
 
 from __future__ import annotations
@@ -157,17 +158,20 @@ class MixtureFit:
         odds = self._start(generator)
         cuts = np.arange(_SLAB, self.components, _SLAB)
         slabs = [_Slab.of(self._columns, part) for part in np.split(odds, cuts, axis=1)]
-        done = 0
+        done, nearest = 0, math.inf
         with workers(threads, len(slabs)) as pool:
             course = _Course(batches, slabs, odds.mean(axis=1), pool.map)
             for leg in self._legs():
                 course.run(leg, self.pull, part_of(progress, done, self.steps))
                 done += leg
-                if done >= _FEWEST and course.distance() <= self._explained:
+                distance = course.distance()
+                if distance >= nearest:
+                    break
+                nearest, values = distance, course.values
+                if done >= _FEWEST and distance <= self._explained:
                     break
         if done < self.steps:
             progress(self.steps, self.steps)
-        values = np.concatenate([slab.parameters.values for slab in slabs], axis=1)
         return Mixture(self.products.domain, self._bits, values)
 
     def _legs(self) -> Sequence[int]:
@@ -245,6 +249,11 @@ class _Course:
             errors = batch.weights * self._errors(batch)
             self.centres = self._mean(partial(batch.update, errors, self.centres, rates))
             progress(step, steps)
+
+    @property
+    def values(self) -> Float32:
+        """The parameters of all components, a copy."""
+        return np.concatenate([slab.parameters.values for slab in self.slabs], axis=1)
 
     def distance(self) -> float:
         """Return the mean square of the products' errors, in variances of their noise."""
