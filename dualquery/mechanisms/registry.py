@@ -49,7 +49,7 @@ AUTOMATIC = ("matrix", "staged", "probed", "dualquery", "mwem")
 def implied_mechanism(options: Collection[str]) -> str:
     """Return the mechanism to use where none is named: ``auto``, which passes options on.
 
-    Options that neither of its usual choices has tell a game apart: then the first that has them.
+    Options that none of its usual choices has tell a game apart: then the first that has them.
     """
     if not options or any(has_options(name, options) for name in AUTOMATIC[:3]):
         return "auto"

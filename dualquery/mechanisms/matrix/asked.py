@@ -142,9 +142,8 @@ def _intervals(
     other one adds no more.
     """
     none = Shares(np.empty(0, np.int32), np.empty(0), np.empty(0))
-    found = share_intervals(
-        known.workload, known.first, none, known.planned.neighbours, chosen=False
-    )
+    looks = known.first, none
+    found = share_intervals(known.workload, looks, known.planned.neighbours)
     critical = gaussian_half_width(1.0, (1.0 - LEVEL) / 2.0)
     spread = np.full(len(chosen), deviation)
     found.lower[chosen], found.upper[chosen] = bounded_interval(noisy, spread, critical, 0.0, 1.0)

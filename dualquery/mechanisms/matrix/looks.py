@@ -71,13 +71,21 @@ class Shares:
         return posterior(self.values, self.deviations)
 
     def combined(self, later: Shares) -> Shares:
-        """Return what these and later shares of some of the bits, with independent noise, tell."""
-        at = self.places(later.bits)
+        """Return what these and later shares, with independent noise, tell.
+
+        Bits that only the later ones tell of come last.
+        """
+        again = np.isin(later.bits, self.bits)
+        at = self.places(later.bits[again])
         values, deviations = self.values.copy(), self.deviations.copy()
         values[at], deviations[at] = by_precision(
-            values[at], deviations[at], later.values, later.deviations
+            values[at], deviations[at], later.values[again], later.deviations[again]
         )
-        return Shares(self.bits, values, deviations)
+        return Shares(
+            np.append(self.bits, later.bits[~again]),
+            np.append(values, later.values[~again]),
+            np.append(deviations, later.deviations[~again]),
+        )
 
     def places(self, bits: NDArray[np.int32]) -> NDArray[np.int64]:
         """Return where each of some of these bits stands among them."""

@@ -3,9 +3,9 @@
 For tables of few rows, or small budgets. There independent columns may be as close as a fit to
 everything can come, and only the table knows: a fit to noisy products of three columns has the
 noise of measuring these, where columns hardly depend on each other, and nothing to gain from them.
-The first look is short. What it tells of pairs says how far answers depart from independence
-(`dependence`); what everything and what the columns alone would leave is known by their noise. The
-rest of the budget goes where less is left.
+The first look gets a small part of the budget. What it tells of pairs says how far answers depart
+from independence (`dependence`); what everything and what the columns alone would leave is known by
+their noise. The rest of the budget goes where less is left.
 
 **Privacy.** As of `staged`: two Gaussian measurements, adaptively composed. The schedule fixes both
 ratios of sensitivity to scale before a row is read. What the second one measures is chosen by the
@@ -41,7 +41,12 @@ from dualquery.mechanisms.matrix.dependence import (
     spread_of_fit,
     spread_of_product_fit,
 )
-from dualquery.mechanisms.matrix.expansion import MOST_LITERALS, Expansion, bytes_on_features
+from dualquery.mechanisms.matrix.expansion import (
+    MOST_LITERALS,
+    Expansion,
+    bytes_on_features,
+    literals_of,
+)
 from dualquery.mechanisms.matrix.fitting import Drawn, Fitting, fit_mixture
 from dualquery.mechanisms.matrix.looks import (
     Shares,
@@ -325,7 +330,7 @@ class Seen:
 
 
 def _of_everything(seen: Seen, curator: Curator, session: Session) -> Outcome:
-    """Measure everything, and fit a mixture to both looks."""
+    """Measure everything, and fit a mixture to it; to both looks, where both are of features."""
     planned, n, full = seen.planned, seen.n, seen.planned.full
     scale = scale_for(full.sensitivity, planned.ratio)
     drawn = Drawn(full, full.draw(curator, scale) / n, seen.noise_of(full))
@@ -375,7 +380,8 @@ def _of_columns(seen: Seen, columns: Strategy, curator: Curator, session: Sessio
         answers=pairs.answers(workload, chances),
         records=model.sample(planned.records, generator),
         trace=(measured(2, columns=len(noisy)),),
-        intervals=share_intervals(workload, seen.shares, second, planned.neighbours, chosen=False),
+        # The first look decided that there are any: it gives none.
+        intervals=share_intervals(workload, (second,), planned.neighbours),
         measurements=Measurements.of_features(
             columns.features, noisy, seen.noise_of(columns), CHOSEN
         ),
@@ -400,10 +406,11 @@ def _public_spreads(task: Task, budget: Budget) -> tuple[float, float]:
     for columns whose values are equally frequent. The first is 0 if there are no columns.
     """
     workload = task.workload
+    bits, _, possible = literals_of(workload)
+    if not (bits[possible] >= 0).any():
+        return 0.0, 0.0
     chances = uniform_probabilities(workload.domain)
     columns = plan_columns(workload, chances, budget.neighbours)
-    if not len(columns.features):
-        return 0.0, 0.0
     scale = calibrate_gaussian_scale(
         budget.epsilon, budget.delta, columns.sensitivity, budget.accountant
     )

@@ -269,7 +269,10 @@ def _of_what_stands_out(
             measured(2, columns=int(single.sum()), products=len(products), weighed=len(weighed)),
         ),
         intervals=share_intervals(
-            known.workload, known.first, second, planned.neighbours, chosen=found
+            known.workload,
+            (known.first, second),
+            planned.neighbours,
+            chosen_by=known.first if found else None,
         ),
         measurements=Measurements.of_features(strategy.features, noisy, scale / n, CHOSEN),
         model=mixture,

@@ -13,12 +13,14 @@ from dualquery.mechanisms.matrix.expansion import Expansion
 from dualquery.mechanisms.matrix.looks import Shares, scale_for
 from dualquery.mechanisms.matrix.probed import Probed, Seen
 from dualquery.mechanisms.matrix.product_terms import ProductTerms
+from dualquery.mechanisms.matrix.share_intervals import share_intervals
 from dualquery.mechanisms.protocol import Budget, Mechanism, Outcome, Session, Task
 from dualquery.privacy.neighbours import RELATIONS, Neighbours
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.generate.random import random_conjunctions
 from dualquery.room.curator import Curator
 from dualquery.room.randomness import SeededRandomness
+from dualquery.runtime.errors import BadInputError
 from tests.mechanisms.matrix.test_staged import SMALL, legal_records, packed, values_on
 
 MIXED = Domain(np.array([0, 1, 2, 3, 6, 10, 11, 12, 17, 18]))
@@ -90,6 +92,41 @@ def test_the_schedule_pays_for_either_choice(
     assert [line["stage"] for line in outcome.trace if "stage" in line] == [1, 2]
     assert ((outcome.answers >= 0) & (outcome.answers <= 1)).all()
     assert outcome.trace[1]["products"] == 0 or everything
+
+
+@pytest.mark.parametrize("everything", [False, True])
+def test_a_literal_that_another_implies_is_no_trouble(
+    everything: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who has one value of a column has none of its others: that bit is in no feature."""
+    monkeypatch.setattr(Seen, "everything_leaves_less", lambda *_: everything)
+    records = table(1_000, 0.3)
+    work = Workload(np.array([[6, 9], [2, -1], [6, 14], [17, -1]], np.int32), MIXED)
+    outcome, truth = released(records, work, 1e4)
+    np.testing.assert_allclose(outcome.answers[[0, 1, 3]], truth[[0, 1, 3]], atol=0.02)
+    assert outcome.intervals is not None
+    assert (outcome.intervals.lower <= truth).all()
+    assert (truth <= outcome.intervals.upper).all()
+
+
+def test_queries_that_nothing_satisfies_have_nothing_to_measure(
+    recwarn: pytest.WarningsRecorder,
+) -> None:
+    work = Workload(np.array([[6, 8]], np.int32), MIXED)
+    with pytest.raises(BadInputError, match="nothing to measure"):
+        Probed().plan(Task(work, 100), Budget(1.0, 1e-3))
+    assert not len(recwarn)
+
+
+def test_noisy_numbers_of_rows_leave_two_wide_columns_no_lower_end() -> None:
+    """A share that is measured itself moves by all of the number's error, a sign by half of it."""
+    shares = Shares(np.arange(18, dtype=np.int32), np.full(18, 0.9), np.full(18, 1e-6))
+    work = Workload(np.array([[0, 2], [0, 6], [6, 14], [6, -1]], np.int32), MIXED)
+    ends = {
+        relation: share_intervals(work, (shares,), relation).lower > 0 for relation in RELATIONS
+    }
+    np.testing.assert_array_equal(ends[Neighbours.REPLACE_ONE], [True, True, True, True])
+    np.testing.assert_array_equal(ends[Neighbours.ADD_REMOVE], [True, False, False, True])
 
 
 def test_the_rows_decide() -> None:
