@@ -65,24 +65,6 @@ def plan_columns(workload: Workload, chances: Float64, neighbours: Neighbours) -
     return Strategy(features, np.exp2(np.round(_STEPS * powers) / _STEPS), neighbours)
 
 
-def shares_of(singles: Features, means: Float64, deviations: Float64) -> Shares:
-    """Return the shares that noisy means of features of one factor tell.
-
-    The contrast of a share p, among n values, is 1 - n p.
-
-    Parameters
-    ----------
-    singles
-        Features of one factor, on different bits.
-    means, deviations
-        float64, one each: their noisy means, and the standard deviations of the noise.
-    """
-    contrast = singles.contrasts[:, 0]
-    unit = np.where(contrast, 1.0 / singles.values[:, 0], 1.0)
-    shares = np.where(contrast, (1.0 - means) * unit, means)
-    return Shares(singles.bits[:, 0], shares, unit * deviations)
-
-
 def drawn_together(shares: Shares, domain: Domain) -> Shares:
     """Return shares with a part of their noise taken out, and the errors that are left.
 
@@ -140,3 +122,10 @@ def spread_of_shares(workload: Workload, chances: Float64, uncertain: Float64) -
     """
     _, off = independent(workload, chances, uncertain)
     return math.sqrt(float(np.mean(off**2)))
+
+
+def spread_of_noise(workload: Workload, chances: Float64, shares: Shares) -> float:
+    """Return the same of the noise of shares; others are taken as known."""
+    uncertain = np.zeros(workload.domain.bits)
+    uncertain[shares.bits] = shares.deviations
+    return spread_of_shares(workload, chances, uncertain)

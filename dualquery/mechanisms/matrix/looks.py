@@ -7,6 +7,7 @@ than its noise. Post-processing of noisy numbers, but for `look`, which the cura
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +15,10 @@ from numpy.typing import NDArray
 
 from dualquery.estimates.independence import CORRELATION
 from dualquery.mechanisms.matrix.shares import posterior
+from dualquery.mechanisms.protocol import Budget
+from dualquery.privacy.accountants.choice import best
+from dualquery.privacy.calibrate_noise import calibrate_rho
+from dualquery.privacy.events import GaussianNoise
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.room.curator import Curator
 from dualquery.room.features import Features
@@ -28,6 +33,32 @@ def look(curator: Curator, strategy: Strategy, scale: float, n: int) -> Float64:
     """Return noisy means of features; charged."""
     sums = curator.measure(FeatureSums(strategy), Gaussian(scale))
     return sums.astype(np.float64) / n
+
+
+def two_looks(
+    sensitivity: float, part: float, budget: Budget
+) -> tuple[tuple[GaussianNoise, GaussianNoise], str]:
+    """Return the schedule of two looks that fill a budget, and the accountant that says so.
+
+    Parameters
+    ----------
+    sensitivity
+        Of what the first look measures. That of the second is not known yet: its noise has scale 1,
+        so the sensitivity is its ratio to the scale.
+    part
+        The first look's part of rho, in (0, 1).
+    budget
+        What the two may cost.
+    """
+
+    def schedule_of(rho: float) -> tuple[GaussianNoise, GaussianNoise]:
+        first, second = (math.sqrt(2.0 * share * rho) for share in (part, 1.0 - part))
+        return GaussianNoise(sensitivity, sensitivity / first), GaussianNoise(second, 1.0)
+
+    rho = calibrate_rho(schedule_of, budget.epsilon, budget.delta, budget.accountant)
+    schedule = schedule_of(rho)
+    accountant, _ = best(schedule, budget.delta, budget.accountant)
+    return schedule, accountant.name
 
 
 def alike(features: Features, neighbours: Neighbours) -> Strategy:
@@ -58,13 +89,21 @@ class Shares:
     deviations: Float64
 
     @staticmethod
-    def of(singles: Features, noisy: Float64, deviation: float) -> Shares:
+    def of(singles: Features, noisy: Float64, deviations: Float64 | float) -> Shares:
         """Return the shares that noisy means of features of one factor tell.
 
-        The sign of a share p is 1 - 2 p.
+        The contrast of a share p, among k values, is 1 - k p; of two values it is the sign.
+
+        Parameters
+        ----------
+        singles
+            Features of one factor, on different bits.
+        noisy, deviations
+            float64, one each: their noisy means, and the standard deviations of the noise.
         """
-        bits, unit = singles.bits[:, 0], in_shares(singles)
-        return Shares(bits, np.where(unit < 1.0, (1.0 - noisy) / 2.0, noisy), unit * deviation)
+        unit = in_shares(singles)
+        values = np.where(singles.contrasts[:, 0], (1.0 - noisy) * unit, noisy)
+        return Shares(singles.bits[:, 0], values, unit * deviations)
 
     def posterior(self) -> tuple[Float64, Float64]:
         """Return posterior means and standard deviations."""
@@ -115,13 +154,16 @@ def singles_of(features: Features) -> NDArray[np.int64]:
 
 
 def in_shares(singles: Features) -> Float64:
-    """Return by how much a share changes where the mean of its feature changes by 1: 1/2 or 1."""
-    return np.where(singles.contrasts[:, 0], 0.5, 1.0)
+    """Return by how much a share changes where the mean of its feature changes by 1.
+
+    One over the number of its column's values (a contrast; 1/2 for a sign), or 1.
+    """
+    return np.where(singles.contrasts[:, 0], 1.0 / singles.values[:, 0], 1.0)
 
 
 def means_of(singles: Features, shares: Float64) -> Float64:
     """Return the means of features of one factor whose bits have these shares of 1s."""
-    return np.where(singles.contrasts[:, 0], 1.0 - 2.0 * shares, shares)
+    return np.where(singles.contrasts[:, 0], 1.0 - shares / in_shares(singles), shares)
 
 
 def expected_departures(

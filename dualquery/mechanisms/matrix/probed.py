@@ -30,8 +30,7 @@ from dualquery.mechanisms.baselines.product import uniform_probabilities
 from dualquery.mechanisms.matrix.columns import (
     learned,
     plan_columns,
-    shares_of,
-    spread_of_shares,
+    spread_of_noise,
 )
 from dualquery.mechanisms.matrix.dependence import (
     EXPECTED,
@@ -54,6 +53,7 @@ from dualquery.mechanisms.matrix.looks import (
     look,
     scale_for,
     singles_of,
+    two_looks,
 )
 from dualquery.mechanisms.matrix.measurement import (
     FeatureMeasurement,
@@ -76,10 +76,7 @@ from dualquery.mechanisms.protocol import (
     Session,
     Task,
 )
-from dualquery.privacy.accountants.choice import best
-from dualquery.privacy.calibrate_noise import calibrate_gaussian_scale, calibrate_rho
-from dualquery.privacy.events import GaussianNoise
-from dualquery.privacy.neighbours import Neighbours
+from dualquery.privacy.calibrate_noise import calibrate_gaussian_scale
 from dualquery.queries.conjunctions import Workload, require_conjunctions
 from dualquery.queries.family import Queries
 from dualquery.room.curator import Curator
@@ -116,9 +113,6 @@ class TwoLooks(Details):
         Columns and pairs, as the first look measures them; int64: their places in everything.
     full
         Everything, as the second look may measure it.
-    neighbours, sensitivity
-        What neighbouring tables differ in, and the L2 distance between the first look's sums, over
-        their scales, of two of them.
     scale
         Factor on the first look's scales, in rows.
     ratio
@@ -132,8 +126,6 @@ class TwoLooks(Details):
     first: Strategy = field(compare=False)
     small: NDArray[np.int64] = field(compare=False)
     full: FeatureMeasurement | QueryMeasurement = field(compare=False)
-    neighbours: Neighbours
-    sensitivity: float
     scale: float
     ratio: float
     deviation: float
@@ -143,8 +135,8 @@ class TwoLooks(Details):
         """Return the noise of both looks."""
         return {
             "features": len(self.first.features),
-            "neighbours": self.neighbours.value,
-            "sensitivity": self.sensitivity,
+            "neighbours": self.first.neighbours.value,
+            "sensitivity": self.first.sensitivity,
             "scale": self.scale,
             "second_ratio": self.ratio,
             "deviation": self.deviation,
@@ -192,25 +184,14 @@ class Probed(Mechanism[TwoLooks]):
         small = np.flatnonzero((strategy.features.bits >= 0).sum(axis=1) <= 2)
         first = Strategy(strategy.features.part(small), strategy.scales[small], neighbours)
         part = max(_FIRST * departures / (departures + columns), _LEAST)
-
-        def schedule_of(rho: float) -> tuple[GaussianNoise, GaussianNoise]:
-            one, two = (math.sqrt(2.0 * share * rho) for share in (part, 1.0 - part))
-            return GaussianNoise(first.sensitivity, first.sensitivity / one), GaussianNoise(
-                two, 1.0
-            )
-
-        rho = calibrate_rho(schedule_of, budget.epsilon, budget.delta, budget.accountant)
-        schedule = schedule_of(rho)
-        accountant, _ = best(schedule, budget.delta, budget.accountant)
+        schedule, accountant = two_looks(first.sensitivity, part, budget)
         return Plan(
             schedule=schedule,
-            accountant=accountant.name,
+            accountant=accountant,
             details=TwoLooks(
                 first=first,
                 small=small,
                 full=full,
-                neighbours=neighbours,
-                sensitivity=first.sensitivity,
                 scale=schedule[0].scale,
                 ratio=schedule[1].sensitivity,
                 deviation=math.hypot(columns, departures / 3.0),
@@ -241,7 +222,7 @@ class Probed(Mechanism[TwoLooks]):
         planned, n = plan.details, task.n
         means = look(curator, planned.first, planned.scale, n)
         seen = Seen(planned, task.workload, n, means)
-        columns = plan_columns(seen.workload, seen.learned[0], planned.neighbours)
+        columns = plan_columns(seen.workload, seen.learned[0], planned.first.neighbours)
         if seen.everything_leaves_less(columns):
             outcome = _of_everything(seen, curator, session)
         else:
@@ -285,7 +266,7 @@ class Seen:
         """The noisy shares of single columns."""
         features = self.planned.first.features
         alone = singles_of(features)
-        return shares_of(features.part(alone), self.means[alone], self.deviations[alone])
+        return Shares.of(features.part(alone), self.means[alone], self.deviations[alone])
 
     @cached_property
     def learned(self) -> tuple[Float64, Float64]:
@@ -318,11 +299,10 @@ class Seen:
         left = self.pairs(chances, uncertain).left()
         departures = spread_of_departures(self.workload, chances, self.n, left)
 
-        again = shares_of(columns.features, np.zeros(len(columns.scales)), self.noise_of(columns))
-        both = self.shares.combined(again)
-        off = np.zeros(len(chances))
-        off[both.bits] = both.deviations
-        alone = math.hypot(spread_of_shares(self.workload, chances, off), departures)
+        nothing = np.zeros(len(columns.scales))
+        again = Shares.of(columns.features, nothing, self.noise_of(columns))
+        noise = spread_of_noise(self.workload, chances, self.shares.combined(again))
+        alone = math.hypot(noise, departures)
 
         full = self.planned.full
         product = spread_of_product_fit(full.products, self.noise_of(full), self.workload, chances)
@@ -366,7 +346,7 @@ def _of_columns(seen: Seen, columns: Strategy, curator: Curator, session: Sessio
     """Measure the columns again; answer by both looks at them, and by the pairs' departures."""
     planned, n, workload = seen.planned, seen.n, seen.workload
     noisy = look(curator, columns, scale_for(columns.sensitivity, planned.ratio), n)
-    second = shares_of(columns.features, noisy, seen.noise_of(columns))
+    second = Shares.of(columns.features, noisy, seen.noise_of(columns))
     chances, uncertain = learned(seen.shares.combined(second), workload.domain)
     pairs = seen.pairs(chances, uncertain)
 
@@ -381,7 +361,7 @@ def _of_columns(seen: Seen, columns: Strategy, curator: Curator, session: Sessio
         records=model.sample(planned.records, generator),
         trace=(measured(2, columns=len(noisy)),),
         # The first look decided that there are any: it gives none.
-        intervals=share_intervals(workload, (second,), planned.neighbours),
+        intervals=share_intervals(workload, (second,), planned.first.neighbours),
         measurements=Measurements.of_features(
             columns.features, noisy, seen.noise_of(columns), CHOSEN
         ),
@@ -415,10 +395,8 @@ def _public_spreads(task: Task, budget: Budget) -> tuple[float, float]:
         budget.epsilon, budget.delta, columns.sensitivity, budget.accountant
     )
     nothing = np.zeros(len(columns.scales))
-    shares = shares_of(columns.features, nothing, columns.scales * scale / task.n)
-    off = np.zeros(workload.domain.bits)
-    off[shares.bits] = shares.deviations
+    shares = Shares.of(columns.features, nothing, columns.scales * scale / task.n)
     return (
-        spread_of_shares(workload, chances, off),
+        spread_of_noise(workload, chances, shares),
         spread_of_departures(workload, chances, task.n, EXPECTED),
     )

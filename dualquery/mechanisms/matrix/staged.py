@@ -58,6 +58,7 @@ from dualquery.mechanisms.matrix.looks import (
     means_of,
     scale_for,
     singles_of,
+    two_looks,
     worth_measuring,
 )
 from dualquery.mechanisms.matrix.measurement import FeatureMeasurement
@@ -76,9 +77,7 @@ from dualquery.mechanisms.protocol import (
     Task,
 )
 from dualquery.models.mixture import ProductMixture
-from dualquery.privacy.accountants.choice import best
-from dualquery.privacy.calibrate_noise import calibrate_gaussian_scale, calibrate_rho
-from dualquery.privacy.events import GaussianNoise
+from dualquery.privacy.calibrate_noise import calibrate_gaussian_scale
 from dualquery.queries.conjunctions import Workload, require_conjunctions
 from dualquery.queries.family import Queries
 from dualquery.room.curator import Curator
@@ -147,16 +146,11 @@ class Staged(Mechanism[TwoStages]):
         others = _SECOND if full is None else _worth_at_most(len(features), budget, task.n)
         part = _EQUAL if directly else 1.0 / (1.0 + math.sqrt(others / len(looked)))
 
-        def schedule_of(rho: float) -> tuple[GaussianNoise, GaussianNoise]:
-            first, second = (math.sqrt(2.0 * share * rho) for share in (part, 1.0 - part))
-            return GaussianNoise(sensitivity, sensitivity / first), GaussianNoise(second, 1.0)
-
-        rho = calibrate_rho(schedule_of, budget.epsilon, budget.delta, budget.accountant)
-        first, second = schedule = schedule_of(rho)
-        accountant, _ = best(schedule, budget.delta, budget.accountant)
+        schedule, accountant = two_looks(sensitivity, part, budget)
+        first, second = schedule
         return Plan(
             schedule=schedule,
-            accountant=accountant.name,
+            accountant=accountant,
             details=TwoStages(
                 expansion=expansion,
                 looked=looked,
