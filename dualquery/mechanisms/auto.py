@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from dualquery.mechanisms.matrix.probed import has_few_rows
+from dualquery.mechanisms.matrix.columns_alone import may_do
 from dualquery.mechanisms.matrix.width import is_positive, is_wide
 from dualquery.mechanisms.protocol import Budget, Details, Mechanism, Outcome, Plan, Session, Task
 from dualquery.mechanisms.registry import configure
@@ -120,7 +120,7 @@ def _suitable(task: Task, budget: Budget) -> list[tuple[str, str]]:
         return [("staged", "of thousands of columns, few are worth more than one look"), matrix]
     if is_positive(task.workload):
         return [("staged", "which columns are full tells what of them is worth measuring"), matrix]
-    if has_few_rows(task, budget):
-        why = "for so few rows, columns alone may be all that is worth measuring"
+    if may_do(task, budget):
+        why = "at so much noise, columns alone may be all that is worth measuring"
         return [("probed", why), matrix, game]
     return [matrix, game]

@@ -78,7 +78,7 @@ def test_queries_about_a_thousand_binary_columns_are_measured_in_stages() -> Non
     assert chosen(wide, Budget(1.0, 1e-6)) == "staged"
     # Those about fewer columns of the same table are not.
     few = random_conjunctions(Domain.binary(1_500), 200, 3)
-    assert chosen(Task(few, 100_000), Budget(1.0, 1e-6)) == "matrix"
+    assert chosen(Task(few, 1_000_000), Budget(1.0, 1e-6)) == "matrix"
 
 
 def test_what_asks_which_items_come_together_is_measured_in_stages() -> None:

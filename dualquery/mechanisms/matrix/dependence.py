@@ -83,6 +83,16 @@ def spread_of_departures(workload: Workload, chances: Float64, n: int, left: Lef
     return float(np.sqrt(total.sum() / len(bits)))
 
 
+def spread_of_chance(workload: Workload, chances: Float64, n: int) -> float:
+    """Return by how much answers of n rows differ from independence by chance: root mean square.
+
+    What the draw of the rows makes of products of two literals or more, were columns independent.
+    """
+    bits, negated, possible = literals_of(workload)
+    pairs, longer = _by_order(chances_of_literals(bits, negated, chances)[possible], 1.0)
+    return float(np.sqrt((pairs + longer).sum() / n / len(bits)))
+
+
 def _by_order(chances: Float64, part: float) -> tuple[Float64, Float64]:
     """Return sums over the pairs, and over the larger sets, of a query's literals.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Protocol
 
 import numpy as np
@@ -262,6 +262,8 @@ class QueryMeasurement:
         return {"measured": "queries"}
 
 
+# `auto` asks for it to choose a mechanism, which asks again.
+@lru_cache(maxsize=1)
 def choose_measurement(
     workload: Workload, neighbours: Neighbours, fitted: bool
 ) -> FeatureMeasurement | QueryMeasurement:

@@ -26,14 +26,9 @@ from numpy.typing import NDArray
 
 from dualquery.estimates.expected import Estimate, ExpectedError
 from dualquery.estimates.measurements import CHOSEN, Measurements
-from dualquery.mechanisms.baselines.product import uniform_probabilities
-from dualquery.mechanisms.matrix.columns import (
-    learned,
-    plan_columns,
-    spread_of_noise,
-)
+from dualquery.mechanisms.matrix.columns import learned, plan_columns, spread_of_noise
+from dualquery.mechanisms.matrix.columns_alone import public_spreads
 from dualquery.mechanisms.matrix.dependence import (
-    EXPECTED,
     Pairs,
     means_of_products,
     spread_of_departures,
@@ -44,7 +39,6 @@ from dualquery.mechanisms.matrix.expansion import (
     MOST_LITERALS,
     Expansion,
     bytes_on_features,
-    literals_of,
 )
 from dualquery.mechanisms.matrix.fitting import Drawn, Fitting, fit_mixture
 from dualquery.mechanisms.matrix.looks import (
@@ -76,7 +70,6 @@ from dualquery.mechanisms.protocol import (
     Session,
     Task,
 )
-from dualquery.privacy.calibrate_noise import calibrate_gaussian_scale
 from dualquery.queries.conjunctions import Workload, require_conjunctions
 from dualquery.queries.family import Queries
 from dualquery.room.curator import Curator
@@ -92,15 +85,12 @@ hides departures, so that a look at pairs tells little."""
 _LEAST = 0.01
 """Part of the budget that it gets at least."""
 
-_FEW = 0.1
-"""Noise of the columns' shares over expected departures, from which on `auto` looks first."""
-
 _COMPONENTS, _STEPS, _PULL = 64, 600, 0.2
 """Of the `MixtureFit` that records are drawn from, as of `staged_mixture`."""
 
-_MEAN, _MAX = (0.2, 0.6, 1.2), (2.0, 8.0, 45.0)
+_MEAN, _MAX = (0.05, 0.6, 1.25), (1.3, 6.0, 45.0)
 """Mean and largest errors, in units of the spread that is expected of answers: least, middle and
-largest of runs on generated tables, widened a little."""
+largest of 320 runs on generated and public tables (the least on KDD99), widened a little."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -170,8 +160,8 @@ class Probed(Mechanism[TwoLooks]):
             raise BadInputError(
                 f"a query has {workload.way} literals; probed takes at most {MOST_LITERALS}"
             )
-        columns, departures = _public_spreads(task, budget)
-        if not columns:
+        spreads = public_spreads(task, budget)
+        if not spreads.columns:
             raise BadInputError("probed has nothing to measure: no query depends on a column")
         full = choose_measurement(workload, neighbours, fitted=True)
         strategy = (
@@ -183,8 +173,8 @@ class Probed(Mechanism[TwoLooks]):
         )
         small = np.flatnonzero((strategy.features.bits >= 0).sum(axis=1) <= 2)
         first = Strategy(strategy.features.part(small), strategy.scales[small], neighbours)
-        part = max(_FIRST * departures / (departures + columns), _LEAST)
-        schedule, accountant = two_looks(first.sensitivity, part, budget)
+        part = _FIRST * spreads.departures / (spreads.departures + spreads.columns)
+        schedule, accountant = two_looks(first.sensitivity, max(part, _LEAST), budget)
         return Plan(
             schedule=schedule,
             accountant=accountant,
@@ -194,7 +184,7 @@ class Probed(Mechanism[TwoLooks]):
                 full=full,
                 scale=schedule[0].scale,
                 ratio=schedule[1].sensitivity,
-                deviation=math.hypot(columns, departures / 3.0),
+                deviation=spreads.least,
                 records=self.records or task.default_records,
             ),
             needs_answers=full.of_queries,
@@ -366,37 +356,4 @@ def _of_columns(seen: Seen, columns: Strategy, curator: Curator, session: Sessio
             columns.features, noisy, seen.noise_of(columns), CHOSEN
         ),
         model=model,
-    )
-
-
-def has_few_rows(task: Task, budget: Budget) -> bool:
-    """Return whether independent columns may be as close as anything, by public facts.
-
-    That is where the noise of the columns' shares, had these all of the budget, is not far below
-    what departures from independence are expected to be.
-    """
-    columns, departures = _public_spreads(task, budget)
-    return departures > 0 and columns > _FEW * departures
-
-
-def _public_spreads(task: Task, budget: Budget) -> tuple[float, float]:
-    """Return by how much answers err, were the columns' shares all that is measured, and depart.
-
-    The root mean squares of the noise, and of departures from independence as they are expected,
-    for columns whose values are equally frequent. The first is 0 if there are no columns.
-    """
-    workload = task.workload
-    bits, _, possible = literals_of(workload)
-    if not (bits[possible] >= 0).any():
-        return 0.0, 0.0
-    chances = uniform_probabilities(workload.domain)
-    columns = plan_columns(workload, chances, budget.neighbours)
-    scale = calibrate_gaussian_scale(
-        budget.epsilon, budget.delta, columns.sensitivity, budget.accountant
-    )
-    nothing = np.zeros(len(columns.scales))
-    shares = Shares.of(columns.features, nothing, columns.scales * scale / task.n)
-    return (
-        spread_of_noise(workload, chances, shares),
-        spread_of_departures(workload, chances, task.n, EXPECTED),
     )
