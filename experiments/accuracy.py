@@ -117,9 +117,9 @@ RECIPE = Recipe(
     title="Which mechanism to take: errors against epsilon on three kinds of workloads",
     setting=(
         "Answers to 100,000 signed or 50,000 positive random 3-way conjunctions, or to every cell "
-        "of 64 random 3-way marginals, at epsilon 0.1 to 5 and delta 0.001 (drawn here; three runs, if "
-        "--runs does not say) or 1/n^2 (one); "
-        "neighbours replace one row, every mechanism with its own policy and at the same "
+        "of 64 random 3-way marginals, at epsilon 0.1 to 5 and delta 0.001 (drawn here; three runs "
+        "if --runs does not say) or 1/n^2 (one run); neighbours replace one row, every mechanism "
+        "with its own policy and at the same "
         "guarantee. The lower a line, the better. The rules of auto and DualQuery have constants "
         "that were chosen with an eye on these tables. mean_l1 is the error of a whole marginal, "
         "summed over its cells. The quick form: 5,000 conjunctions or 8 marginals of Adult, "

@@ -121,6 +121,6 @@ def _suitable(task: Task, budget: Budget) -> list[tuple[str, str]]:
     if is_positive(task.workload):
         return [("staged", "which columns are full tells what of them is worth measuring"), matrix]
     if may_do(task, budget):
-        why = "at so much noise, columns alone may be all that is worth measuring"
+        why = "columns alone may be all that is worth measuring, so it looks first"
         return [("probed", why), matrix, game]
     return [matrix, game]

@@ -16,6 +16,7 @@ Rastogi, Miklau and McGregor, "Optimizing linear counting queries under differen
 - `mechanism`: `matrix` of the shared protocol.
 - `staged`: the mechanism of that name, for thousands of binary columns (`width`); `shares`: shares
   of columns from noisy ones; `departures`: what was measured of departures from independence.
-- `probed`: the mechanism of that name, for few rows; `columns`: their shares alone; `dependence`:
-  how much columns depend on each other, and what a fit would leave.
+- `probed`: the mechanism of that name, for much noise; `columns`: their shares alone;
+  `dependence`: how much columns depend on each other, and what a fit would leave; `columns_alone`:
+  what of this public facts tell, and when `auto` takes `probed`.
 """

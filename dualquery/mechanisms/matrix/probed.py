@@ -1,8 +1,8 @@
 """`probed`: a look at columns and pairs first; then everything, or the columns alone.
 
-For tables of few rows, or small budgets. There independent columns may be as close as a fit to
-everything can come, and only the table knows: a fit to noisy products of three columns has the
-noise of measuring these, where columns hardly depend on each other, and nothing to gain from them.
+For few rows or small budgets. There independent columns may be nearer than a fit to everything, and
+only the table knows: a fit to noisy products of three columns has the noise of measuring these,
+where columns hardly depend on each other, and nothing to gain from them.
 The first look gets a small part of the budget. What it tells of pairs says how far answers depart
 from independence (`dependence`); what everything and what the columns alone would leave is known by
 their noise. The rest of the budget goes where less is left.
@@ -136,7 +136,7 @@ class TwoLooks(Details):
 
 @dataclass(frozen=True, kw_only=True)
 class Probed(Mechanism[TwoLooks]):
-    """Looks at columns and pairs, then at everything or at columns; for few rows."""
+    """Looks at columns and pairs, then at everything or at columns; for much noise."""
 
     name: ClassVar[str] = "probed"
     pure: ClassVar[bool] = False
