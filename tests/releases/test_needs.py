@@ -57,9 +57,14 @@ def test_records_rows_and_the_mechanism_are_counted() -> None:
     assert cells > plain
 
 
-@pytest.mark.parametrize(("delta", "chosen"), [(1e-6, "matrix"), (0.0, "dualquery")])
-def test_auto_needs_what_the_mechanism_needs_that_it_takes(delta: float, chosen: str) -> None:
-    task, budget = task_of(Domain(np.arange(0, 300, 10)), 5_000), Budget(1.0, delta)
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "chosen"),
+    [(1.0, 1e-6, "probed"), (50.0, 1e-6, "matrix"), (1.0, 0.0, "dualquery")],
+)
+def test_auto_needs_what_the_mechanism_needs_that_it_takes(
+    epsilon: float, delta: float, chosen: str
+) -> None:
+    task, budget = task_of(Domain(np.arange(0, 300, 10)), 5_000), Budget(epsilon, delta)
     auto, own = configure("auto", {}), configure(chosen, {})
     plan = auto.plan(task, budget)
     assert plan.mechanism == chosen
