@@ -26,6 +26,10 @@ from dualquery.mechanisms.protocol import Budget, Task
 from dualquery.privacy.calibrate_noise import calibrate_gaussian_scale
 from dualquery.runtime.errors import BadInputError, LackOfMemoryError
 
+_USUAL = 1.0 / 3.0
+"""Departures that tables usually have, of those expected of columns whose values are equally
+frequent: fewer values are, and products of rare ones depart by less."""
+
 
 @dataclass(frozen=True)
 class Spreads:
@@ -59,8 +63,8 @@ class Spreads:
 
     @property
     def least(self) -> float:
-        """What the better of both leaves, at a third of the departures that are expected."""
-        departures = self.departures / 3.0
+        """What the better of both leaves, at `_USUAL` of the departures that are expected."""
+        departures = _USUAL * self.departures
         return min(math.hypot(self.columns, departures), spread_of_fit(self.product, departures))
 
 

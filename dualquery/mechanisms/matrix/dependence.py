@@ -25,6 +25,9 @@ from dualquery.queries.conjunctions import Workload
 
 Float64 = NDArray[np.float64]
 
+_HALF = 0.5
+"""By how much each further literal lessens the departure of a pair (`estimates.independence`)."""
+
 _STRENGTHS = np.array([0.0, 0.125, 0.25, 0.5, 1.0, 2.0, 4.0])
 """Standard deviations that departures may have, in units of the expected ones."""
 
@@ -77,8 +80,8 @@ def spread_of_departures(workload: Workload, chances: Float64, n: int, left: Lef
     bits, negated, possible = literals_of(workload)
     holds = chances_of_literals(bits, negated, chances)[possible]
     pairs, by_chance = _by_order(holds, 1.0)
-    _, longer = _by_order(holds, 0.25)
-    expected = pairs * left.unknown + 16.0 * longer * left.whole
+    _, longer = _by_order(holds, _HALF**2)
+    expected = pairs * left.unknown + longer / _HALF**4 * left.whole
     total = CORRELATION**2 * expected + by_chance / n
     return float(np.sqrt(total.sum() / len(bits)))
 

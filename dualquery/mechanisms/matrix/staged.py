@@ -68,6 +68,7 @@ from dualquery.mechanisms.matrix.staged_mixture import mixture_of
 from dualquery.mechanisms.matrix.stages import Known, TwoStages, measured, sensitivity_of_sign
 from dualquery.mechanisms.matrix.weighing import weighed_together
 from dualquery.mechanisms.matrix.width import is_wide
+from dualquery.mechanisms.options import check_whole
 from dualquery.mechanisms.protocol import (
     Budget,
     Mechanism,
@@ -119,8 +120,7 @@ class Staged(Mechanism[TwoStages]):
     """Number of synthetic records; None for one a private row, up to `default_records`."""
 
     def __post_init__(self) -> None:
-        if self.records is not None and (not isinstance(self.records, int) or self.records < 1):
-            raise BadInputError(f"records is {self.records!r}; a whole number from 1 on is needed")
+        check_whole(self, "records")
 
     def statistics(self, queries: Queries) -> Workload:
         """Hold the queries' own answers; features are counted in passes of their own."""
