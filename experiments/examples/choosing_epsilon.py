@@ -64,7 +64,7 @@ expected = {}
 for rows in SIZES:
     queries = workload.build(schema, rows)
     for epsilon in EPSILONS:
-        found = dualquery.expected_error(queries, rows, mechanism="matrix", epsilon=epsilon)
+        found = dualquery.expected_error(queries, rows, epsilon=epsilon)
         assert found is not None
         expected[rows, epsilon] = found.mean_error
         print(f"{rows:7,} rows, epsilon {epsilon:4}: mean error {found.mean_error.text()}")
@@ -72,8 +72,8 @@ for rows in SIZES:
 # %% [markdown]
 # ## 4. The picture
 #
-# One line for each number of rows. Ten times the rows do as much as ten times the epsilon: the
-# error goes with 1 / (rows x epsilon). If a line lies too high for your purpose, more rows or fewer
+# One line for each number of rows. Ten times the rows do nearly as much as ten times the epsilon:
+# the error goes with 1 / (rows x epsilon), or more slowly. If a line lies too high for your purpose, more rows or fewer
 # questions are the honest way down.
 
 # %%

@@ -97,7 +97,7 @@ workload = dualquery.WorkloadRequest(marginals="all", way=2, columns=FEW if SMAL
 rows = 1_500 if SMALL else 20_000
 queries = workload.build(schema, rows)
 for epsilon in (0.3, 1.0, 3.0):
-    expected = dualquery.expected_error(queries, rows, mechanism="matrix", epsilon=epsilon)
+    expected = dualquery.expected_error(queries, rows, epsilon=epsilon)
     print(f"epsilon {epsilon:3}: {'not known' if expected is None else expected.text()}")
 
 # %% [markdown]

@@ -41,6 +41,8 @@ class Spreads:
         By the noise of the columns' shares, were these all that is measured.
     product
         By the noise of independent columns fitted to everything.
+    unbiased
+        By the noise of unbiased answers from everything.
     departures
         As far as columns are expected to depart from independence.
     chance
@@ -49,6 +51,7 @@ class Spreads:
 
     columns: float
     product: float
+    unbiased: float
     departures: float
     chance: float
 
@@ -63,7 +66,7 @@ class Spreads:
 
     @property
     def least(self) -> float:
-        """What the better of both leaves, at `_USUAL` of the departures that are expected."""
+        """What the better of columns and a fit leaves, at `_USUAL` departures."""
         departures = _USUAL * self.departures
         return min(math.hypot(self.columns, departures), spread_of_fit(self.product, departures))
 
@@ -79,17 +82,18 @@ def public_spreads(task: Task, budget: Budget) -> Spreads:
     workload, neighbours = task.workload, budget.neighbours
     bits, _, possible = literals_of(workload)
     if not (bits[possible] >= 0).any():
-        return Spreads(0.0, 0.0, 0.0, 0.0)
+        return Spreads(0.0, 0.0, 0.0, 0.0, 0.0)
     chances = uniform_probabilities(workload.domain)
     unit = calibrate_gaussian_scale(budget.epsilon, budget.delta, 1.0, budget.accountant) / task.n
     columns = plan_columns(workload, chances, neighbours)
     nothing = np.zeros(len(columns.scales))
     shares = Shares.of(columns.features, nothing, columns.scales * columns.sensitivity * unit)
     everything = choose_measurement(workload, neighbours, fitted=True)
-    deviations = everything.scales * everything.sensitivity * unit
+    scale = everything.sensitivity * unit
     return Spreads(
         spread_of_noise(workload, chances, shares),
-        spread_of_product_fit(everything.products, deviations, workload, chances),
+        spread_of_product_fit(everything.products, everything.scales * scale, workload, chances),
+        everything.mean_deviation * scale,
         spread_of_departures(workload, chances, task.n, EXPECTED),
         spread_of_chance(workload, chances, task.n),
     )

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from dualquery.estimates.independence import departures
 from dualquery.mechanisms.matrix.expansion import Expansion, chances_of_literals, literals_of
-from dualquery.mechanisms.matrix.fitting import MEAN_ERROR, Drawn
+from dualquery.mechanisms.matrix.fitting import Drawn
 from dualquery.mechanisms.matrix.looks import (
     Shares,
     by_precision,
@@ -29,6 +29,9 @@ from dualquery.queries.conjunctions import Workload
 from dualquery.room.features import Features
 
 Float64 = NDArray[np.float64]
+
+_LEFT = 0.1
+"""Mean error that a fit usually leaves, in mean standard deviations of the answers' noise."""
 
 _FULL, _ABOVE = 0.2, 1.4
 """Chosen on generated tables of 100 to 300 columns, alike but for how much rows hold or of eight
@@ -74,9 +77,8 @@ def tells_more(
 ) -> bool:
     """Return whether a fit to everything is nearer to the answers than what stands out tells.
 
-    It is where columns are full or queries are longer than pairs, and the middle one of
-    the errors that fits were seen to leave (`MEAN_ERROR`) is not far above that of independent
-    columns (`_ABOVE`).
+    It is where columns are full or queries are longer than pairs, and the error that fits usually
+    leave (`_LEFT`) is not far above that of independent columns (`_ABOVE`).
 
     Parameters
     ----------
@@ -89,7 +91,7 @@ def tells_more(
     full
         Whether columns are full (`are_full`).
     """
-    left = MEAN_ERROR[1] * scale * everything.mean_deviation
+    left = _LEFT * scale * everything.mean_deviation
     longer = everything.strategy.features.bits.shape[1] > 2
     return (full or longer) and bool(left < _ABOVE * departures.mean())
 

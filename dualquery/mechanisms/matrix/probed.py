@@ -40,7 +40,13 @@ from dualquery.mechanisms.matrix.expansion import (
     Expansion,
     bytes_on_features,
 )
-from dualquery.mechanisms.matrix.fitting import Drawn, Fitting, fit_mixture
+from dualquery.mechanisms.matrix.fitting import (
+    MAX_ERROR,
+    MEAN_ERROR,
+    Drawn,
+    Fitting,
+    fit_mixture,
+)
 from dualquery.mechanisms.matrix.looks import (
     Shares,
     by_precision,
@@ -109,6 +115,8 @@ class TwoLooks(Details):
         Sensitivity over scale of the second look.
     deviation
         By how much answers are expected to err, as a share of the rows: root mean square.
+    unbiased
+        By how much unbiased answers from everything would, by their noise.
     records
         Number of synthetic records.
     """
@@ -119,6 +127,7 @@ class TwoLooks(Details):
     scale: float
     ratio: float
     deviation: float
+    unbiased: float
     records: int
 
     def parameters(self) -> Mapping[str, Any]:
@@ -185,22 +194,29 @@ class Probed(Mechanism[TwoLooks]):
                 scale=schedule[0].scale,
                 ratio=schedule[1].sensitivity,
                 deviation=spreads.least,
+                unbiased=spreads.unbiased,
                 records=self.records or task.default_records,
             ),
             needs_answers=full.of_queries,
         )
 
     def expected_error(self, task: Task, plan: Plan[TwoLooks]) -> ExpectedError:  # noqa: ARG002
-        """Estimate the error from the noise of the columns' shares and expected departures."""
+        """Estimate the error from the noise of shares and departures; at most that of `matrix`."""
+        spread, unbiased = plan.details.deviation, plan.details.unbiased
         most, mean = (
-            Estimate(*(min(factor * plan.details.deviation, 1.0) for factor in factors))
-            for factors in (_MAX, _MEAN)
+            Estimate(
+                *(
+                    min(factor * spread, left * unbiased, 1.0)
+                    for factor, left in zip(factors, of_fits, strict=True)
+                )
+            )
+            for factors, of_fits in ((_MAX, MAX_ERROR), (_MEAN, MEAN_ERROR))
         )
         return ExpectedError(
             most,
             mean,
-            "from the noise of the columns' shares and how far columns usually are from "
-            "independent; on generated tables",
+            "from the noise of the columns' shares, how far columns usually are from independent, "
+            "and what fits left; on generated and public tables",
         )
 
     def bytes_needed(self, task: Task, plan: Plan[TwoLooks]) -> int:  # noqa: ARG002
