@@ -73,8 +73,8 @@ for rows in SIZES:
 # ## 4. The picture
 #
 # One line for each number of rows. Ten times the rows do nearly as much as ten times the epsilon:
-# the error goes with 1 / (rows x epsilon), or more slowly. If a line lies too high for your purpose, more rows or fewer
-# questions are the honest way down.
+# the error goes with 1 / (rows x epsilon), or more slowly. If a line lies too high for your
+# purpose, more rows or fewer questions are the honest way down.
 
 # %%
 USEFUL = 0.005
