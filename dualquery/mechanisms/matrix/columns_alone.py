@@ -14,16 +14,19 @@ from dualquery.mechanisms.baselines.product import uniform_probabilities
 from dualquery.mechanisms.matrix.columns import plan_columns, spread_of_noise
 from dualquery.mechanisms.matrix.dependence import (
     EXPECTED,
+    Pairs,
     spread_of_chance,
     spread_of_departures,
     spread_of_fit,
     spread_of_product_fit,
 )
 from dualquery.mechanisms.matrix.expansion import MOST_LITERALS, literals_of
-from dualquery.mechanisms.matrix.looks import Shares
+from dualquery.mechanisms.matrix.looks import Shares, pairs_of
 from dualquery.mechanisms.matrix.measurement import choose_measurement
+from dualquery.mechanisms.matrix.product_terms import ProductTerms
 from dualquery.mechanisms.protocol import Budget, Task
 from dualquery.privacy.calibrate_noise import calibrate_gaussian_scale
+from dualquery.room.strategy import Strategy
 from dualquery.runtime.errors import BadInputError, LackOfMemoryError
 
 _USUAL = 1.0 / 3.0
@@ -97,6 +100,31 @@ def public_spreads(task: Task, budget: Budget) -> Spreads:
         spread_of_departures(workload, chances, task.n, EXPECTED),
         spread_of_chance(workload, chances, task.n),
     )
+
+
+def resolution_of(first: Strategy, task: Task, budget: Budget) -> float:
+    """Return how well all of the budget would tell departures: `Pairs.resolution`.
+
+    Parameters
+    ----------
+    first
+        Columns and pairs, as they are measured.
+    task, budget
+        The queries and the number of rows, and the budget.
+    """
+    at = pairs_of(first.features)
+    scale = calibrate_gaussian_scale(
+        budget.epsilon, budget.delta, first.sensitivity, budget.accountant
+    )
+    chances = uniform_probabilities(task.workload.domain)
+    pairs = Pairs.of(
+        ProductTerms.of_features(first.features.part(at)),
+        np.zeros(len(at)),
+        first.scales[at] * scale / task.n,
+        chances,
+        np.zeros(len(chances)),
+    )
+    return pairs.resolution
 
 
 def may_do(task: Task, budget: Budget) -> bool:

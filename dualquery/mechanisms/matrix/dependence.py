@@ -7,6 +7,7 @@ numbers, and of public ones before there are any.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -192,6 +193,17 @@ class Pairs:
             deviations**2 + (off**2).sum(axis=1),
             slope,
         )
+
+    @property
+    def resolution(self) -> float:
+        """Standard error of the mean square of departures, as the noise allows, over the expected.
+
+        Weighed as in `left`. It falls as the variance of the noise does; inf if there are no pairs.
+        """
+        weights = self.slopes**-2
+        expected = float((weights * self.expected**2).sum())
+        noise = math.sqrt(2.0 * float(((weights * self.variances) ** 2).sum()))
+        return noise / expected if expected > 0 else math.inf
 
     @cached_property
     def _posterior(self) -> tuple[Float64, Float64]:

@@ -153,6 +153,11 @@ def singles_of(features: Features) -> NDArray[np.int64]:
     return np.flatnonzero((features.bits >= 0).sum(axis=1) == 1)
 
 
+def pairs_of(features: Features) -> NDArray[np.int64]:
+    """Return the places of the features of two columns."""
+    return np.flatnonzero((features.bits >= 0).sum(axis=1) == 2)
+
+
 def in_shares(singles: Features) -> Float64:
     """Return by how much a share changes where the mean of its feature changes by 1.
 

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from dualquery.estimates.expected import Estimate, ExpectedError
 from dualquery.estimates.measurements import CHOSEN, Measurements
 from dualquery.mechanisms.matrix.columns import learned, plan_columns, spread_of_noise
-from dualquery.mechanisms.matrix.columns_alone import public_spreads
+from dualquery.mechanisms.matrix.columns_alone import public_spreads, resolution_of
 from dualquery.mechanisms.matrix.dependence import (
     Pairs,
     means_of_products,
@@ -51,6 +51,7 @@ from dualquery.mechanisms.matrix.looks import (
     Shares,
     by_precision,
     look,
+    pairs_of,
     scale_for,
     singles_of,
     two_looks,
@@ -84,12 +85,13 @@ from dualquery.runtime.errors import BadInputError
 
 Float64 = NDArray[np.float64]
 
-_FIRST = 0.2
-"""Part of the budget that the first look gets, at most: less where the noise of columns' shares
-hides departures, so that a look at pairs tells little."""
+_FIRST, _LEAST = 0.2, 0.01
+"""Part of the budget that the first look gets, at most and at least: less where the noise of
+columns' shares hides departures, so that a look at pairs tells little; and where less is enough."""
 
-_LEAST = 0.01
-"""Part of the budget that it gets at least."""
+_ENOUGH = 0.02
+"""Standard error of the mean square of departures, over the expected, that is small enough. With
+five times as much, generated tables of latent classes were taken for independent columns."""
 
 _COMPONENTS, _STEPS, _PULL = 64, 600, 0.2
 """Of the `MixtureFit` that records are drawn from, as of `staged_mixture`."""
@@ -182,7 +184,10 @@ class Probed(Mechanism[TwoLooks]):
         )
         small = np.flatnonzero((strategy.features.bits >= 0).sum(axis=1) <= 2)
         first = Strategy(strategy.features.part(small), strategy.scales[small], neighbours)
-        part = _FIRST * spreads.departures / (spreads.departures + spreads.columns)
+        part = min(
+            _FIRST * spreads.departures / (spreads.departures + spreads.columns),
+            resolution_of(first, task, budget) / _ENOUGH,
+        )
         schedule, accountant = two_looks(first.sensitivity, max(part, _LEAST), budget)
         return Plan(
             schedule=schedule,
@@ -282,8 +287,7 @@ class Seen:
     @cached_property
     def paired(self) -> NDArray[np.int64]:
         """Which features are about two columns."""
-        features = self.planned.first.features
-        return np.flatnonzero((features.bits >= 0).sum(axis=1) == 2)
+        return pairs_of(self.planned.first.features)
 
     def pairs(self, chances: Float64, uncertain: Float64) -> Pairs:
         """Return the pairs beside independent columns with these shares."""

@@ -198,6 +198,32 @@ def test_strength_is_found_in_noise() -> None:
     assert found[2] == pytest.approx(1.0, abs=0.05)
 
 
+def test_the_resolution_is_the_spread_of_what_noise_alone_tells() -> None:
+    """Mean squares of noise less what is known of it, over the expected: 4,000 draws."""
+    generator = np.random.default_rng(5)
+    count, expected, slopes = 30, generator.uniform(0.1, 0.3, 30), generator.uniform(1.0, 4.0, 30)
+    variances = generator.uniform(0.5, 1.5, count)
+    bits = np.stack((np.arange(count), np.arange(count) + 1), axis=1)
+    pairs = Pairs(bits, np.zeros(count), expected, variances, slopes)
+    noise = np.sqrt(variances) * generator.standard_normal((4_000, count))
+    told = ((noise**2 - variances) / slopes**2).sum(axis=1) / (expected**2 / slopes**2).sum()
+    assert told.std() == pytest.approx(pairs.resolution, rel=0.06)  # five of its deviations
+    assert Pairs(bits[:0], *np.zeros((4, 0))).resolution == np.inf
+
+
+def test_a_sharp_look_needs_less_of_the_budget() -> None:
+    """The more rows there are, the less it takes to see how far pairs depart."""
+    work = random_conjunctions(MIXED, 500, 3)
+    parts = []
+    for n in (500, 20_000, 2_000_000):
+        first, second = Probed().plan(Task(work, n), Budget(1.0, 1e-6)).schedule
+        looks = (first.sensitivity / first.scale) ** 2, (second.sensitivity / second.scale) ** 2
+        parts.append(looks[0] / sum(looks))
+    assert 0.1 < parts[0] < 0.2
+    assert parts[0] > parts[1] > parts[2]
+    assert parts[2] == pytest.approx(0.01)
+
+
 def test_departures_that_stand_out_are_known_and_no_longer_count() -> None:
     generator = np.random.default_rng(0)
     apart = np.zeros(1_000)
