@@ -168,6 +168,8 @@ class Outcome:
     """The noisy numbers that all else was made of, if there are any."""
     model: Model | None = None
     """The distribution that records come from, if one was fitted."""
+    remarks: tuple[str, ...] = ()
+    """Sentences on what the run found, for the notes of the release."""
     workload: Workload | None = None
     """The queries that are answered, if the run chose them (`Task.frequent`)."""
     grounds: tuple[Ground | None, ...] = ()
