@@ -2,10 +2,10 @@
 
 Conjunctions about a thousand binary columns or more are answered by `staged`, and so are positive
 ones about columns of one bit; others, wherever Gaussian noise is possible, by `matrix`, or by
-`probed` where rows are few or the budget is small. Where columns are few and rows are many, one
-measurement of everything and a fit tell most. Of thousands of columns most hold nearly nothing, and
-who asks which items come together may ask of items that hardly anyone has: only a first look can
-tell. Nor is it known of few rows whether there is more to learn than the columns' shares.
+`probed` where columns alone would be nearer if they were independent. Where columns are few and
+rows are many, one measurement of everything and a fit tell most. Of thousands of columns most hold
+nearly nothing, and who asks which items come together may ask of items that hardly anyone has: only
+a first look can tell. Nor is it known, at much noise, whether there is more to learn than shares.
 `matrix` measures what a fit learns most from, which is known before any row is read, and has
 smaller errors than the others on nearly all data that were tried (README). DualQuery serves pure
 budgets and accountants without Gaussian noise; MWEM serves other families of queries. All make
