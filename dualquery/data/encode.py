@@ -28,8 +28,9 @@ ABOVE = -5
 CODES = 6
 """One more than the largest of these codes without its sign."""
 
-Watch: TypeAlias = Callable[[Column, pl.Series, NDArray[np.int32]], None]
-"""Is shown the values of a column with their `local_codes`, block by block, in any thread."""
+Watch: TypeAlias = Callable[[Column, pl.Series, NDArray[np.int32], NDArray[np.int64]], None]
+"""Is shown the values of a column, their `local_codes` and the places of those that are no bits,
+block by block, in any thread."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,11 +81,11 @@ def encode_frame(
     for number, column in enumerate(schema.columns):
         values = frame[column.name]
         found = local_codes(column, values, schema.missing_values, label)
+        odd = np.flatnonzero(found < 0)
         if watch is not None:
-            watch(column, values, found)
-        wrong = found < 0
-        if wrong.any():
-            found[wrong] = _meanings(column)[-found[wrong]]
+            watch(column, values, found, odd)
+        if len(odd):
+            found[odd] = _meanings(column)[-found[odd]]
         codes[:, number] = found
     rows = np.arange(first_row, first_row + frame.height)
     if stay is not None:

@@ -78,12 +78,19 @@ class Misfits:
         self._told = silent
         self._lock = threading.Lock()
 
-    def see(self, column: Column, values: pl.Series, codes: NDArray[np.int32]) -> None:
+    def see(
+        self,
+        column: Column,
+        values: pl.Series,
+        codes: NDArray[np.int32],
+        odd: NDArray[np.int64],
+    ) -> None:
         """Take in a block of a column (`dualquery.data.encode.Watch`)."""
         if self._told or not isinstance(column, Numeric | Dates):
             return
-        counts = np.bincount(-codes[codes < 0], minlength=CODES)
-        unread = np.flatnonzero(codes == UNPARSABLE)[:_EXAMPLES] if counts[-UNPARSABLE] else []
+        found = codes[odd]
+        counts = np.bincount(-found, minlength=CODES)
+        unread = odd[found == UNPARSABLE][:_EXAMPLES]
         with self._lock:
             seen = self._seen.setdefault(column, _Seen())
             seen.rows += len(codes)
