@@ -19,7 +19,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from dualquery.mechanisms.matrix.columns_alone import may_do
+from dualquery.mechanisms.matrix.columns_alone import columns_may_do
+from dualquery.mechanisms.matrix.probed import Probed
 from dualquery.mechanisms.matrix.width import is_positive, is_wide
 from dualquery.mechanisms.protocol import Budget, Details, Mechanism, Outcome, Plan, Session, Task
 from dualquery.mechanisms.registry import configure
@@ -67,6 +68,8 @@ class Auto(Mechanism[Choice]):
         for name, reason in _suitable(task, budget):
             try:
                 mechanism = configure(name, self.options)
+                if name == Probed.name and not columns_may_do(task, budget):
+                    continue
                 plan = mechanism.plan(task, budget)
             except LackOfMemoryError:
                 # The free memory depends on the private rows, so it must not decide.
@@ -103,7 +106,10 @@ class Auto(Mechanism[Choice]):
 
 
 def _suitable(task: Task, budget: Budget) -> list[tuple[str, str]]:
-    """Return the names of mechanisms to try, each with the reason for it."""
+    """Return the names of mechanisms to try, each with the reason for it.
+
+    `probed` is left out later if it has nothing to gain: to know that takes time.
+    """
     if task.frequent is not None:
         return [("staged", "its first stage finds the items that are frequent")]
     game = ("dualquery", "its cost does not grow with the number of queries")
@@ -120,7 +126,5 @@ def _suitable(task: Task, budget: Budget) -> list[tuple[str, str]]:
         return [("staged", "of thousands of columns, few are worth more than one look"), matrix]
     if is_positive(task.workload):
         return [("staged", "which columns are full tells what of them is worth measuring"), matrix]
-    if may_do(task, budget):
-        why = "columns alone may be all that is worth measuring, so it looks first"
-        return [("probed", why), matrix, game]
-    return [matrix, game]
+    look = (Probed.name, "columns alone may be all that is worth measuring, so it looks first")
+    return [look, matrix, game]

@@ -8,7 +8,7 @@ refuses everything beyond it. Third parties add a mechanism through the entry-po
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     from dualquery.rules.forbidden import Forbidden
 
 
+Found = TypeVar("Found")
+
+
 @dataclass(frozen=True, eq=False)
 class Task:
     """The public facts: the queries, and the number of rows (or a public number in its place).
@@ -51,6 +54,18 @@ class Task:
     frequent: FrequentItems | None = None
     """Makes the queries in the middle of a run; ``queries`` stand in for them in plans. Only for a
     mechanism that `finds_frequent`."""
+    _known: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False)
+
+    def once(self, what: Hashable, find: Callable[[], Found]) -> Found:
+        """Return what follows from these facts, and keep it as long as they are kept.
+
+        A choice of a mechanism and its plan ask for the same. ``what`` names it, with all that it
+        depends on beside the task.
+        """
+        if what not in self._known:
+            self._known[what] = find()
+        found: Found = self._known[what]
+        return found
 
     @property
     def default_records(self) -> int:
@@ -153,6 +168,8 @@ class Outcome:
     """The noisy numbers that all else was made of, if there are any."""
     model: Model | None = None
     """The distribution that records come from, if one was fitted."""
+    remarks: tuple[str, ...] = ()
+    """Sentences on what the run found, for the notes of the release."""
     workload: Workload | None = None
     """The queries that are answered, if the run chose them (`Task.frequent`)."""
     grounds: tuple[Ground | None, ...] = ()

@@ -180,7 +180,7 @@ def make_release(
         measurements=outcome.measurements,
         model=outcome.model,
         means=outcome.means,
-        notes=(*data.notes, *notes, *_remarks(terms), *drawn, *forced),
+        notes=(*data.notes, *notes, *_remarks(terms), *outcome.remarks, *drawn, *forced),
         versions=versions(),
         created=created.isoformat(timespec="seconds"),
         proof=proof_record(

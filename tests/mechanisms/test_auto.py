@@ -9,6 +9,7 @@ from dualquery.data.domain import Domain
 from dualquery.mechanisms.auto import Auto
 from dualquery.mechanisms.matrix import expansion
 from dualquery.mechanisms.protocol import Budget, Task
+from dualquery.queries.generate.marginals import target_marginals
 from dualquery.queries.generate.random import random_conjunctions
 from dualquery.queries.parities import Parities
 from dualquery.runtime.errors import BadInputError, LackOfMemoryError
@@ -53,6 +54,20 @@ def test_free_memory_does_not_choose_the_mechanism(monkeypatch: pytest.MonkeyPat
     work = Task(random_conjunctions(Domain.binary(60), 100_000, 3), 300)
     with pytest.raises(LackOfMemoryError, match="multiplying out"):
         Auto().plan(work, Budget(1.0, 1e-6))
+
+
+def test_a_mechanism_that_the_options_rule_out_asks_for_no_memory(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("dualquery.runtime.resources.available_memory", lambda: 30_000_000)
+    work = Task(random_conjunctions(Domain.binary(60), 100_000, 3), 300)
+    plan = Auto(options={"rounds": 5}).plan(work, Budget(1.0, 1e-6))
+    assert plan.parameters["mechanism"] == "dualquery"
+
+
+def test_a_target_is_asked_for_what_it_depends_on() -> None:
+    work = target_marginals(task().queries.domain, 0)
+    assert chosen(Task(work, 300), Budget(0.1, 1e-6)) == "matrix"
 
 
 def test_a_public_limit_chooses_the_mechanism(monkeypatch: pytest.MonkeyPatch) -> None:

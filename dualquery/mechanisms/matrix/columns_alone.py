@@ -22,10 +22,11 @@ from dualquery.mechanisms.matrix.dependence import (
 )
 from dualquery.mechanisms.matrix.expansion import MOST_LITERALS, literals_of
 from dualquery.mechanisms.matrix.looks import Shares, pairs_of
-from dualquery.mechanisms.matrix.measurement import choose_measurement
+from dualquery.mechanisms.matrix.measurement import measurement_for
 from dualquery.mechanisms.matrix.product_terms import ProductTerms
 from dualquery.mechanisms.protocol import Budget, Task
 from dualquery.privacy.calibrate_noise import calibrate_gaussian_scale
+from dualquery.queries.conjunctions import Workload
 from dualquery.room.strategy import Strategy
 from dualquery.runtime.errors import BadInputError, LackOfMemoryError
 
@@ -47,9 +48,9 @@ class Spreads:
     unbiased
         By the noise of unbiased answers from everything.
     departures
-        As far as columns are expected to depart from independence.
+        As far as columns are expected to depart from independence, and longer products by chance.
     chance
-        As far as n rows of independent columns do.
+        As far as rows of independent columns do by chance, pairs and longer products.
     """
 
     columns: float
@@ -65,13 +66,17 @@ class Spreads:
         A fit to everything then finds independent columns, with the noise of all that is measured.
         Columns alone have less noise, but do not see what the draw of the rows makes of products.
         """
-        return self.departures > 0 and self.product > math.hypot(self.columns, self.chance)
+        return self.product > math.hypot(self.columns, self.chance)
+
+    @property
+    def of_columns(self) -> float:
+        """What columns alone leave, at `_USUAL` departures."""
+        return math.hypot(self.columns, _USUAL * self.departures)
 
     @property
     def least(self) -> float:
         """What the better of columns and a fit leaves, at `_USUAL` departures."""
-        departures = _USUAL * self.departures
-        return min(math.hypot(self.columns, departures), spread_of_fit(self.product, departures))
+        return min(self.of_columns, spread_of_fit(self.product, _USUAL * self.departures))
 
 
 def public_spreads(task: Task, budget: Budget) -> Spreads:
@@ -80,25 +85,27 @@ def public_spreads(task: Task, budget: Budget) -> Spreads:
     Raises
     ------
     BadInputError
-        If everything cannot be measured (`choose_measurement`).
+        If everything cannot be measured (`measurement_for`).
     """
     workload, neighbours = task.workload, budget.neighbours
     bits, _, possible = literals_of(workload)
     if not (bits[possible] >= 0).any():
-        return Spreads(0.0, 0.0, 0.0, 0.0, 0.0)
+        return Spreads(columns=0.0, product=0.0, unbiased=0.0, departures=0.0, chance=0.0)
     chances = uniform_probabilities(workload.domain)
     unit = calibrate_gaussian_scale(budget.epsilon, budget.delta, 1.0, budget.accountant) / task.n
     columns = plan_columns(workload, chances, neighbours)
     nothing = np.zeros(len(columns.scales))
     shares = Shares.of(columns.features, nothing, columns.scales * columns.sensitivity * unit)
-    everything = choose_measurement(workload, neighbours, fitted=True)
+    everything = measurement_for(task, neighbours, fitted=True)
     scale = everything.sensitivity * unit
     return Spreads(
-        spread_of_noise(workload, chances, shares),
-        spread_of_product_fit(everything.products, everything.scales * scale, workload, chances),
-        everything.mean_deviation * scale,
-        spread_of_departures(workload, chances, task.n, EXPECTED),
-        spread_of_chance(workload, chances, task.n),
+        columns=spread_of_noise(workload, chances, shares),
+        product=spread_of_product_fit(
+            everything.products, everything.scales * scale, workload, chances
+        ),
+        unbiased=everything.mean_deviation * scale,
+        departures=spread_of_departures(workload, chances, task.rows, EXPECTED),
+        chance=spread_of_chance(workload, chances, task.rows),
     )
 
 
@@ -127,18 +134,29 @@ def resolution_of(first: Strategy, task: Task, budget: Budget) -> float:
     return pairs.resolution
 
 
-def may_do(task: Task, budget: Budget) -> bool:
+def columns_may_do(task: Task, budget: Budget) -> bool:
     """Return whether columns alone may be all that is worth measuring, for `auto`.
 
     On generated tables of independent columns (2,000 to 30,000 rows, 15 to 60 columns, epsilon 0.1
     to 1) a fit to everything had 1.1 to 2.6 times the mean error of independent columns where this
     holds, and 0.6 to 1.4 times where it does not.
     """
-    if task.workload.way > MOST_LITERALS:
-        return False
+    workload = task.workload
+    if workload.way > MOST_LITERALS or not _pairs_are_asked(workload):
+        return False  # `probed` refuses long queries, and has nothing to look at without pairs
+    if workload.description.get("kind") == "target marginals":
+        return False  # who names a target asks how it depends on the other columns
     try:
         return public_spreads(task, budget).columns_may_do
     except LackOfMemoryError:
-        raise
+        raise  # free memory depends on the private rows: it must not choose
     except BadInputError:
         return False  # the mechanisms refuse the task too, and say why
+
+
+def _pairs_are_asked(workload: Workload) -> bool:
+    """Return whether some query is about two columns."""
+    bits, _, possible = literals_of(workload)
+    columns = np.where(bits >= 0, workload.domain.column_of_bit[bits], -1)[possible]
+    most = columns.max(axis=1, initial=-1)
+    return bool(((columns >= 0) & (columns != most[:, None])).any())

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -20,6 +20,7 @@ from dualquery.mechanisms.matrix.expansion import MOST_LITERALS, Expansion, lite
 from dualquery.mechanisms.matrix.guesses import guesses_from
 from dualquery.mechanisms.matrix.product_terms import ProductTerms
 from dualquery.mechanisms.matrix.scales import ANSWERS, FIT, FIT_TO_WHOLE, Aim, plan_strategy
+from dualquery.mechanisms.protocol import Task
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.forms.cuboids import Cuboids
@@ -262,10 +263,18 @@ class QueryMeasurement:
         return {"measured": "queries"}
 
 
-# `auto` asks for it to choose a mechanism, which asks again.
-@lru_cache(maxsize=1)
+def measurement_for(
+    task: Task, neighbours: Neighbours, *, fitted: bool
+) -> FeatureMeasurement | QueryMeasurement:
+    """Return `choose_measurement` of a task's queries, made once for all who plan with it."""
+    return task.once(
+        (choose_measurement, neighbours, fitted),
+        lambda: choose_measurement(task.workload, neighbours, fitted=fitted),
+    )
+
+
 def choose_measurement(
-    workload: Workload, neighbours: Neighbours, fitted: bool
+    workload: Workload, neighbours: Neighbours, *, fitted: bool
 ) -> FeatureMeasurement | QueryMeasurement:
     """Return the measurement that a fit learns more from, or the one of less noise without a fit.
 

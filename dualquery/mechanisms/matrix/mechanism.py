@@ -18,7 +18,7 @@ from dualquery.mechanisms.matrix.fitting import (
     Fitting,
     fit_mixture,
 )
-from dualquery.mechanisms.matrix.measurement import Measurement, choose_measurement
+from dualquery.mechanisms.matrix.measurement import Measurement, measurement_for
 from dualquery.mechanisms.options import check_number, check_whole
 from dualquery.mechanisms.protocol import (
     Budget,
@@ -131,7 +131,7 @@ class Matrix(Mechanism[MeasureAndFit]):
         """Choose what is measured, the scales of the noise, and the smallest noise that fits."""
         if budget.delta == 0:
             raise BadInputError("matrix needs --delta above 0; with delta 0 use laplace or mwem")
-        measured = choose_measurement(task.workload, budget.neighbours, self.components != 0)
+        measured = measurement_for(task, budget.neighbours, fitted=self.components != 0)
         scale = calibrate_gaussian_scale(
             budget.epsilon, budget.delta, measured.sensitivity, budget.accountant
         )

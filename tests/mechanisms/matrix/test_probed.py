@@ -11,12 +11,14 @@ from dualquery.mechanisms.matrix.columns import drawn_together, learned, plan_co
 from dualquery.mechanisms.matrix.dependence import EXPECTED, Pairs, spread_of_departures
 from dualquery.mechanisms.matrix.expansion import Expansion
 from dualquery.mechanisms.matrix.looks import Shares, scale_for
-from dualquery.mechanisms.matrix.probed import Probed, Seen
+from dualquery.mechanisms.matrix.mechanism import Matrix
+from dualquery.mechanisms.matrix.probed import COLUMNS_ALONE, Probed, Seen
 from dualquery.mechanisms.matrix.product_terms import ProductTerms
 from dualquery.mechanisms.matrix.share_intervals import share_intervals
 from dualquery.mechanisms.protocol import Budget, Mechanism, Outcome, Session, Task
 from dualquery.privacy.neighbours import RELATIONS, Neighbours
 from dualquery.queries.conjunctions import Workload
+from dualquery.queries.generate.marginals import random_marginals
 from dualquery.queries.generate.random import random_conjunctions
 from dualquery.room.curator import Curator
 from dualquery.room.randomness import SeededRandomness
@@ -92,6 +94,7 @@ def test_the_schedule_pays_for_either_choice(
     assert [line["stage"] for line in outcome.trace if "stage" in line] == [1, 2]
     assert ((outcome.answers >= 0) & (outcome.answers <= 1)).all()
     assert outcome.trace[1]["products"] == 0 or everything
+    assert outcome.remarks == (() if everything else (COLUMNS_ALONE,))
 
 
 @pytest.mark.parametrize("everything", [False, True])
@@ -269,3 +272,19 @@ def test_what_the_draw_of_rows_makes_of_triples() -> None:
     spread = np.sqrt(np.mean(rows.prod(axis=2).mean(axis=1) ** 2))
     none = type(EXPECTED)(0.0, 0.0)
     assert spread_of_departures(work, chances, n, none) == pytest.approx(spread, rel=0.05)
+
+
+@pytest.mark.parametrize("mechanism", [Probed(records=3), Matrix(records=3)])
+@pytest.mark.parametrize("tied", [0.0, 0.7])
+def test_errors_lie_where_they_were_told_to_lie(mechanism: Mechanism, tied: float) -> None:
+    """Of conjunctions and whole marginals, at three budgets; and the ranges are not everything."""
+    records = table(3_000, tied)
+    for work in (random_conjunctions(MIXED, 1_000, 3), random_marginals(MIXED, 8, 3, 3_000, 0)):
+        asked = Task(work, len(records))
+        for epsilon in (0.1, 1.0, 5.0):
+            told = mechanism.expected_error(asked, mechanism.plan(asked, Budget(epsilon, 1e-3)))
+            assert told is not None
+            outcome, truth = released(records, work, epsilon, mechanism=mechanism)
+            errors = np.abs(outcome.answers - truth)
+            assert told.mean_error.low <= errors.mean() <= told.mean_error.high < 0.5
+            assert told.max_error.low <= errors.max() <= told.max_error.high
