@@ -144,7 +144,7 @@ def _uncut(
         yield data
         return
     uncut = data.schema.with_max_ones(None)
-    with reading.open(table, uncut, weight=relation.weight) as whole:
+    with reading.open(table, uncut, weight=relation.weight, again=True) as whole:
         yield whole
 
 
