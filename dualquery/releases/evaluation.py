@@ -213,9 +213,9 @@ def _compare(
         plan = mechanism.plan(task, budget)
         outcome = run(data, task, mechanism, plan, seed, cores, neighbours=neighbours)
         baselines[name] = Errors.between(outcome.answers, truth)
-    in_all, counted = (round(each.n * neighbours.of_copy) for each in (whole, data))
+    in_all, counting = (round(each.n * neighbours.of_copy) for each in (whole, data))
     means = _exact_means(whole, cores)
-    return Comparison(loaded, truth, in_all, counted, budget, synthetic, baselines, noise, means)
+    return Comparison(loaded, truth, in_all, counting, budget, synthetic, baselines, noise, means)
 
 
 def _exact_means(data: Dataset[Rows], threads: int) -> dict[str, float]:
