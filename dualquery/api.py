@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import inspect
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from dualquery.arguments import Guarantee, Run, SyntheticRecords, require_known,
 from dualquery.data.table import Table
 from dualquery.mechanisms.protocol import Task
 from dualquery.mechanisms.registry import configure, with_records
+from dualquery.privacy.budget import weak_epsilon
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.releases.identity import keep_questions, keep_request
 from dualquery.releases.making import Terms, make_release
@@ -36,6 +38,8 @@ if TYPE_CHECKING:
     from dualquery.privacy.events import Event
     from dualquery.queries.family import Queries
     from dualquery.releases.folder import Release
+
+_log = logging.getLogger(__name__)
 
 REPLACE_ONE = Neighbours.REPLACE_ONE.value
 AS_USUAL = Run()
@@ -127,6 +131,8 @@ def release(
     wanted = BudgetRequest(epsilon=epsilon, delta=delta, **vars(guarantee))
     configured = with_records(configure(mechanism, options or {}), made.number, polish=made.polish)
     wanted.require_delta(configured)
+    for warning in weak_epsilon(epsilon):
+        _log.warning(warning)
     progress = run.progress
     if mechanism is None and configured.name != "auto":
         progress.note(f"mechanism {configured.name}, because it has the options that were given")
@@ -167,6 +173,9 @@ def release(
             )
         with count.cost_told():
             share, notes = wanted.resolve(configured, count)
+            for warning in notes:
+                if warning not in weak_epsilon(epsilon):  # which was said before any draw
+                    _log.warning(warning)
             notes = (*notes, *remarks)
             progress.phase("making the workload")
             frequent = request.frequent(data.schema, configured)

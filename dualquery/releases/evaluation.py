@@ -66,7 +66,8 @@ def evaluate(
         are told more than the release was; the ``means`` that were bought, with intervals and the
         truth; ``by_literals``; the columns and the queries with the largest errors, ``by_column``
         and ``worst``; the budget that was asked for, that of the baselines, and whether the
-        release is ``private`` at all; the rows of the table and of the release; a warning.
+        release is ``private`` at all; the rows of the table, of those that count (fewer where a
+        unit has more than may), and of the release; a warning.
 
     Raises
     ------
@@ -173,10 +174,13 @@ def _compare(
             "another table"
         )
     elif abs(data.n - loaded.n) > FAR_OFF * data.n:
+        rows = f"{round(data.n * neighbours.of_copy):,}"
+        here = (
+            f"this table has {rows}" if neighbours.unit is None else f"of this table {rows} count"
+        )
         _log.warning(
-            f"the release went by {round(loaded.total_weight):,} rows, this table has "
-            f"{round(data.n * neighbours.of_copy):,}: its answers are shares of the first number, "
-            "and off by that alone"
+            f"the release went by {round(loaded.total_weight):,} rows, {here}: its answers are "
+            "shares of the first number, and off by that alone"
         )
     workload = loaded.workload
     epsilon: float = loaded.options["epsilon"]
@@ -214,9 +218,9 @@ def _compare(
         plan = mechanism.plan(task, budget)
         outcome = run(data, task, mechanism, plan, seed, cores, neighbours=neighbours)
         baselines[name] = Errors.between(outcome.answers, truth)
-    rows = round(data.n * neighbours.of_copy)
+    in_all, counting = (round(each.n * neighbours.of_copy) for each in (whole, data))
     means = _exact_means(whole, cores)
-    return Comparison(loaded, truth, rows, budget, synthetic, baselines, noise, means)
+    return Comparison(loaded, truth, in_all, counting, budget, synthetic, baselines, noise, means)
 
 
 def _exact_means(data: Dataset[Rows], threads: int) -> dict[str, float]:
