@@ -223,6 +223,14 @@ def drops_rows(schema: TableSchema | ItemSchema) -> bool:
     return isinstance(schema, TableSchema) and schema.drop_incomplete
 
 
+def left_out_columns(source: Source, schema: TableSchema | ItemSchema) -> tuple[str, ...]:
+    """Return the names of a table's columns that the schema does not describe."""
+    if not isinstance(source, TableSource):
+        return ()
+    described = set(schema.column_names)
+    return tuple(name for name in source.columns() if name not in described)
+
+
 def intake_notes(source: Source, schema: TableSchema | ItemSchema) -> tuple[str, ...]:
     """Return sentences on how rows are taken in; public choices only, never a row."""
     notes = []
@@ -242,14 +250,11 @@ def intake_notes(source: Source, schema: TableSchema | ItemSchema) -> tuple[str,
                 else "; neighbouring tables are defined after it."
             )
         )
-    if isinstance(source, TableSource):
-        described = set(schema.column_names)
-        left_out = [name for name in source.columns() if name not in described]
-        if left_out:
-            columns = "column that the schema does not describe is"
-            if len(left_out) > 1:
-                columns = "columns that the schema does not describe are"
-            notes.append(f"{len(left_out)} {columns} left out.")
+    if left_out := left_out_columns(source, schema):
+        columns = "column that the schema does not describe is"
+        if len(left_out) > 1:
+            columns = "columns that the schema does not describe are"
+        notes.append(f"{len(left_out)} {columns} left out.")
     elif isinstance(schema, ItemSchema) and schema.outside == "drop":
         notes.append("Items outside the schema are left out of the records.")
     if schema.max_ones_per_row is not None:

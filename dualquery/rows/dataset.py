@@ -7,7 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, Protocol, TypeVar, runtime_checkable
 
-from dualquery.data.blocks import choose_schema, drops_rows, encoded_blocks, intake_notes
+from dualquery.data.blocks import (
+    choose_schema,
+    drops_rows,
+    encoded_blocks,
+    intake_notes,
+    left_out_columns,
+)
 from dualquery.data.cuts import CutTable
 from dualquery.data.misfits import Misfits
 from dualquery.data.readers.formats import source_of
@@ -69,6 +75,9 @@ class Dataset(Generic[R_co]):
     units: int | None = None
     """Number of units, or of rows with weights; None where each row is a unit and counts once.
     Public where one is replaced, else private."""
+    left_out: tuple[str, ...] = ()
+    """Names of the table's columns that the schema does not describe: for the operator. A release
+    says how many they are."""
 
     @property
     def n(self) -> int:
@@ -120,7 +129,8 @@ def dataset(rows: R, schema: TableSchema | ItemSchema, source: Source) -> Datase
         which = "no complete rows" if drops_rows(schema) else "no rows"
         raise BadInputError(f"{source.label}: {which}, so there is nothing to release")
     units = source.units if isinstance(source, CutTable) else None
-    return Dataset(rows, schema, source.label, intake_notes(source, schema), units)
+    left_out = left_out_columns(source, schema)
+    return Dataset(rows, schema, source.label, intake_notes(source, schema), units, left_out)
 
 
 def read(source: Source, schema: TableSchema | ItemSchema, misfits: Misfits) -> Records:

@@ -16,6 +16,7 @@ from dualquery.data.schema.columns import Column, Numeric
 from dualquery.data.schema.dates import Dates
 from dualquery.data.schema.table import TableSchema
 from dualquery.rows.dataset import read
+from dualquery.runtime.progress import NoProgress
 
 FEE = Numeric("fee", (0, 10, 20, 40), missing="category", unparsable="missing", outside="clip")
 SEEN = Dates(
@@ -141,3 +142,22 @@ def test_a_release_keeps_how_its_table_was_written_and_evaluate_reads_it_so(
     for table in (other, tmp_path / "t.parquet"):
         assert dualquery.evaluate(again, table)["max_error"] < 0.1
     assert dualquery.release(other, schema=schema, **asked).options["csv"] is None  # type: ignore[arg-type]
+
+
+def test_columns_that_are_left_out_are_named_to_the_operator_and_counted_in_the_release() -> None:
+    class Heard(NoProgress):
+        def __init__(self) -> None:
+            self.notes: list[str] = []
+
+        def note(self, text: str) -> None:
+            self.notes.append(text)
+
+    heard = Heard()
+    frame = pl.DataFrame({"fee": [5, 15] * 50, "Appt ID": range(100), "who": range(100)})
+    released = dualquery.release(
+        frame, schema=TableSchema((FEE,), declared=True), queries="all", way=1,
+        mechanism="gaussian", progress=heard,
+    )  # fmt: skip
+    assert "left out, as the schema does not describe them: 'Appt ID', 'who'" in heard.notes
+    assert "Appt ID" not in json.dumps(released.summary())
+    assert "2 columns that the schema does not describe are left out." in released.notes
