@@ -193,7 +193,7 @@ def release(
         task = Task(workload, count.n, wanted.relation.copies, rules, frequent)
         terms = Terms(
             share, count, statistics, declared, asked_epsilon=epsilon, stated_rows=guarantee.rows,
-            seed=seed, records=made.number, polish=made.polish,
+            seed=seed, records=made.number, polish=made.polish, csv=read.csv,
             show_private_errors=run.show_private_errors, payment=payment, journal=journal,
         )  # fmt: skip
         return make_release(data, task, configured, terms, notes, cores, progress, created)

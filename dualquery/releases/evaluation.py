@@ -96,6 +96,7 @@ def compare(
         A release or its folder.
     table
         The table, as `dualquery.release` takes it; of its columns those of the release are read.
+        A CSV file is read as the release's was, unless ``csv`` of a `Table` says how.
     engine
         How the rows are read, as for `dualquery.release`.
     threads
@@ -123,7 +124,11 @@ def compare(
     loaded = release if isinstance(release, Release) else load_release(release)
     reading = engine if isinstance(engine, Engine) else Engine(name=engine)
     progress.phase("reading the table")
-    table = table.named if isinstance(table, Table) else table
+    given = table if isinstance(table, Table) else Table(table)
+    read = given.written_as(loaded.options.get("csv"))
+    if read.csv != given.csv:
+        progress.note(f"read with --csv {read.csv!r}, as the release was; --csv says otherwise")
+    table = read.named
     relation = Neighbours.of_options(loaded.options)
     schema = loaded.schema
     if loaded.means:

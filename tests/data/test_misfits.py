@@ -119,3 +119,25 @@ def test_a_seeded_release_is_the_same_whether_much_fits_or_is_missing(
         made.append((released.answers.tolist(), released.notes, released.options))
     assert made[0] == made[1]
     assert sum(FOR_YOU in text for text in caplog.messages) == 1
+
+
+def test_a_release_keeps_how_its_table_was_written_and_evaluate_reads_it_so(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("fee;sex\n" + "".join(f"{n % 30},5;F\n" for n in range(400)))
+    schema = TableSchema((FEE,), declared=True)
+    asked = {"queries": "all", "way": 1, "mechanism": "gaussian", "epsilon": 5.0}
+    released = dualquery.release(path, schema=schema, csv="decimal=,", **asked)  # type: ignore[arg-type]
+    released.save(tmp_path / "r")
+    again = dualquery.load_release(tmp_path / "r")
+    assert again.options["csv"] == "decimal=,"
+    assert dualquery.evaluate(again, path)["max_error"] < 0.1
+    assert not any(FOR_YOU in text for text in caplog.messages)
+    # Other words win; a table that is not CSV is read as it is; so is one without any words.
+    assert dualquery.evaluate(again, dualquery.Table(path, csv="decimal=."))["max_error"] > 0.2
+    other = pl.DataFrame({"fee": [n % 30 + 0.5 for n in range(400)]})
+    other.write_parquet(tmp_path / "t.parquet")
+    for table in (other, tmp_path / "t.parquet"):
+        assert dualquery.evaluate(again, table)["max_error"] < 0.1
+    assert dualquery.release(other, schema=schema, **asked).options["csv"] is None  # type: ignore[arg-type]
