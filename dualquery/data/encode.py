@@ -85,7 +85,7 @@ def encode_frame(
         if watch is not None:
             watch(column, values, found, odd)
         if len(odd):
-            found[odd] = _meanings(column)[-found[odd]]
+            found[odd] = meanings(column)[-found[odd]]
         codes[:, number] = found
     rows = np.arange(first_row, first_row + frame.height)
     if stay is not None:
@@ -183,7 +183,7 @@ def local_codes(
     return codes
 
 
-def _meanings(column: Column) -> NDArray[np.int32]:
+def meanings(column: Column) -> NDArray[np.int32]:
     """Return what a column makes of each code that is no bit: at place ``-code``, a bit or a code.
 
     Missing values stay `MISSING`: rows with them may be left out first.

@@ -118,8 +118,8 @@ def _lines(column: Column, seen: _Seen) -> Iterator[str]:
         kind = "dates" if isinstance(column, Dates) else "numbers"
         yield (
             f"column {column.name!r}: {lost}{unread:,} of {seen.filled:,} cells cannot be read as "
-            f"{kind} and count as missing, such as {_shown(seen.unread[0])}; "
-            f"{_cause(column, seen.unread)}"
+            f"{kind} and count as missing, such as {shown(seen.unread[0])}; "
+            f"{cause(column, seen.unread)}"
         )
     if not isinstance(column, Numeric):
         return
@@ -135,7 +135,7 @@ def _lines(column: Column, seen: _Seen) -> Iterator[str]:
             )
 
 
-def _cause(column: Column, unread: list[str]) -> str:
+def cause(column: Column, unread: list[str]) -> str:
     """Return why cells cannot be read, as far as they show it, and what to do."""
     if isinstance(column, Dates):
         says = "ISO 8601, such as 2014-01-31" if column.format is None else column.format
@@ -154,5 +154,6 @@ def _cause(column: Column, unread: list[str]) -> str:
     return "correct the cells or the schema"
 
 
-def _shown(cell: str) -> str:
+def shown(cell: str) -> str:
+    """Return a cell as messages quote it, cut short."""
     return repr(cell if len(cell) <= _LONGEST else f"{cell[:_LONGEST]}...")
