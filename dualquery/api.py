@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import inspect
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from dualquery.arguments import Guarantee, Run, SyntheticRecords, require_known,
 from dualquery.data.table import Table
 from dualquery.mechanisms.protocol import Task
 from dualquery.mechanisms.registry import configure, with_records
+from dualquery.privacy.budget import weak_epsilon
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.releases.identity import keep_questions, keep_request
 from dualquery.releases.making import Terms, make_release
@@ -37,8 +39,13 @@ if TYPE_CHECKING:
     from dualquery.queries.family import Queries
     from dualquery.releases.folder import Release
 
+_log = logging.getLogger(__name__)
+
 REPLACE_ONE = Neighbours.REPLACE_ONE.value
 AS_USUAL = Run()
+
+_NAMED = 20
+"""Columns that are named to the operator, at most."""
 
 
 def release(
@@ -127,6 +134,8 @@ def release(
     wanted = BudgetRequest(epsilon=epsilon, delta=delta, **vars(guarantee))
     configured = with_records(configure(mechanism, options or {}), made.number, polish=made.polish)
     wanted.require_delta(configured)
+    for warning in weak_epsilon(epsilon):
+        _log.warning(warning)
     progress = run.progress
     if mechanism is None and configured.name != "auto":
         progress.note(f"mechanism {configured.name}, because it has the options that were given")
@@ -150,6 +159,8 @@ def release(
     progress.phase("reading the table")
     cuts = (read.max_ones_per_row, guarantee.unit, guarantee.weight)
     with engine.open(source, schema, read.columns, *cuts, sums=request.means) as data:
+        if data.left_out:
+            progress.note(f"left out, as the schema does not describe them: {_some(data.left_out)}")
         payment.require_declared(data.schema.declared)
         settled, remarks = without_absent(data.schema)
         data, rules = replace(data, schema=settled), rules_of(settled)
@@ -167,6 +178,9 @@ def release(
             )
         with count.cost_told():
             share, notes = wanted.resolve(configured, count)
+            for warning in notes:
+                if warning not in weak_epsilon(epsilon):  # which was said before any draw
+                    _log.warning(warning)
             notes = (*notes, *remarks)
             progress.phase("making the workload")
             frequent = request.frequent(data.schema, configured)
@@ -184,10 +198,16 @@ def release(
         task = Task(workload, count.n, wanted.relation.copies, rules, frequent)
         terms = Terms(
             share, count, statistics, declared, asked_epsilon=epsilon, stated_rows=guarantee.rows,
-            seed=seed, records=made.number, polish=made.polish,
+            seed=seed, records=made.number, polish=made.polish, csv=read.csv,
             show_private_errors=run.show_private_errors, payment=payment, journal=journal,
         )  # fmt: skip
         return make_release(data, task, configured, terms, notes, cores, progress, created)
+
+
+def _some(names: Sequence[str]) -> str:
+    """Return the first of some names, quoted, and how many more there are."""
+    shown = ", ".join(map(repr, names[:_NAMED]))
+    return shown if len(names) <= _NAMED else f"{shown} and {len(names) - _NAMED:,} more"
 
 
 def _own_workload(workload: Queries, schema: Schema) -> Queries:

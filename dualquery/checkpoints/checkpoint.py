@@ -30,6 +30,11 @@ _MOST_EVENTS = 1 << 24
 _MOST_DEATHS = 2
 """Attempts that may die while they compute one public value."""
 
+STUCK = (
+    "the run was stopped in the middle of a private draw that it cannot do without, and no draw is "
+    "made twice, so it cannot go on"
+)
+
 
 class Checkpoint:
     """A journal (`dualquery.room.journal`) in a file of its own, for one run.
@@ -72,6 +77,8 @@ class Checkpoint:
         self._draws: list[Recorded] = []
         self._events = 0
         self._taken = 0
+        self._needed: list[bool] = []
+        self._in_needed_draw = False
         self.fresh = 0
         """Number of draws that began in this attempt."""
         self._public: dict[str, Public] = {}
@@ -101,6 +108,18 @@ class Checkpoint:
         return sum(each.result is None for each in self._draws)
 
     @property
+    def stuck(self) -> bool:
+        """Whether a draw was begun and lost that the run cannot do without: none can go on."""
+        lost = (each.result is None for each in self._draws)
+        return self._in_needed_draw or any(map(all, zip(lost, self._needed, strict=True)))
+
+    def stays(self) -> str:
+        """Return, as a clause, how many draws were begun, and that they stay charged."""
+        if self.draws == 1:
+            return "1 private draw was begun and stays charged"
+        return f"{self.draws:,} private draws were begun and stay charged"
+
+    @property
     def resumed(self) -> bool:
         """Whether an earlier attempt drew, and this one is to draw more."""
         return bool(self._draws) and not self.complete
@@ -116,8 +135,11 @@ class Checkpoint:
         Raises
         ------
         BadInputError
-            If a run began with this object already: it would make the draws of that one again.
+            If a run began with this object already: it would make the draws of that one again. If
+            no run can go on from here.
         """
+        if self.stuck:
+            raise BadInputError(f"{self.stays()}; {STUCK}: delete {self._path}, make a new release")
         if self._started:
             raise BadInputError(
                 f"the checkpoint {self._path} was given to a run before; open the file anew to go "
@@ -159,17 +181,19 @@ class Checkpoint:
         """Pass the draw that `recorded` returned."""
         self._taken += 1
 
-    def begin(self, events: tuple[Event, ...], ground: Ground) -> None:
+    def begin(self, events: tuple[Event, ...], ground: Ground, *, spare: bool) -> None:
         """Keep that a draw is about to be made; on the disk when this returns."""
         if self.complete:
             raise BadInputError(f"the checkpoint {self._path} is complete: nothing may be drawn")
         described = {"begin": event_to_dict(events[0]), "times": len(events)}
-        self._lines.append({**described, "ground": asdict(ground)}, sync=True)
+        self._lines.append({**described, "ground": asdict(ground), "spare": spare}, sync=True)
         self.fresh += 1
+        self._in_needed_draw = not spare
 
     def end(self, result: NDArray[Any]) -> None:
         """Keep what came of the draw that began last; on the disk when this returns."""
         self._lines.append({"end": result}, sync=True)
+        self._in_needed_draw = False
 
     def recall(
         self, name: str, compute: Callable[[], Public], instead: Callable[[], Public]
@@ -229,6 +253,7 @@ class Checkpoint:
             self._events += times
             events = (event_of(entry["begin"]),) * times
             self._draws.append(Recorded(events, ground_of(entry["ground"]), None))
+            self._needed.append(entry.get("spare") is not True)
         elif "end" in entry:
             begun = self._draws[-1]
             if begun.result is not None or not isinstance(entry["end"], np.ndarray):

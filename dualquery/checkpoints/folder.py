@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
-from dualquery.checkpoints.checkpoint import Checkpoint
+from dualquery.checkpoints.checkpoint import STUCK, Checkpoint
 from dualquery.runtime.durable import sync_folder, try_lock
 from dualquery.runtime.errors import BadInputError, InterruptedRun
 
@@ -109,13 +109,14 @@ class Unfinished:
         return held > 0
 
     def told(self) -> str:
-        """Return what was drawn, and how to go on with it."""
-        draws = self.checkpoint.draws
-        many = "1 private draw was" if draws == 1 else f"{draws:,} private draws were"
-        return (
-            f"{many} begun and stay charged; what came of them is kept: go on with dualquery "
-            f"release --resume {self.path}"
-        )
+        """Return what was drawn, and how to go on with it; or that nobody can, and what to do."""
+        stays = self.checkpoint.stays()
+        if self.checkpoint.stuck:
+            return (
+                f"{stays}; {STUCK}: delete {self.path} and make a new release; what was spent "
+                "stays spent"
+            )
+        return f"{stays}; go on with dualquery release --resume {self.path}"
 
     def close(self, *, keep: bool) -> None:
         """Let the folder go, and remove it unless it is to be kept."""
@@ -163,7 +164,7 @@ def take_over(path: Path, *, no_other_copy: bool) -> Iterator[Unfinished]:
     Raises
     ------
     BadInputError
-        If there is none, it is damaged, or another process goes on with it.
+        If there is none, it is damaged, nobody can go on with it, or another process does.
     """
     if not _is_ours(path) or not (path / JOURNAL).is_file():
         raise BadInputError(
@@ -175,7 +176,9 @@ def take_over(path: Path, *, no_other_copy: bool) -> Iterator[Unfinished]:
         raise BadInputError(f"another process goes on with {path}: wait for it, or stop it")
     unfinished = Unfinished(path, lock, no_other_copy=no_other_copy)
     try:
-        _ = unfinished.checkpoint
+        if unfinished.checkpoint.stuck:
+            unfinished.checkpoint.close()
+            raise BadInputError(unfinished.told())
     except BaseException:
         lock.close()
         raise
@@ -216,11 +219,9 @@ def _made(path: Path) -> IO[bytes]:
                         f"another process is making {_target(path)}; name another --out, or wait"
                     ) from None
             elif _has_draws(path / JOURNAL):
-                lock.close()
-                raise BadInputError(
-                    f"{path} holds what an interrupted release has drawn and paid for; go on with "
-                    f"it (dualquery release --resume {path}), or delete it"
-                ) from None
+                with lock:
+                    told = Unfinished(path, lock).told()
+                raise BadInputError(f"{path} is of an interrupted release: {told}") from None
             else:
                 _remove(path, lock)
             continue

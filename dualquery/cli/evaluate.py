@@ -89,7 +89,7 @@ def evaluate(
     terminal.emit(found)
     console = terminal.console
     console.print(found["warning"], style="bold white on red")
-    guarantee = f"epsilon {found['epsilon']:g}, delta {found['delta']:.3g}, {found['neighbours']}"
+    guarantee = f"epsilon {found['epsilon']:g}, delta {found['delta']:.3g}, {compared.protected}"
     if not found["private"]:
         guarantee = f"the release is NOT private; baselines at {guarantee}"
     console.print(f"{found['queries']:,} queries on {compared.size}; {escape(guarantee)}")

@@ -304,10 +304,12 @@ def release(
         progress = held.enter_context(terminal.progress())
 
         from dualquery.api import release as make_release
+        from dualquery.data.table import Table
         from dualquery.rows.engines import Engine
 
+        table = held.enter_context(given_table(given["data"], given["csv"]))
         made = make_release(
-            held.enter_context(given_table(given["data"], given["csv"])),
+            Table(table, csv=given["csv"]),
             queries=workload,
             options=mechanism_options(given),
             engine=Engine(name=given["engine"], **chosen(given, "scheduler", "answers_cache")),

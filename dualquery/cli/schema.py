@@ -72,7 +72,8 @@ def check(
         str | None,
         typer.Option(
             "--with",
-            help="Table: show how many rows break which rule. For you only, NOT PRIVATE.",
+            help="Table: show which cells do not fit, and how many rows break which rule. For "
+            "you only, NOT PRIVATE.",
         ),
     ] = None,
     csv: Csv = None,
@@ -81,8 +82,9 @@ def check(
     """Read a schema's file and say what it means, or what is wrong with it.
 
     Rules between columns are read, too, and whether any record keeps them all. A
-    table is read only for --with; what its rows break is shown on stderr and
-    nowhere else. A rule that you change after seeing it is outside the guarantee.
+    table is read only for --with; what of it does not fit the schema, and which
+    rules its rows break, is shown on stderr and nowhere else. What you change in
+    the schema after seeing it is outside the guarantee.
 
     Data dictionaries are read, too: domain files (column to size), Frictionless
     Table Schema, CSV on the Web, domains of dpsynth, metadata of SmartNoise.
@@ -130,14 +132,25 @@ def check(
     )
     if table is None:
         return
-    if not rules:
-        raise BadInputError(f"{file} has no rules that the rows of {table} could break")
 
+    from dualquery.data.fit import show_fit
+    from dualquery.data.readers.formats import source_of
+    from dualquery.data.readers.source import TableSource
     from dualquery.room.private_errors import show_broken_rules
     from dualquery.rows.engines import Engine
 
-    with given_table(table, csv) as rows, Engine().open(rows, found) as data:
-        show_broken_rules(data.records, rules, asked=True)
+    with given_table(table, csv) as rows:
+        source = source_of(rows)
+        if isinstance(source, TableSource) and isinstance(found, TableSchema):
+            if not show_fit(source, found):
+                raise BadInputError(
+                    f"{table} does not fit {file}: see above; correct one of the two"
+                )
+        elif not rules:
+            raise BadInputError(f"{file} has no rules that the rows of {table} could break")
+        if rules:
+            with Engine().open(source, found, again=True) as data:
+                show_broken_rules(data.records, rules, asked=True)
 
 
 @schema.command()

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from dualquery.data.cuts import CutTable, Kept
 from dualquery.data.draft import draft_item_schema, draft_table_schema
-from dualquery.data.encode import BitRows, encode_frame, encode_items
+from dualquery.data.encode import BitRows, Watch, encode_frame, encode_items
 from dualquery.data.readers.source import (
     DeclaredItemSource,
     ItemRows,
@@ -94,7 +94,10 @@ def _find_schema(
 
 
 def encoded_blocks(
-    source: Source, schema: TableSchema | ItemSchema, threads: int = 1
+    source: Source,
+    schema: TableSchema | ItemSchema,
+    threads: int = 1,
+    watch: Watch | None = None,
 ) -> Iterator[BitRows]:
     """Yield the rows of a source as bits, block by block, cut to the 1s that the schema allows.
 
@@ -104,15 +107,17 @@ def encoded_blocks(
         What is read, and as what.
     threads
         Threads that encode. One thread reads, and the blocks keep their order.
+    watch
+        Is shown what the cells of a table's rows are; None for nobody.
 
     Raises
     ------
     BadInputError
         If the source lacks a column of the schema, or a value is not what the schema says.
     """
-    encodings = _encodings(source, schema)
+    encodings = _encodings(source, schema, watch=watch)
     if isinstance(source, CutTable):
-        encodings = _cut_encodings(source, schema)
+        encodings = _cut_encodings(source, schema, watch)
     blocks = in_order(encodings, min(threads, _MOST_ENCODERS))
     most = schema.max_ones_per_row
     if most is None:
@@ -122,20 +127,25 @@ def encoded_blocks(
     return (truncate(rows, most) for rows in blocks)
 
 
-def _cut_encodings(source: CutTable, schema: TableSchema | ItemSchema) -> Iterator[Encoding]:
+def _cut_encodings(
+    source: CutTable, schema: TableSchema | ItemSchema, watch: Watch | None
+) -> Iterator[Encoding]:
     """Read the blocks of a table, and yield how the rows that stay are to be encoded."""
     kept = Kept(source)
-    yield from _encodings(source.source, schema, kept)
+    yield from _encodings(source.source, schema, kept, watch)
     kept.finish()
 
 
 def _encodings(
-    source: Source, schema: TableSchema | ItemSchema, kept: Kept | None = None
+    source: Source,
+    schema: TableSchema | ItemSchema,
+    kept: Kept | None = None,
+    watch: Watch | None = None,
 ) -> Iterator[Encoding]:
     """Read the blocks of a source, and yield how each is to be encoded."""
     if isinstance(source, PartitionedSource):
         for part in source.parts:  # so that a message names the file and the row in it
-            yield from _encodings(part, schema, kept)
+            yield from _encodings(part, schema, kept, watch)
         return
     first_row = 1
     if isinstance(source, ItemSource):
@@ -150,7 +160,11 @@ def _encodings(
         return
     names = present_columns(source, schema)
     step = max(64, _CELLS // len(names))
-    encode = encode_frame if isinstance(schema, TableSchema) else _encode_item_columns
+    encode = (
+        partial(encode_frame, watch=watch)
+        if isinstance(schema, TableSchema)
+        else _encode_item_columns
+    )
     for frame in source.frames(names):
         for piece in frame.iter_slices(step):
             stay = None if kept is None else kept.of_next(piece.height)
@@ -209,6 +223,14 @@ def drops_rows(schema: TableSchema | ItemSchema) -> bool:
     return isinstance(schema, TableSchema) and schema.drop_incomplete
 
 
+def left_out_columns(source: Source, schema: TableSchema | ItemSchema) -> tuple[str, ...]:
+    """Return the names of a table's columns that the schema does not describe."""
+    if not isinstance(source, TableSource):
+        return ()
+    described = set(schema.column_names)
+    return tuple(name for name in source.columns() if name not in described)
+
+
 def intake_notes(source: Source, schema: TableSchema | ItemSchema) -> tuple[str, ...]:
     """Return sentences on how rows are taken in; public choices only, never a row."""
     notes = []
@@ -228,14 +250,11 @@ def intake_notes(source: Source, schema: TableSchema | ItemSchema) -> tuple[str,
                 else "; neighbouring tables are defined after it."
             )
         )
-    if isinstance(source, TableSource):
-        described = set(schema.column_names)
-        left_out = [name for name in source.columns() if name not in described]
-        if left_out:
-            columns = "column that the schema does not describe is"
-            if len(left_out) > 1:
-                columns = "columns that the schema does not describe are"
-            notes.append(f"{len(left_out)} {columns} left out.")
+    if left_out := left_out_columns(source, schema):
+        columns = "column that the schema does not describe is"
+        if len(left_out) > 1:
+            columns = "columns that the schema does not describe are"
+        notes.append(f"{len(left_out)} {columns} left out.")
     elif isinstance(schema, ItemSchema) and schema.outside == "drop":
         notes.append("Items outside the schema are left out of the records.")
     if schema.max_ones_per_row is not None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 import polars as pl
@@ -22,6 +23,14 @@ from dualquery.runtime.errors import BadInputError, suggest
 MISSING = -1
 UNPARSABLE = -2
 OUTSIDE = -3
+BELOW = -4
+ABOVE = -5
+CODES = 6
+"""One more than the largest of these codes without its sign."""
+
+Watch: TypeAlias = Callable[[Column, pl.Series, NDArray[np.int32], NDArray[np.int64]], None]
+"""Is shown the values of a column, their `local_codes` and the places of those that are no bits,
+block by block, in any thread."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +55,7 @@ def encode_frame(
     label: str,
     first_row: int,
     stay: NDArray[np.bool_] | None = None,
+    watch: Watch | None = None,
 ) -> BitRows:
     """Return the bits of a block of a table, and the digits of the numbers that rows carry.
 
@@ -59,6 +69,8 @@ def encode_frame(
         For messages: the table, and the 1-based number of the block's first row.
     stay
         Which rows stay, bool; None for all of them.
+    watch
+        Is shown what the cells of all rows are; None for nobody.
 
     Raises
     ------
@@ -67,7 +79,14 @@ def encode_frame(
     """
     codes = np.empty((frame.height, len(schema.columns)), np.int32)
     for number, column in enumerate(schema.columns):
-        codes[:, number] = local_codes(column, frame[column.name], schema.missing_values, label)
+        values = frame[column.name]
+        found = local_codes(column, values, schema.missing_values, label)
+        odd = np.flatnonzero(found < 0)
+        if watch is not None:
+            watch(column, values, found, odd)
+        if len(odd):
+            found[odd] = meanings(column)[-found[odd]]
+        codes[:, number] = found
     rows = np.arange(first_row, first_row + frame.height)
     if stay is not None:
         codes, rows = codes[stay], rows[stay]
@@ -138,10 +157,10 @@ def encode_items(schema: ItemSchema, rows: ItemRows, label: str, first_row: int)
 def local_codes(
     column: Column, values: pl.Series, missing_values: tuple[str, ...], label: str
 ) -> NDArray[np.int32]:
-    """Return the local bit of each value, or `MISSING`, `UNPARSABLE`, `OUTSIDE`.
+    """Return the local bit of each value, or `MISSING`, `UNPARSABLE`, `OUTSIDE`, `BELOW`, `ABOVE`.
 
     For a binary column the result is the value of the bit, 0 or 1. The caller applies what
-    the column says of missing values; all else that it says has been applied.
+    the column says of values that set no bit; dates that are to be clipped have been.
 
     Raises
     ------
@@ -155,15 +174,29 @@ def local_codes(
         )
     missing = missing_mask(values, missing_values)
     if isinstance(column, Numeric):
-        codes = _bucket_codes(column, values, missing)
+        codes = _bucket_codes(column, values)
     elif isinstance(column, Dates):
-        codes = _date_codes(column, values, missing)
+        codes = _date_codes(column, values)
     else:
         codes = _named_codes(column.codes, values)
-        if isinstance(column, Categorical) and column.other_bit is not None:
-            codes[codes == OUTSIDE] = column.other_bit
     codes[missing] = MISSING
     return codes
+
+
+def meanings(column: Column) -> NDArray[np.int32]:
+    """Return what a column makes of each code that is no bit: at place ``-code``, a bit or a code.
+
+    Missing values stay `MISSING`: rows with them may be left out first.
+    """
+    meanings = -np.arange(CODES, dtype=np.int32)
+    meanings[[-BELOW, -ABOVE]] = OUTSIDE
+    if isinstance(column, Categorical) and column.other_bit is not None:
+        meanings[-OUTSIDE] = column.other_bit
+    if isinstance(column, Numeric) and column.outside == "clip":
+        meanings[[-BELOW, -ABOVE]] = 0, column.buckets - 1
+    if isinstance(column, Numeric | Dates) and column.unparsable == "missing":
+        meanings[-UNPARSABLE] = MISSING
+    return meanings
 
 
 _KINDS = (
@@ -206,30 +239,25 @@ def _numbers_among(texts: tuple[str, ...]) -> tuple[float, ...]:
     return tuple(numbers[~np.isnan(numbers)].tolist())
 
 
-def _bucket_codes(
-    column: Numeric, values: pl.Series, missing: NDArray[np.bool_]
-) -> NDArray[np.int32]:
+def _bucket_codes(column: Numeric, values: pl.Series) -> NDArray[np.int32]:
     numbers = to_numbers(values)
     edges = np.array(column.edges)
     codes = np.searchsorted(edges, numbers, side="right").astype(np.int32) - 1
     codes[numbers == edges[-1]] = column.buckets - 1
-    outside = (numbers < edges[0]) | (numbers > edges[-1])
-    codes[outside] = OUTSIDE
-    if column.outside == "clip":
-        codes[numbers < edges[0]] = 0
-        codes[numbers > edges[-1]] = column.buckets - 1
+    codes[numbers < edges[0]] = BELOW
+    codes[numbers > edges[-1]] = ABOVE
     unparsable = ~np.isfinite(numbers)
     if column.integer:
         unparsable |= numbers != np.floor(numbers)
-    codes[unparsable & ~missing] = UNPARSABLE if column.unparsable == "error" else MISSING
+    codes[unparsable] = UNPARSABLE
     return codes
 
 
-def _date_codes(column: Dates, values: pl.Series, missing: NDArray[np.bool_]) -> NDArray[np.int32]:
+def _date_codes(column: Dates, values: pl.Series) -> NDArray[np.int32]:
     codes = column.bits_of(values)
-    unreadable = (codes == dates.UNREADABLE) & ~missing
+    unreadable = codes == dates.UNREADABLE
     codes[codes == dates.BEYOND] = OUTSIDE
-    codes[unreadable] = UNPARSABLE if column.unparsable == "error" else MISSING
+    codes[unreadable] = UNPARSABLE
     return codes
 
 

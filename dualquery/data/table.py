@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
+from pathlib import Path
 from typing import Any
 
 
@@ -23,7 +24,7 @@ class Table:
         what the schema says.
     csv
         How a CSV file is written, such as ``delimiter=;,encoding=latin-1,decimal=,``; None for the
-        standard.
+        standard. A CSV file that is open already was opened so. A release keeps these words.
     """
 
     data: Any
@@ -43,7 +44,28 @@ class Table:
         """
         if self.csv is None:
             return self.data
+        from dualquery.data.readers.csv import CsvSource
+        from dualquery.data.readers.csv_files import CsvFiles
         from dualquery.data.readers.dialect import Dialect
         from dualquery.data.readers.formats import parse_source
 
+        if isinstance(self.data, CsvSource | CsvFiles):
+            return self.data
         return parse_source(str(self.data), Dialect.parse(self.csv))
+
+    def written_as(self, csv: object) -> Table:
+        """Return the table, written as ``csv`` says if it is CSV in files and says nothing itself.
+
+        ``csv`` comes from a release: what is no text says nothing.
+
+        Raises
+        ------
+        BadInputError
+            If there is no such file, or its format cannot be told.
+        """
+        from dualquery.data.readers.formats import is_csv
+
+        if not isinstance(csv, str) or self.csv is not None:
+            return self
+        named = isinstance(self.data, str | Path) and is_csv(str(self.data))
+        return replace(self, csv=csv) if named else self

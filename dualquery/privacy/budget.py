@@ -9,6 +9,9 @@ from dualquery.runtime.errors import BadInputError
 
 LARGEST_EPSILON = 1e4
 
+LARGE_EPSILON = 10.0
+"""Above it a guarantee says little about one row, and a user is told."""
+
 
 def default_delta(n: int) -> float:
     """Return 1 / n^2, the default delta for n records (n >= 2)."""
@@ -69,13 +72,27 @@ def check_budget(epsilon: float, delta: float, n: int) -> tuple[str, ...]:
     """
     _require_records(n)
     check_ranges(epsilon, delta)
+    warnings = weak_epsilon(epsilon)
     if delta >= 1.0 / n:
-        return (
-            f"delta = {delta:g} is not below 1/n = {1.0 / n:.3g}: such a guarantee allows a "
-            "mechanism that publishes whole records at random. "
+        warnings += (
+            f"delta = {delta:g} is not below 1/n = {1.0 / n:.3g}: a program that publishes each of "
+            f"the {n:,} records, whole, with a chance of {delta:g} keeps such a guarantee, too. "
             f"The default is 1/n^2 = {default_delta(n):.3g}.",
         )
-    return ()
+    return warnings
+
+
+def weak_epsilon(epsilon: float) -> tuple[str, ...]:
+    """Return the warning of `check_budget` about a large epsilon, if it is one."""
+    if epsilon <= LARGE_EPSILON:
+        return ()
+    # The exponent, for e^epsilon itself may be beyond all floating-point numbers.
+    power = int(epsilon / math.log(10.0))
+    return (
+        f"epsilon = {epsilon:g} is above {LARGE_EPSILON:g}: what is released may be 10^{power} "
+        "times as likely with one record as with another, and more, so it may tell which it was. "
+        "1 is usual.",
+    )
 
 
 def _require_records(n: int) -> None:

@@ -39,6 +39,7 @@ from dualquery.questions.syntax import (
     literals_of,
     print_question,
 )
+from dualquery.questions.unknown import why_not
 from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
@@ -161,7 +162,8 @@ class _Compiler:
             try:
                 self.allowed[literal] = number, column, allowed_by(literal, column)
             except BadInputError as error:
-                raise BadInputError(str(error).removeprefix("query: ")) from None
+                why = why_not(literal, column, getattr(schema, "missing_values", ()))
+                raise BadInputError(why or str(error).removeprefix("query: ")) from None
         columns = {number: column for number, column, _ in self.allowed.values()}
         self.target = -1
         if question.column:

@@ -262,13 +262,14 @@ class _Reader:
 
     def _fail(self, why: str) -> NoReturn:
         rest = self.text[self.at :].strip()
-        where = f"before {_short(rest)!r}" if rest else "at the end"
+        where = f"before {shortened(rest)!r}" if rest else "at the end"
         raise BadInputError(
-            f"{_short(self.text)!r} is no question: {why} ({where}); write, for instance, "
+            f"{shortened(self.text)!r} is no question: {why} ({where}); write, for instance, "
             "age=30-35 & sex!=Female, with double quotation marks around a name or value that "
             "holds signs or words of the language"
         )
 
 
-def _short(text: str) -> str:
+def shortened(text: str) -> str:
+    """Return a text, or its beginning if it is long, for a message."""
     return text if len(text) <= 60 else text[:57] + "..."

@@ -57,8 +57,9 @@ class Comparison:
         The release.
     truth
         float64, shape ``(m,)``: the exact answers.
-    rows
-        Number of rows of the table, or their total weight.
+    rows, counted
+        Number of rows of the table, of which the truth is, or their total weight; and of those that
+        count in a release: fewer where a unit has more than may.
     budget
         The budget of the baselines.
     synthetic
@@ -74,6 +75,7 @@ class Comparison:
     release: Release
     truth: NDArray[np.float64]
     rows: int
+    counted: int
     budget: Budget
     synthetic: Errors | None
     baselines: Mapping[str, Errors]
@@ -92,9 +94,19 @@ class Comparison:
 
     @property
     def size(self) -> str:
-        """The number of rows, or their total weight, in words."""
-        weighted = self.budget.neighbours.weight is not None
-        return f"a total weight of {self.rows:,}" if weighted else f"{self.rows:,} rows"
+        """The number of rows, or their total weight, and how many of them count, in words."""
+        weighted, unit = self.budget.neighbours.weight is not None, self.budget.neighbours.unit
+        size = f"a total weight of {self.rows:,}" if weighted else f"{self.rows:,} rows"
+        if unit is None:
+            return size
+        return f"{size}, of which {self.counted:,} count: at most {unit.max_rows:,} of a unit"
+
+    @property
+    def protected(self) -> str:
+        """What the guarantee protects, in words."""
+        unit = self.budget.neighbours.unit
+        of_unit = "" if unit is None else f" of units (column {unit.column!r})"
+        return f"{self.budget.neighbours.value}{of_unit}"
 
     @property
     def errors(self) -> Errors:
@@ -159,7 +171,7 @@ class Comparison:
 
     def to_dict(self) -> dict[str, Any]:
         """Return what `evaluate` says: JSON-able."""
-        options = self.release.options
+        options, unit = self.release.options, self.budget.neighbours.unit
         baselines: dict[str, Any] = {name: each.brief() for name, each in self.baselines.items()}
         if self.noise != "gaussian":
             baselines["gaussian"]["noise"] = self.noise
@@ -169,12 +181,14 @@ class Comparison:
             "rmse": self.errors.rmse,
             "queries": len(self.release.workload),
             "rows": self.rows,
+            "rows_counted": self.counted,
             "rows_of_release": round(self.release.total_weight),
             "mechanism": self.release.chosen,
             "private": self.release.privacy.private,
             "epsilon": options["epsilon"],
             "delta": self.budget.delta,
             "neighbours": self.budget.neighbours.value,
+            "unit": None if unit is None else {"column": unit.column, "max_rows": unit.max_rows},
             "synthetic": None if self.synthetic is None else self.synthetic.brief(),
             "baselines": baselines,
             "means": self.bought(),

@@ -66,7 +66,8 @@ def evaluate(
         are told more than the release was; the ``means`` that were bought, with intervals and the
         truth; ``by_literals``; the columns and the queries with the largest errors, ``by_column``
         and ``worst``; the budget that was asked for, that of the baselines, and whether the
-        release is ``private`` at all; the rows of the table and of the release; a warning.
+        release is ``private`` at all; the rows of the table, of those that count (fewer where a
+        unit has more than may), and of the release; a warning.
 
     Raises
     ------
@@ -95,6 +96,7 @@ def compare(
         A release or its folder.
     table
         The table, as `dualquery.release` takes it; of its columns those of the release are read.
+        A CSV file is read as the release's was, unless ``csv`` of a `Table` says how.
     engine
         How the rows are read, as for `dualquery.release`.
     threads
@@ -122,7 +124,11 @@ def compare(
     loaded = release if isinstance(release, Release) else load_release(release)
     reading = engine if isinstance(engine, Engine) else Engine(name=engine)
     progress.phase("reading the table")
-    table = table.named if isinstance(table, Table) else table
+    given = table if isinstance(table, Table) else Table(table)
+    read = given.written_as(loaded.options.get("csv"))
+    if read.csv != given.csv:
+        progress.note(f"read with --csv {read.csv!r}, as the release was; --csv says otherwise")
+    table = read.named
     relation = Neighbours.of_options(loaded.options)
     schema = loaded.schema
     if loaded.means:
@@ -143,7 +149,7 @@ def _uncut(
         yield data
         return
     uncut = data.schema.with_max_ones(None)
-    with reading.open(table, uncut, weight=relation.weight) as whole:
+    with reading.open(table, uncut, weight=relation.weight, again=True) as whole:
         yield whole
 
 
@@ -168,10 +174,13 @@ def _compare(
             "another table"
         )
     elif abs(data.n - loaded.n) > FAR_OFF * data.n:
+        rows = f"{round(data.n * neighbours.of_copy):,}"
+        here = (
+            f"this table has {rows}" if neighbours.unit is None else f"of this table {rows} count"
+        )
         _log.warning(
-            f"the release went by {round(loaded.total_weight):,} rows, this table has "
-            f"{round(data.n * neighbours.of_copy):,}: its answers are shares of the first number, "
-            "and off by that alone"
+            f"the release went by {round(loaded.total_weight):,} rows, {here}: its answers are "
+            "shares of the first number, and off by that alone"
         )
     workload = loaded.workload
     epsilon: float = loaded.options["epsilon"]
@@ -209,9 +218,9 @@ def _compare(
         plan = mechanism.plan(task, budget)
         outcome = run(data, task, mechanism, plan, seed, cores, neighbours=neighbours)
         baselines[name] = Errors.between(outcome.answers, truth)
-    rows = round(data.n * neighbours.of_copy)
+    in_all, counting = (round(each.n * neighbours.of_copy) for each in (whole, data))
     means = _exact_means(whole, cores)
-    return Comparison(loaded, truth, rows, budget, synthetic, baselines, noise, means)
+    return Comparison(loaded, truth, in_all, counting, budget, synthetic, baselines, noise, means)
 
 
 def _exact_means(data: Dataset[Rows], threads: int) -> dict[str, float]:

@@ -74,6 +74,8 @@ class Terms:
         Number of synthetic records that the user asked for; None for the mechanism's.
     polish
         Seconds for which records are improved (`dualquery.releases.polish`); None for not at all.
+    csv
+        How the user said that the table is written, for who reads it again.
     show_private_errors
         The operator's explicit word to log true errors (`dualquery.room.private_errors`).
     payment
@@ -91,6 +93,7 @@ class Terms:
     seed: int | None = None
     records: int | None = None
     polish: float | None = None
+    csv: str | None = None
     show_private_errors: bool = False
     payment: Payment = NO_PAYMENT
     journal: Journal = NO_JOURNAL
@@ -165,6 +168,7 @@ def make_release(
             "seed": terms.seed,
             "records": terms.records,
             "polish": terms.polish,
+            "csv": terms.csv,
             "budget_file": terms.payment.record(),
             "mechanism": asdict(mechanism),  # type: ignore[call-overload]  # a frozen dataclass
         },

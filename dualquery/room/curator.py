@@ -119,9 +119,10 @@ class Curator:
     def cut_short(self, draws: int = 1) -> bool:
         """Return whether draws that an interruption lost leave fewer than ``draws``. Public.
 
-        A mechanism of many rounds asks it before each, and makes do with those it has played.
+        A mechanism of many rounds asks it before each, and makes do with those it has played. So
+        the next ``draws`` may be lost: a run can go on without them, and without no others.
         """
-        return self._ledger.lost > 0 and self._ledger.left < draws
+        return self._ledger.cut_short(draws)
 
     def evaluate(self) -> None:
         """Count the queries now, in one pass over the rows; nothing comes out.

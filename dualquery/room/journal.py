@@ -9,8 +9,12 @@ post-processing. Exact numbers are counted again, and no state of a generator is
 draw is made twice: that it begins is on the disk before it is made, and one that began and has no
 result is *lost*. A lost draw is charged as any other, for what stopped the run may have depended on
 it (a solver that dies of a sample would else choose among samples), and no later attempt makes it
-again. So over all attempts every event of the schedule is drawn at most once, given the public past
-alone, and the schedule's guarantee covers them all together.
+again. A mechanism of many rounds is a round shorter for it (`Curator.cut_short`); any other draw is
+needed, and a run that lost one cannot go on. A signal that asks to end waits until the draw has its
+result, so that few are lost.
+
+So over all attempts every event of the schedule is drawn at most once, given the public past alone,
+and the schedule's guarantee covers them all together.
 """
 
 from __future__ import annotations
@@ -56,8 +60,11 @@ class Journal(Protocol):
         """Pass the draw that `recorded` returned."""
         ...
 
-    def begin(self, events: tuple[Event, ...], ground: Ground) -> None:
-        """Keep that a draw is about to be made. It is on the disk when this returns."""
+    def begin(self, events: tuple[Event, ...], ground: Ground, *, spare: bool) -> None:
+        """Keep that a draw is about to be made. It is on the disk when this returns.
+
+        ``spare`` says that the run can go on without it, should it be lost.
+        """
         ...
 
     def end(self, result: NDArray[Any]) -> None:
@@ -117,7 +124,7 @@ class NoJournal:
     def take(self) -> None:
         """Never called: there is nothing to pass."""
 
-    def begin(self, events: tuple[Event, ...], ground: Ground) -> None:
+    def begin(self, events: tuple[Event, ...], ground: Ground, *, spare: bool) -> None:
         """Ignore it."""
 
     def end(self, result: NDArray[Any]) -> None:

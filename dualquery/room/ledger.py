@@ -23,6 +23,7 @@ from dualquery.privacy.events import (
 from dualquery.room.ground import Ground
 from dualquery.room.journal import NO_JOURNAL, Journal
 from dualquery.runtime.errors import BadInputError
+from dualquery.runtime.interrupts import finished_first
 
 
 class Ledger:
@@ -45,6 +46,7 @@ class Ledger:
         self._grounds: list[Ground | None] = []
         self._process = os.getpid()
         self._lost = 0
+        self._spare = 0
         self._pass_lost()
 
     @property
@@ -66,6 +68,11 @@ class Ledger:
     def lost(self) -> int:
         """Number of draws that began in an earlier attempt and have no result; all are charged."""
         return self._lost
+
+    def cut_short(self, draws: int) -> bool:
+        """Return whether lost draws leave fewer than ``draws``; so many next ones can be spared."""
+        self._spare = max(self._spare, draws)
+        return self._lost > 0 and self.left < draws
 
     def draw(
         self,
@@ -97,22 +104,24 @@ class Ledger:
             another run.
         """
         events = (event,) * times
+        spare, self._spare = self._spare > 0, max(0, self._spare - 1)
         recorded = self._journal.recorded()
         if recorded is not None:
             result = recorded.result
             if recorded.events != events or result is None or result.shape != shape:
                 raise BadInputError(
-                    f"the checkpoint is of another run: {_told(recorded.events)} was drawn where "
-                    f"this run asks for {_told(events)}"
+                    "the checkpoint is of another run: what it has drawn is not what this run asks "
+                    "for at the same place"
                 )
             self._enter(events, ground)
             self._journal.take()
             self._pass_lost()
             return result
         self._enter(events, ground)
-        self._journal.begin(events, ground)
-        result = make()
-        self._journal.end(result)
+        with finished_first():  # a draw that is cut off is charged for nothing
+            self._journal.begin(events, ground, spare=spare)
+            result = make()
+            self._journal.end(result)
         return result
 
     def _enter(self, events: tuple[Event, ...], ground: Ground) -> None:
@@ -142,9 +151,9 @@ class Ledger:
                 self._grounds.append(None)
             if not self.left:
                 raise BadInputError(
-                    f"{event} cannot be drawn: the run was interrupted in the middle of a private "
-                    "draw, which counts as spent, and the rest of the schedule has nothing in its "
-                    "place; what was drawn is charged, make a new release"
+                    "the run was interrupted in the middle of a private draw, which counts as "
+                    "spent, and the rest of the schedule has nothing in its place; what was drawn "
+                    "is charged, make a new release"
                 )
         if not self.left:
             raise RuntimeError(f"the budget is spent: {event} is not on the schedule")
@@ -169,8 +178,3 @@ def covers(planned: Event, event: Event) -> bool:
         ratio, most = (Fraction(e.sensitivity) / Fraction(e.scale) for e in (event, planned))
         return ratio <= most
     return False
-
-
-def _told(events: tuple[Event, ...]) -> str:
-    """Return events as text."""
-    return str(events[0]) if len(events) == 1 else f"{len(events)} times {events[0]}"

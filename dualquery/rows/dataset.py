@@ -7,8 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, Protocol, TypeVar, runtime_checkable
 
-from dualquery.data.blocks import choose_schema, drops_rows, encoded_blocks, intake_notes
+from dualquery.data.blocks import (
+    choose_schema,
+    drops_rows,
+    encoded_blocks,
+    intake_notes,
+    left_out_columns,
+)
 from dualquery.data.cuts import CutTable
+from dualquery.data.misfits import Misfits
 from dualquery.data.readers.formats import source_of
 from dualquery.data.readers.source import DeclaredItemSource, Source
 from dualquery.data.schema.column_choice import ColumnChoice
@@ -68,6 +75,9 @@ class Dataset(Generic[R_co]):
     units: int | None = None
     """Number of units, or of rows with weights; None where each row is a unit and counts once.
     Public where one is replaced, else private."""
+    left_out: tuple[str, ...] = ()
+    """Names of the table's columns that the schema does not describe: for the operator. A release
+    says how many they are."""
 
     @property
     def n(self) -> int:
@@ -110,7 +120,7 @@ def load(
     if unit is not None:
         source = cut_to_units(source, unit)
     chosen = choose_schema(source, schema, columns, max_ones_per_row)
-    return dataset(read(source, chosen), chosen, source)
+    return dataset(read(source, chosen, Misfits(source.label)), chosen, source)
 
 
 def dataset(rows: R, schema: TableSchema | ItemSchema, source: Source) -> Dataset[R]:
@@ -119,18 +129,19 @@ def dataset(rows: R, schema: TableSchema | ItemSchema, source: Source) -> Datase
         which = "no complete rows" if drops_rows(schema) else "no rows"
         raise BadInputError(f"{source.label}: {which}, so there is nothing to release")
     units = source.units if isinstance(source, CutTable) else None
-    return Dataset(rows, schema, source.label, intake_notes(source, schema), units)
+    left_out = left_out_columns(source, schema)
+    return Dataset(rows, schema, source.label, intake_notes(source, schema), units, left_out)
 
 
-def read(source: Source, schema: TableSchema | ItemSchema) -> Records:
-    """Read all rows of a source into memory (see `load`)."""
+def read(source: Source, schema: TableSchema | ItemSchema, misfits: Misfits) -> Records:
+    """Read all rows of a source into memory (see `load`); ``misfits`` tell the operator."""
     uncut = schema.max_ones_per_row is None
     if isinstance(source, RecordsSource) and isinstance(schema, ItemSchema) and uncut:
         return source.records(schema)
     available = available_memory()
     builder = RecordsBuilder(schema.record_bits)
     checked = 0
-    for rows in encoded_blocks(source, schema):
+    for rows in encoded_blocks(source, schema, watch=misfits.see):
         builder.append_ones(rows.indptr, rows.bits)
         if available is not None and builder.rows >= checked + _CHECKED_BLOCKS * BLOCK_ROWS:
             checked = builder.rows
@@ -139,4 +150,5 @@ def read(source: Source, schema: TableSchema | ItemSchema) -> Records:
                     f"{source.label}: the first {checked:,} rows take {mebibytes(builder.nbytes)} "
                     "of memory, which is all there is; use --engine stream"
                 )
+    misfits.tell()
     return builder.build()

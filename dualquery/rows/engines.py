@@ -14,6 +14,7 @@ from pathlib import Path
 
 from dualquery.data.blocks import choose_schema
 from dualquery.data.cuts import CutTable
+from dualquery.data.misfits import Misfits
 from dualquery.data.opening import FilePath
 from dualquery.data.readers.formats import source_of
 from dualquery.data.readers.source import PartitionedSource, Source
@@ -86,10 +87,13 @@ class Engine:
         unit: Unit | None = None,
         weight: Weight | None = None,
         sums: ColumnChoice | None = None,
+        *,
+        again: bool = False,
     ) -> Iterator[Dataset[Rows]]:
         """Yield the data and their rows; arguments are those of `dualquery.rows.dataset.load`.
 
-        Rows carry the numbers of the columns ``sums``, too.
+        Rows carry the numbers of the columns ``sums``, too. The operator is told of cells that do
+        not fit the schema (`dualquery.data.misfits`), but not if the table is read ``again``.
 
         Raises
         ------
@@ -105,7 +109,7 @@ class Engine:
             chosen = choose_schema(table, schema, columns, max_ones_per_row)
             return chosen if sums is None else chosen.with_sums(sums)
 
-        with self._opened(read, choose) as opened:
+        with self._opened(read, choose, Misfits(table.label, silent=again)) as opened:
             if not explain_log.isEnabledFor(logging.INFO):
                 yield self._cached(opened, source, unit, weight)
                 return
@@ -134,9 +138,16 @@ class Engine:
 
     @contextmanager
     def _opened(
-        self, source: Source | WeightedTable, choose: Callable[[], TableSchema | ItemSchema]
+        self,
+        source: Source | WeightedTable,
+        choose: Callable[[], TableSchema | ItemSchema],
+        misfits: Misfits,
     ) -> Iterator[Dataset[Rows]]:
-        """Yield the rows of a source, as the engine reads them, with the schema that is chosen."""
+        """Yield the rows of a source, as the engine reads them, with the schema that is chosen.
+
+        The first part of a table with weights shows ``misfits`` all its cells. The workers of a
+        cluster show none.
+        """
         table: Source = source.whole if isinstance(source, WeightedTable) else source
         if self.scheduler is not None:
             from dualquery.rows.dask_cluster import cluster_rows, connect
@@ -156,7 +167,7 @@ class Engine:
         def rows_of(part: Source) -> Rows:
             from dualquery.rows.streamed import stream_rows
 
-            return stream_rows(part, chosen) if streams else read(part, chosen)
+            return stream_rows(part, chosen, misfits) if streams else read(part, chosen, misfits)
 
         if isinstance(source, WeightedTable):
             weighted = WeightedRows(tuple(rows_of(part) for part in source.digits))

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from dualquery.data.blocks import drops_rows, encoded_blocks, present_columns
 from dualquery.data.cuts import CutTable
+from dualquery.data.misfits import Misfits
 from dualquery.data.readers.source import ItemSource, SizedSource, Source
 from dualquery.data.schema.items import ItemSchema
 from dualquery.data.schema.table import TableSchema
@@ -32,12 +33,15 @@ class StreamedRows:
         Number of rows, as `count_rows` found it.
     threads
         Threads that encode what one reads.
+    misfits
+        Tell the operator after the first pass; None for nothing.
     """
 
     source: Source
     schema: TableSchema | ItemSchema
     n: int
     threads: int = 1
+    misfits: Misfits | None = None
 
     @property
     def bits(self) -> int:
@@ -54,7 +58,8 @@ class StreamedRows:
             no longer ``n``.
         """
         builder = RecordsBuilder(self.bits)
-        for rows in encoded_blocks(self.source, self.schema, self.threads):
+        watch = None if self.misfits is None else self.misfits.see
+        for rows in encoded_blocks(self.source, self.schema, self.threads, watch):
             builder.append_ones(rows.indptr, rows.bits)
             if builder.rows > self.n:
                 break
@@ -65,6 +70,8 @@ class StreamedRows:
                 f"{self.source.label}: {self.n:,} rows were counted first, but now there are "
                 f"{found}; the data must not change while they are read"
             )
+        if self.misfits is not None:
+            self.misfits.tell()
         yield from builder.build().stored
 
     def total(self, statistic: RowSum, threads: int) -> NDArray[np.int64]:
@@ -72,9 +79,11 @@ class StreamedRows:
         return statistic(replace(self, threads=threads), threads)
 
 
-def stream_rows(source: Source, schema: TableSchema | ItemSchema) -> StreamedRows:
+def stream_rows(
+    source: Source, schema: TableSchema | ItemSchema, misfits: Misfits | None = None
+) -> StreamedRows:
     """Return the rows of a source, counted (see `count_rows`)."""
-    return StreamedRows(source, schema, count_rows(source, schema))
+    return StreamedRows(source, schema, count_rows(source, schema), misfits=misfits)
 
 
 def count_rows(source: Source, schema: TableSchema | ItemSchema) -> int:

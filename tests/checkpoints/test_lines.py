@@ -24,11 +24,11 @@ NOISY = np.random.default_rng(0).normal(size=(3, 4))
 def written(path: Path) -> Path:
     kept = Checkpoint(path)
     kept.same("plan", {"n": 12, "names": ("a", "b"), "delta": None})
-    kept.begin((SampledQueries(0.25, 3),), GROUND)
+    kept.begin((SampledQueries(0.25, 3),), GROUND, spare=True)
     kept.end(np.array([5, 0, 2]))
     kept.recall("round 2", lambda: {"record": np.array([0, 1], np.uint8), "bound": None}, dict)
-    kept.begin((RandomizedReport(0.5),) * 2, GROUND)
-    kept.begin((GaussianNoise(1.0, 3.0),), GROUND)
+    kept.begin((RandomizedReport(0.5),) * 2, GROUND, spare=True)
+    kept.begin((GaussianNoise(1.0, 3.0),), GROUND, spare=True)
     kept.end(NOISY)
     kept.close()
     return path
@@ -66,7 +66,7 @@ def test_a_file_that_is_cut_off_anywhere_is_read_up_to_its_last_whole_line(tmp_p
         kept = Checkpoint(part)
         draws = whole[:end].rpartition(b"\n")[0].count(b' {"begin"')
         assert kept.draws == draws
-        kept.begin((SampledQueries(0.25, 3),), GROUND)
+        kept.begin((SampledQueries(0.25, 3),), GROUND, spare=True)
         kept.close()
         again = Checkpoint(part)
         assert again.draws == draws + 1

@@ -60,10 +60,10 @@ def attempt(path, rows, stop: tuple[int, str] | None) -> None:
         if stop == (kept.draws, "after"):
             raise StoppedError
 
-    def begins(*arguments) -> None:
+    def begins(*arguments, spare: bool) -> None:
         if stop == (kept.draws + 1, "before"):
             raise StoppedError
-        begin(*arguments)
+        begin(*arguments, spare=spare)
 
     kept.begin, kept.end = begins, ends  # type: ignore[method-assign]
     room = Curator(records_of(rows), WORKLOAD, SCHEDULE, SeededRandomness(0), journal=kept)

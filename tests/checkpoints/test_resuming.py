@@ -45,12 +45,12 @@ def stopped_at(monkeypatch, draw: int, when: str) -> Iterator[None]:
     begun = 0
     begin, end = Checkpoint.begin, Checkpoint.end
 
-    def counted_begin(self: Checkpoint, *arguments) -> None:
+    def counted_begin(self: Checkpoint, *arguments, spare: bool) -> None:
         nonlocal begun
         begun += 1
         if begun == draw and when == "before":
             raise KeyboardInterrupt
-        begin(self, *arguments)
+        begin(self, *arguments, spare=spare)
         if begun == draw and when == "in":
             raise KeyboardInterrupt
 
@@ -194,12 +194,58 @@ def test_a_single_draw_that_is_lost_cannot_be_made_again(tmp_path, monkeypatch, 
     if mechanism == "smalldb":
         asked["options"] = {"size": 2}
     path = stop(monkeypatch, tmp_path / "out", 1, "in", **asked)
-    with (
-        pytest.raises(BadInputError, match="interrupted in the middle of a private draw"),
-        resume(path, no_other_copy=True) as place,
-    ):
-        make(place, **asked)
-    assert path.exists()
+    nobody_goes_on(path, "1 private draw was begun and stays charged")
+
+
+TWICE = {
+    "probed": {"mechanism": "probed"},
+    "staged": {"mechanism": "staged"},
+    "matrix, and a mean": {"mechanism": "matrix", "means": "age"},
+}
+"""They draw twice; the first two choose the second draw by the first."""
+
+
+@pytest.mark.parametrize("draw", [1, 2])
+@pytest.mark.parametrize("name", TWICE)
+def test_a_run_goes_on_between_its_draws_and_not_from_within_them(
+    tmp_path, monkeypatch, name, draw
+) -> None:
+    asked = {**TWICE[name], "delta": 1e-4}
+    for when in ("before", "after", "in"):
+        out = tmp_path / when
+        path = stop(monkeypatch, out, draw, when, **asked)
+        if (draw, when) == (1, "before"):
+            assert not path.exists()  # nothing was drawn
+        elif when == "in":
+            said = ("1 private draw was", "2 private draws were")[draw - 1]
+            nobody_goes_on(path, f"{said} begun and stay")
+        else:
+            before = draws_of(path)
+            assert len(before) == draw - (when == "before")
+            with resume(path, no_other_copy=True) as place:
+                made = make(place, **asked)
+                after = draws_of(path)
+            assert after[: len(before)] == before
+            assert len(after) == 2
+            assert made.privacy.private
+            assert verify(out).faults == ()
+            assert not path.exists()
+
+
+def nobody_goes_on(path: Path, said: str) -> None:
+    """Check that a folder is offered to nobody, and that no attempt draws."""
+    before = draws_of(path)
+    way_out = f"{said}.* cannot go on: delete {path} and make a new release.* stays spent"
+    for refused in (resume(path, no_other_copy=True), reserve(path.with_suffix(""))):
+        with pytest.raises(BadInputError, match=way_out) as told, refused:
+            pass
+        assert "--resume" not in str(told.value)
+        assert "(" not in str(told.value).replace(str(path), "")
+    kept = Checkpoint(path / "journal")
+    with pytest.raises(BadInputError, match="cannot go on"):
+        dualquery.release(people(), **ASKED, checkpoint=kept)
+    kept.close()
+    assert draws_of(path) == before
 
 
 @pytest.mark.parametrize("mechanism", ["gaussian", "matrix", "independent"])

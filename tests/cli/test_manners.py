@@ -13,7 +13,9 @@ import dualquery
 from dualquery.cli import completing, terminal
 from dualquery.cli.main import FIRST_STEPS, app, main
 from dualquery.cli.terminal import duration
-from tests.tables import SCHEMA, people
+from dualquery.room.ledger import Ledger
+from dualquery.runtime.errors import BadInputError
+from tests.tables import SCHEMA, people, write_people
 
 
 def test_alone_it_says_what_one_does_first(capsys) -> None:
@@ -54,6 +56,28 @@ def test_a_log_hears_how_far_a_long_phase_is(monkeypatch, capsys) -> None:
 )
 def test_durations(seconds, text) -> None:
     assert duration(seconds) == text
+
+
+@pytest.mark.parametrize("quiet", [False, True])
+def test_a_weak_budget_is_warned_of_before_it_is_spent(
+    tmp_path: Path, monkeypatch, caplog, quiet: bool
+) -> None:
+    def drawn(*_arguments: object) -> None:
+        raise BadInputError("drawn")
+
+    monkeypatch.setattr(Ledger, "draw", drawn)
+    table, schema = write_people(tmp_path, rows=100)
+    asked = ["release", str(table), "--schema", str(schema), "--queries", "5", "--way", "1"]
+    asked += ["--mechanism", "gaussian", "--out", str(tmp_path / "out"), *["--quiet"] * quiet]
+    assert main([*asked, "--delta", "0.5", "--epsilon", "20"]) == 2
+    told = caplog.messages
+    assert [each.partition(" is ")[0] for each in told] == (
+        [] if quiet else ["epsilon = 20", "delta = 0.5"]
+    )
+    assert quiet or "each of the 100 records, whole, with a chance of 0.5" in told[1]
+    caplog.clear()
+    assert main([*asked, "--epsilon", "10"]) == 2
+    assert caplog.messages == []
 
 
 def test_what_a_shell_completes(tmp_path: Path, monkeypatch) -> None:

@@ -229,7 +229,9 @@ def test_a_real_ctrl_c_ends_cleanly(files, tmp_path, name) -> None:
     out, err = process.communicate(timeout=60)
     assert process.returncode == 130, err
     assert out == ""
-    said = "private draws? (was|were) begun and stay charged; .* release --resume mine.unfinished$"
+    said = (
+        "private draws? (was|were) begun and stays? charged; .* release --resume mine.unfinished$"
+    )
     assert re.search(f"^error: interrupted: .* {said}", err.rstrip().splitlines()[-1])
     assert "Traceback" not in err
     assert names(folder) == {"mine.unfinished"}

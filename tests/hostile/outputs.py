@@ -162,7 +162,7 @@ def _checkpoint_examples() -> list[bytes]:
         path = Path(place) / "checkpoint"
         made = Checkpoint(path)
         made.same("queries", {"way": 2})
-        made.begin((GaussianNoise(2.0, 1.0),) * 3, Ground("counts", "definition", 1.0))
+        made.begin((GaussianNoise(2.0, 1.0),) * 3, Ground("counts", "definition", 1.0), spare=False)
         made.end(np.arange(3.0))
         made.go_on(1)
         made.finish()

@@ -189,7 +189,17 @@ def test_a_large_delta_is_warned_about() -> None:
     assert check_budget(1.0, 0.0, 1000) == ()
     (warning,) = check_budget(1.0, 0.01, 1000)
     assert "not below 1/n" in warning
+    assert "publishes each of the 1,000 records, whole, with a chance of 0.01" in warning
     assert check_budget(1.0, 0.001, 1000) != ()
+
+
+def test_a_large_epsilon_is_warned_about() -> None:
+    assert check_budget(10.0, 1e-7, 1000) == ()
+    (warning,) = check_budget(10.5, 1e-7, 1000)
+    assert "above 10: what is released may be 10^4 times as likely" in warning
+    (largest,) = check_budget(1e4, 1e-7, 1000)
+    assert "10^4342 times" in largest
+    assert len(check_budget(20.0, 0.5, 1000)) == 2
 
 
 # --- statement ------------------------------------------------------------------------------

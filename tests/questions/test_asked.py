@@ -244,6 +244,54 @@ def test_what_is_wrong_with_a_question_is_said(text: str, message: str) -> None:
         ask(read_question(text, SCHEMA), SCHEMA)
 
 
+CLINIC = TableSchema(
+    (
+        Numeric("Wait (min)", (0.0, 30.0, 60.0), integer=True, missing="category"),
+        Numeric("Age", (0.0, 50.0, 100.0), integer=True, outside="clip"),
+        Dates("Visit", "month", "2022-01-01", "2023-12-28", format="%d.%m.%Y"),
+        Dates("Born", "year", "1920-01-01", "2019-12-31"),
+        Categorical("Referrer", (("self",), ("Dr. No",)), missing="category"),
+    ),
+    declared=True,
+    missing_values=("", "?"),
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("Wait (min)>30", 'write "Wait (min)">30'),
+        ("mean(Wait (min)) given Age=3", 'write mean("Wait (min)") given Age=3'),
+        ('"Wait (min)">3 or Wait (min)<1', 'write "Wait (min)">3 or "Wait (min)"<1'),
+        ("Wait (min)>", "the question ends here"),  # it is none in quotation marks either
+        ("Visit=31.02.2023", "no date 31.02.2023: February 2023 has 28 days"),
+        ("Visit>=2023-02-31", "no date 2023-02-31: February 2023 has 28 days"),
+        ("Born=2001-13-01", "no date 2001-13-01"),
+        ("Born between 1900-01-01 and 1990", "1900-01-01 lies outside of its dates, 1920 to 2019"),
+        ("Visit=2023-02-28", "its dates are written as 28.02.2023, not 2023-02-28"),
+        ("Visit=2023-20", "did you mean '2023-"),
+        ("Age=120", "120 lies outside of its numbers, 0 to 100; such numbers count in the nearest"),
+        ("Age in (5, -3)", "count in the nearest bucket, Age=0-50"),
+        ('"Wait (min)"=75', "75 lies outside of its numbers, 0 to 60"),
+        ("Age=7.5", "it must be one of '0-50'"),
+        ("Age between 120 and 10", "write the smaller number first"),
+        ("Referrer=?", "lists '?' as a missing value; ask for Referrer=(missing)"),
+        ("Age!=?", "lists '?' as a missing value, and missing values are no value"),
+    ],
+)
+def test_what_was_meant_is_said(text: str, message: str) -> None:
+    with pytest.raises(BadInputError) as told:
+        ask(read_question(text, CLINIC), CLINIC)
+    assert message in str(told.value)
+
+
+def test_what_is_proposed_is_read() -> None:
+    assert ask(read_question('"Wait (min)">30', CLINIC), CLINIC).text == '"Wait (min)">30'
+    shown = ask(read_question("Referrer=(missing)", CLINIC), CLINIC).text
+    assert shown == 'Referrer="(missing)"'
+    assert ask(read_question("Wait (min)=5", CLINIC), CLINIC).text == '"Wait (min)"=0-30'
+
+
 def test_items_are_flags() -> None:
     schema = ItemSchema(np.array([3, 17]), "items", declared=True)
     form = ask(read_question("3 or not 17", schema), schema).numerator.likely

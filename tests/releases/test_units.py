@@ -8,6 +8,7 @@ import pytest
 
 import dualquery
 from dualquery import BadInputError, BudgetFile, Unit
+from dualquery.releases.evaluation import compare
 from dualquery.verification import verify
 from tests.tables import SCHEMA, people
 from tests.verification.test_verify import edit
@@ -81,7 +82,11 @@ def test_the_truth_is_of_all_rows_and_answers_are_near_it() -> None:
     assert abs(made.n - KEPT) < 20
     found = dualquery.evaluate(made, homes())
     assert found["max_error"] < 0.1
-    assert (found["rows"], found["rows_of_release"]) == (KEPT, made.n)
+    assert (found["rows"], found["rows_counted"]) == (homes().height, KEPT)
+    assert found["rows_of_release"] == made.n
+    compared = compare(made, homes())
+    assert compared.size == f"{homes().height:,} rows, of which {KEPT:,} count: at most 5 of a unit"
+    assert compared.protected == "replace-one of units (column 'home')"
     assert "of at most 5 rows a unit" in made.intervals.basis
     whole = dualquery.release(
         homes(), mechanism="gaussian", unit=Unit("home", 100), **{**ASKED, "epsilon": 1e4}

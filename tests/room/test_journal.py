@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import signal
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -37,6 +38,7 @@ class Disk(NoJournal):
 
     def __init__(self) -> None:
         self.kept: list[Recorded] = []
+        self.spared: list[bool] = []
         self.steps_left = -1
         self.taken = 0
 
@@ -55,9 +57,10 @@ class Disk(NoJournal):
     def take(self) -> None:
         self.taken += 1
 
-    def begin(self, events, ground) -> None:
+    def begin(self, events, ground, *, spare) -> None:
         self.step()
         self.kept.append(Recorded(events, ground, None))
+        self.spared.append(spare)
         self.taken += 1
         self.step()
 
@@ -96,7 +99,7 @@ class Run:
 
     def cut_short(self, draws: int) -> bool:
         """Return what `Curator.cut_short` does."""
-        return self.ledger.lost > 0 and self.ledger.left < draws
+        return self.ledger.cut_short(draws)
 
 
 def game(run: Run, draw) -> Iterator[int]:
@@ -161,6 +164,11 @@ def test_over_all_attempts_no_event_is_drawn_twice(name: str) -> None:
         # What was given out is given out again: nothing is drawn in its place.
         for earlier, later in itertools.pairwise(given):
             assert later[: len(earlier)] == earlier
+        # Only a run that lost what it cannot do without is refused: no other is offered to go on.
+        lost = [each.result is None for each in run.disk.kept]
+        needed = any(gone and not spare for gone, spare in zip(lost, run.disk.spared, strict=True))
+        assert not any("counts as spent" in end for end in ended) or needed
+        assert not needed or name == "stages"
         charged = sum(ground is not None for ground in run.ledger.grounds)
         assert charged == len(run.disk.kept)
     refused = [end for end in ends if "counts as spent" in end]
@@ -169,9 +177,31 @@ def test_over_all_attempts_no_event_is_drawn_twice(name: str) -> None:
     assert refused if name == "stages" else ends["shortened"]
 
 
+@pytest.fixture
+def _ctrl_c_is_heard() -> Iterator[None]:
+    """A shell lets what it runs in the background ignore Ctrl-C: these tests hear it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("_ctrl_c_is_heard")
+def test_a_signal_that_asks_to_end_loses_no_draw() -> None:
+    disk = Disk()
+    ledger = Ledger(STAGES, disk)
+
+    def make() -> np.ndarray:
+        signal.raise_signal(signal.SIGINT)
+        return np.array(7)
+
+    with pytest.raises(KeyboardInterrupt):
+        ledger.draw(STAGES[0], GROUND, make, ())
+    assert [each.result for each in disk.kept] == [7]
+
+
 def test_a_journal_that_forgets_what_began_would_be_seen() -> None:
     class Forgetful(Disk):
-        def begin(self, events, ground) -> None:
+        def begin(self, events, ground, *, spare) -> None:
             self.step()
             self.begun = events, ground
             self.step()

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -150,13 +150,29 @@ def open_as(form: str, path: Path, label: str, dialect: Dialect | None = None) -
     return _in_dialect(FORMATS[form].open(path, label), label, dialect)
 
 
+def is_csv(text: str) -> bool:
+    """Return whether a text, as for `parse_source`, names CSV files, which a dialect may be given.
+
+    Raises
+    ------
+    BadInputError
+        As `parse_source`.
+    """
+    return _has_dialect(_parsed(text))
+
+
+def _has_dialect(source: Source) -> TypeGuard[CsvSource | CsvFiles]:
+    """Return whether a source is CSV that may be written in several ways: its header is its own."""
+    return isinstance(source, CsvFiles) or (isinstance(source, CsvSource) and source.header is None)
+
+
 def _in_dialect(source: Source, text: str, dialect: Dialect | None) -> Source:
     if dialect is None:
         return source
+    if not _has_dialect(source):
+        raise BadInputError(f"{text}: --csv says how a csv or tsv file is written; this is none")
     if isinstance(source, CsvFiles):
         return replace(source, parts=tuple(replace(p, dialect=dialect) for p in source.parts))
-    if not isinstance(source, CsvSource) or source.header is not None or text in DATASETS:
-        raise BadInputError(f"{text}: --csv says how a csv or tsv file is written; this is none")
     return replace(source, dialect=dialect)
 
 

@@ -1,0 +1,135 @@
+"""Names and values that a question gets wrong: why there is none, and what to write."""
+
+from __future__ import annotations
+
+import calendar
+import datetime
+import re
+from collections.abc import Sequence
+
+from dualquery.data.schema.checks import MISSING_LABEL
+from dualquery.data.schema.columns import Column, Numeric
+from dualquery.data.schema.dates import Dates
+from dualquery.data.schema.named_bits import find_bit
+from dualquery.data.schema.numbers import finite_number
+from dualquery.questions.syntax import Among, Between, Comparison, Literals, quoted
+from dualquery.runtime.errors import BadInputError
+
+_SIGNS = {"%Y": r"(?P<Y>\d{4})", "%m": r"(?P<m>\d{1,2})", "%d": r"(?P<d>\d{1,2})"}
+_ISO = "%Y-%m-%d"
+
+
+def why_not(literal: Literals, column: Column, missing_values: Sequence[str]) -> str | None:
+    """Return why a literal that cannot be cannot; None if there is nothing special about it.
+
+    Parameters
+    ----------
+    literal, column
+        The literal, and the column that it names.
+    missing_values
+        The texts that the schema takes as missing values.
+    """
+    values: tuple[str, ...]
+    match literal:
+        case Comparison(_, relation, value):
+            values, ordered = (value,), relation not in ("=", "!=")
+        case Among(_, values):
+            ordered = False
+        case Between(_, low, high):
+            values, ordered = (low, high), True
+        case _:
+            return None
+    for value in values:
+        why = None if _known(column, value) else _why(column, value, missing_values, ordered)
+        if why is not None:
+            return f"column {column.name!r}: {why}"
+    return None
+
+
+def in_quotation_marks(text: str, names: Sequence[str]) -> str:
+    """Return a question with names of columns in quotation marks, where these need them."""
+    in_need = [name for name in names if name in text and quoted(name) != name]
+    if not in_need:
+        return text
+    longest_first = "|".join(re.escape(name) for name in sorted(in_need, key=len, reverse=True))
+    found = rf'"(?:[^"]|"")*"|(?<!\w)(?P<name>{longest_first})(?!\w)'
+    return re.sub(found, lambda at: quoted(at["name"]) if at["name"] else at[0], text)
+
+
+def _known(column: Column, value: str) -> bool:
+    try:
+        find_bit(column, value)
+    except BadInputError:
+        return False
+    return True
+
+
+def _why(column: Column, value: str, missing_values: Sequence[str], ordered: bool) -> str | None:
+    if value in missing_values:
+        return _missing(column, value)
+    if isinstance(column, Dates):
+        return _date(column, value)
+    # A range may begin or end anywhere.
+    return None if ordered or not isinstance(column, Numeric) else _number(column, value)
+
+
+def _missing(column: Column, value: str) -> str:
+    listed = f"the schema lists {value!r} as a missing value"
+    if MISSING_LABEL in column.labels:
+        return f"{listed}; ask for {quoted(column.name)}={MISSING_LABEL}"
+    return f"{listed}, and missing values are no value of this column"
+
+
+def _number(column: Numeric, value: str) -> str | None:
+    number, low, high = finite_number(value), column.edges[0], column.edges[-1]
+    if number is None or low <= number <= high:
+        return None
+    beyond = f"{value} lies outside of its numbers, {low:g} to {high:g}"
+    if column.outside != "clip":
+        return beyond
+    nearest = column.labels[0 if number < low else column.buckets - 1]
+    return f"{beyond}; such numbers count in the nearest bucket, {quoted(column.name)}={nearest}"
+
+
+def _date(column: Dates, value: str) -> str | None:
+    for pattern in (column.format or _ISO, _ISO):
+        parts = _parts(pattern, value)
+        if parts is None:
+            continue
+        try:
+            date = datetime.date(*parts)
+        except ValueError:
+            return f"there is no date {value}{_last_day(*parts)}"
+        return _real_date(column, value, pattern, date)
+    return None
+
+
+def _last_day(year: int, month: int, day: int) -> str:  # noqa: ARG001
+    if not (1 <= month <= 12 and year):
+        return ""
+    last = calendar.monthrange(year, month)[1]
+    return f": {calendar.month_name[month]} {year} has {last} days"
+
+
+def _real_date(column: Dates, value: str, pattern: str, date: datetime.date) -> str | None:
+    """Return why a column does not have a date that there is."""
+    if column.first is None or column.last is None:
+        return None
+    first, last = map(datetime.date.fromisoformat, (column.first, column.last))
+    if not first <= date <= last:
+        labels = column.labels[: column.buckets]
+        return f"{value} lies outside of its dates, {labels[0]} to {labels[-1]}"
+    if column.format is not None and pattern != column.format:
+        return f"its dates are written as {date.strftime(column.format)}, not {value}"
+    return None
+
+
+def _parts(pattern: str, value: str) -> tuple[int, int, int] | None:
+    """Return year, month and day of a text that is written as a date, whether there is one."""
+    if any(pattern.count(sign) != 1 for sign in _SIGNS):
+        return None
+    shape = re.escape(pattern)
+    for sign, part in _SIGNS.items():
+        shape = shape.replace(sign, part)
+    found = re.fullmatch(shape, value.strip(), re.ASCII)
+    return None if found is None else (int(found["Y"]), int(found["m"]), int(found["d"]))

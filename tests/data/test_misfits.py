@@ -1,0 +1,163 @@
+"""Cells that do not fit their column: the operator is told, the release is not."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import dualquery
+from dualquery import Unit, Weight
+from dualquery.data.misfits import FOR_YOU, Misfits
+from dualquery.data.readers.formats import source_of
+from dualquery.data.schema.columns import Column, Numeric
+from dualquery.data.schema.dates import Dates
+from dualquery.data.schema.table import TableSchema
+from dualquery.rows.dataset import read
+from dualquery.runtime.progress import NoProgress
+
+FEE = Numeric("fee", (0, 10, 20, 40), missing="category", unparsable="missing", outside="clip")
+SEEN = Dates(
+    "seen", "month", "2023-01-01", "2023-12-31", "%m.%d.%Y", missing="category",
+    unparsable="missing",
+)  # fmt: skip
+
+
+def told(
+    caplog: pytest.LogCaptureFixture, column: Column, cells: list[str | None], **more: list[str]
+) -> list[str]:
+    """Return what is said when a table of one column is read."""
+    frame = pl.DataFrame({column.name: pl.Series(cells, dtype=pl.String), **more})
+    caplog.clear()
+    read(source_of(frame), TableSchema((column,), declared=True), Misfits("t"))
+    return caplog.messages
+
+
+def test_a_column_of_decimal_commas_is_called_lost(caplog: pytest.LogCaptureFixture) -> None:
+    cells = ["-", *[f"{n % 30},50" for n in range(98)], None]
+    assert told(caplog, FEE, cells) == [
+        f"{FOR_YOU}: t: column 'fee': MOST OF THE COLUMN IS LOST: 99 of 99 cells cannot be read as "
+        "numbers and count as missing, such as '-'; they have decimal commas: give --csv decimal=,"
+    ]
+
+
+def test_a_date_format_that_does_not_fit_is_told_with_the_one_that_does(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    (line,) = told(caplog, SEEN, [f"{day:02}.03.2023" for day in range(1, 32)])
+    assert "MOST OF THE COLUMN IS LOST: 19 of 31 cells cannot be read as dates" in line
+    assert line.endswith("the schema's format is %m.%d.%Y, but they are written as %d.%m.%Y")
+
+
+@pytest.mark.parametrize("over", [0, 1])
+def test_what_is_rare_is_not_told(caplog: pytest.LogCaptureFixture, over: int) -> None:
+    few = 20 + over
+    lines = told(caplog, FEE, ["?"] * few + ["5"] * (1000 - few) + [None] * 500)
+    assert len(lines) == over
+    assert all(f"{few:,} of 1,000 cells" in line and "LOST" not in line for line in lines)
+
+
+@pytest.mark.parametrize(("value", "place"), [("-1", "below the first edge, 0"), ("99", "40")])
+@pytest.mark.parametrize("over", [0, 1])
+def test_numbers_far_beyond_an_edge_are_told(
+    caplog: pytest.LogCaptureFixture, value: str, place: str, over: int
+) -> None:
+    many = 100 + over
+    lines = told(caplog, FEE, [value] * many + ["5"] * (1000 - many))
+    assert len(lines) == over
+    assert all(f"{many:,} of 1,000 numbers" in line and place in line for line in lines)
+
+
+@pytest.mark.parametrize("engine", ["memory", "stream"])
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        {"unit": Unit("who", max_rows=1), "rows": 200},
+        {"weight": Weight("w", max=4), "rows": 900},
+    ],
+)
+def test_each_column_is_told_once_and_never_in_the_release(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, engine: str, given: dict[str, object]
+) -> None:
+    rows = 400
+    frame = pl.DataFrame(
+        {
+            "fee": [f"{n % 30},5" for n in range(rows)],
+            "sex": ["F", "M"] * (rows // 2),
+            "who": [n // 2 for n in range(rows)],
+            "w": [1 + n % 4 for n in range(rows)],
+        }
+    )
+    frame.write_csv(tmp_path / "t.csv")
+    schema = {
+        "declared": True,
+        "columns": [FEE.to_dict(), {"name": "sex", "kind": "categorical", "values": ["F", "M"]}],
+    }
+    released = dualquery.release(
+        tmp_path / "t.csv", schema=schema, queries="all", way=1, mechanism="gaussian",
+        engine=engine, **given,
+    )  # fmt: skip
+    (line,) = [text for text in caplog.messages if FOR_YOU in text]
+    assert "column 'fee': MOST OF THE COLUMN IS LOST: 400 of 400 cells" in line
+    assert "cannot be read" not in json.dumps(released.summary())
+    caplog.clear()
+    dualquery.evaluate(released, tmp_path / "t.csv", engine=engine)
+    assert sum(FOR_YOU in text for text in caplog.messages) == 1
+
+
+def test_a_seeded_release_is_the_same_whether_much_fits_or_is_missing(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Unreadable cells and missing ones are the same rows to a release; only one is told of."""
+    schema = TableSchema((FEE,), declared=True)
+    made = []
+    for cell in ("?", None):
+        frame = pl.DataFrame({"fee": ["5", "15", cell, cell] * 50})
+        released = dualquery.release(frame, schema=schema, queries="all", way=1, seed=1)
+        made.append((released.answers.tolist(), released.notes, released.options))
+    assert made[0] == made[1]
+    assert sum(FOR_YOU in text for text in caplog.messages) == 1
+
+
+def test_a_release_keeps_how_its_table_was_written_and_evaluate_reads_it_so(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("fee;sex\n" + "".join(f"{n % 30},5;F\n" for n in range(400)))
+    schema = TableSchema((FEE,), declared=True)
+    asked = {"queries": "all", "way": 1, "mechanism": "gaussian", "epsilon": 5.0}
+    released = dualquery.release(path, schema=schema, csv="decimal=,", **asked)  # type: ignore[arg-type]
+    released.save(tmp_path / "r")
+    again = dualquery.load_release(tmp_path / "r")
+    assert again.options["csv"] == "decimal=,"
+    assert dualquery.evaluate(again, path)["max_error"] < 0.1
+    assert not any(FOR_YOU in text for text in caplog.messages)
+    # Other words win; a table that is not CSV is read as it is; so is one without any words.
+    assert dualquery.evaluate(again, dualquery.Table(path, csv="decimal=."))["max_error"] > 0.2
+    other = pl.DataFrame({"fee": [n % 30 + 0.5 for n in range(400)]})
+    other.write_parquet(tmp_path / "t.parquet")
+    for table in (other, tmp_path / "t.parquet"):
+        assert dualquery.evaluate(again, table)["max_error"] < 0.1
+    assert dualquery.release(other, schema=schema, **asked).options["csv"] is None  # type: ignore[arg-type]
+
+
+def test_columns_that_are_left_out_are_named_to_the_operator_and_counted_in_the_release() -> None:
+    class Heard(NoProgress):
+        def __init__(self) -> None:
+            self.notes: list[str] = []
+
+        def note(self, text: str) -> None:
+            self.notes.append(text)
+
+    heard = Heard()
+    frame = pl.DataFrame({"fee": [5, 15] * 50, "Appt ID": range(100), "who": range(100)})
+    released = dualquery.release(
+        frame, schema=TableSchema((FEE,), declared=True), queries="all", way=1,
+        mechanism="gaussian", progress=heard,
+    )  # fmt: skip
+    assert "left out, as the schema does not describe them: 'Appt ID', 'who'" in heard.notes
+    assert "Appt ID" not in json.dumps(released.summary())
+    assert "2 columns that the schema does not describe are left out." in released.notes
