@@ -160,6 +160,7 @@ SUMMARY = {
 }  # fmt: skip
 """Every key of release.json. Each is public; add one here only if it is, too."""
 OPTIONS = {
+    "csv",
     "epsilon",
     "delta",
     "accountant",
