@@ -12,8 +12,9 @@ from typing import Literal
 
 import numpy as np
 
-from dualquery.data.buckets import BUCKETS, are_months, fitting_edges, usual_range, year_edges
+from dualquery.data.buckets import BUCKETS, are_months, usual_range, year_edges
 from dualquery.data.draft import name_of, plain_column
+from dualquery.data.edges import fitting_edges
 from dualquery.data.hints import (
     are_seconds,
     have_decimal_commas,

@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dualquery.data.buckets import fitting_edges, simplest
+from dualquery.data.buckets import simplest
 from dualquery.data.drafting import DraftedColumn, careful_draft
+from dualquery.data.edges import fitting_edges
 from dualquery.data.readers.python_objects import FrameSource
 from dualquery.data.schema.columns import Binary, Categorical, Numeric
 from dualquery.data.schema.dates import Dates
@@ -54,6 +55,63 @@ def test_an_amount_that_is_mostly_zero_keeps_zero_apart() -> None:
     assert isinstance(column, Numeric)
     assert column.labels[0] == "0"
     assert column.bits > 8
+
+
+def test_counts_with_a_long_tail_are_cut_at_numbers_that_anybody_would_choose() -> None:
+    generator = rng()
+    counts = np.floor(np.exp(generator.normal(3, 1.5, ROWS))).clip(1, 511)
+    visits = np.where(generator.random(ROWS) < 0.4, 511, counts)
+    rare = np.where(generator.random(ROWS) < 0.85, 0, counts)
+    found = draft(visits=visits.astype(int), rare=rare.astype(int))
+    steps = [1, 1.5, 2, 3, 5, 7]
+    scale = {step * power for step in steps for power in (1, 10, 100)}
+    column = found["visits"].column
+    assert isinstance(column, Numeric)
+    assert set(column.edges[1:-3]) <= scale
+    assert column.labels[-1] == "511-520"
+    assert column.within[-1] == 511
+    column = found["rare"].column
+    assert isinstance(column, Numeric)
+    assert column.labels == ("0", "1", "2-5", "5-10", "10-20", "20-50", "50-100", "100-200",
+                             "200-500", "500-520")  # fmt: skip
+
+
+def test_a_rate_keeps_none_and_all_apart_and_equal_steps_between() -> None:
+    kind = rng().random(ROWS)
+    between = np.where(kind < 0.9, 1, rng().beta(1.5, 1.5, ROWS)).round(2)
+    column = draft(rate=np.where(kind < 0.6, 0, between))["rate"].column
+    assert isinstance(column, Numeric)
+    assert column.edges[:2] == (0, 0.01)
+    assert column.edges[2:-1] == pytest.approx(np.arange(1, 21) / 20)
+    assert (column.within[0], column.within[-1]) == (0, 1)
+
+
+def test_profits_and_losses_are_cut_alike_on_both_sides_of_zero() -> None:
+    size = np.exp(rng().normal(4, 1.8, ROWS)).round(2)
+    column = draft(profit=np.where(rng().random(ROWS) < 0.5, size, -size))["profit"].column
+    assert isinstance(column, Numeric)
+    inner = column.edges[2:-2]
+    assert 0 in inner
+    assert {-edge for edge in inner if -1000 < edge < 0} == {e for e in inner if 0 < e < 1000}
+
+
+def test_zero_alone_is_not_joined_with_a_gap_above_it() -> None:
+    generator = rng()
+    fees = np.floor(np.exp(generator.normal(7, 1, ROWS))).clip(150)
+    column = draft(fee=np.where(generator.random(ROWS) < 0.9, 0, fees).astype(int))["fee"].column
+    assert isinstance(column, Numeric)
+    assert column.labels[0] == "0"
+    assert 150 < column.edges[2]
+
+
+def test_numbers_that_no_scale_suits_are_cut_near_their_quantiles() -> None:
+    generator = rng()
+    near = generator.normal(1_850, 60, ROWS)
+    fee = np.where(generator.random(ROWS) < 0.02, generator.integers(1, 5_000, ROWS), near)
+    column = draft(fee=fee.astype(int))["fee"].column
+    assert isinstance(column, Numeric)
+    shares = np.histogram(fee, column.edges)[0] / ROWS
+    assert shares.max() < 0.15
 
 
 def test_numbers_that_spread_get_round_buckets() -> None:
