@@ -101,7 +101,7 @@ def test_zero_alone_is_not_joined_with_a_gap_above_it() -> None:
     column = draft(fee=np.where(generator.random(ROWS) < 0.9, 0, fees).astype(int))["fee"].column
     assert isinstance(column, Numeric)
     assert column.labels[0] == "0"
-    assert 150 < column.edges[2]
+    assert column.edges[2] > 150
 
 
 def test_numbers_that_no_scale_suits_are_cut_near_their_quantiles() -> None:
