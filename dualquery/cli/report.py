@@ -38,7 +38,7 @@ def report(
     terminal = Terminal(quiet=quiet)
     set_threads(threads)
     if out.exists():
-        raise BadInputError(f"{out} exists already; name another file with --out")
+        raise BadInputError(f"{out} exists already; delete it, or name another file with --out")
     if out.resolve().is_relative_to(release.resolve()):
         raise BadInputError(f"{out} lies in the release's folder; name a place outside it")
     with terminal.progress() as progress:

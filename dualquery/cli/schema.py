@@ -104,7 +104,7 @@ def check(
     terminal = Terminal(quiet=quiet)
     start_logging(verbose=False, quiet=quiet)
     if out is not None and out.exists():
-        raise BadInputError(f"{out} exists already; name another file with --out")
+        raise BadInputError(f"{out} exists already; delete it, or name another file with --out")
 
     from dualquery.data.schema.files import load_schema, write_schema
     from dualquery.data.schema.table import TableSchema
@@ -178,7 +178,7 @@ def draft(
     """
     terminal = Terminal(machine=out is None, quiet=quiet)
     if out is not None and out.exists():
-        raise BadInputError(f"{out} exists already; name another file with --out")
+        raise BadInputError(f"{out} exists already; delete it, or name another file with --out")
     with given_table(table, csv) as rows, terminal.progress() as progress:
         from dualquery.data.blocks import choose_schema
         from dualquery.data.drafting import careful_draft

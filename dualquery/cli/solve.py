@@ -199,7 +199,7 @@ def convert(
     from solvers.formats import read_instance, write_instance
 
     if target.exists():
-        raise BadInputError(f"{target} exists already; name another file")
+        raise BadInputError(f"{target} exists already; delete it, or name another file")
     read = read_instance(source)
     write_instance(target, read.problem)
     for line in read.found:

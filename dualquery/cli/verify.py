@@ -103,7 +103,9 @@ def sign(
         with target.open("xb") as stream:
             stream.write(found)
     except FileExistsError:
-        raise BadInputError(f"{target} exists already; name another file with --out") from None
+        raise BadInputError(
+            f"{target} exists already; delete it, or name another file with --out"
+        ) from None
     except (OSError, ValueError) as fault:
         raise BadInputError(f"{release} was not signed: {fault}") from fault
     typer.echo(f"signature written to {target}")

@@ -74,7 +74,7 @@ def check_ending(path: Path) -> None:
     if path.suffix not in ENDINGS:
         raise BadInputError(f"{path}: a picture's name ends in {', '.join(ENDINGS)}")
     if path.exists():
-        raise BadInputError(f"{path} exists already; name another file")
+        raise BadInputError(f"{path} exists already; delete it, or name another file")
 
 
 def save(picture: Figure, path: Path) -> None:

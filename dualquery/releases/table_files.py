@@ -30,7 +30,7 @@ def check_target(path: Path, suffixes: Sequence[str] = SUFFIXES) -> None:
     if path.suffix not in suffixes:
         raise BadInputError(f"{path}: name a file that ends in {' or '.join(suffixes)}")
     if path.exists() or path.is_symlink():
-        raise BadInputError(f"{path} exists already; name another file with --out")
+        raise BadInputError(f"{path} exists already; delete it, or name another file with --out")
     if not path.parent.is_dir():
         raise BadInputError(f"{path}: there is no folder {path.parent}; make it first")
 
