@@ -46,6 +46,8 @@ class Outlook:
         How many there are.
     epsilon, delta, accountant
         What it will cost.
+    notes
+        Warnings of a budget that protects little, as the release would say them.
     expected
         The errors; None of a mechanism without a model of them.
     memory
@@ -64,6 +66,7 @@ class Outlook:
     epsilon: float
     delta: float
     accountant: str
+    notes: tuple[str, ...]
     expected: ExpectedError | None
     memory: Memory
     seconds: float | None
@@ -119,7 +122,7 @@ def outlook(
         )
     bought = relation is Neighbours.ADD_REMOVE and budget.rows is None
     count = RowCount(n, relation, COUNT_SHARE * budget.epsilon if bought else 0.0)
-    share, _ = budget.resolve(mechanism, count)
+    share, notes = budget.resolve(mechanism, count)
     start = time.perf_counter()
     frequent = request.frequent(chosen, mechanism)
     workload = request.build(chosen, n) if frequent is None else frequent.stand_in
@@ -145,6 +148,7 @@ def outlook(
         epsilon=priced.epsilon + count.epsilon,
         delta=share.delta,
         accountant=priced.accountant,
+        notes=notes,
         expected=mechanism.expected_error(task, own),
         memory=memory_needed(task, mechanism, own),
         seconds=seconds,

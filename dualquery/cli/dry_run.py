@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,8 @@ from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
     from dualquery.requests import WorkloadRequest
+
+_log = logging.getLogger(__name__)
 
 _TRIED = " as busy as it is now, by a trial on made-up rows; half or twice as long is possible"
 
@@ -53,6 +56,8 @@ def show_outlook(
         found = outlook(
             table, given["schema"], workload, configured, budget, rows, given["threads"]
         )
+    for warning in found.notes:
+        _log.warning(warning)
     terminal.emit(asdict(found))
     if terminal.machine:
         return
