@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,6 +13,11 @@ from dualquery.cli.options import Json, ReleaseFolder
 from dualquery.cli.terminal import Terminal
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.escaping import terminal_line
+
+_MOST_DECIMALS = 6
+
+_ALL_DIGITS = Context(prec=400)
+"""More than any floating-point number has before its point."""
 
 
 def answer(
@@ -92,14 +99,33 @@ def _shown(line: dict[str, Any]) -> str:
     """Return an answer as a line for people."""
     asked, answered = terminal_line(line["query"]), terminal_line(line["answered"])
     shown = asked if asked == answered else f"{asked}\tanswered: {answered}"
-    if line["low"] is not None:
-        low, high = line["low"], line["high"]
-        shown += f"\t{line['level']:.0%} interval of the truth: {_number(low)} to {_number(high)}"
-    number = "-" if line["answer"] is None else _number(line["answer"])
+    value, low, high = line["answer"], line["low"], line["high"]
+    digits = _decimals([each for each in (value, low, high) if each is not None])
+    if low is not None:
+        digits = min(digits, _supported(low, high))
+        # Outwards: an interval that is shown shorter than it is would hold less often.
+        ends = f"{_number(low, digits, ROUND_FLOOR)} to {_number(high, digits, ROUND_CEILING)}"
+        shown += f"\t{line['level']:.0%} interval of the truth: {ends}"
+    number = "-" if value is None else _number(value, digits, ROUND_HALF_EVEN)
     return f"{number}\t{line['source']}\t{shown}"
 
 
-def _number(value: float) -> str:
-    """Return a share with six decimals, and a number above 10 with six digits or more."""
-    before = len(str(int(abs(value))))
-    return f"{value:.{max(6 - before, 0) if before > 1 else 6}f}"
+def _decimals(values: list[float]) -> int:
+    """Return six decimals for shares, and for numbers from 10 on as many as make six digits."""
+    before = len(str(int(max(map(abs, values), default=0.0))))
+    return max(_MOST_DECIMALS - before, 0) if before > 1 else _MOST_DECIMALS
+
+
+def _supported(low: float, high: float) -> int:
+    """Return the decimals that an interval supports: to the second digit of half its width.
+
+    None is taken before the point: rounded to tens, a count could exceed the number of rows.
+    """
+    half = (high - low) / 2
+    return max(1 - math.floor(math.log10(half)), 0) if half > 0 else _MOST_DECIMALS
+
+
+def _number(value: float, decimals: int, rounding: str) -> str:
+    step = Decimal(1).scaleb(-decimals)
+    # Adding 0 takes the sign from a negative 0.
+    return f"{Decimal(repr(float(value))).quantize(step, rounding, _ALL_DIGITS) + 0:f}"

@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 
 import dualquery as package
+from dualquery.cli.answer import _shown
 
 
 def test_answer_from_the_workload_and_from_the_records(dualquery, released) -> None:
@@ -27,6 +28,45 @@ def test_answer_from_the_workload_and_from_the_records(dualquery, released) -> N
     assert "nothing is known of the error" in dualquery("answer", released, "age=0-25").err
     shown = dualquery("answer", released, known)
     assert shown.out.splitlines() == [f"{made.answers[0]:.6f}\treleased\t{known}"]
+
+
+def test_answers_are_shown_to_the_digit_that_their_interval_supports(
+    dualquery, files, tmp_path
+) -> None:
+    made = ("--mechanism", "independent", "--out", tmp_path / "own", "--quiet")
+    assert dualquery("release", files[0], "--schema", files[1], *made).code == 0
+    asked = ("flag", "age>=25", "mean(age)", "count(flag)", "sex=Male")
+    known = dualquery("answer", tmp_path / "own", *asked, "--json").json["answers"]
+    shown = dualquery("answer", tmp_path / "own", *asked).out.splitlines()
+    for exact, line in zip(known, shown, strict=True):
+        number, _, *_, interval = line.split("\t")
+        low, high = interval.split(": ")[1].split(" to ")
+        digits = [len(each.partition(".")[2]) for each in (number, low, high)]
+        half = (exact["high"] - exact["low"]) / 2
+        assert len(set(digits)) == 1
+        assert 10 <= half * 10 ** digits[0] < 100 or (digits[0] == 0 and half >= 10)
+        assert float(number) == round(exact["answer"], digits[0])
+        assert float(low) <= exact["low"] < exact["high"] <= float(high)
+        assert float(high) - float(low) <= 2 * half + 2 * 10 ** -digits[0]
+
+
+@pytest.mark.parametrize(
+    ("answer", "low", "high", "shown"),
+    [
+        (0.123456, 0.113456, 0.133456, "0.123 0.113 0.134"),
+        (40.0, 40.0, 40.0, "40.0000 40.0000 40.0000"),
+        (-0.0004, -0.09, 0.09, "0.000 -0.090 0.090"),
+        (29_884.7, 28_726.3, 30_162.0, "29885 28726 30162"),
+        (1e-9, 0.0, 2e-9, "0.000000 0.000000 0.000001"),
+        (1e300, 0.0, 2e300, f"{'1':0<301} 0 {'2':0<301}"),
+        (0.25, None, None, "0.250000"),
+    ],
+)
+def test_numbers_are_shown_with_the_digits_that_they_support(answer, low, high, shown) -> None:
+    line = {"query": "q", "answered": "q", "source": "model", "level": 0.95}
+    number, *others = _shown({**line, "answer": answer, "low": low, "high": high}).split("\t")
+    ends = others[-1].split(": ")[1].split(" to ") if low is not None else []
+    assert " ".join((number, *ends)) == shown
 
 
 def test_sample_draws_records_and_says_from_what(dualquery, released, small, here) -> None:
