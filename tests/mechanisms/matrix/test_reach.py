@@ -14,14 +14,14 @@ Float64 = NDArray[np.float64]
 DEVIATION = 0.01
 
 
-def test_moved_answers_stay_within_four_deviations_and_in_range() -> None:
-    """Among 10,004 answers a distance of 2.5 deviations is noise, and one of 6 is not."""
+def test_the_further_an_answer_is_beyond_reach_the_nearer_it_is_moved() -> None:
+    """Among 10,005 answers a distance of 2.5 deviations is noise; ones of 6 and 12 are not."""
     good = np.full(10_000, 0.25)
-    model = np.concatenate(([0.5, 0.5, 0.001, 0.9], good))
-    unbiased = np.concatenate(([0.38, 0.45, -0.5, 1.6], good))
-    deviations = np.concatenate(([0.02, 0.02, 0.1, 0.1], np.zeros(len(good))))
+    model = np.concatenate(([0.5, 0.62, 0.5, 0.001, 0.9], good))
+    unbiased = np.concatenate(([0.38, 0.38, 0.45, -0.5, 1.6], good))
+    deviations = np.concatenate(([0.02, 0.02, 0.02, 0.1, 0.1], np.zeros(len(good))))
     found = move_near(model, unbiased, deviations)
-    expected = np.concatenate(([0.38 + 4.0 * 0.02, 0.5, 0.0, 1.0], good))
+    expected = np.concatenate(([0.38 + 16 / 6 * 0.02, 0.38 + 16 / 12 * 0.02, 0.5, 0.0, 1.0], good))
     np.testing.assert_allclose(found, expected, atol=1e-4)
 
 
@@ -80,7 +80,7 @@ def test_groups_tell_where_a_fit_errs() -> None:
     assert np.median(reach[10:]) == pytest.approx(2**0.5 / 2.0, rel=0.1)
 
     moved = move_near(fitted, unbiased, deviations, trial)
-    assert np.abs(moved - truth)[:20_000].mean() < 0.05 * DEVIATION
+    assert np.abs(moved - truth)[:20_000].mean() < 0.08 * DEVIATION
     before, noise, after = (np.abs(x - truth)[20_000:] for x in (fitted, unbiased, moved))
     assert after.max() < 0.6 * before.max()
     assert (after**2).mean() < 0.9 * min((before**2).mean(), (noise**2).mean())
