@@ -37,8 +37,11 @@ def largest_by_formula(domain: Domain, columns: np.ndarray, weights: np.ndarray)
 @st.composite
 def blocks(draw: st.DrawFn) -> tuple[Domain, np.ndarray, np.ndarray]:
     """Some sets of up to three of up to seven columns, and their weights."""
-    sizes = draw(st.lists(st.sampled_from([1, 1, 2, 3, 4, 9]), min_size=1, max_size=7))
-    domain = domain_of(sizes, draw(st.sampled_from([None, None, 1, 2])))
+    max_ones = draw(st.sampled_from([None, None, 1, 2]))
+    # Records of few 1s have columns of one bit only.
+    known = [1, 1, 2, 3, 4, 9] if max_ones is None else [1]
+    sizes = draw(st.lists(st.sampled_from(known), min_size=1, max_size=7))
+    domain = domain_of(sizes, max_ones)
     every = [
         chosen + (-1,) * (3 - len(chosen))
         for way in (1, 2, 3)
@@ -57,24 +60,63 @@ def test_no_set_of_columns_is_further_apart_than_the_bound(
     """And where all columns are tried, it is the largest distance itself."""
     domain, columns, weights = case
     largest = largest_by_formula(domain, columns, weights)
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(contrasts, "MOST_TRIED", most_tried)
-        bound = contrasts.largest_distance(domain, columns, weights)
+    bound = bound_of(domain, columns, weights, most_tried)
     assert bound >= largest * (1 - 1e-12)
     if len(np.unique(columns[columns >= 0])) <= most_tried:
         assert bound == pytest.approx(largest, rel=1e-9)
 
 
+def bound_of(domain: Domain, columns: np.ndarray, weights: np.ndarray, most_tried: int) -> float:
+    """Return the bound if so many columns are tried."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(contrasts, "MOST_TRIED", most_tried)
+        return contrasts.largest_distance(domain, columns, weights)
+
+
+def every_set(columns: int, *ways: int) -> np.ndarray:
+    """Return all sets of so many of the columns, padded."""
+    sets = [chosen for way in ways for chosen in combinations(range(columns), way)]
+    return np.array([chosen + (-1,) * (max(ways) - len(chosen)) for chosen in sets])
+
+
+@pytest.mark.parametrize("most_tried", [0, 3, 20])
+def test_three_columns_of_a_triple_that_differ_change_its_sign(most_tried: int) -> None:
+    """Of five binary columns all ten triples change, if all of the five differ."""
+    bound = bound_of(domain_of([1] * 5), every_set(5, 3), np.ones(10), most_tried)
+    assert bound == pytest.approx(40.0)
+
+
+def test_columns_of_few_values_are_tried_and_the_lesser_bound_counts() -> None:
+    columns = every_set(6, 1, 2)
+    few_first, few_last = domain_of([1, 1, 1, 9, 9, 9]), domain_of([9, 9, 9, 1, 1, 1])
+    mirrored = np.where(columns >= 0, 5 - columns, 9)
+    mirrored = np.where(np.sort(mirrored, axis=1) == 9, -1, np.sort(mirrored, axis=1))
+    # Blocks that all cost alike.
+    weights = 1.0 / contrasts.squared_lengths(few_first, columns)
+    found = bound_of(few_first, columns, weights, 3)
+    assert bound_of(few_last, mirrored, weights, 3) == pytest.approx(found)
+    assert found < 0.95 * bound_of(few_first, columns, weights, 0)
+
+    # Twelve binary columns beside a wide one: counting them tells more than three of them do.
+    domain, columns = domain_of([1] * 12 + [9]), every_set(13, 1, 2)
+    weights = 1.0 / contrasts.squared_lengths(domain, columns)
+    signs = every_set(12, 1, 2)
+    counted = bound_of(domain_of([1] * 12), signs, np.ones(len(signs)), 0)
+    wide = len(columns) - len(signs)
+    assert bound_of(domain, columns, weights, 3) <= counted + 4.0 * wide
+
+
+def test_a_limit_on_ones_may_be_large() -> None:
+    domain, columns = domain_of([1] * 6, 600), every_set(6, 1, 2)
+    ones = np.ones(len(columns))
+    expected = contrasts.largest_distance(domain_of([1] * 6), columns, ones)
+    assert contrasts.largest_distance(domain, columns, ones) == expected
+
+
 def test_trying_columns_of_few_values_brings_the_bound_near() -> None:
     """Pairs of five binary columns and seven of three or four values: 1.2 times, for 1.5."""
-    domain = domain_of([1] * 5 + [3] * 4 + [4] * 3)
-    columns = np.array([[a, -1] for a in range(12)] + list(combinations(range(12), 2)))
+    domain, columns = domain_of([1] * 5 + [3] * 4 + [4] * 3), every_set(12, 1, 2)
     weights = 1.0 / np.sqrt(contrasts.squared_lengths(domain, columns))
     largest = largest_by_formula(domain, columns, weights)
-    found = []
-    for most_tried in (0, 10):
-        with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(contrasts, "MOST_TRIED", most_tried)
-            found.append(contrasts.largest_distance(domain, columns, weights) / largest)
-    assert found[0] > 1.5
-    assert 1.0 <= found[1] < 1.25
+    assert bound_of(domain, columns, weights, 0) > 1.5 * largest
+    assert largest <= bound_of(domain, columns, weights, 10) < 1.25 * largest

@@ -25,16 +25,16 @@ is the same argument for pairs.
 - exactly, by trying every D, if the blocks are about `MOST_TRIED` columns at most (where records
   have at most r 1s, every D of at most 2r columns of one bit);
 - else by trying every D of as many columns, those of the fewest values, and block by block for the
-  others. With p a block's product over the tried columns, and t the largest ``t_i`` of its others:
-  its product over these is 1 if none of them differs, and else in [-t, t], as each factor is at
-  most 1 in size. So (*) all of it is at least ``p`` where p is negative, and at least ``-t p``
-  where it is positive; that is ``(1 - t) / 2 p - (1 + t) / 2 |p|``, whose sums over the blocks are
-  found as those of p are. Of a block without others it is p: t = -1;
+  others. With q a block's product over the tried columns, and t the largest ``t_i`` of its others:
+  its product over these others is 1 if none of them differs, and else in [-t, t], as each factor is
+  at most 1 in size. So (*) all of it is at least ``q`` where q is negative, and at least ``-t q``
+  where it is positive; that is ``(1 - t) / 2 q - (1 + t) / 2 |q|``, whose sums over the blocks are
+  found as those of q are. Of a block without others it is q: t = -1;
 - or, if that is less, so for the blocks that have a wide column, and for those of p binary columns
   together: a block changes, by 4 w, when an odd number of its columns differ. If a of the d binary
   columns differ, that are at most ``K_p(a) = sum over odd i of C(a, i) C(d - a, p - i)`` blocks,
   hence at most the sum of the K_p(a) largest weights; if records have at most r 1s, a is at most
-  2r.
+  2r. Where all columns are binary, there may be thousands: this alone is looked at.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def _tried_apart(domain: Domain, columns: Int64, lengths: Float64) -> float:
 
 
 def _least_products(domain: Domain, columns: Int64, lengths: Float64) -> float:
-    """Return no more than the least sum over all D of the blocks' products: (*).
+    """Return no more than the least sum over all D of the blocks' products times lengths: (*).
 
     Every D of the tried columns is looked at; these are cut in halves.
     """
@@ -128,7 +128,7 @@ def _least_products(domain: Domain, columns: Int64, lengths: Float64) -> float:
         one_bit: Float64 = (domain.sizes[tried] == 1).astype(np.float64)
         parts = slice(half), slice(half, None)
         apart = [_products(np.exp2(one_bit[part]), np.array([-1]))[:, 0] for part in parts]
-        sums[np.outer(*apart) > 2.0 ** (2 * domain.max_ones)] = np.inf
+        sums[np.outer(*apart) > 2.0 ** min(2 * domain.max_ones, len(tried))] = np.inf
     return float(sums.min())
 
 
