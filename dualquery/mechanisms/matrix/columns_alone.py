@@ -80,13 +80,18 @@ class Spreads:
 
 
 def public_spreads(task: Task, budget: Budget) -> Spreads:
-    """Return what public facts tell; all 0 if queries are about no column.
+    """Return what public facts tell, found once a task; all 0 if queries are about no column.
 
     Raises
     ------
     BadInputError
         If everything cannot be measured (`measurement_for`).
     """
+    return task.once((public_spreads, budget), lambda: _spreads(task, budget))
+
+
+def _spreads(task: Task, budget: Budget) -> Spreads:
+    """Find what `public_spreads` returns."""
     workload, neighbours = task.workload, budget.neighbours
     bits, _, possible = literals_of(workload)
     if not (bits[possible] >= 0).any():
