@@ -39,7 +39,7 @@ Float64 = NDArray[np.float64]
 _CONTRASTS = -(2**30)
 """Code of the contrast of bit 0; those of the others lie below it."""
 
-CHOSEN = "some numbers were chosen by a look at earlier ones, which the chance does not allow for"
+CHOSEN = "a first noisy look decided what else was measured, which the chance does not allow for"
 """The note of measurements that were chosen so: their noise is new, but whether they are there
 depends on noise that came before."""
 

@@ -165,8 +165,8 @@ class Matrix(Mechanism[MeasureAndFit]):
         return ExpectedError(
             Estimate(*(min(factor * deviation, 1.0) for factor in MAX_ERROR)),
             Estimate(*(min(factor * deviation, 1.0) for factor in MEAN_ERROR)),
-            "from the answers' noise and the share of it that fits left on public and generated "
-            "tables",
+            "from the answers' noise and the share of it that fits leave; the range is that of "
+            "runs on public and generated tables",
         )
 
     def bytes_needed(self, task: Task, plan: Plan[MeasureAndFit]) -> int:  # noqa: ARG002

@@ -233,7 +233,7 @@ class Probed(Mechanism[TwoLooks]):
             most,
             mean,
             "from the noise of the columns' shares, how far columns usually are from independent, "
-            "and what fits left; on generated and public tables",
+            "and what fits leave; the range is that of runs on generated and public tables",
         )
 
     def bytes_needed(self, task: Task, plan: Plan[TwoLooks]) -> int:  # noqa: ARG002

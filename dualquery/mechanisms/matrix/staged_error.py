@@ -53,8 +53,8 @@ def error_of_all(deviation: float) -> ExpectedError:
     return ExpectedError(
         most,
         mean,
-        "from the noise of all that is asked and the share of it that fits left on public and "
-        "generated tables; less where columns turn out to be nearly empty",
+        "from the noise of all that is asked and the share of it that fits leave; the range is "
+        "that of runs on public and generated tables, or less where columns are nearly empty",
     )
 
 
