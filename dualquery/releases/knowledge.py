@@ -5,6 +5,7 @@ All of it is post-processing of what was released, and costs no privacy.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -244,7 +245,12 @@ class Knowledge:
         return Limits(around.basis, float(low), float(high), around.level)
 
     def _ratio(self, found: Estimates, range: tuple[float, float], level: float) -> Limits:
-        """Return where a ratio lies: estimates of its least and largest numerator, denominator."""
+        """Return where a ratio lies: estimates of its least and largest numerator, denominator.
+
+        Where the estimated ratio is outside the range, ratios within it are as likely as their
+        distance says beyond that of the nearest one: all that Fieller's interval has of the range
+        is in this one, and it is never empty (likelihood ratios as of Feldman and Cousins 1998).
+        """
         if not self.rows.neighbours.rows_public and found.absent.any():
             return Limits("the number of rows is private, so nothing is known of the error")
         ends: list[float] = []
@@ -253,12 +259,14 @@ class Knowledge:
                 pair = [above, below]
                 ratio = found.values[above] / found.values[below] if found.values[below] else 0.0
                 combination = np.zeros(4)
-                combination[pair] = 1.0, -ratio
+                combination[pair] = 1.0, -np.clip(ratio, *range)
+                variance = float(combination @ found.covariance @ combination)
+                apart = float(combination @ found.values) / math.sqrt(variance) if variance else 0.0
                 between = fieller(
                     float(found.values[above]),
                     float(found.values[below]),
                     found.covariance[np.ix_(pair, pair)],
-                    found.critical(level, combination),
+                    math.hypot(found.critical(level, combination), apart),
                 )
                 if between is None:
                     return Limits(f"{self.basis}; {_NEARLY_EMPTY}", *range, level)

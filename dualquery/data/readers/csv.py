@@ -8,6 +8,8 @@ import io
 import logging
 import re
 import sys
+import time
+import weakref
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -29,6 +31,9 @@ _SEPARATOR_NOTE = re.compile(r"(?i)sep=.")
 
 _SLACK = 1 << 16
 """Bytes that a reader of lines may take in advance."""
+
+_LONGEST_WAIT = 1_000
+"""Milliseconds to wait for Arrow's threads, at most; it takes a few."""
 
 _log = logging.getLogger(__name__)
 
@@ -152,9 +157,12 @@ class CsvSource:
         with open_bytes(self.path, self.label) as stream:
             recoded = dialect.as_utf8(stream, self.label)
             content = self.translate(recoded) if self.translate else recoded
+            checked: _Checked | None = _Checked(content, self.label)
+            held = weakref.ref(cast(_Checked, checked))
+            reader: Any = None
             try:
                 reader = pa_csv.open_csv(
-                    pa.PythonFile(_Checked(content, self.label), mode="r"),
+                    pa.PythonFile(checked, mode="r"),
                     read_options=pa_csv.ReadOptions(
                         use_threads=False,
                         block_size=self.block_bytes,
@@ -186,6 +194,9 @@ class CsvSource:
                 if "cannot infer number of columns" in str(fault):
                     return  # only a header, and no line feed after it
                 raise BadInputError(f"{self.label}: not readable as csv ({fault})") from None
+            finally:
+                reader = checked = None
+                _wait_until_gone(held)
             self._check(ragged)
 
     def _check(self, ragged: _RaggedRows) -> None:
@@ -223,6 +234,16 @@ class _RaggedRows:
         if self.first is None:
             self.first = (row.number, row.expected_columns, row.actual_columns)
         return "skip"
+
+
+def _wait_until_gone(held: weakref.ref[_Checked]) -> None:
+    """Wait until no thread of Arrow holds a stream: one that lets go of it while the program ends
+    aborts the program.
+    """
+    for _ in range(_LONGEST_WAIT):
+        if held() is None:
+            return
+        time.sleep(0.001)
 
 
 class _Checked(io.BufferedIOBase):
