@@ -61,7 +61,7 @@ def show_outlook(
     terminal.emit(asdict(found))
     if terminal.machine:
         return
-    remark = "" if found.remark is None else f" ({found.remark})"
+    remark = f" ({found.remark})" if found.remark else ""
     errors = "errors: no model of them" if found.expected is None else found.expected.text()
     lines = [
         f"{found.mechanism} would answer {found.queries:,} queries on {found.rows:,} rows of "

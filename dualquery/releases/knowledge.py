@@ -261,7 +261,9 @@ class Knowledge:
                 combination = np.zeros(4)
                 combination[pair] = 1.0, -np.clip(ratio, *range)
                 variance = float(combination @ found.covariance @ combination)
-                apart = float(combination @ found.values) / math.sqrt(variance) if variance else 0.0
+                apart = (
+                    float(combination @ found.values) / math.sqrt(variance) if variance > 0 else 0.0
+                )
                 between = fieller(
                     float(found.values[above]),
                     float(found.values[below]),
