@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from dualquery.data.schema.columns import Binary, Column, Numeric
 from dualquery.data.schema.dates import Dates
 from dualquery.data.schema.within import quantile_between
+from dualquery.questions.beyond import opened
 from dualquery.questions.boxes import MOST_LITERALS, Box, boxes_of
 from dualquery.questions.columns import (
     Allowed,
@@ -21,7 +22,7 @@ from dualquery.questions.columns import (
     require_numbers,
 )
 from dualquery.questions.forms import Bounds, LinearForm
-from dualquery.questions.remarks import on_cuts, on_what_lies_beyond
+from dualquery.questions.remarks import on_clipped_numbers, on_cuts, on_what_lies_beyond
 from dualquery.questions.syntax import (
     COUNT,
     QUANTILE,
@@ -175,13 +176,18 @@ class _Compiler:
         for number, _, allowed in self.allowed.values():
             named[number].append(allowed)
         self.columns = columns
-        self.pieces = {c: pieces_of(column, named[c]) for c, column in columns.items()}
+        self.pieces = {
+            c: opened(pieces_of(column, named[c]), column, named[c])
+            for c, column in columns.items()
+        }
         self.whole = {c: pieces.every for c, pieces in self.pieces.items()}
         told = [
             remark(column, named[c])
             for remark in (on_cuts, on_what_lies_beyond)
             for c, column in columns.items()
         ]
+        if question.column:
+            told.append(on_clipped_numbers(columns[self.target]))
         self.remark = "; ".join(filter(None, told))
         self.question = self._canonical_question(question)
         self.text = print_question(self.question)

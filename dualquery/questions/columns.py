@@ -2,8 +2,8 @@
 
 A value is a position on the column's axis: 0 and 1 of a binary column, the bits of any other. The
 ends of ranges may cut a bucket into *pieces*, which hold a part of its numbers. Numbers are taken
-to lie in a bucket as its schema says (`dualquery.data.schema.within`), and numbers beyond the outer
-edges of a schema count as the edge.
+to lie in a bucket as its schema says (`dualquery.data.schema.within`). For numbers beyond the outer
+edges see `dualquery.questions.beyond`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -52,6 +52,9 @@ class Pieces:
         float64, in [0, 1]: which part of it; those of a value add up to 1.
     low, mean, high
         float64: the least, mean and largest number in it; NaN where there are no numbers.
+    begins
+        float64: where it begins on the axis. That is ``low``, but for numbers beyond the edges, of
+        which ``low``, ``mean`` and ``high`` are the edge.
     """
 
     value: NDArray[np.int64]
@@ -59,6 +62,22 @@ class Pieces:
     low: Float64
     mean: Float64
     high: Float64
+    begins: Float64
+
+    @staticmethod
+    def joined(parts: Iterable[Pieces]) -> Pieces:
+        """Return the pieces of several, one behind the other."""
+        every = tuple(parts)
+        return Pieces(
+            *(
+                np.concatenate([getattr(part, each.name) for part in every])
+                for each in fields(Pieces)
+            )
+        )
+
+    def part_of(self, places: slice) -> Pieces:
+        """Return some of the pieces."""
+        return Pieces(*(getattr(self, each.name)[places] for each in fields(Pieces)))
 
     @property
     def every(self) -> int:
@@ -79,7 +98,7 @@ class Pieces:
             return _as_bits(np.isin(self.value, list(allowed)))
         inside = np.zeros(len(self.value), bool)
         for span in allowed:
-            inside |= (span.low <= self.low) & (self.low < span.high)
+            inside |= (span.low <= self.begins) & (self.begins < span.high)
         return _as_bits(inside)
 
     def weights(
@@ -114,7 +133,7 @@ def pieces_of(column: Column, literals: Iterable[Allowed]) -> Pieces:
     if not isinstance(column, Numeric):
         known = None if isinstance(column, Dates) else _text_numbers(column)
         low, mean, high = known or np.full((3, values_of(column)), np.nan)
-        return Pieces(np.arange(len(low)), np.ones(len(low)), low, mean, high)
+        return Pieces(np.arange(len(low)), np.ones(len(low)), low, mean, high, low)
     spans = [span for each in literals if isinstance(each, tuple) for span in each]
     cuts = sorted({end for span in spans for end in (span.low, span.high)})
     found: list[tuple[float, ...]] = []
@@ -131,8 +150,10 @@ def pieces_of(column: Column, literals: Iterable[Allowed]) -> Pieces:
             found.append((bucket, part, low_end, middle, last))
     beyond = range(column.buckets, column.bits)
     found += [(bit, 1.0, math.nan, math.nan, math.nan) for bit in beyond]
-    value, *others = (np.array(each, np.float64) for each in zip(*found, strict=True))
-    return Pieces(value.astype(np.int64), *others)
+    value, parts, lows, means, highs = (
+        np.array(each, np.float64) for each in zip(*found, strict=True)
+    )
+    return Pieces(value.astype(np.int64), parts, lows, means, highs, lows)
 
 
 def values_of(column: Column) -> int:
@@ -278,7 +299,9 @@ def _as_spans(column: Numeric, values: Iterable[int]) -> Iterator[Span]:
             raise BadInputError(
                 f"column {column.name!r}: ask for ranges and for missing values apart, joined by or"
             )
-        yield Span(*buckets[value])
+        start, stop = buckets[value]
+        # A bucket has the numbers beyond the edges that are counted in it.
+        yield Span(start if value else -math.inf, stop if value < column.buckets - 1 else math.inf)
 
 
 def _buckets(column: Numeric) -> Iterator[tuple[float, float]]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from dualquery.data.schema.columns import Column, Numeric
+from dualquery.questions.beyond import beyond_edges
 from dualquery.questions.columns import Allowed, pieces_of
 
 
@@ -28,14 +29,28 @@ def on_cuts(column: Column, literals: Iterable[Allowed]) -> str:
 
 
 def on_what_lies_beyond(column: Column, literals: Iterable[Allowed]) -> str:
-    """Return a remark on numbers beyond the edges, if they are asked for and count; else empty."""
+    """Return a remark on numbers beyond the edges, if ranges tell them apart; else empty."""
+    below, above = beyond_edges(column, literals)
+    if not below and not above:
+        return ""
+    assert isinstance(column, Numeric)
+    sides = []
+    if below:
+        sides.append(f"below {column.edges[0]:g} are counted in {column.labels[0]}")
+    if above:
+        label = column.labels[column.buckets - 1]
+        sides.append(f"above {column.edges[-1]:g} are counted in {label}")
+    return (
+        f"numbers of {column.name} {' and those '.join(sides)}; they may be any part of it, and "
+        "the interval allows for that"
+    )
+
+
+def on_clipped_numbers(column: Column) -> str:
+    """Return what numbers beyond the edges count as in a mean; empty if none can be there."""
     if not isinstance(column, Numeric) or column.outside != "clip":
         return ""
-    low, high = column.edges[0], column.edges[-1]
-    spans = (span for each in literals if isinstance(each, tuple) for span in each)
-    beyond = any(span.low > high or span.high < low for span in spans)
-    if not beyond:
-        return ""
     return (
-        f"numbers of {column.name} below {low:g} and above {high:g} count as in the nearest bucket"
+        f"numbers of {column.name} below {column.edges[0]:g} count as {column.edges[0]:g}, those "
+        f"above {column.edges[-1]:g} as {column.edges[-1]:g}"
     )

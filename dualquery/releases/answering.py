@@ -14,6 +14,7 @@ from dualquery.estimates.means import BoughtMean
 from dualquery.queries.conjunctions import conjunctions_of
 from dualquery.questions.asked import Asked, AskedQuantile, ask
 from dualquery.questions.plain import read_question
+from dualquery.questions.remarks import on_clipped_numbers
 from dualquery.questions.syntax import MEAN, SHARE, SUM, Question
 from dualquery.releases.answers import Answers
 from dualquery.releases.bought import likely_mean
@@ -102,7 +103,8 @@ def answer_question(
         answer, limits = likely_mean(knowledge, bought), _bought_limits(bought, knowledge, level)
         if asked.of_rows:
             answer *= knowledge.release.n
-        return _line(asked.text, answer, _in_rows(knowledge, asked, limits), "released", "")
+        remark = on_clipped_numbers(schema.column(bought.column)[1])
+        return _line(asked.text, answer, _in_rows(knowledge, asked, limits), "released", remark)
     limits = knowledge.limits(asked.numerator, asked.denominator, asked.range, level)
     released = _released(knowledge.release, asked)
     if released is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -394,11 +395,66 @@ def test_quantiles_and_cuts_heed_how_the_schema_says_that_numbers_lie() -> None:
     assert "as the schema says" in cut.remark
 
 
-@pytest.mark.parametrize(("text", "told"), [("x>30", True), ("x<-1", True), ("x>5", False)])
-def test_it_is_said_where_numbers_beyond_the_edges_count(text: str, told: bool) -> None:
-    for outside in ("clip", "error"):
-        schema = TableSchema((Numeric("x", (0.0, 5.0, 20.0), outside=outside),), declared=True)
-        remark = ask(read_question(text, schema), schema).remark
-        assert ("below 0 and above 20 count as in the nearest" in remark) == (
-            told and outside == "clip"
-        )
+CLIPPED = TableSchema(
+    (
+        Numeric("x", (0.0, 5.0, 20.0), integer=True, missing="category", outside="clip"),
+        Numeric("y", (0.0, 5.0, 20.0), outside="clip"),
+    ),
+    declared=True,
+)
+BEYOND = {
+    "{}>20": lambda v: v > 20,
+    "{}<=20": lambda v: v <= 20,
+    "not {}>20": lambda v: v <= 20,
+    "{}>=30": lambda v: v >= 30,
+    "{}<0": lambda v: v < 0,
+    "{}>=0": lambda v: v >= 0,
+    "{} between -3 and 3": lambda v: -3 <= v <= 3,
+    "{} between 5 and 25": lambda v: 5 <= v <= 25,
+    "{}<-3 or {}>=25": lambda v: v < -3 or v >= 25,
+}
+
+
+@pytest.mark.parametrize("text", BEYOND)
+@pytest.mark.parametrize("name", ["x", "y"])
+def test_a_clipped_number_may_lie_on_either_side_of_what_a_range_ends_beyond(name, text) -> None:
+    """Whatever the numbers of a bucket are, the limits hold the share; they are never certain."""
+    asked = ask(read_question(text.replace("{}", name), CLIPPED), CLIPPED)
+    assert isinstance(asked, Asked)
+    assert not asked.numerator.exact
+    assert "they may be any part of it" in asked.remark
+    number, column = CLIPPED.column(name)
+    raw = np.arange(-6, 40)
+    cells = np.zeros((len(raw), 2), np.int64)
+    cells[:, number] = np.where(raw < 5, 0, 1)
+    true = np.array([BEYOND[text](value) for value in raw.tolist()], float)
+    assert (asked.numerator.low.on_values(cells) <= true).all()
+    assert (true <= asked.numerator.high.on_values(cells)).all()
+    inside = cells[(raw >= 0) & (raw <= 20)]
+    likely = asked.numerator.likely.on_values(inside).mean()
+    assert likely == pytest.approx(true[(raw >= 0) & (raw <= 20)].mean(), abs=0.06)
+    error = replace(column, outside="error")
+    strict = TableSchema((error, Binary("z")), declared=True)
+    assert "counted in" not in ask(read_question(text.replace("{}", name), strict), strict).remark
+
+
+@pytest.mark.parametrize(
+    "text", ["x>=5", "x<5", "x=0-5", "x in (5-20)", "x<5 or x>=5", "not x=(missing)"]
+)
+def test_open_ranges_and_buckets_have_the_numbers_beyond_the_edges(text: str) -> None:
+    asked = ask(read_question(text, CLIPPED), CLIPPED)
+    assert isinstance(asked, Asked)
+    assert asked.numerator.exact
+    assert asked.remark == ""
+
+
+def test_a_bucket_in_a_list_with_a_range_has_the_numbers_beyond_the_edges() -> None:
+    asked = ask(read_question("x in (0-5, 7-9)", CLIPPED), CLIPPED)
+    assert isinstance(asked, Asked)
+    assert asked.numerator.low.terms[0][0].tolist() == [1, 0, 0]
+
+
+def test_means_say_what_clipped_numbers_count_as() -> None:
+    for text in ("mean(x)", "sum(x)", "median(x) given y<5"):
+        remark = ask(read_question(text, CLIPPED), CLIPPED).remark
+        assert "numbers of x below 0 count as 0, those above 20 as 20" in remark

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -200,6 +200,26 @@ def test_cut_buckets_are_said_and_bounded() -> None:
     assert "cut within 20-40" in found["basis"]
     assert found["low"] == pytest.approx((VALUES[:, 0] == 3).mean(), abs=1e-6)
     assert found["high"] == pytest.approx((VALUES[:, 0] >= 2).mean(), abs=1e-6)
+
+
+def test_nothing_is_certain_of_numbers_beyond_the_edges_of_a_column_that_clips() -> None:
+    """The last bucket holds all numbers from 40 on: how many of them are above 80 nobody says."""
+    made = noisy(0)
+    columns = (replace(SCHEMA.columns[0], outside="clip"), *SCHEMA.columns[1:])
+    made.schema = made.read_by = replace(SCHEMA, columns=columns)
+    texts = ["age>80", "age<=80", "count(age>80)", "age>80 given smoker", "age>=40"]
+    above, inside, count, of_smokers, last = answer_queries(made, texts)
+    assert (above["low"], inside["high"]) == (0, 1)
+    assert above["high"] == pytest.approx(last["high"], rel=0.1)
+    assert inside["low"] == pytest.approx(1 - last["high"], rel=0.1)
+    assert count["high"] == pytest.approx(3_000 * above["high"])
+    assert of_smokers["low"] == 0
+    assert 0.1 < of_smokers["high"] < 1
+    for line in (above, inside, count, of_smokers):
+        assert "numbers of age above 80 are counted in 40-80" in line["basis"]
+    (mean,) = answer_queries(made, ["mean(age) given age>80"])
+    assert (mean["answer"], mean["low"], mean["high"]) == (None, 0, 80)
+    assert "those above 80 as 80" in mean["basis"]
 
 
 def test_without_a_model_answers_come_from_records_or_the_measurements() -> None:
