@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+import sys
+from collections.abc import Iterator
 from fractions import Fraction
 
 import numpy as np
@@ -20,11 +21,24 @@ _AVERAGES = 2
 _LIGHT = 0.25
 """A bucket that is not worth its edges holds less than this part of an average one."""
 
-_GROWING = (("1", "2", "5"), ("1", "1.5", "2", "3", "5", "7"))
+_GROWING = (
+    ("1", "2", "5"),
+    ("1", "1.5", "2", "3", "5", "7"),
+    ("1", "1.2", "1.5", "2", "2.5", "3", "4", "5", "6", "8"),
+)
 """Scales for numbers that span powers of ten: each is its numbers times these powers."""
 
-_NEAREST_TO_ZERO = 0.01
-"""The part of the numbers, those nearest to 0, that such a scale does not go down to."""
+_TAIL = 0.05
+"""The part of the values, at each end, that is not cut as the others are. How far they reach
+depends on the number of rows; where the others lie hardly does."""
+
+_LONGEST = 8
+"""A tail is cut into about so many buckets at most."""
+
+_LARGEST = Fraction(sys.float_info.max)
+
+_DECIMALS = 4
+"""Numbers of no more decimals than this are cut at whole multiples of their last one."""
 
 
 def fitting_edges(
@@ -35,8 +49,10 @@ def fitting_edges(
     Buckets of 1, 2 or 5 times a power of ten where they serve. Else a value that is by itself as
     frequent as an average bucket gets a bucket of its own. The rest is cut at the numbers that
     anybody would choose, if they serve: equal steps, else 1, 2, 5 times powers of ten, else 1, 1.5,
-    2, 3, 5, 7 times these. If none of them does, it is cut at numbers of few digits near its
-    quantiles.
+    2, 3, 5, 7 times these, else 1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8 times these. If none of them
+    does, it is cut at numbers of few digits near its quantiles. All of these are for nine in ten
+    values; beyond, each bucket is about twice as wide as the one before it. So the outermost one
+    neither spans what lies far apart, nor shows by its edge where the outermost value lies.
 
     Parameters
     ----------
@@ -54,10 +70,35 @@ def fitting_edges(
     At least 3 numbers, strictly increasing, the first at most ``low`` and the last at least
     ``high``; with ``whole``, whole numbers. There are at most ``3 * buckets`` buckets.
     """
+    unit = None if whole else _last_decimal(values)
+    if unit is not None:
+        first, last = math.floor(as_written(low) / unit), math.ceil(as_written(high) / unit)
+        units = np.rint(values / float(unit))
+        steps = fitting_edges(units, float(first), float(last), buckets, whole=True)
+        return tuple(float(as_written(step) * unit) for step in steps)
     equal = round_edges(low, high, buckets, whole=whole)
     shares = np.histogram(values, np.array(equal))[0] / len(values)
     if shares.max() <= _HEAVY:
         return equal
+    edges = _uneven_edges(values, low, high, buckets, whole=whole)
+    tidy = sorted({float(max(-_LARGEST, min(edge, _LARGEST))) for edge in edges})
+    return tuple(tidy) if len(tidy) > 2 else equal
+
+
+def _last_decimal(values: NDArray[np.float64]) -> Fraction | None:
+    """Return the power of ten, below 1, that all values are multiples of; None if there is none."""
+    for decimals in range(1, _DECIMALS + 1):
+        if np.abs(values).max() * 10**decimals >= 2.0**53:
+            return None
+        if np.all(np.round(values, decimals) == values):
+            return Fraction(1, 10**decimals)
+    return None
+
+
+def _uneven_edges(
+    values: NDArray[np.float64], low: float, high: float, buckets: int, *, whole: bool
+) -> list[Fraction]:
+    """Return edges where those of equal buckets do not serve; fewer than 3 if there are none."""
     ordered = np.sort(values)
     distinct, counts = np.unique(ordered, return_counts=True)
     atom = counts * buckets >= len(values)
@@ -66,29 +107,25 @@ def fitting_edges(
         own |= set(_around(distinct, int(place), high, whole))
     rest = ordered[~np.isin(ordered, distinct[atom])]
     cuts = max(buckets - int(atom.sum()), 2)
-    first, last = as_written(low), as_written(high)
-
-    def inside(edges: Iterable[Fraction]) -> list[Fraction]:
-        # The largest value, if it has a bucket of its own, begins it: the last edge lies above.
-        return [edge for edge in sorted(edges) if first < edge < last or edge == last in own]
-
     most = min(_HEAVY * len(rest), _AVERAGES / buckets * len(values))
     scale = _serving_scale(rest, cuts, most, whole=whole)
-    if scale is not None:
-        inner = inside(own | scale)
-    else:
-        inner = inside(own | _near_quantiles(rest, cuts, whole=whole))
-        inner = _without_slivers(inner, own, rest, len(rest) * _LIGHT / cuts)
+    if scale is None:
+        scale = _near_quantiles(rest, own, cuts, whole=whole)
+    first, last = as_written(low), as_written(high)
+    # The largest value, if it has a bucket of its own, begins it: the last edge lies above.
+    at_ends = {first, last} & own
+    inner = [edge for edge in sorted(own | scale) if first < edge < last or edge in at_ends]
     inner = _without_empty(inner, own, distinct)
     if not inner:
-        return equal
-    below = simplest(first - (inner[0] - first), first, whole=whole)
-    above = simplest(last, last + (last - inner[-1]), whole=whole)
+        return []
+    below = max((edge for edge in scale if edge <= first), default=first)
     if inner[-1] == last:
         step = Fraction(1) if whole else (last - max((first, *inner[:-1]))) / 100
-        above = simplest(last + step, last + max(10 * step, abs(last) / 50), whole=whole)
-    tidy = sorted(set(map(float, (below, *inner, above))))
-    return tuple(tidy) if len(tidy) > 2 else equal
+        return [below, *inner, simplest(last + step, last + max(step, abs(last) / 50), whole=whole)]
+    beyond = [edge for edge in scale if edge >= last]
+    return (
+        [below, *inner, min(beyond)] if beyond else [below, *_with_tail(inner, last, whole=whole)]
+    )
 
 
 def _around(
@@ -124,40 +161,91 @@ def _serving_scale(
 
 
 def _scales(rest: NDArray[np.float64], cuts: int, *, whole: bool) -> Iterator[set[Fraction]]:
-    """Yield equal steps over the range of the ordered values, then those that grow."""
+    """Yield equal steps over the ordered values, equal steps over most of them, then growing ones.
+
+    All cover the values.
+    """
     low, high = float(rest[0]), float(rest[-1])
     yield set(map(as_written, round_edges(low, high, cuts, whole=whole)))
-    sizes = np.abs(rest[rest != 0])
-    least = float(np.quantile(sizes, _NEAREST_TO_ZERO, method="nearest"))
+    first, last = np.quantile(rest, (_TAIL, 1 - _TAIL), method="nearest").tolist()
+    if first < last:
+        steps = list(map(as_written, round_edges(first, last, cuts, whole=whole)))
+        yield _with_tails(steps, as_written(low), as_written(high), whole=whole)
+    negative, positive = -rest[rest < 0][::-1], rest[rest > 0]
+    few = _TAIL * (len(negative) + len(positive))
     for numbers in _GROWING:
         edges = {Fraction(0)}
-        for sign, largest in ((1, high), (-1, -low)):
-            if largest > 0:
-                edges |= {sign * edge for edge in _growing(numbers, least, largest, whole=whole)}
+        for sign, sizes in ((-1, negative), (1, positive)):
+            if len(sizes):
+                edges |= {sign * edge for edge in _growing(numbers, sizes, few, whole=whole)}
         yield edges
 
 
 def _growing(
-    numbers: tuple[str, ...], least: float, largest: float, *, whole: bool
+    numbers: tuple[str, ...], sizes: NDArray[np.float64], few: float, *, whole: bool
 ) -> list[Fraction]:
-    """Return the numbers of a scale up to ``largest``, from the last one up to ``least`` on."""
-    powers = range(math.floor(math.log10(least)) - 1, math.floor(math.log10(largest)) + 2)
+    """Return the numbers of a scale for ordered sizes but a ``few`` at each end, and a tail."""
+    part = min(few / len(sizes), 0.5)
+    ends = np.quantile(sizes, (part, 1 - part), method="nearest").tolist()
+    least, most = map(as_written, ends)
+    powers = range(math.floor(math.log10(ends[0])) - 1, math.floor(math.log10(ends[1])) + 2)
     scale = [Fraction(number) * Fraction(10) ** power for power in powers for number in numbers]
-    scale = [edge for edge in scale if edge <= largest and not (whole and edge.denominator > 1)]
-    start = max((edge for edge in scale if edge <= as_written(least)), default=Fraction(0))
-    return [edge for edge in scale if edge >= start]
+    scale = [edge for edge in scale if not (whole and edge.denominator > 1)]
+    start = max((edge for edge in scale if edge <= least), default=Fraction(0))
+    end = min(edge for edge in scale if edge >= most)
+    middle = [edge for edge in scale if start <= edge <= end]
+    return _with_tail(middle, as_written(float(sizes[-1])), whole=whole)
 
 
-def _near_quantiles(rest: NDArray[np.float64], cuts: int, *, whole: bool) -> set[Fraction]:
-    """Return numbers of few digits near the quantiles of ordered values."""
+def _near_quantiles(
+    rest: NDArray[np.float64], own: set[Fraction], cuts: int, *, whole: bool
+) -> set[Fraction]:
+    """Return numbers of few digits near the quantiles of ordered values, and tails."""
     if not len(rest):
         return set()
     ends = np.quantile(rest, np.arange(2 * cuts + 1) / (2 * cuts), method="nearest")
-    return {
+    near = {
         simplest(as_written(left), as_written(right), whole=whole)
         for left, right in zip(ends[1:-1:2].tolist(), ends[2:-1:2].tolist(), strict=False)
         if left < right
     }
+    edges = _without_slivers(sorted(near), own, rest, len(rest) * _LIGHT / cuts)
+    low, high = as_written(float(rest[0])), as_written(float(rest[-1]))
+    return _with_tails(edges, low, high, whole=whole) if edges else {low, high}
+
+
+def _with_tails(
+    edges: list[Fraction], low: Fraction, high: Fraction, *, whole: bool
+) -> set[Fraction]:
+    """Return increasing edges with a tail on each side, so that they cover a range."""
+    above = _with_tail(edges, high, whole=whole)
+    below = _with_tail([-edge for edge in reversed(edges)], -low, whole=whole)
+    return {*above, *(-edge for edge in below)}
+
+
+def _with_tail(edges: list[Fraction], last: Fraction, *, whole: bool) -> list[Fraction]:
+    """Return increasing edges, and those of wider and wider buckets up to ``last`` or beyond.
+
+    Each bucket is 1.5 to 3 times as wide as the one before it, or more where there would be more of
+    them than `_LONGEST`, and ends at the number of the fewest digits. Below 0 they end at 0, unless
+    ``last`` lies above.
+    """
+    grown = list(edges)
+    width = grown[-1] - grown[-2] if len(grown) > 1 else last - grown[-1]
+    if grown[-1] >= last:
+        return grown
+    reach = (last - grown[-1]) / width
+    exponent = (math.log(reach.numerator) - math.log(reach.denominator)) / _LONGEST
+    growth = Fraction(max(2.0, math.exp(exponent)))
+    while grown[-1] < last:
+        at = grown[-1]
+        least, most = at + width * growth * 3 / 4, at + width * growth * 3 / 2
+        if last <= least:
+            least = max(last, at + width / 2)
+        edge = simplest(least, most, whole=whole)
+        grown.append(Fraction(0) if at < 0 < edge and last <= 0 else edge)
+        width = grown[-1] - at
+    return grown
 
 
 def _without_slivers(

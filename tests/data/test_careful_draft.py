@@ -73,7 +73,54 @@ def test_counts_with_a_long_tail_are_cut_at_numbers_that_anybody_would_choose() 
     column = found["rare"].column
     assert isinstance(column, Numeric)
     assert column.labels == ("0", "1", "2-5", "5-10", "10-20", "20-50", "50-100", "100-200",
-                             "200-500", "500-520")  # fmt: skip
+                             "200-500", "500-1000")  # fmt: skip
+
+
+LONG_TAILS = {
+    "income": lambda g, n: np.exp(g.normal(9, 1, n)).round(2),
+    "turnover": lambda g, n: np.exp(g.normal(9, 2, n)).round(2),
+    "minutes": lambda g, n: g.exponential(100, n).round(1),
+    "visits": lambda g, n: np.floor(np.exp(g.normal(3, 1, n))),
+    "use": lambda g, n: np.where(
+        g.random(n) < 0.04, np.exp(g.normal(9, 1.2, n)), g.gamma(6, 450, n)
+    ).round(),
+    "fees": lambda g, n: np.where(g.random(n) < 0.6, 0, np.exp(g.normal(6, 1, n)).round()),
+    "claims": lambda g, n: ((1 - g.random(n)) ** (-1 / 1.5) * 20).round(1),
+    "profit": lambda g, n: (np.sign(g.normal(size=n)) * np.exp(g.normal(4, 1.5, n))).round(2),
+}
+
+
+def edges_of(name: str, rows: int) -> tuple[list[float], float, float]:
+    values = LONG_TAILS[name](rng(), rows)
+    column = draft(x=values)["x"].column
+    assert isinstance(column, Numeric)
+    return list(column.edges), float(values.min()), float(values.max())
+
+
+@pytest.mark.parametrize("rows", [300, 8_000])
+@pytest.mark.parametrize("name", LONG_TAILS)
+def test_the_last_bucket_of_a_long_tail_is_neither_long_nor_a_sliver(name: str, rows: int) -> None:
+    edges, least, largest = edges_of(name, rows)
+    for ends, extreme in ((edges, largest), ([-edge for edge in reversed(edges)], -least)):
+        if extreme <= 0:
+            continue
+        assert ends[-1] <= 5 * ends[-2]
+        assert ends[-1] - ends[-2] >= (ends[-2] - ends[-3]) / 2
+        assert ends[-1] == float(f"{ends[-1]:.1e}")  # two digits: the largest value has more
+
+
+@pytest.mark.parametrize("name", LONG_TAILS.keys() - {"claims"})  # these go by quantiles
+def test_a_few_rows_and_many_get_much_the_same_edges(name: str) -> None:
+    few, many = edges_of(name, 300)[0], edges_of(name, 8_000)[0]
+    assert np.isin(few[1:-1], many).mean() > 0.6
+
+
+def test_numbers_of_two_decimals_are_cut_at_two_decimals() -> None:
+    often = np.array([9_000, 605, 79, 20, 11, 7, 4, *[0, 1] * 30])
+    values = np.r_[np.repeat(np.arange(len(often)) / 100, often), np.ones(2_000)]
+    column = draft(rate=values)["rate"].column
+    assert isinstance(column, Numeric)
+    assert all(edge == round(edge, 2) for edge in column.edges)
 
 
 def test_a_rate_keeps_none_and_all_apart_and_equal_steps_between() -> None:
