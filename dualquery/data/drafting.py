@@ -145,13 +145,11 @@ def _dates(profile: Profile) -> DraftedColumn | None:
         return DraftedColumn(profile.name, clock, "hours of the day" + _missing_remark(profile))
     low, high = first.date(), last.date()
     by = fitting_period((high - low).days)
-    remark = "its first and last date"
+    remark = f"its first and last {by}"
     if pattern is not None and profile.moments.several:
         remark += f", read as {pattern}: the day and the month may be the other way round"
     if low == high:
         return DraftedColumn(profile.name, None, "one date only")
-    if by != "day":
-        low = low.replace(day=1) if by == "month" else low.replace(month=1, day=1)
     column = Dates(
         profile.name,
         by,
@@ -161,7 +159,7 @@ def _dates(profile: Profile) -> DraftedColumn | None:
         missing=missing,
         outside="clip",
         unparsable=unparsable,
-    )
+    ).with_whole_periods()
     if slips:
         remark += f"; texts such as {', '.join(map(repr, slips))} count as missing"
     return DraftedColumn(profile.name, column, remark + _missing_remark(profile))

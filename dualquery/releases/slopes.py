@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.data.schema.columns import Numeric
-from dualquery.data.schema.within import SLOPED
+from dualquery.data.schema.within import SLOPED, shortened
 
 Float64 = NDArray[np.float64]
 
@@ -52,9 +52,9 @@ def with_slopes(column: Numeric, shares: Float64) -> Numeric:
         steady = 1.0 - slope / 2.0
         parts = 2.0 * levels / (steady + np.sqrt(steady**2 + 2.0 * slope * levels))
         numbers = lows[bucket] + parts * (tops[bucket] - lows[bucket])
-        if column.integer:
-            numbers = np.floor(numbers)
-        within[bucket] = tuple(np.clip(numbers, lows[bucket], highs[bucket]).tolist())
+        ends = column.bounds[bucket]
+        numbers = np.clip(np.floor(numbers), *ends) if column.integer else shortened(numbers, ends)
+        within[bucket] = tuple(numbers.tolist())
     return replace(column, within=tuple(within))
 
 

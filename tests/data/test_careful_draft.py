@@ -343,12 +343,14 @@ def test_dates_become_years_months_or_days() -> None:
         seen=[f"{start + datetime.timedelta(days=i % 20)} 10:{i % 60:02}" for i in range(ROWS)],
         either=["01/02/2020", "03/04/2020", None] * (ROWS // 3),
     )
-    assert found["born"].column == Dates("born", "year", "2001-01-01", "2042-06-06", outside="clip")
+    assert found["born"].column == Dates("born", "year", "2001-01-01", "2042-12-31", outside="clip")
     assert isinstance(found["long"].column, Dates)
     assert found["long"].column.labels[-2:] == ("1990s", "2000s")
+    assert (found["long"].column.first, found["long"].column.last) == ("1910-01-01", "2009-12-31")
     paid = found["paid"].column
     assert isinstance(paid, Dates)
     assert (paid.by, paid.format, paid.labels[0]) == ("month", "%d.%m.%Y", "2001-05")
+    assert (paid.first, paid.last) == ("2001-05-01", "2002-03-31")
     seen = found["seen"].column
     assert isinstance(seen, Dates)
     assert (seen.by, seen.bits) == ("day", 20)

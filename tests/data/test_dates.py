@@ -69,6 +69,40 @@ def test_decoded_dates_encode_to_the_same_bits(by: str, missing: str) -> None:
     assert schema_from_dict(schema.to_dict()) == schema
 
 
+@pytest.mark.parametrize("by", PERIODS)
+def test_records_have_all_days_of_a_bucket_as_often(by: str) -> None:
+    schema = TableSchema((column(by),), declared=True)
+    last = schema.domain.bits - 1
+    records = np.repeat(np.eye(last + 1, dtype=np.uint8)[[0, 1, last]], 4_000, axis=0)
+    days = schema.decode(records, np.random.default_rng(3))["seen"].to_physical().to_numpy()
+    for place, bucket in enumerate((0, 1, last)):
+        drawn = days[place * 4_000 : (place + 1) * 4_000]
+        first, final = (ends[bucket] for ends in column(by).bounds)
+        assert first <= drawn.min() <= drawn.max() <= final
+        if final - first < 100:
+            assert (np.bincount(drawn - first) > 0).all()
+        assert abs(drawn.mean() - (first + final) / 2) <= 0.05 * (final - first)
+    assert str(schema.decode(records[:4_000])["seen"].min()) >= FIRST
+    assert str(schema.decode(records[-4_000:])["seen"].max()) <= LAST
+
+
+@pytest.mark.parametrize("form", ["%d.%m.%Y", "%Y%m%d", "%m/%d/%Y %I:%M %p"])
+def test_records_are_written_as_the_table_is_and_read_again(form: str) -> None:
+    dates = column("month", format=form, missing="category")
+    schema = TableSchema((dates,), declared=True)
+    records = np.eye(schema.domain.bits, dtype=np.uint8)
+    decoded = schema.decode(records)
+    assert decoded["seen"].dtype == pl.String
+    assert datetime.datetime.strptime(decoded["seen"][0], form).isoformat()[:7] == FIRST[:7]
+    again = load(pl.read_csv(decoded.write_csv().encode()), schema).records
+    np.testing.assert_array_equal(again.dense_rows(0, len(records)), records)
+
+
+def test_a_format_that_does_not_tell_the_date_leaves_dates_as_they_are() -> None:
+    early = Dates("seen", "decade", "1930-01-01", "2019-12-31", format="%d.%m.%y")
+    assert early.written(early.draw(np.arange(9), np.random.default_rng(0))).dtype == pl.Date
+
+
 def test_what_lies_beyond_and_what_is_no_date() -> None:
     values = pl.Series(["2019-10-31", "2022-02-28", "2022-03-01", "soon", "2022-02-30", None])
     assert column("month").bits_of(values).tolist() == [

@@ -82,3 +82,10 @@ def test_records_and_answers_follow_them(mechanism, tmp_path) -> None:
     assert abs(even - true) > 0.008
     if mechanism == "matrix":
         assert (again.synthetic["age"] <= 14).mean() == pytest.approx(true, abs=0.004)
+
+
+def test_listed_numbers_are_short() -> None:
+    column = with_slopes(Numeric("x", (0, 10, 20, 50), within=SLOPED), np.array([0.6, 0.25, 0.15]))
+    listed = column.within[1]
+    assert isinstance(listed, tuple)
+    assert all(len(f"{number!r}") <= 7 for number in listed)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import calendar
 import datetime
-import itertools
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -40,7 +39,7 @@ UNREADABLE = -2
 """The code of a text that is no date."""
 
 _MONTHS_OF_PERIOD = {"decade": 120, "year": 12, "quarter": 3, "month": 1}
-_CYCLES: dict[str, tuple[str, ...]] = {
+CYCLES: dict[str, tuple[str, ...]] = {
     "month of year": tuple(calendar.month_name[1:]),
     "day of week": tuple(calendar.day_name),
     "hour of day": tuple(f"{hour:02}" for hour in range(24)),
@@ -71,10 +70,11 @@ class Dates:
         from that of ``first`` to that of ``last``; or a ``"month of year"``, ``"day of week"`` or
         ``"hour of day"``, whatever the year.
     first, last
-        Dates, as ISO 8601 (``2014-01-31``); public. For periods only.
+        Dates, as ISO 8601 (``2014-01-31``); public. For periods only. Records have dates from one
+        to the other; others in the same periods count as well.
     format
         How texts are written, in the signs of ``strftime`` such as ``%d.%m.%Y``; None for ISO
-        8601.
+        8601. Records are written so, too.
     missing
         What a missing value does: it is an error, or a category of its own.
     outside
@@ -100,7 +100,7 @@ class Dates:
 
     def __post_init__(self) -> None:
         check_name(self.name)
-        check_choice(self.name, "by", self.by, (*_MONTHS_OF_PERIOD, "day", *_CYCLES))
+        check_choice(self.name, "by", self.by, (*_MONTHS_OF_PERIOD, "day", *CYCLES))
         check_choice(self.name, "missing", self.missing, ("error", "category"))
         check_choice(self.name, "outside", self.outside, ("error", "clip"))
         check_choice(self.name, "unparsable", self.unparsable, ("error", "missing"))
@@ -109,7 +109,7 @@ class Dates:
                 f"schema, column {self.name!r}: format is {self.format!r}; write it with signs "
                 "such as %d.%m.%Y"
             )
-        if self.by in _CYCLES:
+        if self.by in CYCLES:
             if self.first is not None or self.last is not None:
                 raise BadInputError(
                     f"schema, column {self.name!r}: buckets by {self.by} come again every year or "
@@ -151,11 +151,17 @@ class Dates:
         month = number * _MONTHS_OF_PERIOD[self.by]
         return datetime.date(1970 + month // 12, month % 12 + 1, 1)
 
+    def with_whole_periods(self) -> Dates:
+        """Return the column that begins and ends with the whole of its outermost buckets."""
+        low, high = self._ends
+        last = self._start(high + 1) - datetime.timedelta(days=1)
+        return replace(self, first=self._start(low).isoformat(), last=last.isoformat())
+
     @property
     def buckets(self) -> int:
         """Number of buckets, the missing category not counted."""
-        if self.by in _CYCLES:
-            return len(_CYCLES[self.by])
+        if self.by in CYCLES:
+            return len(CYCLES[self.by])
         low, high = self._ends
         return high - low + 1
 
@@ -173,8 +179,8 @@ class Dates:
     def labels(self) -> tuple[str, ...]:
         """Label of each bit: ``1980s``, ``2014``, ``2014-Q1``, ``2014-03``, ``Monday``."""
         extra = (MISSING_LABEL,) if self.missing == "category" else ()
-        if self.by in _CYCLES:
-            return (*_CYCLES[self.by], *extra)
+        if self.by in CYCLES:
+            return (*CYCLES[self.by], *extra)
         low, high = self._ends
         return (*map(self._label, map(self._start, range(low, high + 1))), *extra)
 
@@ -188,16 +194,47 @@ class Dates:
         return start.isoformat() if self.by == "day" else f"{start.year:04}-{start.month:02}"
 
     @cached_property
-    def representatives(self) -> tuple[datetime.date, ...] | tuple[str, ...]:
-        """One value inside each bucket: the day in the middle of a period, the name in a cycle."""
-        if self.by in _CYCLES:
-            return _CYCLES[self.by]
+    def bounds(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """First and last day of each bucket that comes once, counted from 1970; int64.
+
+        The first bucket begins at ``first``, and the last one ends at ``last``.
+        """
         low, high = self._ends
-        starts = [self._start(number).toordinal() for number in range(low, high + 2)]
-        return tuple(
-            datetime.date.fromordinal((start + end) // 2)
-            for start, end in itertools.pairwise(starts)
+        starts = [self._start(number).toordinal() - _EPOCH for number in range(low, high + 2)]
+        days = np.array(starts, np.int64)
+        begins, ends = days[:-1].copy(), days[1:] - 1
+        begins[0], ends[-1] = (
+            datetime.date.fromisoformat(text or "").toordinal() - _EPOCH
+            for text in (self.first, self.last)
         )
+        return begins, ends
+
+    def draw(self, buckets: NDArray[np.int64], generator: np.random.Generator) -> pl.Series:
+        """Return a value of each bucket: a day of a period, each as likely; the name in a cycle.
+
+        Parameters
+        ----------
+        buckets
+            int64, shape ``(r,)``: numbers of buckets.
+        generator
+            Source of randomness (public).
+        """
+        import polars as pl
+
+        if self.by in CYCLES:
+            return pl.Series(self.name, CYCLES[self.by]).gather(buckets)
+        begins, ends = self.bounds
+        days = generator.integers(begins[buckets], ends[buckets], endpoint=True)
+        return pl.Series(self.name, days.astype(np.int32)).cast(pl.Date)
+
+    def written(self, dates: pl.Series) -> pl.Series:
+        """Return dates as texts in the column's format, if it has one that says all of a date."""
+        import polars as pl
+
+        if self.format is None or self.by in CYCLES:
+            return dates
+        texts = dates.cast(pl.Datetime("us")).dt.strftime(self.format)
+        return texts if read_moments(texts, self.format).cast(pl.Date).equals(dates) else dates
 
     def bits_of(self, values: pl.Series) -> NDArray[np.int32]:
         """Return the local bit of each value, or `BEYOND`, or `UNREADABLE` (for nulls, too).

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.data.schema.columns import Binary, Categorical, Column, Numeric
-from dualquery.data.schema.dates import Dates
+from dualquery.data.schema.dates import CYCLES, Dates
 from dualquery.data.schema.rules import Rule, unquoted
 from dualquery.runtime.errors import BadInputError
 
@@ -210,7 +210,9 @@ class Orders:
     ) -> float:
         """Return a number of a value, from ``low`` to ``high``."""
         column = self.columns[place]
-        rule = column.rules[value] if isinstance(column, Numeric) else 0.0
+        if not isinstance(column, Numeric | Dates):
+            return low
+        rule = column.rules[value] if isinstance(column, Numeric) else "uniform"
         if isinstance(rule, tuple):
             inside = [each for each in rule if low <= each <= high]
             return float(generator.choice(inside))
@@ -299,14 +301,14 @@ def _numbers(column: Column) -> Numbers:
 
 
 def _of_dates(column: Dates) -> Numbers:
-    days = [getattr(day, "toordinal", lambda: math.nan)() for day in column.representatives]
-    if any(map(math.isnan, days)):
+    if column.by in CYCLES:
         raise BadInputError(
             f"schema: column {column.name!r} stands in an order, but its buckets by {column.by} "
             "come again and again; name columns by year, quarter, month or day"
         )
-    numbers = np.array(days + [math.nan] * (column.bits - column.buckets))
-    return Numbers(numbers, numbers, interval=False, whole=True)
+    none = [math.nan] * (column.bits - column.buckets)
+    low, high = (np.array([*ends.tolist(), *none]) for ends in column.bounds)
+    return Numbers(low, high, interval=True, whole=True)
 
 
 def _of_texts(column: Binary | Categorical) -> Numbers:

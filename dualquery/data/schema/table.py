@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from dualquery.data.domain import Domain
 from dualquery.data.schema.checks import OTHER_LABEL
 from dualquery.data.schema.column_choice import ColumnChoice, select_columns
-from dualquery.data.schema.columns import Binary, Categorical, Column, Numeric
+from dualquery.data.schema.columns import Binary, Column, Numeric
+from dualquery.data.schema.dates import Dates
 from dualquery.data.schema.named_bits import find_bit
 from dualquery.data.schema.orders import Orders
 from dualquery.data.schema.protocol import check_max_ones, check_shape, header, max_ones_entry
@@ -204,8 +205,9 @@ class TableSchema:
         """Return records in the user's columns (see `Schema.decode`).
 
         A bucket becomes a number that is drawn as ``within`` and the orders among the rules say,
-        merged categories the first of them, a missing value null. Categories that are whole
-        numbers, and no others, come back as numbers.
+        or any of its days, written in the column's format; merged categories become the first of
+        them, a missing value null. Categories that are whole numbers, and no others, come back as
+        numbers.
         """
         import polars as pl
 
@@ -221,7 +223,12 @@ class TableSchema:
         ]
         for place, numbers in self._in_order(codes, decoded, drawing, avoided).items():
             decoded[place] = numbers
-        return pl.DataFrame(decoded)
+        return pl.DataFrame(
+            [
+                column.written(values) if isinstance(column, Dates) else values
+                for column, values in zip(self.columns, decoded, strict=True)
+            ]
+        )
 
     def _in_order(
         self,
@@ -230,30 +237,29 @@ class TableSchema:
         generator: np.random.Generator,
         avoided: Sequence[float],
     ) -> dict[int, pl.Series]:
-        """Return the columns of numbers that stand in orders, drawn so that these hold."""
+        """Return the columns of numbers and dates in orders, drawn so that these hold."""
         import polars as pl
 
         known = self.orders.numbers
         values: dict[int, NDArray[np.float64]] = {}
         for place, each in known.items():
             values[place] = each.low[codes[place]]
-        numeric = {p: c for p in known if isinstance(c := self.columns[p], Numeric)}
-        for place in numeric:
-            values[place] = decoded[place].cast(pl.Float64).to_numpy().copy()
+        drawn = {p: c for p in known if isinstance(c := self.columns[p], Numeric | Dates)}
+        for place in drawn:
+            values[place] = _numbers_of(decoded[place])
 
         def draw(place: int, rows: NDArray[np.int64]) -> NDArray[np.float64]:
-            if place not in numeric:
+            if place not in drawn:
                 return np.asarray(values[place][rows])
-            again = _decode_column(numeric[place], codes[place, rows], generator, avoided)
-            found: NDArray[np.float64] = again.cast(pl.Float64).to_numpy()
-            return found
+            again = _decode_column(drawn[place], codes[place, rows], generator, avoided)
+            return _numbers_of(again)
 
         self.orders.keep(codes, values, draw, generator)
         return {
-            place: pl.Series(column.name, values[place], nan_to_null=True).cast(
-                decoded[place].dtype
-            )
-            for place, column in numeric.items()
+            place: pl.Series(column.name, values[place], nan_to_null=True)
+            .cast(decoded[place].to_physical().dtype)
+            .cast(decoded[place].dtype)
+            for place, column in drawn.items()
         }
 
     def _codes(self, records: NDArray[np.uint8]) -> NDArray[np.int32]:
@@ -315,22 +321,30 @@ def _decode_column(
         if (column.zero, column.one) == ("0", "1"):
             return pl.Series(column.name, codes.astype(np.uint8))
         return _named(column.name, [column.zero, column.one], avoided).gather(codes)
-    if isinstance(column, Numeric):
+    if isinstance(column, Numeric | Dates):
         missing = np.flatnonzero(codes == column.buckets)
         # What is missing is drawn like the first bucket, and then left out.
         buckets = np.where(codes == column.buckets, 0, codes).astype(np.int64)
-        numbers = pl.Series(column.name, column.draw(buckets, generator, avoided))
-        return numbers.scatter(missing, None) if len(missing) else numbers
-    if isinstance(column, Categorical):
-        names = [texts[0] for texts in column.values]
-        if column.other_bit is not None:
-            names.append(OTHER_LABEL)
-        values = _named(column.name, names, avoided)
-    else:
-        values = pl.Series(column.name, column.representatives)
+        if isinstance(column, Dates):
+            drawn = column.draw(buckets, generator)
+        else:
+            drawn = pl.Series(column.name, column.draw(buckets, generator, avoided))
+        return drawn.scatter(missing, None) if len(missing) else drawn
+    names = [texts[0] for texts in column.values]
+    if column.other_bit is not None:
+        names.append(OTHER_LABEL)
+    values = _named(column.name, names, avoided)
     if column.missing_bit is not None:
         values.append(pl.Series(column.name, [None], dtype=values.dtype))
     return values.gather(codes)
+
+
+def _numbers_of(values: pl.Series) -> NDArray[np.float64]:
+    """Return numbers, or the days of dates counted from 1970: float64, NaN where there is none."""
+    import polars as pl
+
+    found: NDArray[np.float64] = values.to_physical().cast(pl.Float64).to_numpy().copy()
+    return found
 
 
 def _named(name: str, texts: list[str], avoided: Sequence[float]) -> pl.Series:
