@@ -24,6 +24,7 @@ from dualquery.runtime.errors import BadInputError
 
 _NONE_SUCH = "no row can be like the given ones: what is given excludes itself"
 _NONE_LIKELY = "by the release there are no rows like the given ones"
+_ANOTHER = "answers.parquet and the report have another interval, of the query's own measurement"
 
 
 def answer_queries(
@@ -115,6 +116,8 @@ def answer_question(
         (answer, own), source = released, "released"
         if limits.low is None and own is not None and level == LEVEL:
             limits = own
+        elif limits.low is not None and own is not None and not own.near(limits):
+            limits = replace(limits, basis=f"{limits.basis}; {_ANOTHER}")
     if answer is not None and asked.of_rows:
         answer *= knowledge.total_weight
     limits = _in_rows(knowledge, asked, limits)

@@ -117,6 +117,15 @@ class Limits:
     high: float | None = None
     level: float | None = None
 
+    def near(self, other: Limits) -> bool:
+        """Return whether both have the same ends, but for rounding."""
+        ends = zip((self.low, self.high), (other.low, other.high), strict=True)
+        return all(
+            (one is None) == (two is None)
+            and (one is None or two is None or math.isclose(one, two, rel_tol=1e-6, abs_tol=1e-9))
+            for one, two in ends
+        )
+
 
 class Knowledge:
     """Answers of linear forms from a release, with what is needed more than once kept."""

@@ -11,15 +11,11 @@ import numpy as np
 
 from dualquery.data.schema.columns import Binary, Categorical
 from dualquery.data.schema.table import TableSchema
-from dualquery.estimates.intervals import LEVEL
 from dualquery.report.facts import Shares
 from dualquery.report.markup import Html, element, joined
 
 if TYPE_CHECKING:
     from dualquery.releases.folder import Release
-
-MOST_ITEMS = 200
-"""Items, or columns, whose shares the page shows, the most frequent ones."""
 
 AT_ONCE = 16
 """Values without an order that are shown at once; of more, the rest is folded away."""
@@ -39,8 +35,8 @@ def distributions(release: Release, known: Shares) -> Html:
             "says nothing of single columns.",
         )
     note = ""
-    if isinstance(schema, TableSchema) and schema.domain.bits <= 5 * MOST_ITEMS:
-        shown = []
+    if isinstance(schema, TableSchema) and len(known.shown) == schema.domain.bits:
+        parts = []
         for column, (start, end) in zip(
             schema.columns, itertools.pairwise(schema.domain.offsets.tolist()), strict=True
         ):
@@ -51,24 +47,23 @@ def distributions(release: Release, known: Shares) -> Html:
             names = [labels[bit].removeprefix(f"{column.name}=") for bit in bits]
             if isinstance(column, Binary):
                 names = [column.one]
-            shown.append(_distribution(column.name, names, bits, known, ordered=ordered))
+            parts.append(_distribution(column.name, names, bits, known, ordered=ordered))
     else:
-        frequent = np.argsort(-np.nan_to_num(known.share), kind="stable")[:MOST_ITEMS]
-        names = [labels[bit] for bit in frequent]
-        shown = [_distribution("most frequent", names, frequent.tolist(), known, ordered=False)]
+        names = [labels[bit] for bit in known.shown]
+        parts = [_distribution("most frequent", names, known.shown.tolist(), known, ordered=False)]
         note = f"The {len(names)} most frequent of {schema.domain.bits:,}. "
-    level = LEVEL if release.intervals is None else release.intervals.level
     explained = (
         f"{note}A bar is the released share of the rows. The line across its end is the interval "
-        f"that holds the true share with a chance of {level:.0%}, where one is known. Each "
-        "column has a scale of its own, which stands beside its name."
+        f"that holds the true share with a chance of {known.level:.0%}, where one is known. It "
+        "rests on all noisy numbers about the column, and is that of dualquery answer. Each column "
+        "has a scale of its own, which stands beside its name."
     )
-    if np.isnan(known.low).any():
+    if np.isnan(known.low[known.shown]).any():
         explained += (
             " An empty bar is a guess: the column was not measured by itself, and its shares come "
             "from a fit to other answers. Where those say nothing of it, its values share evenly."
         )
-    return joined([element("p", explained), element("div", *shown, class_="columns")])
+    return joined([element("p", explained), element("div", *parts, class_="columns")])
 
 
 def _distribution(

@@ -8,17 +8,26 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.estimates.intervals import Intervals, gaussian_half_width
-from dualquery.estimates.measurements import factors_of
-from dualquery.privacy.neighbours import Neighbours
+from dualquery.data.cells import axis_sizes
+from dualquery.data.schema.table import TableSchema
+from dualquery.estimates.intervals import LEVEL
 from dualquery.queries.conjunctions import conjunctions_of
+from dualquery.questions.forms import Bounds, LinearForm
+from dualquery.releases.knowledge import Knowledge
 from dualquery.rules.forced import forced_answers
-from dualquery.rules.reading import rules_of
 
 if TYPE_CHECKING:
+    from dualquery.data.domain import Domain
     from dualquery.releases.folder import Release
 
 Float64 = NDArray[np.float64]
+
+
+MOST_ITEMS = 200
+"""Items, or columns, whose shares the page shows, the most frequent ones."""
+
+_MOST_BITS = 1_000
+"""Bits of a table all of which the page shows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,62 +37,94 @@ class Shares:
     share: Float64
     low: Float64
     high: Float64
-    """Ends of intervals that cover the true share; NaN where there is none."""
+    """Ends of intervals of the true share; NaN where there is none, and where none is shown."""
+    level: float
+    """The chance that such an interval holds the true share, at least."""
+    shown: NDArray[np.int64]
+    """The bits that the page shows: all in their order, or the most frequent first."""
 
 
 def shares(release: Release) -> Shares:
-    """Return the best public answer for every bit: a released one, the model's, or the records'."""
-    from dualquery.queries.literals import LiteralRows
+    """Return the share of every bit, and intervals of those that the page shows.
 
-    bits = release.schema.domain.bits
-    share, low, high = (np.full(bits, np.nan) for _ in range(3))
-    if release.model is not None:
-        every = LiteralRows(2 * np.arange(bits, dtype=np.int32)[:, None], release.schema.domain)
-        share = np.asarray(release.model.answers(every), np.float64)
-    elif release.records is not None:
-        share = release.records.mean(axis=0, dtype=np.float64)
-    _measured(release, low, high)
-    conjunctions = conjunctions_of(release.workload)
-    if conjunctions is not None:
-        literals = conjunctions.literals
-        single = np.flatnonzero((literals >= 0).sum(axis=1) == 1)
-        code = literals[single].max(axis=1)
-        answer = release.answers[single]
-        negated = code & 1 == 1
-        share[code >> 1] = np.where(negated, 1 - answer, answer)
-        if release.intervals is not None:
-            lower, upper = release.intervals.lower[single], release.intervals.upper[single]
-            low[code >> 1] = np.where(negated, 1 - upper, lower)
-            high[code >> 1] = np.where(negated, 1 - lower, upper)
-    forced = forced_answers(rules_of(release.schema), 2 * np.arange(bits, dtype=np.int32)[:, None])
+    Both are those of ``dualquery answer``: a released share or else the best guess there is, in the
+    interval that all noisy numbers about the column give together.
+    """
+    share, low, high = _released(release)
+    of_workload = ~np.isnan(share)
+    share = np.where(of_workload, share, _guessed(release))
+    level = LEVEL if release.intervals is None else release.intervals.level
+    knowledge, shown = Knowledge(release), _shown(release, share)
+    for bit in shown.tolist():
+        form = _share_of(release.schema.domain, bit)
+        found = knowledge.limits(Bounds(form, form, form), None, (0.0, 1.0))
+        if found.low is None or found.high is None or found.level is None:
+            continue
+        low[bit], high[bit], level = found.low, found.high, min(level, found.level)
+        if not of_workload[bit]:
+            guess = knowledge.mean(form) if np.isnan(share[bit]) else share[bit]
+            share[bit] = np.clip(guess, found.low, found.high)
+    forced = forced_answers(knowledge.rules, 2 * np.arange(len(share), dtype=np.int32)[:, None])
+    free = np.isnan(forced)
     return Shares(
-        *(np.where(np.isnan(forced), known, forced) for known in (share, low, high)),
+        np.where(free, share, forced),
+        np.where(free, low, forced),
+        np.where(free, high, forced),
+        level,
+        shown,
     )
 
 
-def _measured(release: Release, low: Float64, high: Float64) -> None:
-    """Put in the intervals of bits that were measured by themselves, with Gaussian noise.
+def _shown(release: Release, share: Float64) -> NDArray[np.int64]:
+    """Return the bits whose shares the page shows: all of a table, or the most frequent of many."""
+    schema = release.schema
+    if isinstance(schema, TableSchema) and schema.domain.bits <= _MOST_BITS:
+        return np.arange(len(share))
+    return np.argsort(-np.nan_to_num(share), kind="stable")[:MOST_ITEMS]
 
-    Where the number of rows is private, a measured share is one of another number, and none is put
-    in.
-    """
-    kept = release.measurements
-    replaced = Neighbours.of_options(release.options).rows_public
-    if kept is None or kept.noise != "gaussian" or not replaced:
-        return
-    alone = np.flatnonzero(np.diff(kept.starts) == 1)
-    code = kept.factors[kept.starts[alone]]
-    value, reach = kept.values[alone], gaussian_half_width(1.0) * kept.deviations[alone]
-    bit, at_zero, at_one = factors_of(code, release.schema.domain)
-    slope = at_one - at_zero
-    share = (value - at_zero) / slope
-    around = Intervals.around(share, reach / np.abs(slope), 0.0, 1.0, "")
-    low[bit], high[bit] = around.lower, around.upper
-    # Of a column of two values, one says all of the other.
-    for start in release.schema.domain.offsets[:-1][release.schema.domain.sizes == 2]:
-        one, other = (start, start + 1) if np.isnan(low[start + 1]) else (start + 1, start)
-        if np.isnan(low[other]):
-            low[other], high[other] = 1 - high[one], 1 - low[one]
+
+def _released(release: Release) -> tuple[Float64, Float64, Float64]:
+    """Return the released share of every bit, and its own interval; NaN where there is none."""
+    bits = release.schema.domain.bits
+    share, low, high = (np.full(bits, np.nan) for _ in range(3))
+    conjunctions = conjunctions_of(release.workload)
+    if conjunctions is None:
+        return share, low, high
+    literals = conjunctions.literals
+    single = np.flatnonzero((literals >= 0).sum(axis=1) == 1)
+    code = literals[single].max(axis=1)
+    answer = release.answers[single]
+    negated = code & 1 == 1
+    share[code >> 1] = np.where(negated, 1 - answer, answer)
+    if release.intervals is not None:
+        lower, upper = release.intervals.lower[single], release.intervals.upper[single]
+        low[code >> 1] = np.where(negated, 1 - upper, lower)
+        high[code >> 1] = np.where(negated, 1 - lower, upper)
+    return share, low, high
+
+
+def _guessed(release: Release) -> Float64:
+    """Return the share of every bit under the model, or else in the records; NaN without both."""
+    from dualquery.queries.literals import LiteralRows
+
+    bits = release.schema.domain.bits
+    if release.model is not None:
+        every = LiteralRows(2 * np.arange(bits, dtype=np.int32)[:, None], release.schema.domain)
+        answers: Float64 = np.asarray(release.model.answers(every), np.float64)
+        return answers
+    if release.records is not None:
+        means: Float64 = release.records.mean(axis=0, dtype=np.float64)
+        return means
+    return np.full(bits, np.nan)
+
+
+def _share_of(domain: Domain, bit: int) -> LinearForm:
+    """Return the share of the rows that has a bit, as a linear form."""
+    column = int(domain.column_of_bit[bit])
+    binary = domain.sizes[column] == 1
+    values = np.zeros(int(axis_sizes(domain)[column]))
+    values[1 if binary else bit - int(domain.offsets[column])] = 1.0
+    return LinearForm(domain, ({column: values},))
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,12 @@ _SIGNS = (
     "not, != is other than."
 )
 
+_OWN_INTERVAL = (
+    "An interval here rests on what was measured for its own query. That of dualquery answer rests "
+    "on all noisy numbers about the query's columns: it may be another one, often the shorter. "
+    "Each holds the true answer with its chance."
+)
+
 
 def answers(release: Release, compared: Comparison | None) -> Html:
     """The largest and the least certain answers, to sort and to filter."""
@@ -56,6 +62,7 @@ def answers(release: Release, compared: Comparison | None) -> Html:
                 + "; all of them are in answers.parquet. Choose a heading to sort.",
             ),
             *([] if conjunctions_of(release.workload) is None else [element("p", _SIGNS)]),
+            *([] if release.intervals is None else [element("p", _OWN_INTERVAL, class_="soft")]),
             element(
                 "div",
                 search,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 import re
 import shutil
 import subprocess
@@ -19,6 +20,7 @@ import pytest
 import dualquery
 from dualquery.data.schema.columns import Binary, Categorical
 from dualquery.data.schema.table import TableSchema
+from dualquery.releases.answering import answer_queries
 from dualquery.releases.evaluation import compare
 from dualquery.releases.folder import Release, load_release
 from dualquery.report.facts import shares, widths
@@ -282,6 +284,41 @@ def test_shares_are_the_models_and_their_intervals_are_those_of_the_noise() -> N
     # Intervals of 95%: more than 12% misses of about 80 or more has a chance below 1 in 100.
     assert total >= 80
     assert missed <= 0.12 * total
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "neighbours"),
+    [("matrix", "replace-one"), ("gaussian", "add-remove"), ("independent", "replace-one")],
+)
+def test_shares_and_their_intervals_are_those_of_the_command_answer(mechanism, neighbours) -> None:
+    """Of every value of every column, in the workload or not."""
+    released = dualquery.release(
+        people(), schema=SCHEMA, queries=100, way=2, mechanism=mechanism, guarantee=neighbours,
+        delta=1e-6,
+    )  # fmt: skip
+    known = shares(released)
+    found = answer_queries(released, released.schema.bit_labels().to_list())
+    assert any(line["low"] is not None for line in found)
+    for place, line in enumerate(found):
+        shown = tuple(float(each[place]) for each in (known.share, known.low, known.high))
+        told = (math.nan if line[key] is None else line[key] for key in ("answer", "low", "high"))
+        assert shown == pytest.approx(tuple(told), abs=1e-9, nan_ok=True), line["query"]
+    assert known.level == min(line["level"] or 1.0 for line in found)
+
+
+def test_where_the_page_and_the_command_answer_have_two_intervals_both_say_so() -> None:
+    """Noise on every answer: all of them together tell more of each."""
+    released = dualquery.release(
+        people(), schema=SCHEMA, queries=200, way=2, mechanism="gaussian", delta=1e-6
+    )
+    assert "rests on what was measured for its own query" in report(released)
+    found = answer_queries(released, released.workload.text(released.schema).to_list()[:20])
+    known = released.intervals
+    assert known is not None
+    for place, line in enumerate(found):
+        same = line["interval"] == pytest.approx(known.of(place))
+        assert same != ("answers.parquet and the report have another" in line["basis"])
+    assert any("have another" in line["basis"] for line in found)
 
 
 def test_widths_are_by_the_number_of_literals(made: Release) -> None:
