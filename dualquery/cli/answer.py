@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import math
-from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from dualquery.cli.footnotes import Footnotes
+from dualquery.cli.numbers import shown
 from dualquery.cli.options import Json, ReleaseFolder
 from dualquery.cli.terminal import Terminal
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.escaping import terminal_line
-
-_MOST_DECIMALS = 6
-
-_ALL_DIGITS = Context(prec=400)
-"""More than any floating-point number has before its point."""
 
 
 def answer(
@@ -43,7 +38,9 @@ def answer(
     A query of the release's workload gets its released answer; any other
     question is answered from the fitted model, or else from the synthetic
     records. Where noisy measurements tell how far off an answer may be, an
-    interval says so, for each question by itself.
+    interval says so, for each question by itself. What it rests on, or why
+    there is none, stands below the answers; a mark such as [2] behind an answer
+    says which of several remarks is its own.
 
       share      age=30-35 & sex!=Female      age>=18      edu in (9, 10)
                  not (a or b) & age between 18 and 64
@@ -88,44 +85,23 @@ def answer(
     terminal.emit({"answers": found})
     if terminal.machine or out is not None:
         return
+    notes = Footnotes(found)
     for line in found:
-        typer.echo(_shown(line))
-    for known, start in ((True, "intervals"), (False, "no interval")):
-        for basis in sorted({line["basis"] for line in found if (line["low"] is None) != known}):
-            typer.echo(f"{start}: {terminal_line(basis)}", err=True)
+        typer.echo(_shown(line, notes.mark(line)))
+    for note in notes.lines:
+        typer.echo(terminal_line(note), err=True)
 
 
-def _shown(line: dict[str, Any]) -> str:
-    """Return an answer as a line for people."""
+def _shown(line: dict[str, Any], mark: str = "") -> str:
+    """Return an answer as a line for people: fields between tabs, the mark of its remark last."""
     asked, answered = terminal_line(line["query"]), terminal_line(line["answered"])
-    shown = asked if asked == answered else f"{asked}\tanswered: {answered}"
-    value, low, high = line["answer"], line["low"], line["high"]
-    digits = _decimals([each for each in (value, low, high) if each is not None])
-    if low is not None:
-        digits = min(digits, _supported(low, high))
-        # Outwards: an interval that is shown shorter than it is would hold less often.
-        ends = f"{_number(low, digits, ROUND_FLOOR)} to {_number(high, digits, ROUND_CEILING)}"
-        shown += f"\t{line['level']:.0%} interval of the truth: {ends}"
-    number = "-" if value is None else _number(value, digits, ROUND_HALF_EVEN)
-    return f"{number}\t{line['source']}\t{shown}"
-
-
-def _decimals(values: list[float]) -> int:
-    """Return six decimals for shares, and for numbers from 10 on as many as make six digits."""
-    before = len(str(int(max(map(abs, values), default=0.0))))
-    return max(_MOST_DECIMALS - before, 0) if before > 1 else _MOST_DECIMALS
-
-
-def _supported(low: float, high: float) -> int:
-    """Return the decimals that an interval supports: to the second digit of half its width.
-
-    None is taken before the point: rounded to tens, a count could exceed the number of rows.
-    """
-    half = (high - low) / 2
-    return max(1 - math.floor(math.log10(half)), 0) if half > 0 else _MOST_DECIMALS
-
-
-def _number(value: float, decimals: int, rounding: str) -> str:
-    step = Decimal(1).scaleb(-decimals)
-    # Adding 0 takes the sign from a negative 0.
-    return f"{Decimal(repr(float(value))).quantize(step, rounding, _ALL_DIGITS) + 0:f}"
+    number, ends = shown(line["answer"], line["low"], line["high"])
+    fields = [
+        number,
+        line["source"],
+        asked,
+        "" if asked == answered else f"answered: {answered}",
+        f"{line['level']:.0%} interval of the truth: {ends}" if ends else "",
+        mark,
+    ]
+    return "\t".join(filter(None, fields))

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dualquery.cli.footnotes import Footnotes
+from dualquery.cli.numbers import shown
 from dualquery.cli.options import Json, ReleaseFolder
 from dualquery.cli.terminal import Terminal
 from dualquery.runtime.escaping import csv_cell, html_text, terminal_line
-from dualquery.runtime.figures import share
 
 if TYPE_CHECKING:
     import polars as pl
@@ -89,15 +90,16 @@ def _show(terminal: Terminal, made: CrossTable) -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    shown = Table(title=escape(terminal_line(_title(made))))
+    notes = Footnotes(made.cells)
+    drawn = Table(title=escape(terminal_line(_title(made))))
     for number, name in enumerate((made.rows, *made.column_labels)):
         label = terminal_line(name or made.value)
-        shown.add_column(escape(label), justify="right" if number else "left")
+        drawn.add_column(escape(label), justify="right" if number else "left")
     for label, cells in _by_rows(made):
-        texts = (f"{_number(c['answer'])}\n{_interval(c)}".strip() for c in cells)
-        shown.add_row(escape(terminal_line(label)), *texts)
-    terminal.console.print(shown)
-    for note in _notes(made):
+        texts = ("\n".join(filter(None, _texts(cell, notes))) for cell in cells)
+        drawn.add_row(escape(terminal_line(label)), *map(escape, texts))
+    terminal.console.print(drawn)
+    for note in _notes(made, notes):
         typer.echo(terminal_line(note), err=True)
 
 
@@ -105,13 +107,14 @@ def _page(made: CrossTable) -> str:
     """Return the table as an HTML page; every text from the data is escaped."""
     heads = "".join(f"<th>{html_text(name or made.value)}</th>" for name in made.column_labels)
     lines = [f"<tr><th>{html_text(made.rows)}</th>{heads}</tr>"]
+    notes = Footnotes(made.cells)
     for label, cells in _by_rows(made):
         texts = "".join(
-            f"<td>{_number(c['answer'])}<br><small>{_interval(c)}</small></td>" for c in cells
+            "<td>{}<br><small>{}</small></td>".format(*_texts(cell, notes)) for cell in cells
         )
         lines.append(f"<tr><th>{html_text(label)}</th>{texts}</tr>")
-    notes = "\n".join(f"<p>{html_text(note)}</p>" for note in _notes(made))
-    return _PAGE.format(title=html_text(_title(made)), rows="\n".join(lines), notes=notes)
+    below = "\n".join(f"<p>{html_text(note)}</p>" for note in _notes(made, notes))
+    return _PAGE.format(title=html_text(_title(made)), rows="\n".join(lines), notes=below)
 
 
 def _frame(made: CrossTable, *, escaped: bool) -> pl.DataFrame:
@@ -129,7 +132,8 @@ def _frame(made: CrossTable, *, escaped: bool) -> pl.DataFrame:
     for key in ("answer", "low", "high"):
         values = [line[key] for line in lines]
         found[key if key not in found else f"{key}_"] = pl.Series(values, dtype=pl.Float64)
-    found["source" if "source" not in found else "source_"] = [line["source"] for line in lines]
+    for key in ("source", "basis"):
+        found[key if key not in found else f"{key}_"] = [line[key] for line in lines]
     return pl.DataFrame(found)
 
 
@@ -146,18 +150,14 @@ def _title(made: CrossTable) -> str:
     return f"{made.value} by {by}" + (f" where {made.where}" if made.where else "")
 
 
-def _number(value: float | None) -> str:
-    if value is None:
-        return "-"
-    return share(value) if abs(value) < 100 else f"{value:,.1f}"
+def _texts(cell: dict[str, Any], notes: Footnotes) -> tuple[str, str]:
+    """Return the number of a cell with the mark of its remark, and its interval."""
+    number, interval = shown(cell["answer"], cell["low"], cell["high"])
+    return f"{number} {notes.mark(cell)}".rstrip(), interval
 
 
-def _interval(cell: dict[str, Any]) -> str:
-    return "" if cell["low"] is None else f"{_number(cell['low'])} to {_number(cell['high'])}"
-
-
-def _notes(made: CrossTable) -> list[str]:
+def _notes(made: CrossTable, notes: Footnotes) -> list[str]:
     at_once = "all at once" if made.simultaneous else "each by itself"
     known = any(cell["low"] is not None for cell in made.cells)
     lead = [f"intervals of the truth: {made.level:.0%}, {at_once}"] if known else []
-    return [*lead, *made.basis]
+    return [*lead, *notes.lines]

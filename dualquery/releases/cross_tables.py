@@ -63,11 +63,6 @@ class CrossTable:
     level: float
     simultaneous: bool
 
-    @property
-    def basis(self) -> tuple[str, ...]:
-        """The different sentences on what intervals rest on, or why there are none."""
-        return tuple(sorted({cell["basis"] for cell in self.cells}))
-
     def _repr_html_(self) -> str:
         import polars as pl
 

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 import dualquery as package
-from dualquery.cli.answer import _shown
+from dualquery.cli.numbers import shown as as_shown
 
 
 def test_answer_from_the_workload_and_from_the_records(dualquery, released) -> None:
@@ -27,7 +27,9 @@ def test_answer_from_the_workload_and_from_the_records(dualquery, released) -> N
     assert second["answer"] == pytest.approx(share)
     assert "nothing is known of the error" in dualquery("answer", released, "age=0-25").err
     shown = dualquery("answer", released, known)
-    assert shown.out.splitlines() == [f"{made.answers[0]:.6f}\treleased\t{known}"]
+    assert shown.out.splitlines() == [
+        f"{as_shown(made.answers[0], None, None)[0]}\treleased\t{known}"
+    ]
 
 
 def test_answers_are_shown_to_the_digit_that_their_interval_supports(
@@ -39,7 +41,8 @@ def test_answers_are_shown_to_the_digit_that_their_interval_supports(
     known = dualquery("answer", tmp_path / "own", *asked, "--json").json["answers"]
     shown = dualquery("answer", tmp_path / "own", *asked).out.splitlines()
     for exact, line in zip(known, shown, strict=True):
-        number, _, *_, interval = line.split("\t")
+        number, _, *others = line.split("\t")
+        interval = next(field for field in others if "interval of the truth: " in field)
         low, high = interval.split(": ")[1].split(" to ")
         digits = [len(each.partition(".")[2]) for each in (number, low, high)]
         half = (exact["high"] - exact["low"]) / 2
@@ -48,25 +51,6 @@ def test_answers_are_shown_to_the_digit_that_their_interval_supports(
         assert float(number) == round(exact["answer"], digits[0])
         assert float(low) <= exact["low"] < exact["high"] <= float(high)
         assert float(high) - float(low) <= 2 * half + 2 * 10 ** -digits[0]
-
-
-@pytest.mark.parametrize(
-    ("answer", "low", "high", "shown"),
-    [
-        (0.123456, 0.113456, 0.133456, "0.123 0.113 0.134"),
-        (40.0, 40.0, 40.0, "40.0000 40.0000 40.0000"),
-        (-0.0004, -0.09, 0.09, "0.000 -0.090 0.090"),
-        (29_884.7, 28_726.3, 30_162.0, "29885 28726 30162"),
-        (1e-9, 0.0, 2e-9, "0.000000 0.000000 0.000001"),
-        (1e300, 0.0, 2e300, f"{'1':0<301} 0 {'2':0<301}"),
-        (0.25, None, None, "0.250000"),
-    ],
-)
-def test_numbers_are_shown_with_the_digits_that_they_support(answer, low, high, shown) -> None:
-    line = {"query": "q", "answered": "q", "source": "model", "level": 0.95}
-    number, *others = _shown({**line, "answer": answer, "low": low, "high": high}).split("\t")
-    ends = others[-1].split(": ")[1].split(" to ") if low is not None else []
-    assert " ".join((number, *ends)) == shown
 
 
 def test_sample_draws_records_and_says_from_what(dualquery, released, small, here) -> None:
@@ -96,6 +80,24 @@ def test_answer_finds_a_query_however_it_is_written(dualquery, released) -> None
     one, other = dualquery("answer", released, known, turned, "--json").json["answers"]
     assert one["answer"] == other["answer"]
     assert other["source"] == "released"
+
+
+def test_a_mark_ties_each_answer_to_what_is_said_of_its_interval(dualquery, files, here) -> None:
+    """Some remarks differ: each answer has the number of its own."""
+    made = ("--mechanism", "independent", "--out", "own", "--quiet")
+    assert dualquery("release", files[0], "--schema", files[1], *made).code == 0
+    asked = ("flag", "flag & sex=Male", "age>=30", "sex=Male")
+    done = dualquery("answer", "own", *asked)
+    known = dualquery("answer", "own", *asked, "--json").json["answers"]
+    marks = [line.split("\t")[-1] for line in done.out.splitlines()]
+    notes = dict(line.split(" ", 1) for line in done.err.splitlines() if line[:1] == "[")
+    assert len(notes) == len({each["basis"] for each in known}) > 1
+    for mark, line in zip(marks, known, strict=True):
+        lead = "no interval" if line["low"] is None else "interval"
+        assert notes[mark] == f"{lead}: {line['basis']}"
+    alone = dualquery("answer", "own", "age>=30")
+    assert "\t[1]" not in alone.out
+    assert f"interval: {known[2]['basis']}" in alone.err.splitlines()
 
 
 def test_answer_without_records(dualquery, files, tmp_path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
+from dualquery.cli.numbers import shown
 from tests.tables import people
 
 ODD = "=1+1 & <b>"
@@ -56,7 +57,7 @@ def test_tables_in_files_have_no_formulas_and_no_markup(dualquery, made, here) -
     assert csv.columns[:2] == [f"'{ODD}", "age"]
     assert "'-<i>x" in csv.get_column(f"'{ODD}").to_list()
     parquet = pl.read_parquet(here / "t.parquet")
-    assert parquet.columns == [ODD, "age", "answer", "low", "high", "source"]
+    assert parquet.columns == [ODD, "age", "answer", "low", "high", "source", "basis"]
     assert set(parquet[ODD]) == {"-<i>x", "Female"}
     assert (parquet["low"] <= parquet["answer"]).all()
     page = (here / "t.html").read_text("utf-8")
@@ -66,6 +67,35 @@ def test_tables_in_files_have_no_formulas_and_no_markup(dualquery, made, here) -
     again = dualquery(*arguments, "t.html")
     assert again.code == 2
     assert "exists already" in again.last
+
+
+def test_a_table_shows_numbers_and_remarks_as_answers_are_shown(dualquery, files, here) -> None:
+    made = ("--mechanism", "independent", "--out", "own", "--quiet")
+    assert dualquery("release", files[0], "--schema", files[1], *made).code == 0
+    for value in ("count", "share", "mean(age)"):
+        arguments = ("table", "own", "--rows", "sex", "--value", value)
+        done = dualquery(*arguments)
+        for cell in dualquery(*arguments, "--json").json["cells"]:
+            number, interval = shown(cell["answer"], cell["low"], cell["high"])
+            assert f" {number} " in done.out
+            assert interval in done.out
+            assert f"{cell['basis']}\n" in done.err
+
+
+def test_marks_tie_cells_to_what_is_said_of_their_intervals(dualquery, files, here) -> None:
+    """Some cells were measured, others not."""
+    made = ("--mechanism", "matrix", "--queries", "12", "--way", "2", "--out", "own", "--quiet")
+    assert dualquery("release", files[0], "--schema", files[1], *made).code == 0
+    arguments = ("table", "own", "--rows", "age", "--columns", "job")
+    done = dualquery(*arguments)
+    notes = dict(line.split(" ", 1) for line in done.err.splitlines() if line[:1] == "[")
+    assert len(notes) > 1
+    marks = {note.split(": ", 1)[1]: mark for mark, note in notes.items()}
+    for cell in dualquery(*arguments, "--json").json["cells"]:
+        number, _ = shown(cell["answer"], cell["low"], cell["high"])
+        assert f" {number} {marks[cell['basis']]} " in done.out
+    assert dualquery(*arguments, "--out", "t.html").code == 0
+    assert " [2]<br>" in (here / "t.html").read_text("utf-8")
 
 
 def test_simultaneous_intervals_are_longer(dualquery, made) -> None:
