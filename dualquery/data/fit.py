@@ -9,23 +9,21 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dualquery.data.blocks import present_columns
 from dualquery.data.encode import (
     ABOVE,
     BELOW,
-    CODES,
     MISSING,
     OUTSIDE,
     UNPARSABLE,
     local_codes,
     meanings,
 )
-from dualquery.data.misfits import FOR_YOU, UNREAD, cause, shown
+from dualquery.data.misfits import FOR_YOU, cause, shown
+from dualquery.data.odd_cells import OddCells
 from dualquery.data.readers.source import TableSource
 from dualquery.data.schema.columns import Binary, Column
 from dualquery.data.schema.dates import Dates
@@ -37,16 +35,6 @@ OUTSIDE_GUARANTEE = (
     "a schema is public knowledge: what is taken into it from these cells is outside the guarantee"
 )
 
-_EXAMPLES = 20
-
-
-@dataclass
-class _Cells:
-    """How many cells of a column have each code that is no bit, at place ``-code``; the first."""
-
-    counts: NDArray[np.int64] = field(default_factory=lambda: np.zeros(CODES, np.int64))
-    first: dict[int, list[str]] = field(default_factory=dict)
-
 
 def show_fit(source: TableSource, schema: TableSchema) -> bool:
     """Log what of a table does not fit its schema; return whether a release would take it.
@@ -56,51 +44,41 @@ def show_fit(source: TableSource, schema: TableSchema) -> bool:
     BadInputError
         If the table lacks a column or cannot be read.
     """
-    found = {column.name: _Cells() for column in schema.columns}
-    rows = 0
+    found = {column.name: OddCells() for column in schema.columns}
     for frame in source.frames(present_columns(source, schema)):
-        rows += frame.height
         for column in schema.columns:
-            values, cells = frame[column.name], found[column.name]
+            values = frame[column.name]
             codes = local_codes(column, values, schema.missing_values, source.label)
-            odd = np.flatnonzero(codes < 0)
-            cells.counts += np.bincount(-codes[odd], minlength=CODES)
-            for code in np.unique(codes[odd]).tolist():
-                some = cells.first.setdefault(code, [])
-                if len(some) < _EXAMPLES:
-                    some += map(str, values.gather(odd[codes[odd] == code][:_EXAMPLES]).to_list())
+            found[column.name].see(values, codes, np.flatnonzero(codes < 0))
     lines = [
-        line
-        for column in schema.columns
-        for line in _lines(column, found[column.name], schema, rows)
+        line for column in schema.columns for line in _lines(column, found[column.name], schema)
     ]
     for _, line in lines:
         _log.warning(f"{FOR_YOU}: {source.label}: {line}")
     if lines:
         _log.warning(f"{FOR_YOU}: {OUTSIDE_GUARANTEE}")
     else:
+        rows = found[schema.columns[0].name].rows
         _log.warning(f"{FOR_YOU}: {source.label}: all cells of {rows:,} rows fit the schema")
     return not any(refused for refused, _ in lines)
 
 
-def _lines(
-    column: Column, cells: _Cells, schema: TableSchema, rows: int
-) -> Iterator[tuple[bool, str]]:
+def _lines(column: Column, cells: OddCells, schema: TableSchema) -> Iterator[tuple[bool, str]]:
     """Yield for each kind of cell that does not fit: whether a release refuses it, and a line."""
     means = meanings(column)
     keeps_missing = not isinstance(column, Binary) and column.missing_bit is not None
     for code in (UNPARSABLE, BELOW, ABOVE, OUTSIDE, MISSING):
-        count = int(cells.counts[-code])
+        count = cells.count(code)
         if not count or (code == MISSING and keeps_missing):
             continue
         becomes = int(means[-code])
         left_out = becomes == MISSING and schema.drop_incomplete
         refused = becomes < 0 and not left_out and not (becomes == MISSING and keeps_missing)
         some = cells.first[code]
-        text = f"column {column.name!r}: {count:,} of {rows:,} cells {_fault(column, code)}"
+        text = f"column {column.name!r}: {count:,} of {cells.rows:,} cells {_fault(column, code)}"
         if code != MISSING:
             text += f", such as {shown(some[0])}"
-        if code == UNPARSABLE and count > UNREAD * rows:
+        if code == UNPARSABLE and cells.many_unread:
             text += f" ({cause(column, some)})"
         yield refused, f"{text}: {_consequence(becomes, left_out, refused)}"
 

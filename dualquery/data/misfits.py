@@ -11,13 +11,13 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from dualquery.data.encode import ABOVE, BELOW, CODES, MISSING, UNPARSABLE
+from dualquery.data.encode import ABOVE, BELOW, UNPARSABLE
+from dualquery.data.odd_cells import OddCells
 from dualquery.data.readers.dialect import has_decimal_comma
 from dualquery.data.schema.columns import Column, Numeric
 from dualquery.data.schema.dates import Dates
@@ -28,11 +28,6 @@ _log = logging.getLogger(__name__)
 FOR_YOU = "NOT PRIVATE, for the operator only"
 """How each line begins."""
 
-UNREAD = 0.02
-"""Part of a column's cells that may be unreadable without a word: as many as a draft takes for
-slips where all others are dates (`dualquery.data.seen_dates`). It is also the most by which they
-can move a share."""
-
 CLIPPED = 0.1
 """Part of a column's cells that may lie beyond one edge without a word. Nothing is lost there, and
 open ends such as "75 and older" are meant so; they hold a few percent. Where a tenth lies beyond an
@@ -41,24 +36,7 @@ edge, the edges may be in another unit."""
 _LOST = 0.5
 """From this part on, a column is called lost."""
 
-_EXAMPLES = 20
 _LONGEST = 40
-
-
-@dataclass
-class _Seen:
-    """What has been seen of a column."""
-
-    rows: int = 0
-    codes: NDArray[np.int64] = field(default_factory=lambda: np.zeros(CODES, np.int64))
-    """How many cells have each code that is no bit, at place ``-code``."""
-    unread: list[str] = field(default_factory=list)
-    """The first cells that could not be read."""
-
-    @property
-    def filled(self) -> int:
-        """Number of cells that hold something."""
-        return self.rows - int(self.codes[-MISSING])
 
 
 class Misfits:
@@ -74,7 +52,7 @@ class Misfits:
 
     def __init__(self, label: str, *, silent: bool = False) -> None:
         self._label = label
-        self._seen: dict[Column, _Seen] = {}
+        self._seen: dict[Column, OddCells] = {}
         self._told = silent
         self._lock = threading.Lock()
 
@@ -88,15 +66,8 @@ class Misfits:
         """Take in a block of a column (`dualquery.data.encode.Watch`)."""
         if self._told or not isinstance(column, Numeric | Dates):
             return
-        found = codes[odd]
-        counts = np.bincount(-found, minlength=CODES)
-        unread = odd[found == UNPARSABLE][:_EXAMPLES]
         with self._lock:
-            seen = self._seen.setdefault(column, _Seen())
-            seen.rows += len(codes)
-            seen.codes += counts
-            if len(unread) and len(seen.unread) < _EXAMPLES:
-                seen.unread += map(str, values.gather(unread).to_list())
+            self._seen.setdefault(column, OddCells()).see(values, codes, odd)
 
     def tell(self) -> None:
         """Log one line for each column where much does not fit; later passes say nothing."""
@@ -108,18 +79,18 @@ class Misfits:
                 _log.warning(f"{FOR_YOU}: {self._label}: {line}")
 
 
-def _lines(column: Column, seen: _Seen) -> Iterator[str]:
+def _lines(column: Column, seen: OddCells) -> Iterator[str]:
     """Say what of a column was not read as it stands, where that is much."""
     if not seen.filled:
         return
-    unread = int(seen.codes[-UNPARSABLE])
-    if unread > UNREAD * seen.filled:
+    if seen.many_unread:
+        unread, first = seen.count(UNPARSABLE), seen.first[UNPARSABLE]
         lost = "MOST OF THE COLUMN IS LOST: " if unread >= _LOST * seen.filled else ""
         kind = "dates" if isinstance(column, Dates) else "numbers"
         yield (
             f"column {column.name!r}: {lost}{unread:,} of {seen.filled:,} cells cannot be read as "
-            f"{kind} and count as missing, such as {shown(seen.unread[0])}; "
-            f"{cause(column, seen.unread)}"
+            f"{kind} and count as missing, such as {shown(first[0])}; "
+            f"{cause(column, first)}"
         )
     if not isinstance(column, Numeric):
         return
@@ -127,7 +98,7 @@ def _lines(column: Column, seen: _Seen) -> Iterator[str]:
         (BELOW, "below the first edge", column.edges[0]),
         (ABOVE, "above the last edge", column.edges[-1]),
     ):
-        clipped = int(seen.codes[-code])
+        clipped = seen.count(code)
         if clipped > CLIPPED * seen.filled:
             yield (
                 f"column {column.name!r}: {clipped:,} of {seen.filled:,} numbers lie {place}, "

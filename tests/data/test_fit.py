@@ -59,6 +59,21 @@ def test_what_does_not_fit_is_told_and_refused_where_reading_refuses_it(
         assert taken
 
 
+def test_many_unreadable_cells_are_many_of_those_that_hold_something(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """1 of 60 is no slip where 30 are missing: `load` tells it, and so does this."""
+    column = Numeric("c", EDGES, unparsable="missing", missing="category")
+    schema = TableSchema((column,), declared=True)
+    frame = pl.DataFrame({"c": ["5"] * 29 + ["1,5"] + [None] * 30})
+    assert show_fit(source_of(frame), schema)
+    assert "1 of 60 cells cannot be read as numbers" in caplog.messages[0]
+    assert "they have decimal commas: give --csv decimal=," in caplog.messages[0]
+    caplog.clear()
+    load(frame, schema)
+    assert "they have decimal commas: give --csv decimal=," in caplog.messages[0]
+
+
 def test_missing_cells_with_a_category_of_their_own_fit(caplog: pytest.LogCaptureFixture) -> None:
     schema = TableSchema((Numeric("c", EDGES, missing="category"),), declared=True)
     assert show_fit(source_of(pl.DataFrame({"c": ["5", None]})), schema)
