@@ -134,7 +134,8 @@ def release(
     wanted = BudgetRequest(epsilon=epsilon, delta=delta, **vars(guarantee))
     configured = with_records(configure(mechanism, options or {}), made.number, polish=made.polish)
     wanted.require_delta(configured)
-    for warning in weak_epsilon(epsilon):
+    told = weak_epsilon(epsilon)
+    for warning in told:
         _log.warning(warning)
     progress = run.progress
     if mechanism is None and configured.name != "auto":
@@ -179,7 +180,7 @@ def release(
         with count.cost_told():
             share, notes = wanted.resolve(configured, count)
             for warning in notes:
-                if warning not in weak_epsilon(epsilon):  # which was said before any draw
+                if warning not in told:
                     _log.warning(warning)
             notes = (*notes, *remarks)
             progress.phase("making the workload")

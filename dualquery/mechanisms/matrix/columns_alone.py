@@ -60,7 +60,7 @@ class Spreads:
     chance: float
 
     @property
-    def columns_may_do(self) -> bool:
+    def columns_are_nearer(self) -> bool:
         """Whether columns alone are nearer than everything if they are independent.
 
         A fit to everything then finds independent columns, with the noise of all that is measured.
@@ -152,7 +152,7 @@ def columns_may_do(task: Task, budget: Budget) -> bool:
     if workload.description.get("kind") == "target marginals":
         return False  # who names a target asks how it depends on the other columns
     try:
-        return public_spreads(task, budget).columns_may_do
+        return public_spreads(task, budget).columns_are_nearer
     except LackOfMemoryError:
         raise  # free memory depends on the private rows: it must not choose
     except BadInputError:
