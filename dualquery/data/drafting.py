@@ -232,6 +232,13 @@ def _few(profile: Profile) -> DraftedColumn:
     remark += _count_remark(profile) + _mark_remark(profile)
     if seen.words:
         remark += _rare_remark(profile) + _several_remark(profile)
+    elif profile.rare:
+        # Each number stays as it is: no more of them than buckets would be, and ranges and means
+        # of them can be asked all the same.
+        remark += (
+            f"; {profile.rare} in fewer than {FEW_ROWS} rows: keep what everybody knows to exist, "
+            "or, if they count or measure, put them into buckets (kind numeric)"
+        )
     return DraftedColumn(profile.name, column, remark + _missing_remark(profile))
 
 

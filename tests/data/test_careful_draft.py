@@ -245,6 +245,15 @@ def test_what_only_a_person_can_know_is_asked() -> None:
     assert "fewer than" not in found["wages"].remark + found["seconds"].remark
 
 
+def test_rare_numbers_among_few_are_pointed_out() -> None:
+    claims = np.repeat([0, 1, 2, 3, 5, 9, 60], [ROWS - 800, 500, 200, 70, 25, 3, 2])
+    found = draft(claims=claims, grade=np.arange(ROWS) % 6)
+    assert isinstance(found["claims"].column, Categorical)
+    assert "2 in fewer than 5 rows" in found["claims"].remark
+    assert "put them into buckets" in found["claims"].remark
+    assert found["grade"].remark == "its 6 values"
+
+
 def test_cells_with_several_answers_are_pointed_out() -> None:
     asked = ["R", "SQL", "Excel", "Julia", "Stata"]
     ticked = rng().random((ROWS, 5)) < 0.5
