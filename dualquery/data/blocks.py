@@ -198,9 +198,15 @@ def present_columns(source: TableSource, schema: TableSchema | ItemSchema) -> li
     known = set(present)
     for name in names:
         if name not in known:
+            title = ""
+            if len(present) == 1 < len(names):
+                title = (
+                    "; if this is a title, delete the lines above the names of the columns; if it "
+                    "is all of these names, say how they are separated with --csv delimiter="
+                )
             raise BadInputError(
                 f"{source.label}: there is no column {name!r}, which the schema {schema.name!r} "
-                f"describes; {suggest(name, present)}"
+                f"describes; {suggest(name, present)}{title}"
             )
     return names
 

@@ -17,6 +17,7 @@ from dualquery.data.draft import name_of, plain_column
 from dualquery.data.edges import fitting_edges
 from dualquery.data.hints import (
     are_seconds,
+    grouped_thousands,
     have_decimal_commas,
     names_counts,
     names_lists,
@@ -227,6 +228,9 @@ def _few(profile: Profile) -> DraftedColumn:
         remark = "one value only: leave it out if it cannot differ"
     if have_decimal_commas(seen.texts):
         remark += "; if they are numbers, say how they are written with --csv decimal=,"
+    remark += _grouped_remark(profile)
+    if any("\n" in text for text in seen.texts):
+        remark += "; a cell has several lines: is a quotation mark not closed where it should be?"
     if any(text != text.strip() for text in seen.texts):
         remark += "; some have spaces around them, which --csv spaces=trim leaves out"
     remark += _count_remark(profile) + _mark_remark(profile)
@@ -304,6 +308,7 @@ def _buckets(profile: Profile) -> DraftedColumn:
         remark += "; a few numbers that lie far beyond are clipped"
     if profile.may_be_codes:
         remark += "; if they are codes, list them as categories"
+    remark += _grouped_remark(profile)
     remark += _count_remark(profile) + _mark_remark(profile) + _seconds_remark(profile)
     if seen.words:
         shown = ", ".join(map(repr, sorted(seen.words)[:3]))
@@ -324,6 +329,14 @@ def _count_remark(profile: Profile) -> str:
     if names_weights(profile.name):
         return "; if each row counts by it, leave it out and give --weight and --max-weight"
     return ""
+
+
+def _grouped_remark(profile: Profile) -> str:
+    """Return a remark on numbers whose points may separate thousands."""
+    shown = grouped_thousands(profile.counts["value"])
+    if shown is None:
+        return ""
+    return f"; if {shown} is {shown.replace('.', '')}, say so with --csv decimal=,"
 
 
 def _rare_remark(profile: Profile) -> str:

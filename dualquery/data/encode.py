@@ -16,6 +16,7 @@ from dualquery.data.schema import dates
 from dualquery.data.schema.columns import Binary, Categorical, Column, Numeric
 from dualquery.data.schema.dates import Dates
 from dualquery.data.schema.items import ItemSchema
+from dualquery.data.schema.numbers import in_another_style
 from dualquery.data.schema.table import TableSchema
 from dualquery.runtime.errors import BadInputError, suggest
 
@@ -313,6 +314,8 @@ def _fault(column: Column, value: object, code: int) -> str:
             form = "ISO 8601, such as 2014-01-31" if column.format is None else column.format
             return f"{value!r} is not a date written as {form}; {fix}, or give its format"
         whole = isinstance(column, Numeric) and column.integer
+        if in_another_style(str(value), whole=whole):
+            fix = f"if commas stand before decimals, give --csv decimal=, ; else {fix}"
         return f"{value!r} is not {'a whole number' if whole else 'a number'}; {fix}"
     if isinstance(column, Numeric):
         return (

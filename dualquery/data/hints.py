@@ -31,6 +31,7 @@ _WEIGHTS = re.compile(r"(?i)(?:.*[_ .-])?(?:p?weights?|wgt|wt|fnlwgt|gewicht)")
 _SIGNS = re.compile(
     r"[-+(]?\s*[$€£¥]?\s*[-+]?(?:\d{1,3}(?:[.,'\s]\d{3})+|\d+)(?:[.,]\d*)?\s*(?:[%$€£¥)]|[A-Z]{3})?"
 )
+_GROUPED = re.compile(r"\s*(?:0|[-+]?[1-9]\d{0,2}(?:\.\d{3})*)\s*", re.ASCII)
 _DECIMAL_COMMA = re.compile(r"[-+]?[\d.]*,?\d+")
 _SINCE_1970 = (9e8, 2.2e9)
 """Seconds since 1970 of the years 1998 to 2039."""
@@ -79,6 +80,16 @@ def have_decimal_commas(texts: Iterable[str]) -> bool:
     return any("," in text for text in some) and all(
         _DECIMAL_COMMA.fullmatch(text.strip()) for text in some
     )
+
+
+def grouped_thousands(texts: Iterable[str]) -> str | None:
+    """Return the first of numbers with a point if each point may separate thousands; else None.
+
+    Three digits stand behind each, and none begins with 0: so 9.691 may be 9691.
+    """
+    some = _with_digits(texts)
+    with_point = [text for text in some if "." in text]
+    return min(with_point) if with_point and all(map(_GROUPED.fullmatch, some)) else None
 
 
 def _with_digits(texts: Iterable[str]) -> list[str]:

@@ -40,7 +40,7 @@ from dualquery.questions.syntax import (
     literals_of,
     print_question,
 )
-from dualquery.questions.unknown import why_not
+from dualquery.questions.unknown import value_in_need, why_not
 from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
@@ -143,7 +143,13 @@ def ask(question: Question, schema: Schema) -> AnyAsked:
     BadInputError
         If a column or value is unknown, a column has no numbers, or the question is too large.
     """
-    return _Compiler(question, schema).asked()
+    try:
+        return _Compiler(question, schema).asked()
+    except BadInputError:
+        meant = value_in_need(print_question(question), getattr(schema, "columns", ()))
+        if meant is not None:
+            raise BadInputError(meant) from None
+        raise
 
 
 class _Compiler:

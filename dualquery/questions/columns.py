@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from dualquery.data.schema.columns import Binary, Categorical, Column, Numeric
 from dualquery.data.schema.dates import Dates
 from dualquery.data.schema.named_bits import find_bit
-from dualquery.data.schema.numbers import NUMBER_RANGE, finite_number
+from dualquery.data.schema.numbers import NUMBER_RANGE, finite_number, in_another_style
 from dualquery.data.schema.within import listed, part_between
 from dualquery.questions.syntax import Among, Between, Comparison, Flag, Literals
 from dualquery.runtime.errors import BadInputError
@@ -340,6 +340,8 @@ def _number(column: Column, text: str) -> float:
         bit, _ = find_bit(column, text)
         if bit < column.buckets:
             return bit
+    if other := in_another_style(text, whole=isinstance(column, Numeric) and column.integer):
+        raise BadInputError(f"column {column.name!r}: {other}")
     found = finite_number(text)
     if found is None:
         raise BadInputError(

@@ -8,10 +8,10 @@ import re
 from collections.abc import Sequence
 
 from dualquery.data.schema.checks import MISSING_LABEL
-from dualquery.data.schema.columns import Column, Numeric
+from dualquery.data.schema.columns import Binary, Categorical, Column, Numeric
 from dualquery.data.schema.dates import Dates
 from dualquery.data.schema.named_bits import find_bit
-from dualquery.data.schema.numbers import finite_number
+from dualquery.data.schema.numbers import finite_number, in_another_style
 from dualquery.questions.syntax import Among, Between, Comparison, Literals, quoted
 from dualquery.runtime.errors import BadInputError
 
@@ -56,6 +56,29 @@ def in_quotation_marks(text: str, names: Sequence[str]) -> str:
     return re.sub(found, lambda at: quoted(at["name"]) if at["name"] else at[0], text)
 
 
+def value_in_need(text: str, columns: Sequence[Column]) -> str | None:
+    """Return that a value needs quotation marks if it stands in a question without; else None.
+
+    Parameters
+    ----------
+    text
+        The question, which was read and names what there is not.
+    columns
+        Those whose values may be meant.
+    """
+    for column in columns:
+        for value in column.codes if isinstance(column, Binary | Categorical) else ():
+            if quoted(value) == value or not re.search(rf'(?<![\w"]){re.escape(value)}', text):
+                continue
+            marked = '"' + value.replace('"', '""') + '"'
+            return (
+                f"column {column.name!r}: signs or words in the value {value!r} mean something "
+                f"else in a question; put it in double quotation marks: {quoted(column.name)}="
+                f"{marked}"
+            )
+    return None
+
+
 def _known(column: Column, value: str) -> bool:
     try:
         find_bit(column, value)
@@ -69,8 +92,11 @@ def _why(column: Column, value: str, missing_values: Sequence[str], ordered: boo
         return _missing(column, value)
     if isinstance(column, Dates):
         return _date(column, value)
+    if not isinstance(column, Numeric):
+        return None
     # A range may begin or end anywhere.
-    return None if ordered or not isinstance(column, Numeric) else _number(column, value)
+    other = in_another_style(value, whole=column.integer)
+    return other or (None if ordered else _number(column, value))
 
 
 def _missing(column: Column, value: str) -> str:

@@ -53,6 +53,22 @@ def refuse(data: object, message: str, schema: Schema | None = None, **options: 
         (b"\n30,Male,1\n", "t.csv: the first line is empty; a header is expected"),
         (b"age,sex,flag\n30,Male,1\n60,Female\n", "row 2 has 2 values, but 3 columns are expected"),
         (b"age,sex,flag\n3,Male,1,4\n", "row 1 has 4 values, but 3 columns are expected"),
+        (
+            b'age,sex,flag\n1,Male,1\n"2,Male,1\n',
+            "is a quotation mark in it, or just above it, not",
+        ),
+        (b"age,sex,flag\n3,5,Male,1\n", "(a separator within a value needs quotes)"),
+        (
+            b"People 2024\nage,sex,flag\n30,Male,1\n",
+            "there is no column 'age', which the schema 'people' describes; it must be one of "
+            "'People 2024'; if this is a title, delete the lines above the names of the columns",
+        ),
+        (
+            b"People 2024,,\nage,sex,flag\n30,Male,1\n",
+            "t.csv: the first line has 'People 2024' and else nothing; if that is a title, delete",
+        ),
+        (b"age,sex,flag\n3.500,Male,1\n", "'3.500' is not a whole number; if commas stand before"),
+        (b'age,sex,flag\n"3,5",Male,1\n', "'3,5' is not a whole number; if commas stand before"),
         (b"age,sex,flag\n30,M\xe4le,1\n", "t.csv: not UTF-8 text at line 2, byte 5"),
         (b"age,s\xe4x,flag\n30,Male,1\n", "t.csv: not UTF-8 text at line 1, byte 6"),
         (GOOD.encode("utf-16-le"), "t.csv: a NUL byte, so this is not UTF-8 text"),

@@ -245,6 +245,22 @@ def test_what_only_a_person_can_know_is_asked() -> None:
     assert "fewer than" not in found["wages"].remark + found["seconds"].remark
 
 
+def test_points_that_may_separate_thousands_and_cells_of_lines_are_pointed_out() -> None:
+    use = rng().integers(800, 20_000, ROWS)
+    found = draft(
+        use=[f"{each:,}".replace(",", ".") for each in use],
+        few=[("900", "1.200", "10.000")[i % 3] for i in range(ROWS)],
+        measured=[f"{each / 1000:.3f}" for each in rng().integers(1, 20_000, ROWS)],
+        short=[f"{each / 1000}" for each in use],
+        tariff=["Day", "Night\nDay", "Night"] * (ROWS // 3),
+    )
+    remarks = {name: each.remark for name, each in found.items()}
+    assert "say so with --csv decimal=," in remarks["use"]
+    assert "; if 1.200 is 1200, say so with --csv decimal=," in remarks["few"]
+    assert "decimal=," not in remarks["measured"] + remarks["short"]
+    assert "is a quotation mark not closed" in remarks["tariff"]
+
+
 def test_rare_numbers_among_few_are_pointed_out() -> None:
     claims = np.repeat([0, 1, 2, 3, 5, 9, 60], [ROWS - 800, 500, 200, 70, 25, 3, 2])
     found = draft(claims=claims, grade=np.arange(ROWS) % 6)

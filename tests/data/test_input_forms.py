@@ -202,6 +202,8 @@ FORMS: dict[str, Form] = {
         "t.parquet", saved_bytes(FRAME.write_parquet), csv="delimiter=;"
     ),
     "CSV with a row of more or fewer cells": file("t.csv", CSV + "one\n"),
+    "CSV with a title above its header": file("t.csv", "Towns\n" + CSV),
+    "CSV with a quotation mark that is not closed": file("t.csv", CSV + '"one,1\n'),
     "CSV with two columns of one name": file("t.csv", "a,a\n1,2\n"),
     "CSV whose first line is empty": file("t.csv", "\na,b\n1,2\n"),
     "CSV with a NUL byte": file("t.csv", b"a,b\n1,\0\n"),

@@ -286,6 +286,50 @@ def test_what_was_meant_is_said(text: str, message: str) -> None:
     assert message in str(told.value)
 
 
+TARIFFS = TableSchema(
+    (
+        Categorical("tariff", (("Day",), ("Night & Heat",), ("Flat, green",), ("1,5",))),
+        Numeric("price", (0.0, 20.0, 2000.0), outside="clip"),
+        Numeric("kwh", (0.0, 1000.0, 20_000.0), integer=True),
+    ),
+    declared=True,
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("tariff=Night & Heat", 'put it in double quotation marks: tariff="Night & Heat"'),
+        ("tariff!=Night & Heat & kwh>5000", 'in double quotation marks: tariff="Night & Heat"'),
+        ("tariff=Day & Heat", "there is no column 'Heat'"),
+        ("tariff=Night", "column 'tariff' has no value 'Night'; it must be one of"),
+        ("tariff in (Day, Flat, green)", 'marks: tariff="Flat, green"'),
+        ("price>12,50", "column 'price': 12,50 has a comma; write 12.50"),
+        ("price=12,50", "column 'price': 12,50 has a comma; write 12.50"),
+        ("price between 1.000,5 and 2000", "write decimals behind a point"),
+        ("price>1,000", "no sign between thousands"),
+        ("kwh>10.000", "column 'kwh': 10.000 may be 10000 or 10; write the one that you mean"),
+        ("kwh=10.000", "10.000 may be 10000 or 10"),
+        ("kwh in (5, 10.500)", "10.500 may be 10500 or 10.5"),
+        ("kwh<1.000.000", "1.000.000 has signs between thousands; write 1000000"),
+        ("price<50.000", "50.000 may be 50000 or 50"),
+    ],
+)
+def test_signs_of_the_language_and_numbers_of_another_country_are_told(
+    text: str, message: str
+) -> None:
+    with pytest.raises(BadInputError) as told:
+        ask(read_question(text, TARIFFS), TARIFFS)
+    assert message in str(told.value)
+
+
+@pytest.mark.parametrize(
+    "text", ["price>1.250", 'tariff="Night & Heat"', "tariff=1,5", "kwh>10.0", "price>0.500"]
+)
+def test_other_decimals_and_values_are_read(text: str) -> None:
+    ask(read_question(text, TARIFFS), TARIFFS)
+
+
 def test_what_is_proposed_is_read() -> None:
     assert ask(read_question('"Wait (min)">30', CLINIC), CLINIC).text == '"Wait (min)">30'
     shown = ask(read_question("Referrer=(missing)", CLINIC), CLINIC).text

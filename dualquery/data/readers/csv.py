@@ -109,6 +109,11 @@ class CsvSource:
             separator, names = self._separated()
         if not names:
             raise BadInputError(f"{self.label}: the first line is empty; a header is expected")
+        if names[1:] and names[0].strip() and not any(map(str.strip, names[1:])):
+            raise BadInputError(
+                f"{self.label}: the first line has {names[0]!r} and else nothing; if that is a "
+                "title, delete the lines above the names of the columns"
+            )
         spaces = self._encoded.spaces
         if spaces is None and names[1:] and all(name.startswith(" ") for name in names[1:]):
             _log.warning("%s: spaces around cells are left out, as the header has some", self.label)
@@ -203,9 +208,17 @@ class CsvSource:
         if ragged.first is not None:
             number, expected, found = ragged.first
             row = number - (self.header is None)
+            fix = "mend the row (a separator within a value needs quotes)"
+            if self.header is None and expected == 1:
+                fix = (
+                    f"the first line is {self._names[0]!r}: if that is a title, delete the lines "
+                    "above the names of the columns"
+                )
+            elif found < expected:
+                fix = "mend the row (is a quotation mark in it, or just above it, not closed?)"
             raise BadInputError(
-                f"{self.label}: row {row} has {found} values, but {expected} columns are expected; "
-                "mend the row (a separator within a value needs quotes)"
+                f"{self.label}: row {row} has {found} values, but {expected} columns are "
+                f"expected; {fix}"
             )
 
     def _not_utf8(self) -> BadInputError:

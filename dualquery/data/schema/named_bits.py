@@ -9,7 +9,7 @@ import numpy as np
 from dualquery.data.schema.checks import MISSING_LABEL, OTHER_LABEL
 from dualquery.data.schema.columns import Binary, Categorical, Column, Numeric
 from dualquery.data.schema.dates import Dates
-from dualquery.data.schema.numbers import NUMBER_RANGE, finite_number
+from dualquery.data.schema.numbers import NUMBER_RANGE, finite_number, in_another_style
 from dualquery.runtime.errors import BadInputError, suggest
 
 
@@ -70,6 +70,8 @@ def _bucket(column: Numeric, value: str) -> int | None:
     if ends := NUMBER_RANGE.fullmatch(value):
         return _bucket_between(column, float(ends[1]), float(ends[2]))
     number = finite_number(value)
+    if in_another_style(value, whole=column.integer):
+        return None
     if number is None or not column.edges[0] <= number <= column.edges[-1]:
         return None
     if column.integer and not number.is_integer():
