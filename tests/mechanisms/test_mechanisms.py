@@ -42,7 +42,7 @@ MWEM_TRACE = frozenset(
 SAMPLED_TRACE = frozenset(
     {"round", "query", "answer_before", "measured", "residual", "steps", "seconds"}
 )
-MATRIX_TRACE = frozenset({"pull", "error", "chosen"})
+MATRIX_TRACE = frozenset({"trust"})
 STAGES_TRACE = frozenset({"stage", "columns", "products", "weighed", "queries"})
 LOOKS_AT_NOTHING = frozenset({"uniform", "zero"})
 UNMEASURED = LOOKS_AT_NOTHING | {"dualquery", "smalldb", "randomized-response"}

@@ -21,6 +21,7 @@ from dualquery.mechanisms.baselines.product import product_answers
 from dualquery.mechanisms.matrix.columns import spread_of_shares
 from dualquery.mechanisms.matrix.departures import products_of_others
 from dualquery.mechanisms.matrix.expansion import chances_of_literals, literals_of
+from dualquery.mechanisms.matrix.outliers import chance_by_noise
 from dualquery.mechanisms.matrix.product_terms import ProductTerms
 from dualquery.queries.conjunctions import Workload
 
@@ -29,17 +30,23 @@ Float64 = NDArray[np.float64]
 _HALF = 0.5
 """By how much each further literal lessens the departure of a pair (`estimates.independence`)."""
 
-_STRENGTHS = np.array([0.0, 0.125, 0.25, 0.5, 1.0, 2.0, 4.0])
+_STRENGTHS = np.array([0.0, 0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0])
 """Standard deviations that departures may have, in units of the expected ones."""
 
 _PRIOR = 1.0 / (1.0 + (_STRENGTHS / 0.25) ** 2)
 _PRIOR /= _PRIOR.sum()
 """Chances of these before anything is measured: most columns hardly depend on each other."""
 
-_APART, _ROUNDS = 0.1, 30
-"""Part of `_PRIOR` that the search for the pairs' prior starts from, the rest being what they say
-if all are of one strength; and its rounds. More of both would find in weak noise whatever it
-allows."""
+_APART, _ROUNDS = 0.1, 100
+"""Part of `_PRIOR` that the search for the departures' prior starts from, the rest being what they
+say if all are of one strength; and its rounds. A larger part would find in weak noise whatever it
+allows; with fewer rounds few large departures among many are not told from one strength of all."""
+
+_BY_NOISE = 0.05
+"""Chance, at most, that one strength of all departures leaves single ones that stand out so."""
+
+_TOLD = 1 << 15
+"""Departures that tell the prior, at most: more would say the same."""
 
 
 @dataclass(frozen=True)
@@ -124,7 +131,7 @@ def spread_of_product_fit(
     each weighed by how much it changes with the share (its Fisher information), as if all other
     shares were known.
     """
-    means, slopes = _factors(products, chances)
+    means, slopes = factors_of(products, chances)
     told = (slopes * products_of_others(means) / deviations[:, None]) ** 2
     present = products.bits >= 0
     information = np.bincount(products.bits[present], told[present], len(chances))
@@ -182,7 +189,7 @@ class Pairs:
             float64, shape ``(bits,)``: the shares of 1s, and what they may be off.
         """
         bits = products.bits[:, :2].astype(np.int64)
-        means, slopes = (values[:, :2] for values in _factors(products, chances))
+        means, slopes = (values[:, :2] for values in factors_of(products, chances))
         off = products_of_others(means) * slopes * uncertain[bits]
         spread = np.sqrt(chances * (1.0 - chances))[bits].prod(axis=1)
         slope = slopes.prod(axis=1)
@@ -207,27 +214,7 @@ class Pairs:
 
     @cached_property
     def _posterior(self) -> tuple[Float64, Float64]:
-        """The posterior means of the departures, and those of their squares.
-
-        The prior is a mixture of normal distributions around 0, as in `departures`. It is told by
-        the pairs, but only as far as they demand: a search from what is likely, stopped early.
-        """
-        signal = np.outer(_STRENGTHS**2, self.expected**2)
-        total = signal + self.variances
-        logs = -0.5 * (np.log(total) + self.apart**2 / total)
-        likelihood = np.exp(logs - logs.max(axis=0))
-        of_all = logs.sum(axis=1)
-        alike = _PRIOR * np.exp(of_all - of_all.max())
-        prior = (1.0 - _APART) * alike / alike.sum() + _APART * _PRIOR
-        for _ in range(_ROUNDS):
-            own = prior[:, None] * likelihood
-            prior = (own / own.sum(axis=0)).mean(axis=1)
-        weights = prior[:, None] * likelihood
-        weights /= weights.sum(axis=0)
-        kept = signal / total
-        means = (weights * kept).sum(axis=0) * self.apart
-        squares = kept * self.variances + (kept * self.apart) ** 2
-        return means, (weights * squares).sum(axis=0)
+        return posterior(self.apart, self.expected, self.variances)
 
     @property
     def departures(self) -> Float64:
@@ -272,13 +259,71 @@ class Pairs:
         return np.clip(answers, 0.0, 1.0)
 
 
+def posterior(apart: Float64, expected: Float64, variances: Float64) -> tuple[Float64, Float64]:
+    """Return the posterior means of departures from independence, and those of their squares.
+
+    The prior is a mixture of normal distributions around 0, as in `departures`. The noisy
+    departures tell it (`_prior_of`).
+
+    Parameters
+    ----------
+    apart, expected, variances
+        float64, shape ``(p,)``: noisy departures, how large each is expected to be, as a standard
+        deviation, and the variance of its noise.
+    """
+    some = slice(None, None, -(-len(apart) // _TOLD) or 1)
+    prior = _prior_of(apart[some], expected[some], variances[some])
+    signal = np.outer(_STRENGTHS**2, expected**2)
+    total = signal + variances
+    weights = prior[:, None] * _likelihood(_logarithms(apart, total))
+    weights /= weights.sum(axis=0)
+    kept = signal / total
+    means = (weights * kept).sum(axis=0) * apart
+    squares = (weights * (kept * variances + (kept * apart) ** 2)).sum(axis=0)
+    return means, squares
+
+
+def _prior_of(apart: Float64, expected: Float64, variances: Float64) -> Float64:
+    """Return the chances of `_STRENGTHS` that some departures tell; parameters as of `posterior`.
+
+    All are of one strength, unless single ones stand out of what noise and that strength explain.
+    Were the largest of so many always believed to be more than that, the noise of each table's
+    largest would be.
+    """
+    total = np.outer(_STRENGTHS**2, expected**2) + variances
+    logs = _logarithms(apart, total)
+    of_all = logs.sum(axis=1)
+    alike: Float64 = _PRIOR * np.exp(of_all - of_all.max())
+    alike /= alike.sum()
+    if chance_by_noise(np.abs(apart) / np.sqrt(alike @ total)) > _BY_NOISE:
+        return alike
+    likelihood = _likelihood(logs)
+    prior: Float64 = (1.0 - _APART) * alike + _APART * _PRIOR
+    for _ in range(_ROUNDS):
+        own = prior[:, None] * likelihood
+        prior = (own / own.sum(axis=0)).mean(axis=1)
+    return prior
+
+
+def _logarithms(apart: Float64, total: Float64) -> Float64:
+    """Return logarithms of the likelihoods of departures with these variances."""
+    logs: Float64 = -0.5 * (np.log(total) + apart**2 / total)
+    return logs
+
+
+def _likelihood(logs: Float64) -> Float64:
+    """Return the likelihoods, up to a factor of each departure's own."""
+    likelihood: Float64 = np.exp(logs - logs.max(axis=0))
+    return likelihood
+
+
 def means_of_products(products: ProductTerms, chances: Float64) -> Float64:
     """Return the means of products under independent columns: float64, shape ``(f,)``."""
-    means: Float64 = _factors(products, chances)[0].prod(axis=1)
+    means: Float64 = factors_of(products, chances)[0].prod(axis=1)
     return means
 
 
-def _factors(products: ProductTerms, chances: Float64) -> tuple[Float64, Float64]:
+def factors_of(products: ProductTerms, chances: Float64) -> tuple[Float64, Float64]:
     """Return the means of products' factors, 1 for padding, and their slopes, 0 for padding.
 
     A factor's mean changes by its slope times what the share of its bit does. float64, ``(f, k)``.

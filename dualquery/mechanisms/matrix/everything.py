@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.estimates.independence import departures
+from dualquery.mechanisms.matrix.drawn import Drawn
 from dualquery.mechanisms.matrix.expansion import Expansion, chances_of_literals, literals_of
-from dualquery.mechanisms.matrix.fitting import Drawn
 from dualquery.mechanisms.matrix.looks import (
     Shares,
     by_precision,

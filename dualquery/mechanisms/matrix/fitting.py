@@ -1,25 +1,27 @@
-"""What is made of a noisy measurement: a mixture fitted to it, its answers and intervals.
+"""What is made of a noisy measurement: answers and a mixture to draw records from.
 
+Two estimates of the answers are made: those of a mixture fitted to the noisy means, and those of
+independent columns with as much of every departure as stands out (`shrinkage`). Noise that is held
+back from a trial of both says where between the two the answers are (`trials`): at the mixture's
+where something hidden ties many columns, at the others' where few pairs are tied, or none.
 Post-processing, all of it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.estimates.intervals import Intervals
-from dualquery.estimates.measurements import Measurements
+from dualquery.mechanisms.matrix.drawn import Drawn
 from dualquery.mechanisms.matrix.labels import with_labels
-from dualquery.mechanisms.matrix.measurement import Measurement
-from dualquery.mechanisms.matrix.mixture import MixtureFit
+from dualquery.mechanisms.matrix.mixture import Mixture, MixtureFit
 from dualquery.mechanisms.matrix.reach import move_near
-from dualquery.mechanisms.matrix.trials import Trials, choose_trial, with_larger
+from dualquery.mechanisms.matrix.shrinkage import drawn_to_independence
+from dualquery.mechanisms.matrix.trials import Halves, Trial, trust_in
 from dualquery.mechanisms.protocol import Session
 from dualquery.models.labelled import LabelledMixture
 from dualquery.models.mixture import ProductMixture
@@ -33,6 +35,13 @@ _COMPONENTS, _PULL = 100.0, 0.03
 
 _FEWEST, _MOST = 16, 256
 """Components, if the user does not say: a multiple of `_FEWEST`, which is one vector of numbers."""
+
+_PARTS = 3
+"""Fits at most: of what was measured, of a part of it that is shown to a trial, and for records."""
+
+_TRUSTED = 0.5
+"""Records are drawn from the mixture that is fitted to the noisy means if it is trusted by this
+much or more; else from one that is fitted to means drawn to independent columns."""
 
 _MOST_VALUES = 1 << 22
 """Bits times components, beyond which fits take minutes."""
@@ -48,50 +57,6 @@ STEPS = 2100
 """Gradient steps of a fit, at most."""
 
 
-@dataclass(frozen=True, eq=False)
-class Drawn:
-    """A measurement and what came of it.
-
-    Parameters
-    ----------
-    measurement
-        What was measured.
-    means, deviations
-        float64, shape ``(f,)``: its noisy means, and the standard deviations of their noise.
-    """
-
-    measurement: Measurement
-    means: Float64
-    deviations: Float64
-
-    @cached_property
-    def unbiased(self) -> Float64:
-        """The answers that the means determine."""
-        return self.measurement.answers(self.means)
-
-    @cached_property
-    def spread(self) -> Float64:
-        """Their standard deviations."""
-        return self.measurement.deviations(self.deviations)
-
-    def intervals(self, workload: Workload) -> Intervals:
-        """Return intervals of the true answers of the queries that were measured."""
-        measured = self.measurement
-        return Intervals.of_gaussian(
-            self.unbiased,
-            self.spread,
-            0.0,
-            1.0,
-            measured.basis,
-            measured.absent_row_answer,
-            measured.guesses(workload, self.means, self.deviations),
-        )
-
-    def kept(self) -> Measurements:
-        """Return what a release keeps of it."""
-        return self.measurement.kept(self.means, self.deviations)
-
-
 @dataclass(frozen=True)
 class Fitting:
     """How a mixture is fitted.
@@ -101,7 +66,7 @@ class Fitting:
     components, steps, pull
         Of `MixtureFit`.
     tried
-        Whether trials on the measurement may choose a larger pull.
+        Whether a trial on the measurement says how far to trust the fit; else all of it is.
     """
 
     components: int
@@ -132,7 +97,7 @@ class Fitted:
     model
         The mixture.
     trace
-        The trials, one entry each.
+        How far the mixture was trusted, if a trial said so.
     """
 
     answers: Float64
@@ -148,7 +113,7 @@ def fit_mixture(
     generator: np.random.Generator,
     session: Session,
 ) -> Fitted:
-    """Fit a mixture to noisy means and answer.
+    """Fit a mixture to noisy means, and answer.
 
     Parameters
     ----------
@@ -163,39 +128,72 @@ def fit_mixture(
     session
         Threads and progress.
     """
-    measured, products = known.measurement, known.measurement.products
-    fit = MixtureFit(
-        products,
-        known.means,
-        known.deviations,
-        fitting.components,
-        fitting.steps,
-        fitting.pull,
-    )
-    trials = Trials(fit, measured.answers, with_larger(fit.pull) if fitting.tried else ())
-    before, steps = trials.steps, trials.steps + fit.steps
-    # The fit draws the same numbers whether there were trials or not.
+    products, parts = known.measurement.products, _PARTS if fitting.tried else 1
+
+    def fitted_to(means: Float64, source: np.random.Generator, part: int) -> Mixture:
+        fit = MixtureFit(
+            products, means, known.deviations, fitting.components, fitting.steps, fitting.pull
+        )
+        told = part_of(session.progress, part * fit.steps, parts * fit.steps)
+        return fit.run(source, session.threads, told)
+
+    # The fit draws the same numbers whether there is a trial or not.
     (apart,) = generator.spawn(1)
-    tried = trials.run(apart, session.threads, part_of(session.progress, 0, steps))
-    chosen = choose_trial(tried) if tried else None
-    if chosen is not None:
-        fit = replace(fit, pull=chosen.pull)
-    mixture = fit.run(generator, session.threads, part_of(session.progress, before, steps))
-    fitted = measured.answers(mixture.means(products))
+    mixture = fitted_to(known.means, generator, 0)
+    fitted = mixture.means(products)
+    if fitting.tried:
+        halves = Halves.of(known.means, known.deviations, apart)
+        tried = fitted_to(halves.shown, apart, 1).means(products)
+        by_mixture = _Estimate.of(known, halves, tried, fitted)
+        tried = drawn_to_independence(products, halves.shown, halves.noise * known.deviations)
+        drawn = drawn_to_independence(products, known.means, known.deviations)
+        by_departures = _Estimate.of(known, halves, tried, drawn)
+        held_back = known.measurement.answers(halves.held_back)
+        trust = trust_in(by_mixture.tried, by_departures.tried, held_back)
+        answers = by_departures.answers + trust * (by_mixture.answers - by_departures.answers)
+        if trust < _TRUSTED:
+            mixture = fitted_to(drawn, generator, 2)
+        session.progress(parts * fitting.steps, parts * fitting.steps)
+    else:
+        unbiased, spread = known.unbiased, known.spread
+        answers, trust = move_near(known.measurement.answers(fitted), unbiased, spread), 1.0
     return Fitted(
-        answers=move_near(fitted, known.unbiased, known.spread, chosen),
+        answers=answers,
         model=with_labels(mixture.model(), workload, known.unbiased, known.spread, n, generator),
-        trace=tuple(
-            {"pull": trial.pull, "error": trial.error, "chosen": trial is chosen} for trial in tried
-        ),
+        trace=({"trust": trust},) if fitting.tried else (),
     )
+
+
+@dataclass(frozen=True, eq=False)
+class _Estimate:
+    """What one way to estimate the answers tells.
+
+    Parameters
+    ----------
+    tried, answers
+        float64, shape ``(m,)``: from the half that is shown, and from all that was measured; both
+        within reach of the noisy answers.
+    """
+
+    tried: Float64
+    answers: Float64
+
+    @staticmethod
+    def of(known: Drawn, halves: Halves, tried: Float64, means: Float64) -> _Estimate:
+        """Answer by the products' means, as estimated from the half that is shown and from all."""
+        answers = known.measurement.answers
+        trial = Trial(answers(tried), answers(halves.shown), answers(halves.held_back))
+        return _Estimate(
+            move_near(trial.answers, trial.shown, halves.noise * known.spread),
+            move_near(answers(means), known.unbiased, known.spread, trial),
+        )
 
 
 def signal_of(n: int, precision: float) -> float:
     """Return the cube root of signal over noise: 1 for thirty thousand rows at epsilon 1, or so.
 
     ``precision`` is sensitivity over scale. Components grow with it and the pull falls with its
-    square; trials on the measurement may choose a larger one. The powers, `_COMPONENTS` and `_PULL`
+    square. The powers, `_COMPONENTS` and `_PULL`
     were chosen by the errors of single runs on seven tables of 8,000 to 500,000 rows at epsilon 0.1
     to 5 (Adult, KDD99, plants, pumsb_star, mushroom, npm-deps, facebook-pages). Four times the pull
     costs up to a fifth of the mean error there.

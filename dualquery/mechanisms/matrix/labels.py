@@ -84,8 +84,8 @@ def with_labels(
     found = np.zeros(fit.shape)
     for size in _SIZES:
         found = fit.run(shown, penalty / size, changes, found)
-        trials.append(Trial(size, fit.means(found), shown, held_back))
-    size = choose_trial(trials).pull
+        trials.append(Trial(fit.means(found), shown, held_back))
+    size = _SIZES[choose_trial(trials)]
     found = fit.run(fit.shares(noisy), penalty / size, changes, found)
     return LabelledMixture(
         mixture.domain,

@@ -9,12 +9,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dualquery.estimates.expected import Estimate, ExpectedError, noise_error
+from dualquery.mechanisms.matrix.drawn import Drawn
 from dualquery.mechanisms.matrix.expansion import bytes_on_features
 from dualquery.mechanisms.matrix.fitting import (
     MAX_ERROR,
     MEAN_ERROR,
     STEPS,
-    Drawn,
     Fitting,
     fit_mixture,
 )
@@ -55,7 +55,7 @@ class MeasureAndFit(Details):
     deviation
         Root of the answers' mean variance, as a share of the rows.
     components, steps, pull
-        Of `MixtureFit`; 0 components for no fit. Trials may choose a larger pull.
+        Of `MixtureFit`; 0 components for no fit.
     records
         Number of synthetic records.
     """
@@ -104,8 +104,8 @@ class Matrix(Mechanism[MeasureAndFit]):
 
     pull: float | None = None
     """Part of a step by which components are drawn together, from 0 to 1: it keeps noise out. None
-    for what suits the measurement best, in trials on it (`trials`); the plan's is the least of
-    these then, and the trace says which was chosen."""
+    for what usually suits so many rows and so much noise; then a trial on the measurement says too
+    how far to trust the fit (`fitting`), and the trace has it."""
 
     steps: int = STEPS
     """Gradient steps of the fit, at most: it ends where noise explains what is left."""

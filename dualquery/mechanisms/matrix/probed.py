@@ -35,6 +35,7 @@ from dualquery.mechanisms.matrix.dependence import (
     spread_of_fit,
     spread_of_product_fit,
 )
+from dualquery.mechanisms.matrix.drawn import Drawn
 from dualquery.mechanisms.matrix.expansion import (
     MOST_LITERALS,
     Expansion,
@@ -43,7 +44,6 @@ from dualquery.mechanisms.matrix.expansion import (
 from dualquery.mechanisms.matrix.fitting import (
     MAX_ERROR,
     MEAN_ERROR,
-    Drawn,
     Fitting,
     fit_mixture,
 )

@@ -12,6 +12,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from dualquery.mechanisms.matrix.outliers import expected_beyond
 from dualquery.mechanisms.matrix.trials import Trial
 
 Float64 = NDArray[np.float64]
@@ -87,10 +88,8 @@ def by_outliers(distances: Float64) -> float:
         deviations of the noise. Groups would each have false outliers of their own, so all answers
         are judged at once.
     """
-    from scipy.special import erfc
-
     falling = np.sort(distances)[::-1]
-    by_chance = len(falling) * erfc(falling / math.sqrt(2.0)) / np.arange(1, len(falling) + 1)
+    by_chance = expected_beyond(falling)
     if by_chance.min() > _BY_NOISE:
         return float(falling[0])
     return min(float(falling[np.flatnonzero(by_chance <= _FALSE)[-1]]), _FURTHEST)

@@ -37,6 +37,7 @@ from dualquery.estimates.independence import CORRELATION
 from dualquery.estimates.measurements import CHOSEN, Measurements
 from dualquery.mechanisms.matrix.asked import asks_less, of_queries
 from dualquery.mechanisms.matrix.departures import Departures
+from dualquery.mechanisms.matrix.drawn import Drawn
 from dualquery.mechanisms.matrix.everything import (
     everything,
     tells_more,
@@ -45,7 +46,6 @@ from dualquery.mechanisms.matrix.everything import (
 )
 from dualquery.mechanisms.matrix.expansion import Expansion, bytes_on_features
 from dualquery.mechanisms.matrix.fitting import (
-    Drawn,
     Fitting,
     fit_mixture,
 )

@@ -9,50 +9,58 @@ which it was not fitted. All of it is post-processing of what was measured.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-
-from dualquery.mechanisms.matrix.mixture import MixtureFit
-from dualquery.runtime.progress import part_of
 
 Float64 = NDArray[np.float64]
 
 _HELD_BACK = 0.25
 """g^2: trials have (1 + g^2) times the noise variance."""
 
-_STEPS = 600
-"""Most gradient steps of a trial. After half as many, pulls cannot be told apart."""
-
-_FACTORS = (1.0, 2.0, 8.0)
-"""Pulls tried, in units of the first. Eight times the usual one leaves hardly more than independent
-columns."""
-
 _NEARER = 0.7
-"""The larger pull is chosen if its fit is nearer to what was held back by more than this part of
-the mean square between the two fits' answers. Of two fits about as good, the one with less pull has
-the smaller largest error, as was seen on msweb."""
+"""A later trial is chosen if it is nearer to what was held back by more than this part of the mean
+square between the two trials' answers."""
+
+
+@dataclass(frozen=True, eq=False)
+class Halves:
+    """Two measurements of the same, with independent noise, made of one.
+
+    Parameters
+    ----------
+    shown, held_back
+        float64, shape ``(f,)``: their means. The second has far more noise.
+    noise
+        Standard deviation of the first one's noise, in those of the noise that was split.
+    """
+
+    shown: Float64
+    held_back: Float64
+    noise: float
+
+    @staticmethod
+    def of(noisy: Float64, deviations: Float64, generator: np.random.Generator) -> Halves:
+        """Split a measurement; parameters as of `split`."""
+        return Halves(*split(noisy, deviations, generator), (1.0 + _HELD_BACK) ** 0.5)
 
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """A pull, and the answers of a short fit with it.
+    """Answers that were estimated from a part of what was measured.
 
     Parameters
     ----------
-    pull
-        The pull.
     answers
         float64, shape ``(m,)``.
     shown, held_back
-        float64, shape ``(m,)``: the unbiased answers of what the trial was fitted to, and those of
-        what was held back from it. The same arrays in all trials.
+        float64, shape ``(m,)``: the unbiased answers of what they were estimated from, and those of
+        what was held back. The same arrays in all trials.
     """
 
-    pull: float
     answers: Float64
     shown: Float64
     held_back: Float64
@@ -84,69 +92,39 @@ class Trial:
         return optimism
 
 
-@dataclass(frozen=True, eq=False)
-class Trials:
-    """Short fits of a mixture whose components are drawn together more or less.
+def choose_trial(trials: Sequence[Trial]) -> int:
+    """Return the place of the first trial, or of a later one that is clearly nearer to what was
+    held back.
+
+    The differences of errors are free of the noise they have in common. Were one of two trials the
+    truth, the errors would differ by the whole mean square between them.
+    """
+    chosen = 0
+    for place, trial in enumerate(trials):
+        nearer = trials[chosen].error - trial.error
+        if nearer > _NEARER * _mean_square(trials[chosen].answers - trial.answers):
+            chosen = place
+    return chosen
+
+
+def trust_in(estimate: Float64, other: Float64, held_back: Float64) -> float:
+    """Return where between two estimates of answers the answers lie: 0 at the other, 1 at the one.
+
+    By least squares (stacking: Wolpert, "Stacked generalization", Neural Networks 5, 1992). All
+    answers tell one number, so hardly any noise is in it.
 
     Parameters
     ----------
-    fit
-        The fit to be made in the end.
-    answers
-        Linear function from the means of what was measured to the answers of the queries.
-    pulls
-        The pulls to try, the least first.
+    estimate, other
+        float64, shape ``(m,)``: both from the half that was shown.
+    held_back
+        float64, shape ``(m,)``: unbiased answers of the other half.
     """
-
-    fit: MixtureFit
-    answers: Callable[[Float64], Float64]
-    pulls: Sequence[float]
-
-    @property
-    def steps(self) -> int:
-        """Gradient steps of all trials."""
-        return len(self.pulls) * self._steps
-
-    @property
-    def _steps(self) -> int:
-        return min(_STEPS, self.fit.steps)
-
-    def run(
-        self, generator: np.random.Generator, threads: int, progress: Callable[[int, int], None]
-    ) -> tuple[Trial, ...]:
-        """Make the trials, if any; ``progress`` counts the steps of all."""
-        if not self.pulls:
-            return ()
-        shown, held_back = split(self.fit.targets, self.fit.deviations, generator)
-        unbiased = self.answers(shown), self.answers(held_back)
-        start = int(generator.integers(2**63))  # the same disturbance for all
-        trials = []
-        for number, pull in enumerate(self.pulls):
-            trial = replace(self.fit, targets=shown, pull=pull, steps=self._steps)
-            told = part_of(progress, number * self._steps, self.steps)
-            mixture = trial.run(np.random.default_rng(start), threads, told)
-            answers = self.answers(mixture.means(self.fit.products))
-            trials.append(Trial(pull, answers, *unbiased))
-        return tuple(trials)
-
-
-def with_larger(pull: float) -> Sequence[float]:
-    """Return a pull and larger ones to try, or none if it is the largest already."""
-    pulls = sorted({min(factor * pull, 1.0) for factor in _FACTORS})
-    return pulls if len(pulls) > 1 else ()
-
-
-def choose_trial(trials: Sequence[Trial]) -> Trial:
-    """Return the first trial, or a later one that is clearly nearer to what was held back.
-
-    The differences of errors are free of the noise they have in common. Were one of two fits the
-    truth, the errors would differ by the whole mean square between them.
-    """
-    chosen = trials[0]
-    for trial in trials[1:]:
-        if chosen.error - trial.error > _NEARER * _mean_square(chosen.answers - trial.answers):
-            chosen = trial
-    return chosen
+    apart = estimate - other
+    square = float(apart @ apart)
+    if square == 0.0:
+        return 1.0
+    return min(max(float(apart @ (held_back - other)) / square, 0.0), 1.0)
 
 
 def _mean_square(values: Float64) -> float:

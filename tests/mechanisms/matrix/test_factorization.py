@@ -15,7 +15,7 @@ from dualquery.mechanisms.matrix.mechanism import Matrix
 from dualquery.mechanisms.matrix.mixture import MixtureFit, _Course
 from dualquery.mechanisms.matrix.product_terms import ProductTerms
 from dualquery.mechanisms.matrix.scales import FIT, plan_strategy, with_limit
-from dualquery.mechanisms.matrix.trials import Trials, choose_trial, split, with_larger
+from dualquery.mechanisms.matrix.trials import split, trust_in
 from dualquery.mechanisms.protocol import Budget, Session, Task
 from dualquery.privacy.events import GaussianNoise
 from dualquery.privacy.neighbours import RELATIONS, Neighbours
@@ -542,34 +542,44 @@ def test_halves_of_a_measurement_are_unbiased_and_independent() -> None:
     assert abs(np.corrcoef(shown / deviations, held_back / deviations)[0, 1]) < 0.011
 
 
-@pytest.mark.parametrize(("tied", "chosen"), [(False, 0.5), (True, 0.0625)])
-def test_trials_find_structure_if_there_is_some(tied: bool, chosen: float) -> None:
-    """Independent columns are best fitted with the largest pull, groups of equal ones not."""
+@pytest.mark.parametrize("tied", [False, True])
+def test_a_trial_says_how_far_to_trust_the_fit(tied: bool) -> None:
+    """Hardly where columns are independent; mostly where six kinds of rows differ in all of them.
+
+    Records follow the answers either way.
+    """
     generator = np.random.default_rng(3)
-    if tied:
-        records = np.repeat(generator.random((20_000, 3)) < 0.4, 4, axis=1)
-    else:
-        records = generator.random((20_000, 12)) < np.linspace(0.1, 0.9, 12)
-    expansion = Expansion.of(random_conjunctions(Domain.binary(12), 1_000, 3))
-    exact = values_on(expansion.features, records.astype(np.uint8)).mean(axis=0)
-    deviations = np.full(len(exact), 0.05)
-    noisy = exact + deviations * generator.standard_normal(len(exact))
-    fit = MixtureFit(
-        ProductTerms.of_features(expansion.features), noisy, deviations, 32, 300, pull=0.0625
+    domain, n = Domain(np.arange(0, 61, 6)), 20_000
+    kind = generator.integers(6, size=n) if tied else np.zeros(n, np.int64)
+    drawn = np.where(
+        generator.random((n, 10)) < 0.8, kind[:, None], generator.integers(6, size=(n, 10))
     )
-    trials = Trials(fit, expansion.answers, with_larger(fit.pull))
-    told: list[tuple[int, int]] = []
-    tried = trials.run(np.random.default_rng(4), 1, lambda *step: told.append(step))
-    assert [trial.pull for trial in tried] == [0.0625, 0.125, 0.5]
-    assert choose_trial(tried).pull == chosen
-    assert told == [(step, trials.steps) for step in range(1, 901)]
+    records = np.zeros((n, 60), np.uint8)
+    records[np.arange(n)[:, None], domain.offsets[:-1] + (drawn + np.arange(10)) % 6] = 1
+    mechanism, work = Matrix(), random_conjunctions(domain, 2_000, 3)
+    plan = mechanism.plan(Task(work, n), Budget(1.0, 1e-6))
+    curator = Curator(packed(records), work, plan.schedule, SeededRandomness(2))
+    outcome = mechanism.run(Task(work, n), plan, curator, Session(public_seed=1))
+    (line,) = outcome.trace
+    assert line["trust"] > 0.7 if tied else line["trust"] < 0.3
+    of_records = work.counts(packed(outcome.records), threads=1) / len(outcome.records)
+    assert np.abs(of_records - outcome.answers).mean() < 0.002
+    truth = work.counts(packed(records), threads=1) / n
+    assert np.abs(outcome.answers - truth).mean() < 0.002
+
+
+def test_trust_is_where_between_two_estimates_the_answers_lie() -> None:
+    generator = np.random.default_rng(4)
+    one, other = generator.random((2, 20_000))
+    for part, expected in ((-0.5, 0.0), (0.0, 0.0), (0.3, 0.3), (1.0, 1.0), (1.5, 1.0)):
+        held_back = other + part * (one - other) + 0.5 * generator.standard_normal(20_000)
+        # One standard error is .5 / sqrt(20,000 / 6) = .009.
+        assert trust_in(one, other, held_back) == pytest.approx(expected, abs=0.04)
+    assert trust_in(one, one, other) == 1.0
 
 
 @pytest.mark.parametrize("pull", [None, 0.25])
-def test_the_pull_chosen_is_the_one_that_is_fitted_with(
-    pull: float | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A given pull takes no trials; else the last fit has the chosen one, and the trace says so."""
+def test_a_given_pull_takes_no_trial(pull: float | None, monkeypatch: pytest.MonkeyPatch) -> None:
     fitted: list[tuple[float, int]] = []
     run = MixtureFit.run
 
@@ -589,26 +599,9 @@ def test_the_pull_chosen_is_the_one_that_is_fitted_with(
         assert fitted == [(pull, 700)]
         assert outcome.trace == ()
     else:
-        tried = [line["pull"] for line in outcome.trace]
-        chosen = [line["pull"] for line in outcome.trace if line["chosen"]]
-        assert fitted == [(one, 600) for one in tried] + [(chosen[0], 700)]
-        assert tried[0] == plan.parameters["pull"]
-
-
-def test_where_columns_are_independent_trials_mostly_choose_larger_pulls() -> None:
-    """They did in 69 of 100 draws: fewer than 9 of 20 have a chance of half a per cent."""
-    mechanism = Matrix(steps=700, components=4)
-    work = random_conjunctions(Domain.binary(8), 100, 3)
-    plan = mechanism.plan(Task(work, 3_000), Budget(1.0, 1e-6))
-    larger = 0
-    for seed in range(20):
-        records = np.random.default_rng(seed).random((3_000, 8)) < np.linspace(0.1, 0.9, 8)
-        randomness = SeededRandomness(seed)
-        curator = Curator(packed(records.astype(np.uint8)), work, plan.schedule, randomness)
-        outcome = mechanism.run(Task(work, 3_000), plan, curator, Session(public_seed=seed))
-        chosen = [line["pull"] for line in outcome.trace if line["chosen"]]
-        larger += chosen[0] > plan.parameters["pull"]
-    assert larger >= 9
+        # To all, to the half that is shown, and, if not trusted, for the records.
+        again = outcome.trace[0]["trust"] < 0.5
+        assert fitted == (2 + again) * [(plan.parameters["pull"], 700)]
 
 
 def test_queries_are_not_counted_where_features_are_measured() -> None:

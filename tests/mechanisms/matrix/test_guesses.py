@@ -9,8 +9,8 @@ from dualquery.data.domain import Domain
 from dualquery.estimates.guessed import Guesses
 from dualquery.estimates.independence import guesses_of
 from dualquery.mechanisms.matrix import guesses as module
+from dualquery.mechanisms.matrix.drawn import Drawn
 from dualquery.mechanisms.matrix.expansion import Expansion
-from dualquery.mechanisms.matrix.fitting import Drawn
 from dualquery.mechanisms.matrix.guesses import guesses_from
 from dualquery.mechanisms.matrix.measurement import FeatureMeasurement
 from dualquery.mechanisms.matrix.scales import ANSWERS, plan_strategy

@@ -8,7 +8,7 @@ import pytest
 from dualquery.data.domain import Domain
 from dualquery.mechanisms.baselines.independent import Independent
 from dualquery.mechanisms.matrix.columns import drawn_together, learned, plan_columns
-from dualquery.mechanisms.matrix.dependence import EXPECTED, Pairs, spread_of_departures
+from dualquery.mechanisms.matrix.dependence import EXPECTED, Pairs, posterior, spread_of_departures
 from dualquery.mechanisms.matrix.expansion import Expansion
 from dualquery.mechanisms.matrix.looks import Shares, scale_for
 from dualquery.mechanisms.matrix.mechanism import Matrix
@@ -133,12 +133,14 @@ def test_noisy_numbers_of_rows_leave_two_wide_columns_no_lower_end() -> None:
 
 
 def test_the_rows_decide() -> None:
-    """The same plan measures columns again of independent ones, everything of tied ones."""
+    """The same plan mostly measures columns again of independent ones, everything of tied ones."""
     work = random_conjunctions(MIXED, 400, 3)
     products = [
-        released(table(1_500, tied), work, 1.0)[0].trace[1]["products"] for tied in (0.0, 0.7)
+        [released(table(1_500, tied), work, 1.0, seed)[0].trace[1]["products"] for seed in range(6)]
+        for tied in (0.0, 0.7)
     ]
-    assert products[0] == 0 < products[1]
+    assert np.count_nonzero(products[0]) <= 1
+    assert np.count_nonzero(products[1]) == 6
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0])
@@ -199,6 +201,16 @@ def test_strength_is_found_in_noise() -> None:
     assert found[0] < 0.2
     assert found[1] == pytest.approx(0.25, abs=0.05)
     assert found[2] == pytest.approx(1.0, abs=0.05)
+
+
+def test_noise_alone_seldom_leaves_a_departure() -> None:
+    """In a twentieth of all draws: more than 5 of 40 have a chance of a percent and a half."""
+    kept = []
+    for seed in range(40):
+        noisy = np.random.default_rng(seed).standard_normal(20_000)
+        expected, variances = np.full(20_000, 0.4), np.ones(20_000)
+        kept.append(np.abs(posterior(noisy, expected, variances)[0]).max())
+    assert np.count_nonzero(np.array(kept) > 0.5) <= 5
 
 
 def test_the_resolution_is_the_spread_of_what_noise_alone_tells() -> None:

@@ -55,7 +55,7 @@ def test_noise_alone_seldom_moves_an_answer() -> None:
 def trial_of(fitted: Float64, unbiased: Float64, generator: np.random.Generator) -> Trial:
     """Return a trial of a fit that did not see the noise."""
     deviations = np.full(len(unbiased), DEVIATION)
-    return Trial(0.1, fitted, *split(unbiased, deviations, generator))
+    return Trial(fitted, *split(unbiased, deviations, generator))
 
 
 @pytest.mark.parametrize("part", [0.0, 0.5, 1.0])
@@ -64,7 +64,7 @@ def test_optimism_is_twice_the_covariance_with_what_was_shown(part: float) -> No
     generator = np.random.default_rng(1)
     truth, deviations = np.full(200_000, 0.3), np.full(200_000, DEVIATION)
     shown, held_back = split(truth, deviations, generator)
-    trial = Trial(0.1, truth + part * (shown - truth), shown, held_back)
+    trial = Trial(truth + part * (shown - truth), shown, held_back)
     optimism = trial.optimism(deviations) / DEVIATION**2
     off = 5.0 * optimism.std() / len(truth) ** 0.5
     assert optimism.mean() == pytest.approx(2.0 * part * 1.25, abs=off)
@@ -103,7 +103,7 @@ def test_a_fit_that_takes_over_noise_is_not_moved_to_it() -> None:
     deviations = np.full(len(truth), DEVIATION)
     unbiased = truth + DEVIATION * generator.standard_normal(len(truth))
     shown, held_back = split(unbiased, deviations, generator)
-    trial = Trial(0.1, truth + 0.1 * (shown - truth), shown, held_back)
+    trial = Trial(truth + 0.1 * (shown - truth), shown, held_back)
     fitted = truth + 0.1 * (unbiased - truth)
     moved = move_near(fitted, unbiased, deviations, trial)
     assert np.abs(moved - truth).mean() < 1.1 * np.abs(fitted - truth).mean()
@@ -111,5 +111,5 @@ def test_a_fit_that_takes_over_noise_is_not_moved_to_it() -> None:
 
 def test_answers_without_noise_are_kept() -> None:
     fitted, exact = np.array([0.2, 0.9]), np.array([0.25, 0.8])
-    for trial in (None, Trial(0.1, fitted, exact, exact)):
+    for trial in (None, Trial(fitted, exact, exact)):
         np.testing.assert_array_equal(move_near(fitted, exact, np.zeros(2), trial), exact)

@@ -11,9 +11,10 @@ from scipy.stats import binom
 from dualquery.data.domain import Domain
 from dualquery.mechanisms.matrix import staged
 from dualquery.mechanisms.matrix.departures import Departures
+from dualquery.mechanisms.matrix.drawn import Drawn
 from dualquery.mechanisms.matrix.everything import departures_of, everything, with_shares
 from dualquery.mechanisms.matrix.expansion import Expansion
-from dualquery.mechanisms.matrix.fitting import Drawn, Fitting
+from dualquery.mechanisms.matrix.fitting import Fitting
 from dualquery.mechanisms.matrix.looks import Shares, alike, scale_for, singles_of, worth_measuring
 from dualquery.mechanisms.matrix.shares import posterior
 from dualquery.mechanisms.matrix.staged import Staged
