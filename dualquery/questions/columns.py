@@ -30,14 +30,17 @@ Float64: TypeAlias = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Span:
-    """Numbers ``low <= x < high``; for a column of whole numbers both are whole, or infinite."""
+    """Numbers ``low <= x < high``; for a column of whole numbers both are whole, or infinite.
+
+    Of dates, the places of periods.
+    """
 
     low: float
     high: float
 
 
 Allowed: TypeAlias = frozenset[int] | tuple[Span, ...]
-"""What a literal allows: some values, or ranges of numbers."""
+"""What a literal allows: some values, or ranges."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,8 +56,8 @@ class Pieces:
     low, mean, high
         float64: the least, mean and largest number in it; NaN where there are no numbers.
     begins
-        float64: where it begins on the axis. That is ``low``, but for numbers beyond the edges, of
-        which ``low``, ``mean`` and ``high`` are the edge.
+        float64: where it begins on the axis that ranges are of. That is ``low``, but for numbers
+        beyond the edges, of which ``low``, ``mean`` and ``high`` are the edge; and for dates.
     """
 
     value: NDArray[np.int64]
@@ -130,9 +133,12 @@ class Pieces:
 
 def pieces_of(column: Column, literals: Iterable[Allowed]) -> Pieces:
     """Return the pieces that tell apart what literals allow of a column."""
+    if isinstance(column, Dates):
+        places, no_number = np.arange(column.bits), np.full(column.bits, np.nan)
+        begins = np.where(places < column.buckets, places, np.nan)
+        return Pieces(places, np.ones(column.bits), no_number, no_number, no_number, begins)
     if not isinstance(column, Numeric):
-        known = None if isinstance(column, Dates) else _text_numbers(column)
-        low, mean, high = known or np.full((3, values_of(column)), np.nan)
+        low, mean, high = _text_numbers(column) or np.full((3, values_of(column)), np.nan)
         return Pieces(np.arange(len(low)), np.ones(len(low)), low, mean, high, low)
     spans = [span for each in literals if isinstance(each, tuple) for span in each]
     cuts = sorted({end for span in spans for end in (span.low, span.high)})
@@ -270,9 +276,8 @@ def _ordered(column: Column, relation: str, number: float) -> Allowed:
         low, high = (-math.inf, at) if relation in ("<", "<=") else (at, math.inf)
         return (Span(low, high),)
     if isinstance(column, Dates):
-        return frozenset(
-            place for place in range(column.buckets) if _holds(relation, place, number)
-        )
+        at = number + (relation in ("<=", ">"))
+        return (Span(-math.inf, at) if relation in ("<", "<=") else Span(at, math.inf),)
     require_numbers(column, "order")
     numbers = _text_numbers(column)
     assert numbers is not None

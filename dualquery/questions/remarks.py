@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from dualquery.data.schema.columns import Column, Numeric
+from dualquery.data.schema.dates import Dates
 from dualquery.questions.beyond import beyond_edges
 from dualquery.questions.columns import Allowed, pieces_of
 
@@ -29,20 +30,25 @@ def on_cuts(column: Column, literals: Iterable[Allowed]) -> str:
 
 
 def on_what_lies_beyond(column: Column, literals: Iterable[Allowed]) -> str:
-    """Return a remark on numbers beyond the edges, if ranges tell them apart; else empty."""
+    """Return a remark on what lies beyond the edges, if ranges tell it apart; else empty."""
     below, above = beyond_edges(column, literals)
     if not below and not above:
         return ""
-    assert isinstance(column, Numeric)
-    sides = []
-    if below:
-        sides.append(f"below {column.edges[0]:g} are counted in {column.labels[0]}")
-    if above:
-        label = column.labels[column.buckets - 1]
-        sides.append(f"above {column.edges[-1]:g} are counted in {label}")
+    assert isinstance(column, Numeric | Dates)
+    first, last = column.labels[0], column.labels[column.buckets - 1]
+    if isinstance(column, Dates):
+        kind, sides = "dates", [f"before {first}", f"after {last}"]
+    else:
+        kind = "numbers"
+        sides = [f"below {column.edges[0]:g}", f"above {column.edges[-1]:g}"]
+    told = [
+        f"{side} are counted in {label}"
+        for there, side, label in zip((below, above), sides, (first, last), strict=True)
+        if there
+    ]
     return (
-        f"numbers of {column.name} {' and those '.join(sides)}; they may be any part of it, and "
-        "the interval allows for that"
+        f"{kind} of {column.name} {' and those '.join(told)}; they may be any part of it, and the "
+        "interval allows for that"
     )
 
 

@@ -502,3 +502,44 @@ def test_means_say_what_clipped_numbers_count_as() -> None:
     for text in ("mean(x)", "sum(x)", "median(x) given y<5"):
         remark = ask(read_question(text, CLIPPED), CLIPPED).remark
         assert "numbers of x below 0 count as 0, those above 20 as 20" in remark
+
+
+YEARS = Dates("day", "year", "2010-01-01", "2012-12-31", missing="category", outside="clip")
+
+
+@pytest.mark.parametrize(
+    ("text", "low", "likely", "high"),
+    [
+        ("day>2012", "0000", "0000", "0010"),
+        ("day<=2012", "1100", "1110", "1110"),
+        ("not day>2012", "1101", "1111", "1111"),
+        ("day<2010", "0000", "0000", "1000"),
+        ("day>=2010", "0110", "1110", "1110"),
+        ("day between 2011 and 2012", "0100", "0110", "0110"),
+        ("day>=2011", "0110", "0110", "0110"),
+        ("day=2012", "0010", "0010", "0010"),
+    ],
+)
+def test_dates_beyond_the_last_period_are_in_it_or_not(text, low, likely, high) -> None:
+    schema = TableSchema((YEARS, Binary("flag")), declared=True)
+    asked = ask(read_question(text, schema), schema)
+    assert isinstance(asked, Asked)
+    assert ("dates of day" in asked.remark) == (low != high)
+    cells = np.column_stack((np.arange(4), np.zeros(4, np.int64)))
+    forms = asked.numerator.low, asked.numerator.likely, asked.numerator.high
+    for form, weights in zip(forms, (low, likely, high), strict=True):
+        assert form.on_values(cells).tolist() == list(map(int, weights))
+    strict = TableSchema((replace(YEARS, outside="error"), Binary("flag")), declared=True)
+    certain = ask(read_question(text, strict), strict)
+    assert isinstance(certain, Asked)
+    assert certain.numerator.exact
+    assert certain.numerator.likely.on_values(cells).tolist() == list(map(int, likely))
+    assert certain.text == asked.text
+
+
+def test_no_month_lies_beyond_the_year() -> None:
+    month = Dates("month", "month of year", outside="clip")
+    schema = TableSchema((month, Binary("flag")), declared=True)
+    asked = ask(read_question("month<=December", schema), schema)
+    assert isinstance(asked, Asked)
+    assert asked.numerator.exact
