@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.data.schema.columns import Binary, Column, Numeric
-from dualquery.data.schema.dates import Dates
+from dualquery.data.schema.columns import Column, Numeric
 from dualquery.data.schema.within import quantile_between
+from dualquery.questions.as_literals import same_conjunctions
 from dualquery.questions.beyond import opened
 from dualquery.questions.boxes import MOST_LITERALS, Box, boxes_of
-from dualquery.questions.columns import (
-    Allowed,
-    allowed_by,
-    ends_of_range,
-    period_of,
-    pieces_of,
-    require_numbers,
-)
+from dualquery.questions.canonical import canonical
+from dualquery.questions.columns import Allowed, Named, allowed_by, pieces_of, require_numbers
 from dualquery.questions.forms import Bounds, LinearForm
 from dualquery.questions.remarks import on_clipped_numbers, on_cuts, on_what_lies_beyond
 from dualquery.questions.syntax import (
@@ -29,13 +23,8 @@ from dualquery.questions.syntax import (
     SHARE,
     SUM,
     And,
-    Between,
-    Comparison,
     Condition,
-    Flag,
     Literals,
-    Not,
-    Or,
     Question,
     literals_of,
     print_question,
@@ -163,7 +152,7 @@ class _Compiler:
                 f"a question of {len(literals)} conditions; at most {MOST_LITERALS} are possible, "
                 "a list of values behind 'in' counting as one"
             )
-        self.allowed: dict[Literals, tuple[int, Column, Allowed]] = {}
+        self.allowed: dict[Literals, Named] = {}
         for literal in literals:
             number, column = _column(schema, literal.column)
             try:
@@ -195,7 +184,7 @@ class _Compiler:
         if question.column:
             told.append(on_clipped_numbers(columns[self.target]))
         self.remark = "; ".join(filter(None, told))
-        self.question = self._canonical_question(question)
+        self.question = canonical(question, self.allowed)
         self.text = print_question(self.question)
         self.asks = question
 
@@ -209,7 +198,9 @@ class _Compiler:
         if asked.measure in (SHARE, COUNT):
             both = self._boxes(asked.condition, asked.given)
             if asked.given is None:
-                found = self._conjunctions(both)
+                found = same_conjunctions(
+                    asked.condition, both, self.allowed, self.pieces, self.domain
+                )
                 return self._asked(self._indicator(both), None, (0.0, 1.0), conjunctions=found)
             given = self._indicator(self._boxes(asked.given))
             return self._asked(self._indicator(both), given, (0.0, 1.0))
@@ -283,103 +274,12 @@ class _Compiler:
         joined = present[0] if len(present) == 1 else And(present)
         return boxes_of(joined, pieces, self.whole)
 
-    def _conjunctions(self, boxes: list[Box]) -> tuple[NDArray[np.int32], ...]:
-        """Return the literals of the condition as written, and of its only box, where there are."""
-        written, only = self._written(self.asks.condition), self._of_box(boxes)
-        found = (sorted(set(codes)) for codes in (written, only) if codes)
-        return tuple(np.array(codes, np.int32) for codes in found)
-
-    def _written(self, condition: Condition | None) -> list[int] | None:
-        """Return the codes of a conjunction of literals; None if the condition is no such thing."""
-        match condition:
-            case And(operands):
-                parts = [self._written(each) for each in operands]
-                return None if None in parts else [code for part in parts for code in part or ()]
-            case Not(Flag() as flag):
-                return [code ^ 1 for code in self._written(flag) or ()]
-            case Flag() | Comparison(_, "=" | "!=", _):
-                number, _, allowed = self.allowed[condition]
-                negated = isinstance(condition, Comparison) and condition.relation == "!="
-                if not isinstance(allowed, frozenset):
-                    return None
-                every = frozenset(self.pieces[number].value.tolist())
-                (value,) = every - allowed if negated else allowed
-                return [self._code(number, value) ^ negated]
-            case _:
-                return None
-
-    def _of_box(self, boxes: list[Box]) -> list[int] | None:
-        """Return the codes of a condition of one box with one value, or all but one, a column."""
-        if len(boxes) != 1:
-            return None
-        found = []
-        for number, allowed in boxes[0].items():
-            pieces = self.pieces[number]
-            negated = allowed.bit_count() > 1
-            one = pieces.every & ~allowed if negated else allowed
-            value = int(pieces.value[one.bit_length() - 1])
-            if one.bit_count() > 1 or np.count_nonzero(pieces.value == value) > 1:
-                return None
-            found.append(self._code(number, value) ^ negated)
-        return found
-
-    def _code(self, number: int, value: int) -> int:
-        """Return the code of a positive literal: a column has a value."""
-        first = int(self.domain.offsets[number])
-        binary = self.domain.sizes[number] == 1
-        return 2 * first + (value == 0) if binary else 2 * (first + value)
-
     def _with_number(self, boxes: list[Box]) -> list[Box]:
         """Return the parts of boxes in which the target is a number."""
         return _within(boxes, self.target, self.pieces[self.target].numbered)
 
     def _indicator(self, boxes: list[Box]) -> Bounds:
         return Bounds.of_boxes(boxes, self.pieces, self.domain)
-
-    def _canonical_question(self, question: Question) -> Question:
-        return replace(
-            question,
-            condition=self._canonical(question.condition),
-            given=self._canonical(question.given),
-        )
-
-    def _canonical(self, condition: Condition | None) -> Condition | None:
-        """Return a condition whose values are labels of the schema, and whose ranges say so."""
-        match condition:
-            case None:
-                return None
-            case Not(operand):
-                return Not(self._there(operand))
-            case And(operands):
-                return And(tuple(map(self._there, operands)))
-            case Or(operands):
-                return Or(tuple(map(self._there, operands)))
-            case Comparison(name, "=" | "!=" as relation, value):
-                _, column, allowed = self.allowed[condition]
-                if isinstance(column, Binary):
-                    return condition
-                if isinstance(allowed, tuple):
-                    return Between(name, *ends_of_range(value))
-                bit = allowed if relation == "=" else frozenset(range(column.bits)) - allowed
-                (value_bit,) = bit
-                return Comparison(name, relation, column.labels[value_bit])
-            case Comparison(name, relation, value):
-                _, column, _ = self.allowed[condition]
-                if isinstance(column, Dates):
-                    return Comparison(name, relation, period_of(column, value))
-                return condition
-            case Between(name, low, high):
-                _, column, _ = self.allowed[condition]
-                if isinstance(column, Dates):
-                    return Between(name, period_of(column, low), period_of(column, high))
-                return condition
-            case _:
-                return condition
-
-    def _there(self, condition: Condition) -> Condition:
-        found = self._canonical(condition)
-        assert found is not None
-        return found
 
 
 def _within(boxes: list[Box], column: int, pieces: int) -> list[Box]:

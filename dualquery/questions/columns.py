@@ -42,6 +42,9 @@ class Span:
 Allowed: TypeAlias = frozenset[int] | tuple[Span, ...]
 """What a literal allows: some values, or ranges."""
 
+Named: TypeAlias = tuple[int, Column, Allowed]
+"""The number of the column that a literal names, the column, and what the literal allows."""
+
 
 @dataclass(frozen=True, eq=False)
 class Pieces:
