@@ -135,7 +135,7 @@ def ask(question: Question, schema: Schema) -> AnyAsked:
     try:
         return _Compiler(question, schema).asked()
     except BadInputError:
-        meant = value_in_need(print_question(question), getattr(schema, "columns", ()))
+        meant = value_in_need(question, getattr(schema, "columns", ()))
         if meant is not None:
             raise BadInputError(meant) from None
         raise

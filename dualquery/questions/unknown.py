@@ -12,7 +12,16 @@ from dualquery.data.schema.columns import Binary, Categorical, Column, Numeric
 from dualquery.data.schema.dates import Dates
 from dualquery.data.schema.named_bits import find_bit
 from dualquery.data.schema.numbers import finite_number, in_another_style
-from dualquery.questions.syntax import Among, Between, Comparison, Literals, quoted
+from dualquery.questions.syntax import (
+    Among,
+    Between,
+    Comparison,
+    Literals,
+    Question,
+    literals_of,
+    print_question,
+    quoted,
+)
 from dualquery.runtime.errors import BadInputError
 
 _SIGNS = {"%Y": r"(?P<Y>\d{4})", "%m": r"(?P<m>\d{1,2})", "%d": r"(?P<d>\d{1,2})"}
@@ -56,19 +65,24 @@ def in_quotation_marks(text: str, names: Sequence[str]) -> str:
     return re.sub(found, lambda at: quoted(at["name"]) if at["name"] else at[0], text)
 
 
-def value_in_need(text: str, columns: Sequence[Column]) -> str | None:
-    """Return that a value needs quotation marks if it stands in a question without; else None.
+def value_in_need(question: Question, columns: Sequence[Column]) -> str | None:
+    """Return that a value needs quotation marks if it was read in pieces without; else None.
 
     Parameters
     ----------
-    text
-        The question, which was read and names what there is not.
+    question
+        The question, which names what there is not.
     columns
         Those whose values may be meant.
     """
+    text = print_question(question)
+    literals = (*literals_of(question.condition), *literals_of(question.given))
+    whole = {each.value for each in literals if isinstance(each, Comparison)}
     for column in columns:
         for value in column.codes if isinstance(column, Binary | Categorical) else ():
-            if quoted(value) == value or not re.search(rf'(?<![\w"]){re.escape(value)}', text):
+            if quoted(value) == value or value in whole:
+                continue
+            if not re.search(rf'(?<![\w"]){re.escape(value)}', text):
                 continue
             marked = '"' + value.replace('"', '""') + '"'
             return (
