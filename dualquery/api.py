@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import inspect
-import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -30,6 +29,7 @@ from dualquery.room.row_count import COUNT_SHARE, RowCount
 from dualquery.rules.reading import rules_of, without_absent
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.resources import check_memory, thread_count
+from dualquery.runtime.warned import privacy_log
 
 if TYPE_CHECKING:
     from dualquery.budgets.budget_file import BudgetFile
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from dualquery.queries.family import Queries
     from dualquery.releases.folder import Release
 
-_log = logging.getLogger(__name__)
 
 REPLACE_ONE = Neighbours.REPLACE_ONE.value
 AS_USUAL = Run()
@@ -136,7 +135,7 @@ def release(
     wanted.require_delta(configured)
     told = weak_epsilon(epsilon)
     for warning in told:
-        _log.warning(warning)
+        privacy_log.warning(warning)
     progress = run.progress
     if mechanism is None and configured.name != "auto":
         progress.note(f"mechanism {configured.name}, because it has the options that were given")
@@ -181,7 +180,7 @@ def release(
             share, notes = wanted.resolve(configured, count)
             for warning in notes:
                 if warning not in told:
-                    _log.warning(warning)
+                    privacy_log.warning(warning)
             notes = (*notes, *remarks)
             progress.phase("making the workload")
             frequent = request.frequent(data.schema, configured)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -10,11 +9,10 @@ from typing import TYPE_CHECKING, Any
 from dualquery.cli.options import mechanism_options
 from dualquery.cli.terminal import Terminal
 from dualquery.runtime.errors import BadInputError
+from dualquery.runtime.warned import privacy_log
 
 if TYPE_CHECKING:
     from dualquery.requests import WorkloadRequest
-
-_log = logging.getLogger(__name__)
 
 _TRIED = " as busy as it is now, by a trial on made-up rows; half or twice as long is possible"
 
@@ -37,6 +35,7 @@ def show_outlook(
         from dualquery.data.table import Table
         from dualquery.mechanisms.registry import configure, with_records
         from dualquery.outlook import outlook
+        from dualquery.privacy.statement import round_up
         from dualquery.requests import BudgetRequest
 
         progress.phase("planning")
@@ -57,7 +56,7 @@ def show_outlook(
             table, given["schema"], workload, configured, budget, rows, given["threads"]
         )
     for warning in found.notes:
-        _log.warning(warning)
+        privacy_log.warning(warning)
     terminal.emit(asdict(found))
     if terminal.machine:
         return
@@ -66,8 +65,8 @@ def show_outlook(
     lines = [
         f"{found.mechanism} would answer {found.queries:,} queries on {found.rows:,} rows of "
         f"{found.bits:,} bits{remark}",
-        f"cost: epsilon {found.epsilon:.6g}, delta {found.delta:.3g}, by the accountant "
-        f"{found.accountant}",
+        f"cost: epsilon {round_up(found.epsilon, 4)}, delta {round_up(found.delta, 3)}, by the "
+        f"accountant {found.accountant}",
         errors,
         found.memory.text(),
         time_text(found.seconds),

@@ -233,7 +233,9 @@ def release(
     as_json: Json = False,
     quiet: Annotated[
         bool,
-        _run("--quiet", "-q", help="Print errors only, and whether the release is not private."),
+        _run(
+            "--quiet", "-q", help="Print errors only, and what weakens the guarantee or voids it."
+        ),
     ] = False,
     verbose: Verbose = False,
 ) -> None:
@@ -280,6 +282,10 @@ def release(
         # Rows that are public need not be stated to a release, but to this.
         counted = given["neighbours"] == "replace-one"
         planned = {**given, "rows": None} if counted else given
+        if given["out"] is not None:
+            from dualquery.releases.reservation import require_free
+
+            require_free(given["out"])
         show_outlook(terminal, planned, check_options(planned), given["rows"])
         return
     if given["resume"] is None:

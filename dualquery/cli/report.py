@@ -11,6 +11,7 @@ from dualquery.cli.given_table import Csv, given_table
 from dualquery.cli.options import Quiet, ReleaseFolder, Threads
 from dualquery.cli.terminal import Terminal, set_threads
 from dualquery.runtime.errors import BadInputError
+from dualquery.runtime.whole_files import require_new, whole_file
 
 
 def report(
@@ -37,15 +38,15 @@ def report(
     """
     terminal = Terminal(quiet=quiet)
     set_threads(threads)
-    if out.exists():
-        raise BadInputError(f"{out} exists already; delete it, or name another file with --out")
+    if out.suffix.lower() not in (".html", ".htm"):
+        raise BadInputError(f"{out}: the page is HTML; name a file that ends in .html")
+    require_new(out)
     if out.resolve().is_relative_to(release.resolve()):
         raise BadInputError(f"{out} lies in the release's folder; name a place outside it")
     with terminal.progress() as progress:
         from dualquery.releases.evaluation import compare
         from dualquery.releases.folder import load_release
         from dualquery.report.page import report as page_of
-        from dualquery.runtime.whole_files import whole_file
 
         progress.phase("reading the release")
         loaded = load_release(release)

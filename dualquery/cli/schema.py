@@ -17,6 +17,7 @@ from dualquery.data.schema.columns import Binary
 from dualquery.data.schema.numbers import finite_number
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.escaping import terminal_line, terminal_text
+from dualquery.runtime.whole_files import require_new
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -103,8 +104,8 @@ def check(
         raise BadInputError("--with has something to say; leave --quiet out")
     terminal = Terminal(quiet=quiet)
     start_logging(verbose=False, quiet=quiet)
-    if out is not None and out.exists():
-        raise BadInputError(f"{out} exists already; delete it, or name another file with --out")
+    if out is not None:
+        _require_place(out)
 
     from dualquery.data.schema.files import load_schema, write_schema
     from dualquery.data.schema.table import TableSchema
@@ -177,8 +178,8 @@ def draft(
       dualquery schema survey.csv --out survey.json
     """
     terminal = Terminal(machine=out is None, quiet=quiet)
-    if out is not None and out.exists():
-        raise BadInputError(f"{out} exists already; delete it, or name another file with --out")
+    if out is not None:
+        _require_place(out)
     with given_table(table, csv) as rows, terminal.progress() as progress:
         from dualquery.data.blocks import choose_schema
         from dualquery.data.drafting import careful_draft
@@ -217,6 +218,13 @@ def draft(
         f"{len(drafted.column_names):,} columns, {drafted.domain.bits:,} bits: {state}; "
         f"written to [bold]{escape(str(out))}[/bold]"
     )
+
+
+def _require_place(out: Path) -> None:
+    """Refuse a file that cannot be made, or whose name says that it is no JSON."""
+    if out.suffix.lower() in (".toml", ".yaml", ".yml"):
+        raise BadInputError(f"{out}: schemas are written as JSON; name a file that ends in .json")
+    require_new(out)
 
 
 def _columns(found: TableSchema) -> Table:

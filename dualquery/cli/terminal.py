@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from dualquery.runtime.escaping import terminal_json, terminal_text
 from dualquery.runtime.explaining import explain_log
+from dualquery.runtime.warned import privacy_log
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -179,7 +180,9 @@ class _PlainLog(logging.Formatter):
 
 
 def start_logging(*, verbose: bool, quiet: bool, explain: bool = False) -> None:
-    """Send the log to stderr: warnings as a rule, everything if verbose, errors only if quiet."""
+    """Send the log to stderr: warnings as a rule, everything if verbose, if quiet errors and
+    what weakens a guarantee.
+    """
     level = logging.ERROR if quiet else logging.DEBUG if verbose else logging.WARNING
     handler = logging.StreamHandler(sys.stderr)
     where = "%(levelname)s %(name)s: " if verbose or explain else ""
@@ -187,6 +190,7 @@ def start_logging(*, verbose: bool, quiet: bool, explain: bool = False) -> None:
     logging.basicConfig(handlers=[handler])
     for package in PACKAGES:
         logging.getLogger(package).setLevel(level)
+    privacy_log.setLevel(min(level, logging.WARNING))  # however quiet
     # It tells times of passes over private rows: only if asked for.
     spoken = logging.INFO if explain else max(level, logging.WARNING)
     explain_log.setLevel(spoken)

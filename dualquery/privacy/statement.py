@@ -161,7 +161,7 @@ class PrivacyStatement:
         if self.condition is not None:
             opening = f"Conditional on {self.condition}, this release"
         first = (
-            f"{opening} is ({_round_up(self.epsilon)}, {_round_up(self.delta)})-differentially "
+            f"{opening} is ({round_up(self.epsilon)}, {round_up(self.delta)})-differentially "
             f"private (neighbours: {self.neighbours}; accountant: {self.accountant})."
         )
         return f"{first} {self.together}".rstrip()
@@ -176,10 +176,10 @@ class PrivacyStatement:
         return " ".join((self.guarantee(), *self.assumptions, *self.numerical_assumptions))
 
 
-def _round_up(value: float | None) -> str:
-    """Return ``value`` with six significant digits, never rounded down."""
+def round_up(value: float | None, digits: int = 6) -> str:
+    """Return ``value`` with so many significant digits, never rounded down."""
     if not value:
         return "0"
-    digits = 5 - math.floor(math.log10(value))
-    text = f"{value:.6g}"
-    return text if float(text) >= value else f"{value + 0.5 * 10.0**-digits:.6g}"
+    decimals = digits - 1 - math.floor(math.log10(value))
+    text = f"{value:.{digits}g}"
+    return text if float(text) >= value else f"{value + 0.5 * 10.0**-decimals:.{digits}g}"

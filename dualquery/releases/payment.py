@@ -6,7 +6,6 @@ to pay, and the release says that its guarantee adds up with those of others.
 
 from __future__ import annotations
 
-import logging
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,11 +19,11 @@ from dualquery.privacy.composition import Cost
 from dualquery.privacy.events import Event, pure_epsilon
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.runtime.errors import BadInputError
+from dualquery.runtime.warned import privacy_log
 
 if TYPE_CHECKING:
     from dualquery.privacy.statement import PrivacyStatement
 
-_log = logging.getLogger(__name__)
 
 ADD_UP = (
     "It was not charged to a budget file: with other releases about the same rows the epsilons and "
@@ -110,7 +109,7 @@ class Payment:
             charge, settled = claimed(charge, checkpoint)
         mark = mark_of(table)
         if is_new(mark, file.read()):
-            _log.warning(
+            privacy_log.warning(
                 "this table is none of those that %s was charged for. That is right if the data "
                 "set has grown or been corrected, or this is its next part; another data set needs "
                 "a budget file of its own",

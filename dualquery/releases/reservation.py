@@ -80,7 +80,7 @@ def reserve(path: str | Path) -> Iterator[Place]:
     target = Path(path)
     with contextlib.ExitStack() as undo:
         with _disk_errors(target):
-            _require_free(target)
+            require_free(target)
             for parent in reversed(target.parents):
                 if not parent.exists():
                     parent.mkdir()
@@ -111,7 +111,7 @@ def resume(
     """
     path = Path(checkpoint)
     target = path.with_name(path.name.removesuffix(SUFFIX)) if out is None else Path(out)
-    _require_free(target)
+    require_free(target)
     with unfinished_folder.take_over(path, no_other_copy=no_other_copy) as folder:
         yield Place(target, folder)
 
@@ -124,7 +124,8 @@ def unfinished_path(target: Path) -> Path:
     return target.with_name(name + SUFFIX)
 
 
-def _require_free(target: Path) -> None:
+def require_free(target: Path) -> None:
+    """Raise `BadInputError` if there is something at a release's place already."""
     if target.exists() or target.is_symlink():
         raise BadInputError(f"{target} exists already; name another folder with --out")
 

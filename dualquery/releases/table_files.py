@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.escaping import csv_cell
-from dualquery.runtime.whole_files import whole_file
+from dualquery.runtime.whole_files import require_new, whole_file
 
 if TYPE_CHECKING:
     import polars as pl
@@ -18,21 +18,18 @@ SUFFIXES = (".csv", ".parquet")
 
 
 def check_target(path: Path, suffixes: Sequence[str] = SUFFIXES) -> None:
-    """Refuse a file that exists, or of a format that is not written, before anything is drawn.
+    """Refuse a file that cannot be made, or of a format that is not written, before any work.
 
     ``suffixes`` are the ends of names that are written.
 
     Raises
     ------
     BadInputError
-        If so, or if its folder does not exist.
+        If so (see `require_new`).
     """
     if path.suffix not in suffixes:
         raise BadInputError(f"{path}: name a file that ends in {' or '.join(suffixes)}")
-    if path.exists() or path.is_symlink():
-        raise BadInputError(f"{path} exists already; delete it, or name another file with --out")
-    if not path.parent.is_dir():
-        raise BadInputError(f"{path}: there is no folder {path.parent}; make it first")
+    require_new(path)
 
 
 def write_frames(frames: Iterable[pl.DataFrame], path: Path) -> None:

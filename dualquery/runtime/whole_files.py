@@ -14,6 +14,20 @@ HIDDEN = ".dualquery-"
 """Begins the names of folders in which files are written before they are whole."""
 
 
+def require_new(path: Path) -> None:
+    """Refuse a file that ``--out`` cannot make, before any work is done for it.
+
+    Raises
+    ------
+    BadInputError
+        If there is something at ``path`` already, or no folder that it could be in.
+    """
+    if path.exists() or path.is_symlink():
+        raise BadInputError(f"{path} exists already; delete it, or name another file with --out")
+    if not path.parent.is_dir():
+        raise BadInputError(f"{path}: there is no folder {path.parent}; make it first")
+
+
 @contextmanager
 def whole_file(path: str | Path) -> Iterator[Path]:
     """Yield a place to write a file at; when the block ends well, it replaces ``path`` at once.

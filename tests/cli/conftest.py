@@ -41,7 +41,8 @@ Run = Callable[..., Done]
 @pytest.fixture(autouse=True)
 def levels_of_the_log() -> Iterator[None]:
     """Leave the log as it was: --quiet and --verbose set its levels for the whole process."""
-    loggers = [logging.getLogger(name) for name in (*terminal.PACKAGES, "dualquery.explain")]
+    own = ("dualquery.explain", "dualquery.privacy_warnings")
+    loggers = [logging.getLogger(name) for name in (*terminal.PACKAGES, *own)]
     before = [logger.level for logger in loggers]
     yield
     for logger, level in zip(loggers, before, strict=True):

@@ -51,6 +51,15 @@ def test_it_warns_of_a_weak_budget_as_the_release_does(table: Path, capsys, capl
     assert json.loads(capsys.readouterr().out)["notes"] == []
 
 
+def test_it_says_that_the_folder_exists_and_rounds_the_cost_up(table: Path, capsys) -> None:
+    asked = ["release", "p.parquet", "--schema", "s.json", "--queries", "50", "--dry-run"]
+    (table.parent / "r").mkdir()
+    assert main([*asked, "--out", "r"]) == 2
+    assert "r exists already; name another folder with --out" in capsys.readouterr().err
+    assert main([*asked, "--epsilon", ".001", "--mechanism", "gaussian"]) == 0
+    assert "cost: epsilon 0.001, delta 1.12e-05, by" in capsys.readouterr().out
+
+
 def test_nothing_is_made_or_charged(table: Path, capsys) -> None:
     before = sorted(table.parent.iterdir())
     assert main(["release", "p.parquet", "--schema", "s.json", "--dry-run"]) == 0

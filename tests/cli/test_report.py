@@ -26,14 +26,18 @@ def test_report_writes_a_page(dualquery, released, files, tmp_path) -> None:
     assert "Beside the truth" in (tmp_path / "t.html").read_text("utf-8")
 
 
-def test_report_refuses_bad_places(dualquery, released, here, tmp_path) -> None:
+def test_report_refuses_bad_places(dualquery, released, here, tmp_path, monkeypatch) -> None:
     taken = tmp_path / "taken.html"
     taken.write_text("mine")
     assert_refused(dualquery("report", released, "--out", taken), here, "exists already")
     inside = released / "r.html"
     assert_refused(dualquery("report", released, "--out", inside), here, "in the release's folder")
     nowhere = tmp_path / "no" / "r.html"
-    assert_refused(dualquery("report", released, "--out", nowhere), here, "cannot be written")
+    with monkeypatch.context() as patched:
+        patched.setattr("dualquery.releases.folder.load_release", None)  # nothing is read before
+        assert_refused(dualquery("report", released, "--out", nowhere), here, "there is no folder")
+        text = tmp_path / "r.txt"
+        assert_refused(dualquery("report", released, "--out", text), here, "ends in .html")
     other = tmp_path.parent / f"{tmp_path.name}.html"
     assert_refused(dualquery("report", tmp_path, "--out", other), here, "not a release folder")
     assert taken.read_text() == "mine"

@@ -41,7 +41,22 @@ def test_schema_leaves_existing_files_alone(dualquery, files, here) -> None:
     assert done.code == 2
     assert done.last.endswith("exists already; delete it, or name another file with --out")
     assert (here / "mine.json").read_text() == "mine"
-    assert dualquery("schema", files[0], "--out", here / "no" / "x.json").code == 2
+
+
+def test_a_place_that_cannot_be_is_refused_before_the_table_is_read(
+    dualquery, files, here, monkeypatch
+) -> None:
+    def read(*_arguments: object) -> None:
+        raise AssertionError("read")
+
+    monkeypatch.setattr("dualquery.data.drafting.see_columns", read)
+    monkeypatch.setattr("dualquery.data.schema.files.load_schema", read)
+    for words in ([files[0]], ["check", files[1]]):
+        done = dualquery("schema", *words, "--out", here / "no" / "x.json")
+        assert done.code == 2
+        assert done.last.endswith(f"there is no folder {here / 'no'}; make it first")
+        done = dualquery("schema", *words, "--out", "x.toml")
+        assert done.last.endswith("schemas are written as JSON; name a file that ends in .json")
 
 
 def test_schema_check_says_what_a_schema_means(dualquery, files, here, tmp_path) -> None:
