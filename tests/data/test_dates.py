@@ -98,6 +98,13 @@ def test_records_are_written_as_the_table_is_and_read_again(form: str) -> None:
     np.testing.assert_array_equal(again.dense_rows(0, len(records)), records)
 
 
+def test_the_last_date_there_is_can_be_in_a_bucket() -> None:
+    last = Dates("until", "decade", "1999-05-01", "9999-12-31").with_whole_periods()
+    assert (last.first, last.last) == ("1990-01-01", "9999-12-31")
+    drawn = last.draw(np.full(50, last.buckets - 1), np.random.default_rng(0))
+    assert str(drawn.min()) >= "9990-01-01"
+
+
 def test_a_format_that_does_not_tell_the_date_leaves_dates_as_they_are() -> None:
     early = Dates("seen", "decade", "1930-01-01", "2019-12-31", format="%d.%m.%y")
     assert early.written(early.draw(np.arange(9), np.random.default_rng(0))).dtype == pl.Date

@@ -151,11 +151,18 @@ class Dates:
         month = number * _MONTHS_OF_PERIOD[self.by]
         return datetime.date(1970 + month // 12, month % 12 + 1, 1)
 
+    def _end(self, number: int) -> datetime.date:
+        if self.by == "day":
+            return self._start(number)
+        after = (number + 1) * _MONTHS_OF_PERIOD[self.by]
+        if after >= 12 * (datetime.MAXYEAR + 1 - 1970):  # no date is later
+            return datetime.date.max
+        return self._start(number + 1) - datetime.timedelta(days=1)
+
     def with_whole_periods(self) -> Dates:
         """Return the column that begins and ends with the whole of its outermost buckets."""
         low, high = self._ends
-        last = self._start(high + 1) - datetime.timedelta(days=1)
-        return replace(self, first=self._start(low).isoformat(), last=last.isoformat())
+        return replace(self, first=self._start(low).isoformat(), last=self._end(high).isoformat())
 
     @property
     def buckets(self) -> int:
@@ -200,9 +207,11 @@ class Dates:
         The first bucket begins at ``first``, and the last one ends at ``last``.
         """
         low, high = self._ends
-        starts = [self._start(number).toordinal() - _EPOCH for number in range(low, high + 2)]
-        days = np.array(starts, np.int64)
-        begins, ends = days[:-1].copy(), days[1:] - 1
+        numbers = range(low, high + 1)
+        begins, ends = (
+            np.array([end(number).toordinal() - _EPOCH for number in numbers], np.int64)
+            for end in (self._start, self._end)
+        )
         begins[0], ends[-1] = (
             datetime.date.fromisoformat(text or "").toordinal() - _EPOCH
             for text in (self.first, self.last)
