@@ -47,6 +47,9 @@ _OPPOSITES = (("no", "yes"), ("n", "y"), ("false", "true"), ("f", "t"), ("off", 
 _LEAST_LISTED = 0.25
 """Categories are not worth their places where they name a smaller part of the rows than this."""
 
+_LAST_REAL_YEAR = 2199
+"""Later dates, such as 9999-12-31, usually say that something has no end."""
+
 _WELL_LISTED = 0.5
 """Where they name a smaller part than this, groups of them would say more."""
 
@@ -161,6 +164,11 @@ def _dates(profile: Profile) -> DraftedColumn | None:
         outside="clip",
         unparsable=unparsable,
     ).with_whole_periods()
+    if high.year > _LAST_REAL_YEAR:
+        remark += (
+            f"; {high.isoformat()} may stand for no end: name the latest real date as last, and "
+            "it falls in the last bucket"
+        )
     if slips:
         remark += f"; texts such as {', '.join(map(repr, slips))} count as missing"
     return DraftedColumn(profile.name, column, remark + _missing_remark(profile))

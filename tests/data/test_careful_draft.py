@@ -382,6 +382,14 @@ def test_dates_become_years_months_or_days() -> None:
     assert "may be the other way round" in found["either"].remark
 
 
+def test_a_date_that_stands_for_no_end_is_pointed_out() -> None:
+    start = datetime.date(2021, 5, 17)
+    days = [start + datetime.timedelta(days=i) for i in range(ROWS)]
+    found = draft(real=days, until=[datetime.date.max if i % 3 else days[i] for i in range(ROWS)])
+    assert "9999-12-31 may stand for no end" in found["until"].remark
+    assert "no end" not in found["real"].remark
+
+
 def test_amounts_of_few_values_get_buckets_and_codes_do_not() -> None:
     months = rng().choice([0, 1, 2, 3, 4, 5, 6, *range(8, 75, 3)], ROWS)
     often = np.where(np.isin(np.arange(31), [2, 4, 11, 14, 16, 21, 23]), 90, 5)
