@@ -11,8 +11,11 @@ Rastogi, Miklau and McGregor, "Optimizing linear counting queries under differen
 - `blocks`: sets of columns that are measured whole, by contrasts.
 - `scales`: which features get how much noise.
 - `measurement`: the features, or the queries themselves where these have less noise.
+- `drawn`: what came of it; `cells`: whole marginals that were measured, as features.
 - `product_terms`, `mixture`: a mixture of product distributions, fitted to what was measured;
-  `mixture_kernels`: its compiled loops; `trials`: how much structure a fit may have.
+  `mixture_kernels`: its compiled loops.
+- `shrinkage`: independent columns, moved by what stands out of the noise (`outliers`).
+- `fitting`: which of the two to trust how far (`trials`); `reach`: how far from what was measured.
 - `mechanism`: `matrix` of the shared protocol.
 - `staged`: the mechanism of that name, for thousands of binary columns (`width`); `shares`: shares
   of columns from noisy ones; `departures`: what was measured of departures from independence.

@@ -1,4 +1,4 @@
-"""A noisy measurement as it came out: unbiased answers, their spread and intervals.
+"""A noisy measurement as it came out: what it tells a fit, and intervals of the answers.
 
 Post-processing, all of it.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +15,54 @@ from numpy.typing import NDArray
 from dualquery.estimates.intervals import Intervals
 from dualquery.estimates.measurements import Measurements
 from dualquery.mechanisms.matrix.measurement import Measurement
+from dualquery.mechanisms.matrix.product_terms import ProductTerms
 from dualquery.queries.conjunctions import Workload
 
 Float64 = NDArray[np.float64]
+
+
+class Determining(Protocol):
+    """Products whose means determine the answers of all queries."""
+
+    @property
+    def products(self) -> ProductTerms:
+        """Return the products."""
+        ...
+
+    def answers(self, means: Float64) -> Float64:
+        """Return the answers that their means determine."""
+        ...
+
+    def deviations(self, deviations: Float64) -> Float64:
+        """Return the answers' standard deviations from those of the means."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """What noisy numbers tell of products that determine the answers.
+
+    Parameters
+    ----------
+    basis
+        The products.
+    means, deviations
+        float64, shape ``(f,)``: their noisy means, and the standard deviations of the noise.
+    """
+
+    basis: Determining
+    means: Float64
+    deviations: Float64
+
+    @cached_property
+    def unbiased(self) -> Float64:
+        """The answers that the means determine."""
+        return self.basis.answers(self.means)
+
+    @cached_property
+    def spread(self) -> Float64:
+        """Their standard deviations."""
+        return self.basis.deviations(self.deviations)
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,21 +82,24 @@ class Drawn:
     deviations: Float64
 
     @cached_property
+    def known(self) -> Known:
+        """What a fit learns from: what was measured, or the features that it tells of."""
+        cells = self.measurement.cells
+        if cells is None:
+            return Known(self.measurement, self.means, self.deviations)
+        return Known(cells, *cells.told_by(self.means, float(self.deviations[0])))
+
+    @cached_property
     def unbiased(self) -> Float64:
         """The answers that the means determine."""
         return self.measurement.answers(self.means)
-
-    @cached_property
-    def spread(self) -> Float64:
-        """Their standard deviations."""
-        return self.measurement.deviations(self.deviations)
 
     def intervals(self, workload: Workload) -> Intervals:
         """Return intervals of the true answers of the queries that were measured."""
         measured = self.measurement
         return Intervals.of_gaussian(
             self.unbiased,
-            self.spread,
+            self.measurement.deviations(self.deviations),
             0.0,
             1.0,
             measured.basis,

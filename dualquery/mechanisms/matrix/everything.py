@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.estimates.independence import departures
-from dualquery.mechanisms.matrix.drawn import Drawn
+from dualquery.mechanisms.matrix.drawn import Known
 from dualquery.mechanisms.matrix.expansion import Expansion, chances_of_literals, literals_of
 from dualquery.mechanisms.matrix.looks import (
     Shares,
@@ -124,17 +124,17 @@ def fullness(features: Features, looked: Features, shares: Float64) -> float:
     return float(np.sqrt(np.mean(found**2) / np.mean(largest**2)))
 
 
-def with_shares(drawn: Drawn, first: Shares) -> Drawn:
+def with_shares(known: Known, first: Shares) -> Known:
     """Return what a measurement of everything and earlier shares of the columns say together."""
-    features = drawn.measurement.products.bits
+    features = known.basis.products.bits
     alone = np.flatnonzero((features >= 0).sum(axis=1) == 1)
     at = first.places(features[alone, 0])
-    means, deviations = drawn.means.copy(), drawn.deviations.copy()
+    means, deviations = known.means.copy(), known.deviations.copy()
     # The sign of a share p is 1 - 2 p.
     means[alone], deviations[alone] = by_precision(
         means[alone], deviations[alone], 1.0 - 2.0 * first.values[at], 2.0 * first.deviations[at]
     )
-    return replace(drawn, means=means, deviations=deviations)
+    return replace(known, means=means, deviations=deviations)
 
 
 def with_others(model: ProductMixture, asked: NDArray[np.int32], shares: Float64) -> ProductMixture:

@@ -133,9 +133,9 @@ class Expansion:
         features = with_whole_sets(old.bits, old.domain)
         assert features.centred is not None
         owner, rows, factor = in_contrasts(
-            old.bits, features.centred[_places(old.bits, features)], old.domain
+            old.bits, features.centred[places_of(old.bits, features)], old.domain
         )
-        place = _places(rows, features)
+        place = places_of(rows, features)
         # Every term of a query becomes the terms of its feature.
         order = np.argsort(owner, kind="stable")
         count = np.bincount(owner, minlength=len(old))
@@ -208,8 +208,8 @@ class Expansion:
         return np.maximum(total, 0.0).astype(np.float64)
 
 
-def _places(terms: NDArray[np.int32], features: Features) -> NDArray[np.int64]:
-    """Return which features terms are; -1 for a term without factors."""
+def places_of(terms: NDArray[np.int32], features: Features) -> NDArray[np.int64]:
+    """Return which features terms are: int64, one each; -1 for a term without factors."""
     listed = features.bits
     first = first_occurrences(side_by_side(listed, terms), features.domain.bits)[len(listed) :]
     return np.where((terms >= 0).any(axis=1), first, -1)

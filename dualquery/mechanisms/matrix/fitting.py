@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.mechanisms.matrix.drawn import Drawn
+from dualquery.mechanisms.matrix.drawn import Known
 from dualquery.mechanisms.matrix.labels import with_labels
 from dualquery.mechanisms.matrix.mixture import Mixture, MixtureFit
 from dualquery.mechanisms.matrix.reach import move_near
@@ -106,7 +106,7 @@ class Fitted:
 
 
 def fit_mixture(
-    known: Drawn,
+    known: Known,
     fitting: Fitting,
     workload: Workload,
     n: int,
@@ -128,7 +128,7 @@ def fit_mixture(
     session
         Threads and progress.
     """
-    products, parts = known.measurement.products, _PARTS if fitting.tried else 1
+    products, parts = known.basis.products, _PARTS if fitting.tried else 1
 
     def fitted_to(means: Float64, source: np.random.Generator, part: int) -> Mixture:
         fit = MixtureFit(
@@ -148,7 +148,7 @@ def fit_mixture(
         tried = drawn_to_independence(products, halves.shown, halves.noise * known.deviations)
         drawn = drawn_to_independence(products, known.means, known.deviations)
         by_departures = _Estimate.of(known, halves, tried, drawn)
-        held_back = known.measurement.answers(halves.held_back)
+        held_back = known.basis.answers(halves.held_back)
         trust = trust_in(by_mixture.tried, by_departures.tried, held_back)
         answers = by_departures.answers + trust * (by_mixture.answers - by_departures.answers)
         if trust < _TRUSTED:
@@ -156,7 +156,7 @@ def fit_mixture(
         session.progress(parts * fitting.steps, parts * fitting.steps)
     else:
         unbiased, spread = known.unbiased, known.spread
-        answers, trust = move_near(known.measurement.answers(fitted), unbiased, spread), 1.0
+        answers, trust = move_near(known.basis.answers(fitted), unbiased, spread), 1.0
     return Fitted(
         answers=answers,
         model=with_labels(mixture.model(), workload, known.unbiased, known.spread, n, generator),
@@ -179,9 +179,9 @@ class _Estimate:
     answers: Float64
 
     @staticmethod
-    def of(known: Drawn, halves: Halves, tried: Float64, means: Float64) -> _Estimate:
+    def of(known: Known, halves: Halves, tried: Float64, means: Float64) -> _Estimate:
         """Answer by the products' means, as estimated from the half that is shown and from all."""
-        answers = known.measurement.answers
+        answers = known.basis.answers
         trial = Trial(answers(tried), answers(halves.shown), answers(halves.held_back))
         return _Estimate(
             move_near(trial.answers, trial.shown, halves.noise * known.spread),

@@ -7,7 +7,7 @@ is smaller. Both are known before any row is read.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from dualquery.estimates.guessed import Guesses
 from dualquery.estimates.measurements import Measurements
+from dualquery.mechanisms.matrix.cells import CellFeatures
 from dualquery.mechanisms.matrix.expansion import MOST_LITERALS, Expansion, literals_of
 from dualquery.mechanisms.matrix.guesses import guesses_from
 from dualquery.mechanisms.matrix.product_terms import ProductTerms
@@ -57,8 +58,13 @@ class Measurement(Protocol):
         ...
 
     @property
+    def cells(self) -> CellFeatures | None:
+        """Return the features that a fit learns from where these were not measured themselves."""
+        ...
+
+    @property
     def products(self) -> ProductTerms:
-        """Return the products that a mixture is fitted to: those that are measured."""
+        """Return the products that are measured."""
         ...
 
     @property
@@ -124,6 +130,7 @@ class FeatureMeasurement:
     strategy: Strategy
 
     of_queries = False
+    cells = None
 
     @property
     def products(self) -> ProductTerms:
@@ -207,10 +214,19 @@ class FeatureMeasurement:
 
 @dataclass(frozen=True, eq=False)
 class QueryMeasurement:
-    """The queries themselves, all with the same noise."""
+    """The queries themselves, all with the same noise.
+
+    Parameters
+    ----------
+    workload, neighbours
+        The queries, and what neighbouring tables differ in.
+    cells
+        The features that they tell of, if they are the cells of whole marginals.
+    """
 
     workload: Workload
     neighbours: Neighbours
+    cells: CellFeatures | None = None
 
     of_queries = True
     basis = "from the noise of each answer, each on its own"
@@ -292,8 +308,10 @@ def choose_measurement(
     aim = aim_of(workload, fitted)
     features = FeatureMeasurement(expansion, plan_strategy(expansion, neighbours, aim))
     noise = features.sensitivity * features.mean_deviation
-    allowed = _MORE_NOISE if aim is FIT else 1.0
-    return features if noise <= allowed * queries.sensitivity else queries
+    whole = aim is FIT_TO_WHOLE
+    if noise <= (1.0 if whole else _MORE_NOISE) * queries.sensitivity:
+        return features
+    return replace(queries, cells=CellFeatures(workload, expansion)) if whole else queries
 
 
 def aim_of(workload: Workload, fitted: bool) -> Aim:

@@ -190,7 +190,7 @@ class Matrix(Mechanism[MeasureAndFit]):
             return outcome
         fitting = Fitting(chosen.components, chosen.steps, chosen.pull, self.pull is None)
         generator = np.random.default_rng(session.public_seed)
-        fitted = fit_mixture(drawn, fitting, task.workload, task.n, generator, session)
+        fitted = fit_mixture(drawn.known, fitting, task.workload, task.n, generator, session)
         return replace(
             outcome,
             answers=fitted.answers,

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from dualquery.estimates.expected import Estimate, ExpectedError
 from dualquery.estimates.measurements import CHOSEN, Measurements
+from dualquery.mechanisms.matrix.cells import CellFeatures
 from dualquery.mechanisms.matrix.columns import learned, plan_columns, spread_of_noise
 from dualquery.mechanisms.matrix.columns_alone import public_spreads, resolution_of
 from dualquery.mechanisms.matrix.dependence import (
@@ -184,13 +185,11 @@ class Probed(Mechanism[TwoLooks]):
         if not spreads.columns:
             raise BadInputError("probed has nothing to measure: no query depends on a column")
         full = measurement_for(task, neighbours, fitted=True)
-        strategy = (
-            full.strategy
-            if isinstance(full, FeatureMeasurement)
-            else plan_strategy(
-                Expansion.of(workload).in_blocks(), neighbours, aim_of(workload, fitted=True)
-            )
-        )
+        if isinstance(full, FeatureMeasurement):
+            strategy = full.strategy
+        else:
+            expansion = full.cells.expansion if full.cells else Expansion.of(workload).in_blocks()
+            strategy = plan_strategy(expansion, neighbours, aim_of(workload, fitted=True))
         small = np.flatnonzero((strategy.features.bits >= 0).sum(axis=1) <= 2)
         first = Strategy(strategy.features.part(small), strategy.scales[small], neighbours)
         part = min(
@@ -333,17 +332,17 @@ class Seen:
 
 
 def _of_everything(seen: Seen, curator: Curator, session: Session) -> Outcome:
-    """Measure everything, and fit a mixture to it; to both looks, where both are of features."""
+    """Measure everything, and fit a mixture to it; to both looks, where both tell of features."""
     planned, n, full = seen.planned, seen.n, seen.planned.full
     scale = scale_for(full.sensitivity, planned.ratio)
     drawn = Drawn(full, full.draw(curator, scale) / n, seen.noise_of(full))
-    known = drawn
-    if isinstance(full, FeatureMeasurement):
-        means, deviations = drawn.means.copy(), drawn.deviations.copy()
+    known = drawn.known
+    if isinstance(known.basis, FeatureMeasurement | CellFeatures):
+        means, deviations = known.means.copy(), known.deviations.copy()
         means[planned.small], deviations[planned.small] = by_precision(
             means[planned.small], deviations[planned.small], seen.means, seen.deviations
         )
-        known = replace(drawn, means=means, deviations=deviations)
+        known = replace(known, means=means, deviations=deviations)
     generator = np.random.default_rng(session.public_seed)
     fitting = Fitting.suited(n, planned.ratio, seen.workload.domain.bits)
     fitted = fit_mixture(known, fitting, seen.workload, n, generator, session)

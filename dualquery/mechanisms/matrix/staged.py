@@ -283,7 +283,7 @@ def _of_everything(
     generator = np.random.default_rng(session.public_seed)
     fitting = Fitting.suited(n, planned.ratio, domain.bits)
     fitted = fit_mixture(
-        with_shares(drawn, known.first), fitting, known.workload, n, generator, session
+        with_shares(drawn.known, known.first), fitting, known.workload, n, generator, session
     )
     assert isinstance(fitted.model, ProductMixture)
     asked = np.unique(known.workload.literals[known.workload.literals >= 0] >> 1)
