@@ -67,6 +67,7 @@ from dualquery.mechanisms.matrix.mixture import MixtureFit
 from dualquery.mechanisms.matrix.product_terms import ProductTerms
 from dualquery.mechanisms.matrix.scales import plan_strategy
 from dualquery.mechanisms.matrix.share_intervals import share_intervals
+from dualquery.mechanisms.matrix.shrinkage import learned_from_products
 from dualquery.mechanisms.matrix.stages import measured
 from dualquery.mechanisms.options import check_whole
 from dualquery.mechanisms.protocol import (
@@ -369,10 +370,10 @@ def _of_columns(seen: Seen, columns: Strategy, curator: Curator, session: Sessio
     planned, n, workload = seen.planned, seen.n, seen.workload
     noisy = look(curator, columns, scale_for(columns.sensitivity, planned.ratio), n)
     second = Shares.of(columns.features, noisy, seen.noise_of(columns))
-    chances, uncertain = learned(seen.shares.combined(second), workload.domain)
-    pairs = seen.pairs(chances, uncertain)
-
     products = ProductTerms.of_features(planned.first.features)
+    shares = seen.shares.combined(second)
+    chances, uncertain = learned_from_products(products, seen.means, seen.deviations, shares)
+    pairs = seen.pairs(chances, uncertain)
     means = means_of_products(products, chances)
     means[seen.paired] += pairs.departures
     generator = np.random.default_rng(session.public_seed)

@@ -54,7 +54,9 @@ def drawn_to_independence(products: ProductTerms, noisy: Float64, deviations: Fl
     noisy, deviations
         float64, shape ``(f,)``: the noisy means, and the standard deviations of their noise.
     """
-    chances, uncertain = _shares(products, noisy, deviations)
+    chances, uncertain = learned_from_products(
+        products, noisy, deviations, _single(products, noisy, deviations)
+    )
     factors, slopes = factors_of(products, chances)
     means: Float64 = factors.prod(axis=1)
     variances = deviations**2 + _variances(products, factors, slopes, uncertain)
@@ -70,17 +72,29 @@ def drawn_to_independence(products: ProductTerms, noisy: Float64, deviations: Fl
     return moved
 
 
-def _shares(products: ProductTerms, noisy: Float64, deviations: Float64) -> tuple[Float64, Float64]:
+def learned_from_products(
+    products: ProductTerms, noisy: Float64, deviations: Float64, known: Shares
+) -> tuple[Float64, Float64]:
     """Return the shares of all bits, and what they may be off: float64, shape ``(bits,)`` each.
 
-    Single factors tell them, and so do products, to first order: each is off by its own departure
-    too (a random effect: Henderson, "Best linear unbiased estimation and prediction under a
-    selection model", Biometrics 31, 1975).
+    Noisy shares tell them, and so do products, to first order: each is off by its own departure too
+    (a random effect: Henderson, "Best linear unbiased estimation and prediction under a selection
+    model", Biometrics 31, 1975). Of a bit that stands in products only nothing is known before: its
+    share may be off by as much as it can.
+
+    Parameters
+    ----------
+    products, noisy, deviations
+        As of `drawn_to_independence`; single factors among them are left to ``known``.
+    known
+        Noisy shares of single bits.
     """
     from scipy.sparse import csr_array
 
     domain = products.domain
-    start, uncertain = _by_single_factors(products, noisy, deviations)
+    start, uncertain = learned(known, domain)
+    others = np.setdiff1d(products.bits[products.bits >= 0], known.bits)
+    uncertain[others] = np.sqrt(start * (1.0 - start))[others]
     longer = (products.bits >= 0).sum(axis=1) > 1
     if not longer.any():
         return start, uncertain
@@ -106,23 +120,14 @@ def _shares(products: ProductTerms, noisy: Float64, deviations: Float64) -> tupl
     return chances, left
 
 
-def _by_single_factors(
-    products: ProductTerms, noisy: Float64, deviations: Float64
-) -> tuple[Float64, Float64]:
-    """Return what single factors tell of the shares, and what these may be off.
-
-    Of a bit that stands in products only, nothing is known: its share may be off by as much as it
-    can.
-    """
+def _single(products: ProductTerms, noisy: Float64, deviations: Float64) -> Shares:
+    """Return the shares that single factors tell, each bit's once."""
     alone = (products.bits >= 0).sum(axis=1) == 1
     bits, shares = products.single_chances(noisy)
     _, slopes = factors_of(products, np.zeros(products.domain.bits))
     bits, first = np.unique(bits, return_index=True)
     off = deviations[alone] / np.abs(slopes[alone].sum(axis=1))
-    chances, uncertain = learned(Shares(bits, shares[first], off[first]), products.domain)
-    others = np.setdiff1d(products.bits[products.bits >= 0], bits)
-    uncertain[others] = np.sqrt(chances * (1.0 - chances))[others]
-    return chances, uncertain
+    return Shares(bits, shares[first], off[first])
 
 
 def _moved(
