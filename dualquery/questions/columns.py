@@ -21,7 +21,7 @@ from dualquery.data.schema.columns import Binary, Categorical, Column, Numeric
 from dualquery.data.schema.dates import Dates
 from dualquery.data.schema.named_bits import find_bit
 from dualquery.data.schema.numbers import NUMBER_RANGE, finite_number, in_another_style
-from dualquery.data.schema.within import listed, part_between
+from dualquery.data.schema.within import part_between
 from dualquery.questions.syntax import Among, Between, Comparison, Flag, Literals
 from dualquery.runtime.errors import BadInputError
 
@@ -272,10 +272,9 @@ def _ordered(column: Column, relation: str, number: float) -> Allowed:
         at = number
         if column.integer:
             at = math.floor(number) + 1 if relation in ("<=", ">") else math.ceil(number)
-        elif relation in ("<=", ">") and any(
-            number in (listed(each) or ()) for each in column.rules
-        ):
-            at = math.nextafter(number, math.inf)  # the number itself is on the lower side
+        elif relation in ("<=", ">"):
+            # The number itself is on the lower side: an edge is in the bucket above.
+            at = math.nextafter(number, math.inf)
         low, high = (-math.inf, at) if relation in ("<", "<=") else (at, math.inf)
         return (Span(low, high),)
     if isinstance(column, Dates):

@@ -202,6 +202,21 @@ def test_cut_buckets_are_said_and_bounded() -> None:
     assert found["high"] == pytest.approx((VALUES[:, 0] >= 2).mean(), abs=1e-6)
 
 
+def test_numbers_on_an_edge_may_be_all_of_the_bucket_above_it() -> None:
+    """Of numbers that need not be whole: 20 and all that follows up to 40 is one bucket."""
+    made = noisy(0, 1e-9)
+    columns = (replace(SCHEMA.columns[0], integer=False), *SCHEMA.columns[1:])
+    made.schema = made.read_by = replace(SCHEMA, columns=columns)
+    below, upto, above = answer_queries(made, ["age<20", "age<=20", "age>20"])
+    exact, with_next = (VALUES[:, 0] < 2).mean(), (VALUES[:, 0] <= 2).mean()
+    assert below["low"] == pytest.approx(exact, abs=1e-6)
+    assert below["high"] == pytest.approx(exact, abs=1e-6)
+    assert upto["low"] == pytest.approx(exact, abs=1e-6)
+    assert upto["high"] == pytest.approx(with_next, abs=1e-6)
+    assert above["low"] == pytest.approx(1 - with_next, abs=1e-6)
+    assert "cut within 20-40" in upto["basis"]
+
+
 def test_nothing_is_certain_of_numbers_beyond_the_edges_of_a_column_that_clips() -> None:
     """The last bucket holds all numbers from 40 on: how many of them are above 80 nobody says."""
     made = noisy(0)

@@ -94,7 +94,6 @@ class CellFeatures:
         """
         domain = self.workload.domain
         variance = 1.0
-        bits = np.zeros((*cells.shape, int(chosen.sum())), np.int32)
         for axis, taken in enumerate(chosen.tolist(), 1):
             size, total = int(cells.shape[axis]), cells.sum(axis=axis, keepdims=True)
             if not taken:
@@ -107,7 +106,7 @@ class CellFeatures:
                 variance *= 2.0
             else:
                 cells, variance = total - size * cells, size**2 * variance
-        bits = bits[tuple(slice(length) for length in cells.shape)]
+        bits = np.zeros((*cells.shape, int(chosen.sum())), np.int32)
         for place, axis in enumerate(np.flatnonzero(chosen).tolist()):
             values = np.arange(cells.shape[axis + 1])
             values = values.reshape(-1, *[1] * (len(chosen) - axis - 1))

@@ -61,7 +61,9 @@ def plan_columns(workload: Workload, chances: Float64, neighbours: Neighbours) -
     # In shares: the sign of a share changes by 2 where this changes by 1.
     unit = np.where(signs, 2.0, 1.0)
     cost = np.where(signs, 1.0, 2.0) if neighbours.replaces else unit**-2
-    powers = np.log2(unit * (cost / np.maximum(used, _LEAST * used.mean())) ** _POWER)
+    # All of them 0: each is a product with shares that are taken to be 0.
+    weight = used / used.max() if used.max() > 0.0 else np.ones(len(used))
+    powers = np.log2(unit * (cost / np.maximum(weight, _LEAST * weight.mean())) ** _POWER)
     return Strategy(features, np.exp2(np.round(_STEPS * powers) / _STEPS), neighbours)
 
 

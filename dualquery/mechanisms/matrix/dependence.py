@@ -252,10 +252,10 @@ class Pairs:
             ends = np.sort(bits[:, [first, second]].astype(np.int64), axis=1)
             wanted = ends[:, 0] * count + ends[:, 1]
             place = order[np.searchsorted(keys, wanted, sorter=order).clip(max=len(keys) - 1)]
-            found = possible & (ends[:, 0] >= 0) & (keys[place] == wanted)
-            rest = np.delete(holds, (first, second), axis=1).prod(axis=1)
-            moved = signs[:, first] * signs[:, second] * covariances[place] * rest
-            answers += np.where(found, moved, 0.0)
+            found = np.flatnonzero(possible & (ends[:, 0] >= 0) & (keys[place] == wanted))
+            rest = np.delete(holds[found], (first, second), axis=1).prod(axis=1)
+            both = signs[found, first] * signs[found, second]
+            answers[found] += both * covariances[place[found]] * rest
         return np.clip(answers, 0.0, 1.0)
 
 

@@ -143,12 +143,19 @@ def fit_mixture(
     fitted = mixture.means(products)
     if fitting.tried:
         halves = Halves.of(known.means, known.deviations, apart)
-        tried = fitted_to(halves.shown, apart, 1).means(products)
-        by_mixture = _Estimate.of(known, halves, tried, fitted)
-        tried = drawn_to_independence(products, halves.shown, halves.noise * known.deviations)
+        shown, held_back = map(known.basis.answers, (halves.shown, halves.held_back))
+
+        def estimate(of_shown: Float64, of_all: Float64) -> _Estimate:
+            trial = Trial(known.basis.answers(of_shown), shown, held_back)
+            return _Estimate(
+                move_near(trial.answers, shown, halves.noise * known.spread),
+                move_near(known.basis.answers(of_all), known.unbiased, known.spread, trial),
+            )
+
+        by_mixture = estimate(fitted_to(halves.shown, apart, 1).means(products), fitted)
+        noise = halves.noise * known.deviations
         drawn = drawn_to_independence(products, known.means, known.deviations)
-        by_departures = _Estimate.of(known, halves, tried, drawn)
-        held_back = known.basis.answers(halves.held_back)
+        by_departures = estimate(drawn_to_independence(products, halves.shown, noise), drawn)
         trust = trust_in(by_mixture.tried, by_departures.tried, held_back)
         answers = by_departures.answers + trust * (by_mixture.answers - by_departures.answers)
         if trust < _TRUSTED:
@@ -177,16 +184,6 @@ class _Estimate:
 
     tried: Float64
     answers: Float64
-
-    @staticmethod
-    def of(known: Known, halves: Halves, tried: Float64, means: Float64) -> _Estimate:
-        """Answer by the products' means, as estimated from the half that is shown and from all."""
-        answers = known.basis.answers
-        trial = Trial(answers(tried), answers(halves.shown), answers(halves.held_back))
-        return _Estimate(
-            move_near(trial.answers, trial.shown, halves.noise * known.spread),
-            move_near(answers(means), known.unbiased, known.spread, trial),
-        )
 
 
 def signal_of(n: int, precision: float) -> float:

@@ -87,12 +87,14 @@ class MeasureAndFit(Details):
 
 @dataclass(frozen=True, kw_only=True)
 class Matrix(Mechanism[MeasureAndFit]):
-    """Correlated Gaussian noise on all queries at once, and the mixture that fits the result.
+    """Correlated Gaussian noise on all queries at once, and what is learned from the result.
 
     The private part is one measurement, of the features (`scales`) or of the queries themselves
     (`measurement`). It gives every query an unbiased answer of known standard deviation. A mixture
-    of product distributions, fitted to what was measured, has far smaller errors on most queries;
-    where it is further from the unbiased answer than noise explains (`reach`), it is moved there.
+    of product distributions, fitted to what was measured, has far smaller errors on most queries,
+    and so have independent columns, moved by what stands out (`shrinkage`): the answers lie between
+    these two (`fitting`). Where an estimate is further from the unbiased answer than noise explains
+    (`reach`), it is moved there.
     """
 
     name: ClassVar[str] = "matrix"

@@ -218,9 +218,8 @@ def _by_pairs(
     for first, second in combinations(range(rows.shape[1]), 2):
         wanted = rows[:, first] * products.domain.bits + rows[:, second]
         place = order[np.searchsorted(keys, wanted, sorter=order).clip(max=len(keys) - 1)]
-        rest = np.delete(factors, (first, second), axis=1).prod(axis=1)
-        found = (rows[:, second] >= 0) & (keys[place] == wanted)
-        moved += np.where(
-            found, covariances[place] * slopes[:, first] * slopes[:, second] * rest, 0.0
-        )
+        found = np.flatnonzero((rows[:, second] >= 0) & (keys[place] == wanted))
+        rest = np.delete(factors[found], (first, second), axis=1).prod(axis=1)
+        both = slopes[found, first] * slopes[found, second]
+        moved[found] += covariances[place[found]] * both * rest
     return moved

@@ -300,3 +300,16 @@ def test_errors_lie_where_they_were_told_to_lie(mechanism: Mechanism, tied: floa
             errors = np.abs(outcome.answers - truth)
             assert told.mean_error.low <= errors.mean() <= told.mean_error.high < 0.5
             assert told.max_error.low <= errors.max() <= told.max_error.high
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0])
+def test_a_query_of_rare_values_whose_shares_are_taken_to_be_0(epsilon: float) -> None:
+    """Then no column seems to be worth measuring; all are, alike."""
+    domain = Domain(np.arange(0, 16, 3))
+    work = Workload(np.array([[2, 8, 14]], np.int32), domain, {"kind": "one"})
+    for seed in range(8):
+        records = np.zeros((100, 15), np.uint8)
+        values = np.where(np.random.default_rng(seed).random((100, 5)) < 0.02, 1, 0)
+        records[np.arange(100)[:, None], np.arange(0, 15, 3) + values] = 1
+        outcome, _ = released(records, work, epsilon, seed)
+        assert ((outcome.answers >= 0.0) & (outcome.answers <= 1.0)).all()
