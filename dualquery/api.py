@@ -165,6 +165,9 @@ def release(
         settled, remarks = without_absent(data.schema)
         data, rules = replace(data, schema=settled), rules_of(settled)
 
+        if own_queries is None:
+            request.require_marginals(settled)
+
         def pay_first(event: Event) -> None:
             in_all = wanted.delta_of(configured, data.units or 0)  # which is public, if it is used
             payment.pay_first(event, epsilon, in_all)

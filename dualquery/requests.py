@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from numbers import Integral
@@ -157,6 +158,27 @@ class WorkloadRequest:
             )
         columns = None if self.columns is None else schema.select(self.columns)
         return FrequentItems.of(self.items, schema.domain, self.way, columns)
+
+    def require_marginals(self, schema: Schema) -> None:
+        """Refuse more random marginals than the columns have, however many rows there are.
+
+        Before anything private is bought: what no number of rows allows must cost nothing.
+
+        Raises
+        ------
+        BadInputError
+            If the columns have fewer sets of `way` than marginals are asked for.
+        """
+        if not isinstance(self.marginals, int):
+            return
+        columns = len(schema.select(self.columns)) if self.columns else schema.domain.columns
+        possible = math.comb(columns, self.way)
+        if self.marginals > possible:
+            raise BadInputError(
+                f"{self.marginals:,} random {self.way}-way marginals asked, but {columns:,} "
+                f"columns have only {possible:,}; ask for fewer, or for all of them with "
+                "--marginals all"
+            )
 
     def build(self, schema: Schema, n: int) -> Workload:
         """Make the queries.

@@ -44,7 +44,7 @@ def answer(
 
       share      age=30-35 & sex!=Female      age>=18      edu in (9, 10)
                  not (a or b) & age between 18 and 64
-      count      count(age>=18)               number of rows
+      count      count(age>=18), count(*)     how many rows, and of all
       number     mean(age)  sum(age)  median(age)  quantile(age, 0.25)
       given      income=>50K given sex=Female & edu=Bachelors
 

@@ -30,7 +30,10 @@ def show_outlook(
     """
     counted = given["unit"] is not None or given["weight"] is not None
     if counted or given["data"].endswith("-"):
-        raise BadInputError("--dry-run reads no rows, so it goes without --unit, --weight and -")
+        raise BadInputError(
+            "--dry-run reads no rows: it takes no --unit, no --weight and no standard input (-); "
+            "leave these out"
+        )
     with terminal.progress() as progress:
         from dualquery.data.table import Table
         from dualquery.mechanisms.registry import configure, with_records

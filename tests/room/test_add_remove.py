@@ -216,6 +216,15 @@ def test_a_plan_that_fails_says_what_the_number_of_rows_has_cost(table) -> None:
             attempt(**public)
 
 
+def test_more_marginals_than_there_are_cost_nothing(table) -> None:
+    """It is known before the number of rows is bought: nothing is said of a cost."""
+    said = r"^10,000 random 2-way marginals asked, but \d+ columns have only \d+; .* all$"
+    with pytest.raises(BadInputError, match=said):
+        dualquery.release(
+            table, schema=SCHEMA, marginals=10_000, way=2, neighbours="add-remove", delta=1e-6
+        )
+
+
 def test_delta_needs_a_number_of_rows_that_is_no_noise() -> None:
     records = records_of(np.zeros((5000, 1), np.uint8))
     gaussian, laplace = configure("gaussian", {}), configure("laplace", {})
