@@ -309,7 +309,7 @@ def choose_measurement(
     features = FeatureMeasurement(expansion, plan_strategy(expansion, neighbours, aim))
     noise = features.sensitivity * features.mean_deviation
     whole = aim is FIT_TO_WHOLE
-    if noise <= (1.0 if whole else _MORE_NOISE) * queries.sensitivity:
+    if noise <= (_MORE_NOISE if aim is FIT else 1.0) * queries.sensitivity:
         return features
     return replace(queries, cells=CellFeatures(workload, expansion)) if whole else queries
 

@@ -292,7 +292,7 @@ def test_what_both_looks_say_of_a_share_is_weighed_by_their_noise() -> None:
     number = len(full.scales)
     drawn = Drawn(full, np.zeros(number), np.full(number, 0.2))
     first = Shares(np.arange(4, dtype=np.int32), np.full(4, 0.25), np.full(4, 0.05))
-    known = with_shares(drawn, first)
+    known = with_shares(drawn.known, first)
     alone = singles_of(full.strategy.features)
     # Signs of 0.5 with noise 0.1, and of 0 with noise 0.2.
     np.testing.assert_allclose(known.means[alone], 0.4)
