@@ -251,7 +251,7 @@ def test_an_existing_out_fails_before_any_data_are_read(dualquery, tmp_path, mon
         (["--columns", "colour"], "there is no column 'colour'"),
         (["--columns", ""], "nothing is selected"),
         (["--columns", "3-1"], "ends before it starts"),
-        (["--marginals", "999"], "asked, but only"),
+        (["--marginals", "999"], "asked, but"),
         (["--mechanism", "gaussian", "--delta", "0"], "with delta 0 use laplace"),
         (["--mechanism", "gaussian", "--accountant", "paper"], "paper"),
         (["--mechanism", "laplace", "--epsilon", "1e-300"], "larger --epsilon"),
