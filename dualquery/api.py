@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from dualquery.queries.family import Queries
     from dualquery.releases.folder import Release
 
-
 REPLACE_ONE = Neighbours.REPLACE_ONE.value
 AS_USUAL = Run()
 

@@ -171,7 +171,8 @@ class WorkloadRequest:
         """
         if not isinstance(self.marginals, int):
             return
-        columns = len(schema.select(self.columns)) if self.columns else schema.domain.columns
+        chosen = None if self.columns is None else schema.select(self.columns)
+        columns = schema.domain.columns if chosen is None else len(chosen)
         possible = math.comb(columns, self.way)
         if self.marginals > possible:
             raise BadInputError(

@@ -24,7 +24,6 @@ from dualquery.runtime.warned import privacy_log
 if TYPE_CHECKING:
     from dualquery.privacy.statement import PrivacyStatement
 
-
 ADD_UP = (
     "It was not charged to a budget file: with other releases about the same rows the epsilons and "
     "deltas add up."

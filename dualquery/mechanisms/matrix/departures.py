@@ -272,7 +272,7 @@ def shrunk(
     """
     signal = np.outer(scales**2, expected**2) + certain
     prior = chances_of_scales(noisy, expected, certain + variances, scales)
-    weights = prior[:, None] * _likelihood(noisy, signal + variances)
+    weights = prior[:, None] * likelihood_of(logarithms(noisy, signal + variances))
     weights /= weights.sum(axis=0)
     found: Float64 = (weights * (signal / (signal + variances))).sum(axis=0) * noisy
     return found
@@ -286,7 +286,7 @@ def chances_of_scales(
     The prior is a mixture of normal distributions around 0 whose standard deviations are multiples
     of the expected ones (Stephens, "False discovery rates: a new deal", Biostatistics 18, 2017).
     """
-    likelihood = _likelihood(noisy, np.outer(scales**2, expected**2) + variances)
+    likelihood = likelihood_of(logarithms(noisy, np.outer(scales**2, expected**2) + variances))
     start = np.where(scales == 1.0, float(_EXPECTED), 0.0)
     prior = np.full(len(scales), 1.0 / len(scales))
     for _ in range(_ROUNDS):
@@ -295,8 +295,19 @@ def chances_of_scales(
     return prior
 
 
-def _likelihood(noisy: Float64, variances: Float64) -> Float64:
-    """Return the likelihoods, up to a factor of each departure's own; ``(scales, c)``."""
-    logs = -0.5 * (np.log(variances) + noisy**2 / variances)
+def logarithms(noisy: Float64, variances: Float64) -> Float64:
+    """Return the logarithms of the likelihoods of numbers around 0, up to a constant: ``(s, c)``.
+
+    Parameters
+    ----------
+    noisy, variances
+        float64, shape ``(c,)`` and ``(s, c)``: the numbers, and the variances they may have.
+    """
+    logs: Float64 = -0.5 * (np.log(variances) + noisy**2 / variances)
+    return logs
+
+
+def likelihood_of(logs: Float64) -> Float64:
+    """Return likelihoods, up to a factor of each number's own; ``(s, c)``, as `logarithms`."""
     likelihood: Float64 = np.exp(logs - logs.max(axis=0))
     return likelihood

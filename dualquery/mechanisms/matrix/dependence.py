@@ -19,7 +19,11 @@ from dualquery.data.cells import axis_sizes
 from dualquery.estimates.independence import CORRELATION
 from dualquery.mechanisms.baselines.product import product_answers
 from dualquery.mechanisms.matrix.columns import spread_of_shares
-from dualquery.mechanisms.matrix.departures import products_of_others
+from dualquery.mechanisms.matrix.departures import (
+    likelihood_of,
+    logarithms,
+    products_of_others,
+)
 from dualquery.mechanisms.matrix.expansion import chances_of_literals, literals_of
 from dualquery.mechanisms.matrix.outliers import chance_by_noise
 from dualquery.mechanisms.matrix.product_terms import ProductTerms
@@ -244,19 +248,50 @@ class Pairs:
         bits, negated, possible = literals_of(workload)
         holds = chances_of_literals(bits, negated, chances)
         signs = np.where(negated, -1.0, 1.0)
-        count = len(chances)
-        keys = self.bits[:, 0] * count + self.bits[:, 1]
-        order = np.argsort(keys)
+        rows = np.where(possible[:, None], bits, np.int32(-1))
         covariances = self.departures / self.slopes
-        for first, second in combinations(range(bits.shape[1]), 2):
-            ends = np.sort(bits[:, [first, second]].astype(np.int64), axis=1)
-            wanted = ends[:, 0] * count + ends[:, 1]
-            place = order[np.searchsorted(keys, wanted, sorter=order).clip(max=len(keys) - 1)]
-            found = np.flatnonzero(possible & (ends[:, 0] >= 0) & (keys[place] == wanted))
-            rest = np.delete(holds[found], (first, second), axis=1).prod(axis=1)
-            both = signs[found, first] * signs[found, second]
-            answers[found] += both * covariances[place[found]] * rest
+        answers += moved_by_pairs(rows, holds, signs, self.bits, covariances)
         return np.clip(answers, 0.0, 1.0)
+
+
+def moved_by_pairs(
+    bits: NDArray[np.int32],
+    factors: Float64,
+    slopes: Float64,
+    pairs: NDArray[np.int64],
+    covariances: Float64,
+) -> Float64:
+    """Return by how much products depart as pairs of their factors do: float64, shape ``(m,)``.
+
+    A pair's departure counts on the rows where the other factors hold.
+
+    Parameters
+    ----------
+    bits
+        int32, shape ``(m, k)``: the bit of each factor, in any order; -1 for none.
+    factors, slopes
+        float64, shape ``(m, k)``: the factors' means, 1 for none, and by how much they change with
+        the shares of their bits.
+    pairs, covariances
+        int64, shape ``(p, 2)``, increasing, and float64, shape ``(p,)``: pairs of bits, and by how
+        much the share of rows that hold both departs.
+    """
+    moved = np.zeros(len(bits))
+    if not len(pairs):
+        return moved
+    count = int(pairs.max()) + 1
+    keys = pairs[:, 0] * count + pairs[:, 1]
+    order = np.argsort(keys)
+    for first, second in combinations(range(bits.shape[1]), 2):
+        ends = np.sort(bits[:, [first, second]].astype(np.int64), axis=1)
+        wanted = ends[:, 0] * count + ends[:, 1]
+        place = order[np.searchsorted(keys, wanted, sorter=order).clip(max=len(keys) - 1)]
+        inside = (ends[:, 0] >= 0) & (ends[:, 1] < count)
+        found = np.flatnonzero(inside & (keys[place] == wanted))
+        rest = np.delete(factors[found], (first, second), axis=1).prod(axis=1)
+        both = slopes[found, first] * slopes[found, second]
+        moved[found] += both * covariances[place[found]] * rest
+    return moved
 
 
 def posterior(apart: Float64, expected: Float64, variances: Float64) -> tuple[Float64, Float64]:
@@ -275,7 +310,7 @@ def posterior(apart: Float64, expected: Float64, variances: Float64) -> tuple[Fl
     prior = _prior_of(apart[some], expected[some], variances[some])
     signal = np.outer(_STRENGTHS**2, expected**2)
     total = signal + variances
-    weights = prior[:, None] * _likelihood(_logarithms(apart, total))
+    weights = prior[:, None] * likelihood_of(logarithms(apart, total))
     weights /= weights.sum(axis=0)
     kept = signal / total
     means = (weights * kept).sum(axis=0) * apart
@@ -291,30 +326,18 @@ def _prior_of(apart: Float64, expected: Float64, variances: Float64) -> Float64:
     largest would be.
     """
     total = np.outer(_STRENGTHS**2, expected**2) + variances
-    logs = _logarithms(apart, total)
+    logs = logarithms(apart, total)
     of_all = logs.sum(axis=1)
     alike: Float64 = _PRIOR * np.exp(of_all - of_all.max())
     alike /= alike.sum()
     if chance_by_noise(np.abs(apart) / np.sqrt(alike @ total)) > _BY_NOISE:
         return alike
-    likelihood = _likelihood(logs)
+    likelihood = likelihood_of(logs)
     prior: Float64 = (1.0 - _APART) * alike + _APART * _PRIOR
     for _ in range(_ROUNDS):
         own = prior[:, None] * likelihood
         prior = (own / own.sum(axis=0)).mean(axis=1)
     return prior
-
-
-def _logarithms(apart: Float64, total: Float64) -> Float64:
-    """Return logarithms of the likelihoods of departures with these variances."""
-    logs: Float64 = -0.5 * (np.log(total) + apart**2 / total)
-    return logs
-
-
-def _likelihood(logs: Float64) -> Float64:
-    """Return the likelihoods, up to a factor of each departure's own."""
-    likelihood: Float64 = np.exp(logs - logs.max(axis=0))
-    return likelihood
 
 
 def means_of_products(products: ProductTerms, chances: Float64) -> Float64:

@@ -44,62 +44,47 @@ class Known:
 
     Parameters
     ----------
-    basis
+    source
         The products.
     means, deviations
         float64, shape ``(f,)``: their noisy means, and the standard deviations of the noise.
     """
 
-    basis: Determining
+    source: Determining
     means: Float64
     deviations: Float64
 
     @cached_property
     def unbiased(self) -> Float64:
         """The answers that the means determine."""
-        return self.basis.answers(self.means)
+        return self.source.answers(self.means)
 
     @cached_property
     def spread(self) -> Float64:
         """Their standard deviations."""
-        return self.basis.deviations(self.deviations)
+        return self.source.deviations(self.deviations)
 
 
 @dataclass(frozen=True, eq=False)
-class Drawn:
-    """A measurement and what came of it.
+class Drawn(Known):
+    """What was measured itself, and what came of it."""
 
-    Parameters
-    ----------
-    measurement
-        What was measured.
-    means, deviations
-        float64, shape ``(f,)``: its noisy means, and the standard deviations of their noise.
-    """
+    source: Measurement
 
-    measurement: Measurement
-    means: Float64
-    deviations: Float64
-
-    @cached_property
+    @property
     def known(self) -> Known:
-        """What a fit learns from: what was measured, or the features that it tells of."""
-        cells = self.measurement.cells
+        """What a fit learns from: this, or the features that it tells of."""
+        cells = self.source.cells
         if cells is None:
-            return Known(self.measurement, self.means, self.deviations)
+            return self
         return Known(cells, *cells.told_by(self.means, float(self.deviations[0])))
-
-    @cached_property
-    def unbiased(self) -> Float64:
-        """The answers that the means determine."""
-        return self.measurement.answers(self.means)
 
     def intervals(self, workload: Workload) -> Intervals:
         """Return intervals of the true answers of the queries that were measured."""
-        measured = self.measurement
+        measured = self.source
         return Intervals.of_gaussian(
             self.unbiased,
-            self.measurement.deviations(self.deviations),
+            self.spread,
             0.0,
             1.0,
             measured.basis,
@@ -109,4 +94,4 @@ class Drawn:
 
     def kept(self) -> Measurements:
         """Return what a release keeps of it."""
-        return self.measurement.kept(self.means, self.deviations)
+        return self.source.kept(self.means, self.deviations)

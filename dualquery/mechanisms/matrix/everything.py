@@ -126,7 +126,7 @@ def fullness(features: Features, looked: Features, shares: Float64) -> float:
 
 def with_shares(known: Known, first: Shares) -> Known:
     """Return what a measurement of everything and earlier shares of the columns say together."""
-    features = known.basis.products.bits
+    features = known.source.products.bits
     alone = np.flatnonzero((features >= 0).sum(axis=1) == 1)
     at = first.places(features[alone, 0])
     means, deviations = known.means.copy(), known.deviations.copy()

@@ -128,7 +128,7 @@ def fit_mixture(
     session
         Threads and progress.
     """
-    products, parts = known.basis.products, _PARTS if fitting.tried else 1
+    products, parts = known.source.products, _PARTS if fitting.tried else 1
 
     def fitted_to(means: Float64, source: np.random.Generator, part: int) -> Mixture:
         fit = MixtureFit(
@@ -143,13 +143,13 @@ def fit_mixture(
     fitted = mixture.means(products)
     if fitting.tried:
         halves = Halves.of(known.means, known.deviations, apart)
-        shown, held_back = map(known.basis.answers, (halves.shown, halves.held_back))
+        shown, held_back = map(known.source.answers, (halves.shown, halves.held_back))
 
         def estimate(of_shown: Float64, of_all: Float64) -> _Estimate:
-            trial = Trial(known.basis.answers(of_shown), shown, held_back)
+            trial = Trial(known.source.answers(of_shown), shown, held_back)
             return _Estimate(
                 move_near(trial.answers, shown, halves.noise * known.spread),
-                move_near(known.basis.answers(of_all), known.unbiased, known.spread, trial),
+                move_near(known.source.answers(of_all), known.unbiased, known.spread, trial),
             )
 
         by_mixture = estimate(fitted_to(halves.shown, apart, 1).means(products), fitted)
@@ -163,7 +163,7 @@ def fit_mixture(
         session.progress(parts * fitting.steps, parts * fitting.steps)
     else:
         unbiased, spread = known.unbiased, known.spread
-        answers, trust = move_near(known.basis.answers(fitted), unbiased, spread), 1.0
+        answers, trust = move_near(known.source.answers(fitted), unbiased, spread), 1.0
     return Fitted(
         answers=answers,
         model=with_labels(mixture.model(), workload, known.unbiased, known.spread, n, generator),

@@ -338,7 +338,7 @@ def _of_everything(seen: Seen, curator: Curator, session: Session) -> Outcome:
     scale = scale_for(full.sensitivity, planned.ratio)
     drawn = Drawn(full, full.draw(curator, scale) / n, seen.noise_of(full))
     known = drawn.known
-    if isinstance(known.basis, FeatureMeasurement | CellFeatures):
+    if isinstance(known.source, FeatureMeasurement | CellFeatures):
         means, deviations = known.means.copy(), known.deviations.copy()
         means[planned.small], deviations[planned.small] = by_precision(
             means[planned.small], deviations[planned.small], seen.means, seen.deviations

@@ -13,7 +13,6 @@ A product's mean is that of independent columns, moved by the departures of its 
 from __future__ import annotations
 
 import math
-from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,7 +22,7 @@ from dualquery.estimates.independence import CORRELATION
 from dualquery.mechanisms.baselines.independent import to_distributions
 from dualquery.mechanisms.matrix.columns import learned
 from dualquery.mechanisms.matrix.departures import products_of_others
-from dualquery.mechanisms.matrix.dependence import factors_of, posterior
+from dualquery.mechanisms.matrix.dependence import factors_of, moved_by_pairs, posterior
 from dualquery.mechanisms.matrix.looks import Shares
 from dualquery.mechanisms.matrix.product_terms import ProductTerms
 
@@ -61,14 +60,23 @@ def drawn_to_independence(products: ProductTerms, noisy: Float64, deviations: Fl
     means: Float64 = factors.prod(axis=1)
     variances = deviations**2 + _variances(products, factors, slopes, uncertain)
     expected = _expected(products, chances, slopes)
-    order = (products.bits >= 0).sum(axis=1)
+    present = products.bits >= 0
+    order = present.sum(axis=1)
     moved: Float64 = means.copy()
-    for size in range(2, products.bits.shape[1] + 1):
+
+    def move(own: NDArray[np.bool_]) -> None:
+        moved[own] += posterior(noisy[own] - moved[own], expected[own], variances[own])[0]
+
+    both = order == 2
+    move(both)
+    pairs = np.sort(products.bits[both].astype(np.int64), axis=1)[:, -2:]
+    changes = np.where(present, slopes, 1.0)[both].prod(axis=1)
+    covariances = (moved - means)[both] / changes
+    for size in range(3, products.bits.shape[1] + 1):
         own = order == size
-        if own.any():
-            if size > 2:
-                moved[own] += _by_pairs(products, moved - means, factors, slopes, own)
-            moved[own] += posterior(noisy[own] - moved[own], expected[own], variances[own])[0]
+        bits = products.bits[own]
+        moved[own] += moved_by_pairs(bits, factors[own], slopes[own], pairs, covariances)
+        move(own)
     return moved
 
 
@@ -196,30 +204,3 @@ def _expected(products: ProductTerms, chances: Float64, slopes: Float64) -> Floa
     further = np.maximum(present.sum(axis=1) - 2, 0)
     expected: Float64 = CORRELATION * 0.5**further * np.where(present, spread, 1.0).prod(axis=1)
     return np.maximum(expected, _CERTAIN)
-
-
-def _by_pairs(
-    products: ProductTerms,
-    departures: Float64,
-    factors: Float64,
-    slopes: Float64,
-    chosen: NDArray[np.bool_],
-) -> Float64:
-    """Return by how much chosen products depart as their pairs do, on the others' means."""
-    bits = products.bits.astype(np.int64)
-    pairs = np.flatnonzero((bits >= 0).sum(axis=1) == 2)
-    moved = np.zeros(int(chosen.sum()))
-    if not len(pairs):
-        return moved
-    covariances = departures[pairs] / slopes[pairs, :2].prod(axis=1)
-    keys = bits[pairs, 0] * products.domain.bits + bits[pairs, 1]
-    order = np.argsort(keys)
-    rows, factors, slopes = bits[chosen], factors[chosen], slopes[chosen]
-    for first, second in combinations(range(rows.shape[1]), 2):
-        wanted = rows[:, first] * products.domain.bits + rows[:, second]
-        place = order[np.searchsorted(keys, wanted, sorter=order).clip(max=len(keys) - 1)]
-        found = np.flatnonzero((rows[:, second] >= 0) & (keys[place] == wanted))
-        rest = np.delete(factors[found], (first, second), axis=1).prod(axis=1)
-        both = slopes[found, first] * slopes[found, second]
-        moved[found] += covariances[place[found]] * both * rest
-    return moved

@@ -115,3 +115,25 @@ def test_shares_are_found_where_only_products_were_measured() -> None:
     noisy = truth + 0.02 * np.random.default_rng(10).standard_normal(len(truth))
     found = drawn_to_independence(products, noisy, np.full(len(truth), 0.02))
     assert np.sqrt(np.mean((found - truth) ** 2)) < 0.35 * 0.02
+
+
+def test_the_places_of_factors_do_not_matter() -> None:
+    """Literals that repeat others leave padding between the rest; queries' bits are in any order."""
+    domain = Domain.binary(5)
+    tidy = np.array(
+        [[0, 3, -1], [3, 4, -1], [1, 2, -1], [0, 1, 3], [1, 3, 4], [0, 2, 4], [2, 3, 4]], np.int32
+    )
+    moved = np.array(
+        [[3, -1, 0], [-1, 4, 3], [1, -1, 2], [3, 0, 1], [4, 3, 1], [0, 4, 2], [4, 2, 3]], np.int32
+    )
+    noisy = np.random.default_rng(11).uniform(0.05, 0.4, len(tidy))
+    found = [
+        drawn_to_independence(
+            ProductTerms(domain, bits, np.zeros(bits.shape, np.bool_), literals=True),
+            noisy,
+            np.full(len(tidy), 0.02),
+        )
+        for bits in (tidy, moved)
+    ]
+    assert np.isfinite(found[0]).all()
+    np.testing.assert_allclose(found[0], found[1], atol=1e-9)
