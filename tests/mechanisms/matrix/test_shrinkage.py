@@ -118,7 +118,7 @@ def test_shares_are_found_where_only_products_were_measured() -> None:
 
 
 def test_the_places_of_factors_do_not_matter() -> None:
-    """Literals that repeat others leave padding between the rest; queries' bits are in any order."""
+    """Literals that repeat others leave padding between the rest; bits come in any order."""
     domain = Domain.binary(5)
     tidy = np.array(
         [[0, 3, -1], [3, 4, -1], [1, 2, -1], [0, 1, 3], [1, 3, 4], [0, 2, 4], [2, 3, 4]], np.int32
