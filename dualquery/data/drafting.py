@@ -7,7 +7,9 @@ identifiers stay out, and every choice is explained.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -90,7 +92,8 @@ class Draft:
 
 
 def careful_draft(source: TableSource, columns: ColumnChoice | None = None) -> Draft:
-    """Draft a schema for a person to check, in one pass over a table.
+    """Draft a schema for a person to check, in a pass over a table: two where numbers of it stand
+    for missing values.
 
     Parameters
     ----------
@@ -105,19 +108,39 @@ def careful_draft(source: TableSource, columns: ColumnChoice | None = None) -> D
         If the table has no rows, or no column that a schema can keep.
     """
     profiles = see_columns(source, columns, Profile)
+    if marks := _marks(profiles.values()):
+        profiles = see_columns(source, columns, partial(Profile, absent=marks))
     drafted = tuple(map(_drafted, profiles.values()))
     kept = tuple(each.column for each in drafted if each.column is not None)
     if not kept:
         reasons = "; ".join(f"{each.name!r}: {each.remark}" for each in drafted)
         raise BadInputError(f"{source.label}: no column can be kept ({reasons})")
     markers = set().union(*(profile.markers for profile in profiles.values()))
+    met = set().union(*(profile.met for profile in profiles.values()))
     schema = TableSchema(
         columns=kept,
         name=name_of(source),
         declared=False,
-        missing_values=tuple(text for text in MARKERS if text in {*MISSING_VALUES, *markers}),
+        missing_values=(
+            *(text for text in MARKERS if text in {*MISSING_VALUES, *markers}),
+            *sorted(met),
+        ),
     )
     return Draft(schema, drafted)
+
+
+def _marks(profiles: Iterable[Profile]) -> list[float]:
+    """Return the numbers that stand for missing values in some column, and for no value in any.
+
+    What is missing is said for all columns at once.
+    """
+    seen = tuple(profiles)
+    marks = {mark for profile in seen for mark in profile.sure_marks}
+    for profile in seen if marks else ():
+        values = set(profile.numbers.tolist()) - {*profile.marks}
+        if values - marks:  # else words alone are beside them
+            marks -= values
+    return sorted(marks)
 
 
 def _drafted(profile: Profile) -> DraftedColumn:
@@ -391,7 +414,9 @@ def _mark_remark(profile: Profile) -> str:
 
 def _missing_remark(profile: Profile) -> str:
     """Return a remark on texts that are taken for missing values."""
-    markers = sorted(profile.markers - set(MISSING_VALUES))
-    if not markers:
-        return ""
-    return "; " + ", ".join(map(repr, markers)) + " as missing"
+    remark = ""
+    if markers := sorted(profile.markers - set(MISSING_VALUES)):
+        remark = "; " + ", ".join(map(repr, markers)) + " as missing"
+    if profile.met:
+        remark += f"; {', '.join(sorted(profile.met))}, far from all other numbers, as missing"
+    return remark

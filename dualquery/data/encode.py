@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -16,7 +15,7 @@ from dualquery.data.schema import dates
 from dualquery.data.schema.columns import Binary, Categorical, Column, Numeric
 from dualquery.data.schema.dates import Dates
 from dualquery.data.schema.items import ItemSchema
-from dualquery.data.schema.numbers import in_another_style
+from dualquery.data.schema.numbers import in_another_style, numbers_among, with_points
 from dualquery.data.schema.table import TableSchema
 from dualquery.runtime.errors import BadInputError, suggest
 
@@ -175,7 +174,9 @@ def local_codes(
         )
     missing = missing_mask(values, missing_values)
     if isinstance(column, Numeric):
-        codes = _bucket_codes(column, values)
+        numbers = to_numbers(values)
+        codes = _bucket_codes(column, numbers)
+        missing |= np.isin(numbers, numbers_among(missing_values))
     elif isinstance(column, Dates):
         codes = _date_codes(column, values)
     else:
@@ -211,16 +212,16 @@ def can_become_bits(values: pl.Series) -> bool:
 
 
 def missing_mask(values: pl.Series, missing_values: tuple[str, ...]) -> NDArray[np.bool_]:
-    """Return which values are null, NaN or one of the texts that stand for a missing value."""
+    """Return which values are null, NaN or one of the texts that stand for a missing value.
+
+    Texts are compared as they are written: ``09`` may be another code than ``9``.
+    """
     if values.dtype.is_numeric():
         numbers = to_numbers(values)
-        missing = np.isnan(numbers)
-        for marker in _numbers_among(missing_values):
-            missing |= numbers == marker
-        return missing
+        return np.isnan(numbers) | np.isin(numbers, numbers_among(missing_values))
     null = values.is_null()
     if values.dtype in (pl.String, pl.Categorical, pl.Enum) and missing_values:
-        null |= values.cast(pl.String).is_in(list(missing_values)).fill_null(False)
+        null |= values.cast(pl.String).is_in(with_points(missing_values)).fill_null(False)
     return null.to_numpy()
 
 
@@ -233,15 +234,7 @@ def to_numbers(values: pl.Series) -> NDArray[np.float64]:
     return numbers.to_numpy()  # where nulls are NaN
 
 
-@functools.cache
-def _numbers_among(texts: tuple[str, ...]) -> tuple[float, ...]:
-    """Return those of some texts that are numbers."""
-    numbers = to_numbers(pl.Series(texts, dtype=pl.String))
-    return tuple(numbers[~np.isnan(numbers)].tolist())
-
-
-def _bucket_codes(column: Numeric, values: pl.Series) -> NDArray[np.int32]:
-    numbers = to_numbers(values)
+def _bucket_codes(column: Numeric, numbers: NDArray[np.float64]) -> NDArray[np.int32]:
     edges = np.array(column.edges)
     codes = np.searchsorted(edges, numbers, side="right").astype(np.int32) - 1
     codes[numbers == edges[-1]] = column.buckets - 1

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -136,19 +136,25 @@ _MARK_DIGITS = ({"7"}, {"8"}, {"9"})
 _APART = 2.0
 """A number is apart from others by more than so many of their largest steps."""
 
+_FAR = 10.0
+"""A mark lies so many times as far from all others as these lie apart."""
+
 
 def marks_missing(numbers: NDArray[np.float64], frequencies: NDArray[np.int64]) -> list[float]:
     """Return the numbers such as 9, 77, -8 or 999 that may stand for missing values, increasing.
 
-    They are written with sevens, eights or nines alone, come more than once, and are negative where
-    all others are not, or lie beyond all others, at more than twice these' largest step.
+    They are written with sevens, eights or nines alone, or are -1, and come more than once. They
+    are negative where all others are not (but -1 may be the next one), or lie beyond all others, at
+    more than twice these' largest step.
 
     Parameters
     ----------
     numbers, frequencies
         Finite, all different, in any order, and how often each comes.
     """
-    written = np.array([set(f"{abs(x):g}") in _MARK_DIGITS for x in numbers.tolist()], bool)
+    written = np.array(
+        [x == -1 or set(f"{abs(x):.15g}") in _MARK_DIGITS for x in numbers.tolist()], bool
+    )
     others = np.sort(numbers[~written])
     if len(others) < 2:
         return []
@@ -156,12 +162,31 @@ def marks_missing(numbers: NDArray[np.float64], frequencies: NDArray[np.int64]) 
     found = []
     highest = float(others[-1])
     for number in np.sort(numbers[written]).tolist():
-        if number < 0 <= others[0] or number > highest + far:
+        below = number < others[0] - far or (number < -1 and others[0] >= 0)
+        if below or number > highest + far:
             found.append(number)
         else:
             highest = max(highest, number)
     often = set(numbers[frequencies > 1].tolist())
     return [number for number in found if number in often]
+
+
+def surely_missing(numbers: NDArray[np.float64], marks: Sequence[float]) -> list[float]:
+    """Return those of the ``marks`` among numbers that no value can be meant by.
+
+    They are negative where no other number is, or lie ten times as far from all others as these lie
+    apart, so 999 among ages. Ends of long tails lie nearer, so do prices that end on nines, such as
+    999 above 299, and the largest amount that a form has room for, such as 99999 above 41310.
+    """
+    others = np.setdiff1d(numbers, marks)
+    if not len(others):
+        return []
+    low, high = float(others.min()), float(others.max())
+    return [
+        mark
+        for mark in marks
+        if max(low - mark, mark - high) > _FAR * (high - low) or (mark < -1 and low >= 0)
+    ]
 
 
 _ROUNDED = 5

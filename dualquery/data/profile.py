@@ -4,6 +4,8 @@ lie, whether they may be dates, codes or names of rows.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
@@ -17,6 +19,7 @@ from dualquery.data.hints import (
     names_rows,
     order_says_nothing,
     repeat_like_names,
+    surely_missing,
 )
 from dualquery.data.seen_dates import SeenMoments
 from dualquery.data.seen_values import MAX_CATEGORIES, MISSING_VALUES, SeenValues, texts_of
@@ -58,9 +61,13 @@ class Profile:
     ----------
     name
         The column's name.
+    absent
+        Numbers that stand for missing values.
 
     Attributes
     ----------
+    met
+        The texts in it that are one of these numbers.
     seen
         Its few values, its range, and whether any repeats.
     moments
@@ -73,8 +80,10 @@ class Profile:
         Whether there are too many texts to count.
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, absent: Sequence[float] = ()) -> None:
         self.name = name
+        self.met: set[str] = set()
+        self._absent = list(absent)
         self.seen = SeenValues(name, missing_values=MARKERS)
         self.moments = SeenMoments()
         self.markers: set[str] = set()
@@ -88,6 +97,8 @@ class Profile:
 
     def add(self, values: pl.Series) -> None:
         """Take in the values of a block."""
+        if self._absent and can_become_bits(values):
+            values = self._without_absent(values)
         self.seen.add(values)
         if not can_become_bits(values):
             return
@@ -185,7 +196,25 @@ class Profile:
         """Numbers such as 999 or -9 that may stand for a missing value."""
         if self.seen.refused is not None or self.seen.words:
             return []
+        if self.uncounted:
+            return marks_missing(*np.unique(self.sample, return_counts=True))
         return marks_missing(self._numbers, self.counts["count"].to_numpy())
+
+    @property
+    def sure_marks(self) -> list[float]:
+        """Those of them that no value can be meant by, where numbers get buckets.
+
+        A category of its own loses nothing.
+        """
+        if not self.many and not self.is_amount:
+            return []
+        return surely_missing(self.numbers, self.marks)
+
+    @property
+    def numbers(self) -> NDArray[np.float64]:
+        """The different numbers, or those of a sample of very many: float64, finite."""
+        numbers = self.sample if self.uncounted else self._numbers
+        return np.unique(numbers[np.isfinite(numbers)])
 
     @property
     def sample(self) -> NDArray[np.float64]:
@@ -195,6 +224,12 @@ class Profile:
     @property
     def _numbers(self) -> NDArray[np.float64]:
         return to_numbers(self.counts["value"])
+
+    def _without_absent(self, values: pl.Series) -> pl.Series:
+        """Return the values without the numbers that stand for missing ones; note these."""
+        absent = pl.Series(np.isin(to_numbers(values), self._absent))
+        self.met.update(texts_of(values.filter(absent)).unique())
+        return pl.select(pl.when(~absent).then(values)).to_series().alias(values.name)
 
     def _count(self, texts: pl.Series) -> None:
         """Add to the number of each text; forget all of them once there are too many."""

@@ -324,10 +324,62 @@ def test_numbers_of_eights_and_nines_apart_from_all_others_are_pointed_out() -> 
         money=np.where(np.arange(ROWS) == 5, 99_999, small * 7),  # once is no mark
     )
     told = {name: each.remark for name, each in found.items() if "missing values" in each.remark}
-    assert told.keys() == {"child", "trust", "income", "age", "score"}
+    assert told.keys() == {"child", "trust"}
     assert "8 and 9, apart from all others" in told["child"]
-    assert "999," in told["age"]
-    assert "-9," in told["score"]
+    taken = {name: found[name].remark for name in found.keys() - told.keys()}
+    assert {name for name in taken if "as missing" in taken[name]} == {"income", "age", "score"}
+    for name, mark in (("income", -8), ("age", 999), ("score", -9)):
+        assert f"; {mark}, far from all other numbers, as missing" in taken[name]
+        column = found[name].column
+        assert isinstance(column, Numeric)
+        assert column.missing == "category"
+        assert not column.edges[0] <= mark <= column.edges[-1]
+
+
+@pytest.mark.parametrize("kind", [str, float])
+def test_a_number_for_missing_values_is_one_in_all_columns(kind: type) -> None:
+    generator = rng()
+    degrees = np.round(generator.normal(10, 9, ROWS), 1)
+    lost = generator.random((4, ROWS)) < 0.1
+    columns = {
+        "degrees": np.where(lost[0], -999, degrees),
+        "grade": np.where(lost[1], -999, generator.integers(1, 7, ROWS)),
+        "word": np.where(lost[2], "-999", generator.choice(["a", "b"], ROWS)),
+        "day": np.where(lost[3], "-999", generator.choice(["2024-01-31", "2023-05-06"], ROWS)),
+    }
+    frame = pl.DataFrame(columns).with_columns(pl.col("degrees", "grade").map_elements(kind, kind))
+    source = FrameSource(frame, block_rows=500)
+    found = careful_draft(source).schema
+    assert found.missing_values == (("", "-999", "-999.0") if kind is str else ("", "-999"))
+    rows = load(frame, found).records.dense_rows(0, ROWS)
+    for place, column in enumerate(found.columns):
+        assert isinstance(column, Numeric | Categorical | Dates)
+        bit = column.missing_bit
+        assert bit is not None
+        missing = rows[:, found.domain.offsets[place] + bit] == 1
+        np.testing.assert_array_equal(missing, lost[place])
+    # What is an ordinary number elsewhere stands for no missing value.
+    frame = frame.with_columns(pl.Series("place", np.arange(-1500, -1500 + ROWS) // 2 * 2 + 1))
+    drafted = careful_draft(FrameSource(frame, block_rows=500))
+    assert drafted.schema.missing_values == ("",)
+    assert "-999, apart from all others, may stand for" in drafted.columns[0].remark
+
+
+def test_ends_of_ordinary_columns_stand_for_no_missing_values() -> None:
+    generator = rng()
+    found = draft(
+        price=generator.choice([*range(9, 300, 10), 499, 999], ROWS),
+        gain=np.where(generator.random(ROWS) < 0.1, generator.integers(1, 420, ROWS) * 100, 0),
+        capped=np.minimum(np.exp(generator.normal(7, 2, ROWS)) // 1, 99_999),
+        change=generator.poisson(30, ROWS) - generator.poisson(9, ROWS),
+        frost=np.round(generator.normal(15, 7, ROWS)),
+    )
+    assert not [each.remark for each in found.values() if "as missing" in each.remark]
+
+
+def test_minus_one_far_below_all_others_is_missing() -> None:
+    years = np.where(rng().random(ROWS) < 0.1, -1, rng().integers(1950, 2000, ROWS))
+    assert "-1, far from all other numbers, as missing" in draft(year=years)["year"].remark
 
 
 def test_a_long_list_of_codes_is_told_by_frequencies_in_no_order() -> None:
@@ -430,10 +482,10 @@ def test_names_of_persons_in_many_rows_stay_out(name: str) -> None:
 
 
 def test_a_marker_at_the_end_of_the_range_has_a_bucket_of_its_own() -> None:
-    values = np.where(rng().random(ROWS) < 0.1, 99_999, rng().integers(0, 500, ROWS))
+    values = np.where(rng().random(ROWS) < 0.1, 100_000, rng().integers(0, 500, ROWS))
     column = draft(x=values)["x"].column
     assert isinstance(column, Numeric)
-    assert column.edges[-2] == 99_999
+    assert column.edges[-2] == 100_000
 
 
 def test_a_few_numbers_far_beyond_do_not_stretch_the_range() -> None:

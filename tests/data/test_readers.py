@@ -26,6 +26,7 @@ from dualquery.data.readers.python_objects import DenseSource, FrameSource, Spar
 from dualquery.data.schema.columns import Binary, Categorical, Numeric
 from dualquery.data.schema.items import ItemSchema
 from dualquery.data.schema.table import TableSchema
+from dualquery.data.table import Table
 from dualquery.rows.dataset import load
 
 BITS = (np.random.default_rng(5).random((301, 19)) < 0.3).astype(np.uint8)
@@ -283,8 +284,24 @@ def test_a_number_may_stand_for_a_missing_value() -> None:
     schema = TableSchema(
         (Numeric("x", (0.0, 1.0, 2.0), missing="category"),), missing_values=("-9",), declared=True
     )
-    for values in ([-9, 1], [-9.0, 1.0], ["-9", "1"]):
+    for values in ([-9, 1], [-9.0, 1.0], ["-9", "1"], ["-9.00", "1"], [" -9", "1"]):
         assert rows(pl.DataFrame({"x": values}), schema).tolist() == [[0, 0, 1], [0, 1, 0]]
+
+
+@pytest.mark.parametrize("text", ["-999", "-999.0", "-999,0"])
+def test_a_missing_number_may_be_written_as_the_file_has_it(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("x;code\n-999,0;-999,0\n1,5;09\n")
+    codes = Categorical("code", (("9",), ("09",)), missing="category", outside="other")
+    schema = TableSchema(
+        (Numeric("x", (0.0, 1.0, 2.0), missing="category"), codes),
+        missing_values=(text, "9,0"),
+        declared=True,
+    )
+    found = rows(Table(str(path), csv="decimal=,").named, schema).tolist()
+    # Codes are compared as they are written.
+    named = [0, 0, 1, 0] if text == "-999" else [0, 0, 0, 1]
+    assert found == [[0, 0, 1, *named], [0, 1, 0, 0, 1, 0, 0]]
 
 
 def test_kdd99_lines_end_with_a_full_stop(tmp_path: Path) -> None:

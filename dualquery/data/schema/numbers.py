@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable
 
 # Possessive: a text of many digits that is no number is seen to be none in one go.
 _NUMBER = r"[-+]?(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][-+]?\d++)?"
@@ -13,11 +14,30 @@ NUMBER_RANGE = re.compile(rf"\s*({_NUMBER})\s*(?:-|to)\s*({_NUMBER})\s*", re.ASC
 
 def finite_number(text: str) -> float | None:
     """Return the finite number that a text is, or None."""
+    number = _number_or_nan(text)
+    return number if math.isfinite(number) else None
+
+
+def _number_or_nan(text: str) -> float:
     try:
-        number = float(text)
+        return math.nan if "_" in text else float(text)
     except ValueError:
-        return None
-    return number if math.isfinite(number) and "_" not in text else None
+        return math.nan
+
+
+def with_points(texts: Iterable[str]) -> list[str]:
+    """Return texts, and those with a decimal comma also with a point: ``-999,0`` is ``-999.0``.
+
+    So cells are handed on that a file has with decimal commas.
+    """
+    known = list(texts)
+    return [*known, *(text.replace(",", ".") for text in known if _DECIMAL_COMMA.fullmatch(text))]
+
+
+def numbers_among(texts: Iterable[str]) -> list[float]:
+    """Return those of some texts that are numbers, with a decimal point or comma."""
+    found = map(_number_or_nan, with_points(texts))
+    return [number for number in found if not math.isnan(number)]
 
 
 _GROUPED = re.compile(r"\s*[-+]?[1-9]\d{0,2}(?:\.\d{3})+\s*", re.ASCII)

@@ -18,6 +18,7 @@ from dualquery.data.schema.column_choice import ColumnChoice, select_columns
 from dualquery.data.schema.columns import Binary, Column, Numeric
 from dualquery.data.schema.dates import Dates
 from dualquery.data.schema.named_bits import find_bit
+from dualquery.data.schema.numbers import numbers_among
 from dualquery.data.schema.orders import Orders
 from dualquery.data.schema.protocol import check_max_ones, check_shape, header, max_ones_entry
 from dualquery.data.schema.rules import Rule, rules_entry
@@ -52,7 +53,8 @@ class TableSchema:
         Whether rows that lack a value in one of these columns are left out before anything else.
         It is a public filter: neighbouring tables are defined after it.
     missing_values
-        Texts that stand for a missing value in every column, besides null and NaN.
+        Texts that stand for a missing value in every column, besides null and NaN. Columns of
+        buckets compare numbers among them by value: ``-999`` and ``-999,0`` are one.
     max_ones_per_row
         Rows with more 1s than this are cut to this many (`dualquery.data.truncation`); None for no
         cut. It needs binary columns only.
@@ -214,9 +216,7 @@ class TableSchema:
         check_shape(records, self.domain.bits)
         codes = self._codes(records)
         drawing = np.random.default_rng(0) if generator is None else generator
-        avoided = [
-            number for text in self.missing_values if (number := _as_number(text)) is not None
-        ]
+        avoided = numbers_among(self.missing_values)
         decoded = [
             _decode_column(column, of_column, drawing, avoided)
             for column, of_column in zip(self.columns, codes, strict=True)
@@ -358,10 +358,3 @@ def _named(name: str, texts: list[str], avoided: Sequence[float]) -> pl.Series:
     if whole and not {*map(float, texts)} & {*avoided}:
         return pl.Series(name, list(map(int, texts)), dtype=pl.Int64)
     return pl.Series(name, texts, dtype=pl.String)
-
-
-def _as_number(text: str) -> float | None:
-    try:
-        return float(text)
-    except ValueError:
-        return None
