@@ -22,6 +22,7 @@ from dualquery.releases.making import Terms, make_release
 from dualquery.releases.payment import Payment
 from dualquery.releases.polish import check_polish
 from dualquery.releases.pricing import declarations
+from dualquery.releases.unasked import some
 from dualquery.requests import BudgetRequest, WorkloadRequest
 from dualquery.room.journal import NO_JOURNAL, Journal
 from dualquery.room.randomness import check_seed
@@ -41,9 +42,6 @@ if TYPE_CHECKING:
 
 REPLACE_ONE = Neighbours.REPLACE_ONE.value
 AS_USUAL = Run()
-
-_NAMED = 20
-"""Columns that are named to the operator, at most."""
 
 
 def release(
@@ -159,7 +157,7 @@ def release(
     cuts = (read.max_ones_per_row, guarantee.unit, guarantee.weight)
     with engine.open(source, schema, read.columns, *cuts, sums=request.means) as data:
         if data.left_out:
-            progress.note(f"left out, as the schema does not describe them: {_some(data.left_out)}")
+            progress.note(f"left out, as the schema does not describe them: {some(data.left_out)}")
         payment.require_declared(data.schema.declared)
         settled, remarks = without_absent(data.schema)
         data, rules = replace(data, schema=settled), rules_of(settled)
@@ -204,12 +202,6 @@ def release(
             show_private_errors=run.show_private_errors, payment=payment, journal=journal,
         )  # fmt: skip
         return make_release(data, task, configured, terms, notes, cores, progress, created)
-
-
-def _some(names: Sequence[str]) -> str:
-    """Return the first of some names, quoted, and how many more there are."""
-    shown = ", ".join(map(repr, names[:_NAMED]))
-    return shown if len(names) <= _NAMED else f"{shown} and {len(names) - _NAMED:,} more"
 
 
 def _own_workload(workload: Queries, schema: Schema) -> Queries:

@@ -68,6 +68,8 @@ def evaluate(
     from rich.table import Table
     from rich.text import Text
 
+    from dualquery.releases.unasked import unasked_note
+
     with given_table(table, csv) as holders, terminal.progress() as progress:
         from dualquery.releases.evaluation import compare
         from dualquery.rows.engines import Engine
@@ -117,6 +119,8 @@ def evaluate(
         console.print(means)
     if found["remark"] is not None:
         console.print(found["remark"], markup=False)
+    if note := unasked_note(compared.release):
+        console.print(note, markup=False)
     if len(found["by_literals"]) > 1:
         sizes = Table("literals", "queries", "max error", "mean error")
         for line in found["by_literals"]:

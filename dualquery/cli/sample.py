@@ -9,6 +9,7 @@ import typer
 
 from dualquery.cli.options import Json, Quiet, ReleaseFolder
 from dualquery.cli.terminal import Terminal
+from dualquery.runtime.errors import BadInputError
 
 
 def sample(
@@ -19,6 +20,13 @@ def sample(
         int | None,
         typer.Option(help="Makes the records reproducible; may be told to others.", min=0),
     ] = None,
+    csv: Annotated[
+        str | None,
+        typer.Option(
+            help="How a CSV file is to be written, such as delimiter=;,encoding=latin-1,decimal=, "
+            "in quotation marks; default: as --csv of the release said of its table."
+        ),
+    ] = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -27,27 +35,38 @@ def sample(
     They come from the fitted model that the release keeps. Where it keeps none,
     its own records are repeated; the output says so.
 
-    Example:
+    Examples:
 
       dualquery sample my-release --records 1000000 --out rows.parquet
+
+      dualquery sample my-release --records 1000 --out rows.csv --csv "delimiter=;,decimal=,"
     """
     import numpy as np
 
+    from dualquery.data.readers.dialect import STANDARD, Dialect
     from dualquery.releases.folder import load_release
     from dualquery.releases.sampling import sampled_blocks, source_of_records
     from dualquery.releases.table_files import check_target, write_frames
+    from dualquery.releases.unasked import unasked_note
 
     terminal = Terminal(machine=as_json, quiet=quiet)
     check_target(out)
+    if csv is not None and out.suffix != ".csv":
+        raise BadInputError(f"{out}: --csv says how a CSV file is written; this is none")
+    dialect = STANDARD if csv is None else Dialect.parse(csv)
     made = load_release(release)
+    kept = made.options.get("csv")
+    if csv is None and out.suffix == ".csv" and isinstance(kept, str):
+        csv, dialect = kept, Dialect.parse(kept)
     source = source_of_records(made)
     with terminal.progress() as progress:
         progress.phase("drawing records")
         generator = np.random.default_rng(seed)
         blocks = sampled_blocks(made, records, generator)
         schema = made.drawn_by
-        write_frames((schema.decode(block, generator) for block in blocks), out)
-    terminal.emit({"records": records, "source": source, "out": str(out)})
+        write_frames((schema.decode(block, generator) for block in blocks), out, dialect)
+    written = {} if csv is None else {"csv": csv}
+    terminal.emit({"records": records, "source": source, "out": str(out), **written})
     if not terminal.machine:
         from rich.markup import escape
 
@@ -55,4 +74,7 @@ def sample(
         said = "the model" if source == "model" else f"its {own:,} records, which repeat: no model"
         terminal.console.print(
             f"{records:,} records from {said}; written to [bold]{escape(str(out))}[/bold]"
+            + ("" if csv is None else f" as --csv {escape(repr(csv))} says")
         )
+        if note := unasked_note(made):
+            terminal.console.print(note, markup=False)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.queries.generate.frequent import KIND as FREQUENT
+from dualquery.releases.unasked import unasked
 from dualquery.runtime.figures import share
 
 if TYPE_CHECKING:
@@ -193,6 +194,7 @@ class Comparison:
             "baselines": baselines,
             "means": self.bought(),
             "remark": self.remark,
+            "unasked": unasked(self.release),
             "by_literals": self.by_literals(),
             "by_column": self.by_column()[:SHOWN],
             "worst": self.worst(SHOWN),

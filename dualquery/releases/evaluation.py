@@ -62,12 +62,12 @@ def evaluate(
     -------
     dict
         ``max_error``, ``mean_error``, ``rmse`` of the released answers; ``synthetic`` for the
-        records' own answers (None without records); ``baselines``, and a ``remark`` where these
-        are told more than the release was; the ``means`` that were bought, with intervals and the
-        truth; ``by_literals``; the columns and the queries with the largest errors, ``by_column``
-        and ``worst``; the budget that was asked for, that of the baselines, and whether the
-        release is ``private`` at all; the rows of the table, of those that count (fewer where a
-        unit has more than may), and of the release; a warning.
+        records' own answers (None without records); ``baselines``, and a ``remark`` where these are
+        told more than the release was; the columns that are ``unasked``; the ``means`` that were
+        bought, with intervals and the truth; ``by_literals``; the columns and the queries with the
+        largest errors, ``by_column`` and ``worst``; the budget that was asked for, that of the
+        baselines, and whether the release is ``private`` at all; the rows of the table, of those
+        that count (fewer where a unit has more than may), and of the release; a warning.
 
     Raises
     ------

@@ -26,6 +26,7 @@ from dualquery.releases.pricing import price, statement
 from dualquery.releases.proof import Price, proof_record
 from dualquery.releases.ruled import legal_records, with_forced_answers
 from dualquery.releases.sampling import finished_records
+from dualquery.releases.unasked import unasked_note
 from dualquery.room.curator import Curator
 from dualquery.room.declared import Declaration
 from dualquery.room.journal import NO_JOURNAL, Journal
@@ -196,6 +197,8 @@ def make_release(
             prepared.privacy,
         ),
     )
+    if note := unasked_note(release):
+        release = replace(release, notes=(*release.notes, note))
     generator = np.random.default_rng(terms.seed)
     return replace(release, records=agreeing_records(release, generator))
 

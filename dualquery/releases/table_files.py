@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dualquery.data.readers.dialect import STANDARD, Dialect
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.escaping import csv_cell
 from dualquery.runtime.whole_files import require_new, whole_file
@@ -32,8 +33,10 @@ def check_target(path: Path, suffixes: Sequence[str] = SUFFIXES) -> None:
     require_new(path)
 
 
-def write_frames(frames: Iterable[pl.DataFrame], path: Path) -> None:
+def write_frames(frames: Iterable[pl.DataFrame], path: Path, dialect: Dialect = STANDARD) -> None:
     """Write tables of the same columns one below the other, as CSV or Parquet by the suffix.
+
+    ``dialect`` says how CSV is written.
 
     Raises
     ------
@@ -42,7 +45,7 @@ def write_frames(frames: Iterable[pl.DataFrame], path: Path) -> None:
     """
     with _whole_or_not(path, SUFFIXES) as part:
         if path.suffix == ".csv":
-            _write_csv(frames, part)
+            _write_csv(frames, part, dialect)
         else:
             _write_parquet(frames, part)
 
@@ -72,7 +75,7 @@ def _whole_or_not(path: Path, suffixes: Sequence[str]) -> Iterator[Path]:
         raise BadInputError(f"{path}: cannot be written ({fault})") from None
 
 
-def _write_csv(frames: Iterable[pl.DataFrame], path: Path) -> None:
+def _write_csv(frames: Iterable[pl.DataFrame], path: Path, dialect: Dialect) -> None:
     import polars as pl
 
     with path.open("wb") as file:
@@ -82,7 +85,7 @@ def _write_csv(frames: Iterable[pl.DataFrame], path: Path) -> None:
                     f"CSV has no lists, and records of so many items are lists of ids: name a "
                     f"file that ends in .parquet instead of {path.name}"
                 )
-            _plain(frame).write_csv(file, include_header=number == 0)
+            file.write(dialect.write(_plain(frame), header=number == 0))
 
 
 def _plain(frame: pl.DataFrame) -> pl.DataFrame:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import polars as pl
 import pytest
 
@@ -65,6 +67,39 @@ def test_sample_draws_records_and_says_from_what(dualquery, released, small, her
     again = dualquery("sample", "own", "--records", 5, "--out", "more.parquet")
     assert again.code == 2
     assert "exists already" in again.last
+
+
+def test_a_csv_file_of_records_is_written_like_the_table(dualquery, here) -> None:
+    kinds = {"name": "size", "kind": "categorical", "values": ["1.5", "2.0"]}
+    price = {"name": "price", "kind": "numeric", "edges": [0, 1000, 9000], "within": [2.5, 1234.5]}
+    town = {"name": "town", "kind": "categorical", "values": ["Köln", "Ulm; Süd"]}
+    (here / "s.json").write_text(
+        json.dumps({"declared": True, "columns": [kinds, price, town]}), encoding="utf-8"
+    )
+    lines = ["size;price;town", *["1,5;2,5;Köln", '2,0;1.234,5;"Ulm; Süd"'] * 100]
+    (here / "t.csv").write_text("\n".join(lines), encoding="latin-1")
+    words = "delimiter=;,encoding=latin-1,decimal=,"
+    made = ("--schema", "s.json", "--mechanism", "independent", "--way", 2, "--out", "r")
+    assert dualquery("release", "t.csv", "--csv", words, *made).code == 0
+    done = dualquery("sample", "r", "--records", 90, "--out", "rows.csv")
+    assert f"written to rows.csv as --csv '{words}' says" in " ".join(done.out.split())
+    found = (here / "rows.csv").read_text(encoding="latin-1").splitlines()
+    assert found[0] == "size;price;town"
+    cells = [line.split(";", 2) for line in found[1:]]
+    assert [{line[place] for line in cells} for place in range(3)] == [
+        {"1,5", "2,0"}, {"2,5", "1234,5"}, {"Köln", '"Ulm; Süd"'}
+    ]  # fmt: skip
+    assert dualquery("evaluate", "r", "rows.csv", "--json").code == 0  # reads it by itself
+
+    plain = dualquery("sample", "r", "--records", 9, "--out", "p.csv", "--csv", "delimiter=,")
+    assert plain.code == 0
+    assert (here / "p.csv").read_text(encoding="utf-8").startswith("size,price,town\n")
+    done = dualquery("sample", "r", "--records", 9, "--out", "a.csv", "--csv", "encoding=ascii")
+    assert done.code == 2
+    assert "ascii cannot hold all texts" in done.last
+    assert not (here / "a.csv").exists()
+    done = dualquery("sample", "r", "--records", 9, "--out", "a.parquet", "--csv", words)
+    assert "says how a CSV file is written; this is none" in done.last
 
 
 def test_answer_says_which_bucket_was_answered(dualquery, released) -> None:

@@ -22,6 +22,7 @@ _NAMES = {"tab": "\t", "comma": ",", "semicolon": ";", "bar": "|"}
 
 _WITH_COMMA = r"^\s*[-+]?(?:\d{1,3}(?:\.\d{3})+|\d*),\d+\s*$"
 _THOUSANDS = r"^\s*[-+]?\d{1,3}(?:\.\d{3})+\s*$"
+_WITH_POINT = r"^([-+]?\d+)\.(\d+)$"
 
 
 @dataclass(frozen=True)
@@ -126,6 +127,34 @@ class Dialect:
             .alias(column.name)
             for column in frame.get_columns()
         )
+
+    def write(self, frame: pl.DataFrame, *, header: bool) -> bytes:
+        """Return a table as separated text that is read back by `as_standard`; spaces stay.
+
+        Raises
+        ------
+        BadInputError
+            If the encoding lacks a sign.
+        """
+        import polars.selectors as cs
+
+        comma = self.decimal == ","
+        if comma:
+            frame = frame.with_columns(cs.string().str.replace(_WITH_POINT, "$1,$2"))
+        text = frame.write_csv(
+            separator=self.delimiter or (";" if comma else ","),
+            decimal_comma=comma,
+            include_header=header,
+        )
+        try:
+            # Only the first block may begin with a byte-order mark.
+            found = text.encode(self.encoding)
+            return found if header else found.removeprefix("".encode(self.encoding))
+        except UnicodeError as fault:
+            raise BadInputError(
+                f"{self.encoding} cannot hold all texts ({fault}); give another encoding with "
+                "--csv, such as utf-8"
+            ) from None
 
 
 def has_decimal_comma(texts: pl.Series) -> pl.Series:

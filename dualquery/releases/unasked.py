@@ -1,0 +1,49 @@
+"""Columns of which a release knows nothing: records have made-up values in them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dualquery.estimates.measurements import factors_of
+from dualquery.queries.conjunctions import conjunctions_of
+
+if TYPE_CHECKING:
+    from dualquery.releases.folder import Release
+
+_NAMED = 20
+"""Columns that are named at once, at most."""
+
+
+def unasked(release: Release) -> list[str]:
+    """Return the columns that nothing was asked about, measured or bought, in their order.
+
+    None of a family of queries that does not say which columns it is about.
+    """
+    schema, domain = release.schema, release.schema.domain
+    asked = conjunctions_of(release.workload)
+    if asked is None:
+        return []
+    known = np.zeros(domain.columns, bool)
+    known[domain.column_of_bit[asked.literals[asked.literals >= 0] >> 1]] = True
+    if release.measurements is not None:
+        known[domain.column_of_bit[factors_of(release.measurements.factors, domain).bits]] = True
+    bought = {each.column for each in release.means}
+    names = schema.column_names
+    return [names[place] for place in np.flatnonzero(~known).tolist() if names[place] not in bought]
+
+
+def unasked_note(release: Release) -> str | None:
+    """Return a sentence on them; None where there are none, or no records."""
+    names = unasked(release)
+    if not names or release.records is None:
+        return None
+    return f"no query asks about {some(names)}: the records' values in there are made up"
+
+
+def some(names: Sequence[str]) -> str:
+    """Return the first of some names, quoted, and how many more there are."""
+    shown = ", ".join(map(repr, names[:_NAMED]))
+    return shown if len(names) <= _NAMED else f"{shown} and {len(names) - _NAMED:,} more"

@@ -1,0 +1,48 @@
+"""Columns that no query asks about are named wherever records are: their values are made up."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+import dualquery
+from dualquery.releases.evaluation import evaluate
+from dualquery.releases.unasked import unasked
+from tests.tables import SCHEMA, people
+
+NOTE = "no query asks about 'job', 'flag', 'constant': the records' values in there are made up"
+
+
+@pytest.mark.parametrize("mechanism", ["matrix", "dualquery", "uniform"])
+def test_columns_that_no_query_asks_about_are_named(tmp_path, mechanism) -> None:
+    made = dualquery.release(
+        people(), schema=SCHEMA, queries=["age>=50 & sex=Male"], mechanism=mechanism
+    )
+    assert made.notes[-1] == NOTE
+    made.save(tmp_path / "r")
+    again = dualquery.load_release(tmp_path / "r")
+    assert again.notes == made.notes
+    assert unasked(again) == ["job", "flag", "constant"]
+    assert evaluate(again, people())["unasked"] == ["job", "flag", "constant"]
+
+
+def test_all_columns_are_asked_about_by_default() -> None:
+    made = dualquery.release(people(), schema=SCHEMA, way=2)
+    assert unasked(made) == []
+    assert not any("made up" in note for note in made.notes)
+
+
+def test_a_mean_that_was_bought_and_what_was_measured_are_known() -> None:
+    made = dualquery.release(
+        people(), schema=SCHEMA, queries=["flag", "sex=Male"], mechanism="matrix", means="age"
+    )
+    assert unasked(made) == ["job", "constant"]
+    every = dualquery.release(people(), schema=SCHEMA, queries=20, way=1, mechanism="matrix")
+    assert unasked(replace(made, measurements=every.measurements)) == []
+
+
+def test_without_records_nothing_is_made_up() -> None:
+    made = dualquery.release(people(), schema=SCHEMA, queries=["flag"], mechanism="gaussian")
+    assert made.records is None
+    assert not any("made up" in note for note in made.notes)
