@@ -14,9 +14,14 @@ from dualquery.questions.as_literals import same_conjunctions
 from dualquery.questions.beyond import opened
 from dualquery.questions.boxes import MOST_LITERALS, Box, boxes_of
 from dualquery.questions.canonical import canonical
-from dualquery.questions.columns import Allowed, Named, allowed_by, pieces_of, require_numbers
+from dualquery.questions.columns import Allowed, Named, allowed_by, pieces_of, require_amounts
 from dualquery.questions.forms import Bounds, LinearForm
-from dualquery.questions.remarks import on_clipped_numbers, on_cuts, on_what_lies_beyond
+from dualquery.questions.remarks import (
+    on_clipped_numbers,
+    on_cuts,
+    on_what_lies_beyond,
+    on_whole_buckets,
+)
 from dualquery.questions.syntax import (
     COUNT,
     QUANTILE,
@@ -165,7 +170,7 @@ class _Compiler:
         if question.column:
             self.target, target = _column(schema, question.column)
             quantile = question.measure == QUANTILE
-            require_numbers(target, "median or quantile" if quantile else question.measure)
+            require_amounts(target, "median or quantile" if quantile else question.measure)
             columns[self.target] = target
         named: dict[int, list[Allowed]] = {number: [] for number in columns}
         for number, _, allowed in self.allowed.values():
@@ -177,6 +182,10 @@ class _Compiler:
         }
         self.whole = {c: pieces.every for c, pieces in self.pieces.items()}
         told = [
+            on_whole_buckets(column, [each for each in literals if self.allowed[each][0] == c])
+            for c, column in columns.items()
+        ]
+        told += [
             remark(column, named[c])
             for remark in (on_cuts, on_what_lies_beyond)
             for c, column in columns.items()

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 from typing import Any, TypeAlias
@@ -38,6 +39,9 @@ class Span:
     low: float
     high: float
 
+
+_CODE = re.compile(r"[-+]?0\d")
+"""How numbers begin that are codes."""
 
 Allowed: TypeAlias = frozenset[int] | tuple[Span, ...]
 """What a literal allows: some values, or ranges."""
@@ -239,6 +243,25 @@ def require_numbers(column: Column, what: str) -> None:
         )
 
 
+def require_amounts(column: Column, what: str) -> None:
+    """Refuse means and the like of a column of texts, or of codes such as ``01067``.
+
+    Raises
+    ------
+    BadInputError
+        If values of the column are no numbers, or one is written with zeros before it.
+    """
+    require_numbers(column, what)
+    texts = () if isinstance(column, Numeric | Dates) else itertools.chain(*_texts(column))
+    code = next((text for text in texts if _CODE.match(text.strip())), None)
+    if code is not None:
+        raise BadInputError(
+            f"column {column.name!r} holds codes, such as {code!r}, whose zeros in front say that "
+            f"they are no amounts, so it has no {what}; ask for the shares of its values, with = "
+            "or in"
+        )
+
+
 def _equal(column: Column, text: str) -> Allowed:
     """Return what ``column=text`` means: a value, or else a range with both ends inside."""
     try:
@@ -344,6 +367,9 @@ def _text_numbers(column: Binary | Categorical) -> tuple[Float64, Float64, Float
 def _number(column: Column, text: str) -> float:
     """Return the number that a column is compared with; of dates, the place of the period."""
     if isinstance(column, Dates):
+        place = column.place_of_text(text)
+        if place is not None and column.outside == "clip":
+            return place
         bit, _ = find_bit(column, text)
         if bit < column.buckets:
             return bit
@@ -359,8 +385,12 @@ def _number(column: Column, text: str) -> float:
 
 
 def period_of(column: Dates, text: str) -> str:
-    """Return the label of the period that a date in a range means: ranges are of whole periods."""
-    return column.labels[int(_number(column, text))]
+    """Return the label of the period that a date in a range means: ranges are of whole periods.
+
+    A date beyond all periods stays as it is written.
+    """
+    place = int(_number(column, text))
+    return column.labels[place] if 0 <= place < column.buckets else text
 
 
 def _as_bits(inside: NDArray[np.bool_]) -> int:

@@ -20,10 +20,10 @@ doubled. Spaces around names, values and signs mean nothing.
 
 from __future__ import annotations
 
-import math
 import re
 from typing import NoReturn, cast
 
+from dualquery.data.schema.numbers import finite_number, in_another_style
 from dualquery.questions.syntax import (
     COUNT,
     MEAN,
@@ -42,7 +42,7 @@ from dualquery.questions.syntax import (
     Question,
     Relation,
 )
-from dualquery.runtime.errors import BadInputError
+from dualquery.runtime.errors import BadInputError, did_you_mean
 
 LONGEST = 20_000
 """Characters of a question: more is no question of a person, and reading takes time."""
@@ -51,6 +51,11 @@ DEEPEST = 50
 """Parentheses and negations inside each other."""
 
 _MEASURE = re.compile(r"\s*(share|count|mean|sum|median|quantile)\s*\(", re.IGNORECASE)
+_MEASURES = (SHARE, COUNT, MEAN, SUM, "median", QUANTILE)
+_CALL = re.compile(r"\s*(?!not\s*\()([^\W\d]\w*)\s*\(", re.IGNORECASE)
+_ELSEWHERE = {"average": MEAN, "avg": MEAN, "total": SUM, "number": COUNT, "percentile": QUANTILE}
+"""What other programs call a measure."""
+
 _RELATION = re.compile(r"\s*(!=|>=|<=|=|<|>)")
 _QUOTED = re.compile(r'\s*"((?:[^"]|"")*)"')
 # Spaces are looked at once, from their first on: a run of them takes no square of its length.
@@ -91,6 +96,8 @@ class _Reader:
 
     def question(self) -> Question:
         started = _MEASURE.match(self.text)
+        if started is None and (call := _CALL.match(self.text)):
+            self._no_measure(call[1])
         question = self._measure(started) if started else Question(SHARE, self._condition())
         if self._word("given"):
             question = Question(
@@ -125,15 +132,29 @@ class _Reader:
         self._close()
         return question
 
+    def _no_measure(self, name: str) -> NoReturn:
+        meant = _ELSEWHERE.get(name.lower())
+        close = f"; did you mean {meant!r}?" if meant else did_you_mean(name.lower(), _MEASURES)
+        raise BadInputError(
+            f"{shortened(self.text)!r} is no question: there is no {name}(...){close or '.'} "
+            f"What can be asked is {', '.join(_MEASURES[:-1])} and {QUANTILE}; the name of a "
+            "column that is called so stands in double quotation marks"
+        )
+
     def _level(self) -> float:
         value = self._value()
-        try:
-            level = float(value)
-        except ValueError:
-            level = math.nan
-        if not 0.0 < level < 1.0:
-            self._fail(f"the level of a quantile is {value!r}; a number between 0 and 1 is needed")
-        return level
+        level = finite_number(value)
+        if level is not None and 0.0 < level < 1.0:
+            return level
+        style, meant = in_another_style(value, whole=False), ", such as 0.25"
+        if style is not None:
+            meant = f": {style}"
+        elif level is not None and 1.0 < level < 100.0:
+            meant = f", such as {level / 100:g} for {level:g} in a hundred"
+        raise BadInputError(
+            f"{shortened(self.text)!r} is no question: the level of a quantile is {value!r}; a "
+            f"number between 0 and 1 is needed{meant}"
+        )
 
     def _condition(self) -> Condition:
         operands = [self._term()]

@@ -1,15 +1,64 @@
-"""What is said of ranges of numbers: buckets that they cut, and what lies beyond all buckets."""
+"""What is said of numbers and dates in questions: what they stand for, and what they cut."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
 from dualquery.data.schema.columns import Column, Numeric
 from dualquery.data.schema.dates import Dates
+from dualquery.data.schema.named_bits import find_bit
+from dualquery.data.schema.numbers import finite_number
 from dualquery.questions.beyond import beyond_edges
 from dualquery.questions.columns import Allowed, pieces_of
+from dualquery.questions.syntax import Among, Between, Comparison, Literals, quoted
+
+_MOST_EDGES = 4
+"""Edges that are proposed, at most."""
+
+
+def on_whole_buckets(column: Column, literals: Iterable[Literals]) -> str:
+    """Return a remark on numbers and dates that stand for all of their bucket; empty if none do.
+
+    Parameters
+    ----------
+    column
+        The column.
+    literals
+        Those that name it; it has their values.
+    """
+    told = dict.fromkeys(
+        f"{text} for all of {quoted(column.name)}={label}"
+        for literal in literals
+        for text, label in _stand_for(column, literal)
+    )
+    return f"answer and interval take {', '.join(told)}" if told else ""
+
+
+def _stand_for(column: Column, literal: Literals) -> Iterator[tuple[str, str]]:
+    """Yield the texts of a literal that mean more than they say, each with what it means."""
+    texts: tuple[str, ...] = ()
+    match literal:
+        case Comparison(_, relation, value):
+            # Of numbers, a range begins and ends where it says.
+            texts = (value,) if isinstance(column, Dates) or relation in ("=", "!=") else ()
+        case Among(_, values):
+            texts = values
+        case Between(_, low, high) if isinstance(column, Dates):
+            texts = (low, high)
+    for text in texts:
+        if isinstance(column, Dates):
+            place = column.place_of_text(text)
+            if place is None or not 0 <= place < column.buckets or text == column.labels[place]:
+                continue
+            if column.by != "day" or not column.says_day(text):
+                yield text, column.labels[place]
+        elif isinstance(column, Numeric) and finite_number(text) is not None:
+            bit, _ = find_bit(column, text)
+            low_end, high_end = column.bounds[bit]
+            if low_end < high_end:
+                yield text, column.labels[bit]
 
 
 def on_cuts(column: Column, literals: Iterable[Allowed]) -> str:
@@ -21,12 +70,20 @@ def on_cuts(column: Column, literals: Iterable[Allowed]) -> str:
     if not cut:
         return ""
     labels = ", ".join(column.labels[bucket] for bucket in cut)
+    uncut = [column.edge_texts[at] for at in _inner_edges(column, cut)[:_MOST_EDGES]]
+    advice = f"; with >= or < at {' or '.join(uncut)} nothing is cut" if uncut else ""
     even = all(column.rules[bucket] == "uniform" for bucket in cut)
     return (
         f"{column.name} is cut within {labels}, as if its numbers lay "
         f"{'evenly' if even else 'as the schema says'} there; the interval allows for any numbers "
-        "there"
+        f"there{advice}"
     )
+
+
+def _inner_edges(column: Numeric, buckets: Iterable[int]) -> list[int]:
+    """Return the edges of some buckets behind which there are other buckets, increasing."""
+    edges = {edge for bucket in buckets for edge in (bucket, bucket + 1)}
+    return sorted(edges & {*range(1, column.buckets)})
 
 
 def on_what_lies_beyond(column: Column, literals: Iterable[Allowed]) -> str:

@@ -25,7 +25,6 @@ from dualquery.questions.syntax import (
 from dualquery.runtime.errors import BadInputError
 
 _SIGNS = {"%Y": r"(?P<Y>\d{4})", "%m": r"(?P<m>\d{1,2})", "%d": r"(?P<d>\d{1,2})"}
-_ISO = "%Y-%m-%d"
 
 
 def why_not(literal: Literals, column: Column, missing_values: Sequence[str]) -> str | None:
@@ -105,7 +104,7 @@ def _why(column: Column, value: str, missing_values: Sequence[str], ordered: boo
     if value in missing_values:
         return _missing(column, value)
     if isinstance(column, Dates):
-        return _date(column, value)
+        return _date(column, value, ordered)
     if not isinstance(column, Numeric):
         return None
     # A range may begin or end anywhere.
@@ -131,16 +130,18 @@ def _number(column: Numeric, value: str) -> str | None:
     return f"{beyond}; such numbers count in the nearest bucket, {quoted(column.name)}={nearest}"
 
 
-def _date(column: Dates, value: str) -> str | None:
-    for pattern in (column.format or _ISO, _ISO):
+def _date(column: Dates, value: str, ordered: bool) -> str | None:
+    place = column.place_of_text(value)
+    if place is not None:
+        return _beyond(column, value, place, ordered)
+    for pattern in column.texts_of_dates:
         parts = _parts(pattern, value)
         if parts is None:
             continue
         try:
-            date = datetime.date(*parts)
+            datetime.date(*parts)
         except ValueError:
             return f"there is no date {value}{_last_day(*parts)}"
-        return _real_date(column, value, pattern, date)
     return None
 
 
@@ -151,17 +152,16 @@ def _last_day(year: int, month: int, day: int) -> str:  # noqa: ARG001
     return f": {calendar.month_name[month]} {year} has {last} days"
 
 
-def _real_date(column: Dates, value: str, pattern: str, date: datetime.date) -> str | None:
-    """Return why a column does not have a date that there is."""
-    if column.first is None or column.last is None:
+def _beyond(column: Dates, value: str, place: int, ordered: bool) -> str | None:
+    """Return why a column does not have a date whose period lies beyond its own."""
+    first, last = column.labels[0], column.labels[column.buckets - 1]
+    beyond = f"{value} lies outside of its dates, {first} to {last}"
+    if column.outside != "clip":
+        return beyond
+    if ordered:
         return None
-    first, last = map(datetime.date.fromisoformat, (column.first, column.last))
-    if not first <= date <= last:
-        labels = column.labels[: column.buckets]
-        return f"{value} lies outside of its dates, {labels[0]} to {labels[-1]}"
-    if column.format is not None and pattern != column.format:
-        return f"its dates are written as {date.strftime(column.format)}, not {value}"
-    return None
+    nearest = first if place < 0 else last
+    return f"{beyond}; such dates count in the nearest period, {quoted(column.name)}={nearest}"
 
 
 def _parts(pattern: str, value: str) -> tuple[int, int, int] | None:

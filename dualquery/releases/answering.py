@@ -13,6 +13,7 @@ from dualquery.estimates.intervals import LEVEL
 from dualquery.estimates.means import BoughtMean
 from dualquery.queries.conjunctions import conjunctions_of
 from dualquery.questions.asked import Asked, AskedQuantile, ask
+from dualquery.questions.forms import Bounds
 from dualquery.questions.plain import read_question
 from dualquery.questions.remarks import on_clipped_numbers
 from dualquery.questions.syntax import MEAN, SHARE, SUM, Question
@@ -22,8 +23,9 @@ from dualquery.releases.knowledge import Knowledge, Known, Limits
 from dualquery.releases.ruled import FORCED, NO_SUCH_ROWS, forced_share
 from dualquery.runtime.errors import BadInputError
 
-_NONE_SUCH = "no row can be like the given ones: what is given excludes itself"
-_NONE_LIKELY = "by the release there are no rows like the given ones"
+_NONE_SUCH = "no row of the schema can be like the given ones"
+_NONE_LIKELY = "by the release's estimate no rows are like the given ones"
+_NONE_KNOWN = "whether there are rows like the given ones is not known"
 _ANOTHER = "answers.parquet and the report have another interval, of the query's own measurement"
 
 
@@ -111,7 +113,8 @@ def answer_question(
     if released is None:
         answer, source = _likely(knowledge, asked, limits), knowledge.source
         if answer is None:
-            limits = replace(limits, basis=f"{_NONE_LIKELY}; {limits.basis}")
+            assert asked.denominator is not None
+            limits = replace(limits, basis=f"{_why_none(asked.denominator)}; {limits.basis}")
     else:
         (answer, own), source = released, "released"
         if limits.low is None and own is not None and level == LEVEL:
@@ -159,6 +162,15 @@ def _likely(knowledge: Knowledge, asked: Asked, limits: Limits) -> float | None:
         likely /= below
     low, high = asked.range if limits.low is None else (limits.low, limits.high)
     return float(np.clip(likely, low, high))
+
+
+def _why_none(given: Bounds) -> str:
+    """Return why there is no answer where the given rows are likely none.
+
+    Nothing estimates what lies beyond the edges of a column, or in an empty part of a bucket.
+    """
+    known = any(all(each.any() for each in term.values()) for term in given.likely.terms)
+    return _NONE_LIKELY if known else _NONE_KNOWN
 
 
 def _line(
@@ -213,7 +225,7 @@ def _quantile(
     level, steps = asked.question.level, len(asked.below)
     whole = knowledge.mean(asked.denominator.likely)
     if whole <= 0:
-        return None, Limits(_NONE_LIKELY)
+        return None, Limits(_why_none(asked.denominator))
     below = np.array([knowledge.mean(each.likely) for each in asked.below]) / whole
     below = np.maximum.accumulate(below)
     step = min(int(np.searchsorted(below, level)), steps - 1)

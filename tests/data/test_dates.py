@@ -130,6 +130,21 @@ def test_other_ways_of_writing_and_other_types() -> None:
     assert hours.bits_of(moved).tolist() == [23]
 
 
+def test_a_question_may_leave_out_the_time() -> None:
+    """And write a day by ISO 8601, whatever the column's format."""
+    for by, end in (("month", 7), ("day", 10)):
+        seen = column(by, format="%d.%m.%Y %H:%M")
+        for text in ("05.03.2020 23:59", "05.03.2020", "2020-03-05", "2020-03-05T10:00"):
+            place = seen.place_of_text(text)
+            assert place is not None
+            assert seen.labels[place] == "2020-03-05"[:end]
+    assert column("month").place_of_text("2019-10-31") == -1
+    assert column("month").place_of_text("2022-03-01") == column("month").buckets
+    assert column("month").place_of_text("2020-02-31") is None
+    assert column("hour of day", format="%H:%M").place_of_text("2020-03-05") is None
+    assert column("hour of day", format="%H:%M").place_of_text("05:30") == 5
+
+
 def test_questions_name_a_bucket_or_a_date_in_it() -> None:
     schema = TableSchema((column("quarter"), Dates("day", "day of week")), declared=True)
     assert schema.literal("seen", "2020-Q1") == schema.literal("seen", "2020-02-29") == 2

@@ -193,7 +193,10 @@ def test_items_have_ids_for_labels_and_literals() -> None:
         (lambda: Numeric("c", (0.0,)), "1 edges; two buckets need three"),
         (lambda: Numeric("c", (0.0, 2.0, 1.0)), "must be finite and increase, but 1 follows 2"),
         (lambda: Numeric("c", (0.0, float("nan"), 1.0)), "must be finite and increase, but nan"),
-        (lambda: Numeric("c", (0.0, 1.0, float("inf"))), "must be finite and increase, but inf"),
+        (
+            lambda: Numeric("c", (0.0, 1.0, float("inf"))),
+            "but inf follows 1; every bucket needs",
+        ),
         (
             lambda: Numeric("c", (0.0, 0.2, 0.8, 3.0), integer=True),
             "the bucket that starts at 0.2 holds no whole number",
@@ -261,6 +264,10 @@ def test_a_schema_that_makes_no_sense_is_refused(make: object, message: str) -> 
         (
             {"columns": [{"name": "a", "kind": "numeric", "edges": [0, "1"]}]},
             "edges must be a list of numbers",
+        ),
+        (
+            {"columns": [{"name": "a", "kind": "numeric", "edges": [0, 1, None]}]},
+            "found [0, 1, null]; every bucket needs two ends",
         ),
         ({"columns": [], "version": 2}, "version 2 is not known to this program"),
         ({"format": "other", "columns": []}, "format is 'other'"),

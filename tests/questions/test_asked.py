@@ -252,6 +252,8 @@ CLINIC = TableSchema(
         Dates("Visit", "month", "2022-01-01", "2023-12-28", format="%d.%m.%Y"),
         Dates("Born", "year", "1920-01-01", "2019-12-31"),
         Categorical("Referrer", (("self",), ("Dr. No",)), missing="category"),
+        Dates("Seen", "month", "2022-01-01", "2023-12-31", "%d.%m.%Y %H:%M", outside="clip"),
+        Categorical("Zip", (("01067",), ("04109",), ("10115",))),
     ),
     declared=True,
     missing_values=("", "?"),
@@ -264,12 +266,16 @@ CLINIC = TableSchema(
         ("Wait (min)>30", 'write "Wait (min)">30'),
         ("mean(Wait (min)) given Age=3", 'write mean("Wait (min)") given Age=3'),
         ('"Wait (min)">3 or Wait (min)<1', 'write "Wait (min)">3 or "Wait (min)"<1'),
-        ("Wait (min)>", "the question ends here"),  # it is none in quotation marks either
+        ("Wait (min)>", "there is no Wait(...)"),  # it is none in quotation marks either
         ("Visit=31.02.2023", "no date 31.02.2023: February 2023 has 28 days"),
         ("Visit>=2023-02-31", "no date 2023-02-31: February 2023 has 28 days"),
         ("Born=2001-13-01", "no date 2001-13-01"),
         ("Born between 1900-01-01 and 1990", "1900-01-01 lies outside of its dates, 1920 to 2019"),
-        ("Visit=2023-02-28", "its dates are written as 28.02.2023, not 2023-02-28"),
+        ("Seen=01.03.2024", "outside of its dates, 2022-01 to 2023-12; such dates count in the"),
+        ("Seen=2021-03-01", "count in the nearest period, Seen=2022-01"),
+        ("Seen between 2025-01-01 and 2024-01-01", "nothing lies between"),
+        ("mean(Zip)", "holds codes, such as '01067', whose zeros in front say that they are no"),
+        ("median(Zip)", "so it has no median or quantile"),
         ("Visit=2023-20", "did you mean '2023-"),
         ("Age=120", "120 lies outside of its numbers, 0 to 100; such numbers count in the nearest"),
         ("Age in (5, -3)", "count in the nearest bucket, Age=0-50"),
@@ -284,6 +290,40 @@ def test_what_was_meant_is_said(text: str, message: str) -> None:
     with pytest.raises(BadInputError) as told:
         ask(read_question(text, CLINIC), CLINIC)
     assert message in str(told.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown", "remark"),
+    [
+        ("Visit=2023-02-28", "Visit=2023-02", "2023-02-28 for all of Visit=2023-02"),
+        ("Seen>=05.03.2023", "Seen>=2023-03", "05.03.2023 for all of Seen=2023-03"),
+        ("Seen<2023-03-05", "Seen<2023-03", "2023-03-05 for all of Seen=2023-03"),
+        ("Seen=05.03.2023 17:30", "Seen=2023-03", "05.03.2023 17:30 for all of Seen=2023-03"),
+        ("Seen in (2023-03-05)", "Seen in (2023-03-05)", "2023-03-05 for all of Seen=2023-03"),
+        (
+            "Seen between 05.03.2023 and 2023-05-01",
+            "Seen between 2023-03 and 2023-05",
+            "05.03.2023 for all of Seen=2023-03, 2023-05-01 for all of Seen=2023-05",
+        ),
+        ("Age=33", "Age=0-50", "33 for all of Age=0-50"),
+        ("not Age in (33, 50-100)", "not Age in (33, 50-100)", "33 for all of Age=0-50"),
+    ],
+)
+def test_what_stands_for_its_whole_bucket_is_said(text: str, shown: str, remark: str) -> None:
+    asked = ask(read_question(text, CLINIC), CLINIC)
+    assert asked.text == shown
+    assert f"answer and interval take {remark}" in asked.remark
+
+
+@pytest.mark.parametrize("text", ["Seen=2023-03", "Seen>=2023-03", "Age=0-50", "Age>=50"])
+def test_nothing_is_said_of_whole_buckets(text: str) -> None:
+    assert ask(read_question(text, CLINIC), CLINIC).remark == ""
+
+
+def test_codes_have_an_order() -> None:
+    asked = ask(read_question("Zip>=04000", CLINIC), CLINIC)
+    assert isinstance(asked, Asked)
+    assert asked.numerator.likely.terms[0][6].tolist() == [0, 1, 1]
 
 
 TARIFFS = TableSchema(
@@ -518,6 +558,10 @@ YEARS = Dates("day", "year", "2010-01-01", "2012-12-31", missing="category", out
         ("day between 2011 and 2012", "0100", "0110", "0110"),
         ("day>=2011", "0110", "0110", "0110"),
         ("day=2012", "0010", "0010", "0010"),
+        ("day>=2014-05-01", "0000", "0000", "0010"),
+        ("day<2014-05-01", "1100", "1110", "1110"),
+        ("day between 2013-01-01 and 2013-06-30", "0000", "0000", "0010"),
+        ("day<=2009-12-31", "0000", "0000", "1000"),
     ],
 )
 def test_dates_beyond_the_last_period_are_in_it_or_not(text, low, likely, high) -> None:
@@ -530,6 +574,10 @@ def test_dates_beyond_the_last_period_are_in_it_or_not(text, low, likely, high) 
     for form, weights in zip(forms, (low, likely, high), strict=True):
         assert form.on_values(cells).tolist() == list(map(int, weights))
     strict = TableSchema((replace(YEARS, outside="error"), Binary("flag")), declared=True)
+    if "-" in text:
+        with pytest.raises(BadInputError, match="lies outside of its dates, 2010 to 2012"):
+            ask(read_question(text, strict), strict)
+        return
     certain = ask(read_question(text, strict), strict)
     assert isinstance(certain, Asked)
     assert certain.numerator.exact

@@ -188,10 +188,21 @@ def test_impossible_and_nearly_empty_questions_do_not_crash() -> None:
     ):
         (empty,) = answer_queries(made, [text])
         assert empty["answer"] is None, text
-        assert "excludes itself" in empty["basis"]
+        assert "no row of the schema can be like" in empty["basis"]
     (rare,) = answer_queries(made, ["sex=Female given smoker & sex=Male"])
     assert (rare["low"], rare["high"]) == (0, 1)
     assert "may be none" in rare["basis"]
+
+
+def test_nothing_is_said_to_be_known_of_given_rows_beyond_the_edges() -> None:
+    (age, *others) = SCHEMA.columns
+    clips = replace(SCHEMA, columns=(replace(age, outside="clip"), *others))
+    made = replace(noisy(0), schema=clips, read_by=clips)
+    for text in ("smoker given age>90", "mean(age) given age>90", "median(age) given age>90"):
+        (beyond,) = answer_queries(made, [text])
+        assert beyond["answer"] is None, text
+        assert "whether there are rows like the given ones is not known" in beyond["basis"]
+        assert "estimate" not in beyond["basis"]
 
 
 def test_cut_buckets_are_said_and_bounded() -> None:

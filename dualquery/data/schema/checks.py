@@ -8,6 +8,13 @@ MISSING_LABEL = "(missing)"
 OTHER_LABEL = "(other)"
 
 
+NO_OPEN_END = (
+    "every bucket needs two ends: write the last number that matters as the edge; with "
+    '"outside": "clip" numbers beyond it count in the nearest bucket'
+)
+"""What to do about an edge that is no number, or infinite."""
+
+
 def check_name(name: str) -> None:
     """Refuse the empty name."""
     if not name:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from dualquery.data.schema.checks import (
     MISSING_LABEL,
+    NO_OPEN_END,
     OTHER_LABEL,
     check_choice,
     check_group,
@@ -217,6 +218,7 @@ class Numeric:
                 raise BadInputError(
                     f"schema, column {self.name!r}: the edges must be finite and increase, but "
                     f"{_number(high)} follows {_number(low)}"
+                    + (f"; {NO_OPEN_END}" if math.isinf(low) or math.isinf(high) else "")
                 )
         check_group(self.name, self.bits, "bucket")
         if self.integer:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import calendar
 import datetime
+import re
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, TypeAlias
@@ -28,6 +29,9 @@ _ISO = (
     *(f"%Y-%m-%d{t}%H:%M{seconds}" for t in ("T", " ") for seconds in ("", ":%S%.f", ":%S%.fZ")),
 )
 """ISO 8601, as texts are read where a schema names no format."""
+
+_TIME = re.compile(r"[\sT,]*%[HIRT].*")
+"""The time behind the date of a format."""
 
 CLOCKS = ("%H:%M", "%H:%M:%S")
 """Formats of times without a date: hours of the day."""
@@ -252,25 +256,13 @@ class Dates:
         """
         import polars as pl
 
-        moments = self._moments(values)
-        if self.by == "month of year":
-            found = moments.dt.month().cast(pl.Int64) - 1
-        elif self.by == "day of week":
-            found = moments.dt.weekday().cast(pl.Int64) - 1
-        elif self.by == "hour of day":
-            found = moments.dt.hour().cast(pl.Int64)
-        else:
-            low, high = self._ends
-            if self.by == "day":
-                numbers = moments.cast(pl.Date).to_physical().cast(pl.Int64)
-            else:
-                months = 12 * (moments.dt.year().cast(pl.Int64) - 1970) + moments.dt.month() - 1
-                numbers = months // _MONTHS_OF_PERIOD[self.by]
+        found = self._places(self._moments(values))
+        if self.by not in CYCLES:
+            last = self.buckets - 1
             if self.outside == "clip":
-                numbers = numbers.clip(low, high)
-            within = numbers.is_between(low, high)
-            found = (numbers - low).zip_with(within, pl.Series([BEYOND], dtype=pl.Int64))
-            found = found.zip_with(numbers.is_not_null(), pl.Series([None], dtype=pl.Int64))
+                found = found.clip(0, last)
+            within = found.is_between(0, last)
+            found = found.zip_with(within | found.is_null(), pl.Series([BEYOND], dtype=pl.Int64))
         codes = found.fill_null(UNREADABLE).cast(pl.Int32).to_numpy().copy()
         if values.dtype == pl.String:
             labels = self.labels[: self.buckets]
@@ -280,12 +272,54 @@ class Dates:
             codes = np.where(named >= 0, named, codes)
         return codes
 
-    def bit_of_text(self, text: str) -> int | None:
-        """Return the local bit of the bucket that a date in a query means, or None."""
+    def place_of_text(self, text: str) -> int | None:
+        """Return the place of the bucket that a text in a query means, or None if it means none.
+
+        The text is a bucket's label, or a date in it: as the table writes it, by ISO 8601, or as
+        `texts_of_dates` says. A place below 0, or from `buckets` on, lies beyond all buckets.
+        """
         import polars as pl
 
-        code = int(self.bits_of(pl.Series([text]))[0])
-        return None if code < 0 else code
+        if text in self.labels[: self.buckets]:
+            return self.labels.index(text)
+        texts = pl.Series([text.strip()])
+        # A day without its time is no hour of the day.
+        others = () if self.by == "hour of day" else (*self.texts_of_dates, None)
+        for pattern in (self.format, *others):
+            (place,) = self._places(read_moments(texts, pattern)).to_list()
+            if place is not None:
+                return int(place)
+        return None
+
+    @cached_property
+    def texts_of_dates(self) -> tuple[str, ...]:
+        """How a question may write a day: as the table does, without a time, or by ISO 8601."""
+        day = _TIME.sub("", self.format or "")
+        return tuple(dict.fromkeys(filter(None, (day, _ISO[0]))))
+
+    def says_day(self, text: str) -> bool:
+        """Return whether a text of a question is a day, without a time."""
+        import polars as pl
+
+        texts = pl.Series([text.strip()])
+        return any(read_moments(texts, each).null_count() == 0 for each in self.texts_of_dates)
+
+    def _places(self, moments: pl.Series) -> pl.Series:
+        """Return the places of times on the column's axis, from that of the first bucket on."""
+        import polars as pl
+
+        if self.by == "month of year":
+            return moments.dt.month().cast(pl.Int64) - 1
+        if self.by == "day of week":
+            return moments.dt.weekday().cast(pl.Int64) - 1
+        if self.by == "hour of day":
+            return moments.dt.hour().cast(pl.Int64)
+        if self.by == "day":
+            numbers = moments.cast(pl.Date).to_physical().cast(pl.Int64)
+        else:
+            months = 12 * (moments.dt.year().cast(pl.Int64) - 1970) + moments.dt.month() - 1
+            numbers = months // _MONTHS_OF_PERIOD[self.by]
+        return numbers - self._ends[0]
 
     def _moments(self, values: pl.Series) -> pl.Series:
         """Return values as times without a zone, null where they are none."""

@@ -40,7 +40,7 @@ def find_bit(column: Column, value: str) -> tuple[int, bool]:
         if isinstance(column, Categorical):
             bit = _category(column, value)
         elif isinstance(column, Dates):
-            bit = column.bit_of_text(value)
+            bit = _period(column, value)
         else:
             bit = _bucket(column, value)
         if bit is not None:
@@ -63,6 +63,12 @@ def _category(column: Categorical, value: str) -> int | None:
         return None
     same = {bit for text, bit in column.codes.items() if finite_number(text) == number}
     return same.pop() if len(same) == 1 else None
+
+
+def _period(column: Dates, value: str) -> int | None:
+    """Return the bucket that is called so or holds a date, or None if the column has none."""
+    place = column.place_of_text(value)
+    return None if place is None or not 0 <= place < column.buckets else place
 
 
 def _bucket(column: Numeric, value: str) -> int | None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from dualquery.data.schema.checks import NO_OPEN_END
 from dualquery.data.schema.columns import Binary, Categorical, Column, Numeric
 from dualquery.data.schema.dates import Dates
 from dualquery.runtime.errors import BadInputError, suggest
@@ -56,7 +58,9 @@ def _numeric(name: str, fields: Mapping[str, object]) -> Numeric:
         isinstance(edge, int | float) and not isinstance(edge, bool) for edge in edges
     ):
         raise BadInputError(
-            f"schema, column {name!r}: edges must be a list of numbers, found {edges!r}"
+            f"schema, column {name!r}: edges must be a list of numbers, found "
+            f"{json.dumps(edges, default=str)}"
+            + (f"; {NO_OPEN_END}" if isinstance(edges, list) and None in edges else "")
         )
     integer = fields.get("integer", False)
     if not isinstance(integer, bool):

@@ -35,8 +35,8 @@ from dualquery.runtime.errors import BadInputError
 Float64 = NDArray[np.float64]
 
 _HEAVY_ROWS = (
-    "rows that are in more features than a public limit allows count as missing in columns of "
-    "three or more values"
+    "a row that adds more than a public limit to what is measured counts as missing in columns of "
+    "three or more values; a search of all that records can be found none that would"
 )
 """What is said of a measurement with a limit."""
 
