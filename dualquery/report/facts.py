@@ -92,6 +92,8 @@ def _released(release: Release) -> tuple[Float64, Float64, Float64]:
         return share, low, high
     literals = conjunctions.literals
     single = np.flatnonzero((literals >= 0).sum(axis=1) == 1)
+    # Of a bit and its negation the answer about the bit itself comes last, and stays.
+    single = single[np.argsort(-(literals[single].max(axis=1) & 1), kind="stable")]
     code = literals[single].max(axis=1)
     answer = release.answers[single]
     negated = code & 1 == 1

@@ -234,6 +234,17 @@ def test_rare_values_that_meet_once_tie_no_columns() -> None:
     assert strength(values[:, 0], values[:, 0]) == pytest.approx(1.0, abs=0.01)
 
 
+def test_of_both_values_of_a_binary_column_the_page_shows_the_answer_about_the_bit() -> None:
+    made = dualquery.release(
+        people(), schema=SCHEMA, marginals="all", way=1, mechanism="gaussian", epsilon=0.5
+    )
+    bits = [made.schema.domain.offsets[i] for i in np.flatnonzero(made.schema.domain.sizes == 1)]
+    assert len(bits)
+    for bit in bits:
+        (line,) = answer_queries(made, [made.schema.bit_labels()[int(bit)]])
+        assert shares(made).share[bit] == line["answer"]
+
+
 def test_columns_that_were_not_measured_are_called_guesses() -> None:
     released = dualquery.release(
         people(), schema=SCHEMA, queries=20, way=2, mechanism="mwem", epsilon=5
