@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dualquery.arguments import Guarantee, Run, SyntheticRecords, require_known, whole
+from dualquery.arguments import (
+    Guarantee,
+    Run,
+    SyntheticRecords,
+    require_known,
+    told_in_python,
+    whole,
+)
 from dualquery.data.table import Table
 from dualquery.mechanisms.protocol import Task
 from dualquery.mechanisms.registry import configure, with_records
@@ -44,6 +51,7 @@ REPLACE_ONE = Neighbours.REPLACE_ONE.value
 AS_USUAL = Run()
 
 
+@told_in_python
 def release(
     table: Any = "adult",
     *,
@@ -107,7 +115,8 @@ def release(
     ------
     BadInputError
         If anything asked for cannot be, or the budget file has no room for it; nothing private has
-        been drawn then, but for the noisy number of rows.
+        been drawn then, but for the noisy number of rows. The message names options as the command
+        line does; a note behind it says which keywords these are.
     TypeError
         If there is no such keyword.
 

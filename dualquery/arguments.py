@@ -6,9 +6,12 @@ Every field of these objects is a keyword of `release`, too, by the name that `K
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import functools
+import inspect
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from dualquery.data.table import Table
 from dualquery.requests import WorkloadRequest
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
     from dualquery.data.weights import Weight
 
 T = TypeVar("T")
+P = ParamSpec("P")
 
 
 @dataclass(frozen=True)
@@ -171,6 +175,49 @@ def whole(kind: type[T], given: object, keywords: dict[str, Any]) -> T:
                 f"{name} is given twice: as a keyword and in the {kind.__name__}; leave one out"
             )
     return replace(known, **{names[name]: value for name, value in own.items()})  # type: ignore[type-var]
+
+
+_OPTION = re.compile(r"(?<![\w-])--([a-z]+(?:-[a-z]+)*)")
+_IN_OBJECTS = {
+    "unit": "unit=dualquery.Unit(...)",
+    "max-rows-per-unit": "unit=dualquery.Unit(...)",
+    "weight": "weight=dualquery.Weight(...)",
+    "max-weight": "weight=dualquery.Weight(...)",
+    "positive": "signed=False",
+    "scheduler": "engine=dualquery.Engine(...)",
+    "answers-cache": "engine=dualquery.Engine(...)",
+}
+"""What stands in Python for options whose names are no keywords, or the keywords of objects."""
+
+
+def told_in_python(function: Callable[P, T]) -> Callable[P, T]:
+    """Return a function whose errors note the keywords for the options that messages name.
+
+    Messages name options as the command line does. It does not show notes, Python does.
+
+    Parameters
+    ----------
+    function
+        Takes the fields of the objects as keywords, too.
+    """
+    names = [*inspect.signature(function).parameters]
+    known = {*names, *(name for own in KEYWORDS.values() for name in own)}
+
+    @functools.wraps(function)
+    def telling(*args: P.args, **keywords: P.kwargs) -> T:
+        try:
+            return function(*args, **keywords)
+        except BadInputError as error:
+            told = {}
+            for option in _OPTION.findall(str(error)):
+                name = option.replace("-", "_")
+                if option in _IN_OBJECTS or name in known:
+                    told[f"--{option}"] = _IN_OBJECTS.get(option, f"{name}=...")
+            if told:
+                error.add_note(f"in Python, {', '.join(map(' is '.join, told.items()))}")
+            raise
+
+    return telling
 
 
 def require_known(keywords: Mapping[str, Any], names: Sequence[str]) -> None:

@@ -388,3 +388,28 @@ def test_marginals_default_to_n_cells() -> None:
 
 def test_drafted_schema_is_not_declared() -> None:
     assert not draft_table_schema(source_of(people()), None).declared
+
+
+@pytest.mark.parametrize(
+    ("keywords", "note"),
+    [
+        ({"way": 0}, "--way is way=..."),
+        ({"max_cells": 5}, "--max-cells is max_cells=..., --marginals is marginals=..."),
+        ({"unit": dualquery.Unit("row", 3), "mechanism": "randomized-response"}, "dualquery.Unit"),
+    ],
+)
+def test_errors_note_the_keywords_for_the_options_that_they_name(keywords, note) -> None:
+    with pytest.raises(BadInputError) as told:
+        dualquery.release(people(), schema=SCHEMA, **keywords)
+    (found,) = told.value.__notes__
+    assert found.startswith("in Python, ")
+    assert note in found
+
+
+@pytest.mark.parametrize("question", [5, None, ["flag"]])
+def test_what_is_no_text_is_no_question(question) -> None:
+    made = dualquery.release(people(), schema=SCHEMA, queries=5, way=1, mechanism="independent")
+    with pytest.raises(BadInputError, match="a question is a text, such as"):
+        made.answer(question)
+    with pytest.raises(BadInputError, match="a list of questions is needed"):
+        dualquery.answer_queries(made, "flag")

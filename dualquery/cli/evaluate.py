@@ -111,7 +111,8 @@ def evaluate(
         lines.add_row(name, *_errors(line))
     console.print(lines)
     if found["means"]:
-        means = Table("mean of", "released", "95% interval", "truth")
+        level = f"{found['means'][0]['level']:.0%}"
+        means = Table("mean of", "released", f"{level} interval", "truth")
         for line in found["means"]:
             figures = (f"{line[key]:.6g}" for key in ("mean", "low", "high", "truth"))
             mean, low, high, truth = figures

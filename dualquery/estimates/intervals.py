@@ -132,7 +132,7 @@ class Intervals:
         if rows.epsilon == 0:
             basis = f"{self.basis}; if the number of rows is {rows.n:,}, as was stated"
             return replace(self, basis=basis)
-        off = laplace_half_width(rows.noise_scale, ROWS_MISS)
+        off, level = laplace_half_width(rows.noise_scale, ROWS_MISS), self.level - ROWS_MISS
         below: NDArray[np.float64] | float
         above: NDArray[np.float64] | float
         if self.absent_row_answer is None or rows.n <= 2 * off:
@@ -143,8 +143,10 @@ class Intervals:
         return Intervals(
             np.clip(self.lower - below, low, high),
             np.clip(self.upper + above, low, high),
-            f"{self.basis}; longer by what the noise in the number of rows may make",
-            self.level - ROWS_MISS,
+            f"{self.basis}; longer by what the noise in the number of rows may make; as it may "
+            f"make more in {ROWS_MISS:.0%} of all releases, the level is {_per_cent(level)}, not "
+            f"{_per_cent(self.level)}",
+            level,
         )
 
     def for_cut(self, most: int | None, unit: Unit | None = None) -> Intervals:
@@ -158,6 +160,10 @@ class Intervals:
         if unit is not None:
             basis += f"; of at most {unit.max_rows:,} rows a unit"
         return replace(self, basis=basis)
+
+
+def _per_cent(level: float) -> str:
+    return f"{100.0 * level:.4g}%"
 
 
 def gaussian_half_width(scale: float, miss: float = 1.0 - LEVEL) -> float:

@@ -60,12 +60,15 @@ def answer_queries(
     Raises
     ------
     BadInputError
-        If a question cannot be read, or there is nothing to answer it from.
+        If a question is no text or cannot be read, or there is nothing to answer it from.
     """
+    if isinstance(queries, str):
+        raise BadInputError(f"a list of questions is needed, found one: write [{queries!r}]")
     knowledge = Knowledge(release)
     found = Answers()
     for number, text in enumerate(queries):
         try:
+            _require_text(text)
             question = read_question(text, release.schema)
             found.append({"query": text, **answer_question(knowledge, question)})
         except BadInputError as error:
@@ -73,6 +76,13 @@ def answer_queries(
                 raise
             raise BadInputError(f"{place(number)}: {error}") from None
     return found
+
+
+def _require_text(question: object) -> None:
+    if not isinstance(question, str):
+        raise BadInputError(
+            f"a question is a text, such as 'age>=18 & sex=Female', found {question!r}"
+        )
 
 
 def answer_question(

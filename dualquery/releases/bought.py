@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from dualquery.data.schema.columns import Column, Numeric
 from dualquery.data.schema.table import TableSchema
 from dualquery.data.schema.within import SLOPED
+from dualquery.estimates.intervals import Intervals
 from dualquery.estimates.means import BoughtMean, combined
 from dualquery.questions.asked import Asked, ask
 from dualquery.questions.forms import LinearForm
@@ -43,14 +44,13 @@ def likely_mean(knowledge: Knowledge, bought: BoughtMean) -> float:
     return float(np.clip(mean, interval.lower[0], interval.upper[0]))
 
 
-def means_of(release: Known) -> list[tuple[str, float, tuple[float, float]]]:
-    """Return each column whose mean was bought, its `likely_mean`, and a 95% interval."""
-    knowledge, found = Knowledge(release), []
-    for bought in release.means:
-        around = bought.interval(knowledge.rows)
-        ends = float(around.lower[0]), float(around.upper[0])
-        found.append((bought.column, likely_mean(knowledge, bought), ends))
-    return found
+def means_of(release: Known) -> list[tuple[str, float, Intervals]]:
+    """Return each column whose mean was bought, its `likely_mean`, and its one interval."""
+    knowledge = Knowledge(release)
+    return [
+        (bought.column, likely_mean(knowledge, bought), bought.interval(knowledge.rows))
+        for bought in release.means
+    ]
 
 
 def following(release: Known, *, records: bool) -> Schema:

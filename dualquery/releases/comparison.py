@@ -84,12 +84,19 @@ class Comparison:
     means: Mapping[str, float] = field(default_factory=dict)
 
     def bought(self) -> list[dict[str, Any]]:
-        """Return each bought mean, its interval and the truth."""
+        """Return each bought mean, its interval and that one's level, and the truth."""
         from dualquery.releases.bought import means_of
 
         return [
-            {"column": name, "mean": mean, "low": low, "high": high, "truth": self.means[name]}
-            for name, mean, (low, high) in means_of(self.release)
+            {
+                "column": name,
+                "mean": mean,
+                "low": float(around.lower[0]),
+                "high": float(around.upper[0]),
+                "level": around.level,
+                "truth": self.means[name],
+            }
+            for name, mean, around in means_of(self.release)
             if name in self.means
         ]
 

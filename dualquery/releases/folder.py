@@ -58,7 +58,7 @@ class Release:
     Parameters
     ----------
     mechanism
-        Its name.
+        Its name as it was asked for, which may be ``auto``; `chosen` is the one that made it.
     parameters
         The effective parameters, all public.
     options

@@ -29,8 +29,8 @@ class Sampled(Protocol):
     """What records are drawn from: a `dualquery.releases.folder.Release`."""
 
     @property
-    def mechanism(self) -> str:
-        """The mechanism's name."""
+    def chosen(self) -> str:
+        """The name of the mechanism that made it."""
         ...
 
     @property
@@ -67,7 +67,7 @@ def source_of_records(release: Sampled) -> Source:
     if release.records is not None:
         return "records"
     raise BadInputError(
-        f"mechanism {release.mechanism!r} makes no synthetic records; use one that does, such as "
+        f"mechanism {release.chosen!r} makes no synthetic records; use one that does, such as "
         "matrix, dualquery or mwem"
     )
 

@@ -101,11 +101,13 @@ def means(release: Release) -> Html:
     """The means that were bought; nothing if there are none."""
     if not release.means:
         return Html("")
+    found = means_of(release)
     rows = [
-        (name, f"{mean:.6g}", f"{low:.6g}", f"{high:.6g}")
-        for name, mean, (low, high) in means_of(release)
+        (name, *(f"{each:.6g}" for each in (mean, around.lower[0], around.upper[0])))
+        for name, mean, around in found
     ]
-    caption = "Means that were measured by themselves, with 95% intervals"
+    level = f"{found[0][2].level:.0%}"
+    caption = f"Means that were measured by themselves, with {level} intervals"
     return table(caption, ("mean of", "released", "low", "high"), rows)
 
 

@@ -49,7 +49,7 @@ def test_numbers_beyond_the_range_are_its_ends() -> None:
 @pytest.mark.parametrize(
     ("column", "message"),
     [
-        (Categorical("sex", ("F", "M")), "has no numbers"),
+        (Categorical("sex", ("F", "M")), "is not declared numeric"),
         (Numeric("age", (0, 9, 99), missing="category"), "rows may lack a number"),
     ],
 )

@@ -104,7 +104,7 @@ def test_intervals_allow_for_the_rows_that_are_not_known() -> None:
 @pytest.mark.parametrize(
     ("table", "options", "message"),
     [
-        (people(), {"means": "sex"}, "has no numbers"),
+        (people(), {"means": "sex"}, "is not declared numeric"),
         (people(), {"means": "agee"}, "did you mean"),
         (np.ones((5, 3), np.uint8), {"means": "0", "schema": None}, "items have no numbers"),
     ],
@@ -150,6 +150,20 @@ def test_evaluation_and_report_show_what_was_bought() -> None:
     plain = dualquery.release(table, **SMALL | {"means": None}, mechanism="independent")
     assert dualquery.compare(plain, table).to_dict()["means"] == []
     assert "Means that were" not in report(plain)
+
+
+def test_a_noisy_number_of_rows_takes_its_chance_off_the_level_of_bought_means() -> None:
+    table = people()
+    made = dualquery.release(
+        table, **SMALL, mechanism="independent", neighbours="add-remove", delta=1e-6
+    )
+    compared = dualquery.compare(made, table)
+    (line,) = compared.to_dict()["means"]
+    assert line["level"] == pytest.approx(0.94)
+    assert "measured by themselves, with 94% intervals" in report(made)
+    (answer,) = dualquery.answer_queries(made, ["mean(age)"])
+    assert answer["level"] == line["level"]
+    assert "the level is 94%, not 95%" in answer["basis"]
 
 
 def test_two_sources_of_a_mean_count_as_far_as_they_agree() -> None:

@@ -54,13 +54,14 @@ class Grid:
         """
         if not isinstance(column, Numeric):
             raise BadInputError(
-                f"--means: column {column.name!r} has no numbers; name columns that the schema "
-                "declares numeric"
+                f"--means: column {column.name!r} is not declared numeric; name columns that the "
+                "schema declares so"
             )
         if column.missing_bit is not None:
+            name = column.name.replace('"', '""')
             raise BadInputError(
                 f"--means: rows may lack a number in column {column.name!r}, and the mean of the "
-                f'others is a ratio; ask "mean({column.name})" of the release instead'
+                f'others is a ratio; ask mean("{name}") of the release instead, without --means'
             )
         low, high = column.bounds[0][0], column.bounds[-1][1]
         whole = column.integer and high - low <= MOST_STEPS
