@@ -36,6 +36,7 @@ from dualquery.room.randomness import check_seed
 from dualquery.room.row_count import COUNT_SHARE, RowCount
 from dualquery.rules.reading import rules_of, without_absent
 from dualquery.runtime.errors import BadInputError
+from dualquery.runtime.progress import listener
 from dualquery.runtime.resources import check_memory, thread_count
 from dualquery.runtime.warned import privacy_log
 
@@ -142,7 +143,7 @@ def release(
     told = weak_epsilon(epsilon)
     for warning in told:
         privacy_log.warning(warning)
-    progress = run.progress
+    progress = listener(run.progress)
     if mechanism is None and configured.name != "auto":
         progress.note(f"mechanism {configured.name}, because it has the options that were given")
     # The clock is read before the table is: how long a pass over private rows took stays unsaid.

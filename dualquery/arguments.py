@@ -99,7 +99,8 @@ class Run:
         True to log the true errors of the answers, for yourself only. What you choose after seeing
         them is not covered by the guarantee, and the release says that they were shown.
     progress
-        Listens to phases and rounds.
+        Listens to phases and rounds. True for lines on stderr: what is done, how long it still
+        takes, and the error to expect.
     """
 
     engine: Engine | str = "auto"
@@ -107,7 +108,7 @@ class Run:
     threads: int | None = None
     checkpoint: Checkpoint | None = None
     show_private_errors: bool = False
-    progress: Progress = NO_PROGRESS
+    progress: Progress | bool = NO_PROGRESS
 
     @property
     def reading(self) -> Engine:

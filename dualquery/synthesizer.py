@@ -48,8 +48,9 @@ class Synthesizer:
     schema
         The declared columns: a schema, a file, a built-in name or a dict. Without one the result is
         not private.
-    queries, mechanism, options, neighbours, budget, seed
-        And all others: as for `dualquery.release`.
+    queries, mechanism, options, neighbours, budget, seed, progress
+        And all others: as for `dualquery.release`. ``progress=True`` tells on stderr how far a long
+        `fit` is.
 
     Attributes
     ----------
@@ -96,7 +97,7 @@ class Synthesizer:
         engine: Engine | str = "auto",
         threads: int | None = None,
         show_private_errors: bool = False,
-        progress: Progress | None = None,
+        progress: Progress | bool | None = None,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta

@@ -190,6 +190,18 @@ def test_progress_hears_phases_and_rounds() -> None:
     assert listener.phases[phases:] == ["evaluating the queries", "running dualquery"]
 
 
+def test_progress_may_be_lines_on_stderr(capsys) -> None:
+    made = dualquery.release(people(), **SMALL, progress=True)
+    told = capsys.readouterr().err.splitlines()
+    assert told[0] == "reading the table"
+    assert told[-1] == "running probed"
+    assert any(line.startswith("expected max error") for line in told)
+    dualquery.evaluate(made, people(), progress=True)
+    assert "baseline gaussian" in capsys.readouterr().err
+    dualquery.release(people(), **SMALL, progress=False)
+    assert capsys.readouterr().err == ""
+
+
 def test_auto_is_the_default_mechanism() -> None:
     made = dualquery.release(people(), **SMALL)
     assert (made.mechanism, made.chosen) == ("auto", "probed")

@@ -38,6 +38,14 @@ def test_fit_returns_itself_and_states_its_privacy(fitted) -> None:
     assert fitted.release.n == 300
 
 
+def test_fit_tells_how_far_it_is_where_asked_to(capsys) -> None:
+    asked = Synthesizer(**SMALL, progress=True)
+    asked.fit(people())
+    assert "reading the table\n" in capsys.readouterr().err
+    asked.set_params(progress=None).fit(people())
+    assert capsys.readouterr().err == ""
+
+
 @pytest.mark.parametrize("n", [0, 1, 5, 1000])
 def test_sample_gives_the_rows_asked_for(fitted, n) -> None:
     rows = fitted.sample(n)

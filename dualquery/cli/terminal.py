@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from dualquery.runtime.escaping import terminal_json, terminal_text
 from dualquery.runtime.explaining import explain_log
+from dualquery.runtime.progress import Lines
 from dualquery.runtime.warned import privacy_log
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class Terminal:
         from dualquery.cli.console import PlainConsole
 
         if self.quiet or not sys.stderr.isatty():
-            lines = _Lines(self.quiet)
+            lines = Lines(quiet=self.quiet)
             lines.phase(LOADING)
             yield lines
             return
@@ -119,57 +119,6 @@ class _Bar:
 
     def note(self, text: str) -> None:
         self._bar.console.print(text, markup=False, highlight=False)
-
-
-WATCHED, LATER_LINES = 2.0, 60.0
-"""Seconds of steps after which a log hears how long a phase takes, and between later lines."""
-
-WORTH_TELLING = 10.0
-"""Seconds left of a phase that are worth its first line."""
-
-
-class _Lines:
-    """Plain lines as a listener of a run: early, and then now and then, one says how long a phase
-    still takes.
-    """
-
-    def __init__(self, quiet: bool) -> None:
-        self._quiet = quiet
-        self._phase = ""
-        self._begun = self._due = 0.0
-        self._before: int | None = None
-        self._told = False
-
-    def phase(self, name: str) -> None:
-        self._phase = name
-        self._before = None
-        _log.info("%s", name)
-        if not self._quiet and not _log.isEnabledFor(logging.INFO):  # else it was said already
-            print(name, file=sys.stderr, flush=True)
-
-    def step(self, done: int, total: int) -> None:
-        now = time.monotonic()
-        if self._before is None:  # what came before the first step is not repeated
-            self._begun, self._before = now, done
-            self._due, self._told = now + WATCHED, False
-        if now < self._due or not self._before < done < total:
-            return
-        left = (now - self._begun) * (total - done) / (done - self._before)
-        if not self._told and left < WORTH_TELLING:
-            return
-        self._due, self._told = now + LATER_LINES, True
-        self.note(f"{self._phase}: {done:,} of {total:,}, about {duration(left)} left")
-
-    def note(self, text: str) -> None:
-        if not self._quiet:
-            print(terminal_text(text), file=sys.stderr, flush=True)
-
-
-def duration(seconds: float) -> str:
-    """Return a time as a person says it: ``40 s``, ``5 min`` or ``2.5 h``."""
-    if seconds < 100:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
 
 
 class _PlainLog(logging.Formatter):

@@ -24,7 +24,7 @@ from dualquery.queries.counting.planner import ConjunctionCounts
 from dualquery.releases.comparison import Comparison, Errors
 from dualquery.room.randomness import check_seed
 from dualquery.room.row_count import RowCount, bought_epsilon
-from dualquery.runtime.progress import NO_PROGRESS, Progress
+from dualquery.runtime.progress import NO_PROGRESS, Progress, listener
 from dualquery.runtime.resources import thread_count
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def evaluate(
     engine: Engine | str = "auto",
     threads: int | None = None,
     seed: int = 0,
-    progress: Progress = NO_PROGRESS,
+    progress: Progress | bool = NO_PROGRESS,
 ) -> dict[str, Any]:
     """Compare a release with its table. The result is **not private**.
 
@@ -86,7 +86,7 @@ def compare(
     engine: Engine | str = "auto",
     threads: int | None = None,
     seed: int = 0,
-    progress: Progress = NO_PROGRESS,
+    progress: Progress | bool = NO_PROGRESS,
 ) -> Comparison:
     """Count the exact answers, and run the baselines. The result is **not private**.
 
@@ -104,7 +104,7 @@ def compare(
     seed
         Seed of the baselines' noise.
     progress
-        Is told which phase begins.
+        Is told which phase begins; True for lines on stderr.
 
     Returns
     -------
@@ -123,11 +123,12 @@ def compare(
     cores = thread_count(threads)
     loaded = release if isinstance(release, Release) else load_release(release)
     reading = engine if isinstance(engine, Engine) else Engine(name=engine)
-    progress.phase("reading the table")
+    heard = listener(progress)
+    heard.phase("reading the table")
     given = table if isinstance(table, Table) else Table(table)
     read = given.written_as(loaded.options.get("csv"))
     if read.csv != given.csv:
-        progress.note(f"read with --csv {read.csv!r}, as the release was; --csv says otherwise")
+        heard.note(f"read with --csv {read.csv!r}, as the release was; --csv says otherwise")
     table = read.named
     relation = Neighbours.of_options(loaded.options)
     schema = loaded.schema
@@ -137,7 +138,7 @@ def compare(
         reading.open(table, schema, unit=relation.unit, weight=relation.weight) as data,
         _uncut(reading, table, data, relation) as whole,
     ):
-        return _compare(loaded, data, whole, cores, seed, progress)
+        return _compare(loaded, data, whole, cores, seed, heard)
 
 
 @contextmanager

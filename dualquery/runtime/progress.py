@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import logging
+import sys
+import time
 from collections.abc import Callable
 from typing import Protocol
+
+from dualquery.runtime.escaping import terminal_text
+
+_log = logging.getLogger(__name__)
 
 
 class Progress(Protocol):
@@ -36,6 +43,67 @@ class NoProgress:
 
 
 NO_PROGRESS = NoProgress()
+
+
+WATCHED, LATER_LINES = 2.0, 60.0
+"""Seconds of steps after which a log hears how long a phase takes, and between later lines."""
+
+WORTH_TELLING = 10.0
+"""Seconds left of a phase that are worth its first line."""
+
+
+class Lines:
+    """Plain lines as a listener of a run: early, and then now and then, one says how long a phase
+    still takes. On stderr, unless it is to be ``quiet``.
+    """
+
+    def __init__(self, *, quiet: bool = False) -> None:
+        self._quiet = quiet
+        self._phase = ""
+        self._begun = self._due = 0.0
+        self._before: int | None = None
+        self._told = False
+
+    def phase(self, name: str) -> None:
+        """Say which phase begins."""
+        self._phase = name
+        self._before = None
+        _log.info("%s", name)
+        if not self._quiet and not _log.isEnabledFor(logging.INFO):  # else it was said already
+            print(name, file=sys.stderr, flush=True)
+
+    def step(self, done: int, total: int) -> None:
+        """Say now and then how long the phase still takes."""
+        now = time.monotonic()
+        if self._before is None:  # what came before the first step is not repeated
+            self._begun, self._before = now, done
+            self._due, self._told = now + WATCHED, False
+        if now < self._due or not self._before < done < total:
+            return
+        left = (now - self._begun) * (total - done) / (done - self._before)
+        if not self._told and left < WORTH_TELLING:
+            return
+        self._due, self._told = now + LATER_LINES, True
+        self.note(f"{self._phase}: {done:,} of {total:,}, about {duration(left)} left")
+
+    def note(self, text: str) -> None:
+        """Print a line."""
+        if not self._quiet:
+            print(terminal_text(text), file=sys.stderr, flush=True)
+
+
+def duration(seconds: float) -> str:
+    """Return a time as a person says it: ``40 s``, ``5 min`` or ``2.5 h``."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
+
+
+def listener(progress: Progress | bool) -> Progress:
+    """Return who listens: ``True`` stands for `Lines`, ``False`` for nobody."""
+    if isinstance(progress, bool):
+        return Lines() if progress else NO_PROGRESS
+    return progress
 
 
 def part_of(

@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 
 import dualquery
-from dualquery.cli import completing, terminal
+from dualquery.cli import completing
 from dualquery.cli.main import FIRST_STEPS, app, main
-from dualquery.cli.terminal import duration
 from dualquery.room.ledger import Ledger
+from dualquery.runtime import progress
 from dualquery.runtime.errors import BadInputError
+from dualquery.runtime.progress import Lines, duration
 from tests.tables import SCHEMA, people, write_people
 
 
@@ -31,8 +32,8 @@ def test_alone_it_says_what_one_does_first(capsys) -> None:
 
 def test_a_log_hears_how_far_a_long_phase_is(monkeypatch, capsys) -> None:
     now = [0.0]
-    monkeypatch.setattr(terminal.time, "monotonic", lambda: now[0])
-    lines = terminal._Lines(quiet=False)
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    lines = Lines()
     lines.phase("running matrix")
     for done in range(1, 400):
         now[0] += 1.0
