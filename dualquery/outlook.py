@@ -8,7 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from dualquery.data.blocks import choose_schema
+from dualquery.data.cuts import CutTable, column_of
 from dualquery.data.readers.formats import is_public, source_of
 from dualquery.data.readers.source import DeclaredItemSource, TableSource
 from dualquery.data.table import Table
@@ -54,7 +57,8 @@ class Outlook:
         About how many bytes it takes.
     seconds
         About how long it takes on this machine; None of a mechanism that was not tried: one that
-        `auto` does not take, or whose queries are still to be chosen.
+        `auto` does not take, or whose queries are still to be chosen. None with weights, too, as
+        their total does not tell how many rows are read.
     """
 
     mechanism: str
@@ -104,16 +108,20 @@ def outlook(
             "--dry-run reads no rows, so it cannot draft a schema: give --schema, or of numbered "
             "items --columns"
         )
-    chosen = choose_schema(source, schema, table.columns, table.max_ones_per_row)
-    n, relation = rows, Neighbours.parse(budget.neighbours)
+    n, relation = rows, budget.relation
+    columns = table.columns, table.max_ones_per_row
+    chosen = choose_schema(_without_counting(source, relation), schema, *columns)
     if n is None and relation.rows_public and hasattr(source, "row_count"):
         n = int(source.row_count())
-    if n is None and isinstance(table.data, str) and is_public(table.data):
+    of_rows = relation.unit is None and relation.weight is None
+    if n is None and of_rows and isinstance(table.data, str) and is_public(table.data):
         n = load(table.data, chosen).n
     if n is None and not relation.rows_public:
+        why = f"under {relation.value}" if of_rows else "with --unit or --weight"
+        number = "a number" if relation.weight is None else "a total weight"
         raise BadInputError(
-            f"{source.label}: under {relation.value} the number of rows is private, and what is "
-            "planned from it would tell it: give --rows, a number to go by"
+            f"{source.label}: {why} the number of rows is private, and what is planned from it "
+            f"would tell it: give --rows, {number} to go by"
         )
     if n is None:
         raise BadInputError(
@@ -121,12 +129,20 @@ def outlook(
             "--rows"
         )
     bought = relation is Neighbours.ADD_REMOVE and budget.rows is None
-    count = RowCount(n, relation, COUNT_SHARE * budget.epsilon if bought else 0.0)
+    count = _counted(n, budget, COUNT_SHARE * budget.epsilon if bought else 0.0)
+    if budget.delta is None and not mechanism.pure and count.units not in (None, count.n):
+        raise BadInputError(
+            "delta is 1/n^2 of so many units, or rows with weights, as there are, unless it is "
+            "given; --dry-run does not count them: give --delta"
+        )
     share, notes = budget.resolve(mechanism, count)
     start = time.perf_counter()
     frequent = request.frequent(chosen, mechanism)
-    workload = request.build(chosen, n) if frequent is None else frequent.stand_in
-    task = Task(workload, n, frequent=frequent)
+    if frequent is None:
+        workload = request.build(chosen, max(1, count.n // relation.copies))
+    else:
+        workload = frequent.stand_in
+    task = Task(workload, count.n, relation.copies, frequent=frequent)
     grids = () if request.means is None else chosen.with_sums(request.means).grids
     own = mechanism.plan(task, without_means(share, grids))
     plan, _ = with_means(own, grids, workload, share)
@@ -134,7 +150,7 @@ def outlook(
     priced = price(plan, share)
     name = plan.mechanism or mechanism.name
     seconds = None
-    if name in AUTOMATIC and frequent is None:
+    if name in AUTOMATIC and frequent is None and relation.weight is None:
         cores = thread_count(threads)
         seconds = planned + expected_seconds(task, mechanism, own, chosen, relation, cores)
     bits = chosen.domain.bits
@@ -153,6 +169,29 @@ def outlook(
         memory=memory_needed(task, mechanism, own),
         seconds=seconds,
     )
+
+
+def _without_counting(source: Source, relation: Neighbours) -> Source:
+    """Return a source without the columns of units and weights, which are not released. Of its rows
+    none is looked at.
+    """
+    for option, each in (("--unit", relation.unit), ("--weight", relation.weight)):
+        if each is not None:
+            hidden = (*(source.hidden if isinstance(source, CutTable) else ()), each.column)
+            nothing = np.zeros(0, np.bool_)
+            source = CutTable(column_of(source, each.column, option), hidden, nothing, 0)
+    return source
+
+
+def _counted(rows: int, budget: BudgetRequest, bought: float) -> RowCount:
+    """Return a number of rows to go by, or a total weight, as the release would; no unit is empty,
+    so there are at least as many as could hold so many rows.
+    """
+    relation = budget.relation
+    n = max(2, round(rows / relation.of_copy))
+    if not relation.replaces or relation.rows_public:
+        return RowCount(n, relation, bought)
+    return RowCount(n, relation, units=max(2, -(-n // relation.steps)))
 
 
 def _states_schema(source: Source, table: Table) -> bool:

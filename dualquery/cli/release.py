@@ -280,8 +280,8 @@ def release(
         return
     if given["dry_run"]:
         # Rows that are public need not be stated to a release, but to this.
-        counted = given["neighbours"] == "replace-one"
-        planned = {**given, "rows": None} if counted else given
+        public = given["neighbours"] == "replace-one" and not (given["unit"] or given["weight"])
+        planned = {**given, "rows": None} if public else given
         if given["out"] is not None:
             from dualquery.releases.reservation import require_free
 

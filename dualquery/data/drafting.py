@@ -206,10 +206,9 @@ def _reason_against(profile: Profile) -> str:
         return "no value at all"
     written = number_with_signs(profile.counts["value"]) if seen.refused is not None else None
     if written is not None:
-        return (
-            f"numbers written such as {written!r}: write them without signs, or say how they are "
-            "written with --csv decimal=,"
-        )
+        commas = have_decimal_commas(profile.counts["value"])
+        remedy = "; --csv decimal=, reads those of a CSV file" if commas else ""
+        return f"numbers written such as {written!r}: write them without signs{remedy}"
     if profile.is_text and profile.uncounted:
         return f"more than {KEPT_TEXTS:,} different texts"
     if (

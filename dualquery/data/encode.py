@@ -292,6 +292,16 @@ def _pointers(counts: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
 
 
+_LONGEST = 40
+
+
+def shown(cell: object) -> str:
+    """Return a cell as messages quote it, cut short."""
+    if isinstance(cell, str) and len(cell) > _LONGEST:
+        cell = f"{cell[:_LONGEST]}..."
+    return repr(cell)
+
+
 def _fault(column: Column, value: object, code: int) -> str:
     """Return what is wrong with a cell and what to do."""
     if code == MISSING:
@@ -300,26 +310,26 @@ def _fault(column: Column, value: object, code: int) -> str:
             if isinstance(column, Binary)
             else "set missing to category in the schema, or drop_incomplete to true"
         )
-        return f"the value is missing ({value!r}); {fix}"
+        return f"the value is missing ({shown(value)}); {fix}"
     if code == UNPARSABLE:
         fix = "correct it, or set unparsable to missing in the schema"
         if isinstance(column, Dates):
             form = "ISO 8601, such as 2014-01-31" if column.format is None else column.format
-            return f"{value!r} is not a date written as {form}; {fix}, or give its format"
+            return f"{shown(value)} is not a date written as {form}; {fix}, or give its format"
         whole = isinstance(column, Numeric) and column.integer
         if in_another_style(str(value), whole=whole):
             fix = f"if commas stand before decimals, give --csv decimal=, ; else {fix}"
-        return f"{value!r} is not {'a whole number' if whole else 'a number'}; {fix}"
+        return f"{shown(value)} is not {'a whole number' if whole else 'a number'}; {fix}"
     if isinstance(column, Numeric):
         return (
-            f"{value!r} is outside the schema's range, {column.edges[0]:g} to "
+            f"{shown(value)} is outside the schema's range, {column.edges[0]:g} to "
             f"{column.edges[-1]:g}; correct it, widen the edges, or set outside to clip"
         )
     if isinstance(column, Dates):
         return (
-            f"{value!r} is outside the schema's range, {column.first} to {column.last}; correct "
-            "it, widen the range, or set outside to clip"
+            f"{shown(value)} is outside the schema's range, {column.first} to {column.last}; "
+            "correct it, widen the range, or set outside to clip"
         )
     known = suggest(str(value), list(column.codes))
     fix = "" if isinstance(column, Binary) else ", or set outside to other"
-    return f"{value!r} is not in the schema ({known}); correct it, or declare it{fix}"
+    return f"{shown(value)} is not in the schema ({known}); correct it, or declare it{fix}"

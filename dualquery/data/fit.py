@@ -21,13 +21,15 @@ from dualquery.data.encode import (
     UNPARSABLE,
     local_codes,
     meanings,
+    shown,
 )
-from dualquery.data.misfits import FOR_YOU, cause, shown
+from dualquery.data.misfits import FOR_YOU, cause
 from dualquery.data.odd_cells import OddCells
 from dualquery.data.readers.source import TableSource
 from dualquery.data.schema.columns import Binary, Column
 from dualquery.data.schema.dates import Dates
 from dualquery.data.schema.table import TableSchema
+from dualquery.runtime.errors import BadInputError
 
 _log = logging.getLogger(__name__)
 
@@ -42,7 +44,7 @@ def show_fit(source: TableSource, schema: TableSchema) -> bool:
     Raises
     ------
     BadInputError
-        If the table lacks a column or cannot be read.
+        If the table lacks a column, has no rows or cannot be read.
     """
     found = {column.name: OddCells() for column in schema.columns}
     for frame in source.frames(present_columns(source, schema)):
@@ -55,10 +57,12 @@ def show_fit(source: TableSource, schema: TableSchema) -> bool:
     ]
     for _, line in lines:
         _log.warning(f"{FOR_YOU}: {source.label}: {line}")
+    rows = found[schema.columns[0].name].rows
+    if not rows:
+        raise BadInputError(f"{source.label}: no rows that could fit the schema")
     if lines:
         _log.warning(f"{FOR_YOU}: {OUTSIDE_GUARANTEE}")
     else:
-        rows = found[schema.columns[0].name].rows
         _log.warning(f"{FOR_YOU}: {source.label}: all cells of {rows:,} rows fit the schema")
     return not any(refused for refused, _ in lines)
 

@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from dualquery.data.encode import ABOVE, BELOW, UNPARSABLE
+from dualquery.data.encode import ABOVE, BELOW, UNPARSABLE, shown
 from dualquery.data.odd_cells import OddCells
 from dualquery.data.readers.dialect import has_decimal_comma
 from dualquery.data.schema.columns import Column, Numeric
@@ -35,8 +35,6 @@ edge, the edges may be in another unit."""
 
 _LOST = 0.5
 """From this part on, a column is called lost."""
-
-_LONGEST = 40
 
 
 class Misfits:
@@ -123,8 +121,3 @@ def cause(column: Column, unread: list[str]) -> str:
     if isinstance(column, Numeric) and column.integer:
         return "the schema says whole numbers; correct the cells or the schema"
     return "correct the cells or the schema"
-
-
-def shown(cell: str) -> str:
-    """Return a cell as messages quote it, cut short."""
-    return repr(cell if len(cell) <= _LONGEST else f"{cell[:_LONGEST]}...")

@@ -34,6 +34,10 @@ _BLOCKS = 4
 _ONES = 32
 """1s that a made-up row has in binary columns, about; wide tables have few."""
 
+_KINDS, _ALIKE = 4, 0.7
+"""Kinds of made-up rows, and how likely a row has its kind's value in a column. So columns are tied
+together, and a mechanism whose first look decides what is worth measuring takes its longer way."""
+
 _WATCHED, _FEWEST, _LONGEST = 2.0, 3, 10.0
 """Seconds to watch steps for, the fewest of them, and seconds after which fewer will do."""
 
@@ -138,15 +142,21 @@ def _cells(task: Task, domain: Domain) -> float:
 
 
 def _made_up(domain: Domain, rows: int) -> Records:
-    """Return legal records: a value of each column at random, and few 1s in binary columns."""
+    """Return legal records of a few kinds: a value of each column, few 1s in binary columns."""
     generator = np.random.default_rng(0)
     starts, sizes = domain.offsets[:-1], domain.sizes
     groups, binary = starts[sizes > 1], starts[sizes == 1]
-    values = groups + generator.integers(0, sizes[sizes > 1], (rows, len(groups)))
     ones = min(_ONES, -(-len(binary) // 2))
-    # A bit that is drawn twice counts once.
-    listed = binary[generator.integers(0, max(len(binary), 1), (rows, ones))]
-    bits = np.hstack((values, listed)).astype(np.int32)
+
+    def drawn(count: int) -> NDArray[np.int64]:
+        values = groups + generator.integers(0, sizes[sizes > 1], (count, len(groups)))
+        # A bit that is drawn twice counts once.
+        listed = binary[generator.integers(0, max(len(binary), 1), (count, ones))]
+        return np.hstack((values, listed))
+
+    kinds = drawn(_KINDS)[generator.integers(0, _KINDS, rows)]
+    alike = generator.random(kinds.shape) < _ALIKE
+    bits = np.where(alike, kinds, drawn(rows)).astype(np.int32)
     builder = RecordsBuilder(domain.bits)
     builder.append_ones(np.arange(rows + 1) * bits.shape[1], bits.ravel())
     return builder.build()

@@ -5,18 +5,24 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import polars as pl
 import pytest
 
+import dualquery
 from dualquery.cli.dry_run import time_text
 from dualquery.cli.main import main
 from dualquery.data.schema.files import write_schema
 from tests.tables import SCHEMA, people
+
+UNITS = ["h.csv", "--schema", "s.json", "--unit", "home", "--max-rows-per-unit"]
+WEIGHT = ["h.csv", "--schema", "s.json", "--weight", "w", "--max-weight", "3"]
 
 
 @pytest.fixture
 def table(tmp_path: Path, monkeypatch) -> Path:
     monkeypatch.chdir(tmp_path)
     write_schema(SCHEMA, tmp_path / "s.json")
+    people().with_columns(home=1).write_csv("h.csv")
     people().write_parquet(tmp_path / "p.parquet")
     return tmp_path / "p.parquet"
 
@@ -70,6 +76,39 @@ def test_nothing_is_made_or_charged(table: Path, capsys) -> None:
     assert "time: about" in told
 
 
+@pytest.mark.parametrize(
+    "counted",
+    [
+        [*UNITS, "1", "--rows", "300"],
+        [*UNITS, "2", "--rows", "250", "--delta", "1e-6"],
+        [*UNITS, "2", "--rows", "250", "--delta", "1e-6", "--neighbours", "add-remove"],
+        [*WEIGHT, "--rows", "900", "--delta", "1e-6"],
+        [*WEIGHT, "--rows", "900", "--delta", "1e-6", *UNITS[-3:], "2"],
+    ],
+)
+def test_units_and_weights_are_planned_for_as_the_release_does(
+    table: Path, capsys, counted: list[str]
+) -> None:
+    homes = people().with_columns(home=pl.int_range(300) % (300 if "1" in counted else 150))
+    homes.with_columns(w=pl.lit(3)).write_csv("h.csv")
+    asked = [*counted, "--queries", "50", "--way", "2", "--mechanism", "gaussian", "--json"]
+    assert main(["release", *asked, "--dry-run"]) == 0
+    planned = json.loads(capsys.readouterr().out)
+    if counted[-2:] == ["--rows", "300"]:  # so many units are counted by the release
+        counted[-2:] = []
+        asked = [*counted, *asked[asked.index("--queries") :]]
+    assert main(["release", *asked, "--out", "r"]) == 0
+    made = json.loads(capsys.readouterr().out)
+    assert made["privacy"]["private"]
+    assert planned["delta"] == made["privacy"]["delta"]
+    assert planned["epsilon"] == pytest.approx(made["privacy"]["epsilon"])
+    assert planned["bits"] == made["bits"]
+    assert planned["queries"] == made["queries"]
+    errors = dualquery.evaluate("r", "h.csv")["rmse"]
+    assert planned["expected"]["mean_error"]["about"] / 3 < errors
+    assert errors < planned["expected"]["max_error"]["high"] * 3
+
+
 def test_no_row_is_read(table: Path, capsys) -> None:
     """A table of values that no release could read, of which the header alone is right."""
     people().write_csv("p.csv")
@@ -89,11 +128,10 @@ def test_no_row_is_read(table: Path, capsys) -> None:
             ["p.parquet", "--schema", "s.json", "--neighbours", "add-remove", "--delta", "1e-6"],
             "the number of rows is private",
         ),
-        (["-", "--schema", "s.json"], "it takes no --unit, no --weight"),
-        (
-            ["p.csv", "--schema", "s.json", "--weight", "age", "--max-weight", "3", "--rows", "9"],
-            "it takes no --unit, no --weight",
-        ),
+        (["-", "--schema", "s.json"], "no standard input (-): name a file"),
+        ([*UNITS, "5"], "with --unit or --weight the number of rows is private"),
+        ([*UNITS, "5", "--rows", "900"], "so many units"),
+        ([*UNITS, "5", "--rows", "900", "--unit", "hous"], "hous"),
         (["p.parquet", "--schema", "s.json", "--mechanism", "laplace", "-o", "x=1"], "no option"),
     ],
 )

@@ -51,6 +51,8 @@ def refuse(data: object, message: str, schema: Schema | None = None, **options: 
         (b"age,sex,flag", "t.csv: no rows, so there is nothing to release"),
         (b"age,sex,flag\n", "t.csv: no rows, so there is nothing to release"),
         (b"\n30,Male,1\n", "t.csv: the first line is empty; a header is expected"),
+        (b'"age,sex,flag\n' + b"30,Male,1\n" * 30, "quotation mark in the header not closed?"),
+        (b"age,sex,flag\n30," + b"M" * 99 + b",1\n", f"'{'M' * 40}...' is not in the schema"),
         (b"age,sex,flag\n30,Male,1\n60,Female\n", "row 2 has 2 values, but 3 columns are expected"),
         (b"age,sex,flag\n3,Male,1,4\n", "row 1 has 4 values, but 3 columns are expected"),
         (

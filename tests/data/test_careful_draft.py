@@ -505,13 +505,15 @@ def test_texts_that_categories_would_not_cover_are_left_out() -> None:
         patient_id=[f"P{i // 3}" for i in range(ROWS)],
         nothing=[None] * ROWS,
         comma=["1,5", "2,25"] * (ROWS // 2),
+        many=[f"{i},{i % 90:02}" for i in range(ROWS)],
         kept=["a", "b"] * (ROWS // 2),
     )
     remarks = {name: each.remark for name, each in found.items() if each.column is None}
-    assert remarks.keys() == {"name", "price", "share", "patient_id", "nothing"}
+    assert remarks.keys() == {"name", "price", "share", "patient_id", "nothing", "many"}
+    assert remarks["many"].endswith("without signs; --csv decimal=, reads those of a CSV file")
     assert "with --csv decimal=," in found["comma"].remark
     assert "6% of the rows only" in remarks["name"]
-    assert "write them without signs" in remarks["price"]
+    assert remarks["price"].endswith("write them without signs")
     assert "write them without signs" in remarks["share"]
     assert "names of persons" in remarks["patient_id"]
 

@@ -74,6 +74,12 @@ def test_many_unreadable_cells_are_many_of_those_that_hold_something(
     assert "they have decimal commas: give --csv decimal=," in caplog.messages[0]
 
 
+def test_a_table_without_rows_fits_nothing() -> None:
+    schema = TableSchema((Numeric("c", EDGES),), declared=True)
+    with pytest.raises(BadInputError, match="no rows that could fit"):
+        show_fit(source_of(pl.DataFrame({"c": []}, {"c": pl.String})), schema)
+
+
 def test_missing_cells_with_a_category_of_their_own_fit(caplog: pytest.LogCaptureFixture) -> None:
     schema = TableSchema((Numeric("c", EDGES, missing="category"),), declared=True)
     assert show_fit(source_of(pl.DataFrame({"c": ["5", None]})), schema)

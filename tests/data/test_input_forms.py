@@ -336,3 +336,15 @@ def test_what_the_page_says_happens(name: str, tmp_path: Path, monkeypatch) -> N
         assert (rows, message) == (ROWS, "")
     else:
         assert all(part in message for part in quoted[1].split(" ... ")), (says, message)
+
+
+def test_no_name_is_not_the_folder_one_is_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    pl.DataFrame({"a": [1, 0]}).write_parquet("mine.parquet")
+    with pytest.raises(BadInputError, match="the name of the table is empty"):
+        source_of("")
+    there = source_of(".")
+    assert isinstance(there, TableSource)
+    assert [*there.columns()] == ["a"]

@@ -249,6 +249,7 @@ def test_a_schema_that_makes_no_sense_is_refused(make: object, message: str) -> 
     ("fields", "message"),
     [
         ({"columns": 3}, "schema: columns is 3; a value of type list is expected"),
+        ({"missing_values": [None], "columns": []}, "missing_values holds None, which is not"),
         ({}, "schema: columns is missing"),
         ({"kolumns": []}, "schema: unknown key 'kolumns'; did you mean 'columns'?"),
         ({"columns": ["age"]}, "every column must be a table of keys"),

@@ -29,6 +29,9 @@ _WIDE_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _SEPARATOR_NOTE = re.compile(r"(?i)sep=.")
 """What Excel writes above the header of some files."""
 
+_MOST_LINES = 20
+"""Lines of a column's name, which a header may break in a quoted cell."""
+
 _SLACK = 1 << 16
 """Bytes that a reader of lines may take in advance."""
 
@@ -109,6 +112,11 @@ class CsvSource:
             separator, names = self._separated()
         if not names:
             raise BadInputError(f"{self.label}: the first line is empty; a header is expected")
+        if any(name.count("\n") > _MOST_LINES for name in names):
+            raise BadInputError(
+                f"{self.label}: a column's name has more than {_MOST_LINES} lines; is a quotation "
+                "mark in the header not closed?"
+            )
         if names[1:] and names[0].strip() and not any(map(str.strip, names[1:])):
             raise BadInputError(
                 f"{self.label}: the first line has {names[0]!r} and else nothing; if that is a "

@@ -156,6 +156,10 @@ def schema_from_dict(fields: Mapping[str, object]) -> TableSchema | ItemSchema:
             max_ones_per_row=most,  # type: ignore[arg-type]  # checked by the class
             names=None if names is None else tuple(map(str, names)),
         )
+    absent = _typed(fields, "missing_values", list, [""])
+    for text in absent:
+        if isinstance(text, bool) or not isinstance(text, str | int | float):
+            raise BadInputError(f"schema: missing_values holds {text!r}, which is not a text")
     columns = _typed(fields, "columns", list, None)
     if not all(isinstance(column, dict) for column in columns):
         raise BadInputError("schema: every column must be a table of keys and values")
@@ -164,7 +168,7 @@ def schema_from_dict(fields: Mapping[str, object]) -> TableSchema | ItemSchema:
         name=name,
         declared=declared,
         drop_incomplete=_typed(fields, "drop_incomplete", bool, False),
-        missing_values=tuple(map(str, _typed(fields, "missing_values", list, [""]))),
+        missing_values=tuple(map(str, absent)),
         max_ones_per_row=most,  # type: ignore[arg-type]  # checked by the class
         rules=rules_from(fields.get("rules", [])),
     )
