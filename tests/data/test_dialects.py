@@ -114,12 +114,26 @@ def test_decimal_commas_become_points(value: float, grouped: bool) -> None:
         ("encoding=base64", "is no encoding of text"),
         ("spaces=some", "spaces is 'some'; it must be keep or trim"),
         ("decimal=;", "decimal is ';'; it must be . or ,"),
-        ("delimiter=,,decimal=,", "the comma separates cells or decimals, not both"),
     ],
 )
 def test_a_dialect_that_cannot_be_is_explained(text: str, message: str) -> None:
     with pytest.raises(BadInputError, match=message):
         Dialect.parse(text)
+
+
+def test_decimal_commas_in_quotation_marks_may_stand_between_commas(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text('town,price\nUlm,"1.234,56"\nBonn,7\n')
+    for words in ("decimal=,", "delimiter=,,decimal=,"):
+        found = read(path, words)
+        assert found["price"].to_list() == ["1234.56", "7"]
+        again = Dialect.parse(words)
+        path.write_bytes(again.write(found, header=True))
+        assert read(path, words).equals(found)
+        path.write_text('town,price\nUlm,"1.234,56"\nBonn,7\n')
+    path.write_text("town,price\nUlm,1.234,56\n")
+    with pytest.raises(BadInputError, match=r"row 1 has 3 values, but 2 .* needs quotes"):
+        read(path, "decimal=,")
 
 
 def test_a_wrong_encoding_is_explained(tmp_path: Path) -> None:

@@ -36,7 +36,8 @@ class Dialect:
     encoding
         A name that Python knows.
     decimal
-        The sign before decimals: ``"."``, or ``","``, where a point then separates thousands.
+        The sign before decimals: ``"."``, or ``","``, where a point then separates thousands. Cells
+        that are separated by commas, too, are in quotation marks.
     spaces
         What becomes of spaces around a cell: ``"keep"``, ``"trim"``, or None for what the header
         shows.
@@ -63,8 +64,6 @@ class Dialect:
             raise BadInputError(f"csv: decimal is {self.decimal!r}; it must be . or ,")
         if self.spaces not in (None, "keep", "trim"):
             raise BadInputError(f"csv: spaces is {self.spaces!r}; it must be keep or trim")
-        if self.decimal == "," == self.delimiter:
-            raise BadInputError("csv: the comma separates cells or decimals, not both")
         try:
             known = codecs.lookup(self.encoding)
         except (LookupError, ValueError):  # the latter for a name that none can have
