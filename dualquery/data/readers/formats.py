@@ -184,8 +184,11 @@ def _parsed(text: str) -> Source:
         module, _, opener = GENERATORS[prefix].partition(":")
         made: Source = getattr(import_module(module), opener)(rest, text)
         return made
-    if not text:  # which is the folder one is in, as a path
-        raise BadInputError("the name of the table is empty; give a path or a built-in name")
+    if not text:
+        raise BadInputError(
+            "an empty name is that of the folder one is in: a folder, not a file; give a path or a "
+            "built-in name"
+        )
     if colon and prefix in FORMATS and not rest:
         raise BadInputError(f"{text}: a path is expected after the colon")
     with _name_errors(text):
