@@ -49,10 +49,11 @@ def answer(
       given      income=>50K given sex=Female & edu=Bachelors
 
     What binds most comes first: not, & (and), or, given. A value stands for its
-    whole bucket or category; a range that cuts a bucket takes the numbers in it
-    to lie as the schema says. The output shows what was answered where it is not
-    what you typed. A name or value that holds signs or words of the language
-    stands in double quotation marks.
+    whole bucket or category, a date for its whole period, in ranges too; a range
+    that cuts a bucket takes the numbers in it to lie as the schema says. The
+    output shows what was answered where it is not what you typed. A name or
+    value that holds signs or words of the language stands in double quotation
+    marks.
 
     Example:
 

@@ -250,14 +250,12 @@ def _quantile(
     if found.low is None or found.high is None:
         return answer, found
     # A step cannot hold the quantile if surely too little lies at or below it, or enough before it.
+    # Of a step whose share nothing tells, neither is sure.
     first, last, at = step, step, found
-    while first > 0 and (at := limits(first - 1)).high is not None and at.high >= level:
+    while first > 0 and ((before_it := limits(first - 1).high) is None or before_it >= level):
         first -= 1
-    at = found
-    while last < steps - 1 and at.low is not None and at.low < level:
+    while last < steps - 1 and (at.low is None or at.low < level):
         last += 1
         at = limits(last)
-    if at.low is None:
-        return answer, Limits(at.basis)
     low, high = float(asked.low[first]), float(asked.high[last])
     return min(max(answer, low), high), replace(found, low=low, high=high)

@@ -194,6 +194,23 @@ def test_impossible_and_nearly_empty_questions_do_not_crash() -> None:
     assert "may be none" in rare["basis"]
 
 
+def test_a_step_that_nothing_was_measured_of_may_hold_a_quantile() -> None:
+    """The upper two buckets were measured, and so what lies below both; the model has no one in it.
+
+    The tenth part of the rows ends in the first bucket, of which nothing was measured by itself.
+    """
+    shares = ROWS.mean(axis=0)
+    shares[0], shares[2] = 0.0, shares[0] + shares[2]
+    made = replace(
+        noisy(0, literals=np.array([[4], [6]])), model=ProductMixture.single(DOMAIN, shares)
+    )
+    (found,) = answer_queries(made, ["quantile(age, 0.1)"])
+    assert found["low"] == 0
+    assert found["high"] < 20
+    (upper,) = answer_queries(made, ["quantile(age, 0.9)"])
+    assert upper["low"] >= 20
+
+
 def test_nothing_is_said_to_be_known_of_given_rows_beyond_the_edges() -> None:
     (age, *others) = SCHEMA.columns
     clips = replace(SCHEMA, columns=(replace(age, outside="clip"), *others))
