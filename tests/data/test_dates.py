@@ -130,6 +130,14 @@ def test_other_ways_of_writing_and_other_types() -> None:
     assert hours.bits_of(moved).tolist() == [23]
 
 
+@pytest.mark.parametrize("by", PERIODS)
+def test_labels_of_buckets_that_a_column_lacks_lie_beyond_its_own(by: str) -> None:
+    own, more = column(by), column(by, first="2009-06-05", last="2034-08-09")
+    before = more.labels.index(own.labels[0])
+    found = [own.place_of_text(label) for label in more.labels]
+    assert found == list(range(-before, more.buckets - before))
+
+
 def test_a_question_may_leave_out_the_time() -> None:
     """And write a day by ISO 8601, whatever the column's format."""
     for by, end in (("month", 7), ("day", 10)):

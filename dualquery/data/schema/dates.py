@@ -43,6 +43,14 @@ UNREADABLE = -2
 """The code of a text that is no date."""
 
 _MONTHS_OF_PERIOD = {"decade": 120, "year": 12, "quarter": 3, "month": 1}
+_LABELS = {
+    "decade": re.compile(r"(\d{3}0)s", re.ASCII),
+    "year": re.compile(r"(\d{4})", re.ASCII),
+    "quarter": re.compile(r"(\d{4})-Q([1-4])", re.ASCII),
+    "month": re.compile(r"(\d{4})-(0[1-9]|1[0-2])", re.ASCII),
+}
+"""How buckets are called; the groups are a year and which of its quarters or months."""
+
 CYCLES: dict[str, tuple[str, ...]] = {
     "month of year": tuple(calendar.month_name[1:]),
     "day of week": tuple(calendar.day_name),
@@ -282,6 +290,10 @@ class Dates:
 
         if text in self.labels[: self.buckets]:
             return self.labels.index(text)
+        if self.by in _LABELS and (label := _LABELS[self.by].fullmatch(text)):  # of no bucket here
+            year, *part = map(int, label.groups())
+            number = 12 * (year - 1970) // _MONTHS_OF_PERIOD[self.by]
+            return number + (part[0] - 1 if part else 0) - self._ends[0]
         texts = pl.Series([text.strip()])
         # A day without its time is no hour of the day.
         others = () if self.by == "hour of day" else (*self.texts_of_dates, None)
