@@ -179,7 +179,8 @@ def whole(kind: type[T], given: object, keywords: dict[str, Any]) -> T:
 
 
 _OPTION = re.compile(r"(?<![\w-])--([a-z]+(?:-[a-z]+)*)")
-_IN_OBJECTS = {
+_IN_PYTHON = {
+    "csv": "csv=... (for a file)",
     "unit": "unit=dualquery.Unit(...)",
     "max-rows-per-unit": "unit=dualquery.Unit(...)",
     "weight": "weight=dualquery.Weight(...)",
@@ -188,7 +189,7 @@ _IN_OBJECTS = {
     "scheduler": "engine=dualquery.Engine(...)",
     "answers-cache": "engine=dualquery.Engine(...)",
 }
-"""What stands in Python for options whose names are no keywords, or the keywords of objects."""
+"""What stands in Python for options whose own names say too little."""
 
 
 def told_in_python(function: Callable[P, T]) -> Callable[P, T]:
@@ -212,8 +213,8 @@ def told_in_python(function: Callable[P, T]) -> Callable[P, T]:
             told = {}
             for option in _OPTION.findall(str(error)):
                 name = option.replace("-", "_")
-                if option in _IN_OBJECTS or name in known:
-                    told[f"--{option}"] = _IN_OBJECTS.get(option, f"{name}=...")
+                if option in _IN_PYTHON or name in known:
+                    told[f"--{option}"] = _IN_PYTHON.get(option, f"{name}=...")
             if told:
                 error.add_note(f"in Python, {', '.join(map(' is '.join, told.items()))}")
             raise
