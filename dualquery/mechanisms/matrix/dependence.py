@@ -25,7 +25,7 @@ from dualquery.mechanisms.matrix.departures import (
     products_of_others,
 )
 from dualquery.mechanisms.matrix.expansion import chances_of_literals, literals_of
-from dualquery.mechanisms.matrix.outliers import chance_by_noise
+from dualquery.mechanisms.matrix.outliers import BY_NOISE, chance_by_noise
 from dualquery.mechanisms.matrix.product_terms import ProductTerms
 from dualquery.queries.conjunctions import Workload
 
@@ -45,9 +45,6 @@ _APART, _ROUNDS = 0.1, 100
 """Part of `_PRIOR` that the search for the departures' prior starts from, the rest being what they
 say if all are of one strength; and its rounds. A larger part would find in weak noise whatever it
 allows; with fewer rounds few large departures among many are not told from one strength of all."""
-
-_BY_NOISE = 0.05
-"""Chance, at most, that one strength of all departures leaves single ones that stand out so."""
 
 _TOLD = 1 << 15
 """Departures that tell the prior, at most: more would say the same."""
@@ -330,7 +327,7 @@ def _prior_of(apart: Float64, expected: Float64, variances: Float64) -> Float64:
     of_all = logs.sum(axis=1)
     alike: Float64 = _PRIOR * np.exp(of_all - of_all.max())
     alike /= alike.sum()
-    if chance_by_noise(np.abs(apart) / np.sqrt(alike @ total)) > _BY_NOISE:
+    if chance_by_noise(np.abs(apart) / np.sqrt(alike @ total)) > BY_NOISE:
         return alike
     likelihood = likelihood_of(logs)
     prior: Float64 = (1.0 - _APART) * alike + _APART * _PRIOR

@@ -12,7 +12,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.mechanisms.matrix.outliers import expected_beyond
+from dualquery.mechanisms.matrix.outliers import BY_NOISE, expected_beyond
 from dualquery.mechanisms.matrix.trials import Trial
 
 Float64 = NDArray[np.float64]
@@ -23,9 +23,6 @@ single answers show that the fit is at fault."""
 
 _FALSE = 0.5
 """Share of moved answers (`by_outliers`) that may be expected to owe their distance to noise."""
-
-_BY_NOISE = 0.05
-"""Chance, at most, that noise alone moves any answer so."""
 
 _GROUP = 2000
 """Answers to a group. Of so many, a mean square error above two fifths of the noise's is seen."""
@@ -70,7 +67,7 @@ def by_outliers(distances: Float64) -> float:
     """Return the reach that single answers tell, in standard deviations of the noise.
 
     Moving an answer that is far away by chance only brings the noise back. So none is moved unless
-    noise alone would leave the distances so with a chance of `_BY_NOISE` at most (Simes, "An
+    noise alone would leave the distances so with a chance of `BY_NOISE` at most (Simes, "An
     improved Bonferroni procedure for multiple tests of significance", Biometrika 73, 1986). Then
     the reach is the smallest distance beyond which noise would leave at most `_FALSE` as many
     answers as there are (Benjamini and Hochberg, "Controlling the false discovery rate", JRSS B 57,
@@ -78,7 +75,7 @@ def by_outliers(distances: Float64) -> float:
 
     `_FURTHEST` and `_FALSE` were chosen by the errors of single runs on Adult, plants, mushroom and
     KDD99: 3 has larger maxima at small epsilon (Adult, mushroom), none at all has a larger one on
-    KDD99. Without `_BY_NOISE` every other run of little budget had an answer that was moved to the
+    KDD99. Without `BY_NOISE` every other run of little budget had an answer that was moved to the
     largest noise of all (groceries, epsilon .1: 4.6 deviations of .23 each).
 
     Parameters
@@ -90,7 +87,7 @@ def by_outliers(distances: Float64) -> float:
     """
     falling = np.sort(distances)[::-1]
     by_chance = expected_beyond(falling)
-    if by_chance.min() > _BY_NOISE:
+    if by_chance.min() > BY_NOISE:
         return float(falling[0])
     return min(float(falling[np.flatnonzero(by_chance <= _FALSE)[-1]]), _FURTHEST)
 
