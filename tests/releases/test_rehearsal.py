@@ -57,3 +57,12 @@ def test_made_up_rows_are_legal() -> None:
     assert (rows[:, 2:5].sum(axis=1) == 1).all()
     assert 0 < rows[:, [0, 1, 5]].mean() < 1
     assert np.array_equal(rows, rehearsal._made_up(SCHEMA.domain, 5_000).dense_rows(0, 5_000))
+
+
+def test_columns_of_made_up_rows_are_tied_together() -> None:
+    """So the trial of what looks first takes its longer way: one pair of 100 is in 1 row of 10."""
+    values = tuple((str(each),) for each in range(10))
+    domain = TableSchema((Categorical("a", values), Categorical("b", values)), declared=True).domain
+    rows = rehearsal._made_up(domain, 5_000).dense_rows(0, 5_000)
+    pairs = rows[:, :10, None] & rows[:, None, 10:]
+    assert pairs.mean(axis=0).max() > 0.1
