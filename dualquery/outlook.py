@@ -132,8 +132,8 @@ def outlook(
     count = _counted(n, budget, COUNT_SHARE * budget.epsilon if bought else 0.0)
     if budget.delta is None and not mechanism.pure and count.units not in (None, count.n):
         raise BadInputError(
-            "delta is 1/n^2 of so many units, or rows with weights, as there are, unless it is "
-            "given; --dry-run does not count them: give --delta"
+            "the default delta, 1/n^2, goes by the number n of units, or of rows with weights; "
+            "--dry-run counts none: give --delta"
         )
     share, notes = budget.resolve(mechanism, count)
     start = time.perf_counter()

@@ -46,6 +46,9 @@ def test_a_table_says_how_its_file_is_written(tmp_path: Path) -> None:
     people().write_csv(tmp_path / "p.csv", separator=";")
     table = Table(tmp_path / "p.csv", csv="delimiter=;")
     assert dualquery.release(table, queries=5, **SMALL).n == 300
+    with pytest.raises(BadInputError) as told:
+        dualquery.release(people(), csv="delimiter=;", queries=5, **SMALL)
+    assert str(told.value) == "csv says how a CSV file is written, but the table is no file"
 
 
 @pytest.mark.parametrize(

@@ -67,15 +67,16 @@ def show_outlook(
     if terminal.machine:
         return
     remark = f" ({found.remark})" if found.remark else ""
+    counted = f"{found.rows:,} rows" if budget.weight is None else f"a weight of {found.rows:,}"
     errors = "errors: no model of them" if found.expected is None else found.expected.text()
     lines = [
-        f"{found.mechanism} would answer {found.queries:,} queries on {found.rows:,} rows of "
+        f"{found.mechanism} would answer {found.queries:,} queries on {counted} of "
         f"{found.bits:,} bits{remark}",
         f"cost: epsilon {round_up(found.epsilon, 4)}, delta {round_up(found.delta, 3)}, by the "
         f"accountant {found.accountant}",
         errors,
         found.memory.text(),
-        time_text(found.seconds) + (_SHORTER if found.mechanism == "probed" else ""),
+        time_text(found.seconds, looks_first=found.mechanism == "probed"),
     ]
     if not found.declared:
         lines.append("the schema is not declared: the release would not be private")
@@ -83,11 +84,12 @@ def show_outlook(
         terminal.console.print(line, markup=False)
 
 
-def time_text(seconds: float | None) -> str:
+def time_text(seconds: float | None, *, looks_first: bool = False) -> str:
     """Return a line on how long a release takes: two digits of it at most."""
     if seconds is None:
         return "time: no estimate; a run says after its first steps how much is left"
+    said = _TRIED + _SHORTER * looks_first
     for size, unit in ((3600.0, "hours"), (60.0, "minutes")):
         if seconds >= 2 * size:
-            return f"time: about {float(f'{seconds / size:.2g}'):g} {unit} on this machine{_TRIED}"
-    return f"time: about {float(f'{seconds:.2g}'):g} seconds on this machine{_TRIED}"
+            return f"time: about {float(f'{seconds / size:.2g}'):g} {unit} on this machine{said}"
+    return f"time: about {float(f'{seconds:.2g}'):g} seconds on this machine{said}"

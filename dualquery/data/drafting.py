@@ -417,5 +417,6 @@ def _missing_remark(profile: Profile) -> str:
     if markers := sorted(profile.markers - set(MISSING_VALUES)):
         remark = "; " + ", ".join(map(repr, markers)) + " as missing"
     if profile.met:
-        remark += f"; {', '.join(sorted(profile.met))}, far from all other numbers, as missing"
+        far = ", far from all other numbers," if len(profile.numbers) else ""
+        remark += f"; {', '.join(sorted(profile.met))}{far} as missing"
     return remark

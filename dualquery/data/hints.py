@@ -174,9 +174,10 @@ def marks_missing(numbers: NDArray[np.float64], frequencies: NDArray[np.int64]) 
 def surely_missing(numbers: NDArray[np.float64], marks: Sequence[float]) -> list[float]:
     """Return those of the ``marks`` among numbers that no value can be meant by.
 
-    They are negative where no other number is, or lie ten times as far from all others as these lie
-    apart, so 999 among ages. Ends of long tails lie nearer, so do prices that end on nines, such as
-    999 above 299, and the largest amount that a form has room for, such as 99999 above 41310.
+    They are below -1 where no other number is negative, or lie ten times as far from all others as
+    these lie apart, so 999 among ages. Ends of long tails lie nearer, so do prices that end on
+    nines, such as 999 above 299, and the largest amount that a form has room for, such as 99999
+    above 41310.
     """
     others = np.setdiff1d(numbers, marks)
     if not len(others):

@@ -7,6 +7,8 @@ from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from dualquery.runtime.errors import BadInputError
+
 
 @dataclass(frozen=True)
 class Table:
@@ -51,6 +53,8 @@ class Table:
 
         if isinstance(self.data, CsvSource | CsvFiles):
             return self.data
+        if not isinstance(self.data, str | Path):  # as text it would show its rows
+            raise BadInputError("csv says how a CSV file is written, but the table is no file")
         return parse_source(str(self.data), Dialect.parse(self.csv))
 
     def written_as(self, csv: object) -> Table:

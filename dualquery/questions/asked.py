@@ -181,10 +181,7 @@ class _Compiler:
             for c, column in columns.items()
         }
         self.whole = {c: pieces.every for c, pieces in self.pieces.items()}
-        told = [
-            on_whole_buckets(column, [each for each in literals if self.allowed[each][0] == c])
-            for c, column in columns.items()
-        ]
+        told = [on_whole_buckets((literal, self.allowed[literal][1]) for literal in literals)]
         told += [
             remark(column, named[c])
             for remark in (on_cuts, on_what_lies_beyond)

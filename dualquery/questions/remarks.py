@@ -18,19 +18,17 @@ _MOST_EDGES = 4
 """Edges that are proposed, at most."""
 
 
-def on_whole_buckets(column: Column, literals: Iterable[Literals]) -> str:
+def on_whole_buckets(literals: Iterable[tuple[Literals, Column]]) -> str:
     """Return a remark on numbers and dates that stand for all of their bucket; empty if none do.
 
     Parameters
     ----------
-    column
-        The column.
     literals
-        Those that name it; it has their values.
+        Each with its column, which has their values.
     """
     told = dict.fromkeys(
         f"{text} for all of {quoted(column.name)}={label}"
-        for literal in literals
+        for literal, column in literals
         for text, label in _stand_for(column, literal)
     )
     return f"answer and interval take {', '.join(told)}" if told else ""

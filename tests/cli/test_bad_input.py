@@ -88,7 +88,7 @@ def test_bad_tables(dualquery, here, schema, tmp_path, flags, content, message) 
         ("matrix:t.txt", b"0 1\n0\n", "t.txt"),
         ("bitstring:t.txt", b"01\tx\n", "t.txt"),
         ("t.txt", b"01\n", "the format cannot be told"),
-        ("", b"", "a folder, not a file"),
+        ("", b"", "name is empty"),
         ("nothing.csv", None, "no such file; the built-in data sets are adult"),
         (".", None, "a folder, not a file"),
     ],

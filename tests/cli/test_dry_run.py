@@ -130,7 +130,7 @@ def test_no_row_is_read(table: Path, capsys) -> None:
         ),
         (["-", "--schema", "s.json"], "no standard input (-): name a file"),
         ([*UNITS, "5"], "with --unit or --weight the number of rows is private"),
-        ([*UNITS, "5", "--rows", "900"], "so many units"),
+        ([*UNITS, "5", "--rows", "900"], "counts none: give --delta"),
         ([*UNITS, "5", "--rows", "900", "--unit", "hous"], "hous"),
         (["p.parquet", "--schema", "s.json", "--mechanism", "laplace", "-o", "x=1"], "no option"),
     ],
@@ -148,6 +148,14 @@ def test_what_it_cannot_know_is_asked_for(table: Path, capsys, asked, message) -
 )  # fmt: skip
 def test_times_have_two_digits(seconds, told) -> None:
     assert f"time: {told}" in time_text(seconds)
+    assert ("a third of it" in time_text(seconds, looks_first=True)) == (seconds is not None)
+
+
+def test_weights_are_no_rows(table: Path, capsys) -> None:
+    asked = [*WEIGHT, "--rows", "900", "--delta", "1e-6", "--mechanism", "gaussian"]
+    people().with_columns(w=1).write_csv("h.csv")
+    assert main(["release", *asked, "--dry-run"]) == 0
+    assert "queries on a weight of 900 of" in " ".join(capsys.readouterr().out.split())
 
 
 def test_items_that_options_declare_need_no_schema(table: Path, capsys) -> None:

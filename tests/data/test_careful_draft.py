@@ -351,6 +351,9 @@ def test_a_number_for_missing_values_is_one_in_all_columns(kind: type) -> None:
     source = FrameSource(frame, block_rows=500)
     found = careful_draft(source).schema
     assert found.missing_values == (("", "-999", "-999.0") if kind is str else ("", "-999"))
+    remarks = {each.name: each.remark for each in careful_draft(source).columns}
+    assert ", far from all other numbers, as missing" in remarks["degrees"]
+    assert remarks["word"].endswith("; -999 as missing")  # it has no other numbers
     rows = load(frame, found).records.dense_rows(0, ROWS)
     for place, column in enumerate(found.columns):
         assert isinstance(column, Numeric | Categorical | Dates)

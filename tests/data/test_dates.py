@@ -121,6 +121,7 @@ def test_what_lies_beyond_and_what_is_no_date() -> None:
 def test_other_ways_of_writing_and_other_types() -> None:
     dates = column("day", format="%d.%m.%Y")
     assert dates.bits_of(pl.Series(["18.11.2019", "18/11/2019"])).tolist() == [1, UNREADABLE]
+    assert dates.bits_of(pl.Series(["18.11.19"])).tolist() == [UNREADABLE]  # not of year 19
     hours = column("hour of day")
     assert hours.bits_of(pl.Series([datetime.time(7, 30), None])).tolist() == [7, UNREADABLE]
     assert column("year").bits_of(pl.Series([2020, 2021])).tolist() == [UNREADABLE] * 2
@@ -149,6 +150,7 @@ def test_a_question_may_leave_out_the_time() -> None:
     assert column("month").place_of_text("2019-10-31") == -1
     assert column("month").place_of_text("2022-03-01") == column("month").buckets
     assert column("month").place_of_text("2020-02-31") is None
+    assert column("month", format="%d.%m.%Y").place_of_text("05.03.20") is None  # not of year 20
     assert column("hour of day", format="%H:%M").place_of_text("2020-03-05") is None
     assert column("hour of day", format="%H:%M").place_of_text("05:30") == 5
 

@@ -343,7 +343,7 @@ def test_no_name_is_not_the_folder_one_is_in(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     pl.DataFrame({"a": [1, 0]}).write_parquet("mine.parquet")
-    with pytest.raises(BadInputError, match="an empty name is that of the folder"):
+    with pytest.raises(BadInputError, match="the table's name is empty"):
         source_of("")
     there = source_of(".")
     assert isinstance(there, TableSource)

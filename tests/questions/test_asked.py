@@ -306,6 +306,11 @@ def test_what_was_meant_is_said(text: str, message: str) -> None:
             "05.03.2023 for all of Seen=2023-03, 2023-05-01 for all of Seen=2023-05",
         ),
         ("Age=33", "Age=0-50", "33 for all of Age=0-50"),
+        (
+            "Age=33 & Seen=2023-03-05",
+            "Age=0-50 & Seen=2023-03",
+            "33 for all of Age=0-50, 2023-03-05 for all of Seen=2023-03",
+        ),
         ("not Age in (33, 50-100)", "not Age in (33, 50-100)", "33 for all of Age=0-50"),
     ],
 )

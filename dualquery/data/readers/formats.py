@@ -185,10 +185,7 @@ def _parsed(text: str) -> Source:
         made: Source = getattr(import_module(module), opener)(rest, text)
         return made
     if not text:
-        raise BadInputError(
-            "an empty name is that of the folder one is in: a folder, not a file; give a path or a "
-            "built-in name"
-        )
+        raise BadInputError("the table's name is empty; give a path or a built-in name")
     if colon and prefix in FORMATS and not rest:
         raise BadInputError(f"{text}: a path is expected after the colon")
     with _name_errors(text):

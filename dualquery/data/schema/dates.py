@@ -377,6 +377,8 @@ def read_moments(texts: pl.Series, pattern: str | None) -> pl.Series:
     if pattern in CLOCKS:
         times = texts.str.to_time(pattern, strict=False)
         return (times.to_physical() // 1000).cast(pl.Datetime("us"))
+    if "%Y" in pattern:  # which would take 22 for a year of the first century
+        texts = texts.set(~texts.str.contains(r"\d{4}"), None)
     if any(sign in pattern for sign in ("%H", "%I", "%T", "%R", "%c")):
         return texts.str.to_datetime(pattern, strict=False, time_unit="us")
     return texts.str.to_date(pattern, strict=False).cast(pl.Datetime("us"))

@@ -36,7 +36,7 @@ Float64 = NDArray[np.float64]
 
 _HEAVY_ROWS = (
     "a row that adds more than a public limit to what is measured counts as missing in columns of "
-    "three or more values; a search of all that records can be found none that would"
+    "three or more values; a search of all possible records found none that would"
 )
 """What is said of a measurement with a limit."""
 
