@@ -108,7 +108,7 @@ class Run:
     threads: int | None = None
     checkpoint: Checkpoint | None = None
     show_private_errors: bool = False
-    progress: Progress | bool = NO_PROGRESS
+    progress: Progress | bool | None = NO_PROGRESS
 
     @property
     def reading(self) -> Engine:

@@ -198,7 +198,8 @@ def test_progress_may_be_lines_on_stderr(capsys) -> None:
     assert any(line.startswith("expected max error") for line in told)
     dualquery.evaluate(made, people(), progress=True)
     assert "baseline gaussian" in capsys.readouterr().err
-    dualquery.release(people(), **SMALL, progress=False)
+    for nobody in (False, None):
+        dualquery.release(people(), **SMALL, progress=nobody)
     assert capsys.readouterr().err == ""
 
 

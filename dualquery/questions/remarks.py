@@ -69,7 +69,8 @@ def on_cuts(column: Column, literals: Iterable[Allowed]) -> str:
         return ""
     labels = ", ".join(column.labels[bucket] for bucket in cut)
     uncut = [column.edge_texts[at] for at in _inner_edges(column, cut)[:_MOST_EDGES]]
-    advice = f"; with >= or < at {' or '.join(uncut)} nothing is cut" if uncut else ""
+    edges = " or ".join(filter(None, (", ".join(uncut[:-1]), *uncut[-1:])))
+    advice = f"; with >= or < at {edges} nothing is cut" if uncut else ""
     even = all(column.rules[bucket] == "uniform" for bucket in cut)
     return (
         f"{column.name} is cut within {labels}, as if its numbers lay "

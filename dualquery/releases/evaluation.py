@@ -49,7 +49,7 @@ def evaluate(
     engine: Engine | str = "auto",
     threads: int | None = None,
     seed: int = 0,
-    progress: Progress | bool = NO_PROGRESS,
+    progress: Progress | bool | None = NO_PROGRESS,
 ) -> dict[str, Any]:
     """Compare a release with its table. The result is **not private**.
 
@@ -86,7 +86,7 @@ def compare(
     engine: Engine | str = "auto",
     threads: int | None = None,
     seed: int = 0,
-    progress: Progress | bool = NO_PROGRESS,
+    progress: Progress | bool | None = NO_PROGRESS,
 ) -> Comparison:
     """Count the exact answers, and run the baselines. The result is **not private**.
 

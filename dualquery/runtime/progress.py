@@ -99,9 +99,9 @@ def duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
 
 
-def listener(progress: Progress | bool) -> Progress:
-    """Return who listens: ``True`` stands for `Lines`, ``False`` for nobody."""
-    if isinstance(progress, bool):
+def listener(progress: Progress | bool | None) -> Progress:
+    """Return who listens: ``True`` stands for `Lines`, ``False`` or None for nobody."""
+    if progress is None or isinstance(progress, bool):
         return Lines() if progress else NO_PROGRESS
     return progress
 

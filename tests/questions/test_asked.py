@@ -320,6 +320,13 @@ def test_what_stands_for_its_whole_bucket_is_said(text: str, shown: str, remark:
     assert f"answer and interval take {remark}" in asked.remark
 
 
+def test_edges_that_cut_no_bucket_are_named() -> None:
+    schema = TableSchema((Numeric("w", (0, 10, 20, 30, 40)),), declared=True)
+    for text, edges in (("w>5", "10"), ("w>15", "10 or 20"), ("w>15 & w<35", "10, 20 or 30")):
+        asked = ask(read_question(text, schema), schema)
+        assert asked.remark.endswith(f"; with >= or < at {edges} nothing is cut")
+
+
 @pytest.mark.parametrize("text", ["Seen=2023-03", "Seen>=2023-03", "Age=0-50", "Age>=50"])
 def test_nothing_is_said_of_whole_buckets(text: str) -> None:
     assert ask(read_question(text, CLINIC), CLINIC).remark == ""
