@@ -74,6 +74,8 @@ HARMLESS = frozenset(
     {
         "dualquery.data.opening.FilePath",
         "dualquery.data.opening.is_file",
+        "dualquery.data.readers.dialect.STANDARD",
+        "dualquery.data.readers.dialect.Dialect",
         "dualquery.data.readers.formats.is_public",
         "dualquery.rows.dataset.Dataset",
         "dualquery.rows.dataset.RecordsSource",
