@@ -176,7 +176,8 @@ def local_codes(
     if isinstance(column, Numeric):
         numbers = to_numbers(values)
         codes = _bucket_codes(column, numbers)
-        missing |= np.isin(numbers, numbers_among(missing_values))
+        if not values.dtype.is_numeric():  # texts were compared as they are written
+            missing |= np.isin(numbers, numbers_among(missing_values))
     elif isinstance(column, Dates):
         codes = _date_codes(column, values)
     else:
