@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from dualquery.data.schema.columns import Binary
+from dualquery.data.schema.columns import Binary, Column
 from dualquery.data.schema.dates import Dates
-from dualquery.questions.columns import Named, ends_of_range, period_of
+from dualquery.questions.columns import Named, ends_of_range
+from dualquery.questions.periods import end_of_period
 from dualquery.questions.syntax import (
     And,
     Between,
@@ -51,19 +52,28 @@ def _canonical(condition: Condition, named: Mapping[Literals, Named]) -> Conditi
             if isinstance(column, Binary):
                 return condition
             if isinstance(allowed, tuple):
-                return Between(name, *ends_of_range(value))
+                return Between(name, *_ends(column, value))
             bit = allowed if relation == "=" else frozenset(range(column.bits)) - allowed
             (value_bit,) = bit
             return Comparison(name, relation, column.labels[value_bit])
         case Comparison(name, relation, value):
             _, column, _ = named[condition]
             if isinstance(column, Dates):
-                return Comparison(name, relation, period_of(column, value))
+                return Comparison(name, relation, end_of_period(column, value, relation))
             return condition
         case Between(name, low, high):
             _, column, _ = named[condition]
             if isinstance(column, Dates):
-                return Between(name, period_of(column, low), period_of(column, high))
+                return Between(
+                    name, end_of_period(column, low, ">="), end_of_period(column, high, "<=")
+                )
             return condition
         case _:
             return condition
+
+
+def _ends(column: Column, value: str) -> tuple[str, str]:
+    """Return the ends of a range that a value means."""
+    if isinstance(column, Dates):
+        return end_of_period(column, value, ">="), end_of_period(column, value, "<=")
+    return ends_of_range(value)

@@ -23,6 +23,7 @@ from dualquery.data.schema.dates import Dates
 from dualquery.data.schema.named_bits import find_bit
 from dualquery.data.schema.numbers import NUMBER_RANGE, finite_number, in_another_style
 from dualquery.data.schema.within import part_between
+from dualquery.questions.periods import place_of_end, places_within
 from dualquery.questions.syntax import Among, Between, Comparison, Flag, Literals
 from dualquery.runtime.errors import BadInputError
 
@@ -194,7 +195,7 @@ def allowed_by(literal: Literals, column: Column) -> Allowed:
             parts = [_equal(column, text) for text in texts]
             values = frozenset().union(*(each for each in parts if isinstance(each, frozenset)))
             spans = [span for each in parts if isinstance(each, tuple) for span in each]
-            if spans and isinstance(column, Numeric):
+            if spans and isinstance(column, Numeric | Dates):
                 return (*spans, *_as_spans(column, values))
             return values
         case Between(_, low, high):
@@ -209,7 +210,7 @@ def allowed_by(literal: Literals, column: Column) -> Allowed:
                 f"column {column.name!r}: {text!r} is a range; write not {column.name}={text}"
             )
         case Comparison(_, relation, text):
-            return _ordered(column, relation, _number(column, text))
+            return _ordered(column, relation, _number(column, text, relation))
 
 
 def ends_of_range(text: str) -> tuple[str, str]:
@@ -267,6 +268,8 @@ def _equal(column: Column, text: str) -> Allowed:
     try:
         bit, negated = find_bit(column, text)
     except BadInputError:
+        if isinstance(column, Dates) and (places := places_within(column, text)):
+            return (Span(places[0], places[1] + 1),)
         ends = NUMBER_RANGE.fullmatch(text)
         if ends is None or not isinstance(column, Numeric):
             raise
@@ -275,11 +278,12 @@ def _equal(column: Column, text: str) -> Allowed:
 
 
 def _between(column: Column, low: str, high: str) -> Allowed:
-    first, last = _number(column, low), _number(column, high)
+    first, last = _number(column, low, ">="), _number(column, high, "<=")
     if first > last:
+        before = "earlier date" if isinstance(column, Dates) else "smaller number"
         raise BadInputError(
-            f"column {column.name!r}: nothing lies between {low} and {high}; write the smaller "
-            "number first"
+            f"column {column.name!r}: nothing lies between {low} and {high}; write the {before} "
+            "first"
         )
     above, below = _ordered(column, ">=", first), _ordered(column, "<=", last)
     if isinstance(above, tuple) and isinstance(below, tuple):
@@ -322,7 +326,7 @@ def _holds(relation: str, numbers: Any, number: float) -> NDArray[np.bool_]:
     return found
 
 
-def _as_spans(column: Numeric, values: Iterable[int]) -> Iterator[Span]:
+def _as_spans(column: Numeric | Dates, values: Iterable[int]) -> Iterator[Span]:
     buckets = list(_buckets(column))
     for value in sorted(values):
         if value >= len(buckets):
@@ -334,8 +338,11 @@ def _as_spans(column: Numeric, values: Iterable[int]) -> Iterator[Span]:
         yield Span(start if value else -math.inf, stop if value < column.buckets - 1 else math.inf)
 
 
-def _buckets(column: Numeric) -> Iterator[tuple[float, float]]:
+def _buckets(column: Numeric | Dates) -> Iterator[tuple[float, float]]:
     """Return where each bucket starts and stops; of whole numbers, both are whole."""
+    if isinstance(column, Dates):
+        yield from itertools.pairwise(range(column.buckets + 1))
+        return
     for bucket, (start, stop) in enumerate(itertools.pairwise(column.edges)):
         if not column.integer:
             yield start, stop
@@ -364,15 +371,10 @@ def _text_numbers(column: Binary | Categorical) -> tuple[Float64, Float64, Float
     return numbers[0], numbers[1], numbers[2]
 
 
-def _number(column: Column, text: str) -> float:
+def _number(column: Column, text: str, relation: str) -> float:
     """Return the number that a column is compared with; of dates, the place of the period."""
     if isinstance(column, Dates):
-        place = column.place_of_text(text)
-        if place is not None and column.outside == "clip":
-            return place
-        bit, _ = find_bit(column, text)
-        if bit < column.buckets:
-            return bit
+        return place_of_end(column, text, relation)
     if other := in_another_style(text, whole=isinstance(column, Numeric) and column.integer):
         raise BadInputError(f"column {column.name!r}: {other}")
     found = finite_number(text)
@@ -382,15 +384,6 @@ def _number(column: Column, text: str) -> float:
             "begins with < or > needs = before it"
         )
     return found
-
-
-def period_of(column: Dates, text: str) -> str:
-    """Return the label of the period that a date in a range means: ranges are of whole periods.
-
-    A date beyond all periods stays as it is written.
-    """
-    place = int(_number(column, text))
-    return column.labels[place] if 0 <= place < column.buckets else text
 
 
 def _as_bits(inside: NDArray[np.bool_]) -> int:

@@ -47,8 +47,8 @@ def _stand_for(column: Column, literal: Literals) -> Iterator[tuple[str, str]]:
             texts = (low, high)
     for text in texts:
         if isinstance(column, Dates):
-            place = column.place_of_text(text)
-            if place is None or not 0 <= place < column.buckets or text == column.labels[place]:
+            place, last = column.places_of_text(text) or (-1, -1)
+            if place < last or not 0 <= place < column.buckets or text == column.labels[place]:
                 continue
             if column.by != "day" or not column.says_day(text):
                 yield text, column.labels[place]

@@ -131,9 +131,9 @@ def _number(column: Numeric, value: str) -> str | None:
 
 
 def _date(column: Dates, value: str, ordered: bool) -> str | None:
-    place = column.place_of_text(value)
-    if place is not None:
-        return _beyond(column, value, place, ordered)
+    places = column.places_of_text(value)
+    if places is not None:
+        return _beyond(column, value, places, ordered)
     for pattern in column.texts_of_dates:
         parts = _parts(pattern, value)
         if parts is None:
@@ -152,15 +152,17 @@ def _last_day(year: int, month: int, day: int) -> str:  # noqa: ARG001
     return f": {calendar.month_name[month]} {year} has {last} days"
 
 
-def _beyond(column: Dates, value: str, place: int, ordered: bool) -> str | None:
-    """Return why a column does not have a date whose period lies beyond its own."""
+def _beyond(column: Dates, value: str, places: tuple[int, int], ordered: bool) -> str | None:
+    """Return why a column does not have a date or period that lies beyond its own."""
+    if places[0] < column.buckets and places[1] >= 0:
+        return None
     first, last = column.labels[0], column.labels[column.buckets - 1]
     beyond = f"{value} lies outside of its dates, {first} to {last}"
     if column.outside != "clip":
         return beyond
     if ordered:
         return None
-    nearest = first if place < 0 else last
+    nearest = first if places[1] < 0 else last
     return f"{beyond}; such dates count in the nearest period, {quoted(column.name)}={nearest}"
 
 

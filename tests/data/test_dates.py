@@ -135,8 +135,31 @@ def test_other_ways_of_writing_and_other_types() -> None:
 def test_labels_of_buckets_that_a_column_lacks_lie_beyond_its_own(by: str) -> None:
     own, more = column(by), column(by, first="2009-06-05", last="2034-08-09")
     before = more.labels.index(own.labels[0])
-    found = [own.place_of_text(label) for label in more.labels]
-    assert found == list(range(-before, more.buckets - before))
+    found = [own.places_of_text(label) for label in more.labels]
+    assert found == [(place, place) for place in range(-before, more.buckets - before)]
+
+
+@pytest.mark.parametrize("by", PERIODS)
+@pytest.mark.parametrize(
+    ("text", "first", "last"),
+    [
+        ("2010s", "2010-01-01", "2019-12-31"),
+        ("2021", "2021-01-01", "2021-12-31"),
+        ("2021-Q2", "2021-04-01", "2021-06-30"),
+        ("2020-02", "2020-02-01", "2020-02-29"),
+        ("2022", "2022-01-01", "2022-12-31"),
+        ("9999-12", "9999-12-01", "9999-12-31"),
+    ],
+)
+def test_a_period_is_all_of_its_days(by: str, text: str, first: str, last: str) -> None:
+    seen = column(by, outside="clip")
+    ends = [seen.places_of_text(day) for day in (first, last)]
+    assert None not in ends
+    low, high = (end[0] for end in ends if end)
+    assert seen.places_of_text(text) == (low, high)
+    # Where dates beyond its own are errors, there are none of the others.
+    inside = (max(low, 0), min(high, seen.buckets - 1)) if low < seen.buckets else (low, high)
+    assert column(by).places_of_text(text) == inside
 
 
 def test_a_question_may_leave_out_the_time() -> None:
@@ -144,15 +167,15 @@ def test_a_question_may_leave_out_the_time() -> None:
     for by, end in (("month", 7), ("day", 10)):
         seen = column(by, format="%d.%m.%Y %H:%M")
         for text in ("05.03.2020 23:59", "05.03.2020", "2020-03-05", "2020-03-05T10:00"):
-            place = seen.place_of_text(text)
-            assert place is not None
+            place, same = seen.places_of_text(text) or (-1, -1)
+            assert place == same
             assert seen.labels[place] == "2020-03-05"[:end]
-    assert column("month").place_of_text("2019-10-31") == -1
-    assert column("month").place_of_text("2022-03-01") == column("month").buckets
-    assert column("month").place_of_text("2020-02-31") is None
-    assert column("month", format="%d.%m.%Y").place_of_text("05.03.20") is None  # not of year 20
-    assert column("hour of day", format="%H:%M").place_of_text("2020-03-05") is None
-    assert column("hour of day", format="%H:%M").place_of_text("05:30") == 5
+    assert column("month").places_of_text("2019-10-31") == (-1, -1)
+    assert column("month").places_of_text("2022-03-01") == (28, 28)
+    assert column("month").places_of_text("2020-02-31") is None
+    assert column("month", format="%d.%m.%Y").places_of_text("05.03.20") is None  # not of year 20
+    assert column("hour of day", format="%H:%M").places_of_text("2020-03-05") is None
+    assert column("hour of day", format="%H:%M").places_of_text("05:30") == (5, 5)
 
 
 def test_questions_name_a_bucket_or_a_date_in_it() -> None:

@@ -273,7 +273,7 @@ CLINIC = TableSchema(
         ("Born between 1900-01-01 and 1990", "1900-01-01 lies outside of its dates, 1920 to 2019"),
         ("Seen=01.03.2024", "outside of its dates, 2022-01 to 2023-12; such dates count in the"),
         ("Seen=2021-03-01", "count in the nearest period, Seen=2022-01"),
-        ("Seen between 2025-01-01 and 2024-01-01", "nothing lies between"),
+        ("Seen between 2025-01-01 and 2024-01-01", "write the earlier date first"),
         ("mean(Zip)", "holds codes, such as '01067', whose zeros in front say that they are no"),
         ("median(Zip)", "so it has no median or quantile"),
         ("Visit=2023-20", "did you mean '2023-"),
@@ -597,6 +597,51 @@ def test_dates_beyond_the_last_period_are_in_it_or_not(text, low, likely, high) 
     assert certain.numerator.exact
     assert certain.numerator.likely.on_values(cells).tolist() == list(map(int, likely))
     assert certain.text == asked.text
+
+
+@pytest.mark.parametrize(
+    ("text", "shown", "days"),
+    [
+        ("day>=2024", "day>=2024-01-01", range(3, 10)),
+        ("day<2024", "day<2024-01-01", range(3)),
+        ("day>2023", "day>2023-12-31", range(3, 10)),
+        ("day<=2023", "day<=2023-12-31", range(3)),
+        ("day=2023", "day between 2023-12-29 and 2023-12-31", range(3)),
+        ("not day=2024-01", "not day between 2024-01-01 and 2024-01-07", range(3)),
+        ("day between 2023 and 2024-Q1", None, range(10)),
+        ("day in (2023, 2024-01-02)", "day in (2023, 2024-01-02)", (0, 1, 2, 4)),
+    ],
+)
+def test_a_year_or_a_month_is_all_of_its_days(text, shown, days) -> None:
+    schema = TableSchema((Dates("day", "day", "2023-12-29", "2024-01-07"),), declared=True)
+    asked = ask(read_question(text, schema), schema)
+    assert isinstance(asked, Asked)
+    assert asked.numerator.exact
+    assert not asked.remark
+    assert shown in (None, asked.text)
+    every = np.arange(10)[:, None]
+    assert np.flatnonzero(asked.numerator.likely.on_values(every)).tolist() == list(days)
+    again = ask(read_question(asked.text, schema), schema)
+    assert isinstance(again, Asked)
+    assert again.text == asked.text
+
+
+def test_of_a_year_beyond_the_last_day_the_rest_may_be_in_it() -> None:
+    days = Dates("day", "day", "2023-12-29", "2024-01-07", missing="category", outside="clip")
+    schema = TableSchema((days,), declared=True)
+    asked = ask(read_question("day=2024", schema), schema)
+    assert isinstance(asked, Asked)
+    assert asked.text == "day between 2024-01-01 and 2024"
+    assert ask(read_question(asked.text, schema), schema).text == asked.text
+    assert "dates of day after 2024-01-07 are counted in 2024-01-07" in asked.remark
+    every = np.arange(11)[:, None]
+    likely, low = (form.on_values(every) for form in (asked.numerator.likely, asked.numerator.low))
+    assert np.flatnonzero(likely).tolist() == [*range(3, 10)]
+    assert np.flatnonzero(low).tolist() == [*range(3, 9)]
+    with pytest.raises(BadInputError, match="'2024' is a range; write not day=2024"):
+        ask(read_question("day!=2024", schema), schema)
+    with pytest.raises(BadInputError, match="compared with '\\(missing\\)', which is no date"):
+        ask(read_question('day>="(missing)"', schema), schema)
 
 
 def test_no_month_lies_beyond_the_year() -> None:

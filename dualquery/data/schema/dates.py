@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.data.schema.checks import MISSING_LABEL, check_choice, check_group, check_name
+from dualquery.data.schema.periods import MONTHS_OF_PERIOD, days_of_period
 from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
@@ -41,15 +42,6 @@ BEYOND = -1
 
 UNREADABLE = -2
 """The code of a text that is no date."""
-
-_MONTHS_OF_PERIOD = {"decade": 120, "year": 12, "quarter": 3, "month": 1}
-_LABELS = {
-    "decade": re.compile(r"(\d{3}0)s", re.ASCII),
-    "year": re.compile(r"(\d{4})", re.ASCII),
-    "quarter": re.compile(r"(\d{4})-Q([1-4])", re.ASCII),
-    "month": re.compile(r"(\d{4})-(0[1-9]|1[0-2])", re.ASCII),
-}
-"""How buckets are called; the groups are a year and which of its quarters or months."""
 
 CYCLES: dict[str, tuple[str, ...]] = {
     "month of year": tuple(calendar.month_name[1:]),
@@ -112,7 +104,7 @@ class Dates:
 
     def __post_init__(self) -> None:
         check_name(self.name)
-        check_choice(self.name, "by", self.by, (*_MONTHS_OF_PERIOD, "day", *CYCLES))
+        check_choice(self.name, "by", self.by, (*MONTHS_OF_PERIOD, "day", *CYCLES))
         check_choice(self.name, "missing", self.missing, ("error", "category"))
         check_choice(self.name, "outside", self.outside, ("error", "clip"))
         check_choice(self.name, "unparsable", self.unparsable, ("error", "missing"))
@@ -155,18 +147,18 @@ class Dates:
     def _number(self, date: datetime.date) -> int:
         if self.by == "day":
             return date.toordinal() - _EPOCH
-        return (12 * (date.year - 1970) + date.month - 1) // _MONTHS_OF_PERIOD[self.by]
+        return (12 * (date.year - 1970) + date.month - 1) // MONTHS_OF_PERIOD[self.by]
 
     def _start(self, number: int) -> datetime.date:
         if self.by == "day":
             return datetime.date.fromordinal(number + _EPOCH)
-        month = number * _MONTHS_OF_PERIOD[self.by]
+        month = number * MONTHS_OF_PERIOD[self.by]
         return datetime.date(1970 + month // 12, month % 12 + 1, 1)
 
     def _end(self, number: int) -> datetime.date:
         if self.by == "day":
             return self._start(number)
-        after = (number + 1) * _MONTHS_OF_PERIOD[self.by]
+        after = (number + 1) * MONTHS_OF_PERIOD[self.by]
         if after >= 12 * (datetime.MAXYEAR + 1 - 1970):  # no date is later
             return datetime.date.max
         return self._start(number + 1) - datetime.timedelta(days=1)
@@ -280,27 +272,32 @@ class Dates:
             codes = np.where(named >= 0, named, codes)
         return codes
 
-    def place_of_text(self, text: str) -> int | None:
-        """Return the place of the bucket that a text in a query means, or None if it means none.
+    def places_of_text(self, text: str) -> tuple[int, int] | None:
+        """Return the places of the first and the last bucket that a text in a query means.
 
-        The text is a bucket's label, or a date in it: as the table writes it, by ISO 8601, or as
-        `texts_of_dates` says. A place below 0, or from `buckets` on, lies beyond all buckets.
+        The text is a period, such as ``2014`` of days, or a date: as the table writes it, by ISO
+        8601, or as `texts_of_dates` says. A place below 0, or from `buckets` on, lies beyond all
+        buckets: where the table has no dates there, only by a text that lies there altogether.
+        None if the text means no place.
         """
         import polars as pl
 
         if text in self.labels[: self.buckets]:
-            return self.labels.index(text)
-        if self.by in _LABELS and (label := _LABELS[self.by].fullmatch(text)):  # of no bucket here
-            year, *part = map(int, label.groups())
-            number = 12 * (year - 1970) // _MONTHS_OF_PERIOD[self.by]
-            return number + (part[0] - 1 if part else 0) - self._ends[0]
+            place = self.labels.index(text)
+            return place, place
+        if self.by not in CYCLES and (days := days_of_period(text)):
+            low, high = (self._number(day) - self._ends[0] for day in days)
+            last = self.buckets - 1
+            if self.outside == "clip" or high < 0 or low > last:
+                return low, high
+            return max(low, 0), min(high, last)
         texts = pl.Series([text.strip()])
         # A day without its time is no hour of the day.
         others = () if self.by == "hour of day" else (*self.texts_of_dates, None)
         for pattern in (self.format, *others):
             (place,) = self._places(read_moments(texts, pattern)).to_list()
             if place is not None:
-                return int(place)
+                return int(place), int(place)
         return None
 
     @cached_property
@@ -330,7 +327,7 @@ class Dates:
             numbers = moments.cast(pl.Date).to_physical().cast(pl.Int64)
         else:
             months = 12 * (moments.dt.year().cast(pl.Int64) - 1970) + moments.dt.month() - 1
-            numbers = months // _MONTHS_OF_PERIOD[self.by]
+            numbers = months // MONTHS_OF_PERIOD[self.by]
         return numbers - self._ends[0]
 
     def _moments(self, values: pl.Series) -> pl.Series:

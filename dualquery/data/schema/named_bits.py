@@ -67,8 +67,8 @@ def _category(column: Categorical, value: str) -> int | None:
 
 def _period(column: Dates, value: str) -> int | None:
     """Return the bucket that is called so or holds a date, or None if the column has none."""
-    place = column.place_of_text(value)
-    return None if place is None or not 0 <= place < column.buckets else place
+    low, high = column.places_of_text(value) or (-1, -1)
+    return low if low == high and 0 <= low < column.buckets else None
 
 
 def _bucket(column: Numeric, value: str) -> int | None:
