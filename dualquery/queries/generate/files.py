@@ -161,6 +161,10 @@ def _parts(
     for row, each in questions.items():
         try:
             conjunctions = [form.conjunctions()[0] for form in each.forms]
+            if isinstance(each, Asked) and not len(conjunctions[0]):
+                # It may ask beyond the edges of a column, where only its limits have conjunctions.
+                limits = each.numerator.low, each.numerator.high
+                conjunctions += [form.conjunctions()[0] for form in limits]
         except BadInputError as error:
             raise BadInputError(f"{place(row)}: {error}") from None
         total += sum(map(len, conjunctions))
