@@ -141,14 +141,14 @@ def test_a_question_of_a_list_is_asked_by_its_parts() -> None:
 
 def test_a_question_beyond_the_edges_is_asked_by_its_limits() -> None:
     """Its bucket is what `dualquery answer` bounds it by, also where rows are given."""
-    age = Numeric("age", (0.0, 50.0, 100.0), integer=True, outside="clip")
+    age = Numeric("age", (0.0, 30.0, 60.0, 100.0), integer=True, outside="clip")
     schema = TableSchema((age, Binary("flag")), declared=True)
     for texts, expected in (
-        (["age>120"], [[2]]),
-        (["age<=100"], [[0]]),  # 1 less the last
+        (["age>120"], [[4]]),
+        (["age<=100"], [[4]]),
         (["age>=-5"], [[0]]),
-        (["age>120 & flag"], [[2, 4]]),
-        (["age>120 given flag"], [[2, 4], [4]]),
+        (["age>120 & flag"], [[4, 6]]),
+        (["age>120 given flag"], [[4, 6], [6]]),
     ):
         workload = parse_workload(texts, schema)
         found = sorted(row[row >= 0].tolist() for row in workload.literals)
