@@ -22,6 +22,7 @@ from dualquery.queries.parities import Parities
 from dualquery.requests import WorkloadRequest
 from dualquery.room.row_count import RowCount
 from dualquery.runtime.errors import BadInputError
+from dualquery.runtime.progress import Lines
 from tests.tables import SCHEMA, legal, people
 
 SMALL = {"schema": SCHEMA, "queries": 30, "way": 2}
@@ -161,6 +162,12 @@ def test_workloads_of_every_kind(tmp_path) -> None:
     )
     counted = dualquery.release(people(), **base, queries=np.int64(7))
     assert len(counted.workload) == 7
+
+
+@pytest.mark.parametrize("progress", ["yes", 1, print, Lines])
+def test_what_cannot_hear_progress_is_refused(progress: object) -> None:
+    with pytest.raises(BadInputError, match=r"progress is .*give True, False, or an object with"):
+        dualquery.release(people(), **SMALL, progress=progress)
 
 
 def test_progress_hears_phases_and_rounds() -> None:

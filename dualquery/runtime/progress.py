@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Protocol
 
+from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.escaping import terminal_text
 
 _log = logging.getLogger(__name__)
@@ -100,9 +101,22 @@ def duration(seconds: float) -> str:
 
 
 def listener(progress: Progress | bool | None) -> Progress:
-    """Return who listens: ``True`` stands for `Lines`, ``False`` or None for nobody."""
+    """Return who listens: ``True`` stands for `Lines`, ``False`` or None for nobody.
+
+    Raises
+    ------
+    BadInputError
+        If it is something else that cannot listen.
+    """
     if progress is None or isinstance(progress, bool):
         return Lines() if progress else NO_PROGRESS
+    if isinstance(progress, type) or not all(
+        callable(getattr(progress, method, None)) for method in ("phase", "step", "note")
+    ):
+        raise BadInputError(
+            f"progress is {progress!r}; give True, False, or an object with the methods "
+            "phase(name), step(done, total) and note(text)"
+        )
     return progress
 
 

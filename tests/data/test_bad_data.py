@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import io
+import lzma
 import re
+import zipfile
 from datetime import date, datetime
 from pathlib import Path
 
@@ -112,6 +115,38 @@ def refuse(data: object, message: str, schema: Schema | None = None, **options: 
 def test_a_bad_csv_file_is_explained(content: bytes, message: str, tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_bytes(content)
     refuse(str(tmp_path / "t.csv"), message, SCHEMA)
+
+
+def zipped() -> bytes:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        archive.writestr("people.csv", GOOD)
+    return stream.getvalue()
+
+
+def as_parquet() -> bytes:
+    stream = io.BytesIO()
+    pl.DataFrame({"age": [30]}).write_parquet(stream)
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (zipped(), "a zip archive; unpack it, or give it as xlsx:PATH if it is an Excel"),
+        (gzip.compress(zipped()), "no text but a zip archive"),
+        (as_parquet(), "no text but a Parquet file; give it as parquet:PATH"),
+        (bz2.compress(GOOD.encode()), "packed by bzip2; unpack it first"),
+        (lzma.compress(GOOD.encode()), "packed by xz; unpack it first"),
+        (bytes.fromhex("d0cf11e0a1b11ae1"), "no text but an old Excel workbook"),
+    ],
+)
+def test_another_file_that_is_called_csv_is_told(
+    content: bytes, message: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "t.csv"
+    path.write_bytes(content)
+    refuse(path, message)
 
 
 def test_a_gzip_file_damaged_inside_is_explained(tmp_path: Path) -> None:

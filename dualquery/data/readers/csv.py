@@ -15,7 +15,14 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, cast
 
-from dualquery.data.opening import FilePath, line_chunks, open_bytes, reading_errors
+from dualquery.data.opening import (
+    LONGEST_START,
+    FilePath,
+    line_chunks,
+    open_bytes,
+    reading_errors,
+    require_text,
+)
 from dualquery.data.readers.dialect import SEPARATORS, STANDARD, Dialect
 from dualquery.data.readers.python_objects import check_names, check_width
 from dualquery.runtime.errors import BadInputError
@@ -90,8 +97,9 @@ class CsvSource:
     def _encoded(self) -> Dialect:
         """How the file differs from comma-separated UTF-8; a mark in front tells UTF-16."""
         with open_bytes(self.path, self.label) as stream:
-            start = stream.read(2)
-        if not self.dialect.is_utf8 or start not in _WIDE_MARKS:
+            start = stream.read(LONGEST_START)
+        require_text(start, self.label)
+        if not self.dialect.is_utf8 or not start.startswith(_WIDE_MARKS):
             return self.dialect
         _log.warning("%s: taken as UTF-16, as its byte-order mark says", self.label)
         return replace(self.dialect, encoding="utf-16")
