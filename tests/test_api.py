@@ -300,7 +300,7 @@ def test_what_is_wrong_anyway_is_refused_before_the_table_is_read(
 @pytest.mark.parametrize(
     ("table", "options", "message"),
     [
-        (people(1), QUICK, "There are 1 records; a private release needs at least 2"),
+        (people(1), QUICK, "1 record; a private release needs at least 2"),
         (people(0), QUICK, "no rows, so there is nothing to release"),
         (people(), QUICK | {"way": 6}, "6-way queries need 6 different columns"),
         (people(), QUICK | {"queries": 10**6}, "1000000 queries asked"),

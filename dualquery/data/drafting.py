@@ -257,12 +257,12 @@ def _few(profile: Profile) -> DraftedColumn:
     if len(seen.texts) < 2:
         remark = "one value only: leave it out if it cannot differ"
     if have_decimal_commas(seen.texts):
-        remark += "; if they are numbers, say how they are written with --csv decimal=,"
+        remark += "; if they are numbers, --csv decimal=, reads those of a CSV file"
     remark += _grouped_remark(profile)
     if any("\n" in text for text in seen.texts):
         remark += "; a cell has several lines: is a quotation mark not closed where it should be?"
     if any(text != text.strip() for text in seen.texts):
-        remark += "; some have spaces around them, which --csv spaces=trim leaves out"
+        remark += "; some have spaces around them, which --csv spaces=trim leaves out of a CSV file"
     remark += _count_remark(profile) + _mark_remark(profile)
     if seen.words:
         remark += _rare_remark(profile) + _several_remark(profile)
@@ -366,7 +366,7 @@ def _grouped_remark(profile: Profile) -> str:
     shown = grouped_thousands(profile.counts["value"])
     if shown is None:
         return ""
-    return f"; if {shown} is {shown.replace('.', '')}, say so with --csv decimal=,"
+    return f"; if {shown} is {shown.replace('.', '')}, --csv decimal=, reads it so in a CSV file"
 
 
 def _rare_remark(profile: Profile) -> str:

@@ -97,4 +97,5 @@ def weak_epsilon(epsilon: float) -> tuple[str, ...]:
 
 def _require_records(n: int) -> None:
     if n < 2:
-        raise BadInputError(f"There are {n} records; a private release needs at least 2.")
+        records = "1 record" if n == 1 else f"{n} records"
+        raise BadInputError(f"{records}; a private release needs at least 2")

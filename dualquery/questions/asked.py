@@ -17,6 +17,7 @@ from dualquery.questions.canonical import canonical
 from dualquery.questions.columns import Allowed, Named, allowed_by, pieces_of, require_amounts
 from dualquery.questions.forms import Bounds, LinearForm
 from dualquery.questions.remarks import (
+    OF_INTERVAL,
     on_clipped_numbers,
     on_cuts,
     on_what_lies_beyond,
@@ -64,6 +65,8 @@ class Asked:
         that say the same. The first is what was written, if that is one; empty if there is none.
     remark
         What a reader must know of the buckets that are cut; may be empty.
+    of_interval
+        The same of the interval, if there is one; may be empty.
     """
 
     question: Question
@@ -74,6 +77,7 @@ class Asked:
     range: tuple[float, float]
     conjunctions: tuple[NDArray[np.int32], ...]
     remark: str
+    of_interval: str
 
     @property
     def forms(self) -> tuple[LinearForm, ...]:
@@ -88,7 +92,7 @@ class AskedQuantile:
 
     Parameters
     ----------
-    question, text, remark
+    question, text, remark, of_interval
         As of `Asked`.
     low, high
         float64, shape ``(s,)``: least and largest number of each step, increasing.
@@ -111,6 +115,7 @@ class AskedQuantile:
     below: tuple[Bounds, ...]
     denominator: Bounds
     remark: str
+    of_interval: str
 
     @property
     def forms(self) -> tuple[LinearForm, ...]:
@@ -181,12 +186,14 @@ class _Compiler:
             for c, column in columns.items()
         }
         self.whole = {c: pieces.every for c, pieces in self.pieces.items()}
-        told = [on_whole_buckets((literal, self.allowed[literal][1]) for literal in literals)]
-        told += [
+        whole = on_whole_buckets((literal, self.allowed[literal][1]) for literal in literals)
+        parts = [
             remark(column, named[c])
             for remark in (on_cuts, on_what_lies_beyond)
             for c, column in columns.items()
         ]
+        self.of_interval = OF_INTERVAL if any(parts) else ""
+        told = [whole, *parts]
         if question.column:
             told.append(on_clipped_numbers(columns[self.target]))
         self.remark = "; ".join(filter(None, told))
@@ -246,6 +253,7 @@ class _Compiler:
             range=range,
             conjunctions=conjunctions,
             remark="; ".join(filter(None, (self.remark, remark))),
+            of_interval=self.of_interval,
         )
 
     def _quantile(self) -> AskedQuantile:
@@ -267,6 +275,7 @@ class _Compiler:
             below=tuple(below),
             denominator=self._indicator(boxes),
             remark=self.remark,
+            of_interval=self.of_interval,
         )
 
     def _boxes(self, *conditions: Condition | None) -> list[Box]:

@@ -127,8 +127,8 @@ class _Reader:
         else:
             column = self._name()
             if not self._sign(","):
-                self._fail("a quantile needs its level, as in quantile(income, 0.25)")
-            question = Question(QUANTILE, column=column, level=self._level())
+                self._fail("a quantile needs its level behind a comma: quantile(income, 0.25)")
+            question = Question(QUANTILE, column=column, level=self._level(column))
         self._close()
         return question
 
@@ -141,13 +141,15 @@ class _Reader:
             "column that is called so stands in double quotation marks"
         )
 
-    def _level(self) -> float:
+    def _level(self, column: str) -> float:
         value = self._value()
         level = finite_number(value)
         if level is not None and 0.0 < level < 1.0:
             return level
         style, meant = in_another_style(value, whole=False), ", such as 0.25"
-        if style is not None:
+        if ";" in column:  # of a list as spreadsheets have them: x; 0,5
+            meant = " behind a comma, with a point before decimals, as in quantile(income, 0.25)"
+        elif style is not None:
             meant = f": {style}"
         elif level is not None and 1.0 < level < 100.0:
             meant = f", such as {level / 100:g} for {level:g} in a hundred"

@@ -14,6 +14,9 @@ from dualquery.questions.beyond import beyond_edges
 from dualquery.questions.columns import Allowed, pieces_of
 from dualquery.questions.syntax import Among, Between, Comparison, Literals, quoted
 
+OF_INTERVAL = "the interval allows for any that may be there"
+"""What is said of an interval where ranges cut a bucket, or tell apart what lies beyond all."""
+
 _MOST_EDGES = 4
 """Edges that are proposed, at most."""
 
@@ -31,7 +34,7 @@ def on_whole_buckets(literals: Iterable[tuple[Literals, Column]]) -> str:
         for literal, column in literals
         for text, label in _stand_for(column, literal)
     )
-    return f"answer and interval take {', '.join(told)}" if told else ""
+    return f"the answer takes {', '.join(told)}" if told else ""
 
 
 def _stand_for(column: Column, literal: Literals) -> Iterator[tuple[str, str]]:
@@ -74,8 +77,7 @@ def on_cuts(column: Column, literals: Iterable[Allowed]) -> str:
     even = all(column.rules[bucket] == "uniform" for bucket in cut)
     return (
         f"{column.name} is cut within {labels}, as if its numbers lay "
-        f"{'evenly' if even else 'as the schema says'} there; the interval allows for any numbers "
-        f"there{advice}"
+        f"{'evenly' if even else 'as the schema says'} there{advice}"
     )
 
 
@@ -102,10 +104,7 @@ def on_what_lies_beyond(column: Column, literals: Iterable[Allowed]) -> str:
         for there, side, label in zip((below, above), sides, (first, last), strict=True)
         if there
     ]
-    return (
-        f"{kind} of {column.name} {' and those '.join(told)}; they may be any part of it, and the "
-        "interval allows for that"
-    )
+    return f"{kind} of {column.name} {' and those '.join(told)}; they may be any part of it"
 
 
 def on_clipped_numbers(column: Column) -> str:

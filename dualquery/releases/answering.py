@@ -12,7 +12,7 @@ import numpy as np
 from dualquery.estimates.intervals import LEVEL
 from dualquery.estimates.means import BoughtMean
 from dualquery.queries.conjunctions import conjunctions_of
-from dualquery.questions.asked import Asked, AskedQuantile, ask
+from dualquery.questions.asked import AnyAsked, Asked, AskedQuantile, ask
 from dualquery.questions.forms import Bounds
 from dualquery.questions.plain import read_question
 from dualquery.questions.remarks import on_clipped_numbers
@@ -104,10 +104,10 @@ def answer_question(
     schema = knowledge.schema
     asked = ask(question, schema)
     if asked.denominator is not None and not asked.denominator.high.terms:
-        return _line(asked.text, None, Limits(_NONE_SUCH), knowledge.source, asked.remark)
+        return _line(asked, None, Limits(_NONE_SUCH), knowledge.source)
     if isinstance(asked, AskedQuantile):
         answer, limits = _quantile(knowledge, asked, level)
-        return _line(asked.text, answer, limits, knowledge.source, asked.remark)
+        return _line(asked, answer, limits, knowledge.source)
     forced = forced_share(asked, schema, knowledge.rules)
     if forced is not None:
         return _forced_line(knowledge, asked, forced, level)
@@ -117,7 +117,8 @@ def answer_question(
         if asked.of_rows:
             answer *= knowledge.release.n
         remark = on_clipped_numbers(schema.column(bought.column)[1])
-        return _line(asked.text, answer, _in_rows(knowledge, asked, limits), "released", remark)
+        asked = replace(asked, remark=remark, of_interval="")
+        return _line(asked, answer, _in_rows(knowledge, asked, limits), "released")
     limits = knowledge.limits(asked.numerator, asked.denominator, asked.range, level)
     released = _released(knowledge.release, asked)
     if released is None:
@@ -134,19 +135,18 @@ def answer_question(
     if answer is not None and asked.of_rows:
         answer *= knowledge.total_weight
     limits = _in_rows(knowledge, asked, limits)
-    printed = asked.text
     if asked.conjunctions and asked.question.measure == SHARE:
-        printed = print_queries(asked.conjunctions[0][None, :], schema)[0]
-    return _line(printed, answer, limits, source, asked.remark)
+        asked = replace(asked, text=print_queries(asked.conjunctions[0][None, :], schema)[0])
+    return _line(asked, answer, limits, source)
 
 
 def _forced_line(knowledge: Knowledge, asked: Asked, share: float, level: float) -> dict[str, Any]:
     """Return the line of an answer that the rules force; NaN: there are no given rows."""
     if math.isnan(share):
-        return _line(asked.text, None, Limits(NO_SUCH_ROWS), "rules", asked.remark)
+        return _line(asked, None, Limits(NO_SUCH_ROWS), "rules")
     limits = _in_rows(knowledge, asked, Limits(FORCED, share, share, level))
     answer = share * knowledge.release.n if asked.of_rows else share
-    return _line(asked.text, answer, limits, "rules", "")
+    return _line(replace(asked, remark="", of_interval=""), answer, limits, "rules")
 
 
 def _bought(knowledge: Knowledge, question: Question) -> BoughtMean | None:
@@ -183,18 +183,17 @@ def _why_none(given: Bounds) -> str:
     return _NONE_LIKELY if known else _NONE_KNOWN
 
 
-def _line(
-    text: str, answer: float | None, limits: Limits, source: str, remark: str
-) -> dict[str, Any]:
+def _line(asked: AnyAsked, answer: float | None, limits: Limits, source: str) -> dict[str, Any]:
     low, high = limits.low, limits.high
+    of_interval = "" if low is None else asked.of_interval
     return {
-        "answered": text,
+        "answered": asked.text,
         "answer": answer,
         "low": low,
         "high": high,
         "level": limits.level,
         "source": source,
-        "basis": "; ".join(filter(None, (limits.basis, remark))),
+        "basis": "; ".join(filter(None, (limits.basis, asked.remark, of_interval))),
         "interval": None if low is None else (low, high),
     }
 

@@ -40,7 +40,7 @@ def unasked_note(release: Release) -> str | None:
     names = unasked(release)
     if not names or release.records is None:
         return None
-    return f"no query asks about {some(names)}: what the records have there is made up"
+    return f"No query asks about {some(names)}: what the records have there is made up."
 
 
 def some(names: Sequence[str]) -> str:

@@ -124,7 +124,7 @@ def _check(value: object) -> None:
             case int() as number if abs(number) >= 10**_MOST_DIGITS:
                 raise BadInputError(f"a whole number of more than {_MOST_DIGITS} digits")
             case float() as number if not math.isfinite(number):
-                meant = ", so write the last one that matters" if math.isinf(number) else ""
+                meant = "; write the last that matters" if math.isinf(number) else ""
                 raise BadInputError(f"the number {number}; only finite ones are possible{meant}")
             case str() as text if not text.isascii():
                 try:

@@ -255,8 +255,8 @@ def test_points_that_may_separate_thousands_and_cells_of_lines_are_pointed_out()
         tariff=["Day", "Night\nDay", "Night"] * (ROWS // 3),
     )
     remarks = {name: each.remark for name, each in found.items()}
-    assert "say so with --csv decimal=," in remarks["use"]
-    assert "; if 1.200 is 1200, say so with --csv decimal=," in remarks["few"]
+    assert "--csv decimal=, reads it so in a CSV file" in remarks["use"]
+    assert "; if 1.200 is 1200, --csv decimal=, reads it so" in remarks["few"]
     assert "decimal=," not in remarks["measured"] + remarks["short"]
     assert "is a quotation mark not closed" in remarks["tariff"]
 
@@ -514,7 +514,7 @@ def test_texts_that_categories_would_not_cover_are_left_out() -> None:
     remarks = {name: each.remark for name, each in found.items() if each.column is None}
     assert remarks.keys() == {"name", "price", "share", "patient_id", "nothing", "many"}
     assert remarks["many"].endswith("without signs; --csv decimal=, reads those of a CSV file")
-    assert "with --csv decimal=," in found["comma"].remark
+    assert "--csv decimal=, reads those of a CSV file" in found["comma"].remark
     assert "6% of the rows only" in remarks["name"]
     assert remarks["price"].endswith("write them without signs")
     assert "write them without signs" in remarks["share"]

@@ -317,7 +317,7 @@ def test_what_was_meant_is_said(text: str, message: str) -> None:
 def test_what_stands_for_its_whole_bucket_is_said(text: str, shown: str, remark: str) -> None:
     asked = ask(read_question(text, CLINIC), CLINIC)
     assert asked.text == shown
-    assert f"answer and interval take {remark}" in asked.remark
+    assert f"the answer takes {remark}" in asked.remark
 
 
 def test_edges_that_cut_no_bucket_are_named() -> None:

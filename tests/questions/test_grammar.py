@@ -134,6 +134,10 @@ def test_measures(text: str, question: Question) -> None:
         ("age between 1", "needs both its ends"),
         ("age not 5", "'not' needs 'in' or 'between'"),
         ("quantile(x)", "a quantile needs its level"),
+        (
+            "quantile(x; 0,5)",
+            "is needed behind a comma, with a point before decimals",
+        ),
         ("quantile(x, 1.5)", "the level of a quantile is '1.5'"),
         ("quantile(x, nan)", "the level of a quantile is 'nan'"),
         ("quantile(x, 0,5)", "0,5 has a comma; write 0.5"),

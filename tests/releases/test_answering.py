@@ -166,6 +166,10 @@ def test_what_was_not_measured_is_said() -> None:
     assert found["source"] == "model"
     assert "outside the span of what was measured" in found["basis"]
     assert 0 < found["answer"] < 1
+    (cut,) = answer_queries(noisy(0), ["smoker & sex=Female & age>=25"])
+    assert cut["low"] is None
+    assert "cut within 20-40" in cut["basis"]
+    assert "interval allows" not in cut["basis"]  # there is none
 
 
 def test_a_query_of_the_workload_keeps_its_released_answer() -> None:
@@ -226,6 +230,7 @@ def test_cut_buckets_are_said_and_bounded() -> None:
     (found,) = answer_queries(noisy(0, 1e-9), ["age>=25"])
     assert found["answered"] == "age>=25"
     assert "cut within 20-40" in found["basis"]
+    assert "the interval allows for any that may be there" in found["basis"]
     assert found["low"] == pytest.approx((VALUES[:, 0] == 3).mean(), abs=1e-6)
     assert found["high"] == pytest.approx((VALUES[:, 0] >= 2).mean(), abs=1e-6)
 

@@ -11,7 +11,7 @@ from dualquery.releases.evaluation import evaluate
 from dualquery.releases.unasked import unasked
 from tests.tables import SCHEMA, people
 
-NOTE = "no query asks about 'job', 'flag', 'constant': what the records have there is made up"
+NOTE = "No query asks about 'job', 'flag', 'constant': what the records have there is made up."
 
 
 @pytest.mark.parametrize("mechanism", ["matrix", "dualquery", "uniform"])
