@@ -24,8 +24,14 @@ from dualquery.data.hints import (
 from dualquery.data.seen_dates import SeenMoments
 from dualquery.data.seen_values import MAX_CATEGORIES, MISSING_VALUES, SeenValues, texts_of
 
-MARKERS = (*MISSING_VALUES, "?", "NA", "N/A", "n/a", "#N/A", "na", "NaN", "nan", "NULL", "null")
-"""Texts that usually stand for a missing value."""
+MARKERS = (
+    *MISSING_VALUES,
+    *("?", ".", "NA", "N/A", "n/a", "na", "N.A.", "n.a.", "NaN", "nan", "NULL", "null", "<NA>"),
+    *("#N/A", "#NA", "#NV", "#N/D", "#NULL!"),  # of spreadsheets
+    *("k.A.", "k. A.", "k.a.", "K.A.", "s/d", "S/D"),  # keine Angabe, sin datos
+)
+"""Texts that usually stand for a missing value. Not ``ND`` or ``n.d.``, which may be North Dakota
+or "not detected", nor words such as ``None``."""
 
 KEPT_TEXTS = 50_000
 """Distinct texts of a column that are counted; one with more is no column of categories."""

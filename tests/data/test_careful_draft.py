@@ -410,6 +410,11 @@ def test_markers_of_missing_values_are_proposed() -> None:
     assert drafted.schema.missing_values == ("", "?", "NA")
     assert drafted.columns[0].remark == "its 2 values; '?' as missing"
     assert drafted.columns[1].column == Categorical("y", (("a",), ("b",)), missing="category")
+    survey = draft(
+        age=[*map(str, range(20, 90)), "k.A.", ".", "#NV"] * 3, state=["ND", "SD", "n.a."] * 73
+    )
+    assert survey["age"].remark == "its range; '#NV', '.', 'k.A.' as missing"
+    assert survey["state"].column == Categorical("state", (("ND",), ("SD",)), missing="category")
     words = draft(x=[*map(str, range(200)), "N", "N"])["x"]
     assert words.remark.startswith("its range; texts such as 'N' count as missing")
 
