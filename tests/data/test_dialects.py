@@ -231,6 +231,48 @@ def test_workbooks_are_read(tmp_path: Path) -> None:
         read(tmp_path / "t.xlsx")
 
 
+def workbook(path: Path, **sheets: list[list[object]]) -> Path:
+    """Write a workbook, of the cells that are not None."""
+    xlsxwriter = pytest.importorskip("xlsxwriter")
+    with xlsxwriter.Workbook(path) as book:
+        for name, rows in sheets.items():
+            sheet = book.add_worksheet(name)
+            for place, cells in enumerate(rows):
+                for column, value in enumerate(cells):
+                    sheet.write(place, column, value)
+    return path
+
+
+def test_the_sheets_of_a_workbook_that_are_not_read_are_named(tmp_path: Path, caplog) -> None:
+    pytest.importorskip("fastexcel")
+    rows: list[list[object]] = [["a", "b", None], [1, None, None], [None, None, None], [2, "x", ""]]
+    path = workbook(tmp_path / "t.xlsx", Data=rows, Legend=[["a"]])
+    assert read(path).rows() == [("1", None), ("2", "x")]
+    assert "its first sheet, 'Data', is read; to read 'Legend', put it in front" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([], "its first sheet, 'Data', is empty"),
+        (
+            [["People 2024"], ["a", "b"], [1, 2]],
+            "the first line has .People 2024. and else",
+        ),
+        (
+            [["a", None], [1, 2]],
+            "has no name in the header|the first line has 'a' and else nothing",
+        ),
+        ([["a", None, "c"], [1, 2, 3]], "column 1 .* has no name in the header"),
+        ([["a", "a"], [1, 2]], "two columns are named 'a'"),
+    ],
+)
+def test_a_sheet_without_a_proper_header_is_refused(tmp_path: Path, rows, message) -> None:
+    pytest.importorskip("fastexcel")
+    with pytest.raises(BadInputError, match=message):
+        read(workbook(tmp_path / "t.xlsx", Data=rows))
+
+
 MORNING = datetime.datetime(2020, 1, 31, 5)
 CELLS = (1, 2.5, True, "x", "1.0", " n/a ", MORNING.date(), MORNING)
 

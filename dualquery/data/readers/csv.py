@@ -24,7 +24,7 @@ from dualquery.data.opening import (
     require_text,
 )
 from dualquery.data.readers.dialect import SEPARATORS, STANDARD, Dialect
-from dualquery.data.readers.python_objects import check_names, check_width
+from dualquery.data.readers.python_objects import check_names, check_title, check_width
 from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
@@ -125,11 +125,7 @@ class CsvSource:
                 f"{self.label}: a column's name has more than {_MOST_LINES} lines; is a quotation "
                 "mark in the header not closed?"
             )
-        if names[1:] and names[0].strip() and not any(map(str.strip, names[1:])):
-            raise BadInputError(
-                f"{self.label}: the first line has {names[0]!r} and else nothing; if that is a "
-                "title, delete the lines above the names of the columns"
-            )
+        check_title(names, self.label)
         spaces = self._encoded.spaces
         if spaces is None and names[1:] and all(name.startswith(" ") for name in names[1:]):
             _log.warning("%s: spaces around cells are left out, as the header has some", self.label)

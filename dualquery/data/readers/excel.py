@@ -11,12 +11,25 @@ from __future__ import annotations
 
 import importlib.util
 import io
+import json
+import logging
+from typing import TYPE_CHECKING
 
 from dualquery.data.opening import FilePath, open_bytes, read_whole
-from dualquery.data.readers.python_objects import check_names, check_width, frame_source
+from dualquery.data.readers.python_objects import (
+    check_names,
+    check_title,
+    check_width,
+    frame_source,
+)
 from dualquery.data.readers.source import Source
 from dualquery.runtime.errors import BadInputError
 from solvers.apart import Apart
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_log = logging.getLogger(__name__)
 
 LARGEST = 1 << 28
 """Bytes of a workbook, which is held whole; its sheets may be ten times as large."""
@@ -33,8 +46,8 @@ def open_excel(path: FilePath, label: str) -> Source:
     Raises
     ------
     BadInputError
-        If no reader of workbooks is installed, or the file is no workbook, has no rows or needs
-        more memory than it may.
+        If no reader of workbooks is installed, or the file is no workbook, its first sheet is empty
+        or has no proper header, or it needs more memory than it may.
     """
     import polars as pl
 
@@ -55,22 +68,50 @@ def open_excel(path: FilePath, label: str) -> Source:
         raise BadInputError(
             f"{label}: not readable as an Excel workbook ({found[1:].decode('utf-8', 'replace')})"
         )
-    frame = pl.read_ipc_stream(io.BytesIO(found[1:]))
-    check_width(frame.width, label)
-    check_names(frame.columns, label)
-    return frame_source(frame, label)
+    sheets, packed = found[1:].split(b"\n", 1)
+    first, *others = json.loads(sheets)
+    if others:
+        _log.warning(
+            "%s: its first sheet, %r, is read; to read %s, put it in front, or save it as CSV",
+            label,
+            first,
+            " or ".join(map(repr, others)),
+        )
+    cells = pl.read_ipc_stream(io.BytesIO(packed))
+    if cells.is_empty():
+        raise BadInputError(f"{label}: its first sheet, {first!r}, is empty")
+    return frame_source(_headed(cells, label), label)
+
+
+def _headed(cells: pl.DataFrame, label: str) -> pl.DataFrame:
+    """Return the table whose header is the first row of some cells."""
+    header = dict(zip(cells.columns, cells.row(0), strict=True))
+    rows = cells[1:]
+    # A cell that once was filled, or has a colour, makes a column of nothing.
+    kept = [
+        column for column, name in header.items() if name or rows[column].null_count() < len(rows)
+    ]
+    check_width(len(kept), label)
+    names = [header[column] or "" for column in kept]
+    check_title(names, label)
+    check_names(names, label)
+    return rows.select(kept).rename(dict(zip(kept, names, strict=True)))
 
 
 def answer(content: bytes) -> bytes:
     """Read the bytes of a workbook: in the other process."""
+    import fastexcel
     import polars as pl
 
     try:
-        frame = pl.read_excel(content, engine="calamine", infer_schema_length=0)  # texts
+        book = fastexcel.read_excel(content)
+        frame = book.load_sheet(0, header_row=None, dtypes="string").to_polars()
+        if frame.width:
+            frame = frame.filter(~pl.all_horizontal(pl.all().is_null()))
         frame = frame.select(pl.all().str.replace(_MIDNIGHT, "$1"))
     except Exception as fault:  # the reader's own errors have no common class
         return _FAULT + str(fault).encode("utf-8", "replace")
-    out = io.BytesIO(_TABLE)
-    out.seek(len(_TABLE))
+    out = io.BytesIO()
+    out.write(_TABLE + json.dumps(book.sheet_names).encode() + b"\n")
     frame.write_ipc_stream(out)
     return out.getvalue()

@@ -290,6 +290,15 @@ def check_width(columns: int, label: str) -> None:
         )
 
 
+def check_title(names: Sequence[str], label: str) -> None:
+    """Raise `BadInputError` if a header looks like the title above a table."""
+    if names[1:] and names[0].strip() and not any(map(str.strip, names[1:])):
+        raise BadInputError(
+            f"{label}: the first line has {names[0]!r} and else nothing; if that is a title, "
+            "delete the lines above the names of the columns"
+        )
+
+
 def check_names(names: Sequence[str], label: str) -> None:
     """Raise `BadInputError` unless a table's columns have names, all different."""
     seen: set[str] = set()
