@@ -248,7 +248,57 @@ def test_the_sheets_of_a_workbook_that_are_not_read_are_named(tmp_path: Path, ca
     rows: list[list[object]] = [["a", "b", None], [1, None, None], [None, None, None], [2, "x", ""]]
     path = workbook(tmp_path / "t.xlsx", Data=rows, Legend=[["a"]])
     assert read(path).rows() == [("1", None), ("2", "x")]
-    assert "its first sheet, 'Data', is read; to read 'Legend', put it in front" in caplog.text
+    assert "its first sheet, 'Data', is read; xlsx:FILE?SHEET" in caplog.text
+    assert caplog.text.rstrip().endswith("reads another: 'Legend'")
+
+
+def test_a_sheet_of_a_workbook_is_chosen(tmp_path: Path, caplog) -> None:
+    pytest.importorskip("fastexcel")
+    rows: list[list[object]] = [["a"], [1], [2]]
+    path = workbook(
+        tmp_path / "t.xlsx", **{"Legend": [["key"], ["x"]], "Empty": [], "Größe 2024 b": rows}
+    )
+    assert read(f"xlsx:{path}?Größe 2024 b").rows() == [("1",), ("2",)]
+    assert not caplog.records
+    for text, message in [
+        (f"xlsx:{path}?key", "no sheet 'key'; its sheets are 'Legend', 'Empty', 'Größe 2024 b'$"),
+        (f"xlsx:{path}?", "no sheet ''; its sheets are"),
+        (f"xlsx:{path}?Empty", "the sheet 'Empty' is empty"),
+        (f"xlsx:{tmp_path}/no.xlsx?key", "there is no such file$"),
+        (f"{path}?key", rf"there is no such file; did you mean 'xlsx:{path}\?key'\?"),
+    ]:
+        with pytest.raises(BadInputError, match=message):
+            read(text)
+
+
+def test_a_mark_in_the_name_of_a_workbook_is_of_the_name(tmp_path: Path) -> None:
+    pytest.importorskip("fastexcel")
+    odd = tmp_path / "is this it?.xlsx"
+    workbook(tmp_path / "t.xlsx", Data=[["a"], [1]]).rename(odd)
+    assert read(odd).rows() == read(f"xlsx:{odd}").rows() == read(f"xlsx:{odd}?Data").rows()
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "advised"),
+    [
+        ("t.csv", "1,0,1\n0,0,1\n", True),
+        ("t.csv", "1, 0, 1\n0, 0, 1\n", True),
+        ("t.tsv", "1\t1\n0\t0\n", True),
+        ("t.csv", "1;0;1\n0;0;1\n", False),
+        ("t.csv", "a,b,a\n0,0,1\n", False),
+    ],
+)
+def test_matrix_is_advised_where_it_reads_the_file(
+    name: str, content: str, advised: bool, tmp_path: Path
+) -> None:
+    (tmp_path / name).write_text(content)
+    message = (
+        "so it is no header; .* matrix:PATH" if advised else "two columns are named '.'; rename"
+    )
+    with pytest.raises(BadInputError, match=message):
+        read(tmp_path / name)
+    if advised:
+        assert load(f"matrix:{tmp_path / name}").n == 2
 
 
 @pytest.mark.parametrize(

@@ -87,6 +87,19 @@ def without(module: str, form: Form) -> Form:
     return make
 
 
+def sheet(name: str) -> Form:
+    """Return a maker of a sheet of a workbook whose second one has the rows."""
+
+    def make(folder: Path) -> Any:
+        pytest.importorskip("fastexcel")
+        with pytest.importorskip("xlsxwriter").Workbook(folder / "t.xlsx") as book:
+            FRAME[:1].write_excel(book, "First")
+            FRAME.write_excel(book, "Second")
+        return f"xlsx:{folder / 't.xlsx'}?{name}"
+
+    return make
+
+
 def sqlite(question: str) -> Form:
     """Return a maker of a question to a database of SQLite."""
 
@@ -205,6 +218,7 @@ FORMS: dict[str, Form] = {
     "CSV with a title above its header": file("t.csv", "Towns\n" + CSV),
     "CSV with a quotation mark that is not closed": file("t.csv", CSV + '"one,1\n'),
     "CSV with two columns of one name": file("t.csv", "a,a\n1,2\n"),
+    "CSV of 0 and 1 without a header": file("t.csv", "1,0,1\n0,0,0\n"),
     "CSV whose first line is empty": file("t.csv", "\na,b\n1,2\n"),
     "CSV with a NUL byte": file("t.csv", b"a,b\n1,\0\n"),
     "A gzipped file that ends in the middle": file(
@@ -227,6 +241,8 @@ FORMS: dict[str, Form] = {
     "Excel, its first sheet (extra `excel`)": saved(
         "t.xlsx", FRAME.write_excel, "fastexcel", "xlsxwriter"
     ),
+    "Excel, another sheet: `xlsx:FILE?SHEET`": sheet("Second"),
+    "A sheet that the workbook has not": sheet("Data"),
     "Excel without the extra": without("fastexcel", file("t.xlsx", b"PK")),
     "DuckDB, `duckdb:FILE?SELECT ...` (extra `duckdb`)": duckdb,
     "DuckDB without the extra": without("duckdb", duckdb_unread),

@@ -126,6 +126,13 @@ class CsvSource:
                 "mark in the header not closed?"
             )
         check_title(names, self.label)
+        different = {*map(str.strip, names)}
+        bits = different <= {"0", "1"} and len(different) < len(names)
+        if bits and separator in ",\t":  # those of matrix, too
+            raise BadInputError(
+                f"{self.label}: the first line has only 0s and 1s, so it is no header; rows of 0 "
+                "and 1 without a header are read as matrix:PATH"
+            )
         spaces = self._encoded.spaces
         if spaces is None and names[1:] and all(name.startswith(" ") for name in names[1:]):
             _log.warning("%s: spaces around cells are left out, as the header has some", self.label)

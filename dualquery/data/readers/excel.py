@@ -1,4 +1,4 @@
-"""``xlsx``: the first sheet of an Excel workbook, its first row the header.
+"""``xlsx``: a sheet of an Excel workbook, its first row the header.
 
 Cells are handed on as texts, as those of CSV are. A column's type would depend on all of its cells,
 and what a row becomes may depend on that row alone (`dualquery.room`).
@@ -35,19 +35,20 @@ LARGEST = 1 << 28
 """Bytes of a workbook, which is held whole; its sheets may be ten times as large."""
 
 _READER = Apart("dualquery.data.readers.excel", "answer", space_per_byte=40)
-_FAULT, _TABLE = b"F", b"T"
+_FAULT, _TABLE, _ABSENT = b"F", b"T", b"A"
+_MOST_SHOWN = 12
 _MIDNIGHT = r"^(\d{4}-\d\d-\d\d) 00:00:00$"
 """A date, as the reader writes it."""
 
 
-def open_excel(path: FilePath, label: str) -> Source:
-    """Return the first sheet of a workbook as a table.
+def open_excel(path: FilePath, label: str, sheet: str | None = None) -> Source:
+    """Return a sheet of a workbook as a table: the one of that name, or the first.
 
     Raises
     ------
     BadInputError
-        If no reader of workbooks is installed, or the file is no workbook, its first sheet is empty
-        or has no proper header, or it needs more memory than it may.
+        If no reader of workbooks is installed, or the file is no workbook, it has no such sheet,
+        the sheet is empty or has no proper header, or it needs more memory than it may.
     """
     import polars as pl
 
@@ -58,7 +59,7 @@ def open_excel(path: FilePath, label: str) -> Source:
         )
     with open_bytes(path, label) as stream:
         content = read_whole(stream, label, LARGEST)
-    found = _READER.ask(content)
+    found = _READER.ask(json.dumps(sheet).encode() + b"\n" + content)
     if found is None:
         raise BadInputError(
             f"{label}: not readable as an Excel workbook (its reader crashed or did not end, or "
@@ -68,19 +69,30 @@ def open_excel(path: FilePath, label: str) -> Source:
         raise BadInputError(
             f"{label}: not readable as an Excel workbook ({found[1:].decode('utf-8', 'replace')})"
         )
-    sheets, packed = found[1:].split(b"\n", 1)
-    first, *others = json.loads(sheets)
-    if others:
+    named, packed = found[1:].split(b"\n", 1)
+    sheets = json.loads(named)
+    if found[:1] == _ABSENT:
+        raise BadInputError(
+            f"{label}: there is no sheet {sheet!r}; its sheets are {_listed(sheets)}"
+        )
+    first, *others = sheets
+    if others and sheet is None:
         _log.warning(
-            "%s: its first sheet, %r, is read; to read %s, put it in front, or save it as CSV",
+            "%s: its first sheet, %r, is read; xlsx:FILE?SHEET (quote it) reads another: %s",
             label,
             first,
-            " or ".join(map(repr, others)),
+            _listed(others),
         )
     cells = pl.read_ipc_stream(io.BytesIO(packed))
     if cells.is_empty():
-        raise BadInputError(f"{label}: its first sheet, {first!r}, is empty")
+        which = f"its first sheet, {first!r}," if sheet is None else f"the sheet {sheet!r}"
+        raise BadInputError(f"{label}: {which} is empty")
     return frame_source(_headed(cells, label), label)
+
+
+def _listed(sheets: list[str]) -> str:
+    """Return the names of the first few sheets, as messages show them."""
+    return ", ".join(map(repr, sheets[:_MOST_SHOWN])) + ", ..." * (len(sheets) > _MOST_SHOWN)
 
 
 def _headed(cells: pl.DataFrame, label: str) -> pl.DataFrame:
@@ -98,20 +110,26 @@ def _headed(cells: pl.DataFrame, label: str) -> pl.DataFrame:
     return rows.select(kept).rename(dict(zip(kept, names, strict=True)))
 
 
-def answer(content: bytes) -> bytes:
-    """Read the bytes of a workbook: in the other process."""
+def answer(request: bytes) -> bytes:
+    """Read a sheet, of the name in front, of the bytes of a workbook: in the other process."""
     import fastexcel
     import polars as pl
 
+    name, content = request.split(b"\n", 1)
+    sheet = json.loads(name)
     try:
         book = fastexcel.read_excel(content)
-        frame = book.load_sheet(0, header_row=None, dtypes="string").to_polars()
+        sheets = json.dumps(book.sheet_names).encode() + b"\n"
+        if sheet is not None and sheet not in book.sheet_names:
+            return _ABSENT + sheets
+        cells = book.load_sheet(0 if sheet is None else sheet, header_row=None, dtypes="string")
+        frame = cells.to_polars()
         if frame.width:
             frame = frame.filter(~pl.all_horizontal(pl.all().is_null()))
         frame = frame.select(pl.all().str.replace(_MIDNIGHT, "$1"))
     except Exception as fault:  # the reader's own errors have no common class
         return _FAULT + str(fault).encode("utf-8", "replace")
     out = io.BytesIO()
-    out.write(_TABLE + json.dumps(book.sheet_names).encode() + b"\n")
+    out.write(_TABLE + sheets)
     frame.write_ipc_stream(out)
     return out.getvalue()

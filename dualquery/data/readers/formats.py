@@ -57,6 +57,9 @@ class Format:
         Whether the path may be a folder.
     query
         Whether a question mark and a query follow the path.
+    part
+        Returns the source for a part of a file, ``FORMAT:FILE?PART``, given the file, what messages
+        are to call it, and the part's name; None if files have no parts to choose from.
     """
 
     description: str
@@ -64,6 +67,7 @@ class Format:
     open: Callable[[Any, str], Source]
     folders: bool = False
     query: bool = False
+    part: Callable[[Path, str, str], Source] | None = None
 
 
 FORMATS: dict[str, Format] = {
@@ -71,7 +75,12 @@ FORMATS: dict[str, Format] = {
     "tsv": Format("the same, separated by tabs", (".tsv", ".tab"), open_tsv),
     "parquet": Format("a table, or one list of item ids a row", (".parquet",), open_parquet),
     "arrow": Format("Arrow's IPC format, file or stream", (".arrow", ".feather"), open_arrow),
-    "xlsx": Format("the first sheet of an Excel workbook (extra excel)", (".xlsx",), open_excel),
+    "xlsx": Format(
+        "the first sheet of an Excel workbook, or FILE?SHEET (extra excel)",
+        (".xlsx",),
+        open_excel,
+        part=open_excel,
+    ),
     "duckdb": Format("FILE?SELECT ...: a query (extra duckdb)", (), open_duckdb, query=True),
     "adbc": Format("DRIVER:ADDRESS?SELECT ...: a query (extra adbc)", (), open_adbc, query=True),
     "fimi": Format("item ids separated by spaces, one row a line", (".dat",), FimiSource),
@@ -199,6 +208,9 @@ def _parsed(text: str) -> Source:
         known = FORMATS[named]
         if known.query:
             return known.open(rest, text)
+        file, mark, part = rest.rpartition("?")
+        if known.part and mark and not Path(rest).exists():  # a file's name may have such a mark
+            return known.part(_existing(file, text), text, part)
         return known.open(_existing(rest, text, known.folders), text)
     path = _existing(text, text)
     ending = path.name.lower().removesuffix(".gz")
@@ -305,6 +317,9 @@ def _meant(text: str) -> str:
     prefix, colon, _ = text.partition(":")
     if colon and re.fullmatch(r"[\w-]{2,}", prefix):  # one letter is a drive
         return f", and {prefix!r} is no format; {suggest(prefix, [*FORMATS, *GENERATORS])}"
+    for name, form in FORMATS.items():
+        if form.part and any(f"{ending}?" in text.lower() for ending in form.extensions):
+            return f"; did you mean {f'{name}:{text}'!r}?"
     names = [*DATASETS, *GENERATORS]
     known = f"the built-in data sets are {', '.join(DATASETS)}"
     return f"; {suggest(text, names, known)}"

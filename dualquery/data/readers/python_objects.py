@@ -309,8 +309,5 @@ def check_names(names: Sequence[str], label: str) -> None:
                 "or write the table without its index"
             )
         if name in seen:
-            raise BadInputError(
-                f"{label}: two columns are named {name!r}; rename one (rows of 0 and 1 without a "
-                "header are read as matrix:PATH)"
-            )
+            raise BadInputError(f"{label}: two columns are named {name!r}; rename one")
         seen.add(name)
