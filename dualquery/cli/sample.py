@@ -24,7 +24,7 @@ def sample(
         str | None,
         typer.Option(
             help="How a CSV file is to be written, such as delimiter=;,encoding=latin-1,decimal=, "
-            "in quotation marks; default: as --csv of the release said of its table."
+            "in quotation marks; default: as the table of the release was."
         ),
     ] = None,
     as_json: Json = False,
@@ -55,7 +55,7 @@ def sample(
         raise BadInputError(f"{out}: --csv says how a CSV file is written; this is none")
     dialect = STANDARD if csv is None else Dialect.parse(csv)
     made = load_release(release)
-    kept = made.options.get("csv")
+    kept = made.written_as or made.options.get("csv")  # the latter of older releases
     if csv is None and out.suffix == ".csv" and isinstance(kept, str):
         csv, dialect = kept, Dialect.parse(kept)
     source = source_of_records(made)

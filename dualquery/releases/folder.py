@@ -94,6 +94,9 @@ class Release:
         The fitted distribution, to be asked and drawn from at no cost; None likewise.
     means
         Means of numeric columns that were bought (``--means``).
+    written_as
+        How the table's CSV file is written, as ``--csv`` says it: by what the user said and what
+        its header shows, so no row tells it. Records drawn into a CSV file are written so.
     proof
         What the guarantee follows from (see `dualquery.releases.proof`), without the digests that
         tie the files of a folder to each other; empty for a release of format 1.
@@ -117,6 +120,7 @@ class Release:
     measurements: Measurements | None = None
     model: Model | None = None
     means: tuple[BoughtMean, ...] = ()
+    written_as: str | None = None
     proof: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -271,6 +275,7 @@ class Release:
             "notes": list(self.notes),
             "versions": dict(self.versions),
             "created": self.created,
+            "written_as": self.written_as,
             "schema": self.schema.to_dict(),
             "proof": dict(self.proof),
         }
@@ -402,6 +407,7 @@ def _read(folder: Path) -> Release:
         notes=tuple(stored["notes"]),
         versions=stored["versions"],
         created=stored["created"],
+        written_as=stored.get("written_as"),
         measurements=measurements,
         model=model,
         means=tuple(BoughtMean.from_dict(each) for each in stored.get("means", ())),

@@ -188,6 +188,7 @@ def make_release(
         notes=(*data.notes, *notes, *_remarks(terms), *outcome.remarks, *drawn, *forced),
         versions=versions(),
         created=created.isoformat(timespec="seconds"),
+        written_as=data.written_as,
         proof=proof_record(
             prepared.plan.schedule,
             outcome.grounds,

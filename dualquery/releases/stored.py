@@ -98,6 +98,8 @@ def read_record(folder: Path, newest: int) -> dict[str, Any]:
             raise BadInputError(
                 "damaged release: release.json: the level of the intervals is not in (0, 1)"
             )
+    if not isinstance(stored.get("written_as"), str | None):
+        raise BadInputError("damaged release: release.json: written_as is no text")
     if not all(isinstance(text, str) for text in stored["versions"].values()):
         raise BadInputError("damaged release: release.json: a version is no text")
     try:

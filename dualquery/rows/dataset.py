@@ -16,6 +16,8 @@ from dualquery.data.blocks import (
 )
 from dualquery.data.cuts import CutTable
 from dualquery.data.misfits import Misfits
+from dualquery.data.readers.csv import CsvSource
+from dualquery.data.readers.csv_files import CsvFiles
 from dualquery.data.readers.formats import source_of
 from dualquery.data.readers.source import DeclaredItemSource, Source
 from dualquery.data.schema.column_choice import ColumnChoice
@@ -78,6 +80,9 @@ class Dataset(Generic[R_co]):
     left_out: tuple[str, ...] = ()
     """Names of the table's columns that the schema does not describe: for the operator. A release
     says how many they are."""
+    written_as: str | None = None
+    """How a CSV file is written, as ``--csv`` says it: by its user's words and its header, never by
+    a row. None for standard CSV and other tables."""
 
     @property
     def n(self) -> int:
@@ -130,7 +135,14 @@ def dataset(rows: R, schema: TableSchema | ItemSchema, source: Source) -> Datase
         raise BadInputError(f"{source.label}: {which}, so there is nothing to release")
     units = source.units if isinstance(source, CutTable) else None
     left_out = left_out_columns(source, schema)
-    return Dataset(rows, schema, source.label, intake_notes(source, schema), units, left_out)
+    notes = intake_notes(source, schema)
+    return Dataset(rows, schema, source.label, notes, units, left_out, _written_as(source))
+
+
+def _written_as(source: Source) -> str | None:
+    if isinstance(source, CutTable):
+        return _written_as(source.source)
+    return source.written_as if isinstance(source, CsvSource | CsvFiles) else None
 
 
 def read(source: Source, schema: TableSchema | ItemSchema, misfits: Misfits) -> Records:

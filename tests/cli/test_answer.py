@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import polars as pl
 import pytest
@@ -100,6 +101,27 @@ def test_a_csv_file_of_records_is_written_like_the_table(dualquery, here) -> Non
     assert not (here / "a.csv").exists()
     done = dualquery("sample", "r", "--records", 9, "--out", "a.parquet", "--csv", words)
     assert "says how a CSV file is written; this is none" in done.last
+
+
+def test_a_csv_file_of_records_has_the_separator_that_the_header_told(dualquery, here) -> None:
+    kinds = {"name": "size", "kind": "categorical", "values": ["1", "2"]}
+    town = {"name": "town", "kind": "categorical", "values": ["Bern", "Ulm"]}
+    (here / "s.json").write_text(json.dumps({"declared": True, "columns": [kinds, town]}))
+    rows = [f"1;Bern;{place}\n2;Ulm;{place}\n" for place in range(50)]
+    (here / "t.csv").write_text("size;town;home\n" + "".join(rows))
+    made = ("--schema", "s.json", "--mechanism", "independent", "--way", 2, "--queries", 5)
+    for unit in ((), ("--unit", "home", "--max-rows-per-unit", 2, "--rows", 100)):
+        assert dualquery("release", "t.csv", *made, *unit, "--out", "r").code == 0
+        assert json.loads((here / "r" / "release.json").read_text())["options"]["csv"] is None
+        done = dualquery("sample", "r", "--records", 9, "--out", "rows.csv", "--json")
+        assert done.json["csv"] == "delimiter=;"
+        assert (here / "rows.csv").read_text().startswith("size;town\n")
+        if not unit:
+            pl.read_csv(here / "rows.csv", separator=";").write_csv(here / "commas.csv")
+            for copy in ("rows.csv", "commas.csv"):  # each is read by its own header
+                assert dualquery("evaluate", "r", copy, "--json").code == 0
+        (here / "rows.csv").unlink()
+        shutil.rmtree(here / "r")
 
 
 def test_answer_says_which_bucket_was_answered(dualquery, released) -> None:

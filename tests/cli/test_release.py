@@ -13,7 +13,7 @@ from tests.cli.conftest import names
 RELEASE_KEYS = {
     "release", "format_version", "mechanism", "parameters", "options", "privacy", "rows", "bits",
     "queries", "way", "workload", "synthetic_records", "solver", "intervals", "measurements",
-    "model", "means", "notes", "versions", "created",
+    "model", "means", "notes", "versions", "created", "written_as",
 }  # fmt: skip
 
 

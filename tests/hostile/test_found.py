@@ -451,6 +451,7 @@ def test_a_release_with_a_link_is_refused(release: Path, tmp_path: Path) -> None
         ("notes", [1]),
         ("versions", {"dualquery": 1}),
         ("created", "yesterday"),
+        ("written_as", 1),
         ("privacy", {"private": 1}),
         ("privacy", {"private": False, "reasons_not_private": [1]}),
         ("format_version", True),

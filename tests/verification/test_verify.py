@@ -260,7 +260,7 @@ def less(number: Any) -> Any:
 KEYS = [
     "format_version", "mechanism", "parameters", "options", "privacy", "rows", "bits", "queries",
     "way", "workload", "synthetic_records", "solver", "intervals", "notes", "versions", "created",
-    "schema", "proof", "measurements", "model", "means",
+    "schema", "proof", "measurements", "model", "means", "written_as",
 ]  # fmt: skip
 """Of release.json."""
 

@@ -88,6 +88,14 @@ class CsvSource:
         """Return the names of the columns."""
         return self._names
 
+    @property
+    def written_as(self) -> str | None:
+        """How the file is written, as ``--csv`` says it; None for standard CSV.
+
+        This is what the user said, and what the header and a mark in front show; no row does.
+        """
+        return self._header[1].words
+
     @cached_property
     def _names(self) -> tuple[str, ...]:
         found, dialect = self._header

@@ -41,6 +41,11 @@ class CsvFiles:
                 )
         return first.columns()
 
+    @property
+    def written_as(self) -> str | None:
+        """How the first file is written (see `CsvSource.written_as`)."""
+        return self.parts[0].written_as
+
     def frames(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
         """Yield the rows of some columns block by block, all String."""
         return chain.from_iterable(part.frames(columns) for part in self.parts)

@@ -97,6 +97,21 @@ class Dialect:
         return Dialect(**found)
 
     @property
+    def words(self) -> str | None:
+        """What `parse` reads as this dialect, but for spaces, which `write` leaves as they are.
+
+        None for standard CSV, of commas and points in UTF-8.
+        """
+        said = {}
+        if self.delimiter is not None and (self.delimiter, self.decimal) != (",", "."):
+            said["delimiter"] = "tab" if self.delimiter == "\t" else self.delimiter
+        if not self.is_utf8:
+            said["encoding"] = self.encoding
+        if self.decimal != ".":
+            said["decimal"] = self.decimal
+        return ",".join(f"{key}={value}" for key, value in said.items()) or None
+
+    @property
     def is_utf8(self) -> bool:
         """Whether the file is UTF-8 text, with or without a mark in front."""
         return codecs.lookup(self.encoding).name in ("utf-8", "utf-8-sig", "ascii")
