@@ -41,7 +41,7 @@ from dualquery.data.seen_values import (
     see_columns,
     starts_with_a_day,
 )
-from dualquery.data.spreads import spread
+from dualquery.data.spreads import spread, with_decimals
 from dualquery.runtime.errors import BadInputError
 
 _OPPOSITES = (("no", "yes"), ("n", "y"), ("false", "true"), ("f", "t"), ("off", "on"))
@@ -330,10 +330,13 @@ def _buckets(profile: Profile) -> DraftedColumn:
         unparsable="missing" if seen.words else "error",
         within=spread(values, edges, whole=seen.integer),
     )
+    column = with_decimals(column, values)
     equal = len(set(np.diff(edges).tolist())) == 1
     remark = "its range" if equal else "its range and how its values lie"
     if column.within != "uniform":
         remark += "; how they lie in some buckets (within)"
+    if column.decimals is not None:
+        remark += "; the decimals of its numbers (decimals)"
     if (low, high) != (seen.low, seen.high):
         remark += "; a few numbers that lie far beyond are clipped"
     if profile.may_be_codes:

@@ -4,15 +4,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.data.buckets import as_written, simplest
+from dualquery.data.schema.columns import MOST_DECIMALS, Numeric
 from dualquery.data.schema.within import Rule, Within
+from dualquery.runtime.errors import BadInputError
 
 _WIDE = 3.0
 """A bucket is wide if its one end is more than this many times its other end."""
@@ -55,6 +59,19 @@ def spread(values: NDArray[np.float64], edges: Sequence[float], *, whole: bool) 
         for low, high in itertools.pairwise(edges)
     )
     return "uniform" if set(rules) == {"uniform"} else rules
+
+
+def with_decimals(column: Numeric, values: NDArray[np.float64]) -> Numeric:
+    """Return the column with the decimals that values have: float64, finite.
+
+    As it is, if they are whole numbers or have more decimals than people write.
+    """
+    if not column.integer:
+        for decimals in range(1, MOST_DECIMALS + 1):
+            if np.array_equal(np.round(values, decimals), values):
+                with contextlib.suppress(BadInputError):  # narrower buckets have more of them
+                    return replace(column, decimals=decimals)
+    return column
 
 
 def _within(values: NDArray[np.float64], low: float, high: float, last: float) -> NDArray[np.bool_]:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.data.schema.columns import Numeric
-from dualquery.data.schema.within import SLOPED, shortened
+from dualquery.data.schema.within import SLOPED, cut
 
 Float64 = NDArray[np.float64]
 
@@ -53,7 +53,10 @@ def with_slopes(column: Numeric, shares: Float64) -> Numeric:
         parts = 2.0 * levels / (steady + np.sqrt(steady**2 + 2.0 * slope * levels))
         numbers = lows[bucket] + parts * (tops[bucket] - lows[bucket])
         ends = column.bounds[bucket]
-        numbers = np.clip(np.floor(numbers), *ends) if column.integer else shortened(numbers, ends)
+        if column.integer:
+            numbers = np.clip(np.floor(numbers), *ends)
+        else:
+            numbers = cut(numbers, ends, column.decimals)
         within[bucket] = tuple(numbers.tolist())
     return replace(column, within=tuple(within))
 

@@ -99,7 +99,10 @@ class Tilt:
             reached = parts.cumsum()
             if isinstance(rule, str):
                 found = np.interp(self.levels, reached - parts / 2.0, own)
-                found = np.rint(found) if column.integer else shortened(found, ends)
+                if column.integer:
+                    found = np.rint(found)
+                else:
+                    found = shortened(found, ends, column.decimals)
             else:
                 found = own[np.searchsorted(reached, self.levels).clip(max=_NUMBERS - 1)]
             drawn.append(tuple(found.tolist()))

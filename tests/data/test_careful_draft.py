@@ -18,6 +18,7 @@ from dualquery.data.edges import fitting_edges
 from dualquery.data.readers.python_objects import FrameSource
 from dualquery.data.schema.columns import Binary, Categorical, Numeric
 from dualquery.data.schema.dates import Dates
+from dualquery.data.spreads import with_decimals
 from dualquery.rows.dataset import load
 from dualquery.runtime.errors import BadInputError
 
@@ -47,6 +48,39 @@ def test_money_is_cut_where_it_lies() -> None:
     shares = np.histogram(money, column.edges)[0] / ROWS
     assert shares.max() < 0.15
     assert all(len(f"{edge:.0f}".rstrip("0")) <= 3 for edge in column.edges)
+
+
+def test_records_have_the_decimals_of_the_table() -> None:
+    weights = rng().normal(75, 12, ROWS)
+    found = draft(
+        weight=weights.round(1),
+        price=[f"{each:.2f}" for each in weights],
+        zero=np.where(rng().random(ROWS) < 0.5, 0.0, weights.round(3)),
+        steps=weights.round() + rng().integers(0, 4, ROWS) / 4,
+        measured=weights,
+        whole=weights.round(),
+    )
+    columns = {name: each.column for name, each in found.items()}
+    assert [getattr(each, "decimals", None) for each in columns.values()] == [
+        1,
+        2,
+        3,
+        2,
+        None,
+        None,
+    ]
+    assert "(decimals)" not in found["measured"].remark
+    assert "; the decimals of its numbers (decimals)" in found["weight"].remark
+    weight = columns["weight"]
+    assert isinstance(weight, Numeric)
+    drawn = weight.draw(np.arange(weight.buckets).repeat(100), rng())
+    assert {len(f"{each}".partition(".")[2]) for each in drawn.tolist()} == {1}
+
+
+def test_a_bucket_too_narrow_for_the_decimals_of_a_table_gets_more() -> None:
+    column = Numeric("x", (0, 0.03, 0.08, 0.5))
+    assert with_decimals(column, np.array([0.1, 0.2])).decimals == 2
+    assert with_decimals(column, np.array([0.1, 1 / 3])) == column
 
 
 def test_an_amount_that_is_mostly_zero_keeps_zero_apart() -> None:

@@ -14,6 +14,8 @@ from dualquery.data.schema.columns import Binary, Categorical, Numeric
 from dualquery.data.schema.files import load_schema, schema_from_dict
 from dualquery.data.schema.reading import column_from_dict
 from dualquery.data.schema.table import TableSchema
+from dualquery.releases.slopes import with_slopes
+from dualquery.releases.tilts import Tilt
 from dualquery.rows.dataset import load
 from dualquery.runtime.errors import BadInputError
 from tests.tables import random_records
@@ -75,6 +77,73 @@ def test_what_is_drawn_is_encoded_to_the_same_bits(ends, within, seed) -> None:
     records = random_records(schema.domain, 40, np.random.default_rng(seed))
     again = load(schema.decode(records), schema).records
     np.testing.assert_array_equal(again.dense_rows(0, 40), records)
+
+
+coarse = st.lists(st.integers(-(10**6), 10**6), min_size=3, max_size=6, unique=True).map(sorted)
+
+
+@given(
+    coarse,
+    st.integers(0, 7),
+    st.integers(1, 6),
+    st.sampled_from(["uniform", "sloped", "log-uniform"]),
+    st.lists(st.floats(0, 1), min_size=5, max_size=5),
+    st.integers(0, 1000),
+)
+def test_numbers_have_the_decimals_of_the_schema_and_stay_in_their_bucket(
+    grid, places, decimals, within, shares, seed
+) -> None:
+    ends = tuple(edge / 10**places for edge in grid)
+    try:
+        column = Numeric("x", ends, within=within, decimals=decimals)
+    except BadInputError as error:
+        refused = str(error)
+        column = None
+    if column is None:
+        unfit = within == "log-uniform" and ends[0] <= 0
+        assert unfit or (places > decimals and "holds no such number" in refused)
+        return
+    known = np.array(shares[: column.buckets])
+    tilted = Tilt.of(column).to(np.full(column.buckets, 1 / column.buckets), column.means[0])
+    for each in (column, with_slopes(column, known), tilted):
+        schema = TableSchema((each,), declared=True)
+        records = random_records(schema.domain, 40, np.random.default_rng(seed))
+        decoded = schema.decode(records, np.random.default_rng(seed))
+        again = load(decoded, schema).records
+        np.testing.assert_array_equal(again.dense_rows(0, 40), records)
+        as_text = schema.decode(records, np.random.default_rng(seed)).cast(pl.String)
+        again = load(as_text, schema).records
+        np.testing.assert_array_equal(again.dense_rows(0, 40), records)
+        assert decoded["x"].round(decimals).equals(decoded["x"])
+
+
+def test_all_numbers_of_so_many_decimals_are_drawn_alike() -> None:
+    column = Numeric("x", (0.0, 0.5, 20_000), decimals=1)
+    values, times = np.unique(draw(column, 0), return_counts=True)
+    assert values.tolist() == [0.0, 0.1, 0.2, 0.3, 0.4]
+    assert times.max() < 1.1 * times.min() + 1
+    assert len(np.unique(draw(column, 1))) > 5_000  # though the bucket is wide
+    assert column.to_dict()["decimals"] == 1
+    assert column_from_dict(column.to_dict()) == column
+    assert "decimals" not in Numeric("x", (0, 1, 2)).to_dict()
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"decimals": 0}, "decimals is 0; it is 1 to 6, and integer says that there are none"),
+        ({"decimals": 7}, "decimals is 7; it is 1 to 6"),
+        ({"decimals": True}, "decimals is True; it is 1 to 6"),
+        ({"decimals": "2"}, "decimals is '2'; it is 1 to 6"),
+        ({"decimals": 1.0}, "decimals is 1.0; it is 1 to 6"),
+        ({"decimals": 1, "integer": True}, "decimals is 1, but integer says that there are none"),
+        ({"decimals": 1, "edges": [0, 0.11, 0.19, 1]}, "starts at 0.11 holds no such number"),
+        ({"decimals": 6, "edges": [0, 1, 1e10]}, "more than numbers as large as these hold"),
+    ],
+)
+def test_decimals_that_cannot_be_are_refused(more, message: str) -> None:
+    with pytest.raises(BadInputError, match=message):
+        column_from_dict({"name": "x", "kind": "numeric", "edges": [0, 1, 2], **more})
 
 
 @pytest.mark.parametrize("name", ["adult", "adult-paper", "kdd99"])

@@ -10,7 +10,7 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -25,8 +25,18 @@ from dualquery.data.schema.checks import (
     check_name,
 )
 from dualquery.data.schema.dates import Dates
-from dualquery.data.schema.within import Rule, Within, drawn, mean_of, rules_of, without_lists
+from dualquery.data.schema.within import (
+    Rule,
+    Within,
+    drawn,
+    mean_of,
+    rules_of,
+    shortened,
+    without_lists,
+)
 from dualquery.runtime.errors import BadInputError
+
+MOST_DECIMALS = 6
 
 _REDRAWS = 20
 """Times that a number which stands for a missing value is drawn anew."""
@@ -187,12 +197,15 @@ class Numeric:
     within
         How values lie in the buckets: a rule for all of them, or a list with one for each (see
         `dualquery.data.schema.within`). Records draw their values by it.
+    decimals
+        How many decimals the numbers have that records draw, 1 to 6; None for as many as their
+        bucket is wide. What a table's numbers may be does not depend on it.
 
     Raises
     ------
     BadInputError
-        If the edges are not as said, fewer than two bits result, a bucket of an integer column
-        holds no whole number, or ``within`` does not fit the buckets.
+        If the edges are not as said, fewer than two bits result, a bucket holds no whole number, of
+        an integer column, or none of so many decimals, or ``within`` does not fit the buckets.
     """
 
     name: str
@@ -202,6 +215,7 @@ class Numeric:
     outside: Literal["error", "clip"] = "error"
     unparsable: Literal["error", "missing"] = "error"
     within: Within = "uniform"
+    decimals: int | None = None
 
     def __post_init__(self) -> None:
         check_name(self.name)
@@ -233,8 +247,29 @@ class Numeric:
                         f"schema, column {self.name!r}: the bucket that starts at {_number(low)} "
                         "holds no whole number; merge it with a neighbour or set integer to false"
                     )
+        if self.decimals is not None:
+            self._check_decimals(self.decimals)
         object.__setattr__(self, "within", without_lists(self.within))
         _ = self.rules  # checks them
+
+    def _check_decimals(self, decimals: int) -> None:
+        where = f"schema, column {self.name!r}: decimals"
+        if type(decimals) is not int or not 1 <= decimals <= MOST_DECIMALS:
+            raise BadInputError(
+                f"{where} is {decimals!r}; it is 1 to {MOST_DECIMALS}, and integer says that there "
+                "are none"
+            )
+        if self.integer:
+            raise BadInputError(f"{where} is {decimals}, but integer says that there are none")
+        if max(map(abs, self.edges)) * 10**decimals >= 2**53:
+            raise BadInputError(f"{where} is {decimals}, more than numbers as large as these hold")
+        for ends in self.bounds:
+            nearest = shortened(np.array(ends[:1]), ends, decimals)
+            if np.round(nearest, decimals) != nearest:
+                raise BadInputError(
+                    f"{where} is {decimals}, but the bucket that starts at {_number(ends[0])} "
+                    "holds no such number; declare more of them, or merge it with a neighbour"
+                )
 
     @property
     def buckets(self) -> int:
@@ -323,16 +358,20 @@ class Numeric:
         counts = np.bincount(buckets, minlength=self.buckets)
         for bucket, places in enumerate(np.split(order, np.cumsum(counts)[:-1])):
             rule, ends = self.rules[bucket], self.bounds[bucket]
-            values[places] = drawn(rule, ends, self.integer, len(places), generator)
+            draw = partial(drawn, rule, ends, self.integer, decimals=self.decimals)
+            values[places] = draw(len(places), generator)
             for _ in range(_REDRAWS if len(avoided) else 0):
                 wrong = places[np.isin(values[places], avoided)]
-                values[wrong] = drawn(rule, ends, self.integer, len(wrong), generator)
+                values[wrong] = draw(len(wrong), generator)
         return values.astype(np.int64) if self.integer else values
 
     def to_dict(self) -> dict[str, object]:
         """Return the column as JSON-able values."""
-        edges = [int(edge) if edge.is_integer() else edge for edge in self.edges]
-        return {"name": self.name, "kind": "numeric", **asdict(self), "edges": edges}
+        fields = asdict(self)
+        fields["edges"] = [int(edge) if edge.is_integer() else edge for edge in self.edges]
+        if self.decimals is None:
+            del fields["decimals"]
+        return {"name": self.name, "kind": "numeric", **fields}
 
 
 Column: TypeAlias = Binary | Categorical | Numeric | Dates

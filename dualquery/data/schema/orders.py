@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from dualquery.data.schema.columns import Binary, Categorical, Column, Numeric
 from dualquery.data.schema.dates import CYCLES, Dates
 from dualquery.data.schema.rules import Rule, unquoted
+from dualquery.data.schema.within import shortened
 from dualquery.runtime.errors import BadInputError
 
 Float64: TypeAlias = NDArray[np.float64]
@@ -220,7 +221,9 @@ class Orders:
             return low
         if self.numbers[place].whole:
             return float(generator.integers(math.ceil(low), math.floor(high) + 1))
-        return float(np.clip(low + generator.random() * (high - low), low, high))
+        found = np.clip(low + generator.random(1) * (high - low), low, high)
+        decimals = column.decimals if isinstance(column, Numeric) else None
+        return float(shortened(found, (low, high), decimals)[0])
 
     @cached_property
     def _sorted(self) -> tuple[int, ...]:

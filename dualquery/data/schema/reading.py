@@ -67,7 +67,7 @@ def _numeric(name: str, fields: Mapping[str, object]) -> Numeric:
         raise BadInputError(
             f"schema, column {name!r}: integer must be true or false, found {integer!r}"
         )
-    choices = _given(fields, "missing", "outside", "unparsable", "within")
+    choices = _given(fields, "missing", "outside", "unparsable", "within", "decimals")
     return Numeric(name, tuple(map(float, edges)), integer, **choices)
 
 
@@ -88,7 +88,10 @@ _KINDS: dict[str, tuple[tuple[str, ...], Callable[[str, Mapping[str, object]], C
     "binary": (("zero", "one"), _binary),
     "categorical": (("values", "missing", "outside"), _categorical),
     "date": (("by", "first", "last", "format", "missing", "outside", "unparsable"), _dates),
-    "numeric": (("edges", "integer", "missing", "outside", "unparsable", "within"), _numeric),
+    "numeric": (
+        ("edges", "integer", "missing", "outside", "unparsable", "within", "decimals"),
+        _numeric,
+    ),
 }
 
 

@@ -96,6 +96,7 @@ def drawn(
     integer: bool,
     count: int,
     generator: np.random.Generator,
+    decimals: int | None = None,
 ) -> NDArray[np.float64]:
     """Return ``count`` values of a bucket in random order, spread as evenly as the rule's are.
 
@@ -117,21 +118,38 @@ def drawn(
     if integer:
         whole: NDArray[np.float64] = np.clip(np.floor(values), *ends)
         return whole
-    return shortened(values, ends)
+    return cut(values, ends, decimals)
 
 
-def shortened(values: NDArray[np.float64], ends: tuple[float, float]) -> NDArray[np.float64]:
-    """Return values of a bucket with as many decimals as cut it into a thousand parts or more.
+def cut(
+    values: NDArray[np.float64], ends: tuple[float, float], decimals: int | None
+) -> NDArray[np.float64]:
+    """Return values of a bucket without what is beyond so many decimals; None as for `shortened`.
 
-    What is drawn is not known any better, and 855.4 is easier to read than 855.3509172983303.
+    Each number of so many decimals then stands for as long a part of the bucket: by rounding, the
+    first one would get half of a part, and the last one one and a half.
+    """
+    half = 0.0 if decimals is None else 10.0**-decimals / 2.0
+    return shortened(values - half, ends, decimals)
+
+
+def shortened(
+    values: NDArray[np.float64], ends: tuple[float, float], decimals: int | None = None
+) -> NDArray[np.float64]:
+    """Return values of a bucket rounded to so many decimals, where it has any such number.
+
+    None is for as many as cut it into a thousand parts or more: what is drawn is not known any
+    better, and 855.4 is easier to read than 855.3509172983303.
     """
     length = ends[1] / 2 - ends[0] / 2
     if not length > 1e-290:  # too short for decimals
         return values
-    decimals = 3 - math.floor(math.log10(length))
+    if decimals is None:
+        decimals = 3 - math.floor(math.log10(length))
     found = np.round(values, decimals)
     # The end of a bucket is the next one's first value.
     found = np.where(found > ends[1], np.round(found - 10.0**-decimals, decimals), found)
+    found = np.where(found < ends[0], np.round(found + 10.0**-decimals, decimals), found)
     inside: NDArray[np.float64] = np.clip(np.where(np.isfinite(found), found, values), *ends)
     return inside
 
