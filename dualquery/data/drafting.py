@@ -24,6 +24,7 @@ from dualquery.data.hints import (
     names_counts,
     names_lists,
     names_rows,
+    names_total,
     names_weights,
     number_with_signs,
     several_answers,
@@ -110,7 +111,7 @@ def careful_draft(source: TableSource, columns: ColumnChoice | None = None) -> D
     profiles = see_columns(source, columns, Profile)
     if marks := _marks(profiles.values()):
         profiles = see_columns(source, columns, partial(Profile, absent=marks))
-    drafted = tuple(map(_drafted, profiles.values()))
+    drafted = tuple(_with_total(_drafted(each), each) for each in profiles.values())
     kept = tuple(each.column for each in drafted if each.column is not None)
     if not kept:
         reasons = "; ".join(f"{each.name!r}: {each.remark}" for each in drafted)
@@ -423,3 +424,12 @@ def _missing_remark(profile: Profile) -> str:
         far = ", far from all other numbers," if len(profile.numbers) else ""
         remark += f"; {', '.join(sorted(profile.met))}{far} as missing"
     return remark
+
+
+def _with_total(drafted: DraftedColumn, profile: Profile) -> DraftedColumn:
+    """Add a remark on a row below the table, as sheets have one."""
+    shown = names_total(profile.counts["value"])
+    if shown is None:
+        return drafted
+    remark = f"{drafted.remark}; if the row of {shown!r} sums up others, delete it"
+    return replace(drafted, remark=remark)

@@ -33,6 +33,9 @@ _SIGNS = re.compile(
 )
 _GROUPED = re.compile(r"\s*(?:0|[-+]?[1-9]\d{0,2}(?:\.\d{3})*)\s*", re.ASCII)
 _DECIMAL_COMMA = re.compile(r"[-+]?[\d.]*,?\d+")
+_TOTALS = re.compile(
+    r"(?i)\s*(?:(?:grand|sub)?[ -]?totals?|sum|(?:gesamt)?summe|(?:ins)?gesamt|somme|suma)\s*:?\s*"
+)
 _SINCE_1970 = (9e8, 2.2e9)
 """Seconds since 1970 of the years 1998 to 2039."""
 
@@ -118,6 +121,11 @@ def several_answers(texts: Iterable[str]) -> str | None:
         if 2 * len(lists) >= len(different) >= 2 * len(parts) > 2:
             return lists[0]
     return None
+
+
+def names_total(texts: Iterable[str]) -> str | None:
+    """Return a text that names a row of sums, such as ``Total``; None if there is none."""
+    return next((text for text in texts if _TOTALS.fullmatch(text)), None)
 
 
 def are_seconds(low: float, high: float) -> bool:

@@ -83,6 +83,19 @@ def test_a_bucket_too_narrow_for_the_decimals_of_a_table_gets_more() -> None:
     assert with_decimals(column, np.array([0.1, 1 / 3])) == column
 
 
+def test_a_row_of_sums_is_pointed_out() -> None:
+    found = draft(
+        town=[*(f"town {place}" for place in range(ROWS)), "Summe:"],
+        kind=[*("ab"[place % 2] for place in range(ROWS)), "Grand total"],
+        people=[*map(str, range(ROWS)), " total"],
+        note=[*("total loss" for _ in range(ROWS)), "summer"],
+    )
+    assert found["town"].column is None
+    for name, shown in [("town", "Summe:"), ("kind", "Grand total"), ("people", " total")]:
+        assert f"; if the row of {shown!r} sums up others, delete it" in found[name].remark
+    assert "sums up" not in found["note"].remark
+
+
 def test_an_amount_that_is_mostly_zero_keeps_zero_apart() -> None:
     amount = np.where(rng().random(ROWS) < 0.9, 0, rng().integers(1, 50_000, ROWS))
     column = draft(amount=amount)["amount"].column
