@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -115,7 +115,8 @@ def check(
     rules = rules_of(found)
     if isinstance(found, TableSchema):
         terminal.console.print(_columns(found))
-        for remark in filter(None, map(_on_last_bucket, found.columns)):
+        remarks = (*map(_on_last_bucket, found.columns), *_on_missing_values(found))
+        for remark in filter(None, remarks):
             terminal.console.print(f"note: {terminal_line(remark)}", markup=False)
     for number, (text, forbids) in enumerate(rules.said(), 1):
         told = "" if forbids else " (always holds: it forbids nothing)"
@@ -261,6 +262,23 @@ def _on_last_bucket(column: Column) -> str:
         f"column {column.name!r}: its last bucket, {column.labels[column.buckets - 1]}, holds two "
         f"numbers, all others one; with {top + 1} as the last edge {top} has a bucket of its own"
     )
+
+
+def _on_missing_values(found: TableSchema) -> Iterator[str]:
+    """Yield for each column with missing values of its own which these are."""
+    of_all = ", ".join(filter(None, ("null", _some(found.missing_values))))
+    for column in found.columns:
+        if column.missing_values:
+            yield (
+                f"column {column.name!r}: missing values are {_some(column.missing_values)}, "
+                f"besides those of all columns: {of_all}"
+            )
+
+
+def _some(texts: Sequence[str]) -> str:
+    """Return the first of some texts."""
+    shown = ", ".join(map(repr, texts[:_SHOWN]))
+    return shown if len(texts) <= _SHOWN else f"{shown}, ..."
 
 
 def _explained(columns: Sequence[DraftedColumn]) -> Table:

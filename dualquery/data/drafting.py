@@ -7,40 +7,44 @@ identifiers stay out, and every choice is explained.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Literal
 
 import numpy as np
 
 from dualquery.data.buckets import BUCKETS, are_months, usual_range, year_edges
 from dualquery.data.draft import name_of, plain_column
+from dualquery.data.draft_remarks import (
+    on_counts,
+    on_marks,
+    on_missing,
+    on_rare,
+    on_seconds,
+    on_several_answers,
+    on_thousands,
+    on_totals,
+    on_unread_dates,
+)
 from dualquery.data.edges import fitting_edges
 from dualquery.data.hints import (
-    are_seconds,
-    grouped_thousands,
     have_decimal_commas,
-    names_counts,
     names_lists,
     names_rows,
-    names_total,
-    names_weights,
     number_with_signs,
-    several_answers,
 )
 from dualquery.data.profile import FEW_ROWS, KEPT_TEXTS, MARKERS, Profile
 from dualquery.data.readers.source import TableSource
 from dualquery.data.schema.column_choice import ColumnChoice
 from dualquery.data.schema.columns import Binary, Categorical, Column, Numeric
-from dualquery.data.schema.dates import CLOCKS, Dates, fitting_period
+from dualquery.data.schema.dates import Dates, fitting_period
+from dualquery.data.schema.moments import CLOCKS
 from dualquery.data.schema.table import TableSchema
 from dualquery.data.seen_values import (
     FEWEST_NAMES,
     MISSING_VALUES,
     order_of_text,
     see_columns,
-    starts_with_a_day,
 )
 from dualquery.data.spreads import spread, with_decimals
 from dualquery.runtime.errors import BadInputError
@@ -109,39 +113,44 @@ def careful_draft(source: TableSource, columns: ColumnChoice | None = None) -> D
         If the table has no rows, or no column that a schema can keep.
     """
     profiles = see_columns(source, columns, Profile)
-    if marks := _marks(profiles.values()):
-        profiles = see_columns(source, columns, partial(Profile, absent=marks))
-    drafted = tuple(_with_total(_drafted(each), each) for each in profiles.values())
+    if marks := _marks(profiles):
+        profiles = see_columns(source, columns, lambda name: Profile(name, absent=marks[name]))
+    drafted = tuple(_completed(_drafted(each), each) for each in profiles.values())
     kept = tuple(each.column for each in drafted if each.column is not None)
     if not kept:
         reasons = "; ".join(f"{each.name!r}: {each.remark}" for each in drafted)
         raise BadInputError(f"{source.label}: no column can be kept ({reasons})")
     markers = set().union(*(profile.markers for profile in profiles.values()))
-    met = set().union(*(profile.met for profile in profiles.values()))
     schema = TableSchema(
         columns=kept,
         name=name_of(source),
         declared=False,
-        missing_values=(
-            *(text for text in MARKERS if text in {*MISSING_VALUES, *markers}),
-            *sorted(met),
-        ),
+        missing_values=tuple(text for text in MARKERS if text in {*MISSING_VALUES, *markers}),
     )
     return Draft(schema, drafted)
 
 
-def _marks(profiles: Iterable[Profile]) -> list[float]:
-    """Return the numbers that stand for missing values in some column, and for no value in any.
+def _marks(profiles: Mapping[str, Profile]) -> dict[str, list[float]]:
+    """Return for each column the numbers that stand for missing values in it.
 
-    What is missing is said for all columns at once.
+    Such a number is sure to be none of the values of some column. It is missing in others, too,
+    where it lies apart from their numbers, or only words are beside it.
     """
-    seen = tuple(profiles)
-    marks = {mark for profile in seen for mark in profile.sure_marks}
-    for profile in seen if marks else ():
-        values = set(profile.numbers.tolist()) - {*profile.marks}
-        if values - marks:  # else words alone are beside them
-            marks -= values
-    return sorted(marks)
+    sure = {mark for profile in profiles.values() for mark in profile.sure_marks}
+    found: dict[str, list[float]] = {}
+    for name, profile in profiles.items() if sure else ():
+        apart = {*profile.marks}
+        words_alone = {*profile.numbers.tolist()} - apart <= sure
+        found[name] = sorted(sure if words_alone else sure & apart)
+    return found
+
+
+def _completed(drafted: DraftedColumn, profile: Profile) -> DraftedColumn:
+    """Return a proposal that lists the missing values met in the column, and asks about totals."""
+    column = drafted.column
+    if column is not None and profile.met:
+        column = replace(column, missing_values=tuple(sorted(profile.met)))
+    return replace(drafted, column=column, remark=drafted.remark + on_totals(profile))
 
 
 def _drafted(profile: Profile) -> DraftedColumn:
@@ -170,7 +179,7 @@ def _dates(profile: Profile) -> DraftedColumn | None:
         clock = Dates(
             profile.name, "hour of day", format=pattern, missing=missing, unparsable=unparsable
         )
-        return DraftedColumn(profile.name, clock, "hours of the day" + _missing_remark(profile))
+        return DraftedColumn(profile.name, clock, "hours of the day" + on_missing(profile))
     low, high = first.date(), last.date()
     by = fitting_period((high - low).days)
     remark = f"its first and last {by}"
@@ -195,7 +204,7 @@ def _dates(profile: Profile) -> DraftedColumn | None:
         )
     if slips:
         remark += f"; texts such as {', '.join(map(repr, slips))} count as missing"
-    return DraftedColumn(profile.name, column, remark + _missing_remark(profile))
+    return DraftedColumn(profile.name, column, remark + on_missing(profile))
 
 
 def _reason_against(profile: Profile) -> str:
@@ -217,9 +226,9 @@ def _reason_against(profile: Profile) -> str:
         and len(profile.counts) >= FEWEST_NAMES
         and profile.counts["count"].max() == 1
     ):
-        return "every value is different, as in names of rows" + _unread_remark(profile)
+        return "every value is different, as in names of rows" + on_unread_dates(profile)
     if not profile.is_text and seen.many and seen.whole and profile.numbers_rows:
-        return "whole numbers that never repeat, as in names of rows" + _seconds_remark(profile)
+        return "whole numbers that never repeat, as in names of rows" + on_seconds(profile)
     if seen.many and seen.low == seen.high:
         return "many texts for one number"
     if profile.many and names_rows(profile.name) and (profile.is_text or seen.whole):
@@ -234,7 +243,7 @@ def _reason_against(profile: Profile) -> str:
         return (
             f"{len(profile.counts):,} different texts, of which the most frequent are in "
             f"{profile.part_listed:.0%} of the rows only: group them, by their first signs perhaps"
-            + _several_remark(profile)
+            + on_several_answers(profile)
         )
     return ""
 
@@ -259,14 +268,14 @@ def _few(profile: Profile) -> DraftedColumn:
         remark = "one value only: leave it out if it cannot differ"
     if have_decimal_commas(seen.texts):
         remark += "; if they are numbers, --csv decimal=, reads those of a CSV file"
-    remark += _grouped_remark(profile)
+    remark += on_thousands(profile)
     if any("\n" in text for text in seen.texts):
         remark += "; a cell has several lines: is a quotation mark not closed where it should be?"
     if any(text != text.strip() for text in seen.texts):
         remark += "; some have spaces around them, which --csv spaces=trim leaves out of a CSV file"
-    remark += _count_remark(profile) + _mark_remark(profile)
+    remark += on_counts(profile) + on_marks(profile)
     if seen.words:
-        remark += _rare_remark(profile) + _several_remark(profile)
+        remark += on_rare(profile) + on_several_answers(profile)
     elif profile.rare:
         # Each number stays as it is: no more of them than buckets would be, and ranges and means
         # of them can be asked all the same.
@@ -274,7 +283,7 @@ def _few(profile: Profile) -> DraftedColumn:
             f"; {profile.rare} in fewer than {FEW_ROWS} rows: keep what everybody knows to exist, "
             "or, if they count or measure, put them into buckets (kind numeric)"
         )
-    return DraftedColumn(profile.name, column, remark + _missing_remark(profile))
+    return DraftedColumn(profile.name, column, remark + on_missing(profile))
 
 
 def _spellings_joined(column: Categorical) -> Categorical:
@@ -310,8 +319,8 @@ def _listed(profile: Profile) -> DraftedColumn:
         remark += ", taken for codes since their order says nothing of how frequent they are"
     if profile.part_listed < _WELL_LISTED:
         remark += ": groups of them, by their first signs perhaps, would say more"
-    remark += _rare_remark(profile) + _several_remark(profile)
-    return DraftedColumn(profile.name, column, remark + _missing_remark(profile))
+    remark += on_rare(profile) + on_several_answers(profile)
+    return DraftedColumn(profile.name, column, remark + on_missing(profile))
 
 
 def _buckets(profile: Profile) -> DraftedColumn:
@@ -342,8 +351,8 @@ def _buckets(profile: Profile) -> DraftedColumn:
         remark += "; a few numbers that lie far beyond are clipped"
     if profile.may_be_codes:
         remark += "; if they are codes, list them as categories"
-    remark += _grouped_remark(profile)
-    remark += _count_remark(profile) + _mark_remark(profile) + _seconds_remark(profile)
+    remark += on_thousands(profile)
+    remark += on_counts(profile) + on_marks(profile) + on_seconds(profile)
     if seen.words:
         shown = ", ".join(map(repr, sorted(seen.words)[:3]))
         remark += f"; texts such as {shown} count as missing"
@@ -351,85 +360,4 @@ def _buckets(profile: Profile) -> DraftedColumn:
         remark += "; no value comes twice: leave it out if it names rows"
     elif profile.repeats_like_names:
         remark += "; values come again as names do: leave it out if it names persons or things"
-    return DraftedColumn(profile.name, column, remark + _missing_remark(profile))
-
-
-def _count_remark(profile: Profile) -> str:
-    """Return a remark on a column that may say how much each row counts."""
-    if profile.seen.words:
-        return ""
-    if names_counts(profile.name) and profile.seen.whole:
-        return "; if each row stands for so many, repeat the rows and leave it out"
-    if names_weights(profile.name):
-        return "; if each row counts by it, leave it out and give --weight and --max-weight"
-    return ""
-
-
-def _grouped_remark(profile: Profile) -> str:
-    """Return a remark on numbers whose points may separate thousands."""
-    shown = grouped_thousands(profile.counts["value"])
-    if shown is None:
-        return ""
-    return f"; if {shown} is {shown.replace('.', '')}, --csv decimal=, reads it so in a CSV file"
-
-
-def _rare_remark(profile: Profile) -> str:
-    """Return a remark on categories that may be known from the table alone."""
-    if not profile.rare:
-        return ""
-    return f"; {profile.rare} in fewer than {FEW_ROWS} rows: keep what everybody knows to exist"
-
-
-def _unread_remark(profile: Profile) -> str:
-    """Return a remark on dates that are written in a way that is not known."""
-    shown = profile.counts["value"].min()
-    if not starts_with_a_day(profile.counts["value"]):
-        return ""
-    return f"; if {shown!r} is a time, write it as 2024-01-31 18:05"
-
-
-def _several_remark(profile: Profile) -> str:
-    """Return a remark on cells that may hold several answers."""
-    shown = several_answers(profile.counts["value"])
-    if shown is None:
-        return ""
-    return f"; if cells such as {shown!r} hold several answers, make each answer a column"
-
-
-def _seconds_remark(profile: Profile) -> str:
-    """Return a remark on numbers that may be times."""
-    if not profile.seen.whole or not are_seconds(profile.seen.low, profile.seen.high):
-        return ""
-    return "; if they are seconds since 1970, write them as dates"
-
-
-def _mark_remark(profile: Profile) -> str:
-    """Return a remark on numbers that may stand for missing values."""
-    if not profile.marks:
-        return ""
-    *others, last = (f"{mark:g}" for mark in profile.marks)
-    marks = f"{', '.join(others)} and {last}" if others else last
-    return (
-        f"; {marks}, apart from all others, may stand for missing values: then empty these cells, "
-        "or name the number under missing_values, which holds for all columns"
-    )
-
-
-def _missing_remark(profile: Profile) -> str:
-    """Return a remark on texts that are taken for missing values."""
-    remark = ""
-    if markers := sorted(profile.markers - set(MISSING_VALUES)):
-        remark = "; " + ", ".join(map(repr, markers)) + " as missing"
-    if profile.met:
-        far = ", far from all other numbers," if len(profile.numbers) else ""
-        remark += f"; {', '.join(sorted(profile.met))}{far} as missing"
-    return remark
-
-
-def _with_total(drafted: DraftedColumn, profile: Profile) -> DraftedColumn:
-    """Add a remark on a row below the table, as sheets have one."""
-    shown = names_total(profile.counts["value"])
-    if shown is None:
-        return drafted
-    remark = f"{drafted.remark}; if the row of {shown!r} sums up others, delete it"
-    return replace(drafted, remark=remark)
+    return DraftedColumn(profile.name, column, remark + on_missing(profile))

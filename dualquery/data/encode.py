@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -80,7 +80,7 @@ def encode_frame(
     codes = np.empty((frame.height, len(schema.columns)), np.int32)
     for number, column in enumerate(schema.columns):
         values = frame[column.name]
-        found = local_codes(column, values, schema.missing_values, label)
+        found = local_codes(column, values, schema.missing_in(column), label)
         odd = np.flatnonzero(found < 0)
         if watch is not None:
             watch(column, values, found, odd)
@@ -155,7 +155,7 @@ def encode_items(schema: ItemSchema, rows: ItemRows, label: str, first_row: int)
 
 
 def local_codes(
-    column: Column, values: pl.Series, missing_values: tuple[str, ...], label: str
+    column: Column, values: pl.Series, missing_values: Sequence[str], label: str
 ) -> NDArray[np.int32]:
     """Return the local bit of each value, or `MISSING`, `UNPARSABLE`, `OUTSIDE`, `BELOW`, `ABOVE`.
 
@@ -180,6 +180,7 @@ def local_codes(
             missing |= np.isin(numbers, numbers_among(missing_values))
     elif isinstance(column, Dates):
         codes = _date_codes(column, values)
+        missing |= column.are_among(values, missing_values)
     else:
         codes = _named_codes(column.codes, values)
     codes[missing] = MISSING
@@ -212,7 +213,7 @@ def can_become_bits(values: pl.Series) -> bool:
     return values.dtype.is_numeric() or values.dtype in _KINDS
 
 
-def missing_mask(values: pl.Series, missing_values: tuple[str, ...]) -> NDArray[np.bool_]:
+def missing_mask(values: pl.Series, missing_values: Sequence[str]) -> NDArray[np.bool_]:
     """Return which values are null, NaN or one of the texts that stand for a missing value.
 
     Texts are compared as they are written: ``09`` may be another code than ``9``.

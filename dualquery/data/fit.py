@@ -50,7 +50,7 @@ def show_fit(source: TableSource, schema: TableSchema) -> bool:
     for frame in source.frames(present_columns(source, schema)):
         for column in schema.columns:
             values = frame[column.name]
-            codes = local_codes(column, values, schema.missing_values, source.label)
+            codes = local_codes(column, values, schema.missing_in(column), source.label)
             found[column.name].see(values, codes, np.flatnonzero(codes < 0))
     lines = [
         line for column in schema.columns for line in _lines(column, found[column.name], schema)

@@ -6,7 +6,7 @@ import datetime
 
 import polars as pl
 
-from dualquery.data.schema.dates import CLOCKS, read_moments
+from dualquery.data.schema.moments import CLOCKS, read_moments
 
 _DAYS = ("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%Y/%m/%d", "%d.%m.%y", "%m/%d/%y")
 _TIMES = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p")

@@ -168,7 +168,7 @@ class _Compiler:
             try:
                 self.allowed[literal] = number, column, allowed_by(literal, column)
             except BadInputError as error:
-                why = why_not(literal, column, getattr(schema, "missing_values", ()))
+                why = why_not(literal, column, schema.missing_in(column))
                 raise BadInputError(why or str(error).removeprefix("query: ")) from None
         columns = {number: column for number, column, _ in self.allowed.values()}
         self.target = -1

@@ -35,7 +35,7 @@ def why_not(literal: Literals, column: Column, missing_values: Sequence[str]) ->
     literal, column
         The literal, and the column that it names.
     missing_values
-        The texts that the schema takes as missing values.
+        The texts that the schema takes as missing values of the column.
     """
     values: tuple[str, ...]
     match literal:
@@ -101,7 +101,7 @@ def _known(column: Column, value: str) -> bool:
 
 
 def _why(column: Column, value: str, missing_values: Sequence[str], ordered: bool) -> str | None:
-    if value in missing_values:
+    if _is_missing(column, value, missing_values):
         return _missing(column, value)
     if isinstance(column, Dates):
         return _date(column, value, ordered)
@@ -110,6 +110,15 @@ def _why(column: Column, value: str, missing_values: Sequence[str], ordered: boo
     # A range may begin or end anywhere.
     other = in_another_style(value, whole=column.integer)
     return other or (None if ordered else _number(column, value))
+
+
+def _is_missing(column: Column, value: str, missing_values: Sequence[str]) -> bool:
+    import polars as pl
+
+    from dualquery.data.encode import MISSING, local_codes
+
+    cell = pl.Series([value], dtype=pl.String)
+    return bool(local_codes(column, cell, missing_values, "")[0] == MISSING)
 
 
 def _missing(column: Column, value: str) -> str:

@@ -384,7 +384,9 @@ def test_numbers_of_eights_and_nines_apart_from_all_others_are_pointed_out() -> 
 
 
 @pytest.mark.parametrize("kind", [str, float])
-def test_a_number_for_missing_values_is_one_in_all_columns(kind: type) -> None:
+def test_a_number_stands_for_missing_values_by_column(
+    kind: type,
+) -> None:
     generator = rng()
     degrees = np.round(generator.normal(10, 9, ROWS), 1)
     lost = generator.random((4, ROWS)) < 0.1
@@ -397,10 +399,13 @@ def test_a_number_for_missing_values_is_one_in_all_columns(kind: type) -> None:
     frame = pl.DataFrame(columns).with_columns(pl.col("degrees", "grade").map_elements(kind, kind))
     source = FrameSource(frame, block_rows=500)
     found = careful_draft(source).schema
-    assert found.missing_values == (("", "-999", "-999.0") if kind is str else ("", "-999"))
+    assert found.missing_values == ("",)
+    own = {column.name: column.missing_values for column in found.columns}
+    written = ("-999.0",) if kind is str else ("-999",)
+    assert own == {"degrees": written, "grade": ("-999",), "word": ("-999",), "day": ("-999",)}
     remarks = {each.name: each.remark for each in careful_draft(source).columns}
     assert ", far from all other numbers, as missing" in remarks["degrees"]
-    assert remarks["word"].endswith("; -999 as missing")  # it has no other numbers
+    assert remarks["word"].endswith("; -999 as missing in this column")  # it has no other numbers
     rows = load(frame, found).records.dense_rows(0, ROWS)
     for place, column in enumerate(found.columns):
         assert isinstance(column, Numeric | Categorical | Dates)
@@ -408,11 +413,23 @@ def test_a_number_for_missing_values_is_one_in_all_columns(kind: type) -> None:
         assert bit is not None
         missing = rows[:, found.domain.offsets[place] + bit] == 1
         np.testing.assert_array_equal(missing, lost[place])
-    # What is an ordinary number elsewhere stands for no missing value.
-    frame = frame.with_columns(pl.Series("place", np.arange(-1500, -1500 + ROWS) // 2 * 2 + 1))
-    drafted = careful_draft(FrameSource(frame, block_rows=500))
-    assert drafted.schema.missing_values == ("",)
-    assert "-999, apart from all others, may stand for" in drafted.columns[0].remark
+    # It may be an ordinary number elsewhere.
+    place = pl.Series("place", np.arange(-1500, -1500 + ROWS) // 2 * 2 + 1)
+    drafted = careful_draft(FrameSource(frame.with_columns(place), block_rows=500)).schema
+    assert drafted.columns[:4] == found.columns
+    assert drafted.columns[4].missing_values == ()
+    assert not drafted.declared
+
+
+def test_an_ordinary_number_among_very_many_is_not_missing() -> None:
+    generator = rng()
+    rows = 140_000
+    money = generator.integers(0, 900_000, rows)
+    money[money == 999] = 1000
+    money[1] = 999  # of so many numbers every second one is looked at
+    age = np.where(generator.random(rows) < 0.1, 999, generator.integers(0, 90, rows))
+    found = draft(age=age, money=money)
+    assert [each.column.missing_values for each in found.values() if each.column] == [("999",), ()]
 
 
 def test_ends_of_ordinary_columns_stand_for_no_missing_values() -> None:

@@ -11,7 +11,8 @@ import pytest
 from dualquery.data.schema.columns import Binary, Categorical, Numeric
 from dualquery.data.schema.dates import Dates
 from dualquery.data.schema.dictionaries import schema_of_dictionary
-from dualquery.data.schema.files import load_schema
+from dualquery.data.schema.files import load_schema, write_schema
+from dualquery.data.schema.table import TableSchema
 from dualquery.runtime.errors import BadInputError
 
 FIELDS = [
@@ -68,6 +69,54 @@ def test_csv_on_the_web() -> None:
     assert sex == Categorical("sex", (("f",), ("m",)), missing="category")
     assert isinstance(rate, Numeric)
     assert (rate.edges[0], rate.edges[1], rate.integer) == (0, 0.12, False)
+
+
+def test_missing_values_of_a_field_take_the_place_of_those_of_all(tmp_path: Path) -> None:
+    limits = {"minimum": 0, "maximum": 120}
+    fields = [
+        {"name": "age", "type": "integer", "constraints": limits, "missingValues": ["", "NA"]},
+        {"name": "kids", "type": "integer", "constraints": limits},
+        {
+            "name": "sex",
+            "type": "string",
+            "constraints": {"enum": ["f", "m"]},
+            "missingValues": [{"value": "", "label": "empty"}, {"value": "9", "label": "refused"}],
+        },
+    ]
+    path = tmp_path / "schema.json"
+    path.write_text(json.dumps({"fields": fields, "missingValues": ["", "NA", "99", "99"]}))
+    schema = load_schema(path)
+    assert isinstance(schema, TableSchema)
+    assert schema.missing_values == ("",)
+    assert [column.missing_values for column in schema.columns] == [("NA",), ("NA", "99"), ("9",)]
+    write_schema(schema, tmp_path / "own.json")
+    assert load_schema(tmp_path / "own.json").columns == schema.columns  # type: ignore[union-attr]
+    fields[2]["missingValues"] = ["f"]
+    with pytest.raises(BadInputError, match=r"column 'sex': 'f' is declared as a value and also"):
+        schema_of_dictionary({"fields": fields})
+    with pytest.raises(BadInputError, match=r"missing values are 9; a list of texts is expected"):
+        schema_of_dictionary({"fields": fields, "missingValues": 9})
+
+
+def test_null_of_a_column_on_the_web_takes_the_place_of_the_table_s() -> None:
+    kind = {"base": "string", "format": "a|b"}
+    columns = [
+        {"name": "x", "datatype": kind},
+        {"name": "y", "datatype": kind, "null": "-"},
+        {"name": "z", "datatype": kind, "null": ["-", ""]},
+    ]
+    for null, everywhere, own in (
+        ({}, (), [("",), ("-",), ("-", "")]),
+        ({"null": ["-", "?"]}, ("-",), [("?",), (), ("",)]),
+    ):
+        for document in (
+            {"tableSchema": {"columns": columns, **null}},
+            {"tableSchema": {"columns": columns}, **null},
+        ):
+            schema = schema_of_dictionary(document)
+            assert schema is not None
+            assert schema.missing_values == everywhere
+            assert [column.missing_values for column in schema.columns] == own
 
 
 def test_a_domain_file() -> None:

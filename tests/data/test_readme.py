@@ -40,8 +40,13 @@ def test_the_examples_load(tmp_path: Path) -> None:
         path.write_text(example, encoding="utf-8")
         loaded.append(load_schema(path))
     items = ItemSchema(np.array([*range(1000), 2000]), name="s.json", outside="drop", declared=True)
-    *plain, ruled = loaded
+    *plain, own, ruled = loaded
     assert plain == [SURVEY, SURVEY, items]
+    assert isinstance(own, TableSchema)
+    assert [own.missing_in(column) for column in own.columns] == [
+        ("", "n/a"),
+        ("", "n/a", "98", "99"),
+    ]
     assert [rule_text(rule) for rule in ruled.rules] == [
         "age < 15 => marital = never",
         "not (pregnant & sex=Male)",

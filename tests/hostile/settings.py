@@ -51,6 +51,7 @@ missing_values = ["", "n/a"]
 name = "age"
 kind = "numeric"
 edges = [0, 18, 30.5]
+missing_values = [99, "k.A."]
 [[columns]]
 name = "member"
 kind = "binary"

@@ -1,6 +1,9 @@
-"""What every kind of column asks of its own description."""
+"""What every kind of column asks of its own description, and how it is written."""
 
 from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
 
 from dualquery.runtime.errors import BadInputError
 
@@ -36,3 +39,11 @@ def check_group(column: str, bits: int, what: str) -> None:
             f"schema, column {column!r}: {bits} {what}{'' if bits == 1 else 's'} declared; a group "
             "needs at least two bits, so declare another or leave the column out"
         )
+
+
+def entries(column: Any, kind: str) -> dict[str, object]:
+    """Return a column's entries in a schema file; of its own missing values only if it has some."""
+    fields = asdict(column)
+    own = fields.pop("missing_values")
+    listed = {"missing_values": list(own)} if own else {}
+    return {"name": column.name, "kind": kind, **fields, **listed}

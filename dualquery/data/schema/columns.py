@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Literal, TypeAlias
 
@@ -23,11 +23,15 @@ from dualquery.data.schema.checks import (
     check_choice,
     check_group,
     check_name,
+    entries,
 )
 from dualquery.data.schema.dates import Dates
+from dualquery.data.schema.numbers import number_text, rounded_text
 from dualquery.data.schema.within import (
+    REDRAWS,
     Rule,
     Within,
+    another,
     drawn,
     mean_of,
     rules_of,
@@ -37,9 +41,6 @@ from dualquery.data.schema.within import (
 from dualquery.runtime.errors import BadInputError
 
 MOST_DECIMALS = 6
-
-_REDRAWS = 20
-"""Times that a number which stands for a missing value is drawn anew."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,8 @@ class Binary:
         Name of the column in the user's table.
     zero, one
         The texts of the values that leave the bit at 0 and set it to 1.
+    missing_values
+        Texts that stand for a missing value in this column, besides those of all columns.
 
     Raises
     ------
@@ -62,6 +65,7 @@ class Binary:
     name: str
     zero: str = "0"
     one: str = "1"
+    missing_values: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         check_name(self.name)
@@ -88,7 +92,7 @@ class Binary:
 
     def to_dict(self) -> dict[str, object]:
         """Return the column as JSON-able values."""
-        return {"name": self.name, "kind": "binary", **asdict(self)}
+        return entries(self, "binary")
 
 
 @dataclass(frozen=True)
@@ -107,6 +111,8 @@ class Categorical:
         What a missing value does: it is an error, or a category of its own.
     outside
         What a value that is not in ``values`` does: it is an error, or falls in "(other)".
+    missing_values
+        Texts that stand for a missing value in this column, besides those of all columns.
 
     Raises
     ------
@@ -118,6 +124,7 @@ class Categorical:
     values: tuple[tuple[str, ...], ...]
     missing: Literal["error", "category"] = "error"
     outside: Literal["error", "other"] = "error"
+    missing_values: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         check_name(self.name)
@@ -168,7 +175,7 @@ class Categorical:
     def to_dict(self) -> dict[str, object]:
         """Return the column as JSON-able values."""
         values = [texts[0] if len(texts) == 1 else list(texts) for texts in self.values]
-        return {"name": self.name, "kind": "categorical", **asdict(self), "values": values}
+        return {**entries(self, "categorical"), "values": values}
 
 
 @dataclass(frozen=True)
@@ -200,6 +207,8 @@ class Numeric:
     decimals
         How many decimals the numbers have that records draw, 1 to 6; None for as many as their
         bucket is wide. What a table's numbers may be does not depend on it.
+    missing_values
+        Texts that stand for a missing value in this column, besides those of all columns.
 
     Raises
     ------
@@ -216,6 +225,7 @@ class Numeric:
     unparsable: Literal["error", "missing"] = "error"
     within: Within = "uniform"
     decimals: int | None = None
+    missing_values: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         check_name(self.name)
@@ -231,7 +241,7 @@ class Numeric:
             if not (math.isfinite(low) and math.isfinite(high) and low < high):
                 raise BadInputError(
                     f"schema, column {self.name!r}: the edges must be finite and increase, but "
-                    f"{_number(high)} follows {_number(low)}"
+                    f"{number_text(high)} follows {number_text(low)}"
                     + (f"; {NO_OPEN_END}" if math.isinf(low) or math.isinf(high) else "")
                 )
         check_group(self.name, self.bits, "bucket")
@@ -244,8 +254,9 @@ class Numeric:
             for low, (first, last) in zip(self.edges, self._whole_ranges, strict=False):
                 if first > last:
                     raise BadInputError(
-                        f"schema, column {self.name!r}: the bucket that starts at {_number(low)} "
-                        "holds no whole number; merge it with a neighbour or set integer to false"
+                        f"schema, column {self.name!r}: the bucket that starts at "
+                        f"{number_text(low)} holds no whole number; merge it with a neighbour or "
+                        "set integer to false"
                     )
         if self.decimals is not None:
             self._check_decimals(self.decimals)
@@ -267,7 +278,7 @@ class Numeric:
             nearest = shortened(np.array(ends[:1]), ends, decimals)
             if np.round(nearest, decimals) != nearest:
                 raise BadInputError(
-                    f"{where} is {decimals}, but the bucket that starts at {_number(ends[0])} "
+                    f"{where} is {decimals}, but the bucket that starts at {number_text(ends[0])} "
                     "holds no such number; declare more of them, or merge it with a neighbour"
                 )
 
@@ -295,9 +306,9 @@ class Numeric:
     @cached_property
     def edge_texts(self) -> tuple[str, ...]:
         """Each edge as labels show it: rounded to six digits if all of them then still differ."""
-        texts = tuple(map(_rounded, self.edges))
+        texts = tuple(map(rounded_text, self.edges))
         if self.integer or len(set(texts)) < len(texts):
-            return tuple(map(_number, self.edges))
+            return tuple(map(number_text, self.edges))
         return texts
 
     @cached_property
@@ -360,34 +371,26 @@ class Numeric:
             rule, ends = self.rules[bucket], self.bounds[bucket]
             draw = partial(drawn, rule, ends, self.integer, decimals=self.decimals)
             values[places] = draw(len(places), generator)
-            for _ in range(_REDRAWS if len(avoided) else 0):
+            for _ in range(REDRAWS if len(avoided) else 0):
                 wrong = places[np.isin(values[places], avoided)]
                 values[wrong] = draw(len(wrong), generator)
+            if len(avoided):
+                wrong = places[np.isin(values[places], avoided)]
+                values[wrong] = another(ends, self.integer, avoided)
         return values.astype(np.int64) if self.integer else values
 
     def to_dict(self) -> dict[str, object]:
         """Return the column as JSON-able values."""
-        fields = asdict(self)
+        fields = entries(self, "numeric")
         fields["edges"] = [int(edge) if edge.is_integer() else edge for edge in self.edges]
         if self.decimals is None:
             del fields["decimals"]
-        return {"name": self.name, "kind": "numeric", **fields}
+        return fields
 
 
 Column: TypeAlias = Binary | Categorical | Numeric | Dates
 
 
-def _rounded(edge: float) -> str:
-    """Return an edge with six digits, without an exponent where these say all of it."""
-    text = f"{edge:.6g}"
-    return _number(edge) if float(text) == edge else text
-
-
 def _extra_labels(column: Categorical | Numeric) -> tuple[str, ...]:
     other = (OTHER_LABEL,) if column.outside == "other" else ()
     return (*other, MISSING_LABEL) if column.missing == "category" else other
-
-
-def _number(value: float) -> str:
-    """Return the shortest text that gives the number back, whole numbers without a point."""
-    return str(int(value)) if value.is_integer() and abs(value) < 1e16 else repr(value)

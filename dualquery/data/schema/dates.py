@@ -5,15 +5,24 @@ from __future__ import annotations
 import calendar
 import datetime
 import re
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.data.schema.checks import MISSING_LABEL, check_choice, check_group, check_name
+from dualquery.data.schema.checks import (
+    MISSING_LABEL,
+    check_choice,
+    check_group,
+    check_name,
+    entries,
+)
+from dualquery.data.schema.moments import ISO, read_moments
 from dualquery.data.schema.periods import MONTHS_OF_PERIOD, days_of_period
+from dualquery.data.schema.within import REDRAWS, another
 from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
@@ -25,17 +34,8 @@ Period: TypeAlias = Literal["decade", "year", "quarter", "month", "day"]
 Cycle: TypeAlias = Literal["month of year", "day of week", "hour of day"]
 """A bucket of the calendar that comes again."""
 
-_ISO = (
-    "%Y-%m-%d",
-    *(f"%Y-%m-%d{t}%H:%M{seconds}" for t in ("T", " ") for seconds in ("", ":%S%.f", ":%S%.fZ")),
-)
-"""ISO 8601, as texts are read where a schema names no format."""
-
 _TIME = re.compile(r"[\sT,]*%[HIRT].*")
 """The time behind the date of a format."""
-
-CLOCKS = ("%H:%M", "%H:%M:%S")
-"""Formats of times without a date: hours of the day."""
 
 BEYOND = -1
 """The code of a date before the first or after the last bucket."""
@@ -86,6 +86,8 @@ class Dates:
         nearest bucket.
     unparsable
         What a text that is no such date does: it is an error, or counts as missing.
+    missing_values
+        Texts that stand for a missing value in this column, besides those of all columns.
 
     Raises
     ------
@@ -101,6 +103,7 @@ class Dates:
     missing: Literal["error", "category"] = "error"
     outside: Literal["error", "clip"] = "error"
     unparsable: Literal["error", "missing"] = "error"
+    missing_values: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         check_name(self.name)
@@ -222,7 +225,12 @@ class Dates:
         )
         return begins, ends
 
-    def draw(self, buckets: NDArray[np.int64], generator: np.random.Generator) -> pl.Series:
+    def draw(
+        self,
+        buckets: NDArray[np.int64],
+        generator: np.random.Generator,
+        avoided: Sequence[float] = (),
+    ) -> pl.Series:
         """Return a value of each bucket: a day of a period, each as likely; the name in a cycle.
 
         Parameters
@@ -231,13 +239,20 @@ class Dates:
             int64, shape ``(r,)``: numbers of buckets.
         generator
             Source of randomness (public).
+        avoided
+            Days that stand for a missing value, counted from 1970, which are not drawn.
         """
         import polars as pl
 
         if self.by in CYCLES:
             return pl.Series(self.name, CYCLES[self.by]).gather(buckets)
-        begins, ends = self.bounds
-        days = generator.integers(begins[buckets], ends[buckets], endpoint=True)
+        low, high = (ends[buckets] for ends in self.bounds)
+        days = generator.integers(low, high, endpoint=True)
+        for _ in range(REDRAWS if len(avoided) else 0):
+            wrong = np.flatnonzero(np.isin(days, avoided))
+            days[wrong] = generator.integers(low[wrong], high[wrong], endpoint=True)
+        for place in np.flatnonzero(np.isin(days, avoided)).tolist():
+            days[place] = another((float(low[place]), float(high[place])), True, avoided)
         return pl.Series(self.name, days.astype(np.int32)).cast(pl.Date)
 
     def written(self, dates: pl.Series) -> pl.Series:
@@ -272,6 +287,33 @@ class Dates:
             codes = np.where(named >= 0, named, codes)
         return codes
 
+    def are_among(self, values: pl.Series, texts: Sequence[str]) -> NDArray[np.bool_]:
+        """Return which values are a date or time that one of some texts is."""
+        import polars as pl
+
+        meant = self._meant(texts)
+        if meant.is_empty():
+            return np.zeros(len(values), bool)
+        moments = self._moments(values).cast(pl.Datetime("us"))
+        return moments.is_in(meant.to_list()).fill_null(False).to_numpy()
+
+    def days_among(self, texts: Sequence[str]) -> list[float]:
+        """Return the days, counted from 1970, that some texts are."""
+        import polars as pl
+
+        meant = self._meant(texts)
+        days = meant.cast(pl.Date)
+        whole = days.filter(days.cast(pl.Datetime("us")) == meant)
+        return whole.to_physical().cast(pl.Float64).to_list()
+
+    def _meant(self, texts: Sequence[str]) -> pl.Series:
+        """Return the times that texts are: as the table writes them, or by ISO 8601."""
+        import polars as pl
+
+        given = pl.Series(texts, dtype=pl.String).str.strip_chars()
+        found = read_moments(given, self.format)
+        return found.fill_null(read_moments(given, None)).drop_nulls()
+
     def places_of_text(self, text: str) -> tuple[int, int] | None:
         """Return the places of the first and the last bucket that a text in a query means.
 
@@ -304,7 +346,7 @@ class Dates:
     def texts_of_dates(self) -> tuple[str, ...]:
         """How a question may write a day: as the table does, without a time, or by ISO 8601."""
         day = _TIME.sub("", self.format or "")
-        return tuple(dict.fromkeys(filter(None, (day, _ISO[0]))))
+        return tuple(dict.fromkeys(filter(None, (day, ISO[0]))))
 
     def says_day(self, text: str) -> bool:
         """Return whether a text of a question is a day, without a time."""
@@ -350,32 +392,4 @@ class Dates:
 
     def to_dict(self) -> dict[str, object]:
         """Return the column as JSON-able values."""
-        given = {key: value for key, value in asdict(self).items() if value is not None}
-        return {"name": self.name, "kind": "date", **given}
-
-
-def read_moments(texts: pl.Series, pattern: str | None) -> pl.Series:
-    """Return texts as times without a zone, null where they are not written so.
-
-    Parameters
-    ----------
-    texts
-        String.
-    pattern
-        Signs of ``strftime``; None for ISO 8601.
-    """
-    import polars as pl
-
-    if pattern is None:
-        read = pl.Series([None], dtype=pl.Datetime("us")).new_from_index(0, len(texts))
-        for iso in _ISO:
-            read = read.fill_null(read_moments(texts, iso))
-        return read
-    if pattern in CLOCKS:
-        times = texts.str.to_time(pattern, strict=False)
-        return (times.to_physical() // 1000).cast(pl.Datetime("us"))
-    if "%Y" in pattern:  # which would take 22 for a year of the first century
-        texts = texts.set(~texts.str.contains(r"\d{4}"), None)
-    if any(sign in pattern for sign in ("%H", "%I", "%T", "%R", "%c")):
-        return texts.str.to_datetime(pattern, strict=False, time_unit="us")
-    return texts.str.to_date(pattern, strict=False).cast(pl.Datetime("us"))
+        return {key: entry for key, entry in entries(self, "date").items() if entry is not None}

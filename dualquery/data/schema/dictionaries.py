@@ -35,35 +35,37 @@ def schema_of_dictionary(document: Mapping[str, Any]) -> TableSchema | None:
     BadInputError
         If it says too little of a column, or something that cannot be.
     """
-    fields, missing_values = _fields(document)
+    fields = _fields(document)
     if fields is None:
         return None
     if not fields:
         raise BadInputError("the data dictionary names no column")
+    first, *others = (field.missing for field in fields)
+    everywhere = tuple(text for text in first if all(text in other for other in others))
     return TableSchema(
-        tuple(field.column() for field in fields), declared=False, missing_values=missing_values
+        tuple(field.column(everywhere) for field in fields),
+        declared=False,
+        missing_values=everywhere,
     )
 
 
-def _fields(document: Mapping[str, Any]) -> tuple[list[Field] | None, tuple[str, ...]]:
-    """Return the fields of a dictionary of a kind that is known, and its missing values."""
+def _fields(document: Mapping[str, Any]) -> list[Field] | None:
+    """Return the fields of a dictionary of a kind that is known."""
     nested = document.get("tableSchema", document.get("schema"))
     inner = nested if isinstance(nested, Mapping) else document
     if (fields := _mappings(inner.get("fields"))) is not None:
-        listed = inner.get("missingValues", [""])
-        texts = tuple(map(str, listed)) if isinstance(listed, list) else ("",)
-        return list(_frictionless(fields)), texts
+        return list(_frictionless(fields, inner.get("missingValues")))
     columns = _mappings(inner.get("columns"))
     if columns and any("datatype" in each or "titles" in each for each in columns):
-        return list(_csvw(columns)), ("",)
+        return list(_csvw(columns, inner.get("null", document.get("null"))))
     if (attributes := _dpsynth_attributes(document)) is not None:
-        return list(_dpsynth(attributes)), ("",)
+        return list(_dpsynth(attributes))
     if (table := _smartnoise_table(document)) is not None:
-        return list(_smartnoise(table)), ("",)
+        return list(_smartnoise(table))
     counts = (isinstance(size, int) and not isinstance(size, bool) for size in document.values())
     if document and not _OWN_KEYS & document.keys() and all(counts):
-        return list(_domain(document)), ("",)
-    return None, ("",)
+        return list(_domain(document))
+    return None
 
 
 def _mappings(found: object) -> list[Mapping[str, Any]] | None:
@@ -73,8 +75,11 @@ def _mappings(found: object) -> list[Mapping[str, Any]] | None:
     return None
 
 
-def _frictionless(fields: Sequence[Mapping[str, Any]]) -> Iterator[Field]:
-    """Read Frictionless Table Schema: ``name``, ``type``, ``constraints``."""
+def _frictionless(fields: Sequence[Mapping[str, Any]], missing: object) -> Iterator[Field]:
+    """Read Frictionless Table Schema: ``name``, ``type``, ``constraints``, ``missingValues``.
+
+    A field's own missing values take the place of those of all fields.
+    """
     for field in fields:
         limits = field.get("constraints")
         limits = limits if isinstance(limits, Mapping) else {}
@@ -85,11 +90,15 @@ def _frictionless(fields: Sequence[Mapping[str, Any]]) -> Iterator[Field]:
             limits.get("minimum"),
             limits.get("maximum"),
             limits.get("required") is True,
+            missing=_missing(field.get("missingValues", missing)),
         )
 
 
-def _csvw(columns: Sequence[Mapping[str, Any]]) -> Iterator[Field]:
-    """Read CSV on the Web: ``name`` or ``titles``, ``datatype``, ``required``."""
+def _csvw(columns: Sequence[Mapping[str, Any]], null: object) -> Iterator[Field]:
+    """Read CSV on the Web: ``name`` or ``titles``, ``datatype``, ``required``, ``null``.
+
+    A column's own ``null`` takes the place of that of the table.
+    """
     for column in columns:
         kind = column.get("datatype", "string")
         limits = kind if isinstance(kind, Mapping) else {"base": kind}
@@ -105,6 +114,7 @@ def _csvw(columns: Sequence[Mapping[str, Any]]) -> Iterator[Field]:
             limits.get("minimum", limits.get("minInclusive")),
             limits.get("maximum", limits.get("maxInclusive")),
             column.get("required") is True,
+            missing=_missing(column.get("null", null)),
         )
 
 
@@ -214,6 +224,16 @@ def _name(field: Mapping[str, Any]) -> str:
     if not isinstance(name, str) or not name:
         raise BadInputError(f"a column of the data dictionary has no name: {dict(field)!r}")
     return name
+
+
+def _missing(listed: object) -> tuple[str, ...]:
+    """Return the texts that stand for missing values: one or a list, the empty text if unsaid."""
+    if listed is None:
+        return ("",)
+    found = _texts([listed] if isinstance(listed, str) else listed)
+    if found is None:
+        raise BadInputError(f"missing values are {listed!r}; a list of texts is expected")
+    return tuple(dict.fromkeys(found))
 
 
 def _texts(values: object) -> tuple[str, ...] | None:

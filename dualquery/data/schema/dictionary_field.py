@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import datetime
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dualquery.data.buckets import BUCKETS, tidy_edges
@@ -32,6 +33,8 @@ class Field:
         Whether no value may be missing.
     clip
         Whether a number beyond the range counts as the nearest within, and a text as missing.
+    missing
+        All texts that stand for a missing value in it.
     """
 
     name: str
@@ -41,15 +44,20 @@ class Field:
     high: Any
     required: bool
     clip: bool = False
+    missing: tuple[str, ...] = ("",)
 
-    def column(self) -> Column:
-        """Return the column that a schema can keep.
+    def column(self, everywhere: Sequence[str]) -> Column:
+        """Return the column that a schema can keep, which says what is missing ``everywhere``.
 
         Raises
         ------
         BadInputError
             If the dictionary says too little: neither values nor a range.
         """
+        own = tuple(text for text in self.missing if text not in everywhere)
+        return replace(self._column(), missing_values=own)
+
+    def _column(self) -> Column:
         missing = "error" if self.required else "category"
         if self.values is not None:
             categories = tuple((value,) for value in self.values)

@@ -13,6 +13,7 @@ from dualquery.data.opening import FilePath, is_file
 from dualquery.data.schema.column_choice import select_items
 from dualquery.data.schema.dictionaries import schema_of_dictionary
 from dualquery.data.schema.items import ItemSchema
+from dualquery.data.schema.missing import missing_texts
 from dualquery.data.schema.protocol import FORMAT_NAME, SCHEMA_VERSION, Schema
 from dualquery.data.schema.reading import column_from_dict
 from dualquery.data.schema.rules import rules_from, with_mappings
@@ -156,10 +157,7 @@ def schema_from_dict(fields: Mapping[str, object]) -> TableSchema | ItemSchema:
             max_ones_per_row=most,  # type: ignore[arg-type]  # checked by the class
             names=None if names is None else tuple(map(str, names)),
         )
-    absent = _typed(fields, "missing_values", list, [""])
-    for text in absent:
-        if isinstance(text, bool) or not isinstance(text, str | int | float):
-            raise BadInputError(f"schema: missing_values holds {text!r}, which is not a text")
+    absent = missing_texts("schema", fields.get("missing_values", [""]))
     columns = _typed(fields, "columns", list, None)
     if not all(isinstance(column, dict) for column in columns):
         raise BadInputError("schema: every column must be a table of keys and values")
@@ -168,7 +166,7 @@ def schema_from_dict(fields: Mapping[str, object]) -> TableSchema | ItemSchema:
         name=name,
         declared=declared,
         drop_incomplete=_typed(fields, "drop_incomplete", bool, False),
-        missing_values=tuple(map(str, absent)),
+        missing_values=absent,
         max_ones_per_row=most,  # type: ignore[arg-type]  # checked by the class
         rules=rules_from(fields.get("rules", [])),
     )

@@ -138,6 +138,10 @@ class ItemSchema:
         named = self._bit_of_name.get(name)
         return int(self._bits(_item(name))[0]) if named is None else named, Binary(name)
 
+    def missing_in(self, column: Column) -> tuple[str, ...]:  # noqa: ARG002
+        """Return no texts: an item that is not listed is absent (see `Schema.missing_in`)."""
+        return ()
+
     def select(self, choice: ColumnChoice) -> NDArray[np.int64]:
         """Return the bits of the selected items: int64, increasing."""
         return self._bits(select_items(choice))

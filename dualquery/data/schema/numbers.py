@@ -69,3 +69,14 @@ def in_another_style(text: str, *, whole: bool) -> str | None:
     if plain.count(".") > 1:
         return f"{plain} has signs between thousands; write {joined}"
     return f"{plain} may be {joined} or {float(plain):g}; write the one that you mean"
+
+
+def number_text(value: float) -> str:
+    """Return the shortest text that gives the number back, whole numbers without a point."""
+    return str(int(value)) if value.is_integer() and abs(value) < 1e16 else repr(value)
+
+
+def rounded_text(edge: float) -> str:
+    """Return an edge with six digits, without an exponent where these say all of it."""
+    text = f"{edge:.6g}"
+    return number_text(edge) if float(text) == edge else text

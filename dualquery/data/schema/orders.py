@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from dualquery.data.schema.columns import Binary, Categorical, Column, Numeric
 from dualquery.data.schema.dates import CYCLES, Dates
 from dualquery.data.schema.rules import Rule, unquoted
-from dualquery.data.schema.within import shortened
+from dualquery.data.schema.within import another, shortened
 from dualquery.runtime.errors import BadInputError
 
 Float64: TypeAlias = NDArray[np.float64]
@@ -141,6 +141,7 @@ class Orders:
         values: dict[int, Float64],
         draw: Callable[[int, NDArray[np.int64]], Float64],
         generator: np.random.Generator,
+        avoided: Sequence[Sequence[float]],
     ) -> None:
         """Draw values anew, in place, where they break an order: by their law, given the orders.
 
@@ -154,6 +155,8 @@ class Orders:
             Draws numbers of a column anew, for some records.
         generator
             Public.
+        avoided
+            For each column of the schema, the numbers that stand for a missing value.
         """
         rows = self._broken(values, np.arange(codes.shape[1]))
         for _ in range(_REDRAWS):
@@ -163,7 +166,7 @@ class Orders:
                 values[place][rows] = draw(place, rows)
             rows = self._broken(values, rows)
         if len(rows):
-            self._settle(codes, values, rows, generator)
+            self._settle(codes, values, rows, generator, avoided)
 
     def _broken(self, values: dict[int, Float64], rows: NDArray[np.int64]) -> NDArray[np.int64]:
         broken = np.zeros(len(rows), bool)
@@ -178,6 +181,7 @@ class Orders:
         values: dict[int, Float64],
         rows: NDArray[np.int64],
         generator: np.random.Generator,
+        avoided: Sequence[Sequence[float]],
     ) -> None:
         """Draw values that keep the orders, one column after the other."""
         most: dict[int, Float64] = {}
@@ -197,7 +201,10 @@ class Orders:
             for row, low, high in zip(rows.tolist(), bottom, most[place], strict=True):
                 if not math.isnan(values[place][row]):
                     value = int(codes[place, row])
-                    values[place][row] = self._between(place, value, low, high, generator)
+                    found = self._between(place, value, low, high, generator)
+                    if found in avoided[place]:
+                        found = another((low, high), known.whole, avoided[place])
+                    values[place][row] = found
 
     def _stepped(self, place: int, values: Float64, strict: bool, sign: int) -> Float64:
         if not strict:

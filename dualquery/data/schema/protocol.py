@@ -85,6 +85,13 @@ class Schema(Protocol):
         """
         ...
 
+    def missing_in(self, column: Column) -> Sequence[str]:
+        """Return the texts that stand for a missing value in one of its columns.
+
+        Null and NaN are missing in all of them. `dualquery.data.encode.local_codes` compares.
+        """
+        ...
+
     def select(self, choice: ColumnChoice) -> NDArray[np.int64]:
         """Return which columns of `domain` a ``--columns`` text means: int64, increasing."""
         ...

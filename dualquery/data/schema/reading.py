@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from dualquery.data.schema.checks import NO_OPEN_END
 from dualquery.data.schema.columns import Binary, Categorical, Column, Numeric
 from dualquery.data.schema.dates import Dates
+from dualquery.data.schema.missing import missing_texts
 from dualquery.runtime.errors import BadInputError, suggest
 
 
@@ -31,15 +33,26 @@ def column_from_dict(fields: Mapping[str, object]) -> Column:
             f"schema, column {name!r}: kind is {kind!r}; it must be one of {', '.join(_KINDS)}"
         ) from None
     for key in fields:
-        if key not in ("name", "kind", *keys):
+        if key not in ("name", "kind", "missing_values", *keys):
             raise BadInputError(
-                f"schema, column {name!r}: unknown key {key!r}; {suggest(key, list(keys))}"
+                f"schema, column {name!r}: unknown key {key!r}; "
+                f"{suggest(key, [*keys, 'missing_values'])}"
             )
-    return build(name, fields)
+    column = build(name, fields)
+    if "missing_values" not in fields:
+        return column
+    own = missing_texts(f"schema, column {name!r}", fields["missing_values"])
+    if not own:
+        raise BadInputError(
+            f"schema, column {name!r}: missing_values is empty; what it lists counts besides the "
+            "table's missing_values, so leave it out"
+        )
+    return replace(column, missing_values=own)
 
 
 def _binary(name: str, fields: Mapping[str, object]) -> Binary:
-    texts = {key: _text(name, key, value) for key, value in _given(fields, "zero", "one").items()}
+    given = _given(fields, "zero", "one").items()
+    texts: dict[str, Any] = {key: _text(name, key, value) for key, value in given}
     return Binary(name, **texts)
 
 

@@ -17,8 +17,8 @@ from dualquery.data.schema.checks import OTHER_LABEL
 from dualquery.data.schema.column_choice import ColumnChoice, select_columns
 from dualquery.data.schema.columns import Binary, Column, Numeric
 from dualquery.data.schema.dates import Dates
+from dualquery.data.schema.missing import avoided_by, check_missing_values
 from dualquery.data.schema.named_bits import find_bit
-from dualquery.data.schema.numbers import numbers_among
 from dualquery.data.schema.orders import Orders
 from dualquery.data.schema.protocol import check_max_ones, check_shape, header, max_ones_entry
 from dualquery.data.schema.rules import Rule, rules_entry
@@ -53,8 +53,9 @@ class TableSchema:
         Whether rows that lack a value in one of these columns are left out before anything else.
         It is a public filter: neighbouring tables are defined after it.
     missing_values
-        Texts that stand for a missing value in every column, besides null and NaN. Columns of
-        buckets compare numbers among them by value: ``-999`` and ``-999,0`` are one.
+        Texts that stand for a missing value in every column, besides null and NaN; a column may
+        add its own (`missing_in`). Columns of buckets compare numbers and dates among them by
+        value: ``-999`` and ``-999,0`` are one.
     max_ones_per_row
         Rows with more 1s than this are cut to this many (`dualquery.data.truncation`); None for no
         cut. It needs binary columns only.
@@ -69,9 +70,9 @@ class TableSchema:
     Raises
     ------
     BadInputError
-        If a name occurs twice, there is no column, a declared value is also in
-        ``missing_values``, a column keeps missing values that ``drop_incomplete`` leaves out, or
-        rows of one-hot columns are to be cut.
+        If a name occurs twice, there is no column, a declared value stands for a missing one too,
+        a column lists a missing value that all columns have, a column keeps missing values that
+        ``drop_incomplete`` leaves out, or rows of one-hot columns are to be cut.
     """
 
     columns: tuple[Column, ...]
@@ -101,11 +102,7 @@ class TableSchema:
                     f"{where}: missing is a category, but drop_incomplete leaves such rows out; "
                     "choose one of the two"
                 )
-            for marker in set(self.missing_values) & set(getattr(column, "codes", ())):
-                raise BadInputError(
-                    f"{where}: {marker!r} is declared as a value and also stands for a missing "
-                    "value; drop one of the two"
-                )
+            check_missing_values(where, column, self.missing_values)
             if self.max_ones_per_row is not None and not isinstance(column, Binary):
                 raise BadInputError(
                     f"{where}: a row always has one of its {column.bits} values, so rows cannot be "
@@ -179,6 +176,10 @@ class TableSchema:
     def _numbers(self) -> dict[str, int]:
         return {name: number for number, name in enumerate(self.column_names)}
 
+    def missing_in(self, column: Column) -> tuple[str, ...]:
+        """Return the texts that stand for a missing value in a column (see `Schema.missing_in`)."""
+        return (*self.missing_values, *column.missing_values)
+
     def select(self, choice: ColumnChoice) -> NDArray[np.int64]:
         """Return the numbers of the selected columns: int64, increasing."""
         return np.array(select_columns(choice, self.column_names), np.int64)
@@ -216,12 +217,11 @@ class TableSchema:
         check_shape(records, self.domain.bits)
         codes = self._codes(records)
         drawing = np.random.default_rng(0) if generator is None else generator
-        avoided = numbers_among(self.missing_values)
         decoded = [
-            _decode_column(column, of_column, drawing, avoided)
+            self._decode(column, of_column, drawing)
             for column, of_column in zip(self.columns, codes, strict=True)
         ]
-        for place, numbers in self._in_order(codes, decoded, drawing, avoided).items():
+        for place, numbers in self._in_order(codes, decoded, drawing).items():
             decoded[place] = numbers
         return pl.DataFrame(
             [
@@ -235,7 +235,6 @@ class TableSchema:
         codes: NDArray[np.int32],
         decoded: Sequence[pl.Series],
         generator: np.random.Generator,
-        avoided: Sequence[float],
     ) -> dict[int, pl.Series]:
         """Return the columns of numbers and dates in orders, drawn so that these hold."""
         import polars as pl
@@ -251,16 +250,42 @@ class TableSchema:
         def draw(place: int, rows: NDArray[np.int64]) -> NDArray[np.float64]:
             if place not in drawn:
                 return np.asarray(values[place][rows])
-            again = _decode_column(drawn[place], codes[place, rows], generator, avoided)
-            return _numbers_of(again)
+            return _numbers_of(self._decode(drawn[place], codes[place, rows], generator))
 
-        self.orders.keep(codes, values, draw, generator)
+        avoided = [avoided_by(column, self.missing_in(column)) for column in self.columns]
+        self.orders.keep(codes, values, draw, generator, avoided)
         return {
             place: pl.Series(column.name, values[place], nan_to_null=True)
             .cast(decoded[place].to_physical().dtype)
             .cast(decoded[place].dtype)
             for place, column in drawn.items()
         }
+
+    def _decode(
+        self, column: Column, codes: NDArray[np.int32], generator: np.random.Generator
+    ) -> pl.Series:
+        """Return values of a column's local bits; none that stands for a missing value."""
+        import polars as pl
+
+        avoided = avoided_by(column, self.missing_in(column))
+        if isinstance(column, Binary):
+            named = _named(column.name, [column.zero, column.one], avoided)
+            if (column.zero, column.one) == ("0", "1") and named.dtype == pl.Int64:
+                named = named.cast(pl.UInt8)
+            return named.gather(codes)
+        if isinstance(column, Numeric | Dates):
+            missing = np.flatnonzero(codes == column.buckets)
+            # What is missing is drawn like the first bucket, and then left out.
+            buckets = np.where(codes == column.buckets, 0, codes).astype(np.int64)
+            drawn = pl.Series(column.name, column.draw(buckets, generator, avoided))
+            return drawn.scatter(missing, None) if len(missing) else drawn
+        names = [texts[0] for texts in column.values]
+        if column.other_bit is not None:
+            names.append(OTHER_LABEL)
+        values = _named(column.name, names, avoided)
+        if column.missing_bit is not None:
+            values.append(pl.Series(column.name, [None], dtype=values.dtype))
+        return values.gather(codes)
 
     def _codes(self, records: NDArray[np.uint8]) -> NDArray[np.int32]:
         """Return the local bit of each column, of a binary one its value: ``(columns, r)``."""
@@ -306,37 +331,6 @@ def _shown(labels: Sequence[str]) -> str:
 
 def _label(column: Column, text: str) -> str:
     return f"{column.name}={text}" if text else column.name
-
-
-def _decode_column(
-    column: Column,
-    codes: NDArray[np.int32],
-    generator: np.random.Generator,
-    avoided: Sequence[float],
-) -> pl.Series:
-    """Return the values of a column's local bits; ``avoided`` are not to be drawn."""
-    import polars as pl
-
-    if isinstance(column, Binary):
-        if (column.zero, column.one) == ("0", "1"):
-            return pl.Series(column.name, codes.astype(np.uint8))
-        return _named(column.name, [column.zero, column.one], avoided).gather(codes)
-    if isinstance(column, Numeric | Dates):
-        missing = np.flatnonzero(codes == column.buckets)
-        # What is missing is drawn like the first bucket, and then left out.
-        buckets = np.where(codes == column.buckets, 0, codes).astype(np.int64)
-        if isinstance(column, Dates):
-            drawn = column.draw(buckets, generator)
-        else:
-            drawn = pl.Series(column.name, column.draw(buckets, generator, avoided))
-        return drawn.scatter(missing, None) if len(missing) else drawn
-    names = [texts[0] for texts in column.values]
-    if column.other_bit is not None:
-        names.append(OTHER_LABEL)
-    values = _named(column.name, names, avoided)
-    if column.missing_bit is not None:
-        values.append(pl.Series(column.name, [None], dtype=values.dtype))
-    return values.gather(codes)
 
 
 def _numbers_of(values: pl.Series) -> NDArray[np.float64]:

@@ -27,6 +27,9 @@ SLOPED = "sloped"
 
 SPREADS = ("uniform", SLOPED, "log-uniform")
 
+REDRAWS = 20
+"""Times that a value which stands for a missing one is drawn anew."""
+
 Bounds: TypeAlias = Sequence[tuple[float, float]]
 """Lowest and highest value of each bucket; whole numbers if all values are."""
 
@@ -119,6 +122,18 @@ def drawn(
         whole: NDArray[np.float64] = np.clip(np.floor(values), *ends)
         return whole
     return cut(values, ends, decimals)
+
+
+def another(ends: tuple[float, float], integer: bool, avoided: Sequence[float]) -> float:
+    """Return a value of a bucket that is not avoided; its first one if all are."""
+    steps = len(avoided) + 1
+    parts = (step / steps for step in range(steps + 1))
+    found = (
+        (ends[0] + step for step in range(min(steps, int(ends[1] - ends[0])) + 1))
+        if integer
+        else ((1.0 - part) * ends[0] + part * ends[1] for part in parts)
+    )
+    return next((value for value in found if value not in avoided), ends[0])
 
 
 def cut(

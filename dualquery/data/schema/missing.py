@@ -1,0 +1,112 @@
+"""Missing values that a schema lists: for all columns, and besides these for a column of its own.
+
+`dualquery.data.encode.local_codes` tells which cells are one of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from dualquery.data.schema.checks import OTHER_LABEL
+from dualquery.data.schema.columns import Categorical, Column, Numeric
+from dualquery.data.schema.dates import CYCLES, Dates
+from dualquery.data.schema.numbers import numbers_among
+from dualquery.runtime.errors import BadInputError
+
+
+def missing_texts(where: str, found: object) -> tuple[str, ...]:
+    """Return the texts of a list in a schema file; people write -999 for "-999" there.
+
+    Parameters
+    ----------
+    where
+        What has the list, for messages.
+    found
+        What stands under ``missing_values``.
+
+    Raises
+    ------
+    BadInputError
+        If it is no list, or holds something else than texts and numbers.
+    """
+    if not isinstance(found, list):
+        raise BadInputError(
+            f"{where}: missing_values is {found!r}; a list of texts or numbers is expected"
+        )
+    for text in found:
+        if isinstance(text, bool) or not isinstance(text, str | int | float):
+            raise BadInputError(f"{where}: missing_values holds {text!r}, which is not a text")
+    return tuple(map(str, found))
+
+
+def avoided_by(column: Column, texts: Sequence[str]) -> list[float]:
+    """Return the numbers among missing values, of dates the days from 1970: records have none."""
+    return column.days_among(texts) if isinstance(column, Dates) else numbers_among(texts)
+
+
+def check_missing_values(where: str, column: Column, everywhere: Sequence[str]) -> None:
+    """Refuse missing values that a column lists twice or has as values.
+
+    Parameters
+    ----------
+    where
+        The schema and the column, for messages.
+    column
+        It may have missing values of its own.
+    everywhere
+        Those of all columns.
+
+    Raises
+    ------
+    BadInputError
+        If a missing value is listed for the column and again for it or for all, is declared as a
+        value, or nothing is left of a bucket.
+    """
+    own, of_all, seen = column.missing_values, {*everywhere}, set[str]()
+    for text in own:
+        if text in of_all:
+            raise BadInputError(
+                f"{where}: missing_values lists {text!r}, which stands for a missing value in all "
+                "columns already; leave it out here, or take it out of the list for all columns"
+            )
+        if text in seen:
+            raise BadInputError(f"{where}: missing_values lists {text!r} twice; list it once")
+        seen.add(text)
+    values = {*getattr(column, "codes", ())} & (of_all | seen)
+    if isinstance(column, Categorical) and column.other_bit is not None:
+        values |= {OTHER_LABEL} & {*own}
+    if isinstance(column, Dates):
+        values |= {*column.labels[: column.buckets]} & {*own}
+    for text in sorted(values):
+        raise BadInputError(
+            f"{where}: {text!r} is declared as a value and also stands for a missing value; drop "
+            "one of the two"
+        )
+    if own and isinstance(column, Numeric | Dates):
+        _check_buckets(where, column, avoided_by(column, (*everywhere, *own)))
+
+
+def _check_buckets(where: str, column: Numeric | Dates, avoided: Sequence[float]) -> None:
+    """Refuse a bucket of which all values stand for missing ones."""
+    if isinstance(column, Numeric):
+        for rule, label in zip(column.rules, column.labels, strict=False):
+            if isinstance(rule, float) and rule in avoided:
+                raise BadInputError(
+                    f"{where}: {rule:g} stands for a missing value, but within has it as the only "
+                    f"number in {label}; drop one of the two"
+                )
+        if not column.integer:
+            return
+    elif column.by in CYCLES:
+        return
+    firsts, lasts = np.array(column.bounds).T if isinstance(column, Numeric) else column.bounds
+    numbers = np.unique(np.array(avoided, np.float64))
+    numbers = numbers[numbers == np.floor(numbers)]
+    taken = np.searchsorted(numbers, lasts, "right") - np.searchsorted(numbers, firsts, "left")
+    for bucket in np.flatnonzero(taken > lasts - firsts).tolist():
+        raise BadInputError(
+            f"{where}: all that {column.labels[bucket]} holds stands for missing values; take it "
+            "out of the edges or dates of the buckets, or out of missing_values"
+        )

@@ -1,0 +1,347 @@
+"""Missing values by column: a number stands for one here, and for itself there."""
+
+from __future__ import annotations
+
+import datetime
+import itertools
+import json
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dualquery.data.fit import show_fit
+from dualquery.data.readers.formats import source_of
+from dualquery.data.schema.columns import Binary, Categorical, Column, Numeric
+from dualquery.data.schema.dates import Dates
+from dualquery.data.schema.files import load_schema, schema_from_dict, write_schema
+from dualquery.data.schema.table import TableSchema
+from dualquery.questions.asked import ask
+from dualquery.questions.plain import read_question
+from dualquery.rows.dataset import load
+from dualquery.runtime.errors import BadInputError
+from tests.tables import random_records
+
+SURVEY = {
+    "declared": True,
+    "missing_values": ["", "n/a"],
+    "columns": [
+        {"name": "age", "kind": "numeric", "edges": [0, 50, 100], "integer": True},
+        {
+            "name": "kids",
+            "kind": "numeric",
+            "edges": [0, 3, 100],
+            "integer": True,
+            "missing": "category",
+            "missing_values": [99, -1.5],
+        },
+        {
+            "name": "sex",
+            "kind": "categorical",
+            "values": ["f", "m", "99"],
+            "missing": "category",
+            "missing_values": ["9"],
+        },
+        {
+            "name": "born",
+            "kind": "date",
+            "by": "month",
+            "first": "2023-01-01",
+            "last": "2023-02-28",
+            "format": "%d.%m.%Y",
+            "missing": "category",
+            "missing_values": ["01.01.2023", "9999-12-31"],
+        },
+        {"name": "flag", "kind": "binary", "one": "yes", "zero": "no", "missing_values": [2]},
+    ],
+}
+
+
+def missing(frame: pl.DataFrame, schema: TableSchema) -> dict[str, list[bool]]:
+    """Return for each column that keeps missing values which rows have the bit of these."""
+    rows = load(frame, schema).records.dense_rows(0, frame.height)
+    places = {
+        column.name: int(schema.domain.offsets[number]) + bit
+        for number, column in enumerate(schema.columns)
+        if not isinstance(column, Binary) and (bit := column.missing_bit) is not None
+    }
+    return {name: (rows[:, place] == 1).tolist() for name, place in places.items()}
+
+
+def table(fields: dict[str, object]) -> TableSchema:
+    schema = schema_from_dict(fields)
+    assert isinstance(schema, TableSchema)
+    return schema
+
+
+def test_they_are_written_back_as_they_were_read(tmp_path: Path) -> None:
+    schema = table(SURVEY)
+    own = [(), ("99", "-1.5"), ("9",), ("01.01.2023", "9999-12-31"), ("2",)]
+    assert [column.missing_values for column in schema.columns] == own
+    assert schema.missing_in(schema.columns[1]) == ("", "n/a", "99", "-1.5")
+    assert schema_from_dict(schema.to_dict()) == schema
+    write_schema(schema, tmp_path / "s.json")
+    written = json.loads((tmp_path / "s.json").read_text())["columns"]
+    assert "missing_values" not in written[0]
+    assert written[1]["missing_values"] == ["99", "-1.5"]
+    assert load_schema(tmp_path / "s.json") == schema
+    assert schema.restrict("kids").columns[0].missing_values == ("99", "-1.5")
+    (tmp_path / "s.toml").write_text(
+        '[[columns]]\nname = "x"\nkind = "numeric"\nedges = [0, 1, 2]\nmissing_values = [9, "k.A."]'
+    )
+    assert load_schema(tmp_path / "s.toml").columns[0].missing_values == ("9", "k.A.")  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("texts", [True, False])
+def test_a_number_is_missing_in_the_columns_that_list_it(texts: bool) -> None:
+    day = datetime.date
+    frame = pl.DataFrame(
+        {
+            "age": [99, 3, 99, 60],
+            "kids": [99.0, 98, -1.5, 1],
+            "sex": ["99", "9", "f", "n/a"],
+            "born": [day(9999, 12, 31), day(2023, 1, 1), day(2023, 1, 2), None],
+            "flag": ["no", "no", "yes", "no"],
+        }
+    )
+    if texts:
+        frame = frame.with_columns(
+            pl.col("age", "kids").cast(pl.String), pl.col("born").dt.strftime("%d.%m.%Y")
+        )
+    assert missing(frame, table(SURVEY)) == {
+        "kids": [True, False, True, False],
+        "sex": [False, True, False, True],
+        "born": [True, True, False, True],
+    }
+
+
+def test_rows_are_refused_left_out_and_told_by_what_is_missing_in_a_column(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    columns = (
+        Numeric("age", (0.0, 50.0, 100.0)),
+        Numeric("kids", (0.0, 3.0, 100.0), missing_values=("99",)),
+    )
+    frame = pl.DataFrame({"age": [99, 20, 99], "kids": [1, 99, 2]})
+    schema = TableSchema(columns, declared=True)
+    with pytest.raises(BadInputError, match=r"row 2, column 'kids': the value is missing \(99\)"):
+        load(frame, schema)
+    assert not show_fit(source_of(frame), schema)
+    assert "column 'kids': 1 of 3 cells are missing: a release refuses them" in caplog.messages[0]
+    assert load(frame, TableSchema(columns, declared=True, drop_incomplete=True)).n == 2
+
+
+def column(**fields: object) -> dict[str, object]:
+    return {"columns": [{"name": "c", "kind": "numeric", "edges": [0, 9, 10, 20], **fields}]}
+
+
+CODES = {"kind": "categorical", "values": ["1", ["2", "3"]]}
+SEEN = {"kind": "date", "by": "day", "first": "2023-01-01", "last": "2023-01-09"}
+
+
+def named(fields: dict[str, object], *texts: object) -> dict[str, object]:
+    return {"columns": [{"name": "c", **fields, "missing_values": list(texts)}]}
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        (column(missing_values="99"), "column 'c': missing_values is '99'; a list of texts or num"),
+        (column(missing_values=None), "missing_values is None; a list of texts"),
+        (column(missing_values=[True]), "missing_values holds True, which is not a text"),
+        (column(missing_values=[["9"]]), "missing_values holds ['9'], which is not a text"),
+        (column(missing_values=[]), "missing_values is empty; what it lists counts besides the"),
+        (column(missing_values=["9", 9]), "missing_values lists '9' twice; list it once"),
+        (column(missing_values=[""]), "lists '', which stands for a missing value in all columns"),
+        (named(CODES, 3), "column 'c': '3' is declared as a value and also stands for a missing"),
+        (named({"kind": "binary"}, 0), "'0' is declared as a value and also"),
+        (named({**CODES, "outside": "other"}, "(other)"), "'(other)' is declared as a value and"),
+        (named(SEEN, "2023-01-02"), "'2023-01-02' is declared as a value and also"),
+        (named({**SEEN, "format": "%d.%m.%y"}, "02.01.23"), "all that 2023-01-02 holds stands for"),
+        (column(integer=True, missing_values=["9.0"]), "all that 9 holds stands for missing"),
+        (column(within=["uniform", 9.5, "uniform"], missing_values=[9.5]), "9.5 stands for a miss"),
+        (column(missing_value=[9]), "unknown key 'missing_value'; did you mean 'missing_values'"),
+        ({"missing_values": "9", "columns": []}, "schema: missing_values is '9'; a list of texts"),
+    ],
+)
+def test_missing_values_that_make_no_sense_are_explained(fields, message: str) -> None:
+    with pytest.raises(BadInputError) as told:
+        schema_from_dict(fields)
+    assert message in str(told.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("kids=-1.50", "column 'kids': the schema lists '-1.50' as a missing value; ask for kids="),
+        ("sex=9", "lists '9' as a missing value; ask for sex=(missing)"),
+        ("born=31.12.9999", "lists '31.12.9999' as a missing value; ask for born=(missing)"),
+        ("flag=2", "lists '2' as a missing value, and missing values are no value of this"),
+        ("age=-1.5", "-1.5 lies outside of its numbers"),
+    ],
+)
+def test_questions_are_told_what_is_missing_in_the_column(text: str, message: str) -> None:
+    schema = table(SURVEY)
+    with pytest.raises(BadInputError) as told:
+        ask(read_question(text, schema), schema)
+    assert message in str(told.value)
+
+
+def test_a_time_of_a_day_leaves_the_day() -> None:
+    days = Dates("d", "day", "2023-01-01", "2023-01-02", missing_values=("2023-01-01 00:01",))
+    assert days.days_among(days.missing_values) == []
+    frame = pl.DataFrame({"d": ["2023-01-01", "2023-01-02"]})
+    records = load(frame, TableSchema((days,), declared=True)).records
+    assert records.dense_rows(0, 2).tolist() == [[1, 0], [0, 1]]
+
+
+def test_buckets_of_few_values_have_one_that_is_not_missing() -> None:
+    columns: tuple[Column, ...] = (
+        Numeric("n", (0, 2, 9), True, missing_values=("1",), within=((1, 1), "uniform")),
+        Numeric("x", (0.0, 1.0, 2.0), missing_values=("0.5",), within=((0.5,), "uniform")),
+        Dates("d", "month", "2023-01-30", "2023-02-28", missing_values=("2023-01-30",)),
+    )
+    schema = TableSchema(columns, declared=True)
+    records = np.repeat(np.array([[1, 0, 1, 0, 1, 0]], np.uint8), 5000, axis=0)
+    again = load(schema.decode(records), schema).records
+    np.testing.assert_array_equal(again.dense_rows(0, len(records)), records)
+
+
+POOL = ["", "-9", "-9.0", "-9,00", "0", "1", "5", "05", "5.5", "7", "99", "n/a", "(missing)"]
+DAYS = ["", "2023-01-01", "01.01.2023", "2023-01-31", "31.01.2023", "9999-12-31", "x"]
+OF_ALL = ["", "-9", "-9,00", "1", "5.5", "99", "n/a", "9999-12-31", "x"]
+"""In no list of these is all of a bucket: for a column's own that is refused."""
+
+some = st.lists(st.sampled_from([*POOL, *DAYS]), max_size=4, unique=True)
+
+
+def columns_of(name: str) -> st.SearchStrategy[Column]:
+    kept = {"missing": st.just("category"), "missing_values": some.map(tuple)}
+    numbers = {"unparsable": st.just("missing"), "outside": st.just("clip"), **kept}
+    return st.one_of(
+        st.builds(
+            Numeric,
+            st.just(name),
+            st.sampled_from([(0, 1, 7), (-10, 0, 5, 6, 100), (0.5, 5.5, 7.0)]),
+            decimals=st.sampled_from([None, 1]),
+            **numbers,  # type: ignore[arg-type]
+        ),
+        st.builds(
+            Numeric, st.just(name), st.just((0, 1, 5, 8)), st.just(True), **numbers  # type: ignore[arg-type]
+        ),
+        st.builds(
+            Categorical,
+            st.just(name),
+            st.sampled_from([(("1",), ("5", "05")), (("0",), ("x",), ("7",)), (("99",), ("5.5",))]),
+            outside=st.just("other"),
+            **kept,  # type: ignore[arg-type]
+        ),
+        st.builds(
+            Dates,
+            st.just(name),
+            st.sampled_from(["month", "day"]),
+            first=st.just("2023-01-01"),
+            last=st.just("2023-02-03"),
+            format=st.sampled_from([None, "%d.%m.%Y"]),
+            **numbers,  # type: ignore[arg-type]
+        ),
+        st.builds(Binary, st.just(name), missing_values=some.map(tuple)),
+    )  # fmt: skip
+
+
+def is_missing(column: Column, cell: str, listed: tuple[str, ...]) -> bool:
+    """Return whether a text cell is missing, by the page: the long way."""
+    known = {*listed, *(text.replace(",", ".") for text in listed if "," in text)}
+    if cell in known:
+        return True
+    if isinstance(column, Dates):
+        iso = {"2023-01-01": 1, "2023-01-31": 31, "9999-12-31": 9}
+        told = iso if column.format is None else {"01.01.2023": 1, "31.01.2023": 31}
+        if cell not in told:
+            return cell not in column.labels[: column.buckets]
+        return told[cell] in {(iso | told).get(text) for text in known}
+    if isinstance(column, Numeric):
+        number = as_number(cell)
+        whole = number is not None and number == int(number)
+        if number is None or (column.integer and not whole):
+            return True
+        return number in {as_number(text) for text in known}
+    return False
+
+
+def as_number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+@settings(max_examples=150)
+@given(st.integers(1, 3), st.sets(st.sampled_from(OF_ALL)), st.integers(0, 99), st.data())
+def test_columns_read_what_they_write_and_miss_what_is_listed(number, of_all, seed, data) -> None:
+    columns = tuple(data.draw(columns_of(f"c{place}")) for place in range(number))
+    try:
+        schema = TableSchema(columns, declared=True, missing_values=tuple(of_all))
+    except BadInputError:
+        return
+    assert schema_from_dict(schema.to_dict()) == schema
+    records = random_records(schema.domain, 60, np.random.default_rng(seed))
+    decoded = schema.decode(records, np.random.default_rng(seed))
+    texts = decoded.select(pl.all().cast(pl.String))
+    for frame in (decoded, texts):
+        again = load(frame, schema).records
+        np.testing.assert_array_equal(again.dense_rows(0, len(records)), records)
+    held = tuple(each for each in columns if not isinstance(each, Binary))
+    cells = [*POOL, *DAYS]
+    if held:
+        frame = pl.DataFrame({each.name: cells for each in held})
+        own = TableSchema(held, declared=True, missing_values=tuple(of_all))
+        found = missing(frame, own)
+        for each in held:
+            expected = [is_missing(each, cell, own.missing_in(each)) for cell in cells]
+            assert found[each.name] == expected, each
+
+
+def test_a_release_follows_them_and_holds_what_the_schema_says_alone(tmp_path: Path) -> None:
+    import dualquery
+
+    columns = [SURVEY["columns"][0], SURVEY["columns"][1]]  # type: ignore[index]
+    schema = {"declared": True, "columns": columns}
+    lost = np.arange(3000) % 3 == 0
+    stored = []
+    for other in (1, 7):
+        frame = pl.DataFrame({"age": np.where(lost, 99, 20), "kids": np.where(lost, 99, other)})
+        release = dualquery.release(
+            frame, schema=schema, marginals="all", way=2, mechanism="matrix", epsilon=50.0,
+            records=3000,
+        )  # fmt: skip
+        folder = tmp_path / f"r{other}"
+        release.save(folder)
+        stored.append(json.loads((folder / "release.json").read_text())["schema"])
+        kept = dualquery.load_release(folder)
+        found = kept.answer("kids=(missing) & age=50-100")
+        assert found == pytest.approx(1 / 3, abs=0.02)
+        assert dualquery.evaluate(kept, frame)["max_error"] < 0.02
+        synthetic = kept.synthetic
+        assert 99 not in synthetic["kids"].to_list()
+        assert synthetic["kids"].null_count() == pytest.approx(1000, abs=60)
+    assert stored[0] == stored[1]
+    assert stored[0]["columns"][1]["missing_values"] == ["99", "-1.5"]
+
+
+def test_records_in_an_order_avoid_what_is_missing() -> None:
+    edges = (0, 2, 4)
+    columns = (
+        Numeric("a", edges, integer=True, missing_values=("2",)),
+        Numeric("b", edges, integer=True, missing_values=("3", "0")),
+        *(Numeric(name, edges, integer=True) for name in "cdef"),
+    )
+    # So many columns are seldom drawn in this order: the last ones are drawn one by one.
+    rules = tuple(f"{low} <= {high}" for low, high in itertools.pairwise("abcdef"))
+    schema = TableSchema(columns, declared=True, rules=rules)
+    records = np.tile(np.array([[1, 0] * 2 + [1, 0] * 4, [0, 1] * 6], np.uint8), (2000, 1))
+    again = load(schema.decode(records), schema).records
+    np.testing.assert_array_equal(again.dense_rows(0, len(records)), records)
