@@ -29,6 +29,7 @@ MODULES: Mapping[str, str] = {
     "accuracy": "experiments.accuracy",
     "headline": "experiments.headline",
     "learning": "experiments.learning",
+    "drafts": "experiments.drafts",
     "coverage": "experiments.coverage",
 }  # fmt: skip
 """Name -> module that holds it as ``RECIPE``, in the order in which a page shows them."""

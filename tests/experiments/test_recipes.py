@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import polars as pl
 import pytest
 
 from experiments.commands import recipe_named
@@ -48,6 +49,7 @@ def quick_best(monkeypatch) -> None:
         "accuracy",
         "headline",
         "learning",
+        "drafts",
         "coverage",
     ],
 )
@@ -88,6 +90,30 @@ def test_a_full_form_needs_no_file(name) -> None:
     runs = recipe_named(name).plan(Choices())
     assert len(runs) > 20
     assert max(run["seed"] for run in runs) >= 3
+
+
+def test_what_columns_tell_is_their_entropy() -> None:
+    from dualquery.rows.dataset import load
+    from experiments.drafts import told
+
+    rows = pl.DataFrame({"one": [1, 0, 1, 0], "three": ["a", "b", "c", "c"]})
+    schema = {
+        "columns": [
+            {"name": "one", "kind": "binary"},
+            {"name": "three", "kind": "categorical", "values": ["a", "b", "c"]},
+        ]
+    }
+    assert told(load(rows, schema)) == pytest.approx(1.0 + 1.5)
+
+
+def test_schemas_by_hand_fit_their_tables() -> None:
+    from dualquery.data import load_schema
+    from experiments.schemas import by_hand
+
+    for table in ("adult", "kdd99"):
+        schema, papers = by_hand(table), load_schema(table)
+        assert schema.declared
+        assert set(papers.column_names) <= set(schema.column_names)
 
 
 def test_own_options_choose_runs() -> None:
