@@ -7,6 +7,7 @@ queries, the schema, and shares that are public or noisy.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,7 @@ from dualquery.mechanisms.matrix.asked import independent
 from dualquery.mechanisms.matrix.departures import products_of_others
 from dualquery.mechanisms.matrix.expansion import chances_of_literals, literals_of
 from dualquery.mechanisms.matrix.looks import Shares
+from dualquery.mechanisms.matrix.shares import posterior_around
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.conjunctions import Workload
 from dualquery.room.features import Features
@@ -36,6 +38,11 @@ are left with so much noise that they make the largest error."""
 
 _STEPS = 8
 """Scales to each factor of 2."""
+
+_MANY = 128
+"""Binary columns that are enough to tell a prior of any shape. Of fewer, the noise of single ones
+passes for groups of them, and what they may be off is told too small: on public tables of 64 to 126
+columns mean errors grew by up to a tenth, on those of 135 to 889 they fell, to a third at best."""
 
 
 def plan_columns(workload: Workload, chances: Float64, neighbours: Neighbours) -> Strategy:
@@ -70,11 +77,12 @@ def plan_columns(workload: Workload, chances: Float64, neighbours: Neighbours) -
 def drawn_together(shares: Shares, domain: Domain) -> Shares:
     """Return shares with a part of their noise taken out, and the errors that are left.
 
-    Those of binary columns are drawn to their mean, those of wider columns to equal shares of the
-    values, by as much as their noise is of how far they lie apart (James and Stein, "Estimation
-    with quadratic loss", Berkeley Symposium 1961; of unequal noise: Efron and Morris, "Data
-    analysis using Stein's estimator and its generalizations", JASA 70, 1975). Where noise is all
-    that sets them apart they become equal, as the uniform distribution has them.
+    Those of wider columns are drawn to equal shares of the values, by as much as their noise is of
+    how far they lie apart (James and Stein, "Estimation with quadratic loss", Berkeley Symposium
+    1961; of unequal noise: Efron and Morris, "Data analysis using Stein's estimator and its
+    generalizations", JASA 70, 1975). Where noise is all that sets them apart they become equal, as
+    the uniform distribution has them. Those of binary columns likewise to their mean; of many, to
+    it, to 0, or to wherever else others lie, as the noisy ones have it (`shares`).
     """
     values, deviations = shares.values.copy(), shares.deviations.copy()
     sizes = axis_sizes(domain)[domain.column_of_bit[shares.bits]]
@@ -87,9 +95,14 @@ def drawn_together(shares: Shares, domain: Domain) -> Shares:
         centre = values[at].mean() if binary else 1.0 / sizes[at]
         squares = ((values[at] - centre) ** 2).sum() / (free - 2.0)
         apart = max(float(squares - noise.sum() / free), 0.0)
-        trust = apart / (apart + noise)
-        values[at] = centre + trust * (values[at] - centre)
-        deviations[at] = np.sqrt(trust * noise)
+        if binary and len(at) >= _MANY:
+            values[at], deviations[at] = posterior_around(
+                values[at], deviations[at], float(centre), math.sqrt(apart)
+            )
+        else:
+            trust = apart / (apart + noise)
+            values[at] = centre + trust * (values[at] - centre)
+            deviations[at] = np.sqrt(trust * noise)
     return Shares(shares.bits, values, deviations)
 
 
@@ -131,3 +144,26 @@ def spread_of_noise(workload: Workload, chances: Float64, shares: Shares) -> flo
     uncertain = np.zeros(workload.domain.bits)
     uncertain[shares.bits] = shares.deviations
     return spread_of_shares(workload, chances, uncertain)
+
+
+def spread_after(
+    workload: Workload, chances: Float64, uncertain: Float64, first: Shares, again: Shares
+) -> float:
+    """Return the same of columns that are measured again, before they are.
+
+    Of many binary columns a first look leaves less than its noise: it tells what most are like.
+
+    Parameters
+    ----------
+    workload
+        The queries.
+    chances, uncertain
+        float64, shape ``(bits,)``: what `learned` makes of the first look.
+    first, again
+        Both looks. Of the second only the noise counts.
+    """
+    domain = workload.domain
+    binary = axis_sizes(domain)[domain.column_of_bit[first.bits]] <= 2
+    told = binary & (np.count_nonzero(binary) >= _MANY)
+    off = np.where(told, np.minimum(uncertain[first.bits], first.deviations), first.deviations)
+    return spread_of_noise(workload, chances, replace(first, deviations=off).combined(again))

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from dualquery.estimates.expected import Estimate, ExpectedError
 from dualquery.estimates.measurements import CHOSEN, Measurements
 from dualquery.mechanisms.matrix.cells import CellFeatures
-from dualquery.mechanisms.matrix.columns import learned, plan_columns, spread_of_noise
+from dualquery.mechanisms.matrix.columns import learned, plan_columns, spread_after
 from dualquery.mechanisms.matrix.columns_alone import public_spreads, resolution_of
 from dualquery.mechanisms.matrix.dependence import (
     Pairs,
@@ -324,7 +324,7 @@ class Seen:
 
         nothing = np.zeros(len(columns.scales))
         again = Shares.of(columns.features, nothing, self.noise_of(columns))
-        noise = spread_of_noise(self.workload, chances, self.shares.combined(again))
+        noise = spread_after(self.workload, chances, uncertain, self.shares, again)
         alone = math.hypot(noise, departures)
 
         full = self.planned.full

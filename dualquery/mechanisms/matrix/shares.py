@@ -18,8 +18,9 @@ Float64 = NDArray[np.float64]
 _CELLS = 2
 """Points of the grid in a standard deviation of the noise."""
 
-_MOST_POINTS = 1500
-"""Points of the grid for shares of equal noise."""
+_MOST_POINTS, _MOST_LIKELIHOODS = 1500, 1 << 25
+"""Points of the grid for shares of equal noise, at most: so many, or as many as likelihoods of all
+shares at all points are worth keeping. A coarser grid than the noise would round shares."""
 
 _EMPTY, _ROUNDS = 0.99, 30
 """Chance of the share 0 at the start of expectation and maximisation, and its rounds. It starts
@@ -27,9 +28,17 @@ near the answer "all columns are empty" and stops early, so shares leave 0 only 
 ones demand: where these are noise alone, a start from alike chances would find a little everywhere.
 """
 
+_STEPS = np.linspace(-3.0, 3.0, 61)
+_BELL = np.exp(-0.5 * _STEPS**2) / np.exp(-0.5 * _STEPS**2).sum()
+"""A normal distribution: its points, in standard deviations, and their chances."""
+
+_EITHER = 0.49
+"""Chance, at the start, of empty columns, and of columns around a centre, where either may be so;
+the rest may lie anywhere."""
+
 
 def posterior(noisy: Float64, deviations: Float64) -> tuple[Float64, Float64]:
-    """Return the posterior means and standard deviations of shares.
+    """Return the posterior means and standard deviations of shares, most of which are likely 0.
 
     The prior of a column is what the others tell, and one more column that may lie anywhere: a
     share that lies apart from all others is believed as it was measured.
@@ -40,14 +49,41 @@ def posterior(noisy: Float64, deviations: Float64) -> tuple[Float64, Float64]:
         float64, shape ``(d,)``: shares plus noise, Gaussian and independent, and its standard
         deviations.
     """
-    grids = [_grid(noisy[deviations == one], float(one)) for one in np.unique(deviations)]
-    grid = np.unique(np.concatenate(grids))
+    grid = _grid_around(noisy, deviations)
+    start = np.full(len(grid), (1.0 - _EMPTY) / len(grid), np.float32)
+    start[0] += np.float32(_EMPTY)
+    return _posterior(noisy, deviations, grid, start)
+
+
+def posterior_around(
+    noisy: Float64, deviations: Float64, centre: float, apart: float
+) -> tuple[Float64, Float64]:
+    """Return the same of shares that are as likely to lie around a centre as to be 0.
+
+    Parameters
+    ----------
+    noisy, deviations
+        As of `posterior`.
+    centre, apart
+        Where most shares lie if they are not 0, and by how much they differ: a mean, and a standard
+        deviation.
+    """
+    likely = np.clip(centre + apart * _STEPS, 0.0, 1.0)
+    grid = np.union1d(_grid_around(noisy, deviations), likely)
+    start = np.full(len(grid), (1.0 - 2.0 * _EITHER) / len(grid))
+    start[0] += _EITHER
+    np.add.at(start, np.searchsorted(grid, likely), _EITHER * _BELL)
+    return _posterior(noisy, deviations, grid, start.astype(np.float32))
+
+
+def _posterior(
+    noisy: Float64, deviations: Float64, grid: Float64, prior: NDArray[np.float32]
+) -> tuple[Float64, Float64]:
+    """Return posterior means and standard deviations by the prior that a search from one finds."""
     off = ((noisy[:, None] - grid) / deviations[:, None]).astype(np.float32) ** 2
     likelihood = np.exp(np.float32(-0.5) * (off - off.min(axis=1, keepdims=True)))
-    prior = np.full(len(grid), (1.0 - _EMPTY) / len(grid), np.float32)
-    prior[0] += np.float32(_EMPTY)
     for _ in range(_ROUNDS):
-        prior *= (1.0 / (likelihood @ prior)) @ likelihood / np.float32(len(noisy))
+        prior = prior * ((1.0 / (likelihood @ prior)) @ likelihood / np.float32(len(noisy)))
     own = likelihood * prior
     own /= own.sum(axis=1, keepdims=True)
     others = np.maximum(len(noisy) * prior - own, 0.0) + np.float32(1.0 / len(grid))
@@ -58,11 +94,18 @@ def posterior(noisy: Float64, deviations: Float64) -> tuple[Float64, Float64]:
     return means, np.sqrt(squares)
 
 
-def _grid(noisy: Float64, deviation: float) -> Float64:
+def _grid_around(noisy: Float64, deviations: Float64) -> Float64:
     """Return 0, and points of [0, 1] around all noisy shares, increasing."""
+    most = max(_MOST_POINTS, _MOST_LIKELIHOODS // len(noisy))
+    grids = [_grid(noisy[deviations == one], float(one), most) for one in np.unique(deviations)]
+    return np.unique(np.concatenate(grids))
+
+
+def _grid(noisy: Float64, deviation: float, most: int) -> Float64:
+    """Return the same of noisy shares with noise of one size."""
     places = np.unique(np.floor(np.clip(noisy, 0.0, 1.0) * (_CELLS / deviation)))
     near = np.arange(-2 * _CELLS, 2 * _CELLS + 1)
     places = np.unique(np.maximum((places[:, None] + near).ravel(), 0.0))
     grid = np.unique(np.minimum(np.append(places, 0.0) * (deviation / _CELLS), 1.0))
-    step = -(-len(grid) // _MOST_POINTS)
+    step = -(-len(grid) // most)
     return grid[::step]

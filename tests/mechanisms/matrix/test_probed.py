@@ -7,7 +7,13 @@ import pytest
 
 from dualquery.data.domain import Domain
 from dualquery.mechanisms.baselines.independent import Independent
-from dualquery.mechanisms.matrix.columns import drawn_together, learned, plan_columns
+from dualquery.mechanisms.matrix.columns import (
+    drawn_together,
+    learned,
+    plan_columns,
+    spread_after,
+    spread_of_noise,
+)
 from dualquery.mechanisms.matrix.dependence import EXPECTED, Pairs, posterior, spread_of_departures
 from dualquery.mechanisms.matrix.expansion import Expansion
 from dualquery.mechanisms.matrix.looks import Shares, scale_for
@@ -265,7 +271,36 @@ def test_shares_that_only_noise_sets_apart_become_equal() -> None:
         assert errors[0] < (0.8 if apart else 0.1) * errors[1]
     # Shares that are known stay where they are.
     known = drawn_together(Shares(bits, truth, np.full(200, 1e-6)), domain)
-    np.testing.assert_allclose(known.values, truth, atol=1e-6)
+    np.testing.assert_allclose(known.values, truth, atol=3e-6)
+
+
+@pytest.mark.parametrize("full", [0.0, 0.05])
+def test_many_columns_are_told_from_the_few_that_hold_much(full: float) -> None:
+    """Drawn to their mean, all would keep the noise that the few make room for."""
+    domain, generator = Domain.binary(400), np.random.default_rng(1)
+    truth = np.where(generator.random(400) < full, 0.6, 0.01)
+    noisy = truth + 0.1 * generator.standard_normal(400)
+    shares = Shares(np.arange(400, dtype=np.int32), noisy, np.full(400, 0.1))
+    found = drawn_together(shares, domain)
+    errors = [np.mean((values - truth) ** 2) for values in (found.values, noisy)]
+    assert errors[0] < 0.1 * errors[1]
+    fewer = drawn_together(Shares(shares.bits[:100], noisy[:100], np.full(100, 0.1)), domain)
+    if full:
+        assert np.mean((fewer.values - truth[:100]) ** 2) > 0.4 * errors[1]
+
+
+def test_a_first_look_at_many_columns_leaves_less_than_its_noise() -> None:
+    """Where most are alike; a few columns tell nothing of each other."""
+    for columns, less in ((200, True), (100, False)):
+        domain, generator = Domain.binary(columns), np.random.default_rng(2)
+        work = random_conjunctions(domain, 500, 3, signed=True)
+        bits, noise = np.arange(columns, dtype=np.int32), np.full(columns, 0.2)
+        first = Shares(bits, 0.02 + 0.2 * generator.standard_normal(columns), noise)
+        again = Shares(bits, np.zeros(columns), noise / 2.0)
+        chances, uncertain = learned(first, domain)
+        both = spread_of_noise(work, chances, first.combined(again))
+        after = spread_after(work, chances, uncertain, first, again)
+        assert after < 0.7 * both if less else after == both
 
 
 def test_values_that_nobody_asks_about_share_what_is_left() -> None:
