@@ -162,7 +162,7 @@ def test_laplace_scale() -> None:
 
 def test_default_delta() -> None:
     assert default_delta(30162) == pytest.approx(1 / 30162**2)
-    with pytest.raises(BadInputError, match="There are 1 records"):
+    with pytest.raises(BadInputError, match="1 record; a private release needs"):
         default_delta(1)
 
 
@@ -176,7 +176,7 @@ def test_default_delta() -> None:
         (1.0, -0.1, 10, "--delta is -0.1"),
         (1.0, 1.0, 10, "--delta is 1.0"),
         (1.0, math.nan, 10, "--delta is nan"),
-        (1.0, 0.1, 1, "There are 1 records"),
+        (1.0, 0.1, 1, "1 record; a private release needs"),
     ],
 )
 def test_a_budget_that_makes_no_sense(epsilon: float, delta: float, n: int, message: str) -> None:
