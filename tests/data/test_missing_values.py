@@ -345,3 +345,13 @@ def test_records_in_an_order_avoid_what_is_missing() -> None:
     records = np.tile(np.array([[1, 0] * 2 + [1, 0] * 4, [0, 1] * 6], np.uint8), (2000, 1))
     again = load(schema.decode(records), schema).records
     np.testing.assert_array_equal(again.dense_rows(0, len(records)), records)
+
+
+def test_a_whole_number_beside_what_is_missing_keeps_the_order() -> None:
+    columns = (
+        Numeric("a", (0, 96, 97), within=("uniform", 96.5)),
+        Numeric("b", (0, 100, 109), integer=True, missing_values=("98",)),
+    )
+    schema = TableSchema(columns, declared=True, rules=("a <= b",))
+    rows = schema.decode(np.tile(np.array([0, 1, 1, 0], np.uint8), (20_000, 1)))
+    assert set(rows["b"]) == {97, 99}

@@ -203,7 +203,9 @@ class Orders:
                     value = int(codes[place, row])
                     found = self._between(place, value, low, high, generator)
                     if found in avoided[place]:
-                        found = another((low, high), known.whole, avoided[place])
+                        # The number before it in the order need not be whole.
+                        ends = (math.ceil(low), math.floor(high)) if known.whole else (low, high)
+                        found = another(ends, known.whole, avoided[place])
                     values[place][row] = found
 
     def _stepped(self, place: int, values: Float64, strict: bool, sign: int) -> Float64:
