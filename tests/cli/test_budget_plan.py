@@ -64,7 +64,10 @@ def test_budget_solves_for_the_third(dualquery, missing) -> None:
         ([*BUDGET[1:], "--eta", "1", "--epsilon", "1"], "found an --epsilon and 3"),
         ([*BUDGET[1:], "--eta", "-1"], "step is -1"),
         ([*BUDGET[1:], "--eta", "nan"], "step is nan"),
-        (["-n", "1", "--rounds", "3", "--samples", "3", "--eta", "1"], "1 record; a private release needs"),
+        (
+            ["-n", "1", "--rounds", "3", "--samples", "3", "--eta", "1"],
+            "1 record; a private release needs",
+        ),
         ([*BUDGET[1:], "--epsilon", "0"], "--epsilon is 0"),
         ([*BUDGET[1:], "--epsilon", "inf"], "--epsilon is inf"),
         ([*BUDGET[1:], "--eta", "1", "--delta", "1"], "--delta is 1"),

@@ -128,6 +128,19 @@ def test_all_numbers_of_so_many_decimals_are_drawn_alike() -> None:
     assert "decimals" not in Numeric("x", (0, 1, 2)).to_dict()
 
 
+def test_the_last_number_of_a_table_is_drawn_like_those_before_it() -> None:
+    values, times = np.unique(draw(Numeric("x", (0, 1, 2), decimals=1), 1), return_counts=True)
+    assert values.tolist() == [1.0, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.7, 1.8, 1.9, 2.0]
+    assert times.max() < 1.1 * times.min()
+
+
+@pytest.mark.parametrize("edges", [(0, 1, 2), (-0.3, 0.5, 2)])
+def test_zero_has_no_sign(edges: tuple[float, ...]) -> None:
+    values = draw(Numeric("x", edges, decimals=1), 0)
+    assert (values == 0).any()
+    assert not np.signbit(values[values == 0]).any()
+
+
 @pytest.mark.parametrize(
     ("more", "message"),
     [

@@ -111,7 +111,7 @@ def drawn(
         return np.full(count, rule)
     if isinstance(rule, tuple):
         return np.array(rule)[(places * len(rule)).astype(np.int64)]
-    low, top = ends[0], _top(ends, integer)
+    low, top = ends[0], _top(ends, integer, decimals)
     even = rule != "log-uniform"
     if not even:
         low, top = math.log(low), math.log(top)
@@ -166,7 +166,7 @@ def shortened(
     found = np.where(found > ends[1], np.round(found - 10.0**-decimals, decimals), found)
     found = np.where(found < ends[0], np.round(found + 10.0**-decimals, decimals), found)
     inside: NDArray[np.float64] = np.clip(np.where(np.isfinite(found), found, values), *ends)
-    return inside
+    return inside + 0.0  # -0.03 is rounded to -0.0
 
 
 def mean_of(rule: Rule, ends: tuple[float, float], integer: bool) -> float:
@@ -231,6 +231,13 @@ def listed(rule: Rule) -> tuple[float, ...] | None:
     return rule if isinstance(rule, tuple) else (rule,)
 
 
-def _top(ends: tuple[float, float], integer: bool) -> float:
-    """Return where a bucket ends; of whole numbers, each of which is as long as 1."""
-    return ends[1] + 1.0 if integer else ends[1]
+def _top(ends: tuple[float, float], integer: bool, decimals: int | None = None) -> float:
+    """Return where a bucket ends; of whole numbers, each of which is as long as 1.
+
+    So is a last number of so many decimals as long as those before it.
+    """
+    if integer:
+        return ends[1] + 1.0
+    if decimals is not None and round(ends[1], decimals) == ends[1]:
+        return ends[1] + 10.0**-decimals
+    return ends[1]
