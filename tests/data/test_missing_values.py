@@ -22,6 +22,7 @@ from dualquery.data.schema.table import TableSchema
 from dualquery.questions.asked import ask
 from dualquery.questions.plain import read_question
 from dualquery.rows.dataset import load
+from dualquery.rules.reading import rules_of
 from dualquery.runtime.errors import BadInputError
 from tests.tables import random_records
 
@@ -355,3 +356,26 @@ def test_a_whole_number_beside_what_is_missing_keeps_the_order() -> None:
     schema = TableSchema(columns, declared=True, rules=("a <= b",))
     rows = schema.decode(np.tile(np.array([0, 1, 1, 0], np.uint8), (20_000, 1)))
     assert set(rows["b"]) == {97, 99}
+
+
+@pytest.mark.parametrize("rule", ["a < b", "a <= b"])
+def test_what_is_missing_at_the_end_of_a_bucket_is_no_part_of_an_order(rule: str) -> None:
+    columns = (
+        Numeric("a", (0, 2.5, 5)),
+        Numeric("b", (0, 3, 5), integer=True, missing_values=("2",)),
+    )
+    schema = TableSchema(columns, declared=True, rules=(rule,))
+    records = np.tile(np.array([1, 0, 1, 0], np.uint8), (20_000, 1))
+    rows = schema.decode(records)
+    assert set(rows["b"]) <= {0, 1}
+    assert ((rows["a"] < rows["b"]) if rule == "a < b" else (rows["a"] <= rows["b"])).all()
+
+
+def test_an_order_that_only_a_missing_value_keeps_is_forbidden() -> None:
+    columns = (
+        Numeric("a", (0, 1.5, 5)),
+        Numeric("b", (0, 3, 5), integer=True, missing_values=("2",)),
+    )
+    schema = TableSchema(columns, declared=True, rules=("a <= b",))
+    records = np.array([[1, 0, 1, 0], [0, 1, 1, 0], [0, 1, 0, 1]], np.uint8)
+    assert (rules_of(schema).broken(records) < 0).tolist() == [True, False, True]

@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeAlias
 
@@ -79,10 +79,22 @@ class Orders:
 
     columns: tuple[Column, ...]
     given: tuple[Order, ...]
+    avoided: tuple[Sequence[float], ...]
 
     @staticmethod
-    def of(columns: Sequence[Column], rules: Sequence[Rule]) -> Orders:
+    def of(
+        columns: Sequence[Column], rules: Sequence[Rule], avoided: Sequence[Sequence[float]]
+    ) -> Orders:
         """Return the orders among rules.
+
+        Parameters
+        ----------
+        columns
+            Those of a schema.
+        rules
+            Its rules.
+        avoided
+            For each column, the numbers that stand for a missing value.
 
         Raises
         ------
@@ -96,7 +108,7 @@ class Orders:
             Order(names.index(less), names.index(more), strict)
             for less, more, strict in filter(None, read)
         )
-        orders = Orders(tuple(columns), found)
+        orders = Orders(tuple(columns), found, tuple(avoided))
         if found:
             orders._check()
         return orders
@@ -105,7 +117,9 @@ class Orders:
     def numbers(self) -> dict[int, Numbers]:
         """What the ordered columns may hold."""
         named = {place for order in self.given for place in (order.less, order.more)}
-        return {place: _numbers(self.columns[place]) for place in sorted(named)}
+        return {
+            place: _numbers(self.columns[place], self.avoided[place]) for place in sorted(named)
+        }
 
     @cached_property
     def closed(self) -> tuple[Order, ...]:
@@ -141,7 +155,6 @@ class Orders:
         values: dict[int, Float64],
         draw: Callable[[int, NDArray[np.int64]], Float64],
         generator: np.random.Generator,
-        avoided: Sequence[Sequence[float]],
     ) -> None:
         """Draw values anew, in place, where they break an order: by their law, given the orders.
 
@@ -155,8 +168,6 @@ class Orders:
             Draws numbers of a column anew, for some records.
         generator
             Public.
-        avoided
-            For each column of the schema, the numbers that stand for a missing value.
         """
         rows = self._broken(values, np.arange(codes.shape[1]))
         for _ in range(_REDRAWS):
@@ -166,7 +177,7 @@ class Orders:
                 values[place][rows] = draw(place, rows)
             rows = self._broken(values, rows)
         if len(rows):
-            self._settle(codes, values, rows, generator, avoided)
+            self._settle(codes, values, rows, generator)
 
     def _broken(self, values: dict[int, Float64], rows: NDArray[np.int64]) -> NDArray[np.int64]:
         broken = np.zeros(len(rows), bool)
@@ -181,15 +192,18 @@ class Orders:
         values: dict[int, Float64],
         rows: NDArray[np.int64],
         generator: np.random.Generator,
-        avoided: Sequence[Sequence[float]],
     ) -> None:
         """Draw values that keep the orders, one column after the other."""
         most: dict[int, Float64] = {}
         for place in reversed(self._sorted):
-            top = self.numbers[place].high[codes[place, rows]]
+            known = self.numbers[place]
+            top = known.high[codes[place, rows]]
             for order in self.given:
                 if order.less == place:
                     top = np.fmin(top, self._stepped(place, most[order.more], order.strict, -1))
+            if known.whole:
+                lowest = known.low[codes[place, rows]]
+                top = _inward(np.floor(top), lowest, self.avoided[place], -1)
             most[place] = top
         for place in self._sorted:
             known = self.numbers[place]
@@ -201,11 +215,13 @@ class Orders:
             for row, low, high in zip(rows.tolist(), bottom, most[place], strict=True):
                 if not math.isnan(values[place][row]):
                     value = int(codes[place, row])
+                    # A chain may leave only what stands for a missing value: the order is kept.
+                    high = max(low, high)
                     found = self._between(place, value, low, high, generator)
-                    if found in avoided[place]:
+                    if found in self.avoided[place]:
                         # The number before it in the order need not be whole.
                         ends = (math.ceil(low), math.floor(high)) if known.whole else (low, high)
-                        found = another(ends, known.whole, avoided[place])
+                        found = another(ends, known.whole, self.avoided[place])
                     values[place][row] = found
 
     def _stepped(self, place: int, values: Float64, strict: bool, sign: int) -> Float64:
@@ -225,7 +241,7 @@ class Orders:
         rule = column.rules[value] if isinstance(column, Numeric) else "uniform"
         if isinstance(rule, tuple):
             inside = [each for each in rule if low <= each <= high]
-            return float(generator.choice(inside))
+            return float(generator.choice(_kept(inside, self.avoided[place])))
         if not isinstance(rule, str):
             return low
         if self.numbers[place].whole:
@@ -294,7 +310,28 @@ def _same_periods(one: Column, other: Column) -> bool:
     return isinstance(one, Dates) and isinstance(other, Dates) and one.by == other.by
 
 
-def _numbers(column: Column) -> Numbers:
+def _inward(ends: Float64, others: Float64, avoided: Sequence[float], step: int) -> Float64:
+    """Return whole numbers, those that are avoided moved to the next ones, up to the other ends."""
+    found = ends.copy()
+    for _ in avoided:
+        found[np.isin(found, avoided) & (found != others)] += step
+    return found
+
+
+def _kept(values: Sequence[float], avoided: Sequence[float]) -> Sequence[float]:
+    """Return the values that are not avoided; all if all are."""
+    return [value for value in values if value not in avoided] or values
+
+
+def _numbers(column: Column, avoided: Sequence[float]) -> Numbers:
+    found = _declared(column, avoided)
+    if not found.whole:
+        return found
+    low = _inward(found.low, found.high, avoided, 1)
+    return replace(found, low=low, high=_inward(found.high, low, avoided, -1))
+
+
+def _declared(column: Column, avoided: Sequence[float]) -> Numbers:
     if isinstance(column, Dates):
         return _of_dates(column)
     if not isinstance(column, Numeric):
@@ -304,7 +341,7 @@ def _numbers(column: Column) -> Numbers:
         if isinstance(rule, str):
             ends.append(bounds)
         else:
-            listed = rule if isinstance(rule, tuple) else (rule,)
+            listed = _kept(rule if isinstance(rule, tuple) else (rule,), avoided)
             ends.append((min(listed), max(listed)))
     ends += [(math.nan, math.nan)] * (column.bits - column.buckets)
     low, high = np.array(ends).T

@@ -120,7 +120,8 @@ class TableSchema:
     @cached_property
     def orders(self) -> Orders:
         """The orders of two columns among the rules."""
-        return Orders.of(self.columns, self.rules)
+        avoided = [avoided_by(column, self.missing_in(column)) for column in self.columns]
+        return Orders.of(self.columns, self.rules, avoided)
 
     @cached_property
     def grids(self) -> tuple[Grid, ...]:
@@ -252,8 +253,7 @@ class TableSchema:
                 return np.asarray(values[place][rows])
             return _numbers_of(self._decode(drawn[place], codes[place, rows], generator))
 
-        avoided = [avoided_by(column, self.missing_in(column)) for column in self.columns]
-        self.orders.keep(codes, values, draw, generator, avoided)
+        self.orders.keep(codes, values, draw, generator)
         return {
             place: pl.Series(column.name, values[place], nan_to_null=True)
             .cast(decoded[place].to_physical().dtype)
