@@ -379,3 +379,15 @@ def test_an_order_that_only_a_missing_value_keeps_is_forbidden() -> None:
     schema = TableSchema(columns, declared=True, rules=("a <= b",))
     records = np.array([[1, 0, 1, 0], [0, 1, 1, 0], [0, 1, 0, 1]], np.uint8)
     assert (rules_of(schema).broken(records) < 0).tolist() == [True, False, True]
+
+
+def test_a_list_of_which_all_is_missing_keeps_its_order() -> None:
+    columns = (
+        Numeric("a", (0, 3, 9), integer=True),
+        Numeric(
+            "b", (0, 3, 9), integer=True, within=("uniform", (3, 5)), missing_values=("3", "5")
+        ),
+    )
+    schema = TableSchema(columns, declared=True, rules=("a <= b",))
+    rows = schema.decode(np.tile(np.array([0, 1, 0, 1], np.uint8), (2_000, 1)))
+    assert (rows["a"] <= rows["b"]).all()

@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
 
@@ -241,6 +241,7 @@ class Orders:
         rule = column.rules[value] if isinstance(column, Numeric) else "uniform"
         if isinstance(rule, tuple):
             inside = [each for each in rule if low <= each <= high]
+            inside = inside or [each for each in rule if low <= each]  # all listed are avoided
             return float(generator.choice(_kept(inside, self.avoided[place])))
         if not isinstance(rule, str):
             return low
@@ -312,10 +313,14 @@ def _same_periods(one: Column, other: Column) -> bool:
 
 def _inward(ends: Float64, others: Float64, avoided: Sequence[float], step: int) -> Float64:
     """Return whole numbers, those that are avoided moved to the next ones, up to the other ends."""
-    found = ends.copy()
     for _ in avoided:
-        found[np.isin(found, avoided) & (found != others)] += step
-    return found
+        ends = np.where(np.isin(ends, avoided) & (ends != others), ends + step, ends)
+    return ends
+
+
+def _without(low: Float64, high: Float64, avoided: Sequence[float]) -> tuple[Float64, Float64]:
+    low = _inward(low, high, avoided, 1)
+    return low, _inward(high, low, avoided, -1)
 
 
 def _kept(values: Sequence[float], avoided: Sequence[float]) -> Sequence[float]:
@@ -324,32 +329,25 @@ def _kept(values: Sequence[float], avoided: Sequence[float]) -> Sequence[float]:
 
 
 def _numbers(column: Column, avoided: Sequence[float]) -> Numbers:
-    found = _declared(column, avoided)
-    if not found.whole:
-        return found
-    low = _inward(found.low, found.high, avoided, 1)
-    return replace(found, low=low, high=_inward(found.high, low, avoided, -1))
-
-
-def _declared(column: Column, avoided: Sequence[float]) -> Numbers:
     if isinstance(column, Dates):
-        return _of_dates(column)
+        return _of_dates(column, avoided)
     if not isinstance(column, Numeric):
         return _of_texts(column)
     ends = []
     for rule, bounds in zip(column.rules, column.bounds, strict=True):
         if isinstance(rule, str):
-            ends.append(bounds)
+            low, high = np.array(bounds)
+            ends.append(_without(low, high, avoided) if column.integer else (low, high))
         else:
             listed = _kept(rule if isinstance(rule, tuple) else (rule,), avoided)
-            ends.append((min(listed), max(listed)))
-    ends += [(math.nan, math.nan)] * (column.bits - column.buckets)
+            ends.append((np.array(min(listed)), np.array(max(listed))))
+    ends += [(np.array(math.nan),) * 2] * (column.bits - column.buckets)
     low, high = np.array(ends).T
     interval = all(isinstance(rule, str) for rule in column.rules)
     return Numbers(low, high, interval, column.integer)
 
 
-def _of_dates(column: Dates) -> Numbers:
+def _of_dates(column: Dates, avoided: Sequence[float]) -> Numbers:
     if column.by in CYCLES:
         raise BadInputError(
             f"schema: column {column.name!r} stands in an order, but its buckets by {column.by} "
@@ -357,7 +355,7 @@ def _of_dates(column: Dates) -> Numbers:
         )
     none = [math.nan] * (column.bits - column.buckets)
     low, high = (np.array([*ends.tolist(), *none]) for ends in column.bounds)
-    return Numbers(low, high, interval=True, whole=True)
+    return Numbers(*_without(low, high, avoided), interval=True, whole=True)
 
 
 def _of_texts(column: Binary | Categorical) -> Numbers:
