@@ -128,8 +128,8 @@ RECIPE = Recipe(
     setting=(
         "Errors of auto's answers to 100,000 random 3-way conjunctions about the buckets and "
         "categories of each schema, at epsilon 1 and delta 0.001; neighbours replace one row. The "
-        "draft is that of dualquery schema draft, as it comes. A person wrote the schemas by hand "
-        "who had not seen a draft; the paper's cut most numbers into buckets of equal width. told "
+        "draft is that of dualquery schema draft, as it comes. The schemas by hand were written "
+        "without sight of a draft; the paper's cut most numbers into buckets of equal width. told "
         "is what a row's values tell, the sum of its columns' entropies in bits: errors grow with "
         "it. The quick form asks 5,000 queries about Adult."
     ),

@@ -1,7 +1,7 @@
-"""Schemas that a person wrote by hand, who had not seen what the program drafts.
+"""Schemas that were written by hand, without sight of what the program drafts.
 
-They stand beside its drafts in `experiments.drafts`, as a person's work to be measured by. They
-were written once, from what the columns mean and how their values are spread, and are not changed.
+Its drafts are measured by them in `experiments.drafts`. They were written once, from what the
+columns mean and how the values of these public tables are spread, and are not changed.
 """
 
 from __future__ import annotations

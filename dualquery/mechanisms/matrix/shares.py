@@ -18,9 +18,9 @@ Float64 = NDArray[np.float64]
 _CELLS = 2
 """Points of the grid in a standard deviation of the noise."""
 
-_MOST_POINTS, _MOST_LIKELIHOODS = 1500, 1 << 25
-"""Points of the grid for shares of equal noise, at most: so many, or as many as likelihoods of all
-shares at all points are worth keeping. A coarser grid than the noise would round shares."""
+_MOST_POINTS, _MOST_LIKELIHOODS = 1500, 1 << 23
+"""Points of the grid for shares of equal noise, at most: so many, or more where columns are few, as
+long as all shares have so many likelihoods. A grid coarser than the noise would round shares."""
 
 _EMPTY, _ROUNDS = 0.99, 30
 """Chance of the share 0 at the start of expectation and maximisation, and its rounds. It starts
@@ -80,7 +80,10 @@ def _posterior(
     noisy: Float64, deviations: Float64, grid: Float64, prior: NDArray[np.float32]
 ) -> tuple[Float64, Float64]:
     """Return posterior means and standard deviations by the prior that a search from one finds."""
-    off = ((noisy[:, None] - grid) / deviations[:, None]).astype(np.float32) ** 2
+    apart = noisy[:, None] - grid
+    apart /= deviations[:, None]
+    off = apart.astype(np.float32) ** 2
+    del apart  # twice as large as what is kept
     likelihood = np.exp(np.float32(-0.5) * (off - off.min(axis=1, keepdims=True)))
     for _ in range(_ROUNDS):
         prior = prior * ((1.0 / (likelihood @ prior)) @ likelihood / np.float32(len(noisy)))
@@ -96,8 +99,9 @@ def _posterior(
 
 def _grid_around(noisy: Float64, deviations: Float64) -> Float64:
     """Return 0, and points of [0, 1] around all noisy shares, increasing."""
-    most = max(_MOST_POINTS, _MOST_LIKELIHOODS // len(noisy))
-    grids = [_grid(noisy[deviations == one], float(one), most) for one in np.unique(deviations)]
+    sizes = np.unique(deviations)
+    most = max(_MOST_POINTS, _MOST_LIKELIHOODS // (len(noisy) * len(sizes)))
+    grids = [_grid(noisy[deviations == one], float(one), most) for one in sizes]
     return np.unique(np.concatenate(grids))
 
 
