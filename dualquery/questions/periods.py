@@ -1,7 +1,8 @@
 """Periods in questions: ``2024`` and ``2024-03`` are all of their days, as a column has them.
 
 A range of dates begins with the first place of a period, and ends with the last: ``day>=2024`` is
-from its first day on, ``day>2024`` behind its last.
+from its first day on, ``day>2024`` behind its last. It may begin or end where all dates do: if a
+table's are of 2024 only, ``day<2025`` is all of them.
 """
 
 from __future__ import annotations
@@ -28,12 +29,15 @@ def place_of_end(column: Dates, text: str, relation: str) -> int:
         If the text is none, or one that the column cannot have.
     """
     places = column.places_of_text(text)
-    if column.outside == "error":
-        places = places_within(column, text)
-    if places is None:
-        find_bit(column, text)  # refuses all but labels of what is no date
-        raise BadInputError(f"column {column.name!r} is compared with {text!r}, which is no date")
-    return places[relation in ("<=", ">")]
+    behind = relation in ("<=", ">")
+    if places is not None:
+        # Where all places begin or end is a place to compare by, though it lies beside them.
+        end = places[behind]
+        beside = -1 if behind else column.buckets
+        if column.outside == "clip" or end == beside or places_within(column, text):
+            return end
+    find_bit(column, text)  # refuses all but labels of what is no date
+    raise BadInputError(f"column {column.name!r} is compared with {text!r}, which is no date")
 
 
 def end_of_period(column: Dates, text: str, relation: str) -> str:
