@@ -15,7 +15,7 @@ from dualquery.questions.beyond import opened
 from dualquery.questions.boxes import MOST_LITERALS, Box, boxes_of
 from dualquery.questions.canonical import canonical
 from dualquery.questions.columns import Allowed, Named, allowed_by, pieces_of, require_amounts
-from dualquery.questions.forms import Bounds, LinearForm
+from dualquery.questions.forms import Bounds
 from dualquery.questions.remarks import (
     OF_INTERVAL,
     on_clipped_numbers,
@@ -80,10 +80,10 @@ class Asked:
     of_interval: str
 
     @property
-    def forms(self) -> tuple[LinearForm, ...]:
-        """The forms whose means determine the answer."""
-        below = () if self.denominator is None else (self.denominator.likely,)
-        return (self.numerator.likely, *below)
+    def bounds(self) -> tuple[Bounds, ...]:
+        """The forms whose means determine the answer and its limits."""
+        below = () if self.denominator is None else (self.denominator,)
+        return (self.numerator, *below)
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,9 +118,9 @@ class AskedQuantile:
     of_interval: str
 
     @property
-    def forms(self) -> tuple[LinearForm, ...]:
-        """The forms whose means determine the answer."""
-        return (*(each.likely for each in self.below), self.denominator.likely)
+    def bounds(self) -> tuple[Bounds, ...]:
+        """The forms whose means determine the answer and its limits."""
+        return (*self.below, self.denominator)
 
     def number(self, step: int, part: float) -> float:
         """Return the number below which a part, in [0, 1], of the numbers of a step lies."""

@@ -148,6 +148,11 @@ class Bounds:
         """Whether the form is known on every record."""
         return self.low is self.high
 
+    @property
+    def distinct(self) -> tuple[LinearForm, ...]:
+        """The likely form; and its limits, where they are others."""
+        return (self.likely,) if self.exact else (self.likely, self.low, self.high)
+
     @staticmethod
     def of_boxes(
         boxes: Sequence[Box],

@@ -160,11 +160,9 @@ def _parts(
     total = 0
     for row, each in questions.items():
         try:
-            conjunctions = [form.conjunctions()[0] for form in each.forms]
-            if isinstance(each, Asked) and not len(conjunctions[0]):
-                # It may ask beyond the edges of a column, where only its limits have conjunctions.
-                limits = each.numerator.low, each.numerator.high
-                conjunctions += [form.conjunctions()[0] for form in limits]
+            # What lies beyond the edges of a column is in the conjunctions of the limits alone.
+            forms = (form for bounds in each.bounds for form in bounds.distinct)
+            conjunctions = [form.conjunctions()[0] for form in forms]
         except BadInputError as error:
             raise BadInputError(f"{place(row)}: {error}") from None
         total += sum(map(len, conjunctions))
