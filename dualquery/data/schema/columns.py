@@ -205,8 +205,8 @@ class Numeric:
         How values lie in the buckets: a rule for all of them, or a list with one for each (see
         `dualquery.data.schema.within`). Records draw their values by it.
     decimals
-        How many decimals the numbers have that records draw, 1 to 6; None for as many as their
-        bucket is wide. What a table's numbers may be does not depend on it.
+        How many decimals the numbers have that records draw, 1 to 6; None for as many as cut
+        their bucket into a thousand parts. What a table's numbers may be does not depend on it.
     missing_values
         Texts that stand for a missing value in this column, besides those of all columns.
 
